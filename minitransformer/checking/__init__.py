@@ -1,0 +1,4 @@
+"""The gradient checker and its report."""
+
+from minitransformer.checking.gradcheck import gradcheck
+from minitransformer.checking.report import BOUNDS, Report, Result

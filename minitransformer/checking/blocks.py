@@ -1,0 +1,79 @@
+"""The blocks that `minitransformer gradcheck` checks, each with small inputs.
+
+Sizes are pairwise different (shape mistakes hide in equal ones), masks have a row that may attend
+to nothing, dropout is on wherever a block has it.
+"""
+
+import numpy as np
+
+from minitransformer import functional as F
+from minitransformer import layers as L
+
+B, T_Q, T_K, H, D_K, D_V, D, D_FF, V = 2, 3, 4, 3, 5, 6, 7, 8, 11
+
+CONFIG = L.TransformerConfig(
+    source_vocab=V, target_vocab=V, num_layers=1, d_model=D, num_heads=H, d_ff=D_FF, d_k=D_K, d_v=D_V,
+    dropout=0.2, attention_dropout=0.2, feed_forward_dropout=0.2)
+STACK = {**vars(CONFIG), "num_layers": 2}
+
+
+def blocks(seed=0):
+    """{name: (layer or pair of functions, inputs)} with weights and inputs drawn from `seed`."""
+    rng = np.random.default_rng(seed)
+
+    def array(*shape):
+        return rng.standard_normal(shape)
+
+    def ids(*shape):
+        return rng.integers(1, V, shape)
+
+    def layer(made):
+        """With every parameter random: zeros and ones (biases, gamma) hide mistakes."""
+        for parameter in made.parameters().values():
+            parameter.data += 0.3 * array(*parameter.shape).astype(np.float32)
+        return made
+
+    x, memory = array(B, T_Q, D), array(B, T_K, D)
+    some = np.array([[True, False, True, True], [False] * T_K, [True] * T_K])      # (T_q, T_k)
+    memory_mask = np.array([[True] * T_K, [True, True, False, False]])[:, None, None, :]
+    causal = np.tri(T_Q, dtype=bool)
+    pre_norm = L.TransformerConfig(**{**vars(CONFIG), "pre_norm": True, "activation": "gelu"})
+    stack = L.TransformerConfig(**STACK)
+    pre_norm_stack = L.TransformerConfig(**{**STACK, "pre_norm": True, "activation": "gelu"})
+    unshared = L.TransformerConfig(**{**STACK, "source_vocab": V + 2, "positions": "learned", "max_length": 5,
+                                      "share_embeddings": False, "share_output": False})
+    source, target = ids(B, T_K), ids(B, T_Q)
+    source[0, -1] = source[1, -2:] = target[1, -1] = L.PAD
+    heads = array(B, H, T_Q, D_K), array(B, H, T_K, D_K), array(B, H, T_K, D_V)
+    attention = CONFIG.d_model, H, rng, D_K, D_V, 0.2
+    feed_forward = layer(L.FeedForward(D, D_FF, rng, dropout=0.2))
+    return {
+        "relu": ((F.relu_forward, F.relu_backward), (array(B, T_Q, D),)),
+        "gelu": ((F.gelu_forward, F.gelu_backward), (array(B, T_Q, D),)),
+        "softmax": ((F.softmax_forward, F.softmax_backward), (array(B, T_Q, T_K), some)),
+        "dropout": ((F.dropout_forward, F.dropout_backward), (array(B, T_Q, D), 0.3)),
+        "attention": ((F.attention_forward, F.attention_backward), (*heads, some, 0.2)),
+        "cross-entropy": ((F.cross_entropy_forward, F.cross_entropy_backward), (array(B, T_Q, V), target, 0.1)),
+        "linear": (layer(L.Linear(D, D_FF, rng)), (x,)),
+        "embedding": (layer(L.Embedding(V, D, rng)), (np.array([[1, 4, 1], [4, 1, 9]]),)),
+        "output-projection": (layer(L.OutputProjection(V, D, rng)), (x,)),
+        "sinusoidal-positions": (L.SinusoidalPositions(), (x,)),
+        "learned-positions": (layer(L.LearnedPositions(5, D, rng)), (x,)),
+        "layer-norm": (layer(L.LayerNorm(D)), (x,)),
+        "feed-forward": (feed_forward, (x,)),
+        "multi-head-attention": (layer(L.MultiHeadAttention(*attention)),
+                               (x, memory, array(B, T_K, D), some)),
+        "self-attention": (layer(L.SelfAttention(*attention)), (x, causal)),
+        "cross-attention": (layer(L.CrossAttention(*attention)), (x, memory, memory_mask)),
+        "residual": (layer(L.Residual(feed_forward, D, dropout=0.2)), (x,)),
+        "residual-pre-norm": (layer(L.Residual(feed_forward, D, dropout=0.2, pre_norm=True)), (x,)),
+        "encoder-layer": (layer(L.EncoderLayer(CONFIG, rng)), (x, causal)),
+        "encoder-layer-pre-norm": (layer(L.EncoderLayer(pre_norm, rng)), (x, causal)),
+        "decoder-layer": (layer(L.DecoderLayer(CONFIG, rng)), (x, memory, causal, memory_mask)),
+        "decoder-layer-pre-norm": (layer(L.DecoderLayer(pre_norm, rng)), (x, memory, causal, memory_mask)),
+        "encoder": (layer(L.Encoder(stack, rng)), (x, causal)),
+        "decoder": (layer(L.Decoder(stack, rng)), (x, memory, causal, memory_mask)),
+        "transformer": (layer(L.Transformer(stack, seed)), (source, target)),
+        "transformer-pre-norm": (layer(L.Transformer(pre_norm_stack, seed)), (source, target)),
+        "transformer-unshared": (layer(L.Transformer(unshared, seed)), (source, target)),
+    }

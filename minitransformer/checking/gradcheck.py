@@ -1,0 +1,155 @@
+"""The gradient check: every gradient that a backward returns or adds, against a numeric derivative."""
+
+import inspect
+from collections.abc import Mapping
+
+import numpy as np
+
+from minitransformer.checking.numeric import central, complex_step, one_sided
+from minitransformer.checking.report import BOUNDS, Report, Result
+from minitransformer.errors import InputError
+
+METHODS = {"central": (central, np.float64), "complex": (complex_step, np.complex128)}
+FULL_CHECK = 2000   # up to so many numbers each one is checked; above, one projection per array
+
+
+def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), projection=None, seed=0):
+    """Check every gradient of `block` at `inputs`; returns a Report (`.passed`, `print(report)`).
+
+    block: a Layer, or a pair of functions (forward, backward) that keep the same contract.
+    inputs: forward's arguments, a sequence or {name: value}. Float arrays are differentiated, all
+        else (ids, masks, None) is passed on. If forward takes `rng`, each evaluation gets the same
+        fresh generator, so dropout is checked too.
+    methods: "central" differences in float64 and the "complex" step.
+    projection: False checks element by element, True along one random direction per array (for
+        whole models); None decides by size.
+    seed: for the random upstream gradient, the directions and the dropout.
+
+    The error of an array is max|a - n| / max(max|a|, max|n|, G / 10), with a analytic, n numeric and
+    G the largest gradient of the whole check: some gradients are exactly zero (a key's bias), and
+    without the floor noise would be compared with noise. Raises InputError where backward does
+    not return one gradient of the right shape for each differentiable input.
+    """
+    name = name or _name(block)
+    exact = _Subject(block, inputs, np.float64, seed)
+    y, cache = exact.forward()
+    rng = np.random.default_rng(seed)
+    dy = rng.standard_normal(np.shape(y))    # non-uniform: a constant would hide a wrong LayerNorm
+    gradients = exact.gradients(dy, cache)
+    if projection is None:
+        projection = sum(gradient.size for gradient in gradients.values()) > FULL_CHECK
+    results = []
+    for method in methods:
+        differentiate, dtype = METHODS[method]
+        subject = exact if dtype == np.float64 else _Subject(block, inputs, dtype, seed)
+        check = _check_projections if projection else _check_elements
+        results += check(name, method, differentiate, subject, gradients, dy, rng)
+    return Report(results)
+
+
+def _check_elements(name, method, differentiate, subject, gradients, dy, rng):
+    """Each element of each array on its own."""
+    numerics = {}
+    for wrt, array in subject.variables.items():
+        numerics[wrt] = np.empty(array.shape)
+        for index in np.ndindex(array.shape):
+            numerics[wrt][index] = differentiate(subject.evaluate, dy, array, index, 1.0)
+    largest = max((np.abs(g).max() for gs in (gradients, numerics) for g in gs.values() if g.size), default=0.0)
+    for wrt, numeric in numerics.items():
+        analytic = gradients[wrt]
+        scale = max(np.abs(analytic).max(initial=0), np.abs(numeric).max(initial=0), largest / 10)
+        errors = _relative(np.abs(analytic - numeric), scale)
+        kinks = 0
+        if method == "central":
+            for index in np.argwhere(errors > BOUNDS[method]):
+                slopes = one_sided(subject.evaluate, dy, subject.variables[wrt], tuple(index), 1.0)
+                if _bends(*slopes, analytic[tuple(index)], BOUNDS[method] * scale):
+                    errors[tuple(index)] = 0
+                    kinks += 1
+        where = np.unravel_index(errors.argmax(), errors.shape)
+        yield Result(name, wrt, method, float(errors[where]), tuple(map(int, where)),
+                     float(analytic[where]), float(numeric[where]), kinks)
+
+
+def _check_projections(name, method, differentiate, subject, gradients, dy, rng):
+    """The slope along one random direction v per array against g.v; typical size |g| |v| / sqrt(size)."""
+    directions = {wrt: rng.standard_normal(g.shape) for wrt, g in gradients.items()}
+    sizes = {wrt: np.linalg.norm(g) * np.linalg.norm(directions[wrt]) / np.sqrt(g.size)
+             for wrt, g in gradients.items()}
+    method = f"{method} projection"
+    for wrt, v in directions.items():
+        analytic = float((gradients[wrt] * v).sum())
+        numeric = float(differentiate(subject.evaluate, dy, subject.variables[wrt], ..., v))
+        scale = max(sizes[wrt], max(sizes.values()) / 10)
+        error, kinks = float(_relative(np.abs(analytic - numeric), scale)), 0
+        if method == "central projection" and error > BOUNDS[method]:
+            slopes = one_sided(subject.evaluate, dy, subject.variables[wrt], ..., v)
+            if _bends(*slopes, analytic, BOUNDS[method] * scale):
+                error, kinks = 0.0, 1
+        yield Result(name, wrt, method, error, None, analytic, numeric, kinks)
+
+
+def _relative(difference, scale):
+    """difference / scale; 0 / 0 is 0: where every gradient is 0, both must be."""
+    return np.where(difference == 0, 0, difference / scale if scale else np.inf)
+
+
+def _bends(left, right, analytic, tolerance):
+    """Whether x stands at a kink: one-sided slopes clearly apart, and the analytic one between them."""
+    low, high = min(left, right), max(left, right)
+    return high - low > 10 * tolerance and low - tolerance <= analytic <= high + tolerance
+
+
+class _Subject:
+    """A block with its inputs in one dtype: evaluated again and again while its `variables` are moved."""
+
+    def __init__(self, block, inputs, dtype, seed):
+        if isinstance(block, tuple):
+            self._forward, self._backward = block
+            self._parameters = {}
+        else:
+            block = block.astype(dtype)
+            self._forward, self._backward = block.forward, block.backward
+            self._parameters = block.parameters()
+        signature = inspect.signature(self._forward)
+        try:
+            bound = signature.bind(**inputs) if isinstance(inputs, Mapping) else signature.bind(*inputs)
+        except TypeError as error:
+            raise InputError(f"gradcheck: inputs do not fit forward{signature}: {error}") from None
+        self._arguments = {key: value.astype(dtype) if _is_float(value) else value
+                           for key, value in bound.arguments.items()}
+        self._takes_rng = "rng" in signature.parameters
+        self._seed = seed
+        self._inputs = [key for key, value in self._arguments.items() if _is_float(value)]
+        self.variables = {**{key: self._arguments[key] for key in self._inputs},
+                          **{key: parameter.data for key, parameter in self._parameters.items()}}
+
+    def forward(self):
+        rng = {"rng": np.random.default_rng(self._seed)} if self._takes_rng else {}
+        return self._forward(**self._arguments, **rng)
+
+    def evaluate(self):
+        return self.forward()[0]
+
+    def gradients(self, dy, cache):
+        """{name: what backward says}, for every variable."""
+        returned = self._backward(dy, cache)
+        returned = returned if isinstance(returned, tuple) else () if returned is None else (returned,)
+        if len(returned) != len(self._inputs):
+            raise InputError(f"gradcheck: backward returned {len(returned)} gradients, expected "
+                             f"{len(self._inputs)}: one each for {', '.join(self._inputs) or 'no input'}")
+        gradients = {**dict(zip(self._inputs, returned)),
+                     **{key: parameter.grad for key, parameter in self._parameters.items()}}
+        for key, gradient in gradients.items():
+            if np.shape(gradient) != self.variables[key].shape:
+                raise InputError(f"gradcheck: the gradient for {key} has shape {np.shape(gradient)}, "
+                                 f"expected {self.variables[key].shape}")
+        return gradients
+
+
+def _is_float(value):
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fc"
+
+
+def _name(block):
+    return block[0].__name__.removesuffix("_forward") if isinstance(block, tuple) else type(block).__name__

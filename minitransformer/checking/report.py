@@ -1,0 +1,70 @@
+"""What a gradient check found: one Result per array and method, and the table of them."""
+
+import math
+from dataclasses import dataclass
+
+# How far analytic and numeric gradient may be apart. Central differences lose half of float64's
+# digits to cancellation; the complex step subtracts nothing and keeps nearly all of them.
+BOUNDS = {"central": 1e-7, "complex": 1e-12, "central projection": 1e-6, "complex projection": 1e-12}
+
+
+@dataclass(frozen=True)
+class Result:
+    """One array's gradient, checked by one method."""
+
+    block: str
+    wrt: str                    # the input or parameter
+    method: str                 # a key of BOUNDS
+    max_relative_error: float
+    index: tuple | None         # where the error is largest; None for a projection
+    analytic: float             # what backward says there
+    numeric: float              # what the numeric derivative says there
+    kinks: int = 0              # places left out because the function bends there
+
+    @property
+    def passed(self):
+        return self.max_relative_error <= BOUNDS[self.method]   # False for nan
+
+
+@dataclass(frozen=True)
+class Report:
+    """The results of a check; `print(report)` shows them as a table."""
+
+    results: list
+
+    @property
+    def passed(self):
+        return all(result.passed for result in self.results)
+
+    @property
+    def worst(self):
+        """The largest error of all; nan if one is nan."""
+        errors = [result.max_relative_error for result in self.results]
+        return math.nan if any(map(math.isnan, errors)) else max(errors, default=0.0)
+
+    def __add__(self, other):
+        return Report(self.results + other.results)
+
+    def as_dict(self):
+        """The report as plain values for JSON; an error that is no finite number becomes None."""
+        def finite(error):
+            return error if math.isfinite(error) else None
+        return {"results": [{"block": r.block, "wrt": r.wrt, "method": r.method,
+                             "max_relative_error": finite(r.max_relative_error), "passed": r.passed}
+                            for r in self.results],
+                "worst": finite(self.worst), "passed": self.passed}
+
+    def __str__(self):
+        header = ("block", "with respect to", "method", "error", "at", "analytic", "numeric", "")
+        rows = [(r.block, r.wrt, r.method, f"{r.max_relative_error:.1e}",
+                 "" if r.index is None else str(list(r.index)), f"{r.analytic:+.6e}", f"{r.numeric:+.6e}",
+                 ("ok" if r.passed else "FAILED") + (f", {r.kinks} at a kink" if r.kinks else ""))
+                for r in self.results]
+        widths = [max(map(len, column)) for column in zip(header, *rows)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
+                 for row in (header, *rows)]
+        failed = sum(not r.passed for r in self.results)
+        verdict = f"{failed} of {len(rows)} checks FAILED" if failed else f"all {len(rows)} checks passed"
+        worst = ", ".join(f"{method} {max(errors):.1e} (bound {BOUNDS[method]:.0e})" for method in BOUNDS
+                          if (errors := [r.max_relative_error for r in self.results if r.method == method]))
+        return "\n".join([*lines, f"{verdict}; largest error: {worst}"])

@@ -1,0 +1,22 @@
+"""The one error for input that cannot be used, and the shape check that raises it."""
+
+
+class InputError(ValueError):
+    """Something given by the user is wrong; the message says what, and what would be right.
+
+    The command line prints it as one line and exits with 2.
+    """
+
+
+def check_shape(name, array, *expected):
+    """Raise InputError unless `array` has the `expected` shape.
+
+    An int stands for an axis of that size, a string names an axis of any size, and a leading
+    `...` stands for any number of axes: `check_shape("Linear: x", x, ..., 512)`.
+    """
+    sizes = expected[1:] if expected[0] is ... else expected
+    fits = array.ndim == len(sizes) or (expected[0] is ... and array.ndim > len(sizes))
+    tail = array.shape[array.ndim - len(sizes):]
+    if not fits or any(isinstance(size, int) and size != got for size, got in zip(sizes, tail)):
+        wanted = ", ".join("..." if size is ... else str(size) for size in expected)
+        raise InputError(f"{name} has shape {array.shape}, expected ({wanted})")

@@ -1,0 +1,46 @@
+"""ReLU (section 3.3 of the paper) and GELU."""
+
+import math
+from typing import Any, NamedTuple
+
+from minitransformer.backend import module_of
+
+
+class ReluCache(NamedTuple):
+    positive: Any   # (...) bool: where x > 0
+
+
+def relu_forward(x):
+    """y = max(0, x), of any shape. Written as a product, so that the complex step passes through."""
+    positive = x.real > 0
+    return x * positive, ReluCache(positive)
+
+
+def relu_backward(dy, cache):
+    """dy/dx is 1 where x > 0 and 0 elsewhere (at the kink x = 0 too)."""
+    return dy * cache.positive
+
+
+class GeluCache(NamedTuple):
+    x: Any      # (...)
+    tanh: Any   # (...) tanh(u), with u as below
+
+
+SLOPE = math.sqrt(2 / math.pi)
+CUBIC = 0.044715
+
+
+def gelu_forward(x):
+    """y = x (1 + tanh u) / 2 with u = sqrt(2/pi) (x + 0.044715 x^3), of any shape.
+
+    The tanh form of Hendrycks and Gimpel, https://arxiv.org/abs/1606.08415, section 2.
+    """
+    tanh = module_of(x).tanh(SLOPE * (x + CUBIC * x * x * x))
+    return 0.5 * x * (1 + tanh), GeluCache(x, tanh)
+
+
+def gelu_backward(dy, cache):
+    """dy/dx = (1 + tanh u) / 2 + x (1 - tanh^2 u) u' / 2 with u' = sqrt(2/pi) (1 + 3 * 0.044715 x^2)."""
+    x, tanh = cache
+    du = SLOPE * (1 + 3 * CUBIC * x * x)
+    return dy * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh * tanh) * du)

@@ -1,0 +1,43 @@
+"""Scaled dot-product attention (section 3.2.1 of the paper)."""
+
+import math
+from typing import Any, NamedTuple
+
+from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
+from minitransformer.functional.softmax import SoftmaxCache, softmax_backward, softmax_forward
+
+
+class AttentionCache(NamedTuple):
+    query: Any                # (..., T_q, d_k)
+    key: Any                  # (..., T_k, d_k)
+    value: Any                # (..., T_k, d_v)
+    softmax: SoftmaxCache     # softmax.p: (..., T_q, T_k), who attends to whom
+    dropout: DropoutCache
+    weights: Any              # (..., T_q, T_k) softmax.p after dropout
+
+
+def attention_forward(query, key, value, mask=None, rate=0.0, rng=None):
+    """y = dropout(softmax(query key^T / sqrt(d_k))) value.
+
+    query: (..., T_q, d_k); key: (..., T_k, d_k); value: (..., T_k, d_v); mask: None or bool,
+    broadcastable to (..., T_q, T_k), True = may attend. Returns y (..., T_q, d_v).
+    A query that may attend to nothing gives 0 and gets and sends no gradient.
+    """
+    scores = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])
+    p, softmax = softmax_forward(scores, mask)
+    weights, dropout = dropout_forward(p, rate, rng)
+    return weights @ value, AttentionCache(query, key, value, softmax, dropout, weights)
+
+
+def attention_backward(dy, cache):
+    """Returns dquery, dkey, dvalue: the forward read from its last line to its first.
+
+    y = A V gives dA = dy V^T and dV = A^T dy; S = Q K^T / sqrt(d_k) gives dQ = dS K / sqrt(d_k)
+    and dK = dS^T Q / sqrt(d_k).
+    """
+    query, key, value, softmax, dropout, weights = cache
+    dweights = dy @ value.swapaxes(-1, -2)
+    dvalue = weights.swapaxes(-1, -2) @ dy
+    dp = dropout_backward(dweights, dropout)
+    dscores = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
+    return dscores @ key, dscores.swapaxes(-1, -2) @ query, dvalue

@@ -1,0 +1,56 @@
+"""Cross-entropy with label smoothing (section 5.4 of the paper), from logits."""
+
+from typing import Any, NamedTuple
+
+from minitransformer.backend import module_of
+from minitransformer.errors import InputError
+
+
+class CrossEntropyCache(NamedTuple):
+    p: Any                # (..., V) softmax of the logits
+    targets: Any          # (...) the right token ids
+    real: Any             # (...) bool: where the target is not padding
+    smoothing: float
+    count: Any            # () how many targets are real
+    log_likelihood: Any   # (...) log p of each target, 0 at padding: its sum gives the perplexity
+
+
+def cross_entropy_forward(logits, targets, smoothing=0.0, padding=0):
+    """The summed loss -sum_i q_i log p_i over the real tokens; cache.count is their number.
+
+    logits: (..., V); targets: (...) ids. q puts 1 - smoothing on the target and spreads
+    `smoothing` evenly over all V tokens. Whoever trains divides by the count: the sum is what
+    shards of a batch can add up.
+    """
+    if logits.shape[:-1] != targets.shape:
+        raise InputError(f"cross-entropy: targets has shape {targets.shape}, "
+                         f"expected {logits.shape[:-1]} for logits of shape {logits.shape}")
+    xp = module_of(logits)
+    shifted = logits - logits.real.max(axis=-1, keepdims=True)
+    p = xp.exp(shifted)
+    total = p.sum(axis=-1, keepdims=True)
+    p /= total
+    log_total = xp.log(total[..., 0])                            # log p_i = shifted_i - log_total
+    target = xp.take_along_axis(shifted, targets[..., None], axis=-1)[..., 0]
+    real = targets != padding
+    log_likelihood = (target - log_total) * real
+    # With smoothing: sum_i q_i log p_i = (1-s) log p_target + s * mean_i(log p_i).
+    loss = -(1 - smoothing) * log_likelihood.sum()
+    if smoothing:
+        loss -= smoothing * ((shifted.mean(axis=-1) - log_total) * real).sum()
+    return loss, CrossEntropyCache(p, targets, real, smoothing, real.sum(), log_likelihood)
+
+
+def cross_entropy_backward(dloss, cache):
+    """dlogits = (p - q) dloss, and 0 at padding.
+
+    From log p_i = x_i - log sum_j exp(x_j): d(-sum_i q_i log p_i)/dx_j = p_j - q_j, as q sums to 1.
+    """
+    p, targets, real, smoothing, _, _ = cache
+    xp = module_of(p)
+    size = p.shape[-1]
+    dlogits = p - smoothing / size
+    rows = dlogits.reshape(-1, size)                             # a view: (tokens, V)
+    rows[xp.arange(len(rows)), targets.reshape(-1)] -= 1 - smoothing
+    dlogits *= real[..., None] * dloss
+    return dlogits

@@ -1,0 +1,32 @@
+"""Dropout (section 5.4 of the paper; Srivastava et al. 2014), scaled while training."""
+
+from typing import Any, NamedTuple
+
+
+
+class DropoutCache(NamedTuple):
+    mask: Any   # (...) 0 where dropped, 1 / (1 - rate) elsewhere; None where nothing is dropped
+
+
+def dropout_mask(shape, rate, rng, dtype):
+    """An array of `shape`: 0 with probability `rate`, else the scale 1 / (1 - rate).
+
+    One random byte decides each element (the cheapest random number there is), so the rate is
+    rounded to k / 256 and the scale is 256 / (256 - k): the expectation stays exactly 1.
+    """
+    dropped = round(256 * rate)
+    keep = rng.integers(0, 256, size=shape, dtype="uint8") >= dropped
+    return keep.astype(dtype) * (256 / (256 - dropped))
+
+
+def dropout_forward(x, rate, rng=None):
+    """y = x * mask, with a fresh mask; y = x where rng is None (evaluation) or rate is 0."""
+    if rng is None or rate == 0:
+        return x, DropoutCache(None)
+    mask = dropout_mask(x.shape, rate, rng, x.real.dtype)
+    return x * mask, DropoutCache(mask)
+
+
+def dropout_backward(dy, cache):
+    """dx = dy * mask: the very mask of the forward pass, scale included."""
+    return dy if cache.mask is None else dy * cache.mask

@@ -1,0 +1,38 @@
+"""Layer normalisation over the last axis (Ba, Kiros and Hinton, https://arxiv.org/abs/1607.06450)."""
+
+from typing import Any, NamedTuple
+
+from minitransformer.backend import module_of
+
+
+class LayerNormCache(NamedTuple):
+    normed: Any    # (..., D) x shifted and scaled to mean 0 and variance 1
+    inverse: Any   # (..., 1) 1 / sqrt(variance + epsilon)
+    gamma: Any     # (D,)
+
+
+def layer_norm_forward(x, gamma, beta, epsilon=1e-5):
+    """y = gamma * n + beta with n = (x - mean) / sqrt(variance + epsilon).
+
+    x: (..., D); gamma, beta: (D,). The mean and the (biased) variance are of each row's D values.
+    """
+    centred = x - x.mean(axis=-1, keepdims=True)
+    variance = (centred * centred).mean(axis=-1, keepdims=True)
+    inverse = 1 / module_of(x).sqrt(variance + epsilon)
+    normed = centred * inverse
+    return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
+
+
+def layer_norm_backward(dy, cache):
+    """Returns dx (..., D), dgamma (D,), dbeta (D,).
+
+    With dn = dy * gamma, the chain rule through centring and scaling takes out of dn what cannot
+    change n: its mean (n ignores a shift of x) and its part along n (n ignores a scaling of x):
+    dx = (dn - mean(dn) - n * mean(dn * n)) / sqrt(variance + epsilon).
+    """
+    normed, inverse, gamma = cache
+    dn = dy * gamma
+    along = (dn * normed).mean(axis=-1, keepdims=True)
+    dx = inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * along)
+    rows = tuple(range(dy.ndim - 1))
+    return dx, (dy * normed).sum(axis=rows), dy.sum(axis=rows)

@@ -1,0 +1,20 @@
+"""The table of sinusoids (section 3.5 of the paper)."""
+
+from functools import lru_cache
+
+import numpy as np
+
+
+@lru_cache(maxsize=64)
+def sinusoids(length, d_model, xp=np, dtype="float64"):
+    """PE[t, 2i] = sin(t / 10000^(2i / d_model)), PE[t, 2i+1] = cos(same); (length, d_model).
+
+    Made in float64 on the host, then given `dtype` on the array module `xp`. An odd d_model ends
+    with a sine whose cosine is left out. The array is shared between calls: do not write to it.
+    """
+    rates = 10000.0 ** (-np.arange(0, d_model, 2) / d_model)     # (ceil(d_model / 2),)
+    angles = np.arange(length)[:, None] * rates
+    table = np.empty((length, d_model))
+    table[:, 0::2] = np.sin(angles)
+    table[:, 1::2] = np.cos(angles)[:, : d_model // 2]
+    return xp.asarray(table.astype(dtype))

@@ -1,0 +1,40 @@
+"""Softmax over the last axis, with an optional mask."""
+
+from typing import Any, NamedTuple
+
+from minitransformer.backend import module_of
+
+
+class SoftmaxCache(NamedTuple):
+    p: Any   # (..., K) the probabilities
+
+
+def softmax_forward(x, mask=None):
+    """p_i = exp(x_i) / sum_j exp(x_j) over the last axis.
+
+    x: (..., K); mask: None or bool, broadcastable to x, True where an entry takes part.
+    Entries masked out get probability 0; a row with all of them masked out is 0 throughout.
+    Returns p, of x's shape. Subtracting the row's maximum changes nothing but avoids overflow.
+    """
+    xp = module_of(x)
+    if mask is not None:
+        x = xp.where(mask, x, -xp.inf)
+    peak = x.real.max(axis=-1, keepdims=True)
+    if mask is not None:
+        peak = xp.where(peak == -xp.inf, 0, peak)       # rows masked out: -inf - -inf is nan
+    p = xp.exp(x - peak)
+    total = p.sum(axis=-1, keepdims=True)
+    if mask is not None:
+        total = xp.where(total == 0, 1, total)          # the same rows: 0 / 0 is nan
+    p /= total
+    return p, SoftmaxCache(p)
+
+
+def softmax_backward(dp, cache):
+    """dx = p (dp - sum_j dp_j p_j).
+
+    The Jacobian is dp_i/dx_j = p_i (delta_ij - p_j); multiplied by dp from the left it collapses
+    to one sum per row, so it is never built. Where p = 0 (masked out) dx = 0.
+    """
+    p = cache.p
+    return p * (dp - (dp * p).sum(axis=-1, keepdims=True))

@@ -1,0 +1,109 @@
+"""Multi-head attention (section 3.2.2 of the paper), and its two uses: self and cross (3.2.3)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from minitransformer.errors import InputError, check_shape
+from minitransformer.functional import attention_backward, attention_forward
+from minitransformer.functional.attention import AttentionCache
+from minitransformer.layers.layer import Layer
+from minitransformer.layers.linear import Linear, LinearCache
+
+
+class MultiHeadAttentionCache(NamedTuple):
+    query: LinearCache
+    key: LinearCache
+    value: LinearCache
+    attention: AttentionCache   # attention.softmax.p: (B, H, T_q, T_k), who attends to whom
+    output: LinearCache
+
+
+class MultiHeadAttention(Layer):
+    """y = Concat(head_1 .. head_H) W_O, head_i = Attention(query W_Q_i, key W_K_i, value W_V_i).
+
+    query: (B, T_q, d_model); key, value: (B, T_k, d_model); y: (B, T_q, d_model). The heads' weights
+    lie side by side in one matrix, W_Q: (d_model, H d_k). d_k and d_v are d_model / H if not given.
+    """
+
+    def __init__(self, d_model, num_heads, rng, d_k=None, d_v=None, dropout=0.0):
+        if (d_k is None or d_v is None) and d_model % num_heads:
+            raise InputError(f"d_model {d_model} is not divisible by {num_heads} heads: choose a divisor of "
+                             f"{d_model} for num_heads, or give d_k and d_v")
+        d_k = d_k or d_model // num_heads
+        d_v = d_v or d_model // num_heads
+        self.query = Linear(d_model, num_heads * d_k, rng)
+        self.key = Linear(d_model, num_heads * d_k, rng)
+        self.value = Linear(d_model, num_heads * d_v, rng)
+        self.output = Linear(num_heads * d_v, d_model, rng)
+        self.num_heads = num_heads
+        self.dropout = dropout
+
+    def forward(self, query, key, value, mask=None, rng=None):
+        """mask: None or bool, broadcastable to (B, H, T_q, T_k), True = may attend."""
+        self._check(query, key, value, mask)
+        q, query_cache = self.query.forward(query)
+        k, key_cache = self.key.forward(key)
+        v, value_cache = self.value.forward(value)
+        heads, attention = attention_forward(
+            self._split(q), self._split(k), self._split(v), mask, self.dropout, rng)
+        y, output = self.output.forward(self._merge(heads))
+        return y, MultiHeadAttentionCache(query_cache, key_cache, value_cache, attention, output)
+
+    def backward(self, dy, cache):
+        dheads = self._split(self.output.backward(dy, cache.output))
+        dq, dk, dv = attention_backward(dheads, cache.attention)
+        return (self.query.backward(self._merge(dq), cache.query),
+                self.key.backward(self._merge(dk), cache.key),
+                self.value.backward(self._merge(dv), cache.value))
+
+    def _split(self, x):
+        """(B, T, H d) -> (B, H, T, d). Its own inverse is _merge, and so is its backward."""
+        batch, length, width = x.shape
+        return x.reshape(batch, length, self.num_heads, width // self.num_heads).swapaxes(1, 2)
+
+    def _merge(self, x):
+        """(B, H, T, d) -> (B, T, H d)."""
+        batch, heads, length, d = x.shape
+        return x.swapaxes(1, 2).reshape(batch, length, heads * d)
+
+    def _check(self, query, key, value, mask):
+        name, d_model = type(self).__name__, self.query.weight.shape[0]
+        check_shape(f"{name}: query", query, "B", "T_q", d_model)
+        check_shape(f"{name}: key", key, query.shape[0], "T_k", d_model)
+        check_shape(f"{name}: value", value, query.shape[0], key.shape[1], d_model)
+        if mask is None:
+            return
+        scores = (query.shape[0], self.num_heads, query.shape[1], key.shape[1])
+        if mask.dtype != bool:
+            raise InputError(f"{name}: mask has dtype {mask.dtype}, expected bool (True = may attend)")
+        try:
+            fits = np.broadcast_shapes(mask.shape, scores) == scores
+        except ValueError:
+            fits = False
+        if not fits:
+            raise InputError(f"{name}: mask has shape {mask.shape}, which does not broadcast to "
+                             f"(B, H, T_q, T_k) = {scores}")
+
+
+class SelfAttention(MultiHeadAttention):
+    """Query, key and value are one sequence x (B, T, d_model), which receives the sum of three gradients."""
+
+    def forward(self, x, mask=None, rng=None):
+        return super().forward(x, x, x, mask, rng)
+
+    def backward(self, dy, cache):
+        dquery, dkey, dvalue = super().backward(dy, cache)
+        return dquery + dkey + dvalue
+
+
+class CrossAttention(MultiHeadAttention):
+    """The decoder's x (B, T_q, d_model) asks, the encoder's memory (B, T_k, d_model) is key and value."""
+
+    def forward(self, x, memory, mask=None, rng=None):
+        return super().forward(x, memory, memory, mask, rng)
+
+    def backward(self, dy, cache):
+        """Returns dx, dmemory."""
+        dquery, dkey, dvalue = super().backward(dy, cache)
+        return dquery, dkey + dvalue

@@ -1,0 +1,64 @@
+"""The sizes of a Transformer, and named ones: the paper's and a laptop's."""
+
+from dataclasses import dataclass
+
+from minitransformer.errors import InputError
+
+NAMED = {
+    # The paper's, table 3.
+    "base": dict(num_layers=6, d_model=512, num_heads=8, d_ff=2048, dropout=0.1),
+    "big": dict(num_layers=6, d_model=1024, num_heads=16, d_ff=4096, dropout=0.3),
+    # For a laptop: small corpora, and toy tasks.
+    "small": dict(num_layers=3, d_model=256, num_heads=8, d_ff=1024, dropout=0.1),
+    "tiny": dict(num_layers=4, d_model=128, num_heads=4, d_ff=256, dropout=0.3),
+    "toy": dict(num_layers=2, d_model=64, num_heads=4, d_ff=256, dropout=0.0),
+}
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """All sizes and choices of a Transformer; the defaults are the paper's base model.
+
+    `dropout` is the paper's (after each sub-layer and on the sum of embeddings and positions);
+    the other two places, on attention weights and inside the feed-forward network, are off.
+    """
+
+    source_vocab: int                    # number of source tokens
+    target_vocab: int                    # number of target tokens
+    num_layers: int = 6                  # of the encoder, and of the decoder
+    d_model: int = 512
+    num_heads: int = 8
+    d_ff: int = 2048
+    d_k: int | None = None               # width of a head's queries and keys; None: d_model / num_heads
+    d_v: int | None = None               # width of a head's values; None: d_model / num_heads
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    feed_forward_dropout: float = 0.0
+    activation: str = "relu"             # or "gelu"
+    pre_norm: bool = False               # False: post-norm, as the paper
+    positions: str = "sinusoidal"        # or "learned"
+    max_length: int = 512                # how many positions are learned
+    share_embeddings: bool = True        # source embedding = target embedding
+    share_output: bool = True            # target embedding = pre-softmax linear
+
+    def __post_init__(self):
+        for name in ("source_vocab", "target_vocab", "num_layers", "d_model", "num_heads", "d_ff", "max_length"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise InputError(f"{name} is {value!r}, expected a whole number of at least 1")
+        for name in ("dropout", "attention_dropout", "feed_forward_dropout"):
+            value = getattr(self, name)
+            if not 0 <= value < 1:
+                raise InputError(f"{name} is {value!r}, expected a rate of at least 0 and below 1")
+        if self.positions not in ("sinusoidal", "learned"):
+            raise InputError(f"unknown positions {self.positions!r}; choose sinusoidal or learned")
+        if self.share_embeddings and self.source_vocab != self.target_vocab:
+            raise InputError(f"share_embeddings needs one vocabulary, but source_vocab is {self.source_vocab} "
+                             f"and target_vocab {self.target_vocab}: make them equal or pass share_embeddings=False")
+
+    @classmethod
+    def named(cls, name, vocab_size, **changes):
+        """The configuration called `name`, for a vocabulary shared by source and target, with `changes`."""
+        if name not in NAMED:
+            raise InputError(f"unknown configuration {name!r}; choose from {', '.join(NAMED)}")
+        return cls(**{"source_vocab": vocab_size, "target_vocab": vocab_size, **NAMED[name], **changes})

@@ -1,0 +1,82 @@
+"""The decoder layer and the decoder stack (section 3.1 of the paper)."""
+
+from typing import NamedTuple
+
+from minitransformer.functional.layer_norm import LayerNormCache
+from minitransformer.layers.attention import CrossAttention, SelfAttention
+from minitransformer.layers.feed_forward import FeedForward
+from minitransformer.layers.layer import Layer
+from minitransformer.layers.layer_norm import LayerNorm
+from minitransformer.layers.residual import Residual, ResidualCache
+
+
+class DecoderLayerCache(NamedTuple):
+    self_attention: ResidualCache
+    cross_attention: ResidualCache
+    feed_forward: ResidualCache
+
+
+class DecoderLayer(Layer):
+    """Self-attention, cross-attention to the memory, feed-forward, each in a residual.
+
+    x, y: (B, T_q, d_model); memory: (B, T_k, d_model); `config` is a TransformerConfig.
+    """
+
+    def __init__(self, config, rng):
+        heads = config.num_heads, rng, config.d_k, config.d_v, config.attention_dropout
+        self.self_attention = SelfAttention(config.d_model, *heads)
+        self.cross_attention = CrossAttention(config.d_model, *heads)
+        self.feed_forward = FeedForward(
+            config.d_model, config.d_ff, rng, config.activation, config.feed_forward_dropout)
+        around = config.d_model, config.dropout, config.pre_norm
+        self.self_attention_residual = Residual(self.self_attention, *around)
+        self.cross_attention_residual = Residual(self.cross_attention, *around)
+        self.feed_forward_residual = Residual(self.feed_forward, *around)
+
+    def forward(self, x, memory, mask=None, memory_mask=None, rng=None):
+        """mask: broadcastable to (B, H, T_q, T_q); memory_mask: to (B, H, T_q, T_k)."""
+        x, self_attention = self.self_attention_residual.forward(x, mask, rng=rng)
+        x, cross_attention = self.cross_attention_residual.forward(x, memory, memory_mask, rng=rng)
+        y, feed_forward = self.feed_forward_residual.forward(x, rng=rng)
+        return y, DecoderLayerCache(self_attention, cross_attention, feed_forward)
+
+    def backward(self, dy, cache):
+        """Returns dx, dmemory."""
+        dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
+        dx, dmemory = self.cross_attention_residual.backward(dx, cache.cross_attention)
+        dx = self.self_attention_residual.backward(dx, cache.self_attention)
+        return dx, dmemory
+
+
+class DecoderCache(NamedTuple):
+    layers: list                   # one DecoderLayerCache each
+    norm: LayerNormCache | None    # pre-norm only
+
+
+class Decoder(Layer):
+    """The stack: x (B, T_q, d_model), memory (B, T_k, d_model) -> y (B, T_q, d_model).
+
+    Every layer looks at the same memory, so the memory's gradient is the sum over all layers.
+    """
+
+    def __init__(self, config, rng):
+        self.layers = [DecoderLayer(config, rng) for _ in range(config.num_layers)]
+        self.norm = LayerNorm(config.d_model) if config.pre_norm else None
+
+    def forward(self, x, memory, mask=None, memory_mask=None, rng=None):
+        caches = []
+        for layer in self.layers:
+            x, cache = layer.forward(x, memory, mask, memory_mask, rng)
+            caches.append(cache)
+        x, norm = self.norm.forward(x) if self.norm else (x, None)
+        return x, DecoderCache(caches, norm)
+
+    def backward(self, dy, cache):
+        """Returns dx, dmemory."""
+        if self.norm:
+            dy = self.norm.backward(dy, cache.norm)
+        dmemory = 0
+        for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
+            dy, dlayer = layer.backward(dy, layer_cache)
+            dmemory = dmemory + dlayer
+        return dy, dmemory

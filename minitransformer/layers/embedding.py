@@ -1,0 +1,69 @@
+"""Token embedding, and the pre-softmax linear that may share its weight (section 3.4 of the paper)."""
+
+import math
+from typing import Any, NamedTuple
+
+from minitransformer.backend import check_ids, module_of
+from minitransformer.errors import check_shape
+from minitransformer.layers import initial
+from minitransformer.layers.layer import Layer
+
+
+class EmbeddingCache(NamedTuple):
+    ids: Any   # (...) int
+
+
+class Embedding(Layer):
+    """y = sqrt(d_model) W[ids]: ids (...), W (V, d_model), y (..., d_model)."""
+
+    def __init__(self, vocab_size, d_model, rng):
+        self.weight = initial.normal(rng, vocab_size, d_model)
+
+    def forward(self, ids):
+        vocab_size, d_model = self.weight.shape
+        check_ids("Embedding: ids", ids, vocab_size)
+        return math.sqrt(d_model) * self.weight.data[ids], EmbeddingCache(ids)
+
+    def backward(self, dy, cache):
+        """dW[v] = sqrt(d_model) * (sum of dy over the places where v stood). Ids get no gradient.
+
+        `dW[ids] += dy` would keep only one of several places; so equal ids are brought together
+        by a stable sort and each run of them is summed, in the same order every time.
+        """
+        d_model = self.weight.shape[1]
+        xp = module_of(dy)
+        ids = cache.ids.reshape(-1)
+        order = xp.argsort(ids, kind="stable")
+        ids = ids[order]
+        starts = xp.flatnonzero(ids[1:] != ids[:-1]) + 1
+        starts = xp.concatenate([xp.zeros(1, starts.dtype), starts])
+        sums = xp.add.reduceat(dy.reshape(-1, d_model)[order], starts, axis=0)
+        self.weight.grad[ids[starts]] += math.sqrt(d_model) * sums
+
+
+class OutputCache(NamedTuple):
+    x: Any   # (..., d_model)
+
+
+class OutputProjection(Layer):
+    """logits = x W^T: x (..., d_model), W (V, d_model), logits (..., V).
+
+    W has an embedding's shape, so the Parameter of one can be given (`weight`) to share it; this
+    is also why there is no bias.
+    """
+
+    def __init__(self, vocab_size, d_model, rng, weight=None):
+        self.weight = initial.normal(rng, vocab_size, d_model) if weight is None else weight
+
+    def forward(self, x):
+        vocab_size, d_model = self.weight.shape
+        check_shape("OutputProjection: x", x, ..., d_model)
+        logits = x.reshape(-1, d_model) @ self.weight.data.T
+        return logits.reshape(*x.shape[:-1], vocab_size), OutputCache(x)
+
+    def backward(self, dlogits, cache):
+        """From logits_nv = sum_i x_ni W_vi: dW = dlogits^T x, dx = dlogits W."""
+        vocab_size, d_model = self.weight.shape
+        rows, drows = cache.x.reshape(-1, d_model), dlogits.reshape(-1, vocab_size)
+        self.weight.grad += drows.T @ rows
+        return (drows @ self.weight.data).reshape(cache.x.shape)

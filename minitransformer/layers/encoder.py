@@ -1,0 +1,74 @@
+"""The encoder layer and the encoder stack (section 3.1 of the paper)."""
+
+from typing import NamedTuple
+
+from minitransformer.functional.layer_norm import LayerNormCache
+from minitransformer.layers.attention import SelfAttention
+from minitransformer.layers.feed_forward import FeedForward
+from minitransformer.layers.layer import Layer
+from minitransformer.layers.layer_norm import LayerNorm
+from minitransformer.layers.residual import Residual, ResidualCache
+
+
+class EncoderLayerCache(NamedTuple):
+    self_attention: ResidualCache
+    feed_forward: ResidualCache
+
+
+class EncoderLayer(Layer):
+    """Self-attention, then feed-forward, each in a residual: x, y (B, T, d_model).
+
+    `config` is a TransformerConfig.
+    """
+
+    def __init__(self, config, rng):
+        self.self_attention = SelfAttention(
+            config.d_model, config.num_heads, rng, config.d_k, config.d_v, config.attention_dropout)
+        self.feed_forward = FeedForward(
+            config.d_model, config.d_ff, rng, config.activation, config.feed_forward_dropout)
+        self.self_attention_residual = Residual(
+            self.self_attention, config.d_model, config.dropout, config.pre_norm)
+        self.feed_forward_residual = Residual(
+            self.feed_forward, config.d_model, config.dropout, config.pre_norm)
+
+    def forward(self, x, mask=None, rng=None):
+        """mask: None or bool, broadcastable to (B, H, T, T), True = may attend."""
+        x, self_attention = self.self_attention_residual.forward(x, mask, rng=rng)
+        y, feed_forward = self.feed_forward_residual.forward(x, rng=rng)
+        return y, EncoderLayerCache(self_attention, feed_forward)
+
+    def backward(self, dy, cache):
+        dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
+        return self.self_attention_residual.backward(dx, cache.self_attention)
+
+
+class EncoderCache(NamedTuple):
+    layers: list                   # one EncoderLayerCache each
+    norm: LayerNormCache | None    # pre-norm only
+
+
+class Encoder(Layer):
+    """The stack: x (B, T, d_model) -> memory (B, T, d_model).
+
+    Post-norm ends normalised; pre-norm has one more LayerNorm, since nothing has normalised the
+    residual stream.
+    """
+
+    def __init__(self, config, rng):
+        self.layers = [EncoderLayer(config, rng) for _ in range(config.num_layers)]
+        self.norm = LayerNorm(config.d_model) if config.pre_norm else None
+
+    def forward(self, x, mask=None, rng=None):
+        caches = []
+        for layer in self.layers:
+            x, cache = layer.forward(x, mask, rng)
+            caches.append(cache)
+        x, norm = self.norm.forward(x) if self.norm else (x, None)
+        return x, EncoderCache(caches, norm)
+
+    def backward(self, dy, cache):
+        if self.norm:
+            dy = self.norm.backward(dy, cache.norm)
+        for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
+            dy = layer.backward(dy, layer_cache)
+        return dy

@@ -1,0 +1,36 @@
+"""What enters a stack: embeddings plus positions, then dropout (sections 3.4, 3.5, 5.4)."""
+
+from typing import NamedTuple
+
+from minitransformer.functional import dropout_backward, dropout_forward
+from minitransformer.functional.dropout import DropoutCache
+from minitransformer.layers.embedding import EmbeddingCache
+from minitransformer.layers.layer import Layer
+from minitransformer.layers.positions import PositionsCache
+
+
+class InputCache(NamedTuple):
+    embedding: EmbeddingCache
+    positions: PositionsCache
+    dropout: DropoutCache
+
+
+class Input(Layer):
+    """y = dropout(positions(embedding(ids))): ids (B, T), y (B, T, d_model)."""
+
+    def __init__(self, embedding, positions, dropout):
+        self.embedding = embedding
+        self.positions = positions
+        self.dropout = dropout
+
+    def forward(self, ids, rng=None):
+        x, embedding = self.embedding.forward(ids)
+        x, positions = self.positions.forward(x)
+        y, dropout = dropout_forward(x, self.dropout, rng)
+        return y, InputCache(embedding, positions, dropout)
+
+    def backward(self, dy, cache):
+        """Adds to the tables' gradients; ids get none."""
+        dx = dropout_backward(dy, cache.dropout)
+        dx = self.positions.backward(dx, cache.positions)
+        self.embedding.backward(dx, cache.embedding)

@@ -1,0 +1,77 @@
+"""What every layer has: the walk over its parameters, and copies of itself in another form."""
+
+import copy
+from functools import cached_property
+
+from minitransformer.backend import get_module, module_of, to_device
+from minitransformer.parameter import Flat, Parameter, bind, flatten
+
+
+class Layer:
+    """A differentiable block with parameters: two methods, and nothing kept between them.
+
+        y, cache = layer.forward(x, ...)       # cache: what backward needs
+        dx       = layer.backward(dy, cache)   # also adds to each parameter's grad
+
+    A subclass sets its Parameters and its sub-layers (alone or in lists) as attributes. With
+    several array inputs, `backward` returns one gradient for each, in `forward`'s order.
+    """
+
+    def parameters(self):
+        """{name: Parameter}; a shared parameter once, under the first name that leads to it."""
+        named, seen = {}, set()
+        for name, parameter in _walk(self):
+            if id(parameter) not in seen:
+                seen.add(id(parameter))
+                named[name] = parameter
+        return named
+
+    def num_parameters(self):
+        """How many numbers are learned; shared ones count once."""
+        return sum(parameter.data.size for parameter in self.parameters().values())
+
+    def zero_grad(self):
+        """Set every parameter's gradient to zero."""
+        for parameter in self.parameters().values():
+            parameter.grad[...] = 0
+
+    @cached_property
+    def flat(self):
+        """All parameters as views of one vector, their gradients as views of another (Flat)."""
+        return flatten(list(self.parameters().values()))
+
+    def astype(self, dtype):
+        """A copy with every parameter converted to `dtype`: float32, float64 or complex128."""
+        return self._copy(lambda parameter: Parameter(parameter.data.astype(dtype)))
+
+    def to(self, backend):
+        """A copy on "numpy" or "cupy"."""
+        xp = get_module(backend)
+        return self._copy(lambda parameter: Parameter(to_device(parameter.data, xp).copy()))
+
+    def replica(self):
+        """A copy that shares the parameters' data and owns its gradients.
+
+        Threads and accumulation give each shard of a batch to a replica and add up `flat.grad`.
+        """
+        data = self.flat.data
+        replica = self._copy(lambda parameter: Parameter(parameter.data, parameter.grad))
+        replica.flat = bind(list(replica.parameters().values()), data, module_of(data).zeros_like(data))
+        return replica
+
+    def _copy(self, convert):
+        """The same structure around converted parameters; what was shared stays shared."""
+        memo = {id(parameter): convert(parameter) for parameter in self.parameters().values()}
+        clone = copy.deepcopy(self, memo)
+        clone.__dict__.pop("flat", None)
+        return clone
+
+
+def _walk(layer, prefix=""):
+    for name, value in vars(layer).items():
+        for key, item in ((f"{name}.{i}", item) for i, item in enumerate(value)) \
+                if isinstance(value, list) else ((name, value),):
+            if isinstance(item, Parameter):
+                yield prefix + key, item
+            elif isinstance(item, Layer):
+                yield from _walk(item, f"{prefix}{key}.")

@@ -1,0 +1,24 @@
+"""LayerNorm as a layer: gamma and beta around the function pair."""
+
+from minitransformer.errors import check_shape
+from minitransformer.functional import layer_norm_backward, layer_norm_forward
+from minitransformer.layers import initial
+from minitransformer.layers.layer import Layer
+
+
+class LayerNorm(Layer):
+    """y = gamma * (x - mean) / sqrt(variance + epsilon) + beta, over the last axis of x (..., d_model)."""
+
+    def __init__(self, d_model):
+        self.gamma = initial.ones(d_model)
+        self.beta = initial.zeros(d_model)
+
+    def forward(self, x):
+        check_shape("LayerNorm: x", x, ..., self.gamma.data.size)
+        return layer_norm_forward(x, self.gamma.data, self.beta.data)
+
+    def backward(self, dy, cache):
+        dx, dgamma, dbeta = layer_norm_backward(dy, cache)
+        self.gamma.grad += dgamma
+        self.beta.grad += dbeta
+        return dx

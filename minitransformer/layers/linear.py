@@ -1,0 +1,34 @@
+"""The linear layer."""
+
+from typing import Any, NamedTuple
+
+from minitransformer.errors import check_shape
+from minitransformer.layers import initial
+from minitransformer.layers.layer import Layer
+
+
+class LinearCache(NamedTuple):
+    x: Any   # (..., d_in)
+
+
+class Linear(Layer):
+    """y = x W + b: x (..., d_in), W (d_in, d_out), b (d_out,), y (..., d_out)."""
+
+    def __init__(self, d_in, d_out, rng):
+        self.weight = initial.xavier(rng, d_in, d_out)
+        self.bias = initial.zeros(d_out)
+
+    def forward(self, x):
+        d_in, d_out = self.weight.shape
+        check_shape("Linear: x", x, ..., d_in)
+        rows = x.reshape(-1, d_in)      # one matrix product for all leading axes
+        y = rows @ self.weight.data + self.bias.data
+        return y.reshape(*x.shape[:-1], d_out), LinearCache(x)
+
+    def backward(self, dy, cache):
+        """From y_nj = sum_i x_ni W_ij + b_j: dW = x^T dy, db = sum_n dy_n, dx = dy W^T."""
+        d_in, d_out = self.weight.shape
+        rows, drows = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
+        self.weight.grad += rows.T @ drows
+        self.bias.grad += drows.sum(axis=0)
+        return (drows @ self.weight.data.T).reshape(cache.x.shape)

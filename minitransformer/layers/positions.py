@@ -1,0 +1,46 @@
+"""Positions, added to the embeddings (section 3.5 of the paper): sinusoids, or learned."""
+
+from typing import NamedTuple
+
+from minitransformer.backend import module_of
+from minitransformer.errors import InputError, check_shape
+from minitransformer.functional import sinusoids
+from minitransformer.layers import initial
+from minitransformer.layers.layer import Layer
+
+
+class PositionsCache(NamedTuple):
+    length: int
+
+
+class SinusoidalPositions(Layer):
+    """y = x + PE[:T], for x (B, T, d_model) of any length and any d_model; nothing is learned."""
+
+    def forward(self, x):
+        check_shape("SinusoidalPositions: x", x, "B", "T", "d_model")
+        _, length, d_model = x.shape
+        return x + sinusoids(length, d_model, module_of(x), x.real.dtype.name), PositionsCache(length)
+
+    def backward(self, dy, cache):
+        """A constant was added: dx = dy."""
+        return dy
+
+
+class LearnedPositions(Layer):
+    """y = x + W[:T], for x (B, T, d_model) with T up to W's max_length rows."""
+
+    def __init__(self, max_length, d_model, rng):
+        self.weight = initial.normal(rng, max_length, d_model)
+
+    def forward(self, x):
+        max_length, d_model = self.weight.shape
+        check_shape("LearnedPositions: x", x, "B", "T", d_model)
+        length = x.shape[1]
+        if length > max_length:
+            raise InputError(f"LearnedPositions: x has {length} positions, at most {max_length} were learned")
+        return x + self.weight.data[:length], PositionsCache(length)
+
+    def backward(self, dy, cache):
+        """Row t was added to all B sequences: dW[t] = sum_b dy[b, t], dx = dy."""
+        self.weight.grad[: cache.length] += dy.sum(axis=0)
+        return dy

@@ -1,0 +1,50 @@
+"""The residual connection with dropout and LayerNorm around a sub-layer (sections 3.1, 5.4)."""
+
+from typing import Any, NamedTuple
+
+from minitransformer.functional import dropout_backward, dropout_forward
+from minitransformer.functional.dropout import DropoutCache
+from minitransformer.functional.layer_norm import LayerNormCache
+from minitransformer.layers.layer import Layer
+from minitransformer.layers.layer_norm import LayerNorm
+
+
+class ResidualCache(NamedTuple):
+    norm: LayerNormCache
+    sublayer: Any          # the sub-layer's own cache
+    dropout: DropoutCache
+
+
+class Residual(Layer):
+    """Post-norm, as the paper: y = LayerNorm(x + dropout(sublayer(x, ...))).
+
+    With pre_norm=True: y = x + dropout(sublayer(LayerNorm(x), ...)). x, y: (B, T, d_model); what
+    else the sub-layer takes (memory, mask) is handed through, and so are its gradients.
+    """
+
+    def __init__(self, sublayer, d_model, dropout=0.0, pre_norm=False):
+        self.sublayer = sublayer
+        self.norm = LayerNorm(d_model)
+        self.dropout = dropout
+        self.pre_norm = pre_norm
+
+    def forward(self, x, *others, rng=None):
+        h, norm = self.norm.forward(x) if self.pre_norm else (x, None)
+        h, sublayer = self.sublayer.forward(h, *others, rng=rng)
+        h, dropout = dropout_forward(h, self.dropout, rng)
+        y = x + h
+        if not self.pre_norm:
+            y, norm = self.norm.forward(y)
+        return y, ResidualCache(norm, sublayer, dropout)
+
+    def backward(self, dy, cache):
+        """Returns dx, and after it the gradients of the sub-layer's other inputs if it has any."""
+        if not self.pre_norm:
+            dy = self.norm.backward(dy, cache.norm)
+        dh = dropout_backward(dy, cache.dropout)
+        dh = self.sublayer.backward(dh, cache.sublayer)
+        dh, *dothers = dh if isinstance(dh, tuple) else (dh,)
+        if self.pre_norm:
+            dh = self.norm.backward(dh, cache.norm)
+        dx = dy + dh
+        return (dx, *dothers) if dothers else dx

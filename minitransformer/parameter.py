@@ -1,0 +1,55 @@
+"""A parameter and its gradient, and the flat vectors that hold all of a model's."""
+
+from typing import Any, NamedTuple
+
+from minitransformer.backend import module_of
+
+
+class Parameter:
+    """An array that is learned (`data`) and the gradient of the loss with respect to it (`grad`).
+
+    `backward` adds to `grad` and never assigns it: a parameter used in two places receives the
+    sum of both gradients without anyone having to know.
+    """
+
+    def __init__(self, data, grad=None):
+        self.data = data
+        self.grad = module_of(data).zeros_like(data) if grad is None else grad
+
+    @property
+    def shape(self):
+        return self.data.shape
+
+    def __repr__(self):
+        return f"Parameter(shape={self.shape}, dtype={self.data.dtype})"
+
+
+class Flat(NamedTuple):
+    """All parameters of a model in one vector `data`, all gradients in another, `grad`."""
+
+    data: Any   # (P,)
+    grad: Any   # (P,)
+
+
+def flatten(parameters):
+    """Move `parameters` into one vector and their gradients into another; returns Flat.
+
+    Each parameter's `data` and `grad` become views of them, so an optimiser that walks the
+    vectors updates every parameter.
+    """
+    xp = module_of(parameters[0].data)
+    data = xp.concatenate([parameter.data.ravel() for parameter in parameters])
+    grad = xp.concatenate([parameter.grad.ravel() for parameter in parameters])
+    return bind(parameters, data, grad)
+
+
+def bind(parameters, data, grad):
+    """Make each of `parameters` a view of its own slice of the vectors `data` and `grad`."""
+    start = 0
+    for parameter in parameters:
+        stop = start + parameter.data.size
+        shape = parameter.shape
+        parameter.data = data[start:stop].reshape(shape)
+        parameter.grad = grad[start:stop].reshape(shape)
+        start = stop
+    return Flat(data, grad)
