@@ -43,7 +43,7 @@ def blocks(seed=0):
     unshared = L.TransformerConfig(**{**STACK, "source_vocab": V + 2, "positions": "learned", "max_length": 5,
                                       "share_embeddings": False, "share_output": False})
     source, target = ids(B, T_K), ids(B, T_Q)
-    source[0, -1] = source[1, -2:] = target[1, -1] = L.PAD
+    source[0, -1] = source[1, -2:] = target[1, -1] = F.PAD
     heads = array(B, H, T_Q, D_K), array(B, H, T_K, D_K), array(B, H, T_K, D_V)
     attention = CONFIG.d_model, H, rng, D_K, D_V, 0.2
     feed_forward = layer(L.FeedForward(D, D_FF, rng, dropout=0.2))

@@ -55,16 +55,26 @@ class Report:
                 "worst": finite(self.worst), "passed": self.passed}
 
     def __str__(self):
+        return self._table(self.results)
+
+    def summary(self):
+        """The table with one row per block and method: its worst array."""
+        groups = {}
+        for result in self.results:
+            groups.setdefault((result.block, result.method), []).append(result)
+        return self._table([max(group, key=lambda r: (not r.passed, r.max_relative_error))
+                            for group in groups.values()])
+
+    def _table(self, rows):
         header = ("block", "with respect to", "method", "error", "at", "analytic", "numeric", "")
-        rows = [(r.block, r.wrt, r.method, f"{r.max_relative_error:.1e}",
-                 "" if r.index is None else str(list(r.index)), f"{r.analytic:+.6e}", f"{r.numeric:+.6e}",
-                 ("ok" if r.passed else "FAILED") + (f", {r.kinks} at a kink" if r.kinks else ""))
-                for r in self.results]
-        widths = [max(map(len, column)) for column in zip(header, *rows)]
+        cells = [(r.block, r.wrt, r.method, f"{r.max_relative_error:.1e}",
+                  "" if r.index is None else str(list(r.index)), f"{r.analytic:+.6e}", f"{r.numeric:+.6e}",
+                  ("ok" if r.passed else "FAILED") + (f", {r.kinks} at a kink" if r.kinks else "")) for r in rows]
+        widths = [max(map(len, column)) for column in zip(header, *cells)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
-                 for row in (header, *rows)]
-        failed = sum(not r.passed for r in self.results)
-        verdict = f"{failed} of {len(rows)} checks FAILED" if failed else f"all {len(rows)} checks passed"
+                 for row in (header, *cells)]
+        count, failed = len(self.results), sum(not result.passed for result in self.results)
+        verdict = f"{failed} of {count} checks FAILED" if failed else f"all {count} checks passed"
         worst = ", ".join(f"{method} {max(errors):.1e} (bound {BOUNDS[method]:.0e})" for method in BOUNDS
                           if (errors := [r.max_relative_error for r in self.results if r.method == method]))
         return "\n".join([*lines, f"{verdict}; largest error: {worst}"])

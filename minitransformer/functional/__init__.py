@@ -5,6 +5,6 @@ from minitransformer.functional.attention import attention_backward, attention_f
 from minitransformer.functional.cross_entropy import cross_entropy_backward, cross_entropy_forward
 from minitransformer.functional.dropout import dropout_backward, dropout_forward, dropout_mask
 from minitransformer.functional.layer_norm import layer_norm_backward, layer_norm_forward
-from minitransformer.functional.masks import causal_mask, padding_mask
+from minitransformer.functional.masks import PAD, causal_mask, padding_mask
 from minitransformer.functional.positions import sinusoids
 from minitransformer.functional.softmax import softmax_backward, softmax_forward

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from minitransformer.backend import module_of
 from minitransformer.errors import InputError
+from minitransformer.functional.masks import PAD
 
 
 class CrossEntropyCache(NamedTuple):
@@ -15,7 +16,7 @@ class CrossEntropyCache(NamedTuple):
     log_likelihood: Any   # (...) log p of each target, 0 at padding: its sum gives the perplexity
 
 
-def cross_entropy_forward(logits, targets, smoothing=0.0, padding=0):
+def cross_entropy_forward(logits, targets, smoothing=0.0):
     """The summed loss -sum_i q_i log p_i over the real tokens; cache.count is their number.
 
     logits: (..., V); targets: (...) ids. q puts 1 - smoothing on the target and spreads
@@ -32,7 +33,7 @@ def cross_entropy_forward(logits, targets, smoothing=0.0, padding=0):
     p /= total
     log_total = xp.log(total[..., 0])                            # log p_i = shifted_i - log_total
     target = xp.take_along_axis(shifted, targets[..., None], axis=-1)[..., 0]
-    real = targets != padding
+    real = targets != PAD
     log_likelihood = (target - log_total) * real
     # With smoothing: sum_i q_i log p_i = (1-s) log p_target + s * mean_i(log p_i).
     loss = -(1 - smoothing) * log_likelihood.sum()

@@ -2,6 +2,8 @@
 
 from minitransformer.backend import module_of
 
+PAD = 0   # the token id that fills up the short sequences of a batch; nobody attends to it
+
 
 def causal_mask(ids):
     """(T, T): position t may attend to positions up to t (section 3.2.3). ids: (B, T)."""
@@ -10,6 +12,6 @@ def causal_mask(ids):
     return positions[:, None] >= positions
 
 
-def padding_mask(ids, padding=0):
+def padding_mask(ids):
     """(B, 1, 1, T): every head and query may attend to real tokens only. ids: (B, T)."""
-    return (ids != padding)[:, None, None, :]
+    return (ids != PAD)[:, None, None, :]

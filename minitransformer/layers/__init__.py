@@ -12,4 +12,4 @@ from minitransformer.layers.layer_norm import LayerNorm
 from minitransformer.layers.linear import Linear
 from minitransformer.layers.positions import LearnedPositions, SinusoidalPositions
 from minitransformer.layers.residual import Residual
-from minitransformer.layers.transformer import PAD, Transformer
+from minitransformer.layers.transformer import Transformer

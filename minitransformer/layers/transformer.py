@@ -13,8 +13,6 @@ from minitransformer.layers.input import Input, InputCache
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.positions import LearnedPositions, SinusoidalPositions
 
-PAD = 0   # the id that fills up short sequences of a batch; nobody attends to it
-
 
 class EncodeCache(NamedTuple):
     input: InputCache
@@ -73,14 +71,14 @@ class Transformer(Layer):
     def encode(self, source, rng=None):
         """source (B, T_k) -> memory (B, T_k, d_model)."""
         x, input = self.source_input.forward(source, rng)
-        memory, encoder = self.encoder.forward(x, padding_mask(source, PAD), rng)
+        memory, encoder = self.encoder.forward(x, padding_mask(source), rng)
         return memory, EncodeCache(input, encoder)
 
     def decode(self, target, memory, source, rng=None):
         """target (B, T_q) and the memory of `source` -> (B, T_q, d_model), what `output` takes."""
         x, input = self.target_input.forward(target, rng)
-        mask = causal_mask(target) & padding_mask(target, PAD)
-        y, decoder = self.decoder.forward(x, memory, mask, padding_mask(source, PAD), rng)
+        mask = causal_mask(target) & padding_mask(target)
+        y, decoder = self.decoder.forward(x, memory, mask, padding_mask(source), rng)
         return y, DecodeCache(input, decoder)
 
 

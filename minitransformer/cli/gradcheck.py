@@ -1,0 +1,34 @@
+"""minitransformer gradcheck: prove every backward."""
+
+import json
+
+from minitransformer.errors import InputError
+
+
+def add_parser(commands):
+    parser = commands.add_parser(
+        "gradcheck", help="check every gradient of every block",
+        description="Check the hand-written gradients against central differences (float64) and the complex step. "
+                    "With names: all their arrays; without: all blocks, the worst array of each.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="blocks to check (default: all of them)")
+    parser.add_argument("--seed", type=int, default=0, help="for weights, inputs and directions (default: 0)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
+    parser.set_defaults(run_command=run)
+
+
+def run(args):
+    from minitransformer.checking import Report, gradcheck
+    from minitransformer.checking.blocks import blocks
+
+    if args.seed < 0:
+        raise InputError(f"--seed is {args.seed}, expected 0 or more")
+    known = blocks(args.seed)
+    for name in args.names:
+        if name not in known:
+            raise InputError(f"unknown block {name!r}; choose from {', '.join(known)}")
+    report = Report([])
+    for name in args.names or known:
+        block, inputs = known[name]
+        report += gradcheck(block, inputs, name=name, seed=args.seed)
+    print(json.dumps(report.as_dict()) if args.json else report if args.names else report.summary())
+    return 0 if report.passed else 1

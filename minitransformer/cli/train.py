@@ -1,0 +1,148 @@
+"""minitransformer train: train a model on a toy task or on parallel text."""
+
+import sys
+from pathlib import Path
+
+from minitransformer.errors import InputError
+
+# What each task trains with unless an option says otherwise.
+DEFAULTS = {
+    "copy": dict(config="toy", steps=1000, batch=64, warmup=100, rate_factor=0.5, smoothing=0.0, dropout=0.0),
+    "reverse": dict(config="toy", steps=1000, batch=64, warmup=100, rate_factor=0.5, smoothing=0.0, dropout=0.0),
+    "sort": dict(config="toy", steps=1000, batch=64, warmup=100, rate_factor=0.5, smoothing=0.0, dropout=0.0),
+    "numbers": dict(config="toy", steps=3000, batch=64, warmup=100, rate_factor=0.5, smoothing=0.0, dropout=0.0),
+    "translate": dict(config="tiny", steps=3000, batch=4096, warmup=1000, rate_factor=1.5, smoothing=0.1, dropout=0.1),
+}
+HELP = {
+    "copy": "copy letters: c a b -> c a b",
+    "reverse": "reverse letters: c a b -> b a c",
+    "sort": "sort letters: c a b -> a b c",
+    "numbers": "translate English number words to German or Korean ones",
+    "translate": "translate text: aligned files, or a two-column TSV",
+}
+
+
+def add_parser(commands):
+    parser = commands.add_parser("train", help="train a model on a toy task or on your own parallel text",
+                                 description="Train a Transformer; see `minitransformer train TASK --help`.")
+    tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK")
+    for task, defaults in DEFAULTS.items():
+        _add_task(tasks.add_parser(task, help=HELP[task], description=f"Train a Transformer to {HELP[task]}."),
+                  task, defaults)
+
+
+def _add_task(parser, task, defaults):
+    def option(name, kind, text, default=None):
+        default = defaults.get(name, default)
+        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, default=default, metavar=kind.__name__.upper(),
+                            help=f"{text} (default: {default})")
+
+    if task == "translate":
+        parser.add_argument("--train", nargs="+", required=True, metavar=("SOURCE", "TARGET"),
+                            help="aligned text files, plain or .gz, or one two-column TSV")
+        parser.add_argument("--valid", nargs="+", required=True, metavar=("SOURCE", "TARGET"),
+                            help="the same for validation")
+        option("vocab_size", int, "subwords learned on both languages together", 10_000)
+        option("max_length", int, "longest sentence, in subwords", 256)
+        option("batch", int, "tokens in a batch, padding included")
+    else:
+        option("batch", int, "examples in a batch")
+    if task == "numbers":
+        parser.add_argument("--language", choices=("german", "korean"), default="german", help="default: german")
+    parser.add_argument("--config", default=defaults["config"], metavar="NAME",
+                        help=f"model size: toy, tiny, small, base, big (default: {defaults['config']})")
+    option("steps", int, "updates")
+    option("warmup", int, "steps until the learning rate peaks")
+    option("rate_factor", float, "multiplies the paper's learning rate")
+    option("dropout", float, "dropout rate, as the paper places it")
+    option("smoothing", float, "label smoothing")
+    option("clip", float, "largest norm of the gradient", 1.0)
+    parser.add_argument("--pre-norm", action="store_true", help="LayerNorm before each sub-layer, not after as the paper")
+    option("validate_every", int, "steps between validations", 500)
+    option("seed", int, "the same seed repeats a run bit for bit", 0)
+    parser.add_argument("--backend", choices=("numpy", "cupy", "auto"), default="numpy",
+                        help="array module: numpy for the CPU, cupy for a GPU (default: numpy)")
+    parser.add_argument("--run", metavar="DIR", help=f"folder to write (default: runs/{task}, or {task}-2 and so on)")
+    parser.set_defaults(run_command=run)
+
+
+def run(args):
+    from minitransformer.cli.evaluate import evaluate_toy
+    from minitransformer.training.trainer import TrainingConfig, train
+
+    if args.seed < 0:
+        raise InputError(f"--seed is {args.seed}, expected 0 or more")
+    if args.batch < 1:
+        raise InputError(f"--batch is {args.batch}, expected at least 1")
+    config = TrainingConfig(args.steps, args.warmup, args.rate_factor, args.smoothing, args.clip,
+                            args.validate_every, args.seed)
+    folder = args.run or _free_folder(args.task)
+    vocabulary, batches, valid, about = (_translation if args.task == "translate" else _toy)(args)
+    run = _create_run(folder, args, config, vocabulary, about)
+    steps = train(run, config, batches, valid)
+    if steps < config.steps:
+        print(f"stopped after {steps} of {config.steps} steps; the weights are saved in {folder}", file=sys.stderr)
+        print(f"measure them: minitransformer evaluate {folder}", file=sys.stderr)
+        return 130
+    if args.task != "translate":
+        scores = evaluate_toy(run)
+        print(f"exact match {scores['exact_match']:.1%} on {scores['examples']:,} examples never trained on")
+    print(f"saved in {folder}; next: minitransformer evaluate {folder}, "
+          f"or minitransformer translate {folder} \"...\"")
+    return 0
+
+
+def check_files(option, files):
+    """Raise InputError unless `files` are the one or two that an option of parallel text takes."""
+    if len(files) > 2:
+        raise InputError(f"{option} has {len(files)} files, expected SOURCE TARGET or one two-column TSV")
+
+
+def _toy(args):
+    """Vocabulary, endless training batches, validation pairs, and what config.json says of them."""
+    from minitransformer.data import toy
+
+    language = getattr(args, "language", None)
+    task = toy.make_task(args.task, language)
+    return (task.vocabulary, toy.training_batches(task, args.batch, args.seed),
+            toy.held_out(task, 200, seed=1), {"language": language})
+
+
+def _translation(args):
+    """The same for parallel text."""
+    from minitransformer.data.corpus import encode_pairs, training_batches
+    from minitransformer.data.parallel import read_pairs
+    from minitransformer.data.subwords import SubwordVocabulary
+
+    check_files("--train", args.train)
+    check_files("--valid", args.valid)
+    if args.max_length + 1 > args.batch:
+        raise InputError(f"--batch is {args.batch} tokens, expected at least --max-length + 1 = {args.max_length + 1}")
+    train_texts, valid_texts = read_pairs(args.train), read_pairs(args.valid)
+    vocabulary = SubwordVocabulary.learn((text for pair in train_texts for text in pair), args.vocab_size)
+    pairs = encode_pairs(vocabulary, train_texts, args.max_length, " / ".join(args.train))
+    valid = encode_pairs(vocabulary, valid_texts, args.max_length, " / ".join(args.valid))
+    files = {name: [str(Path(file).resolve()) for file in getattr(args, name)] for name in ("train", "valid")}
+    return vocabulary, training_batches(pairs, args.batch, args.seed), valid, files
+
+
+def _create_run(folder, args, config, vocabulary, about):
+    from dataclasses import asdict
+
+    from minitransformer.layers import Transformer, TransformerConfig
+    from minitransformer.training.run import Run
+
+    model = Transformer(TransformerConfig.named(args.config, vocabulary.size, dropout=args.dropout,
+                                                pre_norm=args.pre_norm), args.seed).to(args.backend)
+    settings = {"task": args.task, **about, "batch": args.batch, "training": asdict(config),
+                "max_length": getattr(args, "max_length", 256)}
+    print(f"{args.task}: {args.config} Transformer with {model.num_parameters():,} parameters, "
+          f"{vocabulary.size:,} tokens in the vocabulary", file=sys.stderr)
+    return Run.create(folder, settings, model, vocabulary)
+
+
+def _free_folder(task):
+    folder, number = Path("runs") / task, 2
+    while folder.exists():
+        folder, number = Path("runs") / f"{task}-{number}", number + 1
+    return str(folder)

@@ -1,0 +1,31 @@
+"""minitransformer translate: use a trained model."""
+
+import sys
+
+from minitransformer.errors import InputError
+
+
+def add_parser(commands):
+    parser = commands.add_parser(
+        "translate", help="give a trained model text and print what it answers",
+        description="Print the model's output for TEXT, or for each line of standard input.")
+    parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
+    parser.add_argument("text", metavar="TEXT", nargs="?", help="the source text (default: lines from standard input)")
+    parser.add_argument("--backend", choices=("numpy", "cupy", "auto"), default="numpy", help="default: numpy")
+    parser.set_defaults(run_command=run)
+
+
+def run(args):
+    from minitransformer.decoding import translate
+    from minitransformer.training.run import Run
+
+    run = Run.load(args.run, args.backend)
+    if args.text is not None:
+        texts = [args.text]
+    else:
+        try:
+            texts = sys.stdin.buffer.read().decode("utf-8-sig").splitlines()
+        except UnicodeDecodeError as error:
+            raise InputError(f"standard input: not UTF-8 text (byte 0x{error.object[error.start]:02x})") from None
+    for output in translate(run.model, run.vocabulary, texts, run.settings["max_length"]):
+        print(output)

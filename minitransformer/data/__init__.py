@@ -1,0 +1,1 @@
+"""Training data: toy tasks, parallel text, vocabularies, batches."""

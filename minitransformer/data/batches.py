@@ -1,0 +1,55 @@
+"""From pairs of id lists to batches of arrays."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minitransformer.backend import to_device
+from minitransformer.data.vocabulary import BOS, EOS
+from minitransformer.functional import PAD
+
+
+class Batch(NamedTuple):
+    source: Any       # (B, T_k) ids, ending with EOS, then padding
+    target: Any       # (B, T_q) ids, beginning with BOS: what the decoder sees
+    next_target: Any  # (B, T_q) ids, ending with EOS: what it is to say
+    tokens: int       # real target tokens
+
+    def to(self, xp):
+        """The batch on the array module `xp`."""
+        return Batch(*(to_device(array, xp) for array in self[:3]), self.tokens)
+
+
+def make_batch(pairs):
+    """The Batch of a list of (source ids, target ids)."""
+    return Batch(pad([[*source, EOS] for source, _ in pairs]),
+                 pad([[BOS, *target] for _, target in pairs]),
+                 pad([[*target, EOS] for _, target in pairs]),
+                 sum(len(target) + 1 for _, target in pairs))
+
+
+def pad(sequences):
+    """(B, T) ids of `sequences`, the shorter ones filled up with PAD."""
+    batch = np.full((len(sequences), max(map(len, sequences))), PAD)
+    for row, ids in zip(batch, sequences):
+        row[: len(ids)] = ids
+    return batch
+
+
+def by_length(pairs, max_tokens, rng=None):
+    """All `pairs` once, in lists of similar length: each at most `max_tokens` with its padding.
+
+    The longer side counts. `rng` shuffles the pairs among equal lengths and the order of the lists;
+    without it the order is that of the lengths.
+    """
+    order = np.arange(len(pairs)) if rng is None else rng.permutation(len(pairs))
+    order = sorted(order, key=lambda i: (len(pairs[i][1]), len(pairs[i][0])))
+    batches, batch, longest = [], [], 0
+    for i in order:
+        longest = max(longest, *map(len, pairs[i]))
+        if batch and (longest + 1) * (len(batch) + 1) > max_tokens:
+            batches.append(batch)
+            batch, longest = [], max(map(len, pairs[i]))
+        batch.append(pairs[i])
+    batches.append(batch)
+    return batches if rng is None else [batches[i] for i in rng.permutation(len(batches))]

@@ -1,0 +1,57 @@
+"""Number words for 0 to 999,999, as lists of the smallest pieces that combine."""
+
+ENGLISH = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+           "sixteen seventeen eighteen nineteen").split()
+ENGLISH_TENS = "_ _ twenty thirty forty fifty sixty seventy eighty ninety".split()
+GERMAN = ("null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn "
+          "sechzehn siebzehn achtzehn neunzehn").split()
+GERMAN_TENS = "_ _ zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig".split()
+KOREAN = "영일이삼사오육칠팔구"
+
+
+def english(n):
+    """123_000 -> one, hundred, twenty, three, thousand (written "twenty-three" in text)."""
+    if n >= 1000:
+        return english(n // 1000) + ["thousand"] + (english(n % 1000) if n % 1000 else [])
+    if n >= 100:
+        return english(n // 100) + ["hundred"] + (english(n % 100) if n % 100 else [])
+    if n >= 20:
+        return [ENGLISH_TENS[n // 10]] + ([ENGLISH[n % 10]] if n % 10 else [])
+    return [ENGLISH[n]]
+
+
+def german(n):
+    """123_000 -> ein, hundert, drei, und, zwanzig, tausend. A final one is "eins"."""
+    words = _german(n)
+    return words[:-1] + ["eins"] if words[-1] == "ein" else words
+
+
+def _german(n):
+    if n >= 1000:
+        return _german(n // 1000) + ["tausend"] + (_german(n % 1000) if n % 1000 else [])
+    if n >= 100:
+        return [GERMAN[n // 100], "hundert"] + (_german(n % 100) if n % 100 else [])
+    if n >= 20:
+        return ([GERMAN[n % 10], "und"] if n % 10 else []) + [GERMAN_TENS[n // 10]]
+    return [GERMAN[n]]
+
+
+def korean(n):
+    """123_000 -> 십이만 삼천, one syllable a piece: grouped by ten thousand, a leading one left out."""
+    if n == 0:
+        return [KOREAN[0]]
+    high, low = divmod(n, 10_000)
+    words = (_korean(high) if high > 1 else []) + (["만"] if high else [])
+    return words + ([" "] if high and low else []) + _korean(low)
+
+
+def _korean(n):
+    words = []
+    for unit, name in ((1000, "천"), (100, "백"), (10, "십"), (1, "")):
+        digit = n // unit % 10
+        if digit:
+            words += ([KOREAN[digit]] if digit > 1 or unit == 1 else []) + ([name] if name else [])
+    return words
+
+
+LANGUAGES = {"german": german, "korean": korean}

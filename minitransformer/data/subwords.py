@@ -1,0 +1,57 @@
+"""Between text and subword ids: byte-pair encoding learned on both languages together."""
+
+from minitransformer.data.vocabulary import SPECIAL
+from minitransformer.errors import InputError
+from minitransformer.extras import require
+
+UNKNOWN = "<unk>"
+
+
+class SubwordVocabulary:
+    """Byte-pair encoding (Sennrich et al. 2016, https://aclanthology.org/P16-1162) by the library tokenizers.
+
+    A word carries its leading blank as "▁", so decoding restores the text's own spacing.
+    """
+
+    file_name = "tokenizer.json"
+
+    def __init__(self, tokenizer):
+        self._tokenizer = tokenizer
+
+    @classmethod
+    def learn(cls, texts, size):
+        """A vocabulary of at most `size` subwords, from an iterable of sentences in either language."""
+        tokenizers = require("tokenizers")
+        tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token=UNKNOWN))
+        tokenizer.normalizer = tokenizers.normalizers.NFC()
+        tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+        tokenizer.decoder = tokenizers.decoders.Metaspace()
+        trainer = tokenizers.trainers.BpeTrainer(
+            vocab_size=size, special_tokens=[*SPECIAL, UNKNOWN], show_progress=False)
+        tokenizer.train_from_iterator(texts, trainer)
+        return cls(tokenizer)
+
+    @property
+    def size(self):
+        return self._tokenizer.get_vocab_size()
+
+    def encode(self, text):
+        return self._tokenizer.encode(text).ids
+
+    def encode_all(self, texts):
+        return [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
+
+    def decode(self, ids):
+        """The text of `ids`, special tokens left out."""
+        return self._tokenizer.decode(ids)
+
+    def save(self, path):
+        self._tokenizer.save(str(path))
+
+    @classmethod
+    def load(cls, path):
+        tokenizers = require("tokenizers")
+        try:
+            return cls(tokenizers.Tokenizer.from_file(str(path)))
+        except Exception as error:    # the library raises a bare Exception
+            raise InputError(f"{path}: not a tokenizer ({error})") from None

@@ -1,0 +1,49 @@
+"""Between text and token ids for toy tasks: each symbol is one token."""
+
+import json
+import re
+
+from minitransformer.errors import InputError
+from minitransformer.functional import PAD
+
+BOS = 1   # begins every target
+EOS = 2   # ends every source and target
+SPECIAL = ("<pad>", "<s>", "</s>")
+
+
+class SymbolVocabulary:
+    """Symbols separated by blanks or hyphens in the source, joined by `joint` in the output."""
+
+    file_name = "vocabulary.json"
+
+    def __init__(self, symbols, joint=" "):
+        self.symbols = [*SPECIAL, *symbols]
+        self.joint = joint
+        self.ids = {symbol: i for i, symbol in enumerate(self.symbols)}
+
+    @property
+    def size(self):
+        return len(self.symbols)
+
+    def encode(self, text):
+        """The ids of the symbols in `text`. Raises InputError for one that is not in the vocabulary."""
+        return self.encode_symbols(re.split(r"[\s-]+", text.strip()))
+
+    def encode_symbols(self, symbols):
+        for symbol in symbols:
+            if symbol not in self.ids:
+                known = " ".join(self.symbols[len(SPECIAL):][:12])
+                raise InputError(f"unknown symbol {symbol!r}; this run knows {known} ...")
+        return [self.ids[symbol] for symbol in symbols]
+
+    def decode(self, ids):
+        """The text of `ids`, special tokens left out."""
+        return self.joint.join(self.symbols[i] for i in ids if i not in (PAD, BOS, EOS))
+
+    def save(self, path):
+        path.write_text(json.dumps({"symbols": self.symbols[len(SPECIAL):], "joint": self.joint},
+                                   ensure_ascii=False, indent=1), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path):
+        return cls(**json.loads(path.read_text(encoding="utf-8")))

@@ -1,0 +1,49 @@
+"""From a source to a target, one token after another, each chosen from the model's own output."""
+
+from minitransformer.backend import module_of, to_device, to_host
+from minitransformer.data.batches import pad
+from minitransformer.data.vocabulary import BOS, EOS
+from minitransformer.errors import InputError
+
+EXTRA_LENGTH = 50   # an output is at most so much longer than its source (section 6.1 of the paper)
+BATCH = 100         # sentences decoded together
+
+
+def greedy(model, source):
+    """The likeliest next token, again and again: source (B, T_k) ids -> B lists of ids up to EOS."""
+    xp = module_of(source)
+    memory, _ = model.encode(source)
+    target = xp.full((len(source), 1), BOS)
+    ended = xp.zeros(len(source), bool)
+    for _ in range(source.shape[1] + EXTRA_LENGTH):
+        y, _ = model.decode(target, memory, source)
+        logits, _ = model.output.forward(y[:, -1])
+        choice = xp.where(ended, EOS, logits.argmax(axis=-1))
+        target = xp.concatenate([target, choice[:, None]], axis=1)
+        ended |= choice == EOS
+        if ended.all():
+            break
+    return [row[: row.index(EOS)] if EOS in row else row for row in to_host(target)[:, 1:].tolist()]
+
+
+def decode_all(model, sources):
+    """Greedy outputs for id lists of any lengths, in their order; an empty source gives an empty output."""
+    xp = module_of(model.flat.data)
+    outputs = [[] for _ in sources]
+    order = sorted((i for i, source in enumerate(sources) if source), key=lambda i: len(sources[i]))
+    for start in range(0, len(order), BATCH):
+        places = order[start:start + BATCH]
+        source = to_device(pad([[*sources[i], EOS] for i in places]), xp)
+        for i, output in zip(places, greedy(model, source)):
+            outputs[i] = output
+    return outputs
+
+
+def translate(model, vocabulary, texts, max_length):
+    """The output text for each of `texts`. Raises InputError for one of more than `max_length` tokens."""
+    sources = [vocabulary.encode(text) if text.strip() else [] for text in texts]
+    for number, source in enumerate(sources, 1):
+        if len(source) > max_length:
+            raise InputError(f"line {number} has {len(source)} tokens, at most {max_length} are allowed "
+                             "(--max-length of the training)")
+    return [vocabulary.decode(output) for output in decode_all(model, sources)]

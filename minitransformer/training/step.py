@@ -1,0 +1,24 @@
+"""One step of training: forward, loss, backward, clip, Adam."""
+
+from typing import Any, NamedTuple
+
+from minitransformer.functional import cross_entropy_backward, cross_entropy_forward
+from minitransformer.optim import clip_gradient_norm
+
+
+class StepLoss(NamedTuple):
+    """Sums over a batch's real target tokens; arrays of no dimension, still on their device."""
+
+    loss: Any                     # with label smoothing: what is minimised
+    negative_log_likelihood: Any  # without: its mean's exponential is the perplexity
+
+
+def training_step(model, optimizer, batch, rate, rng=None, smoothing=0.0, clip=1.0):
+    """Train `model` on one Batch at learning rate `rate`; `rng` draws the dropout. Returns StepLoss."""
+    logits, cache = model.forward(batch.source, batch.target, rng)
+    loss, loss_cache = cross_entropy_forward(logits, batch.next_target, smoothing)
+    dlogits = cross_entropy_backward(1 / batch.tokens, loss_cache)
+    model.backward(dlogits, cache)
+    clip_gradient_norm(optimizer.grad, clip)
+    optimizer.step(rate)
+    return StepLoss(loss, -loss_cache.log_likelihood.sum())

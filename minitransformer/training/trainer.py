@@ -1,0 +1,113 @@
+"""The training loop: steps, the log, validation, and stopping without losing anything."""
+
+import json
+import math
+import signal
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from tqdm import tqdm
+
+from minitransformer.backend import generator, module_of
+from minitransformer.errors import InputError
+from minitransformer.evaluation import mean_loss, perplexity
+from minitransformer.optim import Adam, schedule
+from minitransformer.plots import loss_curve
+from minitransformer.training.step import training_step
+
+LOG_EVERY = 10    # steps; reading the loss waits for the GPU
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How a model is trained."""
+
+    steps: int                  # updates
+    warmup: int                 # steps until the learning rate peaks
+    rate_factor: float = 1.0    # multiplies the paper's schedule
+    smoothing: float = 0.1      # label smoothing
+    clip: float = 1.0           # largest norm of the gradient
+    validate_every: int = 500   # steps
+    seed: int = 0
+
+    def __post_init__(self):
+        for name in ("steps", "warmup", "validate_every"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}, expected at least 1")
+        for name in ("rate_factor", "clip"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise InputError(f"{name} is {getattr(self, name)}, expected a number above 0")
+        if not 0 <= self.smoothing < 1:
+            raise InputError(f"smoothing is {self.smoothing}, expected at least 0 and below 1")
+
+
+def train(run, config, batches, valid):
+    """Train run.model for config.steps on the iterator `batches`; log, validate and save into the run folder.
+
+    `valid`: pairs of id lists. Returns how many steps were made: fewer than config.steps after
+    Ctrl-C, which ends the step under way, saves the weights and stops.
+    """
+    model = run.model
+    xp = module_of(model.flat.data)
+    optimizer = Adam(model)
+    records = []
+    with (run.path / "metrics.jsonl").open("w", encoding="utf-8") as log, \
+            tqdm(total=config.steps, unit="step", file=sys.stderr, dynamic_ncols=True) as bar, \
+            _stop_on_interrupt() as stop:
+
+        def record(**values):
+            records.append(values)
+            log.write(json.dumps(values) + "\n")
+            log.flush()
+
+        loss = nll = tokens = 0
+        since = time.perf_counter()
+        for step in range(1, config.steps + 1):
+            batch = next(batches).to(xp)
+            rate = schedule(step, model.config.d_model, config.warmup, config.rate_factor)
+            rng = generator(xp, config.seed, step)
+            sums = training_step(model, optimizer, batch, rate, rng, config.smoothing, config.clip)
+            loss, nll, tokens = loss + sums.loss, nll + sums.negative_log_likelihood, tokens + batch.tokens
+            bar.update()
+            last = step == config.steps or stop.is_set()
+            if step % LOG_EVERY == 0 or last:
+                speed = tokens / (time.perf_counter() - since)
+                record(step=step, loss=float(loss) / tokens, perplexity=perplexity(float(nll) / tokens),
+                       tokens_per_second=round(speed), learning_rate=rate)
+                bar.set_postfix_str(f"loss {records[-1]['loss']:.3f}, perplexity {records[-1]['perplexity']:.2f}, "
+                                    f"{speed:,.0f} tokens/s")
+                loss = nll = tokens = 0
+            if step % config.validate_every == 0 or last:
+                valid_loss = mean_loss(model, valid)
+                record(step=step, valid_loss=valid_loss, valid_perplexity=perplexity(valid_loss))
+                run.save_weights()
+                bar.write(f"step {step}: validation loss {valid_loss:.3f}, perplexity {perplexity(valid_loss):.3f}",
+                          file=sys.stderr)
+            if step % LOG_EVERY == 0:
+                since = time.perf_counter()
+            if stop.is_set():
+                break
+    loss_curve(records, run.path / "loss.png")
+    return step
+
+
+@contextmanager
+def _stop_on_interrupt():
+    """Yields an Event that the first Ctrl-C sets; the second one interrupts at once, as usual."""
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop    # only the main thread may handle signals
+        return
+
+    def handle(*_):
+        stop.set()
+        signal.signal(signal.SIGINT, usual)
+
+    usual = signal.signal(signal.SIGINT, handle)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, usual)
