@@ -28,17 +28,16 @@ def cross_entropy_forward(logits, targets, smoothing=0.0):
                          f"expected {logits.shape[:-1]} for logits of shape {logits.shape}")
     xp = module_of(logits)
     shifted = logits - logits.real.max(axis=-1, keepdims=True)
-    p = xp.exp(shifted)
+    target = xp.take_along_axis(shifted, targets[..., None], axis=-1)[..., 0]
+    mean = shifted.mean(axis=-1) if smoothing else 0
+    p = xp.exp(shifted, out=shifted)
     total = p.sum(axis=-1, keepdims=True)
     p /= total
     log_total = xp.log(total[..., 0])                            # log p_i = shifted_i - log_total
-    target = xp.take_along_axis(shifted, targets[..., None], axis=-1)[..., 0]
     real = targets != PAD
     log_likelihood = (target - log_total) * real
-    # With smoothing: sum_i q_i log p_i = (1-s) log p_target + s * mean_i(log p_i).
-    loss = -(1 - smoothing) * log_likelihood.sum()
-    if smoothing:
-        loss -= smoothing * ((shifted.mean(axis=-1) - log_total) * real).sum()
+    # With smoothing s: sum_i q_i log p_i = (1 - s) log p_target + s mean_i(log p_i).
+    loss = -(1 - smoothing) * log_likelihood.sum() - smoothing * ((mean - log_total) * real).sum()
     return loss, CrossEntropyCache(p, targets, real, smoothing, real.sum(), log_likelihood)
 
 
