@@ -52,5 +52,5 @@ def clip_gradient_norm(grad, limit):
     """
     xp = module_of(grad)
     norm = xp.sqrt(grad @ grad)
-    grad *= xp.minimum(1, limit / xp.maximum(norm, limit))
+    grad *= limit / xp.maximum(norm, limit)
     return norm

@@ -112,12 +112,10 @@ class _Subject:
             self._forward, self._backward = block.forward, block.backward
             self._parameters = block.parameters()
         signature = inspect.signature(self._forward)
-        try:
-            bound = signature.bind(**inputs) if isinstance(inputs, Mapping) else signature.bind(*inputs)
-        except TypeError as error:
-            raise InputError(f"gradcheck: inputs do not fit forward{signature}: {error}") from None
+        named = inputs if isinstance(inputs, Mapping) else _named(signature, inputs)
         self._arguments = {key: value.astype(dtype) if _is_float(value) else value
-                           for key, value in bound.arguments.items()}
+                           for key, value in named.items()}
+        self._by_keyword = isinstance(inputs, Mapping)
         self._takes_rng = "rng" in signature.parameters
         self._seed = seed
         self._inputs = [key for key, value in self._arguments.items() if _is_float(value)]
@@ -126,7 +124,9 @@ class _Subject:
 
     def forward(self):
         rng = {"rng": np.random.default_rng(self._seed)} if self._takes_rng else {}
-        return self._forward(**self._arguments, **rng)
+        if self._by_keyword:
+            return self._forward(**self._arguments, **rng)
+        return self._forward(*self._arguments.values(), **rng)
 
     def evaluate(self):
         return self.forward()[0]
@@ -145,6 +145,19 @@ class _Subject:
                 raise InputError(f"gradcheck: the gradient for {key} has shape {np.shape(gradient)}, "
                                  f"expected {self.variables[key].shape}")
         return gradients
+
+
+def _named(signature, inputs):
+    """{argument's name: value} for positional inputs; those of *others are others[0], others[1], ..."""
+    names = []
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            names += [f"{parameter.name}[{i}]" for i in range(len(inputs) - len(names))]
+        elif parameter.name != "rng":
+            names.append(parameter.name)
+    if len(inputs) > len(names):
+        raise InputError(f"gradcheck: {len(inputs)} inputs for forward{signature}")
+    return dict(zip(names, inputs))
 
 
 def _is_float(value):

@@ -1,0 +1,38 @@
+"""What all tests share: hypothesis without deadlines, and the way to the real data."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("local", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.fixture(scope="session")
+def multi30k():
+    """The folder of the tokenised Multi30K files."""
+    root = os.environ.get("MINITRANSFORMER_DATA")
+    if not root:
+        pytest.skip("MINITRANSFORMER_DATA is not set: no real data here")
+    folder = Path(root) / "multi30k-tok"
+    if not folder.is_dir():
+        pytest.skip(f"{folder} does not exist: no real data here")
+    return folder
+
+
+@pytest.fixture
+def run_cli(capsys):
+    """run_cli(*arguments) -> (exit code, stdout, stderr) of the minitransformer command."""
+    from minitransformer.cli import main
+
+    def run(*arguments):
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as stop:
+            code = stop.code
+        return code, *capsys.readouterr()
+
+    return run

@@ -1,0 +1,126 @@
+"""The parameter-free mathematics, against definitions written out slowly."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from minitransformer import InputError, gradcheck
+from minitransformer import functional as F
+
+PAIRS = {
+    "relu": (F.relu_forward, F.relu_backward), "gelu": (F.gelu_forward, F.gelu_backward),
+    "softmax": (F.softmax_forward, F.softmax_backward), "layer_norm": (F.layer_norm_forward, F.layer_norm_backward),
+    "dropout": (F.dropout_forward, F.dropout_backward), "attention": (F.attention_forward, F.attention_backward),
+    "cross_entropy": (F.cross_entropy_forward, F.cross_entropy_backward),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@given(rows=st.integers(1, 4), width=st.integers(3, 6), other=st.integers(1, 5), seed=st.integers(0, 999))
+def test_gradients(name, rows, width, other, seed):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((2, rows, width))
+    mask = rng.random((rows, other)) < 0.6
+    mask[0] = False
+    inputs = {
+        "relu": (x,), "gelu": (x,), "softmax": (x, np.broadcast_to(mask[:, :1], (rows, width))),
+        "layer_norm": (x, rng.standard_normal(width), rng.standard_normal(width)), "dropout": (x, 0.4),
+        "attention": (x, rng.standard_normal((2, other, width)), rng.standard_normal((2, other, 2)), mask, 0.3),
+        "cross_entropy": (x, rng.integers(0, width, (2, rows)), 0.1),
+    }[name]
+    report = gradcheck(PAIRS[name], inputs, seed=seed)
+    assert report.passed, f"\n{report}"
+
+
+def test_softmax_is_its_jacobian():
+    """The only place where the Jacobian dp_i/dx_j = p_i (delta_ij - p_j) is ever built."""
+    rng = np.random.default_rng(0)
+    p, cache = F.softmax_forward(rng.standard_normal(7))
+    dp = rng.standard_normal(7)
+    jacobian = np.diag(p) - np.outer(p, p)
+    np.testing.assert_allclose(F.softmax_backward(dp, cache), dp @ jacobian, rtol=1e-12, atol=1e-15)
+
+
+def test_softmax_of_huge_scores():
+    p, _ = F.softmax_forward(np.array([1e4, 1e4, -1e4]))
+    np.testing.assert_array_equal(p, [0.5, 0.5, 0])
+
+
+def test_softmax_of_nothing_is_zero():
+    p, _ = F.softmax_forward(np.ones((2, 3)), np.array([[True, False, True], [False] * 3]))
+    np.testing.assert_array_equal(p, [[0.5, 0, 0.5], [0, 0, 0]])
+
+
+def test_gelu_is_close_to_the_exact_one():
+    x = np.linspace(-5, 5, 101)
+    exact = [0.5 * v * (1 + math.erf(v / math.sqrt(2))) for v in x]
+    np.testing.assert_allclose(F.gelu_forward(x)[0], exact, atol=5e-4)
+
+
+def test_layer_norm_normalises():
+    y, _ = F.layer_norm_forward(np.random.default_rng(0).normal(3, 5, (4, 50)), np.ones(50), np.zeros(50))
+    np.testing.assert_allclose(y.mean(axis=-1), 0, atol=1e-12)
+    np.testing.assert_allclose(y.var(axis=-1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.3, 0.5, 0.9])
+def test_dropout_keeps_the_expectation(rate):
+    mask = F.dropout_mask((400, 1000), rate, np.random.default_rng(0), np.float64)
+    assert (mask == 0).mean() == pytest.approx(rate, abs=0.004)    # the rate is rounded to k / 256
+    assert mask.mean() == pytest.approx(1, abs=0.01)
+
+
+def test_dropout_without_generator_is_the_identity():
+    x = np.ones((2, 3))
+    y, cache = F.dropout_forward(x, 0.5)
+    assert y is x
+    assert F.dropout_backward(x, cache) is x
+
+
+def test_cross_entropy_is_its_definition():
+    """-sum_i q_i log p_i over the real tokens, with q smoothed over the whole vocabulary."""
+    rng = np.random.default_rng(0)
+    logits, targets, smoothing = rng.standard_normal((2, 3, 5)), np.array([[1, 4, F.PAD], [2, F.PAD, F.PAD]]), 0.1
+    expected = log_likelihood = 0.0
+    for row, target in zip(logits.reshape(-1, 5), targets.ravel()):
+        if target != F.PAD:
+            log_p = np.log(np.exp(row) / np.exp(row).sum())
+            q = np.full(5, smoothing / 5)
+            q[target] += 1 - smoothing
+            expected -= (q * log_p).sum()
+            log_likelihood += log_p[target]
+    loss, cache = F.cross_entropy_forward(logits, targets, smoothing)
+    assert loss == pytest.approx(expected, rel=1e-12)
+    assert cache.count == 3
+    assert cache.log_likelihood.sum() == pytest.approx(log_likelihood, rel=1e-12)
+
+
+def test_cross_entropy_with_ties_and_huge_logits():
+    """Equal logits are not all the target, and smoothing gives no infinity."""
+    loss, cache = F.cross_entropy_forward(np.zeros((1, 4)), np.array([2]))
+    assert loss == pytest.approx(math.log(4))
+    np.testing.assert_allclose(F.cross_entropy_backward(1.0, cache), [[0.25, 0.25, -0.75, 0.25]])
+    assert np.isfinite(F.cross_entropy_forward(np.array([[1e5, -1e5, 0]]), np.array([1]), 0.1)[0])
+
+
+def test_cross_entropy_wants_a_target_for_each_row():
+    with pytest.raises(InputError, match=r"targets has shape \(2,\), expected \(3,\)"):
+        F.cross_entropy_forward(np.zeros((3, 4)), np.array([1, 2]))
+
+
+@given(length=st.integers(1, 40), d_model=st.integers(1, 33))
+def test_sinusoids_are_their_definition(length, d_model):
+    table = F.sinusoids(length, d_model)
+    assert table.shape == (length, d_model)
+    for t in {0, length // 2, length - 1}:
+        for i in range(d_model):
+            angle = t / 10000 ** (i // 2 * 2 / d_model)
+            assert table[t, i] == pytest.approx(math.cos(angle) if i % 2 else math.sin(angle), abs=1e-12)
+
+
+def test_masks():
+    ids = np.array([[5, 6, F.PAD]])
+    np.testing.assert_array_equal(F.causal_mask(ids), np.tri(3, dtype=bool))
+    np.testing.assert_array_equal(F.padding_mask(ids), [[[[True, True, False]]]])

@@ -1,0 +1,82 @@
+"""Every layer in every shape worth trying: what hypothesis draws for the contract test."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import strategies as st
+
+from minitransformer import layers as L
+from minitransformer.functional import PAD
+
+V = 9
+
+
+@dataclass
+class Case:
+    """A layer in float64 with its inputs, and what a failing example shows."""
+
+    name: str
+    layer: L.Layer
+    inputs: tuple
+    sizes: dict
+
+    def __repr__(self):
+        return f"Case({self.name}, {self.sizes})"
+
+
+NAMES = ("Linear", "Embedding", "OutputProjection", "SinusoidalPositions", "LearnedPositions", "LayerNorm",
+         "FeedForward", "MultiHeadAttention", "SelfAttention", "CrossAttention", "Residual", "Input",
+         "EncoderLayer", "DecoderLayer", "Encoder", "Decoder", "Transformer")
+
+
+@st.composite
+def cases(draw, name):
+    """A Case of the layer called `name`: sizes from 1 up, equal or not, masks with empty rows."""
+    size = st.integers(1, 4)
+    sizes = dict(batch=draw(size), t_q=draw(size), t_k=draw(size), heads=draw(st.integers(1, 3)),
+                 d_k=draw(size), d_v=draw(size), d_model=draw(st.integers(4, 7)), d_ff=draw(st.integers(1, 6)),
+                 pre_norm=draw(st.booleans()), activation=draw(st.sampled_from(["relu", "gelu"])),
+                 positions=draw(st.sampled_from(["sinusoidal", "learned"])),
+                 share=draw(st.booleans()), rate=draw(st.sampled_from([0.0, 0.3])), seed=draw(st.integers(0, 99)))
+    layer, inputs = _make(name, np.random.default_rng(sizes["seed"]), **sizes)
+    for i, parameter in enumerate(layer.parameters().values()):    # no zeros or ones: they hide mistakes
+        noise = np.random.default_rng([sizes["seed"], i]).standard_normal(parameter.shape)
+        parameter.data += (0.3 * noise).astype(np.float32)
+    return Case(name, layer.astype(np.float64), inputs, sizes)
+
+
+def _make(name, rng, batch, t_q, t_k, heads, d_k, d_v, d_model, d_ff, pre_norm, activation, positions, share,
+          rate, seed):
+    def array(*shape):
+        return rng.standard_normal(shape)
+
+    config = L.TransformerConfig(
+        source_vocab=V, target_vocab=V, num_layers=2, d_model=d_model, num_heads=heads, d_ff=d_ff, d_k=d_k,
+        d_v=d_v, dropout=rate, attention_dropout=rate, feed_forward_dropout=rate, activation=activation,
+        pre_norm=pre_norm, positions=positions, max_length=6, share_embeddings=share, share_output=share)
+    x, memory = array(batch, t_q, d_model), array(batch, t_k, d_model)
+    mask = rng.random((batch, 1, t_q, t_k)) < 0.6
+    mask[0, 0, 0] = False
+    square = rng.random((t_q, t_q)) < 0.6
+    attention = d_model, heads, rng, d_k, d_v, rate
+    ids = rng.integers(1, V, (batch, t_k))
+    ids[0, -1] = PAD
+    return {
+        "Linear": lambda: (L.Linear(d_model, d_ff, rng), (x,)),
+        "Embedding": lambda: (L.Embedding(V, d_model, rng), (ids,)),
+        "OutputProjection": lambda: (L.OutputProjection(V, d_model, rng), (x,)),
+        "SinusoidalPositions": lambda: (L.SinusoidalPositions(), (x,)),
+        "LearnedPositions": lambda: (L.LearnedPositions(6, d_model, rng), (x,)),
+        "LayerNorm": lambda: (L.LayerNorm(d_model), (x,)),
+        "FeedForward": lambda: (L.FeedForward(d_model, d_ff, rng, activation, rate), (x,)),
+        "MultiHeadAttention": lambda: (L.MultiHeadAttention(*attention), (x, memory, array(batch, t_k, d_model), mask)),
+        "SelfAttention": lambda: (L.SelfAttention(*attention), (x, square)),
+        "CrossAttention": lambda: (L.CrossAttention(*attention), (x, memory, mask)),
+        "Residual": lambda: (L.Residual(L.SelfAttention(*attention), d_model, rate, pre_norm), (x, square)),
+        "Input": lambda: (L.Input(L.Embedding(V, d_model, rng), L.LearnedPositions(6, d_model, rng), rate), (ids,)),
+        "EncoderLayer": lambda: (L.EncoderLayer(config, rng), (x, square)),
+        "DecoderLayer": lambda: (L.DecoderLayer(config, rng), (x, memory, square, mask)),
+        "Encoder": lambda: (L.Encoder(config, rng), (x, square)),
+        "Decoder": lambda: (L.Decoder(config, rng), (x, memory, square, mask)),
+        "Transformer": lambda: (L.Transformer(config, seed), (ids, rng.integers(1, V, (batch, t_q)))),
+    }[name]()

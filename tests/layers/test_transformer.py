@@ -1,0 +1,179 @@
+"""The whole model: its size, its masks, its sharing, and copies of it in another form."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from minitransformer import InputError, Transformer, TransformerConfig
+from minitransformer.functional import PAD, cross_entropy_backward, cross_entropy_forward
+
+V = 13
+
+
+def make(seed=0, **changes):
+    sizes = dict(num_layers=2, d_model=12, num_heads=3, d_ff=10, dropout=0.0)
+    return Transformer(TransformerConfig.named("toy", V, **{**sizes, **changes}), seed).astype(np.float64)
+
+
+def ids(rng, *shape):
+    return rng.integers(1, V, shape)
+
+
+@pytest.mark.parametrize("name, count", [("base", 63_082_496), ("big", 214_245_376)])
+def test_the_papers_sizes(name, count):
+    """By the paper's table 3 with its shared vocabulary of 37,000 tokens, which rounds to 65 and 213 million."""
+    assert Transformer(TransformerConfig.named(name, 37_000)).num_parameters() == count
+
+
+@given(pre_norm=st.booleans(), positions=st.sampled_from(["sinusoidal", "learned"]), seed=st.integers(0, 99),
+       batch=st.integers(1, 3), t_k=st.integers(1, 5), t_q=st.integers(1, 6), data=st.data())
+@settings(max_examples=25)
+def test_causality(pre_norm, positions, seed, batch, t_k, t_q, data):
+    """Changing the target after position t moves no logit up to t, and does move a later one."""
+    model, rng = make(seed, pre_norm=pre_norm, positions=positions), np.random.default_rng(seed)
+    source, target = ids(rng, batch, t_k), ids(rng, batch, t_q)
+    t = data.draw(st.integers(0, t_q - 1))
+    changed = target.copy()
+    changed[:, t + 1:] = changed[:, t + 1:] % (V - 1) + 1
+    before, after = model.forward(source, target)[0], model.forward(source, changed)[0]
+    np.testing.assert_allclose(after[:, : t + 1], before[:, : t + 1], rtol=0, atol=1e-12)
+    if t + 1 < t_q:
+        assert np.abs(after[:, t + 1:] - before[:, t + 1:]).max() > 1e-3
+
+
+@given(pre_norm=st.booleans(), seed=st.integers(0, 99), batch=st.integers(1, 3),
+       t_k=st.integers(1, 5), t_q=st.integers(1, 5), more=st.integers(1, 4))
+@settings(max_examples=25)
+def test_padding_changes_nothing(pre_norm, seed, batch, t_k, t_q, more):
+    """Appended padding leaves logits, loss, count and every gradient as they were."""
+    model, rng = make(seed, pre_norm=pre_norm), np.random.default_rng(seed)
+    source, target, following = ids(rng, batch, t_k), ids(rng, batch, t_q), ids(rng, batch, t_q)
+    padding = np.full((batch, more), PAD)
+    found = []
+    for pad in (False, True):
+        s, t, f = (np.concatenate([array, padding], axis=1) if pad else array
+                   for array in (source, target, following))
+        model.zero_grad()
+        logits, cache = model.forward(s, t)
+        loss, loss_cache = cross_entropy_forward(logits, f, 0.1)
+        model.backward(cross_entropy_backward(1.0, loss_cache), cache)
+        found.append((logits[:, :t_q], loss, loss_cache.count, model.flat.grad.copy()))
+    for one, two in zip(*found):
+        np.testing.assert_allclose(one, two, rtol=0, atol=1e-12)
+
+
+def test_a_source_of_padding_alone_gives_no_nan():
+    model = make()
+    logits, cache = model.forward(np.full((2, 3), PAD), np.array([[1, 2], [3, PAD]]))
+    model.backward(np.ones_like(logits), cache)
+    assert np.isfinite(logits).all() and np.isfinite(model.flat.grad).all()
+
+
+@pytest.mark.parametrize("share_embeddings", [True, False])
+@pytest.mark.parametrize("share_output", [True, False])
+def test_each_kind_of_sharing(share_embeddings, share_output):
+    model = make(share_embeddings=share_embeddings, share_output=share_output)
+    tables = {id(parameter) for parameter in (model.source_embedding.weight, model.target_embedding.weight,
+                                              model.output.weight)}
+    assert len(tables) == 3 - share_embeddings - share_output
+    everything = make(share_embeddings=False, share_output=False).num_parameters()
+    assert model.num_parameters() == everything - (share_embeddings + share_output) * V * 12
+
+
+def test_a_shared_weight_receives_the_sum_of_its_gradients():
+    """With equal tables, the shared gradient is the sum of the three separate ones."""
+    shared, apart = make(), make(share_embeddings=False, share_output=False)
+    weights = {name: p.data for name, p in shared.parameters().items()}
+    for name, p in apart.parameters().items():
+        p.data[...] = weights.get(name, shared.target_embedding.weight.data)
+    rng = np.random.default_rng(0)
+    source, target = ids(rng, 2, 4), ids(rng, 2, 3)
+    for model in (shared, apart):
+        logits, cache = model.forward(source, target)
+        model.backward(np.sin(np.arange(logits.size)).reshape(logits.shape), cache)
+    total = apart.source_embedding.weight.grad + apart.target_embedding.weight.grad + apart.output.weight.grad
+    np.testing.assert_allclose(shared.target_embedding.weight.grad, total, rtol=1e-12, atol=1e-12)
+
+
+def test_parameter_names_read_like_a_path():
+    names = list(make().parameters())
+    assert "encoder.layers.0.self_attention.query.weight" in names
+    assert "decoder.layers.1.cross_attention_residual.norm.gamma" in names
+    assert len(names) == len(set(names))
+
+
+def test_the_seed_makes_the_model():
+    assert np.array_equal(make(1).flat.data, make(1).flat.data)
+    assert not np.array_equal(make(1).flat.data, make(2).flat.data)
+
+
+def test_parameters_are_views_of_one_vector():
+    model = make()
+    data, grad = model.flat
+    assert data.size == model.num_parameters()
+    data[...] = 3
+    grad[...] = 4
+    assert all((p.data == 3).all() and (p.grad == 4).all() for p in model.parameters().values())
+
+
+def test_astype_copies_and_keeps_sharing():
+    model = make()
+    single = model.astype(np.float32)
+    assert single.flat.data.dtype == np.float32
+    assert single.source_embedding is single.target_embedding
+    assert single.output.weight is single.target_embedding.weight
+    single.flat.data[...] = 0
+    assert model.flat.data.any()
+    assert (model.to("numpy").flat.data == model.flat.data).all()
+
+
+def test_replicas_share_weights_and_add_up():
+    """Two halves of a batch on two replicas give the whole batch's gradient."""
+    model, rng = make(), np.random.default_rng(0)
+    source, target = ids(rng, 4, 5), ids(rng, 4, 3)
+    replicas = [model.replica(), model.replica()]
+    model.flat.data[0] += 0.25
+    dlogits = rng.standard_normal((4, 3, V))
+    for replica, half in zip(replicas, (slice(0, 2), slice(2, 4))):
+        assert np.shares_memory(replica.flat.data, model.flat.data)
+        _, cache = replica.forward(source[half], target[half])
+        replica.backward(dlogits[half], cache)
+    assert not model.flat.grad.any()
+    _, cache = model.forward(source, target)
+    model.backward(dlogits, cache)
+    np.testing.assert_allclose(replicas[0].flat.grad + replicas[1].flat.grad, model.flat.grad, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("changes, words", [
+    (dict(d_model=10), "d_model 10 is not divisible by 3 heads"),
+    (dict(num_layers=0), "num_layers is 0"),
+    (dict(dropout=1.0), "dropout is 1.0"),
+    (dict(positions="none"), "unknown positions 'none'"),
+    (dict(activation="swish"), "unknown activation 'swish'"),
+    (dict(source_vocab=7), "share_embeddings"),
+])
+def test_wrong_sizes_are_explained(changes, words):
+    with pytest.raises(InputError, match=words):
+        make(**changes)
+
+
+def test_d_k_and_d_v_free_the_width_of_heads():
+    logits, _ = make(d_model=10, d_k=5, d_v=2).forward(np.array([[1, 2]]), np.array([[3]]))
+    assert logits.shape == (1, 1, V)
+
+
+def test_an_unknown_configuration_is_named():
+    with pytest.raises(InputError, match="unknown configuration 'huge'; choose from base, big"):
+        TransformerConfig.named("huge", 10)
+
+
+@pytest.mark.parametrize("source, target, words", [
+    (np.ones(3, int), np.ones((1, 2), int), r"source has shape \(3,\), expected \(B, T_k\)"),
+    (np.ones((2, 3), int), np.ones((1, 2), int), r"target has shape \(1, 2\), expected \(2, T_q\)"),
+    (np.full((1, 3), V), np.ones((1, 2), int), f"token id {V}, expected 0 to {V - 1}"),
+    (np.full((1, 3), -1), np.ones((1, 2), int), "token id -1"),
+    (np.ones((1, 3)), np.ones((1, 2), int), "dtype float64, expected integer"),
+])
+def test_wrong_ids_are_explained(source, target, words):
+    with pytest.raises(InputError, match=words):
+        make().forward(source, target)
