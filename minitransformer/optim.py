@@ -45,6 +45,15 @@ def schedule(step, d_model, warmup, factor=1.0):
     return factor * d_model ** -0.5 * min(step ** -0.5, step * warmup ** -1.5)
 
 
+def cooldown(step, steps, share):
+    """1, and in the last `share` of all `steps` a straight line towards 0: a factor for the learning rate.
+
+    What the paper reaches by averaging its last checkpoints (section 6.1), a falling rate does within
+    the run: the noise of the last updates dies out (Hägele et al. 2024, https://arxiv.org/abs/2405.18392).
+    """
+    return min(1.0, (steps + 1 - step) / (share * steps)) if share else 1.0
+
+
 def clip_gradient_norm(grad, limit):
     """Scale the vector `grad` in place to a Euclidean norm of at most `limit`; returns the norm it had.
 

@@ -6,12 +6,13 @@ from pathlib import Path
 from minitransformer.errors import InputError
 
 # What each task trains with unless an option says otherwise.
+TOY = dict(config="toy", steps=800, batch=64, warmup=50, rate_factor=0.3, dropout=0.0)
 DEFAULTS = {
-    "copy": dict(config="toy", steps=1000, batch=64, warmup=100, rate_factor=0.5, smoothing=0.0, dropout=0.0),
-    "reverse": dict(config="toy", steps=1000, batch=64, warmup=100, rate_factor=0.5, smoothing=0.0, dropout=0.0),
-    "sort": dict(config="toy", steps=1000, batch=64, warmup=100, rate_factor=0.5, smoothing=0.0, dropout=0.0),
-    "numbers": dict(config="toy", steps=3000, batch=64, warmup=100, rate_factor=0.5, smoothing=0.0, dropout=0.0),
-    "translate": dict(config="tiny", steps=3000, batch=4096, warmup=1000, rate_factor=1.5, smoothing=0.1, dropout=0.1),
+    "copy": {**TOY, "steps": 500},
+    "reverse": {**TOY, "steps": 600},
+    "sort": TOY,
+    "numbers": {**TOY, "steps": 1000},
+    "translate": dict(config="tiny", steps=3000, batch=2048, warmup=500, rate_factor=0.75, dropout=0.1),
 }
 HELP = {
     "copy": "copy letters: c a b -> c a b",
@@ -54,8 +55,9 @@ def _add_task(parser, task, defaults):
     option("steps", int, "updates")
     option("warmup", int, "steps until the learning rate peaks")
     option("rate_factor", float, "multiplies the paper's learning rate")
+    option("cooldown", float, "share of the steps, at the end, in which the learning rate falls to 0", 0.5)
     option("dropout", float, "dropout rate, as the paper places it")
-    option("smoothing", float, "label smoothing")
+    option("smoothing", float, "label smoothing", 0.1)
     option("clip", float, "largest norm of the gradient", 1.0)
     parser.add_argument("--pre-norm", action="store_true", help="LayerNorm before each sub-layer, not after as the paper")
     option("validate_every", int, "steps between validations", 500)
@@ -74,7 +76,7 @@ def run(args):
         raise InputError(f"--seed is {args.seed}, expected 0 or more")
     if args.batch < 1:
         raise InputError(f"--batch is {args.batch}, expected at least 1")
-    config = TrainingConfig(args.steps, args.warmup, args.rate_factor, args.smoothing, args.clip,
+    config = TrainingConfig(args.steps, args.warmup, args.rate_factor, args.cooldown, args.smoothing, args.clip,
                             args.validate_every, args.seed)
     folder = args.run or _free_folder(args.task)
     vocabulary, batches, valid, about = (_translation if args.task == "translate" else _toy)(args)

@@ -14,7 +14,7 @@ from tqdm import tqdm
 from minitransformer.backend import generator, module_of
 from minitransformer.errors import InputError
 from minitransformer.evaluation import mean_loss, perplexity
-from minitransformer.optim import Adam, schedule
+from minitransformer.optim import Adam, cooldown, schedule
 from minitransformer.plots import loss_curve
 from minitransformer.training.step import training_step
 
@@ -28,6 +28,7 @@ class TrainingConfig:
     steps: int                  # updates
     warmup: int                 # steps until the learning rate peaks
     rate_factor: float = 1.0    # multiplies the paper's schedule
+    cooldown: float = 0.5       # share of the steps, at the end, in which the rate falls to 0
     smoothing: float = 0.1      # label smoothing
     clip: float = 1.0           # largest norm of the gradient
     validate_every: int = 500   # steps
@@ -42,6 +43,8 @@ class TrainingConfig:
                 raise InputError(f"{name} is {getattr(self, name)}, expected a number above 0")
         if not 0 <= self.smoothing < 1:
             raise InputError(f"smoothing is {self.smoothing}, expected at least 0 and below 1")
+        if not 0 <= self.cooldown <= 1:
+            raise InputError(f"cooldown is {self.cooldown}, expected 0 to 1")
 
 
 def train(run, config, batches, valid):
@@ -67,7 +70,8 @@ def train(run, config, batches, valid):
         since = time.perf_counter()
         for step in range(1, config.steps + 1):
             batch = next(batches).to(xp)
-            rate = schedule(step, model.config.d_model, config.warmup, config.rate_factor)
+            rate = schedule(step, model.config.d_model, config.warmup, config.rate_factor) \
+                * cooldown(step, config.steps, config.cooldown)
             rng = generator(xp, config.seed, step)
             sums = training_step(model, optimizer, batch, rate, rng, config.smoothing, config.clip)
             loss, nll, tokens = loss + sums.loss, nll + sums.negative_log_likelihood, tokens + batch.tokens

@@ -1,0 +1,148 @@
+"""The checker itself: it must see a wrong gradient, and only a wrong one."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from minitransformer import InputError, gradcheck
+from minitransformer import functional as F
+from minitransformer import layers as L
+from minitransformer.checking import BOUNDS, Report, Result
+from minitransformer.checking.blocks import blocks
+
+X = np.random.default_rng(3).standard_normal((2, 3, 5))
+
+
+@pytest.mark.parametrize("name", blocks())
+def test_every_block(name):
+    block, inputs = blocks(seed=1)[name]
+    report = gradcheck(block, inputs, name=name, projection=True if "decoder" in name else None)
+    assert report.passed, f"\n{report}"
+    checked = {result.wrt for result in report.results}
+    if isinstance(block, L.Layer):
+        assert set(block.parameters()) <= checked
+
+
+class WrongLinear(L.Linear):
+    """Linear with a mistake of choice in its backward."""
+
+    def __init__(self, mistake):
+        super().__init__(5, 4, np.random.default_rng(0))
+        self.mistake = mistake
+
+    def backward(self, dy, cache):
+        old = self.weight.grad.copy()
+        dx = super().backward(dy, cache)
+        if self.mistake == "dx a little too large":
+            dx = dx * (1 + 1e-6)
+        elif self.mistake == "no bias gradient":
+            self.bias.grad[...] = 0
+        elif self.mistake == "wrong sign":
+            self.weight.grad[...] = old - (self.weight.grad - old)
+        elif self.mistake == "one element of nan":
+            dx[0, 0, 0] = np.nan
+        return dx
+
+
+@pytest.mark.parametrize("projection", [False, True])
+@pytest.mark.parametrize("mistake, wrt", [("dx a little too large", "x"), ("no bias gradient", "bias"),
+                                          ("wrong sign", "weight"), ("one element of nan", "x")])
+def test_a_wrong_gradient_fails(mistake, wrt, projection):
+    report = gradcheck(WrongLinear(mistake), (X,), methods=("complex",), projection=projection)
+    assert not report.passed
+    assert {result.wrt for result in report.results if not result.passed} == {wrt}
+    assert "1 of 3 checks FAILED" in str(report)
+
+
+def test_where_the_error_is():
+    report = gradcheck(WrongLinear("one element of nan"), (X,), methods=("central",))
+    (failed,) = [result for result in report.results if not result.passed]
+    assert failed.index == (0, 0, 0)
+    assert math.isnan(failed.analytic) and math.isfinite(failed.numeric)
+    assert math.isnan(report.worst)
+    assert json.loads(json.dumps(report.as_dict()))["worst"] is None
+
+
+@pytest.mark.parametrize("projection", [False, True])
+def test_a_kink_is_reported_not_failed(projection):
+    """At exactly 0 ReLU has no derivative: central differences see half a slope, backward says 0."""
+    x = X.copy()
+    x[0, 1, 2] = x[1, 0, 0] = 0
+    report = gradcheck((F.relu_forward, F.relu_backward), (x,), methods=("central",), projection=projection)
+    assert report.passed
+    assert report.results[0].kinks == (1 if projection else 2)
+    assert "at a kink" in str(report)
+
+
+def test_a_wrong_gradient_at_a_kink_still_fails():
+    x = X.copy()
+    x[0, 1, 2] = 0
+
+    def wrong_backward(dy, cache):
+        dx = F.relu_backward(dy, cache)
+        dx[0, 1, 2] = 2 * dy[0, 1, 2]    # outside of both slopes, 0 and dy
+        return dx
+
+    assert not gradcheck((F.relu_forward, wrong_backward), (x,), methods=("central",)).passed
+
+
+def test_both_methods_by_default_and_the_size_decides():
+    report = gradcheck(L.Linear(5, 4, np.random.default_rng(0)), (X,))
+    assert {result.method for result in report.results} == {"central", "complex"}
+    report = gradcheck(L.Linear(5, 800, np.random.default_rng(0)), (X,))
+    assert {result.method for result in report.results} == {"central projection", "complex projection"}
+    assert set(BOUNDS) == {"central", "complex", "central projection", "complex projection"}
+
+
+def test_the_error_is_relative_with_a_floor():
+    """An error of 1e-9 in a gradient that is 0 counts against a tenth of the largest gradient."""
+    def forward(x, z):
+        return np.concatenate([100 * x, 0 * z]), None
+
+    def backward(dy, cache):
+        return 100 * dy[:3], 1e-9 * np.ones(3)
+
+    report = gradcheck((forward, backward), (np.ones(3), np.ones(3)), methods=("complex",))
+    errors = {result.wrt: result.max_relative_error for result in report.results}
+    largest = np.abs(100 * np.random.default_rng(0).standard_normal(6)[:3]).max()
+    assert errors["z"] == pytest.approx(1e-9 / (largest / 10))
+
+
+def test_where_all_gradients_are_zero_both_must_be():
+    def forward(x):
+        return 0 * x, None
+
+    assert gradcheck((forward, lambda dy, cache: 0 * dy), (X,)).passed
+    assert not gradcheck((forward, lambda dy, cache: 0 * dy + 1e-300), (X,)).passed
+
+
+def test_inputs_by_name():
+    inputs = {"x": X, "mask": np.array([True, False, True, True, True])}
+    assert gradcheck((F.softmax_forward, F.softmax_backward), inputs).passed
+
+
+@pytest.mark.parametrize("block, inputs, words", [
+    ((F.relu_forward, lambda dy, cache: (dy, dy)), (X,), "backward returned 2 gradients, expected 1: one each for x"),
+    ((F.relu_forward, lambda dy, cache: dy[0]), (X,), r"gradient for x has shape \(3, 5\), expected \(2, 3, 5\)"),
+    ((F.relu_forward, F.relu_backward), (X, X), r"2 inputs for forward\(x\)"),
+])
+def test_a_contract_not_kept_is_explained(block, inputs, words):
+    with pytest.raises(InputError, match=words):
+        gradcheck(block, inputs)
+
+
+def test_the_layer_is_left_alone():
+    layer = L.Linear(5, 4, np.random.default_rng(0))
+    before = layer.weight.data.copy()
+    gradcheck(layer, (X,))
+    np.testing.assert_array_equal(layer.weight.data, before)
+    assert not layer.weight.grad.any()
+
+
+def test_the_summary_keeps_the_worst_row():
+    rows = [Result("a", "x", "complex", 1e-15, None, 1, 1), Result("a", "y", "complex", 1e-3, None, 1, 2)]
+    lines = Report(rows).summary().splitlines()
+    assert len(lines) == 3 and " y " in lines[1] and "FAILED" in lines[1]
+    assert lines[2].startswith("1 of 2 checks FAILED")

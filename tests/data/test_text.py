@@ -1,0 +1,151 @@
+"""Files, vocabularies and batches."""
+
+import gzip
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from minitransformer import InputError, make_batch
+from minitransformer.data.batches import by_length, pad
+from minitransformer.data.corpus import encode_pairs, training_batches
+from minitransformer.data.parallel import read_lines, read_pairs
+from minitransformer.data.subwords import SubwordVocabulary
+from minitransformer.data.vocabulary import BOS, EOS, SymbolVocabulary
+from minitransformer.functional import PAD
+
+TEXTS = ["a man rides a bike .", "ein mann fährt rad .", "소녀가 책을 읽는다"] * 3
+
+
+def write(path, data):
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return path
+
+
+@pytest.mark.parametrize("content, lines", [
+    ("a b\nc\n", ["a b", "c"]), ("a\r\nb\r\n", ["a", "b"]), ("\ufeffa\n\nb", ["a", "", "b"]),
+    ("a\u2028b\n  c\t\n", ["a\u2028b", "c"]), ("한국어\n", ["한국어"]),
+])
+@pytest.mark.parametrize("packed", [False, True])
+def test_read_lines(tmp_path, content, lines, packed):
+    data = gzip.compress(content.encode()) if packed else content
+    assert read_lines(write(tmp_path / ("x.gz" if packed else "x"), data)) == lines
+
+
+@pytest.mark.parametrize("name, data, words", [
+    ("x", b"ok\nab\xffc\n", r"x, line 2: not UTF-8 text \(byte 0xff\)"),
+    ("x", b"", "x: empty"),
+    ("x", b" \n\n", "x: empty"),
+    ("x.gz", b"plain", "x.gz: not a gzip file"),
+    ("x.gz", gzip.compress(b"hello" * 99)[:-9], "x.gz: not a gzip file"),
+])
+def test_unusable_files_are_named(tmp_path, name, data, words):
+    with pytest.raises(InputError, match=words):
+        read_lines(write(tmp_path / name, data))
+
+
+def test_a_missing_file_or_a_folder_is_named(tmp_path):
+    with pytest.raises(InputError, match="none.txt: No such file"):
+        read_lines(tmp_path / "none.txt")
+    with pytest.raises(InputError, match="Is a directory"):
+        read_lines(tmp_path)
+
+
+def test_pairs_from_two_files_or_a_tsv(tmp_path):
+    source, target = write(tmp_path / "s", "a\nb\n"), write(tmp_path / "t", "x\ny\n")
+    tsv = write(tmp_path / "both.tsv", "a\tx\nb\ty\tCC-BY someone\n")
+    assert read_pairs([source, target]) == read_pairs([tsv]) == [("a", "x"), ("b", "y")]
+
+
+def test_files_that_do_not_fit_are_named(tmp_path):
+    source, target = write(tmp_path / "s", "a\nb\n"), write(tmp_path / "t", "x\n")
+    with pytest.raises(InputError, match="s has 2 lines and .*t has 1"):
+        read_pairs([source, target])
+    with pytest.raises(InputError, match="s, line 1: one column"):
+        read_pairs([source])
+
+
+@pytest.fixture(scope="module")
+def subwords():
+    return SubwordVocabulary.learn(TEXTS, 80)
+
+
+@pytest.mark.parametrize("text", TEXTS[:3])
+def test_subwords_restore_the_text(subwords, text):
+    ids = subwords.encode(text)
+    assert min(ids) > EOS and max(ids) < subwords.size <= 80
+    assert subwords.decode(ids) == subwords.decode([BOS, *ids, EOS, PAD]) == text
+
+
+def test_subwords_normalise_unicode(subwords):
+    assert subwords.encode("fa\u0308hrt") == subwords.encode("f\u00e4hrt")
+
+
+def test_subwords_survive_unknown_characters(subwords):
+    assert subwords.decode(subwords.encode("a 漢 man")).split()[0] == "a"
+
+
+def test_vocabularies_are_saved_and_loaded(subwords, tmp_path):
+    for vocabulary, text in ((subwords, TEXTS[1]), (SymbolVocabulary("abc", joint=""), "b-a c")):
+        path = tmp_path / vocabulary.file_name
+        vocabulary.save(path)
+        loaded = type(vocabulary).load(path)
+        assert loaded.size == vocabulary.size
+        assert loaded.encode(text) == vocabulary.encode(text)
+
+
+def test_a_broken_tokenizer_file_is_named(tmp_path):
+    with pytest.raises(InputError, match="tokenizer.json: not a tokenizer"):
+        SubwordVocabulary.load(write(tmp_path / "tokenizer.json", "{}"))
+
+
+def test_symbols():
+    vocabulary = SymbolVocabulary(["one", "two", "1"], joint="+")
+    ids = vocabulary.encode("two-one  1")
+    assert vocabulary.decode([BOS, *ids, EOS, PAD]) == "two+one+1"
+    with pytest.raises(InputError, match="unknown symbol 'three'; this run knows one two 1"):
+        vocabulary.encode("one three")
+
+
+def test_a_batch():
+    batch = make_batch([([5, 6], [7]), ([8], [9, 5, 6])])
+    np.testing.assert_array_equal(batch.source, [[5, 6, EOS], [8, EOS, PAD]])
+    np.testing.assert_array_equal(batch.target, [[BOS, 7, PAD, PAD], [BOS, 9, 5, 6]])
+    np.testing.assert_array_equal(batch.next_target, [[7, EOS, PAD, PAD], [9, 5, 6, EOS]])
+    assert batch.tokens == 6
+    assert batch.to(np).source is batch.source
+
+
+def test_pad():
+    np.testing.assert_array_equal(pad([[1], [2, 3]]), [[1, PAD], [2, 3]])
+
+
+@given(lengths=st.lists(st.tuples(st.integers(1, 20), st.integers(1, 20)), min_size=1, max_size=40),
+       max_tokens=st.integers(21, 90), seed=st.none() | st.integers(0, 9))
+def test_by_length(lengths, max_tokens, seed):
+    """Every pair once, and no batch above its tokens, padding and EOS included."""
+    pairs = [([i] * s, [i] * t) for i, (s, t) in enumerate(lengths)]
+    lists = by_length(pairs, max_tokens, None if seed is None else np.random.default_rng(seed))
+    assert sorted(pair for batch in lists for pair in batch) == sorted(pairs)
+    for batch in map(make_batch, lists):
+        assert max(batch.source.size, batch.target.size) <= max_tokens
+
+
+def test_epochs_differ_and_repeat():
+    pairs = [([i], [i, i]) for i in range(3, 60)]
+    once, again = (training_batches(pairs, 30, seed=4) for _ in range(2))
+    epochs = [[next(once).source.ravel().tolist() for _ in range(6)] for _ in range(2)]
+    assert epochs[0] != epochs[1]
+    assert epochs == [[next(again).source.ravel().tolist() for _ in range(6)] for _ in range(2)]
+
+
+def test_a_sentence_that_is_too_long_is_named(subwords):
+    texts = [("a man", "ein mann"), ("a man " * 30, "ein mann")]
+    with pytest.raises(InputError, match="train.en, line 2: a sentence of .* tokens, at most 20"):
+        encode_pairs(subwords, texts, 20, "train.en")
+
+
+def test_pairs_with_an_empty_side_are_left_out(subwords):
+    assert len(encode_pairs(subwords, [("a", "ein"), ("", "ein"), ("a", "")], 20, "x")) == 1
+    with pytest.raises(InputError, match="x: no line with text on both sides"):
+        encode_pairs(subwords, [("", "ein")], 20, "x")

@@ -1,0 +1,61 @@
+"""Which array module, and what happens where there is no GPU."""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from minitransformer import InputError
+from minitransformer import backend
+from minitransformer.layers import Linear
+
+
+def fake_cupy(available):
+    module = types.ModuleType("cupy")
+    module.is_available = lambda: available
+    return module
+
+
+def test_the_array_decides():
+    assert backend.module_of(np.ones(2)) is np
+
+
+def test_numpy_by_name():
+    assert backend.get_module("numpy") is np
+
+
+def test_cupy_that_is_not_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(InputError, match=r'not installed; pip install "minitransformer\[gpu\]"'):
+        backend.get_module("cupy")
+    assert backend.get_module("auto") is np
+
+
+def test_cupy_without_a_gpu(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy(available=False))
+    with pytest.raises(InputError, match="finds no GPU. Use --backend numpy"):
+        Linear(2, 3, np.random.default_rng(0)).to("cupy")
+    assert backend.get_module("auto") is np
+
+
+def test_cupy_with_a_gpu(monkeypatch):
+    module = fake_cupy(available=True)
+    monkeypatch.setitem(sys.modules, "cupy", module)
+    assert backend.get_module("cupy") is backend.get_module("auto") is module
+
+
+def test_an_unknown_module_is_named():
+    with pytest.raises(InputError, match="unknown array module 'torch'; choose numpy, cupy or auto"):
+        backend.get_module("torch")
+
+
+def test_host_and_device_moves_keep_numpy_arrays():
+    array = np.ones(2)
+    assert backend.to_host(array) is array
+    assert backend.to_device(array, np) is array
+
+
+def test_generators_repeat():
+    draws = [backend.generator(np, *seed).random() for seed in ((1, 2), (1, 2), (2, 1))]
+    assert draws[0] == draws[1] != draws[2]

@@ -1,0 +1,85 @@
+"""Greedy decoding runs on the model's own output, and a batch decodes as its sentences do."""
+
+import numpy as np
+import pytest
+
+from minitransformer import InputError, Transformer, TransformerConfig, greedy, translate
+from minitransformer.data.batches import pad
+from minitransformer.data.vocabulary import BOS, EOS, SymbolVocabulary
+from minitransformer.decoding import EXTRA_LENGTH, decode_all
+from minitransformer.evaluation import bleu, exact_match, mean_loss, perplexity
+
+SOURCES = [[3, 4, 5, 6, 7], [8], [5, 5, 9, 3], [], [4, 8, 9]]
+
+
+@pytest.fixture(scope="module")
+def model():
+    """Untrained, with weights large enough that its outputs differ and some of them end."""
+    model = Transformer(TransformerConfig.named("toy", 10, d_model=16, num_heads=2), seed=1).astype(np.float64)
+    model.flat.data[...] *= 3
+    return model
+
+
+def test_greedy_is_argmax_of_its_own_prefix(model):
+    source = pad([[*SOURCES[0], EOS]])
+    (output,) = greedy(model, source)
+    prefix = [BOS, *output]
+    logits, _ = model.forward(source, np.array([prefix]))
+    expected = logits[0].argmax(axis=-1).tolist()
+    assert output == expected[: len(output)]
+    assert expected[-1] == EOS or len(output) == source.shape[1] + EXTRA_LENGTH
+
+
+def test_a_batch_decodes_as_its_sentences_do(model):
+    together = decode_all(model, SOURCES)
+    alone = [decode_all(model, [source])[0] for source in SOURCES]
+    for one, two in zip(together, alone):
+        shorter = min(len(one), len(two))
+        assert one[:shorter] == two[:shorter]    # the limit counts from the longest source of a batch
+    assert together[3] == []
+
+
+def test_outputs_end_at_the_limit_or_at_eos(model):
+    outputs = greedy(model, pad([[*source, EOS] for source in SOURCES]))
+    assert all(EOS not in output and len(output) <= 6 + EXTRA_LENGTH for output in outputs)
+
+
+def test_translate_keeps_lines_in_order_and_empty_ones_empty(model):
+    vocabulary = SymbolVocabulary("abcdefg")
+    lines = ["a b c", "", "g", "  "]
+    outputs = translate(model, vocabulary, lines, 10)
+    assert len(outputs) == 4 and outputs[1] == outputs[3] == ""
+    assert outputs[2][:1] == translate(model, vocabulary, ["g"], 10)[0][:1]
+    with pytest.raises(InputError, match="line 2 has 3 tokens, at most 2"):
+        translate(model, vocabulary, ["a", "a b c"], 2)
+
+
+def test_mean_loss_is_of_real_tokens(model):
+    """Against sentences one by one, without any padding."""
+    pairs = [([3, 4], [5, 6, 7]), ([8], [9]), ([3, 3, 3], [4, 4])]
+    total = tokens = 0
+    for source, target in pairs:
+        logits, _ = model.forward(np.array([[*source, EOS]]), np.array([[BOS, *target]]))
+        log_p = logits[0] - np.log(np.exp(logits[0]).sum(axis=-1, keepdims=True))
+        total -= sum(log_p[i, token] for i, token in enumerate([*target, EOS]))
+        tokens += len(target) + 1
+    assert mean_loss(model, pairs) == pytest.approx(total / tokens, rel=1e-12)
+
+
+def test_perplexity():
+    assert perplexity(np.log(7)) == pytest.approx(7)
+    assert np.isfinite(perplexity(1e9))
+
+
+def test_exact_match(model):
+    outputs = decode_all(model, SOURCES)
+    pairs = [(source, output) for source, output in zip(SOURCES, outputs)]
+    pairs[0] = (SOURCES[0], [*outputs[0], 3])
+    assert exact_match(model, pairs) == pytest.approx(4 / 5)
+
+
+def test_bleu_comes_with_its_signature():
+    score, signature = bleu(["the cat sat on the mat ."], ["the cat sat on the mat ."], tokenize="none")
+    assert score == pytest.approx(100)
+    assert "tok:none" in signature and "version:" in signature
+    assert bleu(["the cat"], ["a dog ran"])[0] < 50

@@ -1,0 +1,149 @@
+"""The step, the loop, and the run folder."""
+
+import json
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from minitransformer import Adam, InputError, Run, Transformer, TransformerConfig, make_batch, training_step
+from minitransformer.data import toy
+from minitransformer.training.trainer import TrainingConfig, train
+
+SETTINGS = {"task": "copy", "language": None, "max_length": 256}
+
+
+def start(folder, seed=0, backend="numpy"):
+    """A run of the copy task with its batches and validation pairs."""
+    task = toy.make_task("copy")
+    model = Transformer(TransformerConfig.named("toy", task.vocabulary.size, dropout=0.1, d_model=16, d_ff=16), seed)
+    return (Run.create(folder, SETTINGS, model, task.vocabulary),
+            toy.training_batches(task, 8, seed), toy.held_out(task, 20))
+
+
+def test_a_step_learns():
+    rng = np.random.default_rng(0)
+    model = Transformer(TransformerConfig.named("toy", 12))
+    adam = Adam(model)
+    batch = make_batch([([4, 5, 6], [6, 5, 4])] * 4)
+    losses = [float(training_step(model, adam, batch, 0.003, rng, 0.1).loss) for _ in range(30)]
+    assert losses[-1] < losses[0] / 2
+    sums = training_step(model, adam, batch, 0.003)
+    assert sums.loss == pytest.approx(sums.negative_log_likelihood)    # without smoothing they are one
+
+
+def test_a_run_folder_holds_everything(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    assert train(run, TrainingConfig(steps=25, warmup=5, validate_every=10), batches, valid) == 25
+    assert {path.name for path in run.path.iterdir()} == {
+        "config.json", "vocabulary.json", "weights.safetensors", "metrics.jsonl", "loss.png"}
+    records = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+    assert [r["step"] for r in records if "loss" in r] == [10, 20, 25]
+    assert [r["step"] for r in records if "valid_loss" in r] == [10, 20, 25]
+    assert records[-1]["valid_perplexity"] == pytest.approx(np.exp(records[-1]["valid_loss"]))
+    assert (run.path / "loss.png").read_bytes().startswith(b"\x89PNG")
+    loaded = Run.load(run.path)
+    np.testing.assert_array_equal(loaded.model.flat.data, run.model.flat.data)
+    assert loaded.model.config == run.model.config
+    names = load_file(run.path / "weights.safetensors").keys()
+    assert "encoder.layers.0.self_attention.query.weight" in names
+
+
+def test_the_seed_repeats_a_run_bit_for_bit(tmp_path):
+    weights, losses = [], []
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        run, batches, valid = start(tmp_path / name, seed)
+        train(run, TrainingConfig(steps=12, warmup=4, seed=seed), batches, valid)
+        weights.append((run.path / "weights.safetensors").read_bytes())
+        records = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+        losses.append([{k: v for k, v in record.items() if k != "tokens_per_second"} for record in records])
+    assert weights[0] == weights[1] != weights[2]
+    assert losses[0] == losses[1] != losses[2]
+
+
+def interrupting(batches, step):
+    for i, batch in enumerate(batches, 1):
+        if i == step:
+            os.kill(os.getpid(), signal.SIGINT)
+        yield batch
+
+
+def test_ctrl_c_ends_the_step_and_saves(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    usual = signal.getsignal(signal.SIGINT)
+    assert train(run, TrainingConfig(steps=50, warmup=5), interrupting(batches, 7), valid) == 7
+    assert signal.getsignal(signal.SIGINT) is usual
+    np.testing.assert_array_equal(Run.load(run.path).model.flat.data, run.model.flat.data)
+
+
+def test_a_second_ctrl_c_interrupts_at_once(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    twice = interrupting(interrupting(batches, 3), 3)
+    with pytest.raises(KeyboardInterrupt):
+        train(run, TrainingConfig(steps=50, warmup=5), twice, valid)
+
+
+def test_training_works_outside_of_the_main_thread(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    steps = []
+    thread = threading.Thread(target=lambda: steps.append(train(run, TrainingConfig(steps=2, warmup=1), batches, valid)))
+    thread.start()
+    thread.join()
+    assert steps == [2]
+
+
+@pytest.mark.parametrize("changes, words", [
+    (dict(steps=0), "steps is 0"), (dict(warmup=-1), "warmup is -1"), (dict(clip=0.0), "clip is 0.0"),
+    (dict(rate_factor=float("nan")), "rate_factor is nan"), (dict(smoothing=1.0), "smoothing is 1.0"),
+])
+def test_wrong_settings_are_explained(changes, words):
+    with pytest.raises(InputError, match=words):
+        TrainingConfig(**{"steps": 10, "warmup": 5, **changes})
+
+
+def test_a_run_is_not_overwritten(tmp_path):
+    start(tmp_path / "run")
+    with pytest.raises(InputError, match="already holds a run; choose another --run"):
+        start(tmp_path / "run")
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="file/run: Not a directory"):
+        start(tmp_path / "file" / "run")
+
+
+def break_weights(path):
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def change_model(path):
+    settings = json.loads(path.read_text())
+    settings["model"]["d_ff"] = 24
+    path.write_text(json.dumps(settings))
+
+
+@pytest.mark.parametrize("name, damage, words", [
+    ("config.json", os.remove, "no run here"),
+    ("config.json", lambda path: path.write_text("{"), "the run cannot be read"),
+    ("config.json", lambda path: path.write_text("{}"), "the run cannot be read"),
+    ("config.json", change_model, r"feed_forward.*has shape \(16.*expected \(24|has shape"),
+    ("vocabulary.json", os.remove, "the run cannot be read"),
+    ("vocabulary.json", lambda path: path.write_text("[]"), "the run cannot be read"),
+    ("weights.safetensors", os.remove, "the run holds no trained model"),
+    ("weights.safetensors", break_weights, "weights.safetensors: cannot be read"),
+])
+def test_a_damaged_run_is_explained(tmp_path, name, damage, words):
+    run, _, _ = start(tmp_path / "run")
+    run.save_weights()
+    damage(run.path / name)
+    with pytest.raises(InputError, match=words):
+        Run.load(run.path)
+
+
+def test_a_missing_run_is_explained(tmp_path):
+    with pytest.raises(InputError, match="no run here"):
+        Run.load(tmp_path / "none")
