@@ -43,7 +43,7 @@ def _add_task(parser, task, defaults):
                             help="aligned text files, plain or .gz, or one two-column TSV")
         parser.add_argument("--valid", nargs="+", required=True, metavar=("SOURCE", "TARGET"),
                             help="the same for validation")
-        option("vocab_size", int, "subwords learned on both languages together", 10_000)
+        option("vocab_size", int, "subwords learned on both languages together", 6000)
         option("max_length", int, "longest sentence, in subwords", 256)
         option("batch", int, "tokens in a batch, padding included")
     else:
