@@ -1,5 +1,6 @@
 """Attention Is All You Need in NumPy: every derivative by hand, proven by gradient checks."""
 
+from minitransformer import evaluation
 from minitransformer.checking import gradcheck
 from minitransformer.data.batches import Batch, make_batch
 from minitransformer.decoding import greedy, translate

@@ -54,15 +54,13 @@ def evaluate_translation(run, files, tokenize):
     from minitransformer.cli.train import check_files
     from minitransformer.data.corpus import encode_pairs
     from minitransformer.data.parallel import read_pairs
-    from minitransformer.decoding import translate
     from minitransformer.evaluation import bleu, mean_loss, perplexity
 
     files = files or run.settings["valid"]
     check_files("--test", files)
-    max_length = run.settings["max_length"]
     texts = read_pairs(files)
-    pairs = encode_pairs(run.vocabulary, texts, max_length, " / ".join(files))
-    outputs = translate(run.model, run.vocabulary, [source for source, _ in texts], max_length)
+    pairs = encode_pairs(run.vocabulary, texts, run.settings["max_length"], " / ".join(files))
+    outputs = run.translate([source for source, _ in texts])
     score, signature = bleu(outputs, [target for _, target in texts], tokenize)
     return {"bleu": score, "signature": signature, "perplexity": perplexity(mean_loss(run.model, pairs)),
             "sentences": len(texts)}

@@ -16,7 +16,6 @@ def add_parser(commands):
 
 
 def run(args):
-    from minitransformer.decoding import translate
     from minitransformer.training.run import Run
 
     run = Run.load(args.run, args.backend)
@@ -27,5 +26,5 @@ def run(args):
             texts = sys.stdin.buffer.read().decode("utf-8-sig").splitlines()
         except UnicodeDecodeError as error:
             raise InputError(f"standard input: not UTF-8 text (byte 0x{error.object[error.start]:02x})") from None
-    for output in translate(run.model, run.vocabulary, texts, run.settings["max_length"]):
+    for output in run.translate(texts):
         print(output)

@@ -8,6 +8,7 @@ from pathlib import Path
 from minitransformer.backend import to_host
 from minitransformer.data.subwords import SubwordVocabulary
 from minitransformer.data.vocabulary import SymbolVocabulary
+from minitransformer.decoding import translate
 from minitransformer.errors import InputError
 from minitransformer.layers import Transformer, TransformerConfig
 
@@ -61,6 +62,10 @@ class Run:
         run._load_weights()
         run.model = model.to(backend)
         return run
+
+    def translate(self, texts):
+        """The model's output text for each of `texts`. Raises InputError for one that is too long."""
+        return translate(self.model, self.vocabulary, texts, self.settings["max_length"])
 
     def save_weights(self):
         """Write weights.safetensors: {parameter name: array}, a shared one once. The old file stays until it is whole."""
