@@ -28,7 +28,7 @@ def greedy(model, source):
 
 def decode_all(model, sources):
     """Greedy outputs for id lists of any lengths, in their order; an empty source gives an empty output."""
-    xp = module_of(model.flat.data)
+    xp = model.xp
     outputs = [[] for _ in sources]
     order = sorted((i for i, source in enumerate(sources) if source), key=lambda i: len(sources[i]))
     for start in range(0, len(order), BATCH):

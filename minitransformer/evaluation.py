@@ -2,7 +2,6 @@
 
 import math
 
-from minitransformer.backend import module_of
 from minitransformer.data.batches import by_length, make_batch
 from minitransformer.decoding import decode_all
 from minitransformer.extras import require
@@ -13,7 +12,7 @@ BATCH_TOKENS = 4096
 
 def mean_loss(model, pairs):
     """The mean negative log-likelihood of a target token (EOS too), over pairs of id lists, in nats."""
-    xp = module_of(model.flat.data)
+    xp = model.xp
     total, tokens = 0.0, 0
     for chunk in by_length(pairs, BATCH_TOKENS):
         batch = make_batch(chunk).to(xp)

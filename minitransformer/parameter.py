@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from minitransformer.backend import module_of
+from minitransformer.errors import InputError
 
 
 class Parameter:
@@ -15,6 +16,7 @@ class Parameter:
     def __init__(self, data, grad=None):
         self.data = data
         self.grad = module_of(data).zeros_like(data) if grad is None else grad
+        self.bound = False    # whether data and grad are views of a model's flat vectors
 
     @property
     def shape(self):
@@ -31,12 +33,16 @@ class Flat(NamedTuple):
     grad: Any   # (P,)
 
 
-def flatten(parameters):
-    """Move `parameters` into one vector and their gradients into another; returns Flat.
+def flatten(named):
+    """Move the parameters of {name: Parameter} into one vector and their gradients into another; returns Flat.
 
-    Each parameter's `data` and `grad` become views of them, so an optimiser that walks the
-    vectors updates every parameter.
+    Each parameter's `data` and `grad` become views of them, so an optimiser that walks the vectors
+    updates every parameter. Raises InputError where one is a view of another model's vectors.
     """
+    for name, parameter in named.items():
+        if parameter.bound:
+            raise InputError(f"{name} lies in the flat vector of a larger model; use that model's")
+    parameters = list(named.values())
     xp = module_of(parameters[0].data)
     data = xp.concatenate([parameter.data.ravel() for parameter in parameters])
     grad = xp.concatenate([parameter.grad.ravel() for parameter in parameters])
@@ -51,5 +57,6 @@ def bind(parameters, data, grad):
         shape = parameter.shape
         parameter.data = data[start:stop].reshape(shape)
         parameter.grad = grad[start:stop].reshape(shape)
+        parameter.bound = True
         start = stop
     return Flat(data, grad)

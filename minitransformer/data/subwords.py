@@ -20,7 +20,7 @@ class SubwordVocabulary:
 
     @classmethod
     def learn(cls, texts, size):
-        """A vocabulary of at most `size` subwords, from an iterable of sentences in either language."""
+        """A vocabulary of `size` subwords (more only if the text has more characters), from sentences of both languages."""
         tokenizers = require("tokenizers")
         tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token=UNKNOWN))
         tokenizer.normalizer = tokenizers.normalizers.NFC()

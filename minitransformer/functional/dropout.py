@@ -14,7 +14,7 @@ def dropout_mask(shape, rate, rng, dtype):
     One random byte decides each element (the cheapest random number there is), so the rate is
     rounded to k / 256 and the scale is 256 / (256 - k): the expectation stays exactly 1.
     """
-    dropped = round(256 * rate)
+    dropped = min(round(256 * rate), 255)
     keep = rng.integers(0, 256, size=shape, dtype="uint8") >= dropped
     return keep.astype(dtype) * (256 / (256 - dropped))
 

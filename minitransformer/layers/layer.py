@@ -30,6 +30,11 @@ class Layer:
         """How many numbers are learned; shared ones count once."""
         return sum(parameter.data.size for parameter in self.parameters().values())
 
+    @property
+    def xp(self):
+        """The array module that the parameters live on."""
+        return module_of(next(iter(self.parameters().values())).data)
+
     def zero_grad(self):
         """Set every parameter's gradient to zero."""
         for parameter in self.parameters().values():
@@ -37,8 +42,11 @@ class Layer:
 
     @cached_property
     def flat(self):
-        """All parameters as views of one vector, their gradients as views of another (Flat)."""
-        return flatten(list(self.parameters().values()))
+        """All parameters in one vector, their gradients in another (Flat); each Parameter becomes a view.
+
+        Raises InputError for a part of a model that has its vectors already: only one can own a Parameter.
+        """
+        return flatten(self.parameters())
 
     def astype(self, dtype):
         """A copy with every parameter converted to `dtype`: float32, float64 or complex128."""
@@ -68,9 +76,10 @@ class Layer:
 
 
 def _walk(layer, prefix=""):
+    """(name, parameter) of every parameter below `layer`, in the order of definition."""
     for name, value in vars(layer).items():
-        for key, item in ((f"{name}.{i}", item) for i, item in enumerate(value)) \
-                if isinstance(value, list) else ((name, value),):
+        named = [(f"{name}.{i}", item) for i, item in enumerate(value)] if isinstance(value, list) else [(name, value)]
+        for key, item in named:
             if isinstance(item, Parameter):
                 yield prefix + key, item
             elif isinstance(item, Layer):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tqdm import tqdm
 
-from minitransformer.backend import generator, module_of
+from minitransformer.backend import generator
 from minitransformer.errors import InputError
 from minitransformer.evaluation import mean_loss, perplexity
 from minitransformer.optim import Adam, cooldown, schedule
@@ -54,7 +54,7 @@ def train(run, config, batches, valid):
     Ctrl-C, which ends the step under way, saves the weights and stops.
     """
     model = run.model
-    xp = module_of(model.flat.data)
+    xp = model.xp
     optimizer = Adam(model)
     records = []
     with (run.path / "metrics.jsonl").open("w", encoding="utf-8") as log, \
@@ -84,15 +84,16 @@ def train(run, config, batches, valid):
                 bar.set_postfix_str(f"loss {records[-1]['loss']:.3f}, perplexity {records[-1]['perplexity']:.2f}, "
                                     f"{speed:,.0f} tokens/s")
                 loss = nll = tokens = 0
+                since = time.perf_counter()
             if step % config.validate_every == 0 or last:
+                pause = time.perf_counter()
                 valid_loss = mean_loss(model, valid)
                 record(step=step, valid_loss=valid_loss, valid_perplexity=perplexity(valid_loss))
                 run.save_weights()
                 bar.write(f"step {step}: validation loss {valid_loss:.3f}, perplexity {perplexity(valid_loss):.3f}",
                           file=sys.stderr)
-            if step % LOG_EVERY == 0:
-                since = time.perf_counter()
-            if stop.is_set():
+                since += time.perf_counter() - pause
+            if last:
                 break
     loss_curve(records, run.path / "loss.png")
     return step

@@ -72,6 +72,11 @@ def test_dropout_keeps_the_expectation(rate):
     assert mask.mean() == pytest.approx(1, abs=0.01)
 
 
+def test_dropout_of_nearly_everything_stays_finite():
+    mask = F.dropout_mask((1000,), 0.9999, np.random.default_rng(0), np.float32)
+    assert np.isfinite(mask).all() and mask.dtype == np.float32
+
+
 def test_dropout_without_generator_is_the_identity():
     x = np.ones((2, 3))
     y, cache = F.dropout_forward(x, 0.5)

@@ -116,6 +116,13 @@ def test_parameters_are_views_of_one_vector():
     assert all((p.data == 3).all() and (p.grad == 4).all() for p in model.parameters().values())
 
 
+def test_a_part_of_a_model_cannot_take_its_parameters_away():
+    model = make()
+    model.flat
+    with pytest.raises(InputError, match="layers.0.self_attention.query.weight lies in the flat vector of a larger"):
+        model.encoder.flat
+
+
 def test_astype_copies_and_keeps_sharing():
     model = make()
     single = model.astype(np.float32)
