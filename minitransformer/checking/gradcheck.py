@@ -1,13 +1,10 @@
 """The gradient check: every gradient that a backward returns or adds, against a numeric derivative."""
 
-import inspect
-from collections.abc import Mapping
-
 import numpy as np
 
 from minitransformer.checking.numeric import central, complex_step, one_sided
 from minitransformer.checking.report import BOUNDS, Report, Result
-from minitransformer.errors import InputError
+from minitransformer.checking.subject import Subject
 
 METHODS = {"central": (central, np.float64), "complex": (complex_step, np.complex128)}
 FULL_CHECK = 2000   # up to so many numbers each one is checked; above, one projection per array
@@ -31,7 +28,7 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
     not return one gradient of the right shape for each differentiable input.
     """
     name = name or _name(block)
-    exact = _Subject(block, inputs, np.float64, seed)
+    exact = Subject(block, inputs, np.float64, seed)
     y, cache = exact.forward()
     rng = np.random.default_rng(seed)
     dy = rng.standard_normal(np.shape(y))    # non-uniform: a constant would hide a wrong LayerNorm
@@ -41,7 +38,7 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
     results = []
     for method in methods:
         differentiate, dtype = METHODS[method]
-        subject = exact if dtype == np.float64 else _Subject(block, inputs, dtype, seed)
+        subject = exact if dtype == np.float64 else Subject(block, inputs, dtype, seed)
         check = _check_projections if projection else _check_elements
         results += check(name, method, differentiate, subject, gradients, dy, rng)
     return Report(results)
@@ -98,70 +95,6 @@ def _bends(left, right, analytic, tolerance):
     """Whether x stands at a kink: one-sided slopes clearly apart, and the analytic one between them."""
     low, high = min(left, right), max(left, right)
     return high - low > 10 * tolerance and low - tolerance <= analytic <= high + tolerance
-
-
-class _Subject:
-    """A block with its inputs in one dtype: evaluated again and again while its `variables` are moved."""
-
-    def __init__(self, block, inputs, dtype, seed):
-        if isinstance(block, tuple):
-            self._forward, self._backward = block
-            self._parameters = {}
-        else:
-            block = block.astype(dtype)
-            self._forward, self._backward = block.forward, block.backward
-            self._parameters = block.parameters()
-        signature = inspect.signature(self._forward)
-        named = inputs if isinstance(inputs, Mapping) else _named(signature, inputs)
-        self._arguments = {key: value.astype(dtype) if _is_float(value) else value
-                           for key, value in named.items()}
-        self._by_keyword = isinstance(inputs, Mapping)
-        self._takes_rng = "rng" in signature.parameters
-        self._seed = seed
-        self._inputs = [key for key, value in self._arguments.items() if _is_float(value)]
-        self.variables = {**{key: self._arguments[key] for key in self._inputs},
-                          **{key: parameter.data for key, parameter in self._parameters.items()}}
-
-    def forward(self):
-        rng = {"rng": np.random.default_rng(self._seed)} if self._takes_rng else {}
-        if self._by_keyword:
-            return self._forward(**self._arguments, **rng)
-        return self._forward(*self._arguments.values(), **rng)
-
-    def evaluate(self):
-        return self.forward()[0]
-
-    def gradients(self, dy, cache):
-        """{name: what backward says}, for every variable."""
-        returned = self._backward(dy, cache)
-        returned = returned if isinstance(returned, tuple) else () if returned is None else (returned,)
-        if len(returned) != len(self._inputs):
-            raise InputError(f"gradcheck: backward returned {len(returned)} gradients, expected "
-                             f"{len(self._inputs)}: one each for {', '.join(self._inputs) or 'no input'}")
-        gradients = {**dict(zip(self._inputs, returned)),
-                     **{key: parameter.grad for key, parameter in self._parameters.items()}}
-        for key, gradient in gradients.items():
-            if np.shape(gradient) != self.variables[key].shape:
-                raise InputError(f"gradcheck: the gradient for {key} has shape {np.shape(gradient)}, "
-                                 f"expected {self.variables[key].shape}")
-        return gradients
-
-
-def _named(signature, inputs):
-    """{argument's name: value} for positional inputs; those of *others are others[0], others[1], ..."""
-    names = []
-    for parameter in signature.parameters.values():
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            names += [f"{parameter.name}[{i}]" for i in range(len(inputs) - len(names))]
-        elif parameter.name != "rng":
-            names.append(parameter.name)
-    if len(inputs) > len(names):
-        raise InputError(f"gradcheck: {len(inputs)} inputs for forward{signature}")
-    return dict(zip(names, inputs))
-
-
-def _is_float(value):
-    return isinstance(value, np.ndarray) and value.dtype.kind in "fc"
 
 
 def _name(block):

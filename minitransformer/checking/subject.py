@@ -1,0 +1,77 @@
+"""What is checked: a block that can be run again and again, the same way each time."""
+
+import inspect
+from collections.abc import Mapping
+
+import numpy as np
+
+from minitransformer.errors import InputError
+
+
+class Subject:
+    """A layer, or a pair (forward, backward), with its inputs in one dtype.
+
+    arguments: {name: value} of forward's arguments; inputs: the names of the float arrays among them.
+    variables: {name: array} of everything that has a gradient, inputs and parameters; moving an
+    array in place moves the block.
+    """
+
+    def __init__(self, block, inputs, dtype, seed):
+        if isinstance(block, tuple):
+            self._forward, self._backward = block
+            self.parameters = {}
+        else:
+            block = block.astype(dtype)
+            self._forward, self._backward = block.forward, block.backward
+            self.parameters = block.parameters()
+        signature = inspect.signature(self._forward)
+        named = inputs if isinstance(inputs, Mapping) else _named(signature, inputs)
+        self.arguments = {key: value.astype(dtype) if _is_float(value) else value
+                           for key, value in named.items()}
+        self._by_keyword = isinstance(inputs, Mapping)
+        self._takes_rng = "rng" in signature.parameters
+        self._seed = seed
+        self.inputs = [key for key, value in self.arguments.items() if _is_float(value)]
+        self.variables = {**{key: self.arguments[key] for key in self.inputs},
+                          **{key: parameter.data for key, parameter in self.parameters.items()}}
+
+    def forward(self):
+        rng = {"rng": np.random.default_rng(self._seed)} if self._takes_rng else {}
+        if self._by_keyword:
+            return self._forward(**self.arguments, **rng)
+        return self._forward(*self.arguments.values(), **rng)
+
+    def evaluate(self):
+        return self.forward()[0]
+
+    def gradients(self, dy, cache):
+        """{name: what backward says}, for every variable."""
+        returned = self._backward(dy, cache)
+        returned = returned if isinstance(returned, tuple) else () if returned is None else (returned,)
+        if len(returned) != len(self.inputs):
+            raise InputError(f"gradcheck: backward returned {len(returned)} gradients, expected "
+                             f"{len(self.inputs)}: one each for {', '.join(self.inputs) or 'no input'}")
+        gradients = {**dict(zip(self.inputs, returned)),
+                     **{key: parameter.grad for key, parameter in self.parameters.items()}}
+        for key, gradient in gradients.items():
+            if np.shape(gradient) != self.variables[key].shape:
+                raise InputError(f"gradcheck: the gradient for {key} has shape {np.shape(gradient)}, "
+                                 f"expected {self.variables[key].shape}")
+        return gradients
+
+
+def _named(signature, inputs):
+    """{argument's name: value} for positional inputs; those of *others are others[0], others[1], ..."""
+    names = []
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            names += [f"{parameter.name}[{i}]" for i in range(len(inputs) - len(names))]
+        elif parameter.name != "rng":
+            names.append(parameter.name)
+    if len(inputs) > len(names):
+        raise InputError(f"gradcheck: {len(inputs)} inputs for forward{signature}")
+    return dict(zip(names, inputs))
+
+
+def _is_float(value):
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fc"
