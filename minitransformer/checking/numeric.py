@@ -4,6 +4,8 @@ Each takes `evaluate() -> y`, the upstream gradient `dy`, and an `array` that ev
 and returns the slope of sum(dy * y) when array[where] moves along `v`. The array is put back.
 """
 
+import numpy as np
+
 CENTRAL_STEP = 3e-6     # balances the rounding error, of order 1e-16 / step, against step^2
 COMPLEX_STEP = 1e-20    # nothing is subtracted, so it can be as small as one likes
 
@@ -17,7 +19,7 @@ def central(evaluate, dy, array, where, v):
 
 def one_sided(evaluate, dy, array, where, v):
     """The slopes to the left and to the right of x; they differ only where the function bends."""
-    middle = evaluate()
+    middle = np.array(evaluate())
     plus = _moved(evaluate, array, where, CENTRAL_STEP * v)
     minus = _moved(evaluate, array, where, -CENTRAL_STEP * v)
     return (dy * (middle - minus)).sum() / CENTRAL_STEP, (dy * (plus - middle)).sum() / CENTRAL_STEP
@@ -34,6 +36,6 @@ def complex_step(evaluate, dy, array, where, v):
 def _moved(evaluate, array, where, step):
     saved = array[where].copy()
     array[where] = saved + step
-    y = evaluate()
+    y = np.array(evaluate())    # a copy: a forward may return its input itself
     array[where] = saved
     return y

@@ -1,7 +1,7 @@
 """What a gradient check found: one Result per array and method, and the table of them."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 # How far analytic and numeric gradient may be apart. Central differences lose half of float64's
 # digits to cancellation; the complex step subtracts nothing and keeps nearly all of them.
@@ -28,9 +28,13 @@ class Result:
 
 @dataclass(frozen=True)
 class Report:
-    """The results of a check; `print(report)` shows them as a table."""
+    """The results of a check; `print(report)` shows them as a table.
+
+    diagnoses: {block: the doctor's sentence} for each block that failed.
+    """
 
     results: list
+    diagnoses: dict = field(default_factory=dict)
 
     @property
     def passed(self):
@@ -43,7 +47,12 @@ class Report:
         return math.nan if any(map(math.isnan, errors)) else max(errors, default=0.0)
 
     def __add__(self, other):
-        return Report(self.results + other.results)
+        return Report(self.results + other.results, {**self.diagnoses, **other.diagnoses})
+
+    def raise_if_failed(self):
+        """Raise AssertionError with the failed rows and the diagnosis; for use in tests."""
+        if not self.passed:
+            raise AssertionError("\n" + self._table([result for result in self.results if not result.passed]))
 
     def as_dict(self):
         """The report as plain values for JSON; an error that is no finite number becomes None."""
@@ -52,7 +61,8 @@ class Report:
         return {"results": [{"block": r.block, "wrt": r.wrt, "method": r.method,
                              "max_relative_error": finite(r.max_relative_error), "passed": r.passed}
                             for r in self.results],
-                "worst": finite(self.worst), "passed": self.passed}
+                "worst": finite(self.worst), "passed": self.passed,
+                **({"diagnoses": self.diagnoses} if self.diagnoses else {})}
 
     def __str__(self):
         return self._table(self.results)
@@ -77,4 +87,5 @@ class Report:
         verdict = f"{failed} of {count} checks FAILED" if failed else f"all {count} checks passed"
         worst = ", ".join(f"{method} {max(errors):.1e} (bound {BOUNDS[method]:.0e})" for method in BOUNDS
                           if (errors := [r.max_relative_error for r in self.results if r.method == method]))
-        return "\n".join([*lines, f"{verdict}; largest error: {worst}"])
+        diagnoses = [f"{block}: likely mistake: {sentence}" for block, sentence in self.diagnoses.items()]
+        return "\n".join([*lines, f"{verdict}; largest error: {worst}", *diagnoses])

@@ -13,10 +13,10 @@ class Subject:
 
     arguments: {name: value} of forward's arguments; inputs: the names of the float arrays among them.
     variables: {name: array} of everything that has a gradient, inputs and parameters; moving an
-    array in place moves the block.
+    array in place moves the block. make_rng() gives each evaluation its generator.
     """
 
-    def __init__(self, block, inputs, dtype, seed):
+    def __init__(self, block, inputs, dtype, make_rng):
         if isinstance(block, tuple):
             self._forward, self._backward = block
             self.parameters = {}
@@ -29,14 +29,14 @@ class Subject:
         self.arguments = {key: value.astype(dtype) if _is_float(value) else value
                            for key, value in named.items()}
         self._by_keyword = isinstance(inputs, Mapping)
-        self._takes_rng = "rng" in signature.parameters
-        self._seed = seed
+        self.takes_rng = "rng" in signature.parameters
+        self._make_rng = make_rng
         self.inputs = [key for key, value in self.arguments.items() if _is_float(value)]
         self.variables = {**{key: self.arguments[key] for key in self.inputs},
                           **{key: parameter.data for key, parameter in self.parameters.items()}}
 
     def forward(self):
-        rng = {"rng": np.random.default_rng(self._seed)} if self._takes_rng else {}
+        rng = {"rng": self._make_rng()} if self.takes_rng else {}
         if self._by_keyword:
             return self._forward(**self.arguments, **rng)
         return self._forward(*self.arguments.values(), **rng)
@@ -54,9 +54,10 @@ class Subject:
         gradients = {**dict(zip(self.inputs, returned)),
                      **{key: parameter.grad for key, parameter in self.parameters.items()}}
         for key, gradient in gradients.items():
-            if np.shape(gradient) != self.variables[key].shape:
-                raise InputError(f"gradcheck: the gradient for {key} has shape {np.shape(gradient)}, "
-                                 f"expected {self.variables[key].shape}")
+            got, expected = np.shape(gradient), self.variables[key].shape
+            if got != expected:
+                hint = "; sum it over the axes along which it was broadcast" if len(got) > len(expected) else ""
+                raise InputError(f"gradcheck: the gradient for {key} has shape {got}, expected {expected}{hint}")
         return gradients
 
 

@@ -110,6 +110,11 @@ def test_the_error_is_relative_with_a_floor():
     assert errors["z"] == pytest.approx(1e-9 / (largest / 10))
 
 
+def test_a_forward_that_returns_its_input():
+    assert gradcheck((lambda x: (x, None), lambda dy, cache: dy), (X,)).passed
+    assert not gradcheck((lambda x: (x, None), lambda dy, cache: 0 * dy), (X,)).passed
+
+
 def test_where_all_gradients_are_zero_both_must_be():
     def forward(x):
         return 0 * x, None
