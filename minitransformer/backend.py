@@ -28,7 +28,7 @@ def get_module(name):
             return cupy
         problem = "CuPy is installed, but finds no GPU"
     except ImportError:
-        problem = 'CuPy is not installed; pip install "minitransformer[gpu]" installs it'
+        problem = 'CuPy is not installed; install it with pip install cupy-cuda12x'
     if name == "auto":
         return np
     raise InputError(f"{problem}. Use --backend numpy to run on the CPU")
@@ -56,11 +56,12 @@ def generator(xp, *entropy):
 def check_ids(name, ids, size):
     """Raise InputError unless every id in `ids` is one of 0 .. size-1.
 
-    Only ids on the host are looked at: on a GPU the look would wait for the device, so batches
-    are checked before they are moved (an id out of range wraps around silently there).
+    Only ids on the host are looked at: on a GPU the look would wait for the device, and an id out of
+    range wraps around silently there.
     """
-    if ids.dtype.kind not in "iu":
-        raise InputError(f"{name} has dtype {ids.dtype}, expected integer token ids")
+    kind = getattr(ids, "dtype", type(ids).__name__)
+    if getattr(kind, "kind", None) not in ("i", "u"):
+        raise InputError(f"{name} is of type {kind}, expected an array of integer token ids")
     if module_of(ids) is np and ids.size and not (0 <= ids.min() and ids.max() < size):
         wrong = ids[(ids < 0) | (ids >= size)][0]
         raise InputError(f"{name} holds the token id {wrong}, expected 0 to {size - 1}")

@@ -4,25 +4,31 @@ from minitransformer.backend import module_of, to_device, to_host
 from minitransformer.data.batches import pad
 from minitransformer.data.vocabulary import BOS, EOS
 from minitransformer.errors import InputError
+from minitransformer.functional import PAD
 
-EXTRA_LENGTH = 50   # an output is at most so much longer than its source (section 6.1 of the paper)
+EXTRA_LENGTH = 50   # an output is at most this much longer than its source (section 6.1 of the paper)
 BATCH = 100         # sentences decoded together
 
 
 def greedy(model, source):
-    """The likeliest next token, again and again: source (B, T_k) ids -> B lists of ids up to EOS."""
+    """The likeliest next token, again and again: source (B, T_k) ids -> B lists of ids up to EOS.
+
+    Each output is cut off at its own source's length (EOS included) + 50, and where the learned
+    positions end.
+    """
     xp = module_of(source)
     memory, _ = model.encode(source)
     target = xp.full((len(source), 1), BOS)
+    limit = (source != PAD).sum(axis=1) + EXTRA_LENGTH
+    if model.config.positions == "learned":
+        limit = xp.minimum(limit, model.config.max_length)
     ended = xp.zeros(len(source), bool)
-    for _ in range(source.shape[1] + EXTRA_LENGTH):
+    while not ended.all():
         y, _ = model.decode(target, memory, source)
         logits, _ = model.output.forward(y[:, -1])
         choice = xp.where(ended, EOS, logits.argmax(axis=-1))
         target = xp.concatenate([target, choice[:, None]], axis=1)
-        ended |= choice == EOS
-        if ended.all():
-            break
+        ended |= (choice == EOS) | (target.shape[1] > limit)
     return [row[: row.index(EOS)] if EOS in row else row for row in to_host(target)[:, 1:].tolist()]
 
 
@@ -39,11 +45,16 @@ def decode_all(model, sources):
     return outputs
 
 
-def translate(model, vocabulary, texts, max_length):
-    """The output text for each of `texts`. Raises InputError for one of more than `max_length` tokens."""
+def encode(vocabulary, texts, max_length):
+    """Id lists of source texts, [] for an empty one. Raises InputError for one of more than `max_length` tokens."""
     sources = [vocabulary.encode(text) if text.strip() else [] for text in texts]
     for number, source in enumerate(sources, 1):
         if len(source) > max_length:
             raise InputError(f"line {number} has {len(source)} tokens, at most {max_length} are allowed "
                              "(--max-length of the training)")
-    return [vocabulary.decode(output) for output in decode_all(model, sources)]
+    return sources
+
+
+def translate(model, vocabulary, texts, max_length):
+    """The output text for each of `texts`. Raises InputError for one of more than `max_length` tokens."""
+    return [vocabulary.decode(output) for output in decode_all(model, encode(vocabulary, texts, max_length))]

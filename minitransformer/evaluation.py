@@ -24,8 +24,8 @@ def mean_loss(model, pairs):
 
 
 def perplexity(loss):
-    """exp of a mean loss: among how many equally likely tokens the model would be as undecided."""
-    return math.exp(min(loss, 700.0))    # the largest that a float holds
+    """exp(mean loss): as undecided as a choice among this many equally likely tokens."""
+    return math.exp(min(loss, 700.0))    # exp of more is no float
 
 
 def exact_match(model, pairs):

@@ -1,10 +1,8 @@
-"""Libraries that are installed only with an extra."""
+"""Libraries that come with an extra of setup.cfg, not with the core."""
 
 import importlib
 
 from minitransformer.errors import InputError
-
-EXTRA = {"tokenizers": "translation", "sacrebleu": "translation"}
 
 
 def require(name):
@@ -12,4 +10,4 @@ def require(name):
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise InputError(f'this needs {name}: pip install "minitransformer[{EXTRA[name]}]"') from None
+        raise InputError(f'this needs {name}: pip install {name}') from None

@@ -41,7 +41,7 @@ def flatten(named):
     """
     for name, parameter in named.items():
         if parameter.bound:
-            raise InputError(f"{name} lies in the flat vector of a larger model; use that model's")
+            raise InputError(f"{name} already lies in the flat vectors of another layer; use that one's")
     parameters = list(named.values())
     xp = module_of(parameters[0].data)
     data = xp.concatenate([parameter.data.ravel() for parameter in parameters])

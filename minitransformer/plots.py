@@ -1,19 +1,95 @@
-"""Pictures."""
+"""Pictures: the curves of a run, attention maps, the table of sinusoids, the schedule."""
+
+import sys
+
+import numpy as np
+
+HANGUL_FONTS = ("NanumGothic", "Noto Sans CJK KR", "Noto Sans KR", "Malgun Gothic", "Apple SD Gothic Neo", "AppleGothic")
 
 
-def loss_curve(records, path):
-    """Draw the training loss and the validation loss (per token) of metrics.jsonl's `records` over the steps."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 4), layout="constrained")
-    axes = figure.subplots()
-    for key, label in (("loss", "training"), ("valid_loss", "validation")):
+def curves(records, path):
+    """Negative log-likelihood, perplexity and learning rate over the steps, from the records of metrics.jsonl."""
+    figure = _figure(7, 8)
+    loss, perplexity, rate = figure.subplots(3, sharex=True)
+    for axes, key, label in ((loss, "nll", "training"), (loss, "valid_nll", "validation"),
+                             (perplexity, "perplexity", "training"), (perplexity, "valid_perplexity", "validation"),
+                             (rate, "learning_rate", None)):
         points = [(record["step"], record[key]) for record in records if key in record]
         if points:
-            axes.plot(*zip(*points), label=label, marker="o" if len(points) < 2 else None)
+            axes.plot(*zip(*points), label=label, marker="o" if len(points) < 4 else None)
+    for axes, label in ((loss, "negative log-likelihood\nper token (nats)"), (perplexity, "perplexity"), (rate, "learning rate")):
+        axes.set_ylabel(label)
+        axes.grid(alpha=0.3)
+    loss.legend()
+    perplexity.set_yscale("log")
+    rate.set_xlabel("step")
+    figure.savefig(path, dpi=120)
+
+
+def attention(weights, queries, keys, title, path):
+    """Who attends to whom, a map for each head: weights (H, T_q, T_k), tokens on the axes."""
+    heads = len(weights)
+    columns = min(heads, 4)
+    rows = -(-heads // columns)
+    figure = _figure(columns * (1.2 + 0.25 * len(keys)), 0.5 + rows * (1.2 + 0.25 * len(queries)))
+    _use_hangul_font([*queries, *keys])
+    for head, axes in enumerate(figure.subplots(rows, columns, squeeze=False).flat):
+        if head >= heads:
+            axes.axis("off")
+            continue
+        axes.imshow(weights[head], cmap="Blues", vmin=0, vmax=1)
+        axes.set_title(f"head {head}", fontsize=9)
+        axes.set_xticks(range(len(keys)), keys, rotation=90, fontsize=8)
+        axes.set_yticks(range(len(queries)), queries, fontsize=8)
+    figure.suptitle(title, fontsize=10)
+    figure.savefig(path, dpi=120)
+
+
+def positions(path, length=100, d_model=128):
+    """The table of sinusoids (section 3.5 of the paper): a row for each position, a column for each dimension."""
+    from minitransformer.functional import sinusoids
+
+    figure = _figure(8, 5)
+    axes = figure.subplots()
+    image = axes.imshow(sinusoids(length, d_model), cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
+    axes.set_xlabel(f"dimension (d_model = {d_model})")
+    axes.set_ylabel("position")
+    figure.colorbar(image, label="sin in even dimensions, cos in odd ones")
+    figure.savefig(path, dpi=120)
+
+
+def schedules(path, steps=20_000, choices=((512, 4000), (512, 8000), (256, 4000))):
+    """The paper's learning rate for several (d_model, warm-up steps), as equation 3 draws it."""
+    from minitransformer.optim import schedule
+
+    figure = _figure(7, 4)
+    axes = figure.subplots()
+    at = np.arange(1, steps + 1, 20)
+    for d_model, warmup in choices:
+        axes.plot(at, [schedule(step, d_model, warmup) for step in at], label=f"d_model {d_model}, warm-up {warmup:,}")
     axes.set_xlabel("step")
-    axes.set_ylabel("loss per token (nats)")
-    axes.set_ylim(bottom=0)
+    axes.set_ylabel("learning rate")
     axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(path, dpi=120)
+
+
+def _figure(width, height):
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def _use_hangul_font(texts):
+    """Matplotlib's own font has no Hangul: add one that is installed, or say that none is."""
+    if not any("가" <= character <= "힣" for text in texts for character in text):
+        return
+    import matplotlib
+    from matplotlib import font_manager
+
+    installed = [font for font in HANGUL_FONTS if font in font_manager.get_font_names()]
+    if installed:
+        matplotlib.rcParams["font.family"] = ["DejaVu Sans", installed[0]]
+    else:
+        print(f"no font with Hangul is installed, so it is drawn as boxes; install one of {', '.join(HANGUL_FONTS)}",
+              file=sys.stderr)

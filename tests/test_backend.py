@@ -27,7 +27,7 @@ def test_numpy_by_name():
 
 def test_cupy_that_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
-    with pytest.raises(InputError, match=r'not installed; pip install "minitransformer\[gpu\]"'):
+    with pytest.raises(InputError, match=r'not installed; install it with pip install cupy-cuda12x'):
         backend.get_module("cupy")
     assert backend.get_module("auto") is np
 

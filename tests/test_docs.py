@@ -36,7 +36,7 @@ def test_commands_are_accepted(page, monkeypatch, capfd):
     commands = re.findall(r"minitransformer (?:train|evaluate|translate|gradcheck)\b[^\n|&]*",
                           "\n".join(blocks(page, "bash")).replace("\\\n", " "))
     for name in ("train", "evaluate", "translate", "gradcheck"):
-        monkeypatch.setattr(f"minitransformer.cli.{name}.run", lambda args: 0)
+        monkeypatch.setattr(f"minitransformer.cli.{name}.execute", lambda args: 0)
     for command in commands:
         assert main(shlex.split(command, comments=True)[1:]) == 0, command
     assert commands or page.stem != "README"

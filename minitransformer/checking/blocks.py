@@ -1,7 +1,7 @@
 """The blocks that `minitransformer gradcheck` checks, each with small inputs.
 
-Sizes are pairwise different (shape mistakes hide in equal ones), masks have a row that may attend
-to nothing, dropout is on wherever a block has it.
+Sizes are pairwise different (shape mistakes hide in equal ones), dropout is on wherever a block
+has it, and the masks of the attention blocks have a row that may attend to nothing.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from minitransformer import functional as F
 from minitransformer import layers as L
 
-B, T_Q, T_K, H, D_K, D_V, D, D_FF, V = 2, 3, 4, 3, 5, 6, 7, 8, 11
+B, T_Q, T_K, D_K, D_V, D, D_FF, H, V = 2, 3, 4, 5, 6, 7, 8, 9, 11
 
 CONFIG = L.TransformerConfig(
     source_vocab=V, target_vocab=V, num_layers=1, d_model=D, num_heads=H, d_ff=D_FF, d_k=D_K, d_v=D_V,
@@ -59,6 +59,7 @@ def blocks(seed=0):
         "output-projection": (layer(L.OutputProjection(V, D, rng)), (x,)),
         "sinusoidal-positions": (L.SinusoidalPositions(), (x,)),
         "learned-positions": (layer(L.LearnedPositions(5, D, rng)), (x,)),
+        "input": (layer(L.Input(L.Embedding(V, D, rng), L.LearnedPositions(5, D, rng), 0.2)), (ids(B, T_K),)),
         "layer-norm": (layer(L.LayerNorm(D)), (x,)),
         "feed-forward": (feed_forward, (x,)),
         "multi-head-attention": (layer(L.MultiHeadAttention(*attention)),

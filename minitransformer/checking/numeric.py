@@ -10,19 +10,31 @@ CENTRAL_STEP = 3e-6     # balances the rounding error, of order 1e-16 / step, ag
 COMPLEX_STEP = 1e-20    # nothing is subtracted, so it can be as small as one likes
 
 
-def central(evaluate, dy, array, where, v):
+def central(evaluate, dy, array, where, v, step=CENTRAL_STEP):
     """(f(x + h v) - f(x - h v)) / 2h: error of order h^2, plus rounding."""
-    plus = _moved(evaluate, array, where, CENTRAL_STEP * v)
-    minus = _moved(evaluate, array, where, -CENTRAL_STEP * v)
-    return (dy * (plus - minus)).sum() / (2 * CENTRAL_STEP)
+    plus = _moved(evaluate, array, where, step * v)
+    minus = _moved(evaluate, array, where, -step * v)
+    return (dy * (plus - minus)).sum() / (2 * step)
 
 
-def one_sided(evaluate, dy, array, where, v):
-    """The slopes to the left and to the right of x; they differ only where the function bends."""
+def kink(evaluate, dy, array, where, v, analytic, tolerance):
+    """Whether central differences and `analytic` disagree only because the function bends near x.
+
+    Either a bend lies within the step, and a step a tenth as long agrees; or x stands on it: then the
+    slopes to its two sides are as far apart at both steps (at a smooth place their distance shrinks
+    with the step, at a jump it grows), and the analytic slope lies between them.
+    """
+    if abs(central(evaluate, dy, array, where, v, CENTRAL_STEP / 10) - analytic) <= tolerance:
+        return True
     middle = np.array(evaluate())
-    plus = _moved(evaluate, array, where, CENTRAL_STEP * v)
-    minus = _moved(evaluate, array, where, -CENTRAL_STEP * v)
-    return (dy * (middle - minus)).sum() / CENTRAL_STEP, (dy * (plus - middle)).sum() / CENTRAL_STEP
+    sides = []
+    for step in (CENTRAL_STEP, CENTRAL_STEP / 10):
+        left = (dy * (middle - _moved(evaluate, array, where, -step * v))).sum() / step
+        right = (dy * (_moved(evaluate, array, where, step * v) - middle)).sum() / step
+        sides.append((min(left, right), max(left, right)))
+    (low, high), (low_near, high_near) = sides
+    same_gap = 0.5 < (high_near - low_near) / max(high - low, tolerance) < 2
+    return same_gap and low - tolerance <= analytic <= high + tolerance
 
 
 def complex_step(evaluate, dy, array, where, v):

@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass, field
 
-# How far analytic and numeric gradient may be apart. Central differences lose half of float64's
-# digits to cancellation; the complex step subtracts nothing and keeps nearly all of them.
+# How far analytic and numeric gradient may be apart. Central differences lose digits to
+# cancellation; the complex step subtracts nothing and keeps nearly all of float64's 16.
 BOUNDS = {"central": 1e-7, "complex": 1e-12, "central projection": 1e-6, "complex projection": 1e-12}
 
 

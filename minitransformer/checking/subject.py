@@ -25,7 +25,7 @@ class Subject:
             self._forward, self._backward = block.forward, block.backward
             self.parameters = block.parameters()
         signature = inspect.signature(self._forward)
-        named = inputs if isinstance(inputs, Mapping) else _named(signature, inputs)
+        named = _in_order(signature, inputs) if isinstance(inputs, Mapping) else _named(signature, inputs)
         self.arguments = {key: value.astype(dtype) if _is_float(value) else value
                            for key, value in named.items()}
         self._by_keyword = isinstance(inputs, Mapping)
@@ -36,6 +36,7 @@ class Subject:
                           **{key: parameter.data for key, parameter in self.parameters.items()}}
 
     def forward(self):
+        """y, cache; with a fresh generator where forward takes one."""
         rng = {"rng": self._make_rng()} if self.takes_rng else {}
         if self._by_keyword:
             return self._forward(**self.arguments, **rng)
@@ -46,7 +47,10 @@ class Subject:
 
     def gradients(self, dy, cache):
         """{name: what backward says}, for every variable."""
-        returned = self._backward(dy, cache)
+        given = dy.copy()
+        returned = self._backward(given, cache)
+        if not np.array_equal(given, dy):
+            raise InputError("gradcheck: backward changed dy in place; it belongs to the caller")
         returned = returned if isinstance(returned, tuple) else () if returned is None else (returned,)
         if len(returned) != len(self.inputs):
             raise InputError(f"gradcheck: backward returned {len(returned)} gradients, expected "
@@ -59,6 +63,14 @@ class Subject:
                 hint = "; sum it over the axes along which it was broadcast" if len(got) > len(expected) else ""
                 raise InputError(f"gradcheck: the gradient for {key} has shape {got}, expected {expected}{hint}")
         return gradients
+
+
+def _in_order(signature, inputs):
+    """`inputs` in the order of forward's arguments, which is the order of backward's gradients."""
+    unknown = inputs.keys() - signature.parameters.keys()
+    if unknown:
+        raise InputError(f"gradcheck: forward{signature} has no argument {', '.join(sorted(unknown))}")
+    return {name: inputs[name] for name in signature.parameters if name in inputs}
 
 
 def _named(signature, inputs):

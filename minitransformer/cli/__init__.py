@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 
-from minitransformer.cli import evaluate, gradcheck, train, translate
+from minitransformer.cli import attention, evaluate, gradcheck, info, plot, train, translate
 from minitransformer.errors import InputError
 
 
@@ -20,11 +20,13 @@ def main(argv=None):
     parser = Parser(prog="minitransformer",
                     description="Attention Is All You Need in NumPy: train it, use it, check its gradients.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (train, evaluate, translate, gradcheck):
+    for command in (train, evaluate, translate, gradcheck, attention, plot, info):
         command.add_parser(commands)
     args = parser.parse_args(argv)
     try:
-        return args.run_command(args) or 0
+        code = args.execute(args) or 0
+        sys.stdout.flush()    # a closed pipe shows itself here, not at exit
+        return code
     except InputError as error:
         print(f"minitransformer: {error}", file=sys.stderr)
         return 2

@@ -2,7 +2,12 @@
 
 import json
 
+from minitransformer.data import toy
+from minitransformer.data.corpus import encode_pairs
+from minitransformer.data.parallel import read_pairs
 from minitransformer.errors import InputError
+from minitransformer.evaluation import bleu, exact_match, mean_loss, perplexity
+from minitransformer.training.run import Run
 
 TOY_EXAMPLES = 1000
 
@@ -19,12 +24,10 @@ def add_parser(commands):
                         help="sacrebleu's tokenisation; none for text that is tokenised already (default: 13a)")
     parser.add_argument("--backend", choices=("numpy", "cupy", "auto"), default="numpy", help="default: numpy")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(run_command=run)
+    parser.set_defaults(execute=execute)
 
 
-def run(args):
-    from minitransformer.training.run import Run
-
+def execute(args):
     run = Run.load(args.run, args.backend)
     toy = run.settings["task"] != "translate"
     if toy and args.test:
@@ -40,9 +43,6 @@ def run(args):
 
 def evaluate_toy(run):
     """Exact match and perplexity on held-out examples, the same ones every time."""
-    from minitransformer.data import toy
-    from minitransformer.evaluation import exact_match, mean_loss, perplexity
-
     task = toy.make_task(run.settings["task"], run.settings["language"])
     pairs = toy.held_out(task, TOY_EXAMPLES)
     return {"exact_match": exact_match(run.model, pairs), "examples": len(pairs),
@@ -51,14 +51,8 @@ def evaluate_toy(run):
 
 def evaluate_translation(run, files, tokenize):
     """BLEU with its signature, and perplexity."""
-    from minitransformer.cli.train import check_files
-    from minitransformer.data.corpus import encode_pairs
-    from minitransformer.data.parallel import read_pairs
-    from minitransformer.evaluation import bleu, mean_loss, perplexity
-
     files = files or run.settings["valid"]
-    check_files("--test", files)
-    texts = read_pairs(files)
+    texts = read_pairs(files, "--test")
     pairs = encode_pairs(run.vocabulary, texts, run.settings["max_length"], " / ".join(files))
     outputs = run.translate([source for source, _ in texts])
     score, signature = bleu(outputs, [target for _, target in texts], tokenize)

@@ -2,6 +2,8 @@
 
 import json
 
+from minitransformer.checking import Report, gradcheck
+from minitransformer.checking.blocks import blocks
 from minitransformer.errors import InputError
 
 
@@ -13,13 +15,10 @@ def add_parser(commands):
     parser.add_argument("names", nargs="*", metavar="NAME", help="blocks to check (default: all of them)")
     parser.add_argument("--seed", type=int, default=0, help="for weights, inputs and directions (default: 0)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
-    parser.set_defaults(run_command=run)
+    parser.set_defaults(execute=execute)
 
 
-def run(args):
-    from minitransformer.checking import Report, gradcheck
-    from minitransformer.checking.blocks import blocks
-
+def execute(args):
     if args.seed < 0:
         raise InputError(f"--seed is {args.seed}, expected 0 or more")
     known = blocks(args.seed)

@@ -1,18 +1,27 @@
 """minitransformer train: train a model on a toy task or on parallel text."""
 
 import sys
+from dataclasses import asdict, fields
 from pathlib import Path
 
+from minitransformer.cli.evaluate import evaluate_toy
+from minitransformer.data import corpus, toy
+from minitransformer.data.parallel import read_pairs
+from minitransformer.data.subwords import SubwordVocabulary
 from minitransformer.errors import InputError
+from minitransformer.layers import Transformer, TransformerConfig
+from minitransformer.layers.config import NAMED
+from minitransformer.training.run import Run
+from minitransformer.training.trainer import TrainingConfig, train
 
 # What each task trains with unless an option says otherwise.
-TOY = dict(config="toy", steps=800, batch=64, warmup=50, rate_factor=0.3, dropout=0.0)
+TOY = dict(config="toy", steps=800, batch=64, warmup=50, rate_factor=0.3)
 DEFAULTS = {
     "copy": {**TOY, "steps": 500},
     "reverse": {**TOY, "steps": 600},
     "sort": TOY,
     "numbers": {**TOY, "steps": 1000},
-    "translate": dict(config="tiny", steps=3000, batch=2048, warmup=500, rate_factor=0.75, dropout=0.1),
+    "translate": dict(config="tiny", steps=3000, batch=2048, warmup=500, rate_factor=0.75),
 }
 HELP = {
     "copy": "copy letters: c a b -> c a b",
@@ -51,12 +60,13 @@ def _add_task(parser, task, defaults):
     if task == "numbers":
         parser.add_argument("--language", choices=("german", "korean"), default="german", help="default: german")
     parser.add_argument("--config", default=defaults["config"], metavar="NAME",
-                        help=f"model size: toy, tiny, small, base, big (default: {defaults['config']})")
+                        help=f"model size: {', '.join(NAMED)} (default: {defaults['config']})")
     option("steps", int, "updates")
     option("warmup", int, "steps until the learning rate peaks")
     option("rate_factor", float, "multiplies the paper's learning rate")
     option("cooldown", float, "share of the steps, at the end, in which the learning rate falls to 0", 0.5)
-    option("dropout", float, "dropout rate, as the paper places it")
+    parser.add_argument("--dropout", type=float, metavar="FLOAT",
+                        help="dropout rate, as the paper places it (default: the model size's own)")
     option("smoothing", float, "label smoothing", 0.1)
     option("clip", float, "largest norm of the gradient", 1.0)
     parser.add_argument("--pre-norm", action="store_true", help="LayerNorm before each sub-layer, not after as the paper")
@@ -65,19 +75,15 @@ def _add_task(parser, task, defaults):
     parser.add_argument("--backend", choices=("numpy", "cupy", "auto"), default="numpy",
                         help="array module: numpy for the CPU, cupy for a GPU (default: numpy)")
     parser.add_argument("--run", metavar="DIR", help=f"folder to write (default: runs/{task}, or {task}-2 and so on)")
-    parser.set_defaults(run_command=run)
+    parser.set_defaults(execute=execute)
 
 
-def run(args):
-    from minitransformer.cli.evaluate import evaluate_toy
-    from minitransformer.training.trainer import TrainingConfig, train
-
+def execute(args):
     if args.seed < 0:
         raise InputError(f"--seed is {args.seed}, expected 0 or more")
     if args.batch < 1:
         raise InputError(f"--batch is {args.batch}, expected at least 1")
-    config = TrainingConfig(args.steps, args.warmup, args.rate_factor, args.cooldown, args.smoothing, args.clip,
-                            args.validate_every, args.seed)
+    config = TrainingConfig(**{field.name: getattr(args, field.name) for field in fields(TrainingConfig)})
     folder = args.run or _free_folder(args.task)
     vocabulary, batches, valid, about = (_translation if args.task == "translate" else _toy)(args)
     run = _create_run(folder, args, config, vocabulary, about)
@@ -94,16 +100,8 @@ def run(args):
     return 0
 
 
-def check_files(option, files):
-    """Raise InputError unless `files` are the one or two that an option of parallel text takes."""
-    if len(files) > 2:
-        raise InputError(f"{option} has {len(files)} files, expected SOURCE TARGET or one two-column TSV")
-
-
 def _toy(args):
     """Vocabulary, endless training batches, validation pairs, and what config.json says of them."""
-    from minitransformer.data import toy
-
     language = getattr(args, "language", None)
     task = toy.make_task(args.task, language)
     return (task.vocabulary, toy.training_batches(task, args.batch, args.seed),
@@ -112,30 +110,22 @@ def _toy(args):
 
 def _translation(args):
     """The same for parallel text."""
-    from minitransformer.data.corpus import encode_pairs, training_batches
-    from minitransformer.data.parallel import read_pairs
-    from minitransformer.data.subwords import SubwordVocabulary
-
-    check_files("--train", args.train)
-    check_files("--valid", args.valid)
+    if args.vocab_size < 1:
+        raise InputError(f"--vocab-size is {args.vocab_size}, expected at least 1")
     if args.max_length + 1 > args.batch:
         raise InputError(f"--batch is {args.batch} tokens, expected at least --max-length + 1 = {args.max_length + 1}")
-    train_texts, valid_texts = read_pairs(args.train), read_pairs(args.valid)
+    train_texts, valid_texts = read_pairs(args.train, "--train"), read_pairs(args.valid, "--valid")
     vocabulary = SubwordVocabulary.learn((text for pair in train_texts for text in pair), args.vocab_size)
-    pairs = encode_pairs(vocabulary, train_texts, args.max_length, " / ".join(args.train))
-    valid = encode_pairs(vocabulary, valid_texts, args.max_length, " / ".join(args.valid))
+    pairs = corpus.encode_pairs(vocabulary, train_texts, args.max_length, " / ".join(args.train))
+    valid = corpus.encode_pairs(vocabulary, valid_texts, args.max_length, " / ".join(args.valid))
     files = {name: [str(Path(file).resolve()) for file in getattr(args, name)] for name in ("train", "valid")}
-    return vocabulary, training_batches(pairs, args.batch, args.seed), valid, files
+    return vocabulary, corpus.training_batches(pairs, args.batch, args.seed), valid, files
 
 
 def _create_run(folder, args, config, vocabulary, about):
-    from dataclasses import asdict
-
-    from minitransformer.layers import Transformer, TransformerConfig
-    from minitransformer.training.run import Run
-
-    model = Transformer(TransformerConfig.named(args.config, vocabulary.size, dropout=args.dropout,
-                                                pre_norm=args.pre_norm), args.seed).to(args.backend)
+    dropout = {} if args.dropout is None else {"dropout": args.dropout}
+    model = Transformer(TransformerConfig.named(args.config, vocabulary.size, pre_norm=args.pre_norm, **dropout),
+                        args.seed).to(args.backend)
     settings = {"task": args.task, **about, "batch": args.batch, "training": asdict(config),
                 "max_length": getattr(args, "max_length", 256)}
     print(f"{args.task}: {args.config} Transformer with {model.num_parameters():,} parameters, "

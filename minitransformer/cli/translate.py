@@ -2,7 +2,9 @@
 
 import sys
 
+from minitransformer.data.parallel import split_lines
 from minitransformer.errors import InputError
+from minitransformer.training.run import Run
 
 
 def add_parser(commands):
@@ -12,18 +14,16 @@ def add_parser(commands):
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
     parser.add_argument("text", metavar="TEXT", nargs="?", help="the source text (default: lines from standard input)")
     parser.add_argument("--backend", choices=("numpy", "cupy", "auto"), default="numpy", help="default: numpy")
-    parser.set_defaults(run_command=run)
+    parser.set_defaults(execute=execute)
 
 
-def run(args):
-    from minitransformer.training.run import Run
-
+def execute(args):
     run = Run.load(args.run, args.backend)
     if args.text is not None:
         texts = [args.text]
     else:
         try:
-            texts = sys.stdin.buffer.read().decode("utf-8-sig").splitlines()
+            texts = split_lines(sys.stdin.buffer.read().decode("utf-8-sig"))
         except UnicodeDecodeError as error:
             raise InputError(f"standard input: not UTF-8 text (byte 0x{error.object[error.start]:02x})") from None
     for output in run.translate(texts):

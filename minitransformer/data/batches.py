@@ -6,6 +6,7 @@ import numpy as np
 
 from minitransformer.backend import to_device
 from minitransformer.data.vocabulary import BOS, EOS
+from minitransformer.errors import InputError
 from minitransformer.functional import PAD
 
 
@@ -22,6 +23,8 @@ class Batch(NamedTuple):
 
 def make_batch(pairs):
     """The Batch of a list of (source ids, target ids)."""
+    if not pairs:
+        raise InputError("make_batch: no pairs, expected at least one")
     return Batch(pad([[*source, EOS] for source, _ in pairs]),
                  pad([[BOS, *target] for _, target in pairs]),
                  pad([[*target, EOS] for _, target in pairs]),
@@ -39,7 +42,7 @@ def pad(sequences):
 def by_length(pairs, max_tokens, rng=None):
     """All `pairs` once, in lists of similar length: each at most `max_tokens` with its padding.
 
-    The longer side counts. `rng` shuffles the pairs among equal lengths and the order of the lists;
+    The longer side counts; a pair that is longer alone is a list of its own. `rng` shuffles the pairs among equal lengths and the order of the lists;
     without it the order is that of the lengths.
     """
     order = np.arange(len(pairs)) if rng is None else rng.permutation(len(pairs))

@@ -19,7 +19,7 @@ def encode_pairs(vocabulary, texts, max_length, name):
         longest = max(map(len, pair))
         if longest > max_length:
             raise InputError(f"{name}, line {line}: a sentence of {longest} tokens, at most {max_length} are allowed; "
-                             "shorten it, leave it out, or raise --max-length")
+                             "shorten it, leave it out, or train with a larger --max-length")
     pairs = [(source, target) for source, target in zip(sources, targets) if source and target]
     if not pairs:
         raise InputError(f"{name}: no line with text on both sides")

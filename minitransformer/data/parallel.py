@@ -27,15 +27,23 @@ def read_lines(path):
         raise InputError(f"{path}, line {line}: not UTF-8 text (byte 0x{raw[error.start]:02x})") from None
     if not text.strip():
         raise InputError(f"{path}: empty, expected one sentence a line")
+    return split_lines(text)
+
+
+def split_lines(text):
+    """The lines of `text` without outer blanks: only \\n ends a line, as in every aligned corpus."""
     return [line.strip() for line in text.removesuffix("\n").split("\n")]
 
 
-def read_pairs(paths):
+def read_pairs(paths, name="files"):
     """[(source, target)] from [SOURCE, TARGET], aligned line by line, or from one [TSV].
 
     Further columns of a TSV (attribution) are ignored. Raises InputError where the files have
-    different lengths or a line lacks its second column.
+    different lengths, a line lacks its second column, or there are more than two files; `name` says
+    in the message where these came from.
     """
+    if len(paths) > 2:
+        raise InputError(f"{name}: {len(paths)} files, expected SOURCE TARGET or one two-column TSV")
     if len(paths) == 1:
         return [_columns(paths[0], number, line) for number, line in enumerate(read_lines(paths[0]), 1)]
     source, target = map(read_lines, paths)

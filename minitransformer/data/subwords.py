@@ -17,6 +17,7 @@ class SubwordVocabulary:
 
     def __init__(self, tokenizer):
         self._tokenizer = tokenizer
+        self._tokenizer.encode_special_tokens = True    # "<pad>" in a text is text
 
     @classmethod
     def learn(cls, texts, size):
@@ -40,6 +41,10 @@ class SubwordVocabulary:
 
     def encode_all(self, texts):
         return [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
+
+    def tokens(self, ids):
+        """The subword of each id, special ones too."""
+        return [self._tokenizer.id_to_token(i) for i in ids]
 
     def decode(self, ids):
         """The text of `ids`, special tokens left out."""

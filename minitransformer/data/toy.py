@@ -13,6 +13,7 @@ import numpy as np
 from minitransformer.data import numbers
 from minitransformer.data.batches import make_batch
 from minitransformer.data.vocabulary import SymbolVocabulary
+from minitransformer.errors import InputError
 
 MAX_LETTERS = 12
 SEQUENCE_TASKS = {"copy": list, "reverse": lambda letters: letters[::-1], "sort": sorted}
@@ -59,6 +60,9 @@ class NumberTask:
 
 def make_task(name, language=None):
     """The toy task called `name`; numbers is translated to `language`."""
+    if name not in TASKS or (name == "numbers" and language not in numbers.LANGUAGES):
+        raise InputError(f"unknown toy task {name!r} in language {language!r}; choose from {', '.join(TASKS)}, "
+                         f"numbers with {' or '.join(numbers.LANGUAGES)}")
     return NumberTask(language) if name == "numbers" else SequenceTask(name)
 
 

@@ -36,6 +36,10 @@ class SymbolVocabulary:
                 raise InputError(f"unknown symbol {symbol!r}; this run knows {known} ...")
         return [self.ids[symbol] for symbol in symbols]
 
+    def tokens(self, ids):
+        """The symbol of each id, special ones too."""
+        return [self.symbols[i] for i in ids]
+
     def decode(self, ids):
         """The text of `ids`, special tokens left out."""
         return self.joint.join(self.symbols[i] for i in ids if i not in (PAD, BOS, EOS))

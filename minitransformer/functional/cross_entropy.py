@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from minitransformer.backend import module_of
+from minitransformer.backend import check_ids, module_of
 from minitransformer.errors import InputError
 from minitransformer.functional.masks import PAD
 
@@ -26,6 +26,7 @@ def cross_entropy_forward(logits, targets, smoothing=0.0):
     if logits.shape[:-1] != targets.shape:
         raise InputError(f"cross-entropy: targets has shape {targets.shape}, "
                          f"expected {logits.shape[:-1]} for logits of shape {logits.shape}")
+    check_ids("cross-entropy: targets", targets, logits.shape[-1])
     xp = module_of(logits)
     shifted = logits - logits.real.max(axis=-1, keepdims=True)
     target = xp.take_along_axis(shifted, targets[..., None], axis=-1)[..., 0]
@@ -47,10 +48,8 @@ def cross_entropy_backward(dloss, cache):
     From log p_i = x_i - log sum_j exp(x_j): d(-sum_i q_i log p_i)/dx_j = p_j - q_j, as q sums to 1.
     """
     p, targets, real, smoothing, _, _ = cache
-    xp = module_of(p)
     size = p.shape[-1]
-    dlogits = p - smoothing / size
-    rows = dlogits.reshape(-1, size)                             # a view: (tokens, V)
-    rows[xp.arange(len(rows)), targets.reshape(-1)] -= 1 - smoothing
-    dlogits *= real[..., None] * dloss
-    return dlogits
+    rows = p.reshape(-1, size) - smoothing / size                # (tokens, V)
+    rows[module_of(p).arange(len(rows)), targets.reshape(-1)] -= 1 - smoothing
+    rows *= real.reshape(-1, 1) * dloss
+    return rows.reshape(p.shape)

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from minitransformer.backend import module_of
+from minitransformer.errors import InputError
 
 
 class SoftmaxCache(NamedTuple):
@@ -18,6 +19,8 @@ def softmax_forward(x, mask=None):
     """
     xp = module_of(x)
     if mask is not None:
+        if mask.dtype != bool:
+            raise InputError(f"softmax: mask has dtype {mask.dtype}, expected bool (True = takes part)")
         x = xp.where(mask, x, -xp.inf)
     peak = x.real.max(axis=-1, keepdims=True)
     if mask is not None:

@@ -23,15 +23,16 @@ class MultiHeadAttention(Layer):
     """y = Concat(head_1 .. head_H) W_O, head_i = Attention(query W_Q_i, key W_K_i, value W_V_i).
 
     query: (B, T_q, d_model); key, value: (B, T_k, d_model); y: (B, T_q, d_model). The heads' weights
-    lie side by side in one matrix, W_Q: (d_model, H d_k). d_k and d_v are d_model / H if not given.
+    lie side by side in one matrix, W_Q: (d_model, H d_k). d_k and d_v are d_model / H if not given (d_v: d_k
+    where that is no whole number).
     """
 
     def __init__(self, d_model, num_heads, rng, d_k=None, d_v=None, dropout=0.0):
-        if (d_k is None or d_v is None) and d_model % num_heads:
+        if d_model % num_heads and d_k is None:
             raise InputError(f"d_model {d_model} is not divisible by {num_heads} heads: choose a divisor of "
-                             f"{d_model} for num_heads, or give d_k and d_v")
-        d_k = d_k or d_model // num_heads
-        d_v = d_v or d_model // num_heads
+                             f"{d_model} for num_heads, or give d_k")
+        width = d_k if d_model % num_heads else d_model // num_heads
+        d_k, d_v = d_k or width, d_v or width
         self.query = Linear(d_model, num_heads * d_k, rng)
         self.key = Linear(d_model, num_heads * d_k, rng)
         self.value = Linear(d_model, num_heads * d_v, rng)
@@ -51,6 +52,7 @@ class MultiHeadAttention(Layer):
         return y, MultiHeadAttentionCache(query_cache, key_cache, value_cache, attention, output)
 
     def backward(self, dy, cache):
+        """Returns dquery, dkey, dvalue."""
         dheads = self._split(self.output.backward(dy, cache.output))
         dq, dk, dv = attention_backward(dheads, cache.attention)
         return (self.query.backward(self._merge(dq), cache.query),
@@ -58,7 +60,7 @@ class MultiHeadAttention(Layer):
                 self.value.backward(self._merge(dv), cache.value))
 
     def _split(self, x):
-        """(B, T, H d) -> (B, H, T, d). Its own inverse is _merge, and so is its backward."""
+        """(B, T, H d) -> (B, H, T, d). Its inverse, and so its backward, is _merge."""
         batch, length, width = x.shape
         return x.reshape(batch, length, self.num_heads, width // self.num_heads).swapaxes(1, 2)
 

@@ -1,6 +1,7 @@
 """The sizes of a Transformer, and named ones: the paper's and a laptop's."""
 
 from dataclasses import dataclass
+from numbers import Integral
 
 from minitransformer.errors import InputError
 
@@ -10,7 +11,7 @@ NAMED = {
     "big": dict(num_layers=6, d_model=1024, num_heads=16, d_ff=4096, dropout=0.3),
     # For a laptop: small corpora, and toy tasks.
     "small": dict(num_layers=3, d_model=256, num_heads=8, d_ff=1024, dropout=0.1),
-    "tiny": dict(num_layers=4, d_model=128, num_heads=4, d_ff=256, dropout=0.3),
+    "tiny": dict(num_layers=4, d_model=128, num_heads=4, d_ff=256, dropout=0.1),
     "toy": dict(num_layers=2, d_model=64, num_heads=4, d_ff=256, dropout=0.0),
 }
 
@@ -30,7 +31,7 @@ class TransformerConfig:
     num_heads: int = 8
     d_ff: int = 2048
     d_k: int | None = None               # width of a head's queries and keys; None: d_model / num_heads
-    d_v: int | None = None               # width of a head's values; None: d_model / num_heads
+    d_v: int | None = None               # width of a head's values; None: the same, or d_k where that is no whole number
     dropout: float = 0.1
     attention_dropout: float = 0.0
     feed_forward_dropout: float = 0.0
@@ -42,9 +43,10 @@ class TransformerConfig:
     share_output: bool = True            # target embedding = pre-softmax linear
 
     def __post_init__(self):
-        for name in ("source_vocab", "target_vocab", "num_layers", "d_model", "num_heads", "d_ff", "max_length"):
+        for name in ("source_vocab", "target_vocab", "num_layers", "d_model", "num_heads", "d_ff", "max_length",
+                     *(name for name in ("d_k", "d_v") if getattr(self, name) is not None)):
             value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
+            if not isinstance(value, Integral) or value < 1:
                 raise InputError(f"{name} is {value!r}, expected a whole number of at least 1")
         for name in ("dropout", "attention_dropout", "feed_forward_dropout"):
             value = getattr(self, name)

@@ -4,7 +4,7 @@ import copy
 from functools import cached_property
 
 from minitransformer.backend import get_module, module_of, to_device
-from minitransformer.parameter import Flat, Parameter, bind, flatten
+from minitransformer.parameter import Parameter, bind, flatten
 
 
 class Layer:
@@ -13,7 +13,7 @@ class Layer:
         y, cache = layer.forward(x, ...)       # cache: what backward needs
         dx       = layer.backward(dy, cache)   # also adds to each parameter's grad
 
-    A subclass sets its Parameters and its sub-layers (alone or in lists) as attributes. With
+    A subclass sets its Parameters and its sub-layers as attributes, alone or in a list, tuple or dict. With
     several array inputs, `backward` returns one gradient for each, in `forward`'s order.
     """
 
@@ -42,7 +42,7 @@ class Layer:
 
     @cached_property
     def flat(self):
-        """All parameters in one vector, their gradients in another (Flat); each Parameter becomes a view.
+        """All parameters in one vector, their gradients in another (a Flat); each Parameter becomes a view.
 
         Raises InputError for a part of a model that has its vectors already: only one can own a Parameter.
         """
@@ -70,6 +70,7 @@ class Layer:
     def _copy(self, convert):
         """The same structure around converted parameters; what was shared stays shared."""
         memo = {id(parameter): convert(parameter) for parameter in self.parameters().values()}
+        memo[id(self.__dict__.get("flat"))] = None    # the vectors are this model's own, not the copy's
         clone = copy.deepcopy(self, memo)
         clone.__dict__.pop("flat", None)
         return clone
@@ -78,7 +79,12 @@ class Layer:
 def _walk(layer, prefix=""):
     """(name, parameter) of every parameter below `layer`, in the order of definition."""
     for name, value in vars(layer).items():
-        named = [(f"{name}.{i}", item) for i, item in enumerate(value)] if isinstance(value, list) else [(name, value)]
+        if isinstance(value, dict):
+            named = [(f"{name}.{key}", item) for key, item in value.items()]
+        elif isinstance(value, (list, tuple)):
+            named = [(f"{name}.{i}", item) for i, item in enumerate(value)]
+        else:
+            named = [(name, value)]
         for key, item in named:
             if isinstance(item, Parameter):
                 yield prefix + key, item

@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 
 from minitransformer.backend import to_host
@@ -13,6 +13,20 @@ from minitransformer.errors import InputError
 from minitransformer.layers import Transformer, TransformerConfig
 
 VOCABULARIES = {kind.__name__: kind for kind in (SymbolVocabulary, SubwordVocabulary)}
+
+
+def read_metrics(path):
+    """The records of the metrics.jsonl in the run folder `path`. Raises InputError where there is none to read."""
+    path = Path(path) / "metrics.jsonl"
+    try:
+        records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        if not records or not all("step" in record for record in records):
+            raise InputError(f"{path}: no records, expected those of a training")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; give a folder that minitransformer train wrote") from None
+    except (ValueError, TypeError) as error:
+        raise error if isinstance(error, InputError) else InputError(f"{path}: cannot be read ({error})") from None
+    return records
 
 
 class Run:
@@ -30,16 +44,17 @@ class Run:
     @classmethod
     def create(cls, path, settings, model, vocabulary):
         """A new folder with configuration and vocabulary. Raises InputError where one already holds a run."""
+        settings = {**settings, "vocabulary": type(vocabulary).__name__, "model": asdict(model.config)}
         run = cls(path, settings, model, vocabulary)
         if (run.path / "config.json").exists():
             raise InputError(f"{path} already holds a run; choose another --run, or remove it first")
         try:
             run.path.mkdir(parents=True, exist_ok=True)
+            text = json.dumps(settings, indent=2, ensure_ascii=False)
+            (run.path / "config.json").write_text(text + "\n", encoding="utf-8")
+            vocabulary.save(run.path / vocabulary.file_name)
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}; choose a --run folder that can be written") from None
-        settings = {**settings, "vocabulary": type(vocabulary).__name__, "model": asdict(model.config)}
-        (run.path / "config.json").write_text(json.dumps(settings, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        vocabulary.save(run.path / vocabulary.file_name)
         return run
 
     @classmethod
@@ -51,8 +66,8 @@ class Run:
         try:
             settings = json.loads((path / "config.json").read_text(encoding="utf-8"))
             kind = VOCABULARIES[settings["vocabulary"]]
-            known = {field.name for field in fields(TransformerConfig)}
-            model = Transformer(TransformerConfig(**{k: v for k, v in settings["model"].items() if k in known}))
+            settings["task"], settings["max_length"]    # what evaluate and translate need
+            model = Transformer(TransformerConfig(**settings["model"]))
             vocabulary = kind.load(path / kind.file_name)
         except InputError:
             raise
@@ -87,9 +102,9 @@ class Run:
         except (SafetensorError, OSError) as error:
             raise InputError(f"{path}: cannot be read ({error})") from None
         parameters = self.model.parameters()
-        for name in parameters.keys() | weights.keys():
-            expected = parameters[name].shape if name in parameters else None
-            found = weights[name].shape if name in weights else None
+        for name in sorted(parameters.keys() | weights.keys()):
+            expected = parameters[name].shape if name in parameters else "no such array"
+            found = weights[name].shape if name in weights else "no such array"
             if expected != found:
-                raise InputError(f"{path}: {name} has shape {found}, expected {expected} by config.json")
+                raise InputError(f"{path}: {name}: found {found}, expected {expected} by config.json")
             parameters[name].data[...] = weights[name]

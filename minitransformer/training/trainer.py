@@ -15,7 +15,7 @@ from minitransformer.backend import generator
 from minitransformer.errors import InputError
 from minitransformer.evaluation import mean_loss, perplexity
 from minitransformer.optim import Adam, cooldown, schedule
-from minitransformer.plots import loss_curve
+from minitransformer.plots import curves
 from minitransformer.training.step import training_step
 
 LOG_EVERY = 10    # steps; reading the loss waits for the GPU
@@ -51,7 +51,8 @@ def train(run, config, batches, valid):
     """Train run.model for config.steps on the iterator `batches`; log, validate and save into the run folder.
 
     `valid`: pairs of id lists. Returns how many steps were made: fewer than config.steps after
-    Ctrl-C, which ends the step under way, saves the weights and stops.
+    Ctrl-C, which ends the step under way, saves the weights and stops. Raises InputError where the
+    loss is no longer a number; the weights saved last are kept.
     """
     model = run.model
     xp = model.xp
@@ -76,26 +77,30 @@ def train(run, config, batches, valid):
             sums = training_step(model, optimizer, batch, rate, rng, config.smoothing, config.clip)
             loss, nll, tokens = loss + sums.loss, nll + sums.negative_log_likelihood, tokens + batch.tokens
             bar.update()
-            last = step == config.steps or stop.is_set()
-            if step % LOG_EVERY == 0 or last:
+            stopping = stop.is_set()
+            last = step == config.steps or stopping
+            validating = step % config.validate_every == 0 or last
+            if step % LOG_EVERY == 0 or validating:
+                loss, nll = float(loss) / tokens, float(nll) / tokens
+                if not math.isfinite(loss):
+                    raise InputError(f"step {step}: the loss is {loss}; nothing was saved since the last validation. "
+                                     "Try a smaller --rate-factor")
                 speed = tokens / (time.perf_counter() - since)
-                record(step=step, loss=float(loss) / tokens, perplexity=perplexity(float(nll) / tokens),
-                       tokens_per_second=round(speed), learning_rate=rate)
-                bar.set_postfix_str(f"loss {records[-1]['loss']:.3f}, perplexity {records[-1]['perplexity']:.2f}, "
-                                    f"{speed:,.0f} tokens/s")
+                record(step=step, loss=loss, nll=nll, perplexity=perplexity(nll), tokens_per_second=round(speed),
+                       learning_rate=rate)
+                bar.set_postfix_str(f"loss {loss:.3f}, perplexity {perplexity(nll):.2f}, {speed:,.0f} tokens/s")
                 loss = nll = tokens = 0
                 since = time.perf_counter()
-            if step % config.validate_every == 0 or last:
-                pause = time.perf_counter()
-                valid_loss = mean_loss(model, valid)
-                record(step=step, valid_loss=valid_loss, valid_perplexity=perplexity(valid_loss))
+            if validating:
                 run.save_weights()
-                bar.write(f"step {step}: validation loss {valid_loss:.3f}, perplexity {perplexity(valid_loss):.3f}",
-                          file=sys.stderr)
-                since += time.perf_counter() - pause
+            if validating and not stopping:
+                valid_nll = mean_loss(model, valid)
+                record(step=step, valid_nll=valid_nll, valid_perplexity=perplexity(valid_nll))
+                bar.write(f"step {step}: validation perplexity {perplexity(valid_nll):.3f}", file=sys.stderr)
+                since = time.perf_counter()
             if last:
                 break
-    loss_curve(records, run.path / "loss.png")
+    curves(records, run.path / "loss.png")
     return step
 
 

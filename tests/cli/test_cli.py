@@ -27,7 +27,7 @@ def trained(tmp_path_factory):
 
 @pytest.fixture
 def corpus(tmp_path):
-    """Sixty aligned sentences in two files, and in one TSV."""
+    """Forty-five aligned sentences in two files, and in one TSV."""
     colours, things = ["red", "blue", "green"], ["dog", "cat", "bird", "house", "tree"]
     farben, dinge = ["rot", "blau", "grün"], ["hund", "katze", "vogel", "haus", "baum"]
     pairs = [(f"the {thing} is {colour} and {other} .", f"{ding} ist {farbe} und {andere} .")
@@ -96,13 +96,13 @@ def test_gradcheck_of_all_blocks(run_cli, monkeypatch):
     from minitransformer.checking.blocks import blocks
 
     few = {name: block for name, block in blocks().items() if name in ("relu", "linear")}
-    monkeypatch.setattr("minitransformer.checking.blocks.blocks", lambda seed: few)
+    monkeypatch.setattr("minitransformer.cli.gradcheck.blocks", lambda seed: few)
     code, out, _ = run_cli("gradcheck")
     assert code == 0 and len(out.splitlines()) == 1 + 4 + 1
 
 
 def test_gradcheck_that_fails_exits_with_1(run_cli, monkeypatch):
-    monkeypatch.setattr("minitransformer.checking.blocks.blocks",
+    monkeypatch.setattr("minitransformer.cli.gradcheck.blocks",
                         lambda seed: {"linear": (WrongLinear("wrong sign"), (X,))})
     code, out, _ = run_cli("gradcheck")
     assert code == 1 and "FAILED" in out
@@ -126,7 +126,7 @@ def test_train_says_what_comes_next(run_cli, tmp_path, monkeypatch):
         code, out, error = run_cli("train", "reverse", *SMALL, "--pre-norm", "--backend", "auto")
         assert code == 0
         assert f"minitransformer evaluate {folder}" in out and "exact match" in out
-        assert "parameters" in error and "validation loss" in error
+        assert "parameters" in error and "validation perplexity" in error
 
 
 @pytest.mark.parametrize("language", ["german", "korean"])
@@ -138,7 +138,7 @@ def test_train_numbers(run_cli, tmp_path, language):
 
 
 def test_translate_from_standard_input(run_cli, trained, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("a b\n\nc\r\n".encode())))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("a b\n\nc\u2028\r\n".encode())))
     code, out, _ = run_cli("translate", trained)
     assert code == 0 and len(out.split("\n")) == 4 and out.split("\n")[1] == ""
 
@@ -184,12 +184,13 @@ def test_translation_from_text_to_bleu(run_cli, corpus, files):
 
 @pytest.mark.parametrize("changes, words", [
     ({"--train": ["en", "short"]}, "en has 45 lines and"),
-    ({"--train": ["en", "de", "tsv"]}, "--train has 3 files"),
+    ({"--train": ["en", "de", "tsv"]}, "--train: 3 files"),
     ({"--valid": ["none", "de"]}, "No such file"),
     ({"--valid": ["empty", "de"]}, "empty, expected one sentence a line"),
     ({"--train": ["binary", "de"]}, "not UTF-8"),
     ({"--train": ["en"]}, "line 1: one column"),
     ({"--max-length": [5]}, "line 1: a sentence of"),
+    ({"--vocab-size": [0]}, "--vocab-size is 0"),
     ({"--batch": [100]}, "--batch is 100 tokens, expected at least --max-length + 1 = 257"),
 ])
 def test_unusable_text_gives_one_line_and_2(run_cli, corpus, changes, words):
@@ -207,7 +208,7 @@ def test_unusable_text_gives_one_line_and_2(run_cli, corpus, changes, words):
 def test_a_missing_extra_is_named(run_cli, corpus, monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     code, _, error = run_cli("train", "translate", "--train", corpus / "tsv", "--valid", corpus / "tsv")
-    assert code == 2 and 'pip install "minitransformer[translation]"' in error and one_line(error)
+    assert code == 2 and 'pip install tokenizers' in error and one_line(error)
 
 
 def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
@@ -215,7 +216,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
     process = subprocess.Popen([sys.executable, "-m", "minitransformer", "train", "copy", "--run", tmp_path / "run",
                                 "--validate-every", "1"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     for line in process.stderr:
-        if "validation loss" in line:
+        if "validation perplexity" in line:
             break
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
@@ -228,12 +229,12 @@ def test_interrupted_before_training(run_cli, monkeypatch):
     def interrupt(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gradcheck_command, "run", interrupt)
+    monkeypatch.setattr(gradcheck_command, "execute", interrupt)
     code, _, error = run_cli("gradcheck")
     assert code == 130 and error == "minitransformer: interrupted\n"
 
 
 def test_a_closed_pipe_is_no_traceback():
     command = f"{sys.executable} -m minitransformer gradcheck linear | true"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, env={**os.environ})
-    assert "Traceback" not in done.stderr
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, env={k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"})
+    assert not done.stderr

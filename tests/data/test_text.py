@@ -85,6 +85,12 @@ def test_subwords_survive_unknown_characters(subwords):
     assert subwords.decode(subwords.encode("a 漢 man")).split()[0] == "a"
 
 
+def test_special_tokens_in_a_text_are_text(subwords, tmp_path):
+    subwords.save(tmp_path / "tokenizer.json")
+    for vocabulary in (subwords, SubwordVocabulary.load(tmp_path / "tokenizer.json")):
+        assert not {PAD, BOS, EOS} & set(vocabulary.encode("a <pad> b </s> <s>"))
+
+
 def test_vocabularies_are_saved_and_loaded(subwords, tmp_path):
     for vocabulary, text in ((subwords, TEXTS[1]), (SymbolVocabulary("abc", joint=""), "b-a c")):
         path = tmp_path / vocabulary.file_name
@@ -129,6 +135,21 @@ def test_by_length(lengths, max_tokens, seed):
     assert sorted(pair for batch in lists for pair in batch) == sorted(pairs)
     for batch in map(make_batch, lists):
         assert max(batch.source.size, batch.target.size) <= max_tokens
+
+
+def test_by_length_pads_little():
+    rng = np.random.default_rng(0)
+    pairs = [([5] * n, [5] * n) for n in rng.integers(1, 50, 2000)]
+    lists = by_length(pairs, 1000, rng)
+    padded = sum(make_batch(batch).target.size for batch in lists)
+    assert padded < 1.05 * sum(len(target) + 1 for _, target in pairs)
+    lengths = [len(batch[0][1]) for batch in lists]
+    assert lengths != sorted(lengths)    # the order of the batches is shuffled
+
+
+def test_no_pairs_make_no_batch():
+    with pytest.raises(InputError, match="no pairs"):
+        make_batch([])
 
 
 def test_epochs_differ_and_repeat():

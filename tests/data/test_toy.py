@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from minitransformer import InputError
 from minitransformer.data import numbers, toy
 
 
@@ -48,6 +49,12 @@ def test_held_out_examples_are_never_trained_on(name, language):
     assert len(tested) == 300
     trained = {tuple(source) for source, _ in toy.examples(task, 0, 5000)}
     assert not tested & trained
+
+
+def test_unknown_tasks_are_named():
+    for name, language in (("cpoy", None), ("numbers", "french"), ("numbers", None)):
+        with pytest.raises(InputError, match="unknown toy task"):
+            toy.make_task(name, language)
 
 
 def test_small_numbers_are_not_held_out():

@@ -110,6 +110,25 @@ def test_cross_entropy_with_ties_and_huge_logits():
     assert np.isfinite(F.cross_entropy_forward(np.array([[1e5, -1e5, 0]]), np.array([1]), 0.1)[0])
 
 
+def test_cross_entropy_of_any_memory_order():
+    rng = np.random.default_rng(0)
+    logits, targets = rng.standard_normal((4, 3, 2)).transpose(2, 1, 0), rng.integers(0, 4, (2, 3))
+    found = [F.cross_entropy_backward(1.0, F.cross_entropy_forward(array, targets)[1])
+             for array in (logits, np.ascontiguousarray(logits))]
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("target", [-1, -100, 3])
+def test_targets_outside_of_the_vocabulary_are_named(target):
+    with pytest.raises(InputError, match=f"targets holds the token id {target}, expected 0 to 2"):
+        F.cross_entropy_forward(np.zeros((2, 3)), np.array([1, target]))
+
+
+def test_a_mask_of_numbers_is_refused():
+    with pytest.raises(InputError, match="mask has dtype float64, expected bool"):
+        F.softmax_forward(np.zeros((2, 3)), np.zeros((2, 3)))
+
+
 def test_cross_entropy_wants_a_target_for_each_row():
     with pytest.raises(InputError, match=r"targets has shape \(2,\), expected \(3,\)"):
         F.cross_entropy_forward(np.zeros((3, 4)), np.array([1, 2]))

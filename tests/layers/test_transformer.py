@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minitransformer import InputError, Transformer, TransformerConfig
+from minitransformer.layers import FeedForward, Layer, LearnedPositions, Linear, Residual, SinusoidalPositions
 from minitransformer.functional import PAD, cross_entropy_backward, cross_entropy_forward
 
 V = 13
@@ -119,7 +120,7 @@ def test_parameters_are_views_of_one_vector():
 def test_a_part_of_a_model_cannot_take_its_parameters_away():
     model = make()
     model.flat
-    with pytest.raises(InputError, match="layers.0.self_attention.query.weight lies in the flat vector of a larger"):
+    with pytest.raises(InputError, match="layers.0.self_attention.query.weight already lies in the flat vectors of another layer"):
         model.encoder.flat
 
 
@@ -155,6 +156,8 @@ def test_replicas_share_weights_and_add_up():
     (dict(d_model=10), "d_model 10 is not divisible by 3 heads"),
     (dict(num_layers=0), "num_layers is 0"),
     (dict(dropout=1.0), "dropout is 1.0"),
+    (dict(d_k=-2), "d_k is -2"),
+    (dict(d_v=2.5), "d_v is 2.5"),
     (dict(positions="none"), "unknown positions 'none'"),
     (dict(activation="swish"), "unknown activation 'swish'"),
     (dict(source_vocab=7), "share_embeddings"),
@@ -165,8 +168,9 @@ def test_wrong_sizes_are_explained(changes, words):
 
 
 def test_d_k_and_d_v_free_the_width_of_heads():
-    logits, _ = make(d_model=10, d_k=5, d_v=2).forward(np.array([[1, 2]]), np.array([[3]]))
-    assert logits.shape == (1, 1, V)
+    for widths in (dict(d_k=5, d_v=2), dict(d_k=5)):
+        logits, _ = make(d_model=10, **widths).forward(np.array([[1, 2]]), np.array([[3]]))
+        assert logits.shape == (1, 1, V)
 
 
 def test_an_unknown_configuration_is_named():
@@ -179,8 +183,77 @@ def test_an_unknown_configuration_is_named():
     (np.ones((2, 3), int), np.ones((1, 2), int), r"target has shape \(1, 2\), expected \(2, T_q\)"),
     (np.full((1, 3), V), np.ones((1, 2), int), f"token id {V}, expected 0 to {V - 1}"),
     (np.full((1, 3), -1), np.ones((1, 2), int), "token id -1"),
-    (np.ones((1, 3)), np.ones((1, 2), int), "dtype float64, expected integer"),
+    (np.ones((1, 3)), np.ones((1, 2), int), "type float64, expected an array of integer"),
 ])
 def test_wrong_ids_are_explained(source, target, words):
     with pytest.raises(InputError, match=words):
         make().forward(source, target)
+
+
+def dropout_places(model):
+    """{path: layer} of every layer that drops out, each once."""
+    def walk(layer, path):
+        if getattr(layer, "dropout", 0):
+            yield path, layer
+        for name, value in vars(layer).items():
+            for i, item in enumerate(value if isinstance(value, list) else [value]):
+                if isinstance(item, Layer):
+                    yield from walk(item, f"{path}.{name}.{i}")
+    return {path: layer for layer, path in {layer: path for path, layer in walk(model, "model")}.items()}
+
+
+def test_dropout_in_each_of_its_places():
+    """Dropout at one place alone changes the output, in whichever place it is."""
+    rates = dict(dropout=0.5, attention_dropout=0.5, feed_forward_dropout=0.5)
+    places = dropout_places(make(**rates))
+    assert len(places) == 2 + 2 * (2 + 2) + 2 * (3 + 3)    # inputs; residuals and sub-layers of each layer
+    source, target = np.array([[1, 2, 3, 4]]), np.array([[5, 6, 7]])
+    for place in places:
+        model = make(**rates)
+        for path, layer in dropout_places(model).items():
+            layer.dropout = 0.5 if path == place else 0.0
+        still, _ = model.forward(source, target)
+        dropped, _ = model.forward(source, target, np.random.default_rng(0))
+        assert np.abs(dropped - still).max() > 1e-3, place
+
+
+def test_residual_drops_the_sublayer_before_the_sum():
+    """As section 5.4: y = LayerNorm(x + mask * sublayer(x)), with the mask of the cache."""
+    rng = np.random.default_rng(0)
+    layer = Residual(FeedForward(6, 8, rng), 6, dropout=0.5).astype(np.float64)
+    x = rng.standard_normal((2, 3, 6))
+    y, cache = layer.forward(x, rng=rng)
+    h, _ = layer.sublayer.forward(x)
+    np.testing.assert_allclose(y, layer.norm.forward(x + cache.dropout.mask * h)[0], rtol=1e-12)
+
+
+def test_initial_weights():
+    """Xavier for linear layers, standard deviation 1 / sqrt(d_model) for tables, 0 and 1 for the rest."""
+    for name, parameter in Transformer(TransformerConfig.named("small", 2000)).parameters().items():
+        data = parameter.data
+        if name.endswith("embedding.weight"):
+            assert data.std() == pytest.approx(1 / 16, rel=0.01)
+        elif name.endswith("weight"):
+            limit = np.sqrt(6 / sum(data.shape))
+            assert data.min() == pytest.approx(-limit, rel=0.01) and data.max() == pytest.approx(limit, rel=0.01)
+        else:
+            assert (data == name.endswith("gamma")).all()
+
+
+def test_positions_are_added_in_order():
+    layer = LearnedPositions(5, 4, np.random.default_rng(0))
+    x = np.ones((2, 3, 4), np.float32)
+    np.testing.assert_array_equal(layer.forward(x)[0], x + layer.weight.data[:3])
+    y, _ = SinusoidalPositions().forward(x)
+    np.testing.assert_allclose(y[1, 2], 1 + np.array([np.sin(2), np.cos(2), np.sin(0.02), np.cos(0.02)]), rtol=1e-6)
+
+
+def test_parameters_in_lists_tuples_and_dicts_are_found():
+    class Holder(Layer):
+        def __init__(self):
+            rng = np.random.default_rng(0)
+            self.several = (Linear(1, 2, rng), [Linear(1, 2, rng)][0])
+            self.named = {"one": Linear(1, 2, rng)}
+
+    assert list(Holder().parameters()) == ["several.0.weight", "several.0.bias", "several.1.weight", "several.1.bias",
+                                           "named.one.weight", "named.one.bias"]

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from minitransformer.backend import generator
+from minitransformer.evaluation import mean_loss
 from minitransformer import Adam, InputError, Run, Transformer, TransformerConfig, make_batch, training_step
 from minitransformer.data import toy
 from minitransformer.training.trainer import TrainingConfig, train
@@ -16,7 +18,7 @@ from minitransformer.training.trainer import TrainingConfig, train
 SETTINGS = {"task": "copy", "language": None, "max_length": 256}
 
 
-def start(folder, seed=0, backend="numpy"):
+def start(folder, seed=0):
     """A run of the copy task with its batches and validation pairs."""
     task = toy.make_task("copy")
     model = Transformer(TransformerConfig.named("toy", task.vocabulary.size, dropout=0.1, d_model=16, d_ff=16), seed)
@@ -42,8 +44,8 @@ def test_a_run_folder_holds_everything(tmp_path):
         "config.json", "vocabulary.json", "weights.safetensors", "metrics.jsonl", "loss.png"}
     records = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
     assert [r["step"] for r in records if "loss" in r] == [10, 20, 25]
-    assert [r["step"] for r in records if "valid_loss" in r] == [10, 20, 25]
-    assert records[-1]["valid_perplexity"] == pytest.approx(np.exp(records[-1]["valid_loss"]))
+    assert [r["step"] for r in records if "valid_nll" in r] == [10, 20, 25]
+    assert records[-1]["valid_perplexity"] == pytest.approx(np.exp(records[-1]["valid_nll"]))
     assert (run.path / "loss.png").read_bytes().startswith(b"\x89PNG")
     loaded = Run.load(run.path)
     np.testing.assert_array_equal(loaded.model.flat.data, run.model.flat.data)
@@ -62,6 +64,59 @@ def test_the_seed_repeats_a_run_bit_for_bit(tmp_path):
         losses.append([{k: v for k, v in record.items() if k != "tokens_per_second"} for record in records])
     assert weights[0] == weights[1] != weights[2]
     assert losses[0] == losses[1] != losses[2]
+
+
+def test_the_loop_is_its_steps(tmp_path):
+    """Weights and log of `train`, bit for bit, from the steps written out."""
+    config = TrainingConfig(steps=14, warmup=5, rate_factor=0.4, cooldown=0.5, smoothing=0.2, clip=0.3, seed=9)
+    run, batches, valid = start(tmp_path / "run")
+    train(run, config, batches, valid)
+    twin, batches, _ = start(tmp_path / "twin")
+    adam, sums, tokens = Adam(twin.model), [], []
+    for step in range(1, 15):
+        rate = 0.4 * 16 ** -0.5 * min(step ** -0.5, step * 5 ** -1.5) * min(1, (15 - step) / 7)
+        batch = next(batches)
+        sums.append(training_step(twin.model, adam, batch, rate, generator(np, 9, step), 0.2, 0.3))
+        tokens.append(batch.tokens)
+    np.testing.assert_array_equal(run.model.flat.data, twin.model.flat.data)
+    first, last, valid_record = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+    assert first["loss"] == pytest.approx(sum(s.loss for s in sums[:10]) / sum(tokens[:10]), rel=1e-6)
+    assert last["nll"] == pytest.approx(sum(s.negative_log_likelihood for s in sums[10:]) / sum(tokens[10:]), rel=1e-6)
+    assert last["perplexity"] == pytest.approx(np.exp(last["nll"]))
+    assert last["learning_rate"] == pytest.approx(rate)
+    assert valid_record["valid_nll"] == pytest.approx(mean_loss(run.model, valid))
+
+
+def test_a_step_clips_and_zeroes_the_gradient():
+    """The moments of Adam after one step are those of a gradient of norm `clip`."""
+    model = Transformer(TransformerConfig.named("toy", 12))
+    adam = Adam(model)
+    training_step(model, adam, make_batch([([4, 5], [6])]), 0.001, clip=1e-3)
+    assert np.linalg.norm(adam.m) == pytest.approx(0.1 * 1e-3, rel=1e-4)
+    assert not adam.grad.any()
+
+
+def test_float32_stays_float32():
+    model = Transformer(TransformerConfig.named("toy", 12, dropout=0.1))
+    adam = Adam(model)
+    sums = training_step(model, adam, make_batch([([4, 5], [6])]), 0.001, np.random.default_rng(0), 0.1)
+    assert {a.dtype for a in (adam.data, adam.grad, adam.m, adam.v, sums.loss, sums.negative_log_likelihood)} == {
+        np.dtype(np.float32)}
+
+
+def test_a_loss_that_is_no_number_keeps_the_last_good_weights(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+
+    def poisoned():
+        for i, batch in enumerate(batches, 1):
+            if i == 15:
+                run.model.flat.data[0] = np.nan
+            yield batch
+
+    with pytest.raises(InputError, match="step 20: the loss is nan"):
+        train(run, TrainingConfig(steps=50, warmup=5, validate_every=10), poisoned(), valid)
+    assert np.isfinite(Run.load(run.path).model.flat.data).all()
+    assert "NaN" not in (run.path / "metrics.jsonl").read_text()
 
 
 def interrupting(batches, step):
@@ -120,17 +175,25 @@ def break_weights(path):
     path.write_bytes(path.read_bytes()[:100])
 
 
-def change_model(path):
+def edit(path, change):
     settings = json.loads(path.read_text())
-    settings["model"]["d_ff"] = 24
+    change(settings)
     path.write_text(json.dumps(settings))
+
+
+def change_model(path):
+    edit(path, lambda settings: settings["model"].update(d_ff=24))
 
 
 @pytest.mark.parametrize("name, damage, words", [
     ("config.json", os.remove, "no run here"),
     ("config.json", lambda path: path.write_text("{"), "the run cannot be read"),
     ("config.json", lambda path: path.write_text("{}"), "the run cannot be read"),
-    ("config.json", change_model, r"feed_forward.*has shape \(16.*expected \(24|has shape"),
+    ("config.json", change_model, r"feed_forward.inner.bias: found \(16,\), expected \(24,\) by config.json"),
+    ("config.json", lambda path: edit(path, lambda settings: settings.pop("task")), "the run cannot be read.*'task'"),
+    ("config.json", lambda path: edit(path, lambda settings: settings["model"].update(norm="rms")), "the run cannot be read"),
+    ("config.json", lambda path: edit(path, lambda settings: settings["model"].update(share_output=False)),
+     "output.weight: found no such array, expected"),
     ("vocabulary.json", os.remove, "the run cannot be read"),
     ("vocabulary.json", lambda path: path.write_text("[]"), "the run cannot be read"),
     ("weights.safetensors", os.remove, "the run holds no trained model"),

@@ -1,0 +1,62 @@
+"""minitransformer info: what this installation is and runs on."""
+
+import json
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+
+from minitransformer.backend import get_module
+
+
+def add_parser(commands):
+    parser = commands.add_parser("info", help="versions, backends, BLAS and threads of this installation",
+                                 description="Print what a report of a problem or of a speed should mention.")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(execute=execute)
+
+
+def execute(args):
+    facts = collect()
+    if args.json:
+        print(json.dumps(facts))
+    else:
+        width = max(map(len, facts))
+        print("\n".join(f"{name.replace('_', ' '):{width}}  {'none' if value in (None, []) else value}"
+                        for name, value in facts.items()))
+
+
+def collect():
+    """{what: value}. BLAS kernels and threads are as threadpoolctl reports them, None where it is missing."""
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    pools = _pools()
+    return {
+        "minitransformer": version("minitransformer"),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "cupy": _version("cupy-cuda12x") or _version("cupy"),
+        "torch": _version("torch"),
+        "backend_auto": get_module("auto").__name__,
+        "processor": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "blas": f"{blas['name']} {blas['version']}",
+        "blas_kernels": pools[0]["architecture"] if pools else None,
+        "blas_threads": pools[0]["num_threads"] if pools else None,
+        "fast_twins": [],    # none is written yet: every function runs its textbook form
+    }
+
+
+def _version(package):
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _pools():
+    try:
+        import threadpoolctl
+    except ImportError:
+        return []
+    return [pool for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]

@@ -1,0 +1,33 @@
+"""minitransformer plot: curves of a run, the table of sinusoids, the schedule."""
+
+from functools import partial
+from pathlib import Path
+
+from minitransformer import plots
+from minitransformer.errors import InputError
+from minitransformer.training.run import read_metrics
+
+
+def add_parser(commands):
+    parser = commands.add_parser(
+        "plot", help="draw the curves of a run, the sinusoids, or the schedule",
+        description="Draw loss, perplexity and learning rate of a RUN; or `positions`, the table of sinusoids; or "
+                    "`schedule`, the paper's learning rate for several d_model and warm-ups.")
+    parser.add_argument("what", metavar="RUN|positions|schedule")
+    parser.add_argument("--output", metavar="FILE.png",
+                        help="picture to write (default: RUN/curves.png, positions.png or schedule.png)")
+    parser.set_defaults(execute=execute)
+
+
+def execute(args):
+    if args.what in ("positions", "schedule"):
+        draw = plots.positions if args.what == "positions" else plots.schedules
+        output = args.output or f"{args.what}.png"
+    else:
+        draw = partial(plots.curves, read_metrics(args.what))
+        output = args.output or str(Path(args.what) / "curves.png")
+    try:
+        draw(output)
+    except (OSError, ValueError) as error:
+        raise InputError(f"--output {output}: {error}") from None
+    print(f"drawn: {output}")
