@@ -29,6 +29,8 @@ def get_module(name):
         problem = "CuPy is installed, but finds no GPU"
     except ImportError:
         problem = 'CuPy is not installed; install it with pip install cupy-cuda12x'
+    except Exception as error:    # a broken driver or a wrong build raises what it likes
+        problem = f"CuPy cannot be used ({error})"
     if name == "auto":
         return np
     raise InputError(f"{problem}. Use --backend numpy to run on the CPU")

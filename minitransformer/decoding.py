@@ -47,7 +47,10 @@ def decode_all(model, sources):
 
 def encode(vocabulary, texts, max_length):
     """Id lists of source texts, [] for an empty one. Raises InputError for one of more than `max_length` tokens."""
-    sources = [vocabulary.encode(text) if text.strip() else [] for text in texts]
+    for number, text in enumerate(texts, 1):
+        if not text.isprintable() and any("\ud800" <= character <= "\udfff" for character in text):
+            raise InputError(f"line {number} is not UTF-8 text")
+    sources = [vocabulary.encode(text.strip()) for text in texts]
     for number, source in enumerate(sources, 1):
         if len(source) > max_length:
             raise InputError(f"line {number} has {len(source)} tokens, at most {max_length} are allowed "

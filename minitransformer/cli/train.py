@@ -3,7 +3,9 @@
 import sys
 from dataclasses import asdict, fields
 from pathlib import Path
+from shlex import quote
 
+from minitransformer.backend import get_module
 from minitransformer.cli.evaluate import evaluate_toy
 from minitransformer.data import corpus, toy
 from minitransformer.data.parallel import read_pairs
@@ -11,8 +13,10 @@ from minitransformer.data.subwords import SubwordVocabulary
 from minitransformer.errors import InputError
 from minitransformer.layers import Transformer, TransformerConfig
 from minitransformer.layers.config import NAMED
-from minitransformer.training.run import Run
+from minitransformer.training.run import Run, check_free
 from minitransformer.training.trainer import TrainingConfig, train
+
+MAX_VOCABULARY = 1_000_000
 
 # What each task trains with unless an option says otherwise.
 TOY = dict(config="toy", steps=800, batch=64, warmup=50, rate_factor=0.3)
@@ -85,18 +89,21 @@ def execute(args):
         raise InputError(f"--batch is {args.batch}, expected at least 1")
     config = TrainingConfig(**{field.name: getattr(args, field.name) for field in fields(TrainingConfig)})
     folder = args.run or _free_folder(args.task)
+    check_free(folder)          # what can fail at once does, before any work
+    get_module(args.backend)
+    _model_config(args, vocab_size=1)
     vocabulary, batches, valid, about = (_translation if args.task == "translate" else _toy)(args)
     run = _create_run(folder, args, config, vocabulary, about)
     steps = train(run, config, batches, valid)
     if steps < config.steps:
         print(f"stopped after {steps} of {config.steps} steps; the weights are saved in {folder}", file=sys.stderr)
-        print(f"measure them: minitransformer evaluate {folder}", file=sys.stderr)
+        print(f"measure them: minitransformer evaluate {quote(folder)}", file=sys.stderr)
         return 130
+    print(f"saved in {folder}")
     if args.task != "translate":
         scores = evaluate_toy(run)
         print(f"exact match {scores['exact_match']:.1%} on {scores['examples']:,} examples never trained on")
-    print(f"saved in {folder}; next: minitransformer evaluate {folder}, "
-          f"or minitransformer translate {folder} \"...\"")
+    print(f"next: minitransformer evaluate {quote(folder)}, or minitransformer translate {quote(folder)} \"...\"")
     return 0
 
 
@@ -110,27 +117,35 @@ def _toy(args):
 
 def _translation(args):
     """The same for parallel text."""
-    if args.vocab_size < 1:
-        raise InputError(f"--vocab-size is {args.vocab_size}, expected at least 1")
+    if not 1 <= args.vocab_size <= MAX_VOCABULARY:
+        raise InputError(f"--vocab-size is {args.vocab_size}, expected 1 to {MAX_VOCABULARY:,}")
+    if args.max_length < 1:
+        raise InputError(f"--max-length is {args.max_length}, expected at least 1")
     if args.max_length + 1 > args.batch:
         raise InputError(f"--batch is {args.batch} tokens, expected at least --max-length + 1 = {args.max_length + 1}")
     train_texts, valid_texts = read_pairs(args.train, "--train"), read_pairs(args.valid, "--valid")
     vocabulary = SubwordVocabulary.learn((text for pair in train_texts for text in pair), args.vocab_size)
     pairs = corpus.encode_pairs(vocabulary, train_texts, args.max_length, " / ".join(args.train))
     valid = corpus.encode_pairs(vocabulary, valid_texts, args.max_length, " / ".join(args.valid))
+    if len(pairs) < len(train_texts):
+        print(f"{len(train_texts) - len(pairs)} pairs with an empty side are left out", file=sys.stderr)
     files = {name: [str(Path(file).resolve()) for file in getattr(args, name)] for name in ("train", "valid")}
     return vocabulary, corpus.training_batches(pairs, args.batch, args.seed), valid, files
 
 
 def _create_run(folder, args, config, vocabulary, about):
-    dropout = {} if args.dropout is None else {"dropout": args.dropout}
-    model = Transformer(TransformerConfig.named(args.config, vocabulary.size, pre_norm=args.pre_norm, **dropout),
-                        args.seed).to(args.backend)
+    model = Transformer(_model_config(args, vocabulary.size), args.seed).to(args.backend)
     settings = {"task": args.task, **about, "batch": args.batch, "training": asdict(config),
                 "max_length": getattr(args, "max_length", 256)}
+    run = Run.create(folder, settings, model, vocabulary)
     print(f"{args.task}: {args.config} Transformer with {model.num_parameters():,} parameters, "
           f"{vocabulary.size:,} tokens in the vocabulary", file=sys.stderr)
-    return Run.create(folder, settings, model, vocabulary)
+    return run
+
+
+def _model_config(args, vocab_size):
+    dropout = {} if args.dropout is None else {"dropout": args.dropout}
+    return TransformerConfig.named(args.config, vocab_size, pre_norm=args.pre_norm, **dropout)
 
 
 def _free_folder(task):

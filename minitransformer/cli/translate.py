@@ -21,6 +21,8 @@ def execute(args):
     run = Run.load(args.run, args.backend)
     if args.text is not None:
         texts = [args.text]
+    elif sys.stdin is None:
+        raise InputError("no TEXT is given and standard input is closed")
     else:
         try:
             texts = split_lines(sys.stdin.buffer.read().decode("utf-8-sig"))

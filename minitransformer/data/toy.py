@@ -60,7 +60,7 @@ class NumberTask:
 
 def make_task(name, language=None):
     """The toy task called `name`; numbers is translated to `language`."""
-    if name not in TASKS or (name == "numbers" and language not in numbers.LANGUAGES):
+    if name not in TASKS or (name == "numbers" and language not in list(numbers.LANGUAGES)):
         raise InputError(f"unknown toy task {name!r} in language {language!r}; choose from {', '.join(TASKS)}, "
                          f"numbers with {' or '.join(numbers.LANGUAGES)}")
     return NumberTask(language) if name == "numbers" else SequenceTask(name)

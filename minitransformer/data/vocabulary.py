@@ -17,6 +17,8 @@ class SymbolVocabulary:
     file_name = "vocabulary.json"
 
     def __init__(self, symbols, joint=" "):
+        if not isinstance(joint, str) or not all(isinstance(symbol, str) for symbol in symbols):
+            raise InputError("a vocabulary needs its symbols and their joint as text")
         self.symbols = [*SPECIAL, *symbols]
         self.joint = joint
         self.ids = {symbol: i for i, symbol in enumerate(self.symbols)}
@@ -27,7 +29,7 @@ class SymbolVocabulary:
 
     def encode(self, text):
         """The ids of the symbols in `text`. Raises InputError for one that is not in the vocabulary."""
-        return self.encode_symbols(re.split(r"[\s-]+", text.strip()))
+        return self.encode_symbols(re.findall(r"[^\s-]+", text))
 
     def encode_symbols(self, symbols):
         for symbol in symbols:

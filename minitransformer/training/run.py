@@ -5,7 +5,10 @@ import os
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
+
 from minitransformer.backend import to_host
+from minitransformer.data import toy
 from minitransformer.data.subwords import SubwordVocabulary
 from minitransformer.data.vocabulary import SymbolVocabulary
 from minitransformer.decoding import translate
@@ -13,6 +16,17 @@ from minitransformer.errors import InputError
 from minitransformer.layers import Transformer, TransformerConfig
 
 VOCABULARIES = {kind.__name__: kind for kind in (SymbolVocabulary, SubwordVocabulary)}
+
+
+def _check_settings(settings):
+    """Raise InputError unless config.json says what evaluate and translate need."""
+    task, files = settings["task"], settings.get("valid")
+    if task != "translate":
+        toy.make_task(task, settings["language"])
+    elif not (isinstance(files, list) and files and all(isinstance(file, str) for file in files)):
+        raise InputError(f"config.json: valid is {files!r}, expected the names of the validation files")
+    if not isinstance(settings["max_length"], int):
+        raise InputError(f"config.json: max_length is {settings['max_length']!r}, expected a whole number")
 
 
 def read_metrics(path):
@@ -29,6 +43,13 @@ def read_metrics(path):
     return records
 
 
+def check_free(path):
+    """Raise InputError unless a new run can have the folder `path`: nothing of anyone's is overwritten."""
+    path = Path(path)
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise InputError(f"{path} already exists and is not an empty folder; choose another --run")
+
+
 class Run:
     """A folder with config.json, the vocabulary, weights.safetensors, metrics.jsonl and loss.png.
 
@@ -43,15 +64,13 @@ class Run:
 
     @classmethod
     def create(cls, path, settings, model, vocabulary):
-        """A new folder with configuration and vocabulary. Raises InputError where one already holds a run."""
+        """A new folder with configuration and vocabulary. Raises InputError where something is already there."""
         settings = {**settings, "vocabulary": type(vocabulary).__name__, "model": asdict(model.config)}
         run = cls(path, settings, model, vocabulary)
-        if (run.path / "config.json").exists():
-            raise InputError(f"{path} already holds a run; choose another --run, or remove it first")
+        check_free(path)
         try:
             run.path.mkdir(parents=True, exist_ok=True)
-            text = json.dumps(settings, indent=2, ensure_ascii=False)
-            (run.path / "config.json").write_text(text + "\n", encoding="utf-8")
+            (run.path / "config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
             vocabulary.save(run.path / vocabulary.file_name)
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}; choose a --run folder that can be written") from None
@@ -65,14 +84,18 @@ class Run:
             raise InputError(f"{path}: no run here (no config.json); give the folder that minitransformer train wrote")
         try:
             settings = json.loads((path / "config.json").read_text(encoding="utf-8"))
+            _check_settings(settings)
             kind = VOCABULARIES[settings["vocabulary"]]
-            settings["task"], settings["max_length"]    # what evaluate and translate need
             model = Transformer(TransformerConfig(**settings["model"]))
             vocabulary = kind.load(path / kind.file_name)
-        except InputError:
-            raise
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except InputError as error:
+            raise InputError(f"{path}: the run cannot be read: {error}") from None
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError,
+                OverflowError) as error:
             raise InputError(f"{path}: the run cannot be read ({type(error).__name__}: {error})") from None
+        if vocabulary.size != model.config.target_vocab:
+            raise InputError(f"{path}: the vocabulary has {vocabulary.size} tokens, the model "
+                             f"{model.config.target_vocab}; they are not of one run")
         run = cls(path, settings, model, vocabulary)
         run._load_weights()
         run.model = model.to(backend)
@@ -87,8 +110,11 @@ class Run:
         from safetensors.numpy import save
 
         new = self.path / "weights.safetensors.new"
-        new.write_bytes(save({name: to_host(p.data) for name, p in self.model.parameters().items()}))
-        os.replace(new, self.path / "weights.safetensors")
+        try:
+            new.write_bytes(save({name: to_host(p.data) for name, p in self.model.parameters().items()}))
+            os.replace(new, self.path / "weights.safetensors")
+        finally:
+            new.unlink(missing_ok=True)    # there only if the disk is full
 
     def _load_weights(self):
         from safetensors import SafetensorError
@@ -99,7 +125,7 @@ class Run:
             raise InputError(f"{self.path}: the run holds no trained model (no weights.safetensors)")
         try:
             weights = load_file(path)
-        except (SafetensorError, OSError) as error:
+        except (SafetensorError, OSError, ValueError, TypeError, LookupError) as error:
             raise InputError(f"{path}: cannot be read ({error})") from None
         parameters = self.model.parameters()
         for name in sorted(parameters.keys() | weights.keys()):
@@ -107,4 +133,6 @@ class Run:
             found = weights[name].shape if name in weights else "no such array"
             if expected != found:
                 raise InputError(f"{path}: {name}: found {found}, expected {expected} by config.json")
+            if weights[name].dtype.kind != "f" or not np.isfinite(weights[name]).all():
+                raise InputError(f"{path}: {name} holds something else than finite real numbers")
             parameters[name].data[...] = weights[name]

@@ -18,7 +18,9 @@ from minitransformer.optim import Adam, cooldown, schedule
 from minitransformer.plots import curves
 from minitransformer.training.step import training_step
 
+MAX_STEPS = 10 ** 9
 LOG_EVERY = 10    # steps; reading the loss waits for the GPU
+BAR = "{percentage:3.0f}% |{bar:10}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}] {postfix}"
 
 
 @dataclass(frozen=True)
@@ -36,11 +38,11 @@ class TrainingConfig:
 
     def __post_init__(self):
         for name in ("steps", "warmup", "validate_every"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}, expected at least 1")
+            if not 1 <= getattr(self, name) <= MAX_STEPS:
+                raise InputError(f"{name} is {getattr(self, name)}, expected 1 to {MAX_STEPS:,}")
         for name in ("rate_factor", "clip"):
             if not 0 < getattr(self, name) < math.inf:
-                raise InputError(f"{name} is {getattr(self, name)}, expected a number above 0")
+                raise InputError(f"{name} is {getattr(self, name)}, expected a finite number above 0")
         if not 0 <= self.smoothing < 1:
             raise InputError(f"smoothing is {self.smoothing}, expected at least 0 and below 1")
         if not 0 <= self.cooldown <= 1:
@@ -59,7 +61,7 @@ def train(run, config, batches, valid):
     optimizer = Adam(model)
     records = []
     with (run.path / "metrics.jsonl").open("w", encoding="utf-8") as log, \
-            tqdm(total=config.steps, unit="step", file=sys.stderr, dynamic_ncols=True) as bar, \
+            tqdm(total=config.steps, bar_format=BAR, file=sys.stderr, dynamic_ncols=True) as bar, \
             _stop_on_interrupt() as stop:
 
         def record(**values):
@@ -88,7 +90,7 @@ def train(run, config, batches, valid):
                 speed = tokens / (time.perf_counter() - since)
                 record(step=step, loss=loss, nll=nll, perplexity=perplexity(nll), tokens_per_second=round(speed),
                        learning_rate=rate)
-                bar.set_postfix_str(f"loss {loss:.3f}, perplexity {perplexity(nll):.2f}, {speed:,.0f} tokens/s")
+                bar.set_postfix_str(f"loss {loss:.3f}, perplexity {perplexity(nll):.4g}, {speed:,.0f} tokens/s")
                 loss = nll = tokens = 0
                 since = time.perf_counter()
             if validating:
@@ -96,11 +98,14 @@ def train(run, config, batches, valid):
             if validating and not stopping:
                 valid_nll = mean_loss(model, valid)
                 record(step=step, valid_nll=valid_nll, valid_perplexity=perplexity(valid_nll))
-                bar.write(f"step {step}: validation perplexity {perplexity(valid_nll):.3f}", file=sys.stderr)
+                bar.write(f"step {step}: validation perplexity {perplexity(valid_nll):.4g}", file=sys.stderr)
                 since = time.perf_counter()
             if last:
                 break
-    curves(records, run.path / "loss.png")
+    try:
+        curves(records, run.path / "loss.png")
+    except (ImportError, ValueError) as error:    # a matplotlib that cannot draw; the training is done
+        print(f"loss.png was not drawn: {error}", file=sys.stderr)
     return step
 
 
@@ -114,6 +119,7 @@ def _stop_on_interrupt():
 
     def handle(*_):
         stop.set()
+        print("\nstopping after this step; Ctrl-C again stops at once, without saving", file=sys.stderr)
         signal.signal(signal.SIGINT, usual)
 
     usual = signal.signal(signal.SIGINT, handle)

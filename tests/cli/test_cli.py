@@ -59,7 +59,7 @@ def test_help(run_cli, arguments):
     (("train", "copy", "--step", "x"), "invalid int value: 'x'"),
     (("train", "copy", "--nonsense"), "unrecognized arguments: --nonsense"),
     (("train", "copy", "--backend", "torch"), "invalid choice: 'torch'"),
-    (("train", "copy", "--steps", 0), "steps is 0, expected at least 1"),
+    (("train", "copy", "--steps", 0), "steps is 0, expected 1 to 1,000,000,000"),
     (("train", "copy", "--batch", 0), "--batch is 0"),
     (("train", "copy", "--seed", -1), "--seed is -1"),
     (("train", "copy", "--dropout", 1), "dropout is 1.0"),
@@ -67,6 +67,11 @@ def test_help(run_cli, arguments):
     (("train", "translate"), "required: --train, --valid"),
     (("gradcheck", "liner"), "unknown block 'liner'; choose from relu"),
     (("gradcheck", "--seed", -3), "--seed is -3"),
+    (("train", "copy", "--steps", "9" * 400), "expected 1 to 1,000,000,000"),
+    (("train", "copy", "--run", "/proc/none"), "/proc/none"),
+    (("train", "copy", "--run", "a" * 300), "File name too long"),
+    (("translate", "a" * 300, "x"), "File name too long"),
+    (("evaluate", "no\nrun"), "no\\nrun: no run here"),
     (("evaluate", "no/such/run"), "no run here"),
     (("translate", "no/such/run", "text"), "no run here"),
 ])
@@ -151,6 +156,32 @@ def test_translate_of_unusable_input(run_cli, trained, monkeypatch):
     assert code == 2 and "standard input: not UTF-8" in error
 
 
+@pytest.mark.parametrize("text, words", [("a\udcff", "line 1 is not UTF-8 text"), ("a " * 300, "at most 256")])
+def test_translate_of_unusable_text(run_cli, trained, text, words):
+    code, _, error = run_cli("translate", trained, text)
+    assert code == 2 and words in error and one_line(error)
+
+
+def test_translate_with_no_standard_input(run_cli, trained, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    code, _, error = run_cli("translate", trained)
+    assert code == 2 and "standard input is closed" in error and one_line(error)
+
+
+def test_too_little_memory_is_one_line(run_cli, monkeypatch):
+    def exhaust(_):
+        raise MemoryError
+
+    monkeypatch.setattr(gradcheck_command, "execute", exhaust)
+    code, _, error = run_cli("gradcheck")
+    assert code == 2 and "not enough memory" in error and one_line(error)
+
+
+def test_version(run_cli):
+    code, out, _ = run_cli("--version")
+    assert code == 0 and out.startswith("minitransformer 0.")
+
+
 def test_toy_runs_bring_their_own_test(run_cli, trained):
     code, _, error = run_cli("evaluate", trained, "--test", "a", "b")
     assert code == 2 and "leave --test out" in error and one_line(error)
@@ -159,7 +190,7 @@ def test_toy_runs_bring_their_own_test(run_cli, trained):
 def test_a_run_is_not_overwritten(run_cli, trained):
     before = {path.name: path.read_bytes() for path in trained.iterdir()}
     code, _, error = run_cli("train", "copy", *SMALL, "--run", trained)
-    assert code == 2 and "already holds a run" in error
+    assert code == 2 and "already exists" in error
     assert before == {path.name: path.read_bytes() for path in trained.iterdir()}
 
 
@@ -191,6 +222,8 @@ def test_translation_from_text_to_bleu(run_cli, corpus, files):
     ({"--train": ["en"]}, "line 1: one column"),
     ({"--max-length": [5]}, "line 1: a sentence of"),
     ({"--vocab-size": [0]}, "--vocab-size is 0"),
+    ({"--vocab-size": [10 ** 30]}, "expected 1 to 1,000,000"),
+    ({"--max-length": [0]}, "--max-length is 0"),
     ({"--batch": [100]}, "--batch is 100 tokens, expected at least --max-length + 1 = 257"),
 ])
 def test_unusable_text_gives_one_line_and_2(run_cli, corpus, changes, words):
@@ -234,7 +267,8 @@ def test_interrupted_before_training(run_cli, monkeypatch):
     assert code == 130 and error == "minitransformer: interrupted\n"
 
 
-def test_a_closed_pipe_is_no_traceback():
-    command = f"{sys.executable} -m minitransformer gradcheck linear | true"
+@pytest.mark.parametrize("arguments", ["gradcheck linear", "--help"])
+def test_a_closed_pipe_is_quiet(arguments):
+    command = f"{sys.executable} -m minitransformer {arguments} | true"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, env={k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"})
     assert not done.stderr

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from minitransformer import InputError, make_batch
 from minitransformer.data.batches import by_length, pad
 from minitransformer.data.corpus import encode_pairs, training_batches
-from minitransformer.data.parallel import read_lines, read_pairs
+from minitransformer.data.parallel import MAX_CHARACTERS, read_pairs, read_text, split_lines
 from minitransformer.data.subwords import SubwordVocabulary
 from minitransformer.data.vocabulary import BOS, EOS, SymbolVocabulary
 from minitransformer.functional import PAD
@@ -27,34 +27,46 @@ def write(path, data):
     ("a\u2028b\n  c\t\n", ["a\u2028b", "c"]), ("한국어\n", ["한국어"]),
 ])
 @pytest.mark.parametrize("packed", [False, True])
-def test_read_lines(tmp_path, content, lines, packed):
+def test_lines(tmp_path, content, lines, packed):
     data = gzip.compress(content.encode()) if packed else content
-    assert read_lines(write(tmp_path / ("x.gz" if packed else "x"), data)) == lines
+    text = read_text(write(tmp_path / ("x.gz" if packed else "x"), data))
+    assert [line.strip() for line in split_lines(text)] == lines
 
 
 @pytest.mark.parametrize("name, data, words", [
     ("x", b"ok\nab\xffc\n", r"x, line 2: not UTF-8 text \(byte 0xff\)"),
     ("x", b"", "x: empty"),
     ("x", b" \n\n", "x: empty"),
-    ("x.gz", b"plain", "x.gz: not a gzip file"),
-    ("x.gz", gzip.compress(b"hello" * 99)[:-9], "x.gz: not a gzip file"),
+    ("x.gz", b"plain", "x.gz: not a whole gzip file"),
+    ("x.gz", gzip.compress(b"hello" * 99)[:-9], "x.gz: not a whole gzip file"),
 ])
 def test_unusable_files_are_named(tmp_path, name, data, words):
     with pytest.raises(InputError, match=words):
-        read_lines(write(tmp_path / name, data))
+        read_text(write(tmp_path / name, data))
 
 
 def test_a_missing_file_or_a_folder_is_named(tmp_path):
     with pytest.raises(InputError, match="none.txt: No such file"):
-        read_lines(tmp_path / "none.txt")
+        read_text(tmp_path / "none.txt")
     with pytest.raises(InputError, match="Is a directory"):
-        read_lines(tmp_path)
+        read_text(tmp_path)
 
 
 def test_pairs_from_two_files_or_a_tsv(tmp_path):
     source, target = write(tmp_path / "s", "a\nb\n"), write(tmp_path / "t", "x\ny\n")
     tsv = write(tmp_path / "both.tsv", "a\tx\nb\ty\tCC-BY someone\n")
     assert read_pairs([source, target]) == read_pairs([tsv]) == [("a", "x"), ("b", "y")]
+
+
+def test_columns_are_not_shifted(tmp_path):
+    tsv = write(tmp_path / "x.tsv", "\tx\tCC-BY\r\na\t\n\n \t \nb\ty\n")
+    assert read_pairs([tsv]) == [("", "x"), ("a", ""), ("", ""), ("", ""), ("b", "y")]
+
+
+def test_an_endless_line_is_named(tmp_path):
+    tsv = write(tmp_path / "x.tsv", "a\tx\n" + "a" * (MAX_CHARACTERS + 1) + "\ty\n")
+    with pytest.raises(InputError, match="x.tsv, line 2: 20,001 characters, at most 20,000"):
+        read_pairs([tsv])
 
 
 def test_files_that_do_not_fit_are_named(tmp_path):
