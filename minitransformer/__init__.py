@@ -11,3 +11,4 @@ from minitransformer.optim import Adam, clip_gradient_norm, schedule
 from minitransformer.parameter import Parameter
 from minitransformer.training.run import Run
 from minitransformer.training.step import training_step
+from minitransformer.training.trainer import TrainingConfig, train

@@ -4,7 +4,8 @@ import sys
 
 import numpy as np
 
-HANGUL_FONTS = ("NanumGothic", "Noto Sans CJK KR", "Noto Sans KR", "Malgun Gothic", "Apple SD Gothic Neo", "AppleGothic")
+HANGUL_FONTS = ("NanumGothic", "Noto Sans CJK KR", "Noto Sans KR", "Malgun Gothic", "Apple SD Gothic Neo",
+                "AppleGothic")
 
 
 def curves(records, path):
@@ -12,13 +13,15 @@ def curves(records, path):
     figure = _figure(7, 8)
     loss, perplexity, rate = figure.subplots(3, sharex=True)
     for axes, key, label in ((loss, "nll", "training"), (loss, "valid_nll", "validation"),
-                             (perplexity, "perplexity", "training"), (perplexity, "valid_perplexity", "validation"),
-                             (rate, "learning_rate", None)):
+                             (perplexity, "perplexity", "training"),
+                             (perplexity, "valid_perplexity", "validation"), (rate, "learning_rate", None)):
         points = [(record["step"], record[key]) for record in records if key in record]
         if points:
             axes.plot(*zip(*points), label=label, marker="o" if len(points) < 4 else None)
-    for axes, label in ((loss, "negative log-likelihood\nper token (nats)"), (perplexity, "perplexity"), (rate, "learning rate")):
-        axes.set_ylabel(label)
+    loss.set_ylabel("negative log-likelihood\nper token (nats)")
+    perplexity.set_ylabel("perplexity")
+    rate.set_ylabel("learning rate")
+    for axes in (loss, perplexity, rate):
         axes.grid(alpha=0.3)
     loss.legend()
     perplexity.set_yscale("log")

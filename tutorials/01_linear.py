@@ -58,7 +58,8 @@ Y.shape
 #
 # **The weight.** $W_{ij}$ appears in $y_{nj}$ for every $n$, with the factor $x_{ni}$:
 #
-# $$ \frac{\partial L}{\partial W_{ij}} = \sum_n \frac{\partial L}{\partial y_{nj}} \frac{\partial y_{nj}}{\partial W_{ij}}
+# $$ \frac{\partial L}{\partial W_{ij}}
+#    = \sum_n \frac{\partial L}{\partial y_{nj}} \frac{\partial y_{nj}}{\partial W_{ij}}
 #    = \sum_n x_{ni}\, dY_{nj} \quad\Longrightarrow\quad dW = X^\top dY $$
 #
 # **The bias.** $b_j$ appears in $y_{nj}$ for every $n$, with the factor 1:
@@ -191,7 +192,8 @@ print(report)
 assert not report.passed
 
 # %% [markdown]
-# The table names the array, the place, and both numbers. Would training have told you? Not clearly: the bias
+# The table names the array, the place, and both numbers, and its last line guesses the mistake: remove all of the
+# batch but one row and the gradient is right, so a sum over the batch is missing. Would training have told you? Not clearly: the bias
 # would still have moved in roughly the right direction, and the model would only have been a little worse than
 # it should. That is how wrong gradients survive for years.
 #

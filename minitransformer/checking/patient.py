@@ -7,6 +7,7 @@ import numpy as np
 from minitransformer.checking.numeric import complex_step
 from minitransformer.checking.subject import Subject
 from minitransformer.functional import PAD
+from minitransformer.layers import Layer
 
 WRONG = 1e-6      # a gradient further off than this (relative) is wrong
 EXPLAINED = 1e-8  # what a pattern must bring the error down to
@@ -62,12 +63,18 @@ class Patient:
         """Whether the gradients are right, and not all zero, with another block, inputs or generator."""
         named = {**self.inputs, **(inputs or {})}
         try:
-            _, analytic, errors = self._examine(block or self.block, list(named.values()) if self._positional else named,
-                                                make_rng or self._make_rng)
+            _, analytic, errors = self._examine(block or self.block, self._as_given(named), make_rng or self._make_rng)
         except (ValueError, IndexError, TypeError, AttributeError, ZeroDivisionError):
             return False    # the block cannot run like that
         alive = not self.wrong or any(analytic[name].any() for name in self.wrong if name in analytic)
         return alive and all(error <= EXPLAINED for error in errors.values())
+
+    def subject(self, block=None, make_rng=None):
+        """The block, or another one, with the inputs of the check in float64."""
+        return Subject(block or self.block, self._as_given(self.inputs), np.float64, make_rng or self._make_rng)
+
+    def _as_given(self, named):
+        return list(named.values()) if self._positional else named
 
     def changed(self, change):
         """A copy of the layer in float64 after `change(copy)`; a pair of functions has nothing to change."""
@@ -106,3 +113,20 @@ class Patient:
             name: 0.0 if not floor else
             abs((analytic[name] * v).sum() - numeric[name]) / max(scale[name], abs(numeric[name]), floor)
             for name, v in directions.items()}
+
+
+def same(a, b):
+    return abs(a - b) <= EXPLAINED * abs(b)
+
+
+def equal(a, b):
+    return a.shape == b.shape and bool(b.any()) and np.abs(a - b).max() <= EXPLAINED * np.abs(b).max()
+
+
+def layers_of(block):
+    """`block` and every layer below it; nothing for a pair of functions."""
+    if isinstance(block, Layer):
+        yield block
+        for value in vars(block).values():
+            for item in value if isinstance(value, list) else [value]:
+                yield from layers_of(item)

@@ -25,7 +25,7 @@ DEFAULTS = {
     "reverse": {**TOY, "steps": 600},
     "sort": TOY,
     "numbers": {**TOY, "steps": 1000},
-    "translate": dict(config="tiny", steps=3000, batch=2048, warmup=500, rate_factor=0.75),
+    "translate": dict(config="tiny", steps=2500, batch=2048, warmup=500, rate_factor=0.5),
 }
 HELP = {
     "copy": "copy letters: c a b -> c a b",
@@ -73,7 +73,8 @@ def _add_task(parser, task, defaults):
                         help="dropout rate, as the paper places it (default: the model size's own)")
     option("smoothing", float, "label smoothing", 0.1)
     option("clip", float, "largest norm of the gradient", 1.0)
-    parser.add_argument("--pre-norm", action="store_true", help="LayerNorm before each sub-layer, not after as the paper")
+    parser.add_argument("--pre-norm", action="store_true",
+                        help="LayerNorm before each sub-layer, not after as the paper")
     option("validate_every", int, "steps between validations", 500)
     option("seed", int, "the same seed repeats a run bit for bit", 0)
     parser.add_argument("--backend", choices=("numpy", "cupy", "auto"), default="numpy",

@@ -42,8 +42,8 @@ def pad(sequences):
 def by_length(pairs, max_tokens, rng=None):
     """All `pairs` once, in lists of similar length: each at most `max_tokens` with its padding.
 
-    The longer side counts; a pair that is longer alone is a list of its own. `rng` shuffles the pairs among equal lengths and the order of the lists;
-    without it the order is that of the lengths.
+    The longer side counts; a pair that is longer alone is a list of its own. `rng` shuffles the
+    pairs among equal lengths and the order of the lists; without it the order is that of the lengths.
     """
     order = np.arange(len(pairs)) if rng is None else rng.permutation(len(pairs))
     order = sorted(order, key=lambda i: (len(pairs[i][1]), len(pairs[i][0])))

@@ -10,7 +10,10 @@ MAX_CHARACTERS = 20_000    # in a sentence; learning subwords takes time quadrat
 
 
 def read_text(path):
-    """The text of a UTF-8 file (.gz is unpacked). Raises InputError where it is missing, unreadable, not UTF-8, or empty."""
+    """The text of a UTF-8 file (.gz is unpacked).
+
+    Raises InputError where it is missing, unreadable, not UTF-8, or empty.
+    """
     path = Path(path)
     try:
         raw = path.read_bytes()

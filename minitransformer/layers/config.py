@@ -31,7 +31,7 @@ class TransformerConfig:
     num_heads: int = 8
     d_ff: int = 2048
     d_k: int | None = None               # width of a head's queries and keys; None: d_model / num_heads
-    d_v: int | None = None               # width of a head's values; None: the same, or d_k where that is no whole number
+    d_v: int | None = None               # width of a head's values; None: the same (d_k where no whole number)
     dropout: float = 0.1
     attention_dropout: float = 0.0
     feed_forward_dropout: float = 0.0

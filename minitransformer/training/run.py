@@ -18,38 +18,6 @@ from minitransformer.layers import Transformer, TransformerConfig
 VOCABULARIES = {kind.__name__: kind for kind in (SymbolVocabulary, SubwordVocabulary)}
 
 
-def _check_settings(settings):
-    """Raise InputError unless config.json says what evaluate and translate need."""
-    task, files = settings["task"], settings.get("valid")
-    if task != "translate":
-        toy.make_task(task, settings["language"])
-    elif not (isinstance(files, list) and files and all(isinstance(file, str) for file in files)):
-        raise InputError(f"config.json: valid is {files!r}, expected the names of the validation files")
-    if not isinstance(settings["max_length"], int):
-        raise InputError(f"config.json: max_length is {settings['max_length']!r}, expected a whole number")
-
-
-def read_metrics(path):
-    """The records of the metrics.jsonl in the run folder `path`. Raises InputError where there is none to read."""
-    path = Path(path) / "metrics.jsonl"
-    try:
-        records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        if not records or not all("step" in record for record in records):
-            raise InputError(f"{path}: no records, expected those of a training")
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; give a folder that minitransformer train wrote") from None
-    except (ValueError, TypeError) as error:
-        raise error if isinstance(error, InputError) else InputError(f"{path}: cannot be read ({error})") from None
-    return records
-
-
-def check_free(path):
-    """Raise InputError unless a new run can have the folder `path`: nothing of anyone's is overwritten."""
-    path = Path(path)
-    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise InputError(f"{path} already exists and is not an empty folder; choose another --run")
-
-
 class Run:
     """A folder with config.json, the vocabulary, weights.safetensors, metrics.jsonl and loss.png.
 
@@ -106,7 +74,10 @@ class Run:
         return translate(self.model, self.vocabulary, texts, self.settings["max_length"])
 
     def save_weights(self):
-        """Write weights.safetensors: {parameter name: array}, a shared one once. The old file stays until it is whole."""
+        """Write weights.safetensors: {parameter name: array}, a shared one once.
+
+        The old file stays until the new one is whole.
+        """
         from safetensors.numpy import save
 
         new = self.path / "weights.safetensors.new"
@@ -136,3 +107,36 @@ class Run:
             if weights[name].dtype.kind != "f" or not np.isfinite(weights[name]).all():
                 raise InputError(f"{path}: {name} holds something else than finite real numbers")
             parameters[name].data[...] = weights[name]
+
+
+def check_free(path):
+    """Raise InputError unless a new run can have the folder `path`: nothing of anyone's is overwritten."""
+    path = Path(path)
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise InputError(f"{path} already exists and is not an empty folder; choose another --run")
+
+
+def read_metrics(path):
+    """The records of metrics.jsonl in the run folder `path`. Raises InputError where there is none to read."""
+    path = Path(path) / "metrics.jsonl"
+    try:
+        records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        usable = records and all("step" in record for record in records)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; give a folder that minitransformer train wrote") from None
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from None
+    if not usable:
+        raise InputError(f"{path}: no records, expected those of a training")
+    return records
+
+
+def _check_settings(settings):
+    """Raise InputError unless config.json says what evaluate and translate need."""
+    task, files = settings["task"], settings.get("valid")
+    if task != "translate":
+        toy.make_task(task, settings["language"])
+    elif not (isinstance(files, list) and files and all(isinstance(file, str) for file in files)):
+        raise InputError(f"config.json: valid is {files!r}, expected the names of the validation files")
+    if not isinstance(settings["max_length"], int):
+        raise InputError(f"config.json: max_length is {settings['max_length']!r}, expected a whole number")

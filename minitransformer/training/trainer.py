@@ -20,7 +20,7 @@ from minitransformer.training.step import training_step
 
 MAX_STEPS = 10 ** 9
 LOG_EVERY = 10    # steps; reading the loss waits for the GPU
-BAR = "{percentage:3.0f}% |{bar:10}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}] {postfix}"
+BAR = "{percentage:3.0f}% |{bar:10}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
 
 
 @dataclass(frozen=True)

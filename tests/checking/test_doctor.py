@@ -11,7 +11,8 @@ from minitransformer import layers as L
 from minitransformer.checking import diagnose
 from minitransformer.checking.blocks import blocks
 from minitransformer.checking.doctor import UNKNOWN
-from tests.checking.planted import D, HELD_OUT, PLANTED, Shuffled, rng, x
+from tests.checking.held_out import HELD_OUT
+from tests.checking.planted import D, PLANTED, Shuffled, rng, x
 
 
 @pytest.mark.parametrize("name", PLANTED)
@@ -62,6 +63,21 @@ def test_noise_is_no_mistake(name):
     block.__class__ = Noisy
     assert not gradcheck(block, inputs, methods=("complex",)).passed
     assert diagnose(block, inputs) == UNKNOWN
+
+
+def test_a_forward_for_real_numbers_only():
+    def forward(x):
+        return np.cbrt(x), x
+
+    report = gradcheck((forward, lambda dy, x: -dy / (3 * np.cbrt(x) ** 2)), [x], name="it", methods=("central",))
+    assert report.diagnoses == {"it": UNKNOWN}
+
+
+def test_inputs_by_name_are_examined_too():
+    wrong = (F.dropout_forward, lambda dy, cache: dy)
+    assert "mask" in diagnose(wrong, {"x": x, "rate": 0.4}) or "scale" in diagnose(wrong, {"x": x, "rate": 0.4})
+    shared = PLANTED["= instead of +="][0]
+    assert "assigned (=)" in diagnose(shared, {"x": x})
 
 
 def test_where_the_sentence_is_seen(capsys):
