@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from minitransformer.backend import module_of
+from minitransformer.backend import module_of, to_device
 from minitransformer.errors import InputError
 from minitransformer.functional.masks import PAD
 
@@ -27,6 +27,7 @@ def cross_entropy_forward(logits, targets, smoothing=0.0):
         raise InputError(f"cross-entropy: targets has shape {targets.shape}, "
                          f"expected {logits.shape[:-1]} for logits of shape {logits.shape}")
     xp = module_of(logits)
+    targets = to_device(targets, xp)
     shifted = logits - logits.real.max(axis=-1, keepdims=True)
     target = xp.take_along_axis(shifted, targets[..., None], axis=-1)[..., 0]
     mean = shifted.mean(axis=-1) if smoothing else 0

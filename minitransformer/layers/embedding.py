@@ -3,14 +3,16 @@
 import math
 from typing import Any, NamedTuple
 
-from minitransformer.backend import check_ids, module_of
+import numpy as np
+
+from minitransformer.backend import check_ids, module_of, to_device
 from minitransformer.errors import check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
 
 
 class EmbeddingCache(NamedTuple):
-    ids: Any   # (...) int
+    ids: Any   # (...) int, on the host
 
 
 class Embedding(Layer):
@@ -22,23 +24,24 @@ class Embedding(Layer):
     def forward(self, ids):
         vocab_size, d_model = self.weight.shape
         check_ids("Embedding: ids", ids, vocab_size)
-        return math.sqrt(d_model) * self.weight.data[ids], EmbeddingCache(ids)
+        weight = self.weight.data
+        return math.sqrt(d_model) * weight[to_device(ids, module_of(weight))], EmbeddingCache(ids)
 
     def backward(self, dy, cache):
         """dW[v] = sqrt(d_model) * (sum of dy over the places where v stood). Ids get no gradient.
 
         `dW[ids] += dy` would keep only one of several places; so equal ids are brought together
-        by a stable sort and each run of them is summed, in the same order every time.
+        by a stable sort and each run of them is summed, in the same order every time. How many
+        runs there are is known on the host, where the ids are: a GPU need not be waited for.
         """
         d_model = self.weight.shape[1]
         xp = module_of(dy)
         ids = cache.ids.reshape(-1)
-        order = xp.argsort(ids, kind="stable")
-        ids = ids[order]
-        starts = xp.flatnonzero(ids[1:] != ids[:-1]) + 1
-        starts = xp.concatenate([xp.zeros(1, starts.dtype), starts])
+        order = np.argsort(ids, kind="stable")
+        tokens, starts = np.unique(ids[order], return_index=True)     # (runs,): whose, and where it starts
+        order, tokens, starts = (to_device(array, xp) for array in (order, tokens, starts))
         sums = xp.add.reduceat(dy.reshape(-1, d_model)[order], starts, axis=0)
-        self.weight.grad[ids[starts]] += math.sqrt(d_model) * sums
+        self.weight.grad[tokens] += math.sqrt(d_model) * sums
 
 
 class OutputCache(NamedTuple):
