@@ -30,18 +30,25 @@ class Embedding(Layer):
     def backward(self, dy, cache):
         """dW[v] = sqrt(d_model) * (sum of dy over the places where v stood). Ids get no gradient.
 
-        `dW[ids] += dy` would keep only one of several places; so equal ids are brought together
-        by a stable sort and each run of them is summed, in the same order every time. How many
-        runs there are is known on the host, where the ids are: a GPU need not be waited for.
+        `dW[ids] += dy` would keep only one of several places. So a stable sort brings equal ids
+        together, and each run of them is cut into pieces of 1, 2, 4, ... places (13 = 1 + 4 + 8). Of
+        each size a token has one piece or none: all pieces of a size are summed and added at once, in
+        the same order every time. What goes where is decided on the host, where the ids are, so that
+        no GPU is waited for.
         """
         d_model = self.weight.shape[1]
-        xp = module_of(dy)
+        xp, rows = module_of(dy), dy.reshape(-1, d_model)
         ids = cache.ids.reshape(-1)
         order = np.argsort(ids, kind="stable")
-        tokens, starts = np.unique(ids[order], return_index=True)     # (runs,): whose, and where it starts
-        order, tokens, starts = (to_device(array, xp) for array in (order, tokens, starts))
-        sums = xp.add.reduceat(dy.reshape(-1, d_model)[order], starts, axis=0)
-        self.weight.grad[tokens] += math.sqrt(d_model) * sums
+        tokens, starts, counts = np.unique(ids[order], return_index=True, return_counts=True)
+        size = 1
+        while size <= counts.max(initial=0):
+            some = counts & size > 0
+            first = starts[some] + counts[some] % size      # behind the smaller pieces
+            places = order[first[:, None] + np.arange(size)]                     # (pieces, size)
+            sums = rows[to_device(places, xp)].sum(axis=1)                       # (pieces, d_model)
+            self.weight.grad[to_device(tokens[some], xp)] += math.sqrt(d_model) * sums
+            size *= 2
 
 
 class OutputCache(NamedTuple):
