@@ -5,7 +5,7 @@ the numbers are NumPy's, but they are none themselves:
 
 - they have the functions, methods and keywords of cupy_names.txt and no others;
 - they never mix with NumPy arrays: `asarray` and `get` are the only bridges;
-- integer arrays as indices wrap around, and assigning twice to one place is an error;
+- integer arrays as indices wrap around, and assigning twice to one place is an error, as is `add.at`;
 - reductions give arrays of no dimension, never scalars;
 - whatever makes the host wait for the GPU is noted in `waits`.
 """
@@ -35,6 +35,8 @@ NAMES = dict(map(_parse, LINES))
 # What the host must wait for: values, and results whose size depends on values.
 WAITING = {"argwhere", "array_equal", "bincount", "compress", "extract", "flatnonzero", "nonzero", "unique",
            "ndarray.compress", "ndarray.item", "ndarray.nonzero", "ndarray.tobytes", "ndarray.tolist"}
+
+UNREPEATABLE = {"add.at", "subtract.at", "ndarray.scatter_add"}
 
 waits = []       # one line for each wait: for what, in which file and line
 used = set()     # the names that were called
@@ -84,6 +86,8 @@ class Function:
             _known(self._name).bind(*args, **kwargs)
         except TypeError as error:
             raise TypeError(f"{self._name} of {VERSION}: {error}") from None
+        if self._name in UNREPEATABLE:
+            raise TypeError(f"{self._name} adds in any order: on a GPU floats come out differently each time")
         used.add(self._name)
         if self._name in WAITING or (self._name == "where" and len(args) == 1):
             _wait(self._name)

@@ -85,8 +85,9 @@ def test_layer_of_any_shape(device, name, data):
 
 
 def on_both(work):
-    """[{name: array on the host}] of `work(backend)` for CuPy and NumPy."""
-    return [{name: np.asarray(to_host(array)) for name, array in work(backend).items()} for backend in ("cupy", "numpy")]
+    """What `work(backend)` returns, {name: array}, on the host: CuPy's and NumPy's."""
+    return [{name: np.asarray(to_host(array)) for name, array in work(backend).items()}
+            for backend in ("cupy", "numpy")]
 
 
 def test_clipping_and_adam(device):
@@ -157,7 +158,8 @@ def test_a_run(device, tmp_path):
         if run.model.xp is strict.cupy:
             places = Counter(wait.partition(",")[0] for wait in strict.waits)
             assert places.keys() == {"float (trainer.py", "float (evaluation.py", "get (run.py"}
-            assert places["float (trainer.py"] <= 2 * 3    # two numbers after steps 6 or 10, and 12
+            assert places["float (trainer.py"] <= 2 * 3       # two numbers after steps 6, 10 and 12
+            assert places["float (evaluation.py"] == 1 * 2    # one batch after steps 6 and 12
         lines = (run.path / "metrics.jsonl").read_text().splitlines()
         logs.append([{k: v for k, v in json.loads(line).items() if k != "tokens_per_second"} for line in lines])
         weights.append(load_file(run.path / "weights.safetensors"))

@@ -37,6 +37,7 @@ REFUSED = {
     "a place assigned twice": (lambda x: operator.setitem(x, cupy.asarray([0, 1, 0]), x), IndexError, "two values"),
     "a place added to twice": (lambda x: operator.setitem(x, i := cupy.asarray([1, 1]), x[i] + 1), IndexError, "two"),
     "the same place by wrapping": (lambda x: operator.setitem(x, cupy.asarray([0, 3]), 1), IndexError, "two values"),
+    "add.at": (lambda x: cupy.add.at(x, cupy.asarray([0, 1]), 1), TypeError, "adds in any order"),
     "normal": (lambda x: cupy.random.default_rng(0).normal(), AttributeError, "has no random.Generator.normal"),
     "choice": (lambda x: cupy.random.default_rng(0).choice(3), AttributeError, "has no random.Generator.choice"),
     "shuffle": (lambda x: cupy.random.default_rng(0).shuffle(x), AttributeError, "has no random.Generator.shuffle"),
