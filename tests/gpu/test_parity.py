@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from safetensors.numpy import load_file
 
-from minitransformer import Adam, Run, Transformer, TransformerConfig, greedy, make_batch, training_step
-from minitransformer.backend import generator, get_module, to_device, to_host
+from minitransformer import Adam, InputError, Run, Transformer, TransformerConfig, greedy, make_batch, training_step
+from minitransformer.backend import get_module, to_device, to_host
 from minitransformer.checking.blocks import blocks
 from minitransformer.data import toy
 from minitransformer.evaluation import mean_loss
-from minitransformer.layers import Linear
+from minitransformer.layers import Embedding, Linear
 from minitransformer.optim import clip_gradient_norm
 from minitransformer.training.trainer import TrainingConfig, train
 from tests.gpu import strict
@@ -82,6 +82,12 @@ def test_layer_of_any_shape(device, name, data):
                        for backend in ("numpy", "cupy"))
     for pair in zip(found, expected):
         device.check(worst(*pair, device.dtype), device.dtype, slack=1e4)
+
+
+def test_ids_stay_on_the_host(device):
+    layer = Embedding(9, 4, np.random.default_rng(0)).to("cupy")
+    with pytest.raises(InputError, match="ids is a cupy.ndarray, expected a NumPy array: token ids stay on the host"):
+        layer.forward(device.xp.arange(3))
 
 
 def on_both(work):
