@@ -58,12 +58,14 @@ def generator(xp, *entropy):
 def check_ids(name, ids, size):
     """Raise InputError unless every id in `ids` is one of 0 .. size-1.
 
-    Only ids on the host are looked at: on a GPU the look would wait for the device, and an id out of
-    range wraps around silently there.
+    Token ids stay on the host, wherever the model is: looking at them on a GPU would wait for it, and
+    not looking would let an id out of range wrap around silently.
     """
-    kind = getattr(ids, "dtype", type(ids).__name__)
-    if getattr(kind, "kind", None) not in ("i", "u"):
-        raise InputError(f"{name} is of type {kind}, expected an array of integer token ids")
-    if module_of(ids) is np and ids.size and not (0 <= ids.min() and ids.max() < size):
+    if not isinstance(ids, np.ndarray):
+        raise InputError(f"{name} is a {type(ids).__module__}.{type(ids).__name__}, expected a NumPy array: "
+                         "token ids stay on the host")
+    if ids.dtype.kind not in "iu":
+        raise InputError(f"{name} has dtype {ids.dtype}, expected an array of integer token ids")
+    if ids.size and not (0 <= ids.min() and ids.max() < size):
         wrong = ids[(ids < 0) | (ids >= size)][0]
         raise InputError(f"{name} holds the token id {wrong}, expected 0 to {size - 1}")

@@ -1,6 +1,8 @@
 """From a source to a target, one token after another, each chosen from the model's own output."""
 
-from minitransformer.backend import module_of, to_device, to_host
+import numpy as np
+
+from minitransformer.backend import to_host
 from minitransformer.data.batches import pad
 from minitransformer.data.vocabulary import BOS, EOS
 from minitransformer.errors import InputError
@@ -16,30 +18,28 @@ def greedy(model, source):
     Each output is cut off at its own source's length (EOS included) + 50, and where the learned
     positions end.
     """
-    xp = module_of(source)
     memory, _ = model.encode(source)
-    target = xp.full((len(source), 1), BOS)
+    target = np.full((len(source), 1), BOS)
     limit = (source != PAD).sum(axis=1) + EXTRA_LENGTH
     if model.config.positions == "learned":
-        limit = xp.minimum(limit, model.config.max_length)
-    ended = xp.zeros(len(source), bool)
+        limit = np.minimum(limit, model.config.max_length)
+    ended = np.zeros(len(source), bool)
     while not ended.all():
         y, _ = model.decode(target, memory, source)
         logits, _ = model.output.forward(y[:, -1])
-        choice = xp.where(ended, EOS, logits.argmax(axis=-1))
-        target = xp.concatenate([target, choice[:, None]], axis=1)
+        choice = np.where(ended, EOS, to_host(logits.argmax(axis=-1)))
+        target = np.concatenate([target, choice[:, None]], axis=1)
         ended |= (choice == EOS) | (target.shape[1] > limit)
-    return [row[: row.index(EOS)] if EOS in row else row for row in to_host(target)[:, 1:].tolist()]
+    return [row[: row.index(EOS)] if EOS in row else row for row in target[:, 1:].tolist()]
 
 
 def decode_all(model, sources):
     """Greedy outputs for id lists of any lengths, in their order; an empty source gives an empty output."""
-    xp = model.xp
     outputs = [[] for _ in sources]
     order = sorted((i for i, source in enumerate(sources) if source), key=lambda i: len(sources[i]))
     for start in range(0, len(order), BATCH):
         places = order[start:start + BATCH]
-        source = to_device(pad([[*sources[i], EOS] for i in places]), xp)
+        source = pad([[*sources[i], EOS] for i in places])
         for i, output in zip(places, greedy(model, source)):
             outputs[i] = output
     return outputs

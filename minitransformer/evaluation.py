@@ -12,10 +12,9 @@ BATCH_TOKENS = 4096
 
 def mean_loss(model, pairs):
     """The mean negative log-likelihood of a target token (EOS too), over pairs of id lists, in nats."""
-    xp = model.xp
     total, tokens = 0.0, 0
     for chunk in by_length(pairs, BATCH_TOKENS):
-        batch = make_batch(chunk).to(xp)
+        batch = make_batch(chunk)
         logits, _ = model.forward(batch.source, batch.target)
         loss, _ = cross_entropy_forward(logits, batch.next_target)
         total += float(loss)

@@ -6,8 +6,9 @@ import types
 import numpy as np
 import pytest
 
-from minitransformer import InputError
+from minitransformer import InputError, Run, Transformer, TransformerConfig
 from minitransformer import backend
+from minitransformer.data.vocabulary import SymbolVocabulary
 from minitransformer.layers import Linear
 
 
@@ -59,3 +60,19 @@ def test_host_and_device_moves_keep_numpy_arrays():
 def test_generators_repeat():
     draws = [backend.generator(np, *seed).random() for seed in ((1, 2), (1, 2), (2, 1))]
     assert draws[0] == draws[1] != draws[2]
+
+
+@pytest.mark.parametrize("cupy, words", [(None, "pip install"), (fake_cupy(available=False), "finds no GPU")])
+@pytest.mark.parametrize("command", [("train", "copy"), ("evaluate", "run"), ("translate", "run", "a b")])
+def test_the_command_says_in_one_line_that_there_is_no_gpu(run_cli, monkeypatch, tmp_path, command, cupy, words):
+    monkeypatch.chdir(tmp_path)
+    if command[0] != "train":
+        vocabulary = SymbolVocabulary("ab")
+        model = Transformer(TransformerConfig.named("toy", vocabulary.size))
+        Run.create("run", {"task": "copy", "language": None, "max_length": 9}, model, vocabulary).save_weights()
+    before = set(tmp_path.rglob("*"))
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    code, out, error = run_cli(*command, "--backend", "cupy")
+    assert code == 2 and not out and error.count("\n") == 1
+    assert words in error and "--backend numpy" in error
+    assert set(tmp_path.rglob("*")) == before

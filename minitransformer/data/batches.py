@@ -4,21 +4,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import to_device
 from minitransformer.data.vocabulary import BOS, EOS
 from minitransformer.errors import InputError
 from minitransformer.functional import PAD
 
 
 class Batch(NamedTuple):
+    """Token ids stay NumPy arrays, wherever the model is: a layer moves what it makes of them."""
+
     source: Any       # (B, T_k) ids, ending with EOS, then padding
     target: Any       # (B, T_q) ids, beginning with BOS: what the decoder sees
     next_target: Any  # (B, T_q) ids, ending with EOS: what it is to say
     tokens: int       # real target tokens
-
-    def to(self, xp):
-        """The batch on the array module `xp`."""
-        return Batch(*(to_device(array, xp) for array in self[:3]), self.tokens)
 
 
 def make_batch(pairs):

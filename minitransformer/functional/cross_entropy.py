@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from minitransformer.backend import check_ids, module_of
+from minitransformer.backend import check_ids, module_of, to_device
 from minitransformer.errors import InputError
 from minitransformer.functional.masks import PAD
 
@@ -28,6 +28,7 @@ def cross_entropy_forward(logits, targets, smoothing=0.0):
                          f"expected {logits.shape[:-1]} for logits of shape {logits.shape}")
     check_ids("cross-entropy: targets", targets, logits.shape[-1])
     xp = module_of(logits)
+    targets = to_device(targets, xp)
     shifted = logits - logits.real.max(axis=-1, keepdims=True)
     target = xp.take_along_axis(shifted, targets[..., None], axis=-1)[..., 0]
     mean = shifted.mean(axis=-1) if smoothing else 0

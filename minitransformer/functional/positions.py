@@ -4,6 +4,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from minitransformer.backend import to_device
+
 
 @lru_cache(maxsize=64)
 def sinusoids(length, d_model, xp=np, dtype="float64"):
@@ -17,4 +19,4 @@ def sinusoids(length, d_model, xp=np, dtype="float64"):
     table = np.empty((length, d_model))
     table[:, 0::2] = np.sin(angles)
     table[:, 1::2] = np.cos(angles)[:, : d_model // 2]
-    return xp.asarray(table.astype(dtype))
+    return to_device(table.astype(dtype), xp)

@@ -3,14 +3,16 @@
 import math
 from typing import Any, NamedTuple
 
-from minitransformer.backend import check_ids, module_of
+import numpy as np
+
+from minitransformer.backend import check_ids, module_of, to_device
 from minitransformer.errors import check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
 
 
 class EmbeddingCache(NamedTuple):
-    ids: Any   # (...) int
+    ids: Any   # (...) int, on the host
 
 
 class Embedding(Layer):
@@ -22,23 +24,31 @@ class Embedding(Layer):
     def forward(self, ids):
         vocab_size, d_model = self.weight.shape
         check_ids("Embedding: ids", ids, vocab_size)
-        return math.sqrt(d_model) * self.weight.data[ids], EmbeddingCache(ids)
+        weight = self.weight.data
+        return math.sqrt(d_model) * weight[to_device(ids, module_of(weight))], EmbeddingCache(ids)
 
     def backward(self, dy, cache):
         """dW[v] = sqrt(d_model) * (sum of dy over the places where v stood). Ids get no gradient.
 
-        `dW[ids] += dy` would keep only one of several places; so equal ids are brought together
-        by a stable sort and each run of them is summed, in the same order every time.
+        `dW[ids] += dy` would keep only one of several places. So a stable sort brings equal ids
+        together, and each run of them is cut into pieces of 1, 2, 4, ... places (13 = 1 + 4 + 8). Of
+        each size a token has one piece or none: all pieces of a size are summed and added at once, in
+        the same order every time. What goes where is decided on the host, where the ids are, so that
+        no GPU is waited for.
         """
         d_model = self.weight.shape[1]
-        xp = module_of(dy)
+        xp, rows = module_of(dy), dy.reshape(-1, d_model)
         ids = cache.ids.reshape(-1)
-        order = xp.argsort(ids, kind="stable")
-        ids = ids[order]
-        starts = xp.flatnonzero(ids[1:] != ids[:-1]) + 1
-        starts = xp.concatenate([xp.zeros(1, starts.dtype), starts])
-        sums = xp.add.reduceat(dy.reshape(-1, d_model)[order], starts, axis=0)
-        self.weight.grad[ids[starts]] += math.sqrt(d_model) * sums
+        order = np.argsort(ids, kind="stable")
+        tokens, starts, counts = np.unique(ids[order], return_index=True, return_counts=True)
+        size = 1
+        while size <= counts.max(initial=0):
+            some = counts & size > 0
+            first = starts[some] + counts[some] % size      # behind the smaller pieces
+            places = order[first[:, None] + np.arange(size)]                     # (pieces, size)
+            sums = rows[to_device(places, xp)].sum(axis=1)                       # (pieces, d_model)
+            self.weight.grad[to_device(tokens[some], xp)] += math.sqrt(d_model) * sums
+            size *= 2
 
 
 class OutputCache(NamedTuple):

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minitransformer.backend import module_of, to_device
 from minitransformer.errors import check_shape
 from minitransformer.functional import causal_mask, padding_mask
 from minitransformer.layers.decoder import Decoder, DecoderCache
@@ -71,14 +72,16 @@ class Transformer(Layer):
     def encode(self, source, rng=None):
         """source (B, T_k) -> memory (B, T_k, d_model)."""
         x, input = self.source_input.forward(source, rng)
-        memory, encoder = self.encoder.forward(x, padding_mask(source), rng)
+        mask = to_device(padding_mask(source), module_of(x))
+        memory, encoder = self.encoder.forward(x, mask, rng)
         return memory, EncodeCache(input, encoder)
 
     def decode(self, target, memory, source, rng=None):
         """target (B, T_q) and the memory of `source` -> (B, T_q, d_model), what `output` takes."""
         x, input = self.target_input.forward(target, rng)
-        mask = causal_mask(target) & padding_mask(target)
-        y, decoder = self.decoder.forward(x, memory, mask, padding_mask(source), rng)
+        mask = to_device(causal_mask(target) & padding_mask(target), module_of(x))
+        memory_mask = to_device(padding_mask(source), module_of(x))
+        y, decoder = self.decoder.forward(x, memory, mask, memory_mask, rng)
         return y, DecodeCache(input, decoder)
 
 

@@ -72,7 +72,7 @@ def train(run, config, batches, valid):
         loss = nll = tokens = 0
         since = time.perf_counter()
         for step in range(1, config.steps + 1):
-            batch = next(batches).to(xp)
+            batch = next(batches)
             rate = schedule(step, model.config.d_model, config.warmup, config.rate_factor) \
                 * cooldown(step, config.steps, config.cooldown)
             rng = generator(xp, config.seed, step)

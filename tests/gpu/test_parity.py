@@ -1,0 +1,177 @@
+"""CuPy gives NumPy's numbers: every block, the loss, the optimiser, training, evaluation, decoding."""
+
+import inspect
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from safetensors.numpy import load_file
+
+from minitransformer import Adam, InputError, Run, Transformer, TransformerConfig, greedy, make_batch, training_step
+from minitransformer.backend import get_module, to_device, to_host
+from minitransformer.checking.blocks import blocks
+from minitransformer.data import toy
+from minitransformer.evaluation import mean_loss
+from minitransformer.layers import Embedding, Linear
+from minitransformer.optim import clip_gradient_norm
+from minitransformer.training.trainer import TrainingConfig, train
+from tests.gpu import strict
+from tests.layers.cases import NAMES, cases
+
+BLOCKS = blocks()
+FLOAT32, FLOAT64 = np.dtype("float32"), np.dtype("float64")
+PAIRS = [([4, 5, 6], [6, 5, 4]), ([7, 8], [8, 7]), ([9], [9]), ([4, 4, 5, 9], [9, 5, 4, 4])]
+
+
+def forward_backward(device, block, inputs, backend, dtype):
+    """({"y": array}, {name: gradient}) on the host, of a layer or a pair of functions on `backend`."""
+    xp = get_module(backend)
+    if isinstance(block, tuple):
+        (forward, backward), parameters = block, {}
+    else:
+        block = block.astype(dtype).to(backend)
+        forward, backward, parameters = block.forward, block.backward, block.parameters()
+
+    def move(value):
+        is_array = isinstance(value, np.ndarray) and value.dtype.kind in "fb"    # ids stay on the host
+        return to_device(value.astype(dtype) if value.dtype.kind == "f" else value, xp) if is_array else value
+
+    takes_rng = "rng" in inspect.signature(forward).parameters
+    y, cache = forward(*map(move, inputs), **({"rng": device.generator(xp, 0)} if takes_rng else {}))
+    dy = np.asarray(np.random.default_rng(1).standard_normal(y.shape))
+    returned = backward(move(dy), cache)
+    returned = returned if isinstance(returned, tuple) else () if returned is None else (returned,)
+    gradients = {**{f"input {i}": gradient for i, gradient in enumerate(returned)},
+                 **{name: parameter.grad for name, parameter in parameters.items()}}
+    return {"y": to_host(y)}, {name: to_host(gradient) for name, gradient in gradients.items()}
+
+
+def worst(found, expected, dtype):
+    """The largest error over {name: array}, by the gradient check's measure; all must have `dtype`."""
+    largest = max((np.abs(array).max(initial=0) for array in expected.values()), default=0)
+    errors = [0.0]
+    for name, array in expected.items():
+        assert found[name].dtype == array.dtype == dtype and found[name].shape == array.shape
+        scale = max(np.abs(array).max(initial=0), np.abs(found[name]).max(initial=0), largest / 10)
+        errors.append(float(np.abs(found[name] - array).max(initial=0) / scale) if scale else 0.0)
+    return max(errors)
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_block(device, name, capsys):
+    report = [f"{name:24}"]
+    for dtype in (FLOAT32, FLOAT64):
+        expected, found = (forward_backward(device, *BLOCKS[name], backend, dtype) for backend in ("numpy", "cupy"))
+        errors = [worst(*pair, dtype) for pair in zip(found, expected)]
+        report += [f"{dtype}: forward {errors[0]:.1e}, gradients {errors[1]:.1e}"]
+        for error in errors:
+            device.check(error, dtype)
+    if device.xp is not strict.cupy:
+        with capsys.disabled():
+            print("\n" + "  ".join(report), end="")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=5)
+@given(data=st.data())
+def test_layer_of_any_shape(device, name, data):
+    case = data.draw(cases(name))
+    expected, found = (forward_backward(device, case.layer, case.inputs, backend, device.dtype)
+                       for backend in ("numpy", "cupy"))
+    for pair in zip(found, expected):
+        device.check(worst(*pair, device.dtype), device.dtype, slack=1e4)
+
+
+def test_ids_stay_on_the_host(device):
+    layer = Embedding(9, 4, np.random.default_rng(0)).to("cupy")
+    with pytest.raises(InputError, match="ids is a cupy.ndarray, expected a NumPy array: token ids stay on the host"):
+        layer.forward(device.xp.arange(3))
+
+
+def on_both(work):
+    """What `work(backend)` returns, {name: array}, on the host: CuPy's and NumPy's."""
+    return [{name: np.asarray(to_host(array)) for name, array in work(backend).items()}
+            for backend in ("cupy", "numpy")]
+
+
+def test_clipping_and_adam(device):
+    def work(backend):
+        layer = Linear(5, 4, np.random.default_rng(0)).to(backend)
+        adam, rng = Adam(layer), np.random.default_rng(1)
+        for step in (1, 2, 3):
+            gradient = rng.standard_normal(layer.flat.grad.shape).astype(FLOAT32)
+            layer.flat.grad[...] = to_device(gradient, layer.xp)
+            norm = clip_gradient_norm(adam.grad, 1.0)
+            adam.step(0.1 * step)
+        return {"norm": norm, "data": adam.data, "m": adam.m, "v": adam.v, "grad": adam.grad}
+
+    device.check(worst(*on_both(work), FLOAT32), FLOAT32)
+
+
+def model(backend, **changes):
+    """With weights large enough that its outputs differ."""
+    config = TransformerConfig.named("toy", 12, **{"d_model": 16, "num_heads": 2, "d_ff": 24, **changes})
+    model = Transformer(config, seed=1)
+    model.flat.data[...] *= 3
+    return model.to(backend)
+
+
+def test_training_steps_never_wait(device):
+    batch = make_batch(PAIRS)
+
+    def work(backend):
+        trained = model(backend, dropout=0.2, attention_dropout=0.1, feed_forward_dropout=0.1)
+        trained = trained.astype(device.dtype)
+        adam = Adam(trained)
+
+        def step(number):
+            rng = device.generator(trained.xp, 0, number)
+            return training_step(trained, adam, batch, 0.01, rng, smoothing=0.1)
+
+        with device.never_waits():
+            step(1)
+            sums = step(2)
+        return {"loss": sums.loss, "nll": sums.negative_log_likelihood, "data": adam.data, "m": adam.m, "v": adam.v}
+
+    device.check(worst(*on_both(work), device.dtype), device.dtype, slack=1e4)
+
+
+def test_evaluation_and_decoding(device):
+    """The same validation loss, the same outputs, and a wait for each token, not more."""
+    batch = make_batch(PAIRS)
+    one, other = (model(backend).astype(FLOAT64) for backend in ("cupy", "numpy"))
+    assert mean_loss(one, PAIRS) == pytest.approx(mean_loss(other, PAIRS), rel=1e-12)
+    strict.waits.clear()
+    outputs = greedy(one, batch.source)
+    assert len(strict.waits) <= 1 + max(map(len, outputs))
+    assert outputs == greedy(other, batch.source)
+    assert len(set(map(tuple, outputs))) > 1
+
+
+def test_a_run(device, tmp_path):
+    """The whole loop: log, validation, weights on disk, translation, loading; waits for the log alone."""
+    task = toy.make_task("copy")
+    config = TransformerConfig.named("toy", task.vocabulary.size, dropout=device.dropout, d_model=16, d_ff=16)
+    logs, weights, outputs = [], [], []
+    for backend in ("cupy", "numpy"):
+        run = Run.create(tmp_path / backend, {"task": "copy", "language": None, "max_length": 256},
+                         Transformer(config, seed=0).astype(device.dtype).to(backend), task.vocabulary)
+        strict.waits.clear()
+        train(run, TrainingConfig(steps=12, warmup=4, validate_every=6), toy.training_batches(task, 8, 0),
+              toy.held_out(task, 20))
+        if run.model.xp is strict.cupy:
+            places = Counter(wait.partition(",")[0] for wait in strict.waits)
+            assert places.keys() == {"float (trainer.py", "float (evaluation.py", "get (run.py"}
+            assert places["float (trainer.py"] <= 2 * 3       # two numbers after steps 6, 10 and 12
+            assert places["float (evaluation.py"] == 1 * 2    # one batch after steps 6 and 12
+        lines = (run.path / "metrics.jsonl").read_text().splitlines()
+        logs.append([{k: v for k, v in json.loads(line).items() if k != "tokens_per_second"} for line in lines])
+        weights.append(load_file(run.path / "weights.safetensors"))
+        outputs.append(Run.load(run.path, backend).translate(["a b c", "", "z"]))
+    device.check(worst(*weights, device.dtype), device.dtype, slack=1e6)
+    assert [record.keys() for record in logs[0]] == [record.keys() for record in logs[1]]
+    for one, other in zip(*logs):
+        assert one == pytest.approx(other, rel=1e-6)
+    assert outputs[0] == outputs[1]
