@@ -3,6 +3,7 @@
 import sys
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from minitransformer.errors import InputError
 
@@ -53,6 +54,15 @@ def generator(xp, *entropy):
     """
     seed = np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0]
     return xp.random.default_rng(int(seed))
+
+
+def blas_threads(d_model):
+    """A context in which BLAS uses one thread if `d_model` is small.
+
+    Below 128 the matrices of a step are so small that threads mostly wait for each other, and far
+    longer where something else runs too: the copy task took 25 s with one thread, 127 s with two.
+    """
+    return threadpool_limits(1 if d_model < 128 else None, user_api="blas")
 
 
 def check_ids(name, ids, size):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from minitransformer.backend import to_host
+from minitransformer.backend import blas_threads, to_host
 from minitransformer.data.batches import pad
 from minitransformer.data.vocabulary import BOS, EOS
 from minitransformer.errors import InputError
@@ -40,7 +40,9 @@ def decode_all(model, sources):
     for start in range(0, len(order), BATCH):
         places = order[start:start + BATCH]
         source = pad([[*sources[i], EOS] for i in places])
-        for i, output in zip(places, greedy(model, source)):
+        with blas_threads(model.config.d_model):
+            answers = greedy(model, source)
+        for i, output in zip(places, answers):
             outputs[i] = output
     return outputs
 

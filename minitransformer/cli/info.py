@@ -6,6 +6,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
+from threadpoolctl import threadpool_info
 
 from minitransformer.backend import get_module
 
@@ -28,9 +29,9 @@ def execute(args):
 
 
 def collect():
-    """{what: value}. BLAS kernels and threads are as threadpoolctl reports them, None where it is missing."""
+    """{what: value}; None for what is not there."""
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
-    pools = _pools()
+    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
     return {
         "minitransformer": version("minitransformer"),
         "python": platform.python_version(),
@@ -41,7 +42,7 @@ def collect():
         "processor": platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
         "blas": f"{blas['name']} {blas['version']}",
-        "blas_kernels": pools[0]["architecture"] if pools else None,
+        "blas_kernels": pools[0].get("architecture") if pools else None,
         "blas_threads": pools[0]["num_threads"] if pools else None,
         "fast_twins": [],    # none is written yet: every function runs its textbook form
     }
@@ -52,11 +53,3 @@ def _version(package):
         return version(package)
     except PackageNotFoundError:
         return None
-
-
-def _pools():
-    try:
-        import threadpoolctl
-    except ImportError:
-        return []
-    return [pool for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]

@@ -21,10 +21,10 @@ MAX_VOCABULARY = 1_000_000
 # What each task trains with unless an option says otherwise.
 TOY = dict(config="toy", steps=800, batch=64, warmup=50, rate_factor=0.3)
 DEFAULTS = {
-    "copy": {**TOY, "steps": 500},
-    "reverse": {**TOY, "steps": 600},
+    "copy": TOY,
+    "reverse": TOY,
     "sort": TOY,
-    "numbers": {**TOY, "steps": 1000},
+    "numbers": {**TOY, "steps": 1200},
     "translate": dict(config="tiny", steps=2500, batch=2048, warmup=500, rate_factor=0.5),
 }
 HELP = {

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from tqdm import tqdm
 
-from minitransformer.backend import generator
+from minitransformer.backend import blas_threads, generator
 from minitransformer.errors import InputError
 from minitransformer.evaluation import mean_loss, perplexity
 from minitransformer.optim import Adam, cooldown, schedule
@@ -62,7 +62,7 @@ def train(run, config, batches, valid):
     records = []
     with (run.path / "metrics.jsonl").open("w", encoding="utf-8") as log, \
             tqdm(total=config.steps, bar_format=BAR, file=sys.stderr, dynamic_ncols=True) as bar, \
-            _stop_on_interrupt() as stop:
+            _stop_on_interrupt() as stop, blas_threads(model.config.d_model):
 
         def record(**values):
             records.append(values)

@@ -93,5 +93,5 @@ def test_info(run_cli, monkeypatch):
     assert code == 0 and facts["python"] == sys.version.split()[0] and facts["cores"] >= 1
     code, out, _ = run_cli("info")
     assert code == 0 and len(out.splitlines()) == len(facts) and facts["numpy"] in out
-    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
+    monkeypatch.setattr("minitransformer.cli.info.threadpool_info", list)
     assert json.loads(run_cli("info", "--json")[1])["blas_kernels"] is None
