@@ -23,7 +23,7 @@ TOY = dict(config="toy", steps=800, batch=64, warmup=50, rate_factor=0.3)
 DEFAULTS = {
     "copy": TOY,
     "reverse": TOY,
-    "sort": TOY,
+    "sort": {**TOY, "steps": 2200, "rate_factor": 0.2},
     "numbers": {**TOY, "steps": 1200},
     "translate": dict(config="tiny", steps=2500, batch=2048, warmup=500, rate_factor=0.5),
 }
