@@ -87,7 +87,7 @@ class Patient:
     def sizes(self):
         """[(size, what it is)] that a gradient may have been divided by."""
         found = []
-        for name, value in self.inputs.items():
+        for value in self.inputs.values():
             if isinstance(value, np.ndarray) and value.ndim >= 2 and value.dtype != bool:
                 found += [(value.shape[0], "the batch"), (value.shape[1], "the length"),
                           (value.shape[0] * value.shape[1], "all tokens")]

@@ -13,6 +13,7 @@ def dropout_mask(shape, rate, rng, dtype):
 
     One random byte decides each element (the cheapest random number there is), so the rate is
     rounded to k / 256 and the scale is 256 / (256 - k): the expectation stays exactly 1.
+    (A rate below 1/512 drops nothing, and none drops more than 255 of 256.)
     """
     dropped = min(round(256 * rate), 255)
     keep = rng.integers(0, 256, size=shape, dtype="uint8") >= dropped

@@ -1,7 +1,5 @@
 """More wrong backwards, written after the doctor, which was not changed for them."""
 
-import math
-
 import numpy as np
 
 from minitransformer import functional as F
