@@ -1,14 +1,40 @@
-"""Attention Is All You Need in NumPy: every derivative by hand, proven by gradient checks."""
+"""Attention Is All You Need in NumPy: every derivative by hand, proven by gradient checks.
 
-from minitransformer import evaluation
-from minitransformer.checking import gradcheck
-from minitransformer.data.batches import Batch, make_batch
-from minitransformer.decoding import greedy, translate
-from minitransformer.errors import InputError
-from minitransformer.functional import cross_entropy_backward, cross_entropy_forward
-from minitransformer.layers import Layer, Transformer, TransformerConfig
-from minitransformer.optim import Adam, clip_gradient_norm, schedule
-from minitransformer.parameter import Parameter
-from minitransformer.training.run import Run
-from minitransformer.training.step import training_step
-from minitransformer.training.trainer import TrainingConfig, train
+The public names are imported when they are first used, so that the command can answer, or be
+interrupted, before NumPy is loaded.
+"""
+
+from importlib import import_module
+
+_HOME = {
+    "Adam": "optim",
+    "Batch": "data.batches",
+    "InputError": "errors",
+    "Layer": "layers",
+    "Parameter": "parameter",
+    "Run": "training.run",
+    "TrainingConfig": "training.trainer",
+    "Transformer": "layers",
+    "TransformerConfig": "layers",
+    "clip_gradient_norm": "optim",
+    "cross_entropy_backward": "functional",
+    "cross_entropy_forward": "functional",
+    "gradcheck": "checking",
+    "greedy": "decoding",
+    "make_batch": "data.batches",
+    "schedule": "optim",
+    "train": "training.trainer",
+    "training_step": "training.step",
+    "translate": "decoding",
+}
+__all__ = list(_HOME)
+
+
+def __getattr__(name):
+    if name not in _HOME:
+        raise AttributeError(f"module 'minitransformer' has no attribute {name!r}")
+    return getattr(import_module(f"minitransformer.{_HOME[name]}"), name)
+
+
+def __dir__():
+    return [*globals(), *_HOME]

@@ -1,4 +1,6 @@
-"""The one error for input that cannot be used, and the shape check that raises it."""
+"""The one error for input that cannot be used, and what helps to word it."""
+
+from difflib import get_close_matches
 
 
 class InputError(ValueError):
@@ -20,3 +22,9 @@ def check_shape(name, array, *expected):
     if not fits or any(isinstance(size, int) and size != got for size, got in zip(sizes, tail)):
         wanted = ", ".join("..." if size is ... else str(size) for size in expected)
         raise InputError(f"{name} has shape {array.shape}, expected ({wanted})")
+
+
+def choices(name, known):
+    """The end of a message about the unknown `name`: the nearest of `known`, or all of them."""
+    nearest = get_close_matches(name, known, n=1, cutoff=0.7)
+    return f"did you mean {nearest[0]}?" if nearest else f"choose from {', '.join(known)}"

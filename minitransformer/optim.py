@@ -15,6 +15,9 @@ class Adam:
         w = w - rate * m' / (sqrt(v') + epsilon)
 
     with m' = m / (1 - beta1^t) and v' = v / (1 - beta2^t), which undo the start from zero.
+
+    After a gradient that is not finite the parameters stay as they were before it: `updates`, on
+    the parameters' device, then stays behind `steps`, and whoever trains looks when it suits.
     """
 
     def __init__(self, model, beta1=0.9, beta2=0.98, epsilon=1e-9):
@@ -22,17 +25,21 @@ class Adam:
         xp = module_of(self.data)
         self.m, self.v = xp.zeros_like(self.data), xp.zeros_like(self.data)
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
-        self.steps = 0
+        self.steps = 0      # calls of `step`
+        self.updates = 0    # of them, those before a gradient that is not finite
 
     def step(self, rate):
         """Move every parameter once, by the learning rate `rate`, and set the gradients to zero."""
+        xp = module_of(self.grad)
+        finite = xp.isfinite(self.grad @ self.grad) & (self.updates == self.steps)
         self.steps += 1
+        self.updates = self.updates + finite
         self.m += (1 - self.beta1) * (self.grad - self.m)
         self.v += (1 - self.beta2) * (self.grad * self.grad - self.v)
         mean_scale = 1 / (1 - self.beta1 ** self.steps)
         square_scale = 1 / math.sqrt(1 - self.beta2 ** self.steps)
-        root = module_of(self.v).sqrt(self.v)
-        self.data -= rate * mean_scale * self.m / (square_scale * root + self.epsilon)
+        change = rate * mean_scale * self.m / (square_scale * xp.sqrt(self.v) + self.epsilon)
+        self.data -= xp.where(finite, change, 0)
         self.grad[...] = 0
 
 

@@ -4,7 +4,7 @@ import json
 
 from minitransformer.checking import Report, gradcheck
 from minitransformer.checking.blocks import blocks
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, choices
 
 
 def add_parser(commands):
@@ -24,7 +24,7 @@ def execute(args):
     known = blocks(args.seed)
     for name in args.names:
         if name not in known:
-            raise InputError(f"unknown block {name!r}; choose from {', '.join(known)}")
+            raise InputError(f"unknown block {name!r}; {choices(name, known)}")
     report = Report([])
     for name in args.names or known:
         block, inputs = known[name]

@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from minitransformer import plots
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, choices
 from minitransformer.training.run import read_metrics
 
 

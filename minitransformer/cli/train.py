@@ -1,6 +1,7 @@
 """minitransformer train: train a model on a toy task or on parallel text."""
 
 import sys
+from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
 from shlex import quote
@@ -17,6 +18,7 @@ from minitransformer.training.run import Run, check_free
 from minitransformer.training.trainer import TrainingConfig, train
 
 MAX_VOCABULARY = 1_000_000
+MAX_BATCH = 1_000_000
 
 # What each task trains with unless an option says otherwise.
 TOY = dict(config="toy", steps=800, batch=64, warmup=50, rate_factor=0.3)
@@ -86,13 +88,14 @@ def _add_task(parser, task, defaults):
 def execute(args):
     if args.seed < 0:
         raise InputError(f"--seed is {args.seed}, expected 0 or more")
-    if args.batch < 1:
-        raise InputError(f"--batch is {args.batch}, expected at least 1")
-    config = TrainingConfig(**{field.name: getattr(args, field.name) for field in fields(TrainingConfig)})
+    if not 1 <= args.batch <= MAX_BATCH:
+        raise InputError(f"--batch is {args.batch}, expected 1 to {MAX_BATCH:,}")
     folder = args.run or _free_folder(args.task)
     check_free(folder)          # what can fail at once does, before any work
     get_module(args.backend)
-    _model_config(args, vocab_size=1)
+    with _settings_called_options(args):
+        config = TrainingConfig(**{field.name: getattr(args, field.name) for field in fields(TrainingConfig)})
+        _model_config(args, vocab_size=1)
     vocabulary, batches, valid, about = (_translation if args.task == "translate" else _toy)(args)
     run = _create_run(folder, args, config, vocabulary, about)
     steps = train(run, config, batches, valid)
@@ -147,6 +150,16 @@ def _create_run(folder, args, config, vocabulary, about):
 def _model_config(args, vocab_size):
     dropout = {} if args.dropout is None else {"dropout": args.dropout}
     return TransformerConfig.named(args.config, vocab_size, pre_norm=args.pre_norm, **dropout)
+
+
+@contextmanager
+def _settings_called_options(args):
+    """A complaint about rate_factor names it as it was typed: --rate-factor."""
+    try:
+        yield
+    except InputError as error:
+        setting, rest = str(error).split(" ", 1)
+        raise InputError(f"--{setting.replace('_', '-')} {rest}" if setting in vars(args) else str(error)) from None
 
 
 def _free_folder(task):

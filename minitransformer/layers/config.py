@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from numbers import Integral
 
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, choices
 
 NAMED = {
     # The paper's, table 3.
@@ -62,5 +62,5 @@ class TransformerConfig:
     def named(cls, name, vocab_size, **changes):
         """The configuration called `name`, for a vocabulary shared by source and target, with `changes`."""
         if name not in NAMED:
-            raise InputError(f"unknown configuration {name!r}; choose from {', '.join(NAMED)}")
+            raise InputError(f"unknown configuration {name!r}; {choices(name, NAMED)}")
         return cls(**{"source_vocab": vocab_size, "target_vocab": vocab_size, **NAMED[name], **changes})

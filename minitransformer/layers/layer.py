@@ -19,12 +19,11 @@ class Layer:
 
     def parameters(self):
         """{name: Parameter}; a shared parameter once, under the first name that leads to it."""
-        named, seen = {}, set()
-        for name, parameter in _walk(self):
-            if id(parameter) not in seen:
-                seen.add(id(parameter))
-                named[name] = parameter
-        return named
+        return _first_names(self, Parameter)
+
+    def layers(self):
+        """{path: Layer} of every layer below this one; a shared layer once, under the first path that leads to it."""
+        return _first_names(self, Layer)
 
     def num_parameters(self):
         """How many numbers are learned; shared ones count once."""
@@ -76,8 +75,18 @@ class Layer:
         return clone
 
 
+def _first_names(layer, kind):
+    """{name: item} of every Parameter or Layer below `layer`, each once, in the order of definition."""
+    named, seen = {}, set()
+    for name, item in _walk(layer):
+        if isinstance(item, kind) and id(item) not in seen:
+            seen.add(id(item))
+            named[name] = item
+    return named
+
+
 def _walk(layer, prefix=""):
-    """(name, parameter) of every parameter below `layer`, in the order of definition."""
+    """(name, item) of every Parameter and Layer below `layer`, under every name that leads to it."""
     for name, value in vars(layer).items():
         if isinstance(value, dict):
             named = [(f"{name}.{key}", item) for key, item in value.items()]
@@ -86,7 +95,7 @@ def _walk(layer, prefix=""):
         else:
             named = [(name, value)]
         for key, item in named:
-            if isinstance(item, Parameter):
+            if isinstance(item, (Parameter, Layer)):
                 yield prefix + key, item
-            elif isinstance(item, Layer):
+            if isinstance(item, Layer):
                 yield from _walk(item, f"{prefix}{key}.")

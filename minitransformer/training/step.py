@@ -15,10 +15,16 @@ class StepLoss(NamedTuple):
 
 def training_step(model, optimizer, batch, rate, rng=None, smoothing=0.0, clip=1.0):
     """Train `model` on one Batch at learning rate `rate`; `rng` draws the dropout. Returns StepLoss."""
-    logits, cache = model.forward(batch.source, batch.target, rng)
-    loss, loss_cache = cross_entropy_forward(logits, batch.next_target, smoothing)
-    dlogits = cross_entropy_backward(1 / batch.tokens, loss_cache)
-    model.backward(dlogits, cache)
+    sums = add_gradient(model, batch, batch.tokens, rng, smoothing)
     clip_gradient_norm(optimizer.grad, clip)
     optimizer.step(rate)
+    return sums
+
+
+def add_gradient(model, batch, tokens, rng=None, smoothing=0.0):
+    """Add the gradient of the summed loss / `tokens` to the model's; returns StepLoss."""
+    logits, cache = model.forward(batch.source, batch.target, rng)
+    loss, loss_cache = cross_entropy_forward(logits, batch.next_target, smoothing)
+    dlogits = cross_entropy_backward(1 / tokens, loss_cache)
+    model.backward(dlogits, cache)
     return StepLoss(loss, -loss_cache.log_likelihood.sum())

@@ -9,6 +9,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
 from tqdm import tqdm
 
 from minitransformer.backend import blas_threads, generator
@@ -16,9 +17,11 @@ from minitransformer.errors import InputError
 from minitransformer.evaluation import mean_loss, perplexity
 from minitransformer.optim import Adam, cooldown, schedule
 from minitransformer.plots import curves
+from minitransformer.training.not_finite import find_not_finite
 from minitransformer.training.step import training_step
 
 MAX_STEPS = 10 ** 9
+MAX_FACTOR = 10 ** 6
 LOG_EVERY = 10    # steps; reading the loss waits for the GPU
 BAR = "{percentage:3.0f}% |{bar:10}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
 
@@ -41,8 +44,8 @@ class TrainingConfig:
             if not 1 <= getattr(self, name) <= MAX_STEPS:
                 raise InputError(f"{name} is {getattr(self, name)}, expected 1 to {MAX_STEPS:,}")
         for name in ("rate_factor", "clip"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise InputError(f"{name} is {getattr(self, name)}, expected a finite number above 0")
+            if not 0 < getattr(self, name) <= MAX_FACTOR:
+                raise InputError(f"{name} is {getattr(self, name)}, expected a number above 0, at most {MAX_FACTOR:,}")
         if not 0 <= self.smoothing < 1:
             raise InputError(f"smoothing is {self.smoothing}, expected at least 0 and below 1")
         if not 0 <= self.cooldown <= 1:
@@ -58,11 +61,13 @@ def train(run, config, batches, valid):
     """
     model = run.model
     xp = model.xp
+    saved = None    # the step of the weights in the run folder
+    recent = []     # the batches since the last look at the loss
     optimizer = Adam(model)
     records = []
     with (run.path / "metrics.jsonl").open("w", encoding="utf-8") as log, \
             tqdm(total=config.steps, bar_format=BAR, file=sys.stderr, dynamic_ncols=True) as bar, \
-            _stop_on_interrupt() as stop, blas_threads(model.config.d_model):
+            _stop_on_interrupt() as stop, blas_threads(model.config.d_model), np.errstate(all="ignore"):
 
         def record(**values):
             records.append(values)
@@ -73,6 +78,7 @@ def train(run, config, batches, valid):
         since = time.perf_counter()
         for step in range(1, config.steps + 1):
             batch = next(batches)
+            recent.append(batch)
             rate = schedule(step, model.config.d_model, config.warmup, config.rate_factor) \
                 * cooldown(step, config.steps, config.cooldown)
             rng = generator(xp, config.seed, step)
@@ -84,17 +90,23 @@ def train(run, config, batches, valid):
             validating = step % config.validate_every == 0 or last
             if step % LOG_EVERY == 0 or validating:
                 loss, nll = float(loss) / tokens, float(nll) / tokens
-                if not math.isfinite(loss):
-                    raise InputError(f"step {step}: the loss is {loss}; nothing was saved since the last validation. "
+                if optimizer.updates < step or not math.isfinite(loss):
+                    bad = min(int(optimizer.updates) + 1, step)
+                    rng = generator(xp, config.seed, bad)
+                    block, direction = find_not_finite(model, recent[bad - step - 1], rng, config.smoothing)
+                    kept = f"the weights of step {saved} are kept" if saved else "no weights were saved yet"
+                    raise InputError(f"step {bad}: NaN or infinity in {block}, {direction}; {kept}. "
                                      "Try a smaller --rate-factor")
                 speed = tokens / (time.perf_counter() - since)
                 record(step=step, loss=loss, nll=nll, perplexity=perplexity(nll), tokens_per_second=round(speed),
                        learning_rate=rate)
                 bar.set_postfix_str(f"loss {loss:.3f}, perplexity {perplexity(nll):.4g}, {speed:,.0f} tokens/s")
                 loss = nll = tokens = 0
+                recent.clear()
                 since = time.perf_counter()
             if validating:
                 run.save_weights()
+                saved = step
             if validating and not stopping:
                 valid_nll = mean_loss(model, valid)
                 record(step=step, valid_nll=valid_nll, valid_perplexity=perplexity(valid_nll))

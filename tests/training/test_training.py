@@ -113,10 +113,46 @@ def test_a_loss_that_is_no_number_keeps_the_last_good_weights(tmp_path):
                 run.model.flat.data[0] = np.nan
             yield batch
 
-    with pytest.raises(InputError, match="step 20: the loss is nan"):
+    with pytest.raises(InputError, match="step 15: NaN or infinity in target_embedding, forward; "
+                                         "the weights of step 10 are kept"):
         train(run, TrainingConfig(steps=50, warmup=5, validate_every=10), poisoned(), valid)
     assert np.isfinite(Run.load(run.path).model.flat.data).all()
     assert "NaN" not in (run.path / "metrics.jsonl").read_text()
+
+
+@pytest.mark.parametrize("path, direction", [
+    ("decoder.layers.1.cross_attention", "forward"), ("decoder.layers.0.feed_forward.inner", "backward"),
+    ("encoder.layers.0.self_attention_residual.norm", "backward"), ("output", "forward"),
+])
+def test_a_block_that_overflows_is_named(tmp_path, monkeypatch, path, direction):
+    """In step 13, after which the weights no longer change."""
+    run, batches, valid = start(tmp_path / "run")
+    layer, calls, weights = run.model.layers()[path], [], []
+    usual = getattr(layer, direction)
+
+    def overflow(*arguments, **options):
+        calls.append(1)
+        result = usual(*arguments, **options)
+        if len(calls) >= 13:
+            weights.append(run.model.flat.data.copy())
+            first = result[0] if isinstance(result, tuple) else result
+            first[0] = np.inf
+        return result
+
+    monkeypatch.setattr(layer, direction, overflow)
+    with pytest.raises(InputError, match=f"step 13: NaN or infinity in {path}, {direction}; no weights were saved yet"):
+        train(run, TrainingConfig(steps=50, warmup=5), batches, valid)
+    assert len(weights) == 9 and all(np.array_equal(weights[0], later) for later in weights)
+
+
+def test_a_loss_that_overflows_is_named(tmp_path, monkeypatch):
+    run, batches, valid = start(tmp_path / "run")
+    weight = run.model.target_embedding.weight.data
+    usual = run.model.output.forward
+    huge = np.float32(3e38) * (np.arange(len(weight)) == 0)
+    monkeypatch.setattr(run.model.output, "forward", lambda y: (usual(y)[0] * 0 + huge, usual(y)[1]))
+    with pytest.raises(InputError, match="NaN or infinity in the loss"):
+        train(run, TrainingConfig(steps=50, warmup=5), batches, valid)
 
 
 def interrupting(batches, step):

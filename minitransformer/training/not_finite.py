@@ -1,0 +1,35 @@
+"""Where NaN or infinity comes from: the step is made again, and every block looked at."""
+
+from minitransformer.backend import module_of
+from minitransformer.layers.watch import watch
+from minitransformer.parameter import Parameter
+from minitransformer.training.step import add_gradient
+
+
+def find_not_finite(model, batch, rng, smoothing):
+    """The first block that makes a value that is not finite out of finite ones, for one Batch.
+
+    Returns (path, "forward" or "backward"), such as ("decoder.layers.0.feed_forward.inner",
+    "forward"); ("the loss", "backward") where no block is to blame. The innermost block is named.
+    """
+    found, layers = [], model.layers()
+
+    def look(path, direction, method, *arguments, **options):
+        result = method(*arguments, **options)
+        if direction == "forward":
+            made = [result[0]]
+        else:
+            made = [*(result if isinstance(result, tuple) else (result,)),
+                    *(item.grad for item in vars(layers[path]).values() if isinstance(item, Parameter))]
+        if not found and _all_finite(arguments) and not _all_finite(made):
+            found.append((path, direction))
+        return result
+
+    model.zero_grad()
+    with watch(model, look):
+        add_gradient(model, batch, batch.tokens, rng, smoothing)
+    return found[0] if found else ("the loss", "backward")
+
+
+def _all_finite(values):
+    return all(module_of(value).isfinite(value).all() for value in values if hasattr(value, "dtype"))
