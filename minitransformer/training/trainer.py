@@ -89,9 +89,9 @@ def train(run, config, batches, valid):
             last = step == config.steps or stopping
             validating = step % config.validate_every == 0 or last
             if step % LOG_EVERY == 0 or validating:
-                loss, nll = float(loss) / tokens, float(nll) / tokens
-                if optimizer.updates < step or not math.isfinite(loss):
-                    bad = min(int(optimizer.updates) + 1, step)
+                loss, nll, updates = float(loss) / tokens, float(nll) / tokens, int(optimizer.updates)
+                if updates < step or not math.isfinite(loss):
+                    bad = min(updates + 1, step)
                     rng = generator(xp, config.seed, bad)
                     block, direction = find_not_finite(model, recent[bad - step - 1], rng, config.smoothing)
                     kept = f"the weights of step {saved} are kept" if saved else "no weights were saved yet"

@@ -163,8 +163,9 @@ def test_a_run(device, tmp_path):
               toy.held_out(task, 20))
         if run.model.xp is strict.cupy:
             places = Counter(wait.partition(",")[0] for wait in strict.waits)
-            assert places.keys() == {"float (trainer.py", "float (evaluation.py", "get (run.py"}
+            assert places.keys() == {"float (trainer.py", "int (trainer.py", "float (evaluation.py", "get (run.py"}
             assert places["float (trainer.py"] <= 2 * 3       # two numbers after steps 6, 10 and 12
+            assert places["int (trainer.py"] == 3             # how many updates were made, at the same steps
             assert places["float (evaluation.py"] == 1 * 2    # one batch after steps 6 and 12
         lines = (run.path / "metrics.jsonl").read_text().splitlines()
         logs.append([{k: v for k, v in json.loads(line).items() if k != "tokens_per_second"} for line in lines])
