@@ -1,7 +1,5 @@
 """The one error for input that cannot be used, and what helps to word it."""
 
-from difflib import get_close_matches
-
 
 class InputError(ValueError):
     """Something given by the user is wrong; the message says what, and what would be right.
@@ -24,7 +22,15 @@ def check_shape(name, array, *expected):
         raise InputError(f"{name} has shape {array.shape}, expected ({wanted})")
 
 
+def one_line(text):
+    """`text` with line ends, control characters and broken UTF-8 as escapes, whatever a user typed into it."""
+    return "".join(character if character.isprintable() else character.encode("unicode_escape").decode()
+                   for character in str(text))
+
+
 def choices(name, known):
     """The end of a message about the unknown `name`: the nearest of `known`, or all of them."""
+    from difflib import get_close_matches    # loads what the way to a Ctrl-C that is caught can spare
+
     nearest = get_close_matches(name, known, n=1, cutoff=0.7)
     return f"did you mean {nearest[0]}?" if nearest else f"choose from {', '.join(known)}"

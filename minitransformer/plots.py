@@ -23,7 +23,8 @@ def curves(records, path):
     rate.set_ylabel("learning rate")
     for axes in (loss, perplexity, rate):
         axes.grid(alpha=0.3)
-    loss.legend()
+    if loss.lines:
+        loss.legend()
     perplexity.set_yscale("log")
     rate.set_xlabel("step")
     figure.savefig(path, dpi=120)

@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, one_line
 
 
 def main(argv=None):
@@ -34,5 +34,5 @@ def main(argv=None):
 
 def _complain(error):
     """One line, whatever the input held; exit code 2."""
-    print("minitransformer: " + str(error).replace("\n", "\\n"), file=sys.stderr)
+    print("minitransformer: " + one_line(error), file=sys.stderr)
     return 2

@@ -4,14 +4,14 @@ import argparse
 from importlib.metadata import version
 
 from minitransformer.cli import attention, evaluate, gradcheck, info, plot, train, translate
-from minitransformer.errors import choices
+from minitransformer.errors import choices, one_line
 
 
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, without the usage in front of it, and what was probably meant."""
 
     def error(self, message):
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)".replace("\n", "\\n") + "\n")
+        self.exit(2, one_line(f"{self.prog}: {message} (see {self.prog} --help)") + "\n")
 
     def parse_known_args(self, args=None, namespace=None):
         namespace, unknown = super().parse_known_args(args, namespace)

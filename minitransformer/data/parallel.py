@@ -15,6 +15,8 @@ def read_text(path):
     Raises InputError where it is missing, unreadable, not UTF-8, or empty.
     """
     path = Path(path)
+    if path.is_char_device():
+        raise InputError(f"{path}: a device, expected a text file")    # /dev/zero never ends
     try:
         raw = path.read_bytes()
         if path.suffix == ".gz":
@@ -22,6 +24,8 @@ def read_text(path):
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or f"not a whole gzip file ({error})"
         raise InputError(f"{path}: {reason}") from None
+    except ValueError as error:    # a NUL in the name
+        raise InputError(f"{path}: {error}") from None
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

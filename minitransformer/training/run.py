@@ -1,6 +1,7 @@
 """A run folder: everything about one training, and what is needed to use its model."""
 
 import json
+import math
 import os
 from dataclasses import asdict
 from pathlib import Path
@@ -121,13 +122,15 @@ def read_metrics(path):
     path = Path(path) / "metrics.jsonl"
     try:
         records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        usable = records and all("step" in record for record in records)
+        usable = records and all(
+            "step" in record and all(isinstance(value, (int, float)) and math.isfinite(value) for value in record.values())
+            for record in records)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; give a folder that minitransformer train wrote") from None
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
     if not usable:
-        raise InputError(f"{path}: no records, expected those of a training")
+        raise InputError(f"{path}: not the records of a training: expected an object of finite numbers on each line")
     return records
 
 

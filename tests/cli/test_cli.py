@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -177,6 +178,22 @@ def test_too_little_memory_is_one_line(run_cli, monkeypatch):
     monkeypatch.setattr(gradcheck_command, "execute", exhaust)
     code, _, error = run_cli("gradcheck")
     assert code == 2 and "not enough memory" in error and one_line(error)
+
+
+def test_ctrl_c_while_numpy_loads(run_cli, monkeypatch):
+    class Interrupted(types.ModuleType):
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setitem(sys.modules, "minitransformer.cli.parser", Interrupted("parser"))
+    code, _, error = run_cli("info")
+    assert code == 130 and error == "minitransformer: interrupted\n"
+
+
+def test_control_characters_are_not_printed(run_cli):
+    code, _, error = run_cli("gradcheck", "\x1b[31mred\r\u2028")
+    assert code == 2 and r"\x1b[31mred\r\u2028" in error and one_line(error)
 
 
 def test_version(run_cli):

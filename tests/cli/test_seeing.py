@@ -70,7 +70,7 @@ def test_plots(run_cli, trained, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("content, words", [
-    (None, "No such file"), ("", "no records"), ("{", "cannot be read"), ("[1]", "no records"), ("3", "cannot be read"),
+    (None, "No such file"), ("", "not the records of a training"), ("{", "cannot be read"), ("[1]", "no records"), ("3", "cannot be read"),
 ])
 def test_a_run_that_cannot_be_drawn(run_cli, tmp_path, content, words):
     if content is not None:

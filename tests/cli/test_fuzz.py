@@ -1,0 +1,210 @@
+"""Whatever is typed or fed: one line and exit code 2 at worst, and no file of the user's is touched.
+
+`MINITRANSFORMER_FUZZ=2500 python -m pytest tests/cli/test_fuzz.py` is the long form: so many cases
+for each of the four tests.
+"""
+
+import gzip
+import io
+import json
+import os
+import shutil
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from minitransformer import InputError, Run
+from minitransformer.cli import evaluate, main
+from minitransformer.data.parallel import read_pairs
+from minitransformer.training.run import read_metrics
+
+CASES = settings(max_examples=int(os.environ.get("MINITRANSFORMER_FUZZ", 60)), deadline=None,
+                 suppress_health_check=list(HealthCheck))
+
+SMALL = "--config toy --steps 2 --batch 90 --max-length 80 --validate-every 1 --vocab-size 80".split()
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory):
+    """A folder with parallel text, a run of a toy task and one of translation; the working directory."""
+    folder = tmp_path_factory.mktemp("workshop")
+    pairs = [(f"the {a} dog is {b} .", f"der {a} hund ist {b} .") for a in "xyz" for b in "uvw"]
+    (folder / "en").write_text("".join(f"{source}\n" for source, _ in pairs))
+    (folder / "de").write_text("".join(f"{target}\n" for _, target in pairs))
+    (folder / "tsv").write_text("".join(f"{s}\t{t}\n" for s, t in pairs))
+    (folder / "en.gz").write_bytes(gzip.compress((folder / "en").read_bytes()))
+    (folder / "empty").write_bytes(b"")
+    (folder / "binary").write_bytes(bytes(range(256)) * 9)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(evaluate, "TOY_EXAMPLES", 5)    # of 1,000: an untrained model answers at length
+        assert main(["train", "copy", "--steps", "2", "--batch", "4", "--run", "toy"]) == 0
+        assert main(["train", "translate", "--train", "en", "de", "--valid", "en", "de", *SMALL, "--run", "text"]) == 0
+        yield folder
+
+
+def command(arguments, stdin=b""):
+    """(exit code, stderr) of a command, after the checks that hold for every command."""
+    out, error = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
+    usual = sys.stdin, sys.stdout, sys.stderr
+    sys.stdin, sys.stdout, sys.stderr = io.TextIOWrapper(io.BytesIO(stdin)), out, error
+    before = contents()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")    # weights that were tampered with may overflow
+            code = main(arguments)
+    except SystemExit as stop:
+        code = stop.code
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = usual
+    after, message = contents(), error.getvalue()
+    assert code in (0, 2), message
+    if code == 2:
+        last = message.rpartition("\r")[2].splitlines() or [""]
+        assert last[-1].startswith("minitransformer") and "Traceback" not in message
+    for path, content in before.items():
+        assert after[path] == content or path.suffix == ".png", f"{path} was changed"
+    for path in after.keys() - before.keys():
+        path.unlink()
+    for folder in [path for path in Path().rglob("*") if path.is_dir() and not any(path.iterdir())]:
+        folder.rmdir()
+    return code, message
+
+
+def contents():
+    return {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+
+
+WORDS = st.one_of(
+    st.sampled_from(["en", "de", "tsv", "en.gz", "empty", "binary", "missing", "toy", "text", ".", "/", "/dev/null", "",
+                     "copy", "linear", "attention", "positions", "schedule", "a b c", "x.png", "-", "--", "a" * 300]),
+    st.text(st.characters(exclude_characters="\0"), max_size=8), st.text("-ab\n\udcff=", max_size=6))
+NUMBERS = st.sampled_from(["1", "2", "5", "0", "-1", "0.5", "1.5", "nan", "inf", "-inf", "1e999", "1e-999", "9" * 30, "x",
+                           "", " 3 ", "0x10", "१", "1_0", "+4", "3-"])
+GOOD = {"config": "toy", "backend": "numpy", "language": "korean", "tokenize": "char", "train": "tsv", "valid": "tsv",
+        "test": "tsv", "output": "x.png", "kind": "encoder", "layer": "0", "run": "new", "json": None, "pre-norm": None,
+        "version": None, "help": None}    # any other takes a number
+TRAINING = "config steps batch warmup rate-factor cooldown dropout smoothing clip validate-every seed backend run pre-norm"
+COMMANDS = {
+    "train copy --steps 1 --batch 3 --run new": TRAINING,
+    "train numbers --steps 1 --batch 3 --run new": f"language {TRAINING}",
+    "train translate --train en de --valid en de --steps 1 --batch 90 --max-length 80 --config toy --run new":
+        f"train valid vocab-size max-length {TRAINING}",
+    "evaluate toy": "test tokenize backend json", "evaluate text": "test tokenize backend json",
+    "translate toy": "backend", "translate text": "backend", "gradcheck linear": "seed json",
+    "attention toy a-b --output x.png": "output kind layer", "attention text a --output x.png": "output kind layer",
+    "plot schedule": "output", "plot toy": "output", "info": "json", "sing": "json", "": "version help", "train": "help"}
+
+
+@st.composite
+def arguments(draw):
+    """A command with some of its options, mostly right, and words that do not belong there."""
+    name = draw(st.sampled_from(list(COMMANDS)))
+    typed = name.split()
+    for option in draw(st.lists(st.sampled_from(COMMANDS[name].split()), max_size=3)):
+        typed.append(draw(st.sampled_from(["--"] * 8 + ["-", "--x"])) + option)
+        if GOOD.get(option, option):
+            typed.append(draw(st.one_of(st.just(GOOD.get(option, "1")), NUMBERS, WORDS)))
+    if draw(st.integers(0, 3)) == 0:
+        typed.insert(draw(st.integers(0, len(typed))), draw(WORDS))
+    if draw(st.integers(0, 5)) == 0 and typed:
+        typed.pop(draw(st.integers(0, len(typed) - 1)))
+    return typed
+
+
+@CASES
+@given(arguments(), st.binary(max_size=30))
+def test_any_arguments(workshop, typed, stdin):
+    assume(typed[0:1] != ["gradcheck"] or {"linear", "attention"} & set(typed))    # all blocks take seconds
+    command(typed, stdin)
+
+
+@st.composite
+def damage(draw):
+    """A function that makes other bytes of bytes: a file cut short, flipped, mixed up or replaced."""
+    kind = draw(st.sampled_from(["cut", "flip", "insert", "replace", "repeat", "crlf", "bom", "latin-1", "utf-16"]))
+    place, noise = draw(st.floats(0, 1)), draw(st.binary(min_size=1, max_size=20))
+
+    def change(content):
+        at = int(place * len(content))
+        return {
+            "cut": lambda: content[:at],
+            "flip": lambda: content[:at] + bytes([byte ^ 1 << noise[0] % 8 for byte in content[at:at + 1]]) + content[at + 1:],
+            "insert": lambda: content[:at] + noise + content[at:],
+            "replace": lambda: noise,
+            "repeat": lambda: content + content[at:at + 9] * 3000,
+            "crlf": lambda: content.replace(b"\n", b"\r\n"),
+            "bom": lambda: b"\xef\xbb\xbf" + content,
+            "latin-1": lambda: content[:at] + "ü".encode("latin-1") + content[at:],
+            "utf-16": lambda: content.decode("latin-1").encode("utf-16"),
+        }[kind]()
+
+    return change
+
+
+@CASES
+@given(st.data())
+def test_any_text(workshop, data):
+    """Training and evaluation on text that was damaged."""
+    for name in ("source", "target"):
+        content = Path({"source": "en", "target": "de"}[name]).read_bytes()
+        for change in data.draw(st.lists(damage(), max_size=2)):
+            content = change(content)
+        Path(name).write_bytes(content)
+    files = data.draw(st.sampled_from([["source", "target"], ["source"], ["source", "target", "tsv"], ["source.gz"]]))
+    shutil.copy("source", "source.gz")
+    if data.draw(st.booleans()):
+        command(["train", "translate", "--train", *files, "--valid", "tsv", *SMALL, "--run", "new"])
+    else:
+        command(["evaluate", "text", "--test", *files, "--json"])
+
+
+@CASES
+@given(st.data())
+def test_any_run_folder(workshop, data):
+    """A run with a damaged file, or one of another run."""
+    shutil.rmtree("broken", ignore_errors=True)
+    shutil.copytree(data.draw(st.sampled_from(["toy", "text"])), "broken")
+    victim = data.draw(st.sampled_from(sorted(Path("broken").iterdir())))
+    if data.draw(st.booleans()):
+        for change in data.draw(st.lists(damage(), min_size=1, max_size=2)):
+            victim.write_bytes(change(victim.read_bytes()))
+    elif data.draw(st.booleans()):
+        other = data.draw(st.sampled_from(sorted([*Path("toy").iterdir(), *Path("text").iterdir()])))
+        shutil.copy(other, victim)
+    else:
+        victim.unlink()
+        if data.draw(st.booleans()):
+            victim.mkdir()
+    code, _ = command(data.draw(st.sampled_from([
+        ["translate", "broken", "a b"], ["evaluate", "broken", "--json"], ["plot", "broken"],
+        ["attention", "broken", "a b", "--output", "x.png"]])))
+
+
+JSON = st.recursive(st.one_of(st.none(), st.booleans(), st.integers(-3, 10 ** 9), st.floats(), st.text(max_size=5)),
+                    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=5), children))
+
+
+@CASES
+@given(st.data())
+def test_any_settings(workshop, data):
+    """A run whose JSON says something else: the readers raise InputError, and nothing but it."""
+    shutil.rmtree("broken", ignore_errors=True)
+    shutil.copytree(data.draw(st.sampled_from(["toy", "text"])), "broken")
+    path = Path("broken") / data.draw(st.sampled_from(["config.json", "vocabulary.json", "metrics.jsonl", "tokenizer.json"]))
+    if not path.exists():
+        return
+    content = json.loads(path.read_text().splitlines()[0] if path.suffix == ".jsonl" else path.read_text())
+    inner = data.draw(st.sampled_from([content, *(value for value in content.values() if isinstance(value, dict))]))
+    inner[data.draw(st.sampled_from(sorted(inner) or ["x"]))] = data.draw(JSON)
+    path.write_text(json.dumps(content))
+    for read in (lambda: Run.load("broken").translate(["a b"]), lambda: read_metrics("broken"), lambda: read_pairs([path])):
+        try:
+            read()
+        except InputError as error:
+            assert str(error)
+    command(["plot", "broken"])
