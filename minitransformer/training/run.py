@@ -123,11 +123,12 @@ def read_metrics(path):
     try:
         records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         usable = records and all(
-            "step" in record and all(isinstance(value, (int, float)) and math.isfinite(value) for value in record.values())
+            isinstance(record, dict) and "step" in record
+            and all(isinstance(value, (int, float)) and math.isfinite(value) for value in record.values())
             for record in records)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; give a folder that minitransformer train wrote") from None
-    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+    except (ValueError, RecursionError, OverflowError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
     if not usable:
         raise InputError(f"{path}: not the records of a training: expected an object of finite numbers on each line")

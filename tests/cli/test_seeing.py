@@ -70,7 +70,8 @@ def test_plots(run_cli, trained, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("content, words", [
-    (None, "No such file"), ("", "not the records of a training"), ("{", "cannot be read"), ("[1]", "no records"), ("3", "cannot be read"),
+    (None, "No such file"), ("{", "cannot be read"), ("", "not the records"), ("[1]", "not the records"),
+    ("3", "not the records"), ('{"step": NaN}', "not the records"),
 ])
 def test_a_run_that_cannot_be_drawn(run_cli, tmp_path, content, words):
     if content is not None:
