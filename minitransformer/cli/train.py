@@ -6,7 +6,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from shlex import quote
 
-from minitransformer.backend import get_module
+from minitransformer.backend import available_cores, get_module
 from minitransformer.cli.evaluate import evaluate_toy
 from minitransformer.data import corpus, toy
 from minitransformer.data.parallel import read_pairs
@@ -78,7 +78,8 @@ def _add_task(parser, task, defaults):
     parser.add_argument("--pre-norm", action="store_true",
                         help="LayerNorm before each sub-layer, not after as the paper")
     option("validate_every", int, "steps between validations", 500)
-    option("seed", int, "the same seed repeats a run bit for bit", 0)
+    option("seed", int, "the same seed repeats a run bit for bit, with the same number of threads", 0)
+    option("threads", int, "threads that share each batch", available_cores())
     parser.add_argument("--backend", choices=("numpy", "cupy", "auto"), default="numpy",
                         help="array module: numpy for the CPU, cupy for a GPU (default: numpy)")
     parser.add_argument("--run", metavar="DIR", help=f"folder to write (default: runs/{task}, or {task}-2 and so on)")

@@ -28,6 +28,17 @@ def make_batch(pairs):
                  sum(len(target) + 1 for _, target in pairs))
 
 
+def split(batch, parts):
+    """At most `parts` Batches that hold the sentences of `batch` in their order, each as long as its longest one."""
+    places = np.array_split(np.arange(len(batch.source)), min(parts, len(batch.source)))
+    return [Batch(*(_trim(ids[place]) for ids in batch[:3]), int((batch.next_target[place] != PAD).sum()))
+            for place in places]
+
+
+def _trim(ids):
+    return ids[:, : int((ids != PAD).any(axis=0).sum())]
+
+
 def pad(sequences):
     """(B, T) ids of `sequences`, the shorter ones filled up with PAD."""
     batch = np.full((len(sequences), max(map(len, sequences))), PAD)

@@ -6,8 +6,8 @@ from minitransformer.parameter import Parameter
 from minitransformer.training.step import add_gradient
 
 
-def find_not_finite(model, batch, rng, smoothing):
-    """The first block that makes a value that is not finite out of finite ones, for one Batch.
+def find_not_finite(model, parts, smoothing):
+    """The first block that makes a value that is not finite out of finite ones; `parts`: [(Batch, generator)].
 
     Returns (path, "forward" or "backward"), such as ("decoder.layers.0.feed_forward.inner",
     "forward"); ("the loss", "backward") where no block is to blame. The innermost block is named.
@@ -27,7 +27,8 @@ def find_not_finite(model, batch, rng, smoothing):
 
     model.zero_grad()
     with watch(model, look):
-        add_gradient(model, batch, batch.tokens, rng, smoothing)
+        for batch, rng in parts:
+            add_gradient(model, batch, batch.tokens, rng, smoothing)
     return found[0] if found else ("the loss", "backward")
 
 

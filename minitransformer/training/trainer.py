@@ -7,21 +7,23 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from minitransformer.backend import blas_threads, generator
+from minitransformer.backend import available_cores
 from minitransformer.errors import InputError
 from minitransformer.evaluation import mean_loss, perplexity
 from minitransformer.optim import Adam, cooldown, schedule
 from minitransformer.plots import curves
 from minitransformer.training.not_finite import find_not_finite
-from minitransformer.training.step import training_step
+from minitransformer.training.team import Team
 
 MAX_STEPS = 10 ** 9
 MAX_FACTOR = 10 ** 6
+MAX_THREADS = 1024
 LOG_EVERY = 10    # steps; reading the loss waits for the GPU
 BAR = "{percentage:3.0f}% |{bar:10}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
 
@@ -38,6 +40,7 @@ class TrainingConfig:
     clip: float = 1.0           # largest norm of the gradient
     validate_every: int = 500   # steps
     seed: int = 0
+    threads: int = field(default_factory=available_cores)    # that share each batch; on a GPU there is one
 
     def __post_init__(self):
         for name in ("steps", "warmup", "validate_every"):
@@ -46,6 +49,8 @@ class TrainingConfig:
         for name in ("rate_factor", "clip"):
             if not 0 < getattr(self, name) <= MAX_FACTOR:
                 raise InputError(f"{name} is {getattr(self, name)}, expected a number above 0, at most {MAX_FACTOR:,}")
+        if not 1 <= self.threads <= MAX_THREADS:
+            raise InputError(f"threads is {self.threads}, expected 1 to {MAX_THREADS:,}")
         if not 0 <= self.smoothing < 1:
             raise InputError(f"smoothing is {self.smoothing}, expected at least 0 and below 1")
         if not 0 <= self.cooldown <= 1:
@@ -60,14 +65,14 @@ def train(run, config, batches, valid):
     loss is no longer a number; the weights saved last are kept.
     """
     model = run.model
-    xp = model.xp
     saved = None    # the step of the weights in the run folder
     recent = []     # the batches since the last look at the loss
     optimizer = Adam(model)
+    team = Team(model, config.threads if model.xp is np else 1)
     records = []
     with (run.path / "metrics.jsonl").open("w", encoding="utf-8") as log, \
             tqdm(total=config.steps, bar_format=BAR, file=sys.stderr, dynamic_ncols=True) as bar, \
-            _stop_on_interrupt() as stop, blas_threads(model.config.d_model), np.errstate(all="ignore"):
+            _stop_on_interrupt() as stop, threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
 
         def record(**values):
             records.append(values)
@@ -81,8 +86,7 @@ def train(run, config, batches, valid):
             recent.append(batch)
             rate = schedule(step, model.config.d_model, config.warmup, config.rate_factor) \
                 * cooldown(step, config.steps, config.cooldown)
-            rng = generator(xp, config.seed, step)
-            sums = training_step(model, optimizer, batch, rate, rng, config.smoothing, config.clip)
+            sums = team.training_step(optimizer, batch, rate, (config.seed, step), config.smoothing, config.clip)
             loss, nll, tokens = loss + sums.loss, nll + sums.negative_log_likelihood, tokens + batch.tokens
             bar.update()
             stopping = stop.is_set()
@@ -92,8 +96,8 @@ def train(run, config, batches, valid):
                 loss, nll, updates = float(loss) / tokens, float(nll) / tokens, int(optimizer.updates)
                 if updates < step or not math.isfinite(loss):
                     bad = min(updates + 1, step)
-                    rng = generator(xp, config.seed, bad)
-                    block, direction = find_not_finite(model, recent[bad - step - 1], rng, config.smoothing)
+                    parts = team.parts(recent[bad - step - 1], (config.seed, bad))
+                    block, direction = find_not_finite(model, parts, config.smoothing)
                     kept = f"the weights of step {saved} are kept" if saved else "no weights were saved yet"
                     raise InputError(f"step {bad}: NaN or infinity in {block}, {direction}; {kept}. "
                                      "Try a smaller --rate-factor")

@@ -159,7 +159,7 @@ def test_a_run(device, tmp_path):
         run = Run.create(tmp_path / backend, {"task": "copy", "language": None, "max_length": 256},
                          Transformer(config, seed=0).astype(device.dtype).to(backend), task.vocabulary)
         strict.waits.clear()
-        train(run, TrainingConfig(steps=12, warmup=4, validate_every=6), toy.training_batches(task, 8, 0),
+        train(run, TrainingConfig(steps=12, warmup=4, validate_every=6, threads=1), toy.training_batches(task, 8, 0),
               toy.held_out(task, 20))
         if run.model.xp is strict.cupy:
             places = Counter(wait.partition(",")[0] for wait in strict.waits)

@@ -68,7 +68,7 @@ def test_the_seed_repeats_a_run_bit_for_bit(tmp_path):
 
 def test_the_loop_is_its_steps(tmp_path):
     """Weights and log of `train`, bit for bit, from the steps written out."""
-    config = TrainingConfig(steps=14, warmup=5, rate_factor=0.4, cooldown=0.5, smoothing=0.2, clip=0.3, seed=9)
+    config = TrainingConfig(steps=14, warmup=5, rate_factor=0.4, cooldown=0.5, smoothing=0.2, clip=0.3, seed=9, threads=1)
     run, batches, valid = start(tmp_path / "run")
     train(run, config, batches, valid)
     twin, batches, _ = start(tmp_path / "twin")
@@ -76,7 +76,7 @@ def test_the_loop_is_its_steps(tmp_path):
     for step in range(1, 15):
         rate = 0.4 * 16 ** -0.5 * min(step ** -0.5, step * 5 ** -1.5) * min(1, (15 - step) / 7)
         batch = next(batches)
-        sums.append(training_step(twin.model, adam, batch, rate, generator(np, 9, step), 0.2, 0.3))
+        sums.append(training_step(twin.model, adam, batch, rate, generator(np, 9, step, 0), 0.2, 0.3))
         tokens.append(batch.tokens)
     np.testing.assert_array_equal(run.model.flat.data, twin.model.flat.data)
     first, last, valid_record = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
@@ -141,7 +141,7 @@ def test_a_block_that_overflows_is_named(tmp_path, monkeypatch, path, direction)
 
     monkeypatch.setattr(layer, direction, overflow)
     with pytest.raises(InputError, match=f"step 13: NaN or infinity in {path}, {direction}; no weights were saved yet"):
-        train(run, TrainingConfig(steps=50, warmup=5), batches, valid)
+        train(run, TrainingConfig(steps=50, warmup=5, threads=1), batches, valid)
     assert len(weights) == 9 and all(np.array_equal(weights[0], later) for later in weights)
 
 
@@ -152,7 +152,7 @@ def test_a_loss_that_overflows_is_named(tmp_path, monkeypatch):
     huge = np.float32(3e38) * (np.arange(len(weight)) == 0)
     monkeypatch.setattr(run.model.output, "forward", lambda y: (usual(y)[0] * 0 + huge, usual(y)[1]))
     with pytest.raises(InputError, match="NaN or infinity in the loss"):
-        train(run, TrainingConfig(steps=50, warmup=5), batches, valid)
+        train(run, TrainingConfig(steps=50, warmup=5, threads=1), batches, valid)
 
 
 def interrupting(batches, step):
