@@ -1,20 +1,11 @@
 """Adam, the paper's learning-rate schedule, and clipping (section 5.3 of the paper)."""
 
-import math
-
 from minitransformer.backend import module_of
+from minitransformer.functional import adam_update
 
 
 class Adam:
-    """Adam (Kingma and Ba, https://arxiv.org/abs/1412.6980, algorithm 1) with the paper's settings.
-
-    It walks the model's flat vectors, so it needs no list of parameters:
-
-        m = beta1 m + (1 - beta1) g          the mean of the gradient
-        v = beta2 v + (1 - beta2) g^2        the mean of its square
-        w = w - rate * m' / (sqrt(v') + epsilon)
-
-    with m' = m / (1 - beta1^t) and v' = v / (1 - beta2^t), which undo the start from zero.
+    """Adam (functional/adam.py) with the paper's settings, on a model's flat vectors.
 
     After a gradient that is not finite the parameters stay as they were before it: `updates`, on
     the parameters' device, then stays behind `steps`, and whoever trains looks when it suits.
@@ -34,12 +25,8 @@ class Adam:
         finite = xp.isfinite(self.grad @ self.grad) & (self.updates == self.steps)
         self.steps += 1
         self.updates = self.updates + finite
-        self.m += (1 - self.beta1) * (self.grad - self.m)
-        self.v += (1 - self.beta2) * (self.grad * self.grad - self.v)
-        mean_scale = 1 / (1 - self.beta1 ** self.steps)
-        square_scale = 1 / math.sqrt(1 - self.beta2 ** self.steps)
-        change = rate * mean_scale * self.m / (square_scale * xp.sqrt(self.v) + self.epsilon)
-        self.data -= xp.where(finite, change, 0)
+        adam_update(self.data, self.grad, self.m, self.v, self.steps, rate,
+                    self.beta1, self.beta2, self.epsilon, finite)
         self.grad[...] = 0
 
 

@@ -35,7 +35,7 @@ def execute(args):
         raise InputError("TEXT is empty, expected a source to attend to")
     (output,) = decode_all(run.model, [source])
     source, target = [*source, EOS], [BOS, *output]
-    _, cache = run.model.forward(np.array([source]), np.array([target]))
+    _, cache = run.model.hidden(np.array([source]), np.array([target]))
     residual, queries, keys = {
         "encoder": lambda: (cache.encode.encoder.layers[layer].self_attention, source, source),
         "decoder": lambda: (cache.decode.decoder.layers[layer].self_attention, target, target),

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 from threadpoolctl import threadpool_info
 
+from minitransformer import functional
 from minitransformer.backend import get_module
 
 
@@ -44,7 +45,7 @@ def collect():
         "blas": f"{blas['name']} {blas['version']}",
         "blas_kernels": pools[0].get("architecture") if pools else None,
         "blas_threads": pools[0]["num_threads"] if pools else None,
-        "fast_twins": [],    # none is written yet: every function runs its textbook form
+        "fast_twins": list(functional.TWINS) if functional.USE_FAST else [],
     }
 
 

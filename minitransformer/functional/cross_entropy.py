@@ -23,10 +23,7 @@ def cross_entropy_forward(logits, targets, smoothing=0.0):
     `smoothing` evenly over all V tokens. Whoever trains divides by the count: the sum is what
     shards of a batch can add up.
     """
-    if logits.shape[:-1] != targets.shape:
-        raise InputError(f"cross-entropy: targets has shape {targets.shape}, "
-                         f"expected {logits.shape[:-1]} for logits of shape {logits.shape}")
-    check_ids("cross-entropy: targets", targets, logits.shape[-1])
+    check_targets(targets, logits.shape)
     xp = module_of(logits)
     targets = to_device(targets, xp)
     shifted = logits - logits.real.max(axis=-1, keepdims=True)
@@ -41,6 +38,14 @@ def cross_entropy_forward(logits, targets, smoothing=0.0):
     # With smoothing s: sum_i q_i log p_i = (1 - s) log p_target + s mean_i(log p_i).
     loss = -(1 - smoothing) * log_likelihood.sum() - smoothing * ((mean - log_total) * real).sum()
     return loss, CrossEntropyCache(p, targets, real, smoothing, real.sum(), log_likelihood)
+
+
+def check_targets(targets, shape):
+    """Raise InputError unless `targets` are ids for logits of that shape."""
+    if shape[:-1] != targets.shape:
+        raise InputError(f"cross-entropy: targets has shape {targets.shape}, "
+                         f"expected {shape[:-1]} for logits of shape {shape}")
+    check_ids("cross-entropy: targets", targets, shape[-1])
 
 
 def cross_entropy_backward(dloss, cache):

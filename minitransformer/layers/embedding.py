@@ -7,6 +7,7 @@ import numpy as np
 
 from minitransformer.backend import check_ids, module_of, to_device
 from minitransformer.errors import check_shape
+from minitransformer.functional import linear_cross_entropy_backward, linear_cross_entropy_forward
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
 
@@ -77,3 +78,13 @@ class OutputProjection(Layer):
         rows, drows = cache.x.reshape(-1, d_model), dlogits.reshape(-1, vocab_size)
         self.weight.grad += drows.T @ rows
         return (drows @ self.weight.data).reshape(cache.x.shape)
+
+    def loss_forward(self, x, targets, smoothing=0.0):
+        """The summed cross-entropy of the logits with `targets` (...), as functional.linear_cross_entropy has it."""
+        check_shape("OutputProjection: x", x, ..., self.weight.shape[1])
+        return linear_cross_entropy_forward(x, self.weight.data, targets, smoothing)
+
+    def loss_backward(self, dloss, cache):
+        dx, dweight = linear_cross_entropy_backward(dloss, cache)
+        self.weight.grad += dweight
+        return dx

@@ -21,7 +21,7 @@ class Layer:
         """{name: Parameter}; a shared parameter once, under the first name that leads to it."""
         return _first_names(self, Parameter)
 
-    def layers(self):
+    def sublayers(self):
         """{path: Layer} of every layer below this one; a shared layer once, under the first path that leads to it."""
         return _first_names(self, Layer)
 

@@ -25,9 +25,13 @@ class DecodeCache(NamedTuple):
     decoder: DecoderCache
 
 
-class TransformerCache(NamedTuple):
+class HiddenCache(NamedTuple):
     encode: EncodeCache
     decode: DecodeCache
+
+
+class TransformerCache(NamedTuple):
+    hidden: HiddenCache
     output: OutputCache
 
 
@@ -54,16 +58,24 @@ class Transformer(Layer):
 
     def forward(self, source, target, rng=None):
         """Give `rng` to train with dropout; without it the model is evaluated."""
-        check_shape("Transformer: source", source, "B", "T_k")
-        check_shape("Transformer: target", target, source.shape[0], "T_q")
-        memory, encode = self.encode(source, rng)
-        y, decode = self.decode(target, memory, source, rng)
+        y, hidden = self.hidden(source, target, rng)
         logits, output = self.output.forward(y)
-        return logits, TransformerCache(encode, decode, output)
+        return logits, TransformerCache(hidden, output)
 
     def backward(self, dlogits, cache):
         """Adds to every parameter's gradient; ids get none."""
         dy = self.output.backward(dlogits, cache.output)
+        self.hidden_backward(dy, cache.hidden)
+
+    def hidden(self, source, target, rng=None):
+        """Up to the last hidden states y (B, T_q, d_model), from which `output` makes the logits or the loss."""
+        check_shape("Transformer: source", source, "B", "T_k")
+        check_shape("Transformer: target", target, source.shape[0], "T_q")
+        memory, encode = self.encode(source, rng)
+        y, decode = self.decode(target, memory, source, rng)
+        return y, HiddenCache(encode, decode)
+
+    def hidden_backward(self, dy, cache):
         dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
         self.target_input.backward(dx, cache.decode.input)
         dx = self.encoder.backward(dmemory, cache.encode.encoder)

@@ -12,7 +12,7 @@ def watch(model, around):
     `method` is to be called with the arguments, and its result to be returned. What a layer calls
     inside is seen before its own call returns.
     """
-    before = {path: (layer, vars(layer).copy()) for path, layer in model.layers().items()}
+    before = {path: (layer, vars(layer).copy()) for path, layer in model.sublayers().items()}
     for path, (layer, _) in before.items():
         for direction in ("forward", "backward"):
             setattr(layer, direction, partial(around, path, direction, getattr(layer, direction)))

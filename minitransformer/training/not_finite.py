@@ -12,7 +12,7 @@ def find_not_finite(model, parts, smoothing):
     Returns (path, "forward" or "backward"), such as ("decoder.layers.0.feed_forward.inner",
     "forward"); ("the loss", "backward") where no block is to blame. The innermost block is named.
     """
-    found, layers = [], model.layers()
+    found, layers = [], model.sublayers()
 
     def look(path, direction, method, *arguments, **options):
         result = method(*arguments, **options)

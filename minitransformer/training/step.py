@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-from minitransformer.functional import cross_entropy_backward, cross_entropy_forward
 from minitransformer.optim import clip_gradient_norm
 
 
@@ -23,8 +22,8 @@ def training_step(model, optimizer, batch, rate, rng=None, smoothing=0.0, clip=1
 
 def add_gradient(model, batch, tokens, rng=None, smoothing=0.0):
     """Add the gradient of the summed loss / `tokens` to the model's; returns StepLoss."""
-    logits, cache = model.forward(batch.source, batch.target, rng)
-    loss, loss_cache = cross_entropy_forward(logits, batch.next_target, smoothing)
-    dlogits = cross_entropy_backward(1 / tokens, loss_cache)
-    model.backward(dlogits, cache)
+    y, cache = model.hidden(batch.source, batch.target, rng)
+    loss, loss_cache = model.output.loss_forward(y, batch.next_target, smoothing)
+    dy = model.output.loss_backward(1 / tokens, loss_cache)
+    model.hidden_backward(dy, cache)
     return StepLoss(loss, -loss_cache.log_likelihood.sum())

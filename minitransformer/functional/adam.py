@@ -1,0 +1,23 @@
+"""The update of Adam (Kingma and Ba, https://arxiv.org/abs/1412.6980, algorithm 1)."""
+
+import math
+
+from minitransformer.backend import module_of
+
+
+def adam_update(data, grad, m, v, step, rate, beta1, beta2, epsilon, finite):
+    """Move the vectors data, m, v (P,) in place by their gradient grad (P,), at step = 1, 2, ...
+
+        m = beta1 m + (1 - beta1) g          the mean of the gradient
+        v = beta2 v + (1 - beta2) g^2        the mean of its square
+        data = data - rate * m' / (sqrt(v') + epsilon)
+
+    with m' = m / (1 - beta1^step) and v' = v / (1 - beta2^step), which undo the start from zero. Where not
+    `finite`, data stays (a 0-d array: it may be on a GPU, where looking at it would wait).
+    """
+    xp = module_of(data)
+    m += (1 - beta1) * (grad - m)
+    v += (1 - beta2) * (grad * grad - v)
+    mean_scale, square_scale = 1 / (1 - beta1 ** step), 1 / math.sqrt(1 - beta2 ** step)
+    change = rate * mean_scale * m / (square_scale * xp.sqrt(v) + epsilon)
+    data -= xp.where(finite, change, 0)

@@ -1,0 +1,27 @@
+"""The pre-softmax linear and the loss in one, since the logits between them are the largest array of all."""
+
+from typing import Any, NamedTuple
+
+from minitransformer.functional.cross_entropy import CrossEntropyCache, cross_entropy_backward, cross_entropy_forward
+
+
+class LinearCrossEntropyCache(NamedTuple):
+    x: Any                      # (..., D)
+    weight: Any                 # (V, D)
+    loss: CrossEntropyCache
+    log_likelihood: Any         # (...) log p of each target, 0 at padding
+
+
+def linear_cross_entropy_forward(x, weight, targets, smoothing=0.0):
+    """cross_entropy_forward of the logits x W^T: x (..., D), weight W (V, D), targets (...) ids; returns the sum."""
+    rows = x.reshape(-1, x.shape[-1])
+    logits = (rows @ weight.T).reshape(*x.shape[:-1], len(weight))
+    loss, cache = cross_entropy_forward(logits, targets, smoothing)
+    return loss, LinearCrossEntropyCache(x, weight, cache, cache.log_likelihood)
+
+
+def linear_cross_entropy_backward(dloss, cache):
+    """Returns dx (..., D) and dweight (V, D): from logits = x W^T, dx = dlogits W and dW = dlogits^T x."""
+    x, weight, loss, _ = cache
+    dlogits = cross_entropy_backward(dloss, loss).reshape(-1, len(weight))
+    return (dlogits @ weight).reshape(x.shape), dlogits.T @ x.reshape(-1, x.shape[-1])
