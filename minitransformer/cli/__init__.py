@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 
+from minitransformer.cli.kernels import choose_kernels
 from minitransformer.errors import InputError, one_line
 
 
@@ -12,6 +13,7 @@ def main(argv=None):
     try:
         sys.stdout.reconfigure(errors="backslashreplace")    # never a crash over a character the terminal lacks
         try:
+            choose_kernels()
             from minitransformer.cli.parser import make_parser    # NumPy takes a while: Ctrl-C may come here
             args = make_parser().parse_args(argv)
             return args.execute(args) or 0

@@ -44,6 +44,7 @@ def collect():
         "cores": os.cpu_count(),
         "blas": f"{blas['name']} {blas['version']}",
         "blas_kernels": pools[0].get("architecture") if pools else None,
+        "blas_kernels_asked_for": os.environ.get("OPENBLAS_CORETYPE"),
         "blas_threads": pools[0]["num_threads"] if pools else None,
         "fast_twins": list(functional.TWINS) if functional.USE_FAST else [],
     }
