@@ -3,7 +3,9 @@
 import json
 import os
 import platform
+import re
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_info
@@ -39,8 +41,9 @@ def collect():
         "numpy": np.__version__,
         "cupy": _version("cupy-cuda12x") or _version("cupy"),
         "torch": _version("torch"),
+        "jax": _version("jax"),
         "backend_auto": get_module("auto").__name__,
-        "processor": platform.processor() or platform.machine(),
+        "processor": _processor(),
         "cores": os.cpu_count(),
         "blas": f"{blas['name']} {blas['version']}",
         "blas_kernels": pools[0].get("architecture") if pools else None,
@@ -48,6 +51,13 @@ def collect():
         "blas_threads": pools[0]["num_threads"] if pools else None,
         "fast_twins": list(functional.TWINS) if functional.USE_FAST else [],
     }
+
+
+def _processor():
+    """Its name as Linux gives it, else what Python knows."""
+    cpuinfo = Path("/proc/cpuinfo")
+    name = re.search(r"^model name\s*: (.+)$", cpuinfo.read_text(), re.MULTILINE) if cpuinfo.exists() else None
+    return name[1] if name else platform.processor() or platform.machine()
 
 
 def _version(package):

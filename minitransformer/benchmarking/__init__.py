@@ -1,0 +1,1 @@
+"""A training step of minitransformer side by side with those of other libraries."""

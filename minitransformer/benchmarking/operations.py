@@ -1,0 +1,26 @@
+"""How much arithmetic a training step cannot do without."""
+
+
+def necessary_operations(config, sentences, source_length, target_length):
+    """Floating-point operations in the matrix products of one training step.
+
+    Multiplications in the forward pass, for S = sentences * T_k source and T = sentences * T_q target tokens, with
+    d = d_model and f = d_ff:
+
+        encoder layer   S (4 d^2 + 2 d f)           query, key, value, output; feed-forward
+                        S 2 d T_k                   query key^T, and weights value
+        decoder layer   T (4 d^2 + 2 d f)           the same
+                        T 2 d T_q                   (whole, though the causal mask throws half of it away)
+                        T 2 d^2 + S 2 d^2           cross-attention: query, output; key, value
+                        T 2 d T_k
+        logits          T d V
+
+    Each comes with an addition, so twice that; and each product Y = A B of the forward pass needs two in the backward
+    pass, dA = dY B^T and dB = A^T dY: three times that. All else a step does is not counted.
+    """
+    d, f, T_k, T_q = config.d_model, config.d_ff, source_length, target_length
+    S, T = sentences * T_k, sentences * T_q
+    encoder_layer = S * (4 * d * d + 2 * d * f + 2 * d * T_k)
+    decoder_layer = T * (4 * d * d + 2 * d * f + 2 * d * T_q) + (T + S) * 2 * d * d + T * 2 * d * T_k
+    multiplications = config.num_layers * (encoder_layer + decoder_layer) + T * d * config.target_vocab
+    return 2 * 3 * multiplications

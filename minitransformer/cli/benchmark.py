@@ -1,0 +1,107 @@
+"""minitransformer benchmark: how fast a training step is, and next to whom."""
+
+import json
+import os
+
+from minitransformer.backend import available_cores
+from minitransformer.benchmarking.cases import CASES
+from minitransformer.benchmarking.comparison import PEERS, compare
+from minitransformer.benchmarking.scaling import scale
+from minitransformer.cli import info
+from minitransformer.errors import InputError, choices
+from minitransformer.extras import require
+
+MAX_ROUNDS = 1000
+
+
+def add_parser(commands):
+    parser = commands.add_parser(
+        "benchmark", help="measure a training step, alone or against PyTorch and JAX",
+        description="Measure a training step (forward, loss, backward, clipping, Adam; float32, dropout 0.1), alone or "
+                    "against the same model in other libraries. They take turns, each in a process of its own; ratios "
+                    "are minitransformer's number / the other's. Measure on a machine that does nothing else.")
+    parser.add_argument("--against", metavar="NAMES", help=f"some of {','.join(PEERS)} (default: none)")
+    parser.add_argument("--config", metavar="NAMES", help=f"some of {','.join(CASES)} (default: all of them)")
+    parser.add_argument("--threads", type=int, default=available_cores(), metavar="INT",
+                        help=f"threads of each contestant (default: {available_cores()})")
+    parser.add_argument("--rounds", type=int, default=7, metavar="INT", help="turns of each contestant (default: 7)")
+    parser.add_argument("--scaling", action="store_true",
+                        help="instead, show how time and memory of a step grow with length, sentences, d_model and "
+                             "vocabulary")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(execute=execute)
+
+
+def execute(args):
+    for name, most in ("threads", available_cores()), ("rounds", MAX_ROUNDS):
+        if not 1 <= getattr(args, name) <= most:
+            raise InputError(f"--{name} is {getattr(args, name)}, expected 1 to {most:,}")
+    if args.scaling and (args.against or args.config):
+        raise InputError("--scaling measures minitransformer alone, with sizes of its own; leave --against and --config out")
+    peers = _names("--against", args.against, PEERS) if args.against is not None else []
+    cases = _names("--config", args.config, CASES) if args.config is not None else CASES
+    libraries = sorted({peer.partition(".")[0] for peer in peers})
+    for library in libraries:
+        require(library)
+    where = _environment(args.threads, libraries)
+    results = scale(args.threads, args.rounds) if args.scaling else (
+        {"config": name, **compare(CASES[name], peers, args.threads, args.rounds)} for name in cases)
+    if args.json:
+        print(json.dumps({"results": list(results), **where}))
+        return
+    print(f"{where['processor']}, {where['kernels']} kernels, {args.threads} threads, "
+          f"load average {where['load_average']:.1f}\n"
+          + ", ".join(f"{name} {version}" for name, version in where["versions"].items()), flush=True)
+    (_print_scaling if args.scaling else _print_comparison)(results)
+
+
+def _names(option, text, known):
+    """The names in `text`, each once."""
+    names = list(dict.fromkeys(text.split(",")))
+    for name in names:
+        if name not in known:
+            raise InputError(f"{option}: unknown name {name!r}; {choices(name, known)}")
+    return names
+
+
+def _environment(threads, libraries):
+    """What a measured speed depends on; load_average says whether something else was running before."""
+    facts = info.collect()
+    return {"processor": facts["processor"], "kernels": facts["blas_kernels"], "threads": threads,
+            "load_average": os.getloadavg()[0],
+            "versions": {name: facts[name] for name in ("minitransformer", "python", "numpy", *libraries)}}
+
+
+def _print_comparison(results):
+    print(f"\n{'config':6} {'':15} {'tokens/s':>10} {'ratio':>6} {'peak memory':>13} {'ratio':>6} {'matmul share':>13}")
+    for result in results:
+        print(f"{result['config']:6} {'minitransformer':15} {_speed(result)} {'':6} {_memory(result)} {'':6} "
+              f"{result['matmul_share']:13.0%}", flush=True)
+        for name, peer in result["peers"].items():
+            if "failed" in peer:
+                print(f"{'':6} {name:15} failed: {peer['failed']}", flush=True)
+            else:
+                print(f"{'':6} {name:15} {_speed(peer)} {result['ratio'][name]:6.2f} {_memory(peer)} "
+                      f"{result['peak_memory_ratio'][name]:6.2f}", flush=True)
+
+
+def _print_scaling(results):
+    """Each row with its growth over the row before."""
+    before = {"axis": None}
+    for row in results:
+        growth = ["", ""]
+        if row["axis"] != before["axis"]:
+            print(f"\n{row['axis']:>10} {'step':>9} {'growth':>7} {'peak memory':>12} {'growth':>7}")
+        else:
+            growth = [f"x {row[name] / before[name]:.1f}" for name in ("step_seconds", "peak_memory_bytes")]
+        print(f"{row['value']:10,} {1000 * row['step_seconds']:6,.0f} ms {growth[0]:>7} {_memory(row)} {growth[1]:>7}",
+              flush=True)
+        before = row
+
+
+def _speed(numbers):
+    return f"{numbers['tokens_per_second']:10,.0f}"
+
+
+def _memory(numbers):
+    return f"{numbers['peak_memory_bytes'] / 1e6:9,.0f} MB"
