@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 WARM_UP = 2     # rounds: compilers compile in the first
 TURN = 0.05     # seconds that a turn lasts at least
-PAUSE = 0.03    # seconds between turns, in which the last one's idle threads stop waiting for more work (OpenBLAS: 26 ms)
+PAUSE = 0.03    # seconds between turns: for so long idle threads spin, waiting for more work (OpenBLAS: 26 ms)
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
            "NPROC")    # the last is XLA's
 
@@ -52,7 +52,7 @@ class Worker:
         return self
 
     def __exit__(self, *_):
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError, PermissionError):    # it has ended already; macOS says the latter
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.communicate()
 

@@ -37,7 +37,8 @@ def execute(args):
         if not 1 <= getattr(args, name) <= most:
             raise InputError(f"--{name} is {getattr(args, name)}, expected 1 to {most:,}")
     if args.scaling and (args.against or args.config):
-        raise InputError("--scaling measures minitransformer alone, with sizes of its own; leave --against and --config out")
+        raise InputError("--scaling measures minitransformer alone, at sizes of its own; leave --against and --config "
+                         "out")
     peers = _names("--against", args.against, PEERS) if args.against is not None else []
     cases = _names("--config", args.config, CASES) if args.config is not None else CASES
     libraries = sorted({peer.partition(".")[0] for peer in peers})
@@ -49,8 +50,8 @@ def execute(args):
     if args.json:
         print(json.dumps({"results": list(results), **where}))
         return
-    print(f"{where['processor']}, {where['kernels']} kernels, {args.threads} threads, "
-          f"load average {where['load_average']:.1f}\n"
+    print(f"{where['processor']}, {where['kernels']} kernels, threads: {args.threads}, "
+          f"load average before: {where['load_average']:.1f}\n"
           + ", ".join(f"{name} {version}" for name, version in where["versions"].items()), flush=True)
     (_print_scaling if args.scaling else _print_comparison)(results)
 
@@ -94,8 +95,8 @@ def _print_scaling(results):
             print(f"\n{row['axis']:>10} {'step':>9} {'growth':>7} {'peak memory':>12} {'growth':>7}")
         else:
             growth = [f"x {row[name] / before[name]:.1f}" for name in ("step_seconds", "peak_memory_bytes")]
-        print(f"{row['value']:10,} {1000 * row['step_seconds']:6,.0f} ms {growth[0]:>7} {_memory(row)} {growth[1]:>7}",
-              flush=True)
+        line = f"{row['value']:10,} {1000 * row['step_seconds']:6,.0f} ms {growth[0]:>7} {_memory(row)} {growth[1]:>7}"
+        print(line.rstrip(), flush=True)
         before = row
 
 

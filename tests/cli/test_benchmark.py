@@ -1,0 +1,69 @@
+"""minitransformer benchmark as its user runs it."""
+
+import json
+import sys
+
+import pytest
+
+from minitransformer.benchmarking import comparison, scaling
+from minitransformer.benchmarking.cases import CASES
+from minitransformer.benchmarking.measure import Measurement
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """The measurements, without their making."""
+    found = {"minitransformer": Measurement([0.1], 2e6, None), "matmul": Measurement([0.1], 1, None),
+             "torch": Measurement([0.2], 4e6, None), "jax": Measurement([], 0, "RuntimeError: no luck")}
+    for module in (comparison, scaling):
+        monkeypatch.setattr(module, "measure", lambda case, names, *_: {name: found[name] for name in names})
+    monkeypatch.setattr("minitransformer.cli.benchmark.require", lambda library: None)
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (("--config", "smal"), "--config: unknown name 'smal'; did you mean small?"),
+    (("--config", ""), "--config: unknown name ''; choose from copy, tiny, small, base"),
+    (("--against", "tensorflow"), "--against: unknown name 'tensorflow'; choose from torch, torch.compile, jax"),
+    (("--threads", 0), "--threads is 0, expected 1 to "),
+    (("--threads", 10 ** 6), "--threads is 1000000, expected 1 to "),
+    (("--rounds", 0), "--rounds is 0, expected 1 to 1,000"),
+    (("--scaling", "--against", "jax"), "--scaling measures minitransformer alone"),
+    (("--scalling",), "did you mean --scaling?"),
+])
+def test_wrong_arguments(run_cli, arguments, words):
+    code, out, error = run_cli("benchmark", *arguments)
+    assert code == 2 and not out and words in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_a_missing_library_is_named_with_its_command(run_cli, monkeypatch, library):
+    monkeypatch.setitem(sys.modules, library, None)
+    code, out, error = run_cli("benchmark", "--against", library)
+    assert code == 2 and not out and f"pip install {library}" in error and error.count("\n") == 1
+
+
+def test_json_of_a_real_measurement(run_cli):
+    code, out, error = run_cli("benchmark", "--config", "copy", "--rounds", 1, "--threads", 1, "--json")
+    found = json.loads(out)
+    assert code == 0 and not error and found["threads"] == 1 and found["processor"] and found["versions"]["numpy"]
+    (result,) = found["results"]
+    assert result["config"] == "copy" and result["ratio"] == {}
+    assert result["tokens_per_second"] > 0 and result["peak_memory_bytes"] > 0 and 0 < result["matmul_share"] < 1
+
+
+def test_table(run_cli, measured):
+    code, out, _ = run_cli("benchmark", "--against", "torch,jax,torch", "--config", "tiny,copy", "--threads", 1)
+    rows = [line.split() for line in out.splitlines()]
+    assert code == 0
+    assert ["torch", "5,120", "2.00", "4", "MB", "0.50"] in rows
+    assert ["jax", "failed:", "RuntimeError:", "no", "luck"] in rows
+    assert [row[0] for row in rows if row and row[0] in CASES] == ["tiny", "copy"]
+
+
+def test_scaling(run_cli, measured):
+    code, out, _ = run_cli("benchmark", "--scaling", "--threads", 1)
+    assert code == 0 and "   length " in out
+    assert "32 100 ms x 1.0 2 MB x 1.0".split() in [line.split() for line in out.splitlines()]
+    code, out, _ = run_cli("benchmark", "--scaling", "--threads", 1, "--json")
+    assert json.loads(out)["results"][0] == {
+        "axis": "length", "value": 16, "step_seconds": 0.1, "peak_memory_bytes": 2e6}
