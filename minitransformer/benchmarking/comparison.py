@@ -6,6 +6,7 @@ from statistics import median
 from minitransformer.benchmarking import matmul
 from minitransformer.benchmarking.measure import measure
 from minitransformer.benchmarking.operations import necessary_operations
+from minitransformer.benchmarking.other_work import OtherWork
 from minitransformer.errors import InputError
 
 PEERS = ("torch", "torch.compile", "jax")
@@ -15,8 +16,10 @@ def compare(case, peers, threads, rounds):
     """A dict for JSON; all ratios are minitransformer's number / the peer's, and None for a peer that failed.
 
     The ratio of the speeds is the median of the rounds' own ratios. `matmul_share` is the speed at which a step's
-    necessary operations are done, as a share of the machine's best at one large matrix product.
+    necessary operations are done, as a share of the machine's best at one large matrix product. `other_work` is how
+    many cores were busy with something else meanwhile (None where that is not known).
     """
+    other_work = OtherWork()
     measured = measure(case, ("minitransformer", *peers, "matmul"), threads, rounds)
     for name in ("minitransformer", "matmul"):
         if measured[name].failed:
@@ -34,6 +37,7 @@ def compare(case, peers, threads, rounds):
                               for name, peer in peers.items()},
         "peers": {name: {"failed": peer.failed} if peer.failed else numbers(peer, case)
                   for name, peer in peers.items()},
+        "other_work": other_work.cores(),
     }
 
 

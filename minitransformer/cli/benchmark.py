@@ -1,7 +1,6 @@
 """minitransformer benchmark: how fast a training step is, and next to whom."""
 
 import json
-import os
 
 from minitransformer.backend import available_cores
 from minitransformer.benchmarking.cases import CASES
@@ -12,6 +11,7 @@ from minitransformer.errors import InputError, choices
 from minitransformer.extras import require
 
 MAX_ROUNDS = 1000
+MUCH_OTHER_WORK = 0.1    # cores
 
 
 def add_parser(commands):
@@ -50,8 +50,7 @@ def execute(args):
     if args.json:
         print(json.dumps({"results": list(results), **where}))
         return
-    print(f"{where['processor']}, {where['kernels']} kernels, threads: {args.threads}, "
-          f"load average before: {where['load_average']:.1f}\n"
+    print(f"{where['processor']}, {where['kernels']} kernels, threads: {args.threads}\n"
           + ", ".join(f"{name} {version}" for name, version in where["versions"].items()), flush=True)
     (_print_scaling if args.scaling else _print_comparison)(results)
 
@@ -66,10 +65,9 @@ def _names(option, text, known):
 
 
 def _environment(threads, libraries):
-    """What a measured speed depends on; load_average says whether something else was running before."""
+    """What a measured speed depends on."""
     facts = info.collect()
     return {"processor": facts["processor"], "kernels": facts["blas_kernels"], "threads": threads,
-            "load_average": os.getloadavg()[0],
             "versions": {name: facts[name] for name in ("minitransformer", "python", "numpy", *libraries)}}
 
 
@@ -84,6 +82,9 @@ def _print_comparison(results):
             else:
                 print(f"{'':6} {name:15} {_speed(peer)} {result['ratio'][name]:6.2f} {_memory(peer)} "
                       f"{result['peak_memory_ratio'][name]:6.2f}", flush=True)
+        if (result["other_work"] or 0) > MUCH_OTHER_WORK:
+            print(f"{'':6} other programs kept {result['other_work']:.1f} cores busy meanwhile: measure again without "
+                  "them", flush=True)
 
 
 def _print_scaling(results):

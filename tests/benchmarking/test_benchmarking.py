@@ -1,5 +1,9 @@
 """The measurements: what is counted, what a worker answers, when it ends, and that the peers train the same model."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -7,6 +11,7 @@ from minitransformer.benchmarking import comparison, ours, scaling
 from minitransformer.benchmarking.cases import CASES, Case
 from minitransformer.benchmarking.measure import Measurement, Worker, measure
 from minitransformer.benchmarking.operations import necessary_operations
+from minitransformer.benchmarking.other_work import OtherWork, others_seconds
 from minitransformer.benchmarking.worker import peak_memory, serve
 from minitransformer.data.batches import make_batch
 from minitransformer.errors import InputError
@@ -127,6 +132,16 @@ def test_no_worker_is_left_behind():
         worker.take_turn()
         raise KeyboardInterrupt
     assert worker._process.returncode == -9
+
+
+def test_work_of_our_own_children_is_not_that_of_others():
+    if OtherWork().cores() is None:
+        pytest.skip("no /proc here")
+    child = subprocess.Popen([sys.executable, "-c", "import time\nwhile time.process_time() < 0.5: pass"])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)    # it has ended, but is not ours before we wait for it
+    someones = others_seconds()
+    child.wait()
+    assert others_seconds() < someones - 0.4
 
 
 def test_ratios(monkeypatch):

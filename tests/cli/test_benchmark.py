@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from minitransformer.benchmarking import comparison, scaling
+from minitransformer.benchmarking import comparison, other_work, scaling
 from minitransformer.benchmarking.cases import CASES
 from minitransformer.benchmarking.measure import Measurement
 
@@ -58,6 +58,12 @@ def test_table(run_cli, measured):
     assert ["torch", "5,120", "2.00", "4", "MB", "0.50"] in rows
     assert ["jax", "failed:", "RuntimeError:", "no", "luck"] in rows
     assert [row[0] for row in rows if row and row[0] in CASES] == ["tiny", "copy"]
+
+
+def test_other_work_is_reported(run_cli, measured, monkeypatch):
+    monkeypatch.setattr(other_work.OtherWork, "cores", lambda self: 1.26)
+    code, out, _ = run_cli("benchmark", "--config", "copy", "--threads", 1)
+    assert code == 0 and "other programs kept 1.3 cores busy" in out
 
 
 def test_scaling(run_cli, measured):
