@@ -23,7 +23,7 @@ class OtherWork:
 
 
 def others_seconds():
-    """Seconds of computing since the machine's start, but for ours and our ended children's; None where there is no /proc."""
+    """Seconds of computing since the machine's start, without ours and our ended children's; None without /proc."""
     stat = Path("/proc/stat")
     if not stat.exists():
         return None
