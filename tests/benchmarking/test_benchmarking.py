@@ -76,7 +76,7 @@ def test_our_step_trains(trains):
 
 
 def test_torch_trains_the_same_model(trains):
-    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch")
     from torch.utils.flop_counter import FlopCounterMode
 
     from minitransformer.benchmarking import torch_eager
