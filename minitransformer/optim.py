@@ -21,13 +21,20 @@ class Adam:
 
     def step(self, rate):
         """Move every parameter once, by the learning rate `rate`, and set the gradients to zero."""
-        xp = module_of(self.grad)
-        finite = xp.isfinite(self.grad @ self.grad) & (self.updates == self.steps)
+        self.count(self.grad @ self.grad)
+        self.move(slice(None), rate)
+
+    def count(self, square):
+        """Begin a step whose gradient has the norm sqrt(`square`)."""
+        finite = module_of(self.grad).isfinite(square) & (self.updates == self.steps)
         self.steps += 1
         self.updates = self.updates + finite
-        adam_update(self.data, self.grad, self.m, self.v, self.steps, rate,
-                    self.beta1, self.beta2, self.epsilon, finite)
-        self.grad[...] = 0
+
+    def move(self, piece, rate, scale=1.0):
+        """After `count`: move one slice of the parameters, their gradient times `scale`, and set it to zero."""
+        adam_update(self.data[piece], self.grad[piece], self.m[piece], self.v[piece], self.steps, rate, scale,
+                    self.beta1, self.beta2, self.epsilon, self.updates == self.steps)
+        self.grad[piece] = 0
 
 
 def schedule(step, d_model, warmup, factor=1.0):

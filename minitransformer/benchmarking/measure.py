@@ -13,8 +13,8 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 WARM_UP = 2     # rounds: compilers compile in the first
-TURN = 0.05     # seconds that a turn lasts at least
-PAUSE = 0.03    # seconds between turns: for so long idle threads spin, waiting for more work (OpenBLAS: 26 ms)
+TURN = 0.5      # seconds that a turn lasts at least: after a pause the first steps are slower
+PAUSE = 0.1     # seconds between turns: for so long idle threads spin, waiting for more work (OpenBLAS: 26 ms)
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
            "NPROC")    # the last is XLA's
 

@@ -5,6 +5,7 @@ import json
 from minitransformer.backend import available_cores
 from minitransformer.benchmarking.cases import CASES
 from minitransformer.benchmarking.comparison import PEERS, compare
+from minitransformer.benchmarking.profile import profile
 from minitransformer.benchmarking.scaling import scale
 from minitransformer.cli import info
 from minitransformer.errors import InputError, choices
@@ -28,6 +29,8 @@ def add_parser(commands):
     parser.add_argument("--scaling", action="store_true",
                         help="instead, show how time and memory of a step grow with length, sentences, d_model and "
                              "vocabulary")
+    parser.add_argument("--profile", action="store_true",
+                        help="instead, show where the time of a step goes, block by block, on one thread")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(execute=execute)
 
@@ -36,23 +39,29 @@ def execute(args):
     for name, most in ("threads", available_cores()), ("rounds", MAX_ROUNDS):
         if not 1 <= getattr(args, name) <= most:
             raise InputError(f"--{name} is {getattr(args, name)}, expected 1 to {most:,}")
-    if args.scaling and (args.against or args.config):
-        raise InputError("--scaling measures minitransformer alone, at sizes of its own; leave --against and --config "
-                         "out")
+    if args.scaling and (args.against or args.config or args.profile):
+        raise InputError("--scaling measures minitransformer alone, at sizes of its own; leave --against, --config and "
+                         "--profile out")
+    if args.profile and args.against:
+        raise InputError("--profile measures minitransformer alone; leave --against out")
     peers = _names("--against", args.against, PEERS) if args.against is not None else []
     cases = _names("--config", args.config, CASES) if args.config is not None else CASES
     libraries = sorted({peer.partition(".")[0] for peer in peers})
     for library in libraries:
         require(library)
-    where = _environment(args.threads, libraries)
-    results = scale(args.threads, args.rounds) if args.scaling else (
-        {"config": name, **compare(CASES[name], peers, args.threads, args.rounds)} for name in cases)
+    where = _environment(1 if args.profile else args.threads, libraries)
+    if args.scaling:
+        results = scale(args.threads, args.rounds)
+    elif args.profile:
+        results = ({"config": name, "blocks": profile(CASES[name], args.rounds)} for name in cases)
+    else:
+        results = ({"config": name, **compare(CASES[name], peers, args.threads, args.rounds)} for name in cases)
     if args.json:
         print(json.dumps({"results": list(results), **where}))
         return
-    print(f"{where['processor']}, {where['kernels']} kernels, threads: {args.threads}\n"
+    print(f"{where['processor']}, {where['kernels']} kernels, threads: {where['threads']}\n"
           + ", ".join(f"{name} {version}" for name, version in where["versions"].items()), flush=True)
-    (_print_scaling if args.scaling else _print_comparison)(results)
+    (_print_scaling if args.scaling else _print_profile if args.profile else _print_comparison)(results)
 
 
 def _names(option, text, known):
@@ -85,6 +94,18 @@ def _print_comparison(results):
         if (result["other_work"] or 0) > MUCH_OTHER_WORK:
             print(f"{'':6} other programs kept {result['other_work']:.1f} cores busy meanwhile: measure again without "
                   "them", flush=True)
+
+
+def _print_profile(results):
+    """In milliseconds: what the products would take at the machine's best rate, and what goes beyond it."""
+    for result in results:
+        print(f"\n{result['config']:20} {'forward':>9} {'backward':>9} {'products':>9} {'rest':>9}")
+        columns = [[row[name] for row in result["blocks"]] for name in ("forward", "backward", "products")]
+        for block, *times in [*zip([row["block"] for row in result["blocks"]], *columns),
+                              ("all", *map(sum, columns))]:
+            forward, backward, products = times
+            numbers = (forward, backward, products, forward + backward - products)
+            print(f"{block:20} " + " ".join(f"{1000 * number:6.1f} ms" for number in numbers), flush=True)
 
 
 def _print_scaling(results):

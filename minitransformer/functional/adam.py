@@ -5,8 +5,8 @@ import math
 from minitransformer.backend import module_of
 
 
-def adam_update(data, grad, m, v, step, rate, beta1, beta2, epsilon, finite):
-    """Move the vectors data, m, v (P,) in place by their gradient grad (P,), at step = 1, 2, ...
+def adam_update(data, grad, m, v, step, rate, scale, beta1, beta2, epsilon, finite):
+    """Move the vectors data, m, v (P,) in place by their gradient g = scale * grad (P,), at step = 1, 2, ...
 
         m = beta1 m + (1 - beta1) g          the mean of the gradient
         v = beta2 v + (1 - beta2) g^2        the mean of its square
@@ -16,8 +16,9 @@ def adam_update(data, grad, m, v, step, rate, beta1, beta2, epsilon, finite):
     `finite`, data stays (a 0-d array: it may be on a GPU, where looking at it would wait).
     """
     xp = module_of(data)
-    m += (1 - beta1) * (grad - m)
-    v += (1 - beta2) * (grad * grad - v)
+    g = scale * grad
+    m += (1 - beta1) * (g - m)
+    v += (1 - beta2) * (g * g - v)
     mean_scale, square_scale = 1 / (1 - beta1 ** step), 1 / math.sqrt(1 - beta2 ** step)
     change = rate * mean_scale * m / (square_scale * xp.sqrt(v) + epsilon)
     data -= xp.where(finite, change, 0)

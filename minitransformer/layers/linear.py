@@ -22,7 +22,8 @@ class Linear(Layer):
         d_in, d_out = self.weight.shape
         check_shape("Linear: x", x, ..., d_in)
         rows = x.reshape(-1, d_in)      # one matrix product for all leading axes
-        y = rows @ self.weight.data + self.bias.data
+        y = rows @ self.weight.data
+        y += self.bias.data
         return y.reshape(*x.shape[:-1], d_out), LinearCache(x)
 
     def backward(self, dy, cache):

@@ -5,7 +5,6 @@ from contextvars import copy_context
 
 from minitransformer.backend import generator, keep_freed_memory
 from minitransformer.data.batches import split
-from minitransformer.optim import clip_gradient_norm
 from minitransformer.training.step import StepLoss, add_gradient
 
 
@@ -13,9 +12,9 @@ class Team:
     """Makes training steps of `model` with `threads` threads.
 
     Each takes its part of the sentences and adds up the gradient in vectors of its own: the model's,
-    or a replica's, which shares the weights. The vectors are then summed in the same order every
-    time, so the same seed gives the same bits for the same number of threads. BLAS should have one
-    thread for each of ours.
+    or a replica's, which shares the weights. Then each takes its piece of the vectors, sums the
+    gradients in the same order every time, and moves the parameters. So the same seed gives the same
+    bits for the same number of threads. BLAS should have one thread for each of ours.
     """
 
     def __init__(self, model, threads=1):
@@ -23,20 +22,37 @@ class Team:
         self.model = model
         self.replicas = [model.replica() for _ in range(threads - 1)]
         self._pool = ThreadPoolExecutor(threads)
+        ends = [model.flat.data.size * i // threads for i in range(threads + 1)]
+        self._pieces = list(map(slice, ends, ends[1:]))
 
     def training_step(self, optimizer, batch, rate, entropy, smoothing=0.0, clip=1.0):
-        """As step.training_step; dropout is drawn from the integers `entropy`, such as (seed, step). Returns StepLoss."""
+        """As step.training_step, with dropout drawn from the integers `entropy`, such as (seed, step).
+
+        Returns StepLoss.
+        """
         (part, rng), *others = self.parts(batch, entropy)
         jobs = [self._pool.submit(copy_context().run, add_gradient, replica, part, batch.tokens, rng, smoothing)
                 for replica, (part, rng) in zip(self.replicas, others)]
         own = add_gradient(self.model, part, batch.tokens, rng, smoothing)
         losses, log_likelihoods = zip(own, *(job.result() for job in jobs))
-        for replica in self.replicas:
-            optimizer.grad += replica.flat.grad
-            replica.flat.grad[...] = 0
-        clip_gradient_norm(optimizer.grad, clip)
-        optimizer.step(rate)
+        xp = self.model.xp
+        square = sum(self._each_piece(self._sum_gradients))
+        optimizer.count(square)
+        scale = clip / xp.maximum(xp.sqrt(square), clip)
+        self._each_piece(lambda piece: optimizer.move(piece, rate, scale))
         return StepLoss(sum(losses), sum(log_likelihoods))
+
+    def _each_piece(self, work):
+        jobs = [self._pool.submit(copy_context().run, work, piece) for piece in self._pieces[1:]]
+        return [work(self._pieces[0]), *(job.result() for job in jobs)]
+
+    def _sum_gradients(self, piece):
+        """Sum the replicas' gradients into the model's, in one piece; returns the sum of squares."""
+        grad = self.model.flat.grad[piece]
+        for replica in self.replicas:
+            grad += replica.flat.grad[piece]
+            replica.flat.grad[piece] = 0
+        return grad @ grad
 
     def parts(self, batch, entropy):
         """What each thread gets: [(Batch, its generator)]."""

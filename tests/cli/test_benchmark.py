@@ -28,6 +28,8 @@ def measured(monkeypatch):
     (("--threads", 10 ** 6), "--threads is 1000000, expected 1 to "),
     (("--rounds", 0), "--rounds is 0, expected 1 to 1,000"),
     (("--scaling", "--against", "jax"), "--scaling measures minitransformer alone"),
+    (("--profile", "--scaling"), "leave --against, --config and --profile out"),
+    (("--profile", "--against", "jax"), "--profile measures minitransformer alone"),
     (("--scalling",), "did you mean --scaling?"),
 ])
 def test_wrong_arguments(run_cli, arguments, words):

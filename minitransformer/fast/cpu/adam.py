@@ -7,15 +7,16 @@ import numpy as np
 BLOCK = 1 << 14    # numbers
 
 
-def adam_update(data, grad, m, v, step, rate, beta1, beta2, epsilon, finite):
+def adam_update(data, grad, m, v, step, rate, scale, beta1, beta2, epsilon, finite):
     if not finite:
         return
     mean_scale, square_scale = 1 / (1 - beta1 ** step), 1 / math.sqrt(1 - beta2 ** step)
-    buffer = np.empty(BLOCK, data.dtype)
+    buffers = np.empty((2, BLOCK), data.dtype)
     for start in range(0, len(data), BLOCK):
         block = slice(start, start + BLOCK)
-        d, g, mb, vb = data[block], grad[block], m[block], v[block]
-        t = buffer[: len(d)]
+        d, mb, vb = data[block], m[block], v[block]
+        g, t = buffers[:, : len(d)]
+        np.multiply(grad[block], scale, out=g)
         np.subtract(g, mb, out=t)
         t *= 1 - beta1
         mb += t
