@@ -23,6 +23,8 @@ def execute(args):
     if args.what in ("positions", "schedule"):
         draw = plots.positions if args.what == "positions" else plots.schedules
         output = args.output or f"{args.what}.png"
+    elif not Path(args.what).exists():
+        raise InputError(f"{args.what}: no such run, nor a picture of that name; {choices(args.what, ['positions', 'schedule'])}")
     else:
         draw = partial(plots.curves, read_metrics(args.what))
         output = args.output or str(Path(args.what) / "curves.png")

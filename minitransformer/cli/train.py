@@ -21,12 +21,12 @@ MAX_VOCABULARY = 1_000_000
 MAX_BATCH = 1_000_000
 
 # What each task trains with unless an option says otherwise.
-TOY = dict(config="toy", steps=800, batch=64, warmup=50, rate_factor=0.3)
+TOY = dict(config="toy", steps=500, batch=64, warmup=50, rate_factor=0.3)
 DEFAULTS = {
-    "copy": TOY,
+    "copy": {**TOY, "steps": 350},
     "reverse": TOY,
-    "sort": {**TOY, "steps": 2200, "rate_factor": 0.2},
-    "numbers": {**TOY, "steps": 1200},
+    "sort": {**TOY, "steps": 3000, "rate_factor": 0.2},
+    "numbers": {**TOY, "steps": 1600},
     "translate": dict(config="tiny", steps=2500, batch=2048, warmup=500, rate_factor=0.5),
 }
 HELP = {
