@@ -9,6 +9,7 @@ import pytest
 from minitransformer.cli import main
 
 ROOT = Path(__file__).parent.parent
+COMMANDS = ("train", "evaluate", "translate", "gradcheck", "attention", "plot", "info", "benchmark")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -33,9 +34,9 @@ def test_python_blocks_run(page, a_copy_run):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_commands_are_accepted(page, monkeypatch, capfd):
     """Each `minitransformer ...` line of a page parses; only the work behind it is left out."""
-    commands = re.findall(r"minitransformer (?:train|evaluate|translate|gradcheck)\b[^\n|&]*",
+    commands = re.findall(rf"minitransformer (?:{'|'.join(COMMANDS)})\b[^\n|&]*",
                           "\n".join(blocks(page, "bash")).replace("\\\n", " "))
-    for name in ("train", "evaluate", "translate", "gradcheck"):
+    for name in COMMANDS:
         monkeypatch.setattr(f"minitransformer.cli.{name}.execute", lambda args: 0)
     for command in commands:
         assert main(shlex.split(command, comments=True)[1:]) == 0, command

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 import minitransformer
-from minitransformer import InputError, gradcheck
+from minitransformer import Adam, InputError, Transformer, TransformerConfig, gradcheck, make_batch, training_step
 from minitransformer import functional as F
+from minitransformer.checking.blocks import blocks
 
 BOUNDS = {"float32": 2e-5, "float64": 1e-12}
 ROOT = Path(minitransformer.__file__).parent
@@ -105,6 +106,29 @@ def test_gradients_of_both(name, which):
     pair = [F.TWINS[f"{name}_{direction}"][which == "fast"] for direction in ("forward", "backward")]
     report = gradcheck(tuple(pair), inputs, methods=("central",))
     assert report.passed, f"\n{report}"
+
+
+@pytest.mark.parametrize("name", ["attention", "layer-norm", "decoder-layer", "transformer"])
+@pytest.mark.parametrize("use_fast", [True, False])
+def test_blocks_are_right_with_either(monkeypatch, name, use_fast):
+    monkeypatch.setattr("minitransformer.functional.USE_FAST", use_fast)
+    report = gradcheck(*blocks()[name], name=name)
+    assert report.passed, f"\n{report}"
+
+
+def test_a_training_step_is_the_same_with_either(monkeypatch):
+    """Weights after three steps in float64, dropout everywhere."""
+    batch = make_batch([([4, 5, 6], [6, 5]), ([7], [8, 9, 4, 4])])
+    weights = []
+    for use_fast in (True, False):
+        monkeypatch.setattr("minitransformer.functional.USE_FAST", use_fast)
+        config = TransformerConfig.named("toy", 12, dropout=0.2, attention_dropout=0.2, feed_forward_dropout=0.2)
+        model = Transformer(config).astype(np.float64)
+        adam = Adam(model)
+        for step in range(3):
+            training_step(model, adam, batch, 0.001, np.random.default_rng(step), 0.1)
+        weights.append(adam.data)
+    np.testing.assert_allclose(*weights, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("dtype", BOUNDS)
