@@ -15,6 +15,7 @@ def choose_kernels(environment=os.environ, cpuinfo=Path("/proc/cpuinfo")):
     """
     if "numpy" in sys.modules or "OPENBLAS_CORETYPE" in environment or not cpuinfo.is_file():
         return
-    facts = {name.strip(): value for name, _, value in (line.partition(":") for line in cpuinfo.read_text().splitlines())}
+    lines = (line.partition(":") for line in cpuinfo.read_text().splitlines())
+    facts = {name.strip(): value for name, _, value in lines}
     if "AuthenticAMD" in facts.get("vendor_id", "") and AVX512 <= set(facts.get("flags", "").split()):
         environment["OPENBLAS_CORETYPE"] = "SkylakeX"

@@ -24,7 +24,8 @@ def execute(args):
         draw = plots.positions if args.what == "positions" else plots.schedules
         output = args.output or f"{args.what}.png"
     elif not Path(args.what).exists():
-        raise InputError(f"{args.what}: no such run, nor a picture of that name; {choices(args.what, ['positions', 'schedule'])}")
+        nearest = choices(args.what, ["positions", "schedule"])
+        raise InputError(f"{args.what}: no such run, nor a picture of that name; {nearest}")
     else:
         draw = partial(plots.curves, read_metrics(args.what))
         output = args.output or str(Path(args.what) / "curves.png")

@@ -6,7 +6,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from shlex import quote
 
-from minitransformer.backend import available_cores, get_module
+from minitransformer.backend import get_module
 from minitransformer.cli.evaluate import evaluate_toy
 from minitransformer.data import corpus, toy
 from minitransformer.data.parallel import read_pairs
@@ -15,7 +15,7 @@ from minitransformer.errors import InputError
 from minitransformer.layers import Transformer, TransformerConfig
 from minitransformer.layers.config import NAMED
 from minitransformer.training.run import Run, check_free
-from minitransformer.training.trainer import TrainingConfig, train
+from minitransformer.training.trainer import TrainingConfig, default_threads, train
 
 MAX_VOCABULARY = 1_000_000
 MAX_BATCH = 1_000_000
@@ -79,7 +79,7 @@ def _add_task(parser, task, defaults):
                         help="LayerNorm before each sub-layer, not after as the paper")
     option("validate_every", int, "steps between validations", 500)
     option("seed", int, "the same seed repeats a run bit for bit, with the same number of threads", 0)
-    option("threads", int, "threads that share each batch", available_cores())
+    option("threads", int, "threads that share each batch", default_threads())
     parser.add_argument("--backend", choices=("numpy", "cupy", "auto"), default="numpy",
                         help="array module: numpy for the CPU, cupy for a GPU (default: numpy)")
     parser.add_argument("--run", metavar="DIR", help=f"folder to write (default: runs/{task}, or {task}-2 and so on)")

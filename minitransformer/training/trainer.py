@@ -28,6 +28,11 @@ LOG_EVERY = 10    # steps; reading the loss waits for the GPU
 BAR = "{percentage:3.0f}% |{bar:10}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
 
 
+def default_threads():
+    """The cores there are, up to four: with more, each thread's part of a usual batch is too small."""
+    return min(4, available_cores())
+
+
 @dataclass(frozen=True)
 class TrainingConfig:
     """How a model is trained."""
@@ -40,7 +45,7 @@ class TrainingConfig:
     clip: float = 1.0           # largest norm of the gradient
     validate_every: int = 500   # steps
     seed: int = 0
-    threads: int = field(default_factory=available_cores)    # that share each batch; on a GPU there is one
+    threads: int = field(default_factory=default_threads)    # that share each batch; on a GPU there is one
 
     def __post_init__(self):
         for name in ("steps", "warmup", "validate_every"):

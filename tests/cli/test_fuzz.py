@@ -88,7 +88,8 @@ NUMBERS = st.sampled_from(["1", "2", "5", "0", "-1", "0.5", "1.5", "nan", "inf",
 GOOD = {"config": "toy", "backend": "numpy", "language": "korean", "tokenize": "char", "train": "tsv", "valid": "tsv",
         "test": "tsv", "output": "x.png", "kind": "encoder", "layer": "0", "run": "new", "json": None, "pre-norm": None,
         "version": None, "help": None}    # any other takes a number
-TRAINING = "config steps batch warmup rate-factor cooldown dropout smoothing clip validate-every seed backend run pre-norm"
+TRAINING = ("config steps batch warmup rate-factor cooldown dropout smoothing clip validate-every seed threads backend run "
+            "pre-norm")
 COMMANDS = {
     "train copy --steps 1 --batch 3 --run new": TRAINING,
     "train numbers --steps 1 --batch 3 --run new": f"language {TRAINING}",

@@ -1,4 +1,4 @@
-"""Attention whose scores become weights in place, and whose heads are written side by side as the next layer reads them."""
+"""Attention whose scores become weights in place, and whose heads are written where the next layer reads them."""
 
 import math
 
