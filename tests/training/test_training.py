@@ -153,6 +153,13 @@ def test_a_loss_that_overflows_is_named(tmp_path, monkeypatch):
         train(run, TrainingConfig(steps=50, warmup=5, threads=1), batches, valid)
 
 
+def test_no_block_is_blamed_for_what_it_received(tmp_path, monkeypatch):
+    run, batches, valid = start(tmp_path / "run")
+    monkeypatch.setattr(run.model.output, "loss_backward", lambda dloss, cache: cache.dx * np.float32(np.nan))
+    with pytest.raises(InputError, match="step 1: NaN or infinity in the loss, backward"):
+        train(run, TrainingConfig(steps=50, warmup=5, threads=1), batches, valid)
+
+
 def interrupting(batches, step):
     for i, batch in enumerate(batches, 1):
         if i == step:
