@@ -163,7 +163,7 @@ def test_no_block_is_blamed_for_what_it_received(tmp_path, monkeypatch):
 def interrupting(batches, step):
     for i, batch in enumerate(batches, 1):
         if i == step:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
         yield batch
 
 
