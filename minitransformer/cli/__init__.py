@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 
-from minitransformer.cli.kernels import choose_kernels
 from minitransformer.errors import InputError, one_line
 
 
@@ -13,8 +12,9 @@ def main(argv=None):
     try:
         sys.stdout.reconfigure(errors="backslashreplace")    # never a crash over a character the terminal lacks
         try:
+            from minitransformer.cli.kernels import choose_kernels    # imports take a while: Ctrl-C may come here
             choose_kernels()
-            from minitransformer.cli.parser import make_parser    # NumPy takes a while: Ctrl-C may come here
+            from minitransformer.cli.parser import make_parser
             args = make_parser().parse_args(argv)
             return args.execute(args) or 0
         finally:
