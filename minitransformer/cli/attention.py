@@ -46,3 +46,4 @@ def execute(args):
                         run.vocabulary.tokens(keys), f"{args.kind} attention, layer {layer}", args.output)
     except (OSError, ValueError) as error:
         raise InputError(f"--output {args.output}: {error}") from None
+    print(f"drawn: {args.output}")
