@@ -29,7 +29,8 @@ def main(argv=None):
     except MemoryError:
         return _complain("not enough memory; try a smaller --config or --batch")
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)    # an impatient second one must not spoil the way out
+        if argv is None:    # the process ends here: an impatient second one must not spoil the way out
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         print("minitransformer: interrupted", file=sys.stderr)
         return 130
 

@@ -185,10 +185,10 @@ def test_ctrl_c_while_numpy_loads(run_cli, monkeypatch):
         def __getattr__(self, name):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setitem(sys.modules, "minitransformer.cli.parser", Interrupted("parser"))
     code, _, error = run_cli("info")
     assert code == 130 and error == "minitransformer: interrupted\n"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler    # the caller's own Ctrl-C still works
 
 
 def test_control_characters_are_not_printed(run_cli):
@@ -284,6 +284,7 @@ def test_interrupted_before_training(run_cli, monkeypatch):
     monkeypatch.setattr(gradcheck_command, "execute", interrupt)
     code, _, error = run_cli("gradcheck")
     assert code == 130 and error == "minitransformer: interrupted\n"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler    # the caller's own Ctrl-C still works
 
 
 @pytest.mark.parametrize("arguments", ["gradcheck linear", "--help"])
