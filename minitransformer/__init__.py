@@ -31,9 +31,12 @@ __all__ = list(_HOME)
 
 
 def __getattr__(name):
-    if name not in _HOME:
-        raise AttributeError(f"module 'minitransformer' has no attribute {name!r}")
-    return getattr(import_module(f"minitransformer.{_HOME[name]}"), name)
+    if name in _HOME:
+        return getattr(import_module(f"minitransformer.{_HOME[name]}"), name)
+    try:
+        return import_module(f"minitransformer.{name}")
+    except ModuleNotFoundError:
+        raise AttributeError(f"module 'minitransformer' has no attribute {name!r}") from None
 
 
 def __dir__():

@@ -59,7 +59,7 @@ def generator(xp, *entropy):
 
 
 def blas_threads(d_model):
-    """A context in which BLAS uses one thread if `d_model` is small.
+    """A context for decoding, in which BLAS uses one thread if `d_model` is small.
 
     Below 128 the matrices of a step are so small that threads mostly wait for each other, and far
     longer where something else runs too: the copy task took 25 s with one thread, 127 s with two.

@@ -18,6 +18,13 @@ def fake_cupy(available):
     return module
 
 
+def test_submodules_are_attributes():
+    import minitransformer
+
+    assert minitransformer.layers.Linear is Linear and "Transformer" in dir(minitransformer)
+    assert not hasattr(minitransformer, "transformr")
+
+
 def test_the_array_decides():
     assert backend.module_of(np.ones(2)) is np
 

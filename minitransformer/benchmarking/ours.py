@@ -1,4 +1,4 @@
-"""minitransformer's own training step, as `minitransformer train` makes it."""
+"""minitransformer's own training step, as `minitransformer train --threads N` makes it."""
 
 from itertools import count
 

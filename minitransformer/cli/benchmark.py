@@ -1,6 +1,7 @@
 """minitransformer benchmark: how fast a training step is, and next to whom."""
 
 import json
+import os
 
 from minitransformer.backend import available_cores
 from minitransformer.benchmarking.cases import CASES
@@ -36,6 +37,8 @@ def add_parser(commands):
 
 
 def execute(args):
+    if not hasattr(os, "killpg"):
+        raise InputError("benchmark needs Linux or macOS: it ends its processes as a group")
     for name, most in ("threads", available_cores()), ("rounds", MAX_ROUNDS):
         if not 1 <= getattr(args, name) <= most:
             raise InputError(f"--{name} is {getattr(args, name)}, expected 1 to {most:,}")

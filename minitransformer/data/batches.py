@@ -36,7 +36,8 @@ def split(batch, parts):
 
 
 def _trim(ids):
-    return ids[:, : int((ids != PAD).any(axis=0).sum())]
+    """Without the columns behind the last that holds a token."""
+    return ids[:, : np.flatnonzero((ids != PAD).any(axis=0)).max(initial=0) + 1]
 
 
 def pad(sequences):

@@ -1,1 +1,1 @@
-"""Faster twins of functions in `functional/`: the same file and function names, the same caches and results."""
+"""Faster twins of functions in `functional/`: the same file and function names, the same results."""

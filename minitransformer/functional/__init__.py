@@ -1,7 +1,7 @@
 """Mathematics without parameters, in pairs: `xxx_forward` and, next to it, `xxx_backward`.
 
 A few have a faster twin in `fast/cpu/`, in a file and under a name like theirs. Here it is decided
-which of the two runs: the twin for real NumPy arrays, else the textbook. With MINITRANSFORMER_FAST=0
+which of the two runs: the twin for NumPy arrays of float32 or float64, else the textbook. With MINITRANSFORMER_FAST=0
 in the environment the textbook runs alone.
 """
 
@@ -27,10 +27,11 @@ def _textbook_or_fast(file, name):
     fast = getattr(import_module(f"minitransformer.fast.cpu.{file}"), name)
     TWINS[name] = textbook, fast
     @wraps(textbook)
-    def function(first, *others, **options):
-        array = first if getattr(first, "ndim", 0) else others[0][0]    # a loss's backward begins with a number
-        real = type(array) is np.ndarray and array.dtype.kind == "f"
-        return (fast if USE_FAST and real else textbook)(first, *others, **options)
+    def function(*arguments, **options):
+        first, second = [*arguments, *options.values()][:2]
+        array = first if getattr(first, "ndim", 0) else second[0]    # of the cache: a loss's backward gets a number
+        real = type(array) is np.ndarray and array.dtype.char in "fd"
+        return (fast if USE_FAST and real else textbook)(*arguments, **options)
 
     return function
 

@@ -15,20 +15,19 @@ def find_not_finite(model, parts, smoothing):
     found, layers = [], model.sublayers()
 
     def look(path, direction, method, *arguments, **options):
+        gradients = [item.grad for item in vars(layers[path]).values() if isinstance(item, Parameter)]
+        received = _all_finite([*arguments, *gradients])
         result = method(*arguments, **options)
-        if direction == "forward":
-            made = [result[0]]
-        else:
-            made = [*(result if isinstance(result, tuple) else (result,)),
-                    *(item.grad for item in vars(layers[path]).values() if isinstance(item, Parameter))]
-        if not found and _all_finite(arguments) and not _all_finite(made):
+        made = [*(result if isinstance(result, tuple) else (result,)), *gradients]    # caches are no arrays
+        if not found and received and not _all_finite(made):
             found.append((path, direction))
         return result
 
     model.zero_grad()
+    tokens = sum(batch.tokens for batch, _ in parts)
     with watch(model, look):
         for batch, rng in parts:
-            add_gradient(model, batch, batch.tokens, rng, smoothing)
+            add_gradient(model, batch, tokens, rng, smoothing)
     return found[0] if found else ("the loss", "backward")
 
 

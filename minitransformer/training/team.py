@@ -1,6 +1,6 @@
 """Threads that share a batch (NumPy lets go of Python's lock while it computes)."""
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 
 from minitransformer.backend import generator, keep_freed_memory
@@ -33,8 +33,14 @@ class Team:
         (part, rng), *others = self.parts(batch, entropy)
         jobs = [self._pool.submit(copy_context().run, add_gradient, replica, part, batch.tokens, rng, smoothing)
                 for replica, (part, rng) in zip(self.replicas, others)]
-        own = add_gradient(self.model, part, batch.tokens, rng, smoothing)
-        losses, log_likelihoods = zip(own, *(job.result() for job in jobs))
+        try:
+            own = add_gradient(self.model, part, batch.tokens, rng, smoothing)
+            losses, log_likelihoods = zip(own, *(job.result() for job in jobs))
+        except BaseException:    # what the other threads have added must not enter a later step
+            wait(jobs)
+            for model in (self.model, *self.replicas):
+                model.flat.grad[...] = 0
+            raise
         xp = self.model.xp
         square = sum(self._each_piece(self._sum_gradients))
         optimizer.count(square)

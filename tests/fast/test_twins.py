@@ -148,6 +148,31 @@ def test_adam_gives_the_same_numbers(dtype, size, step, seed):
         np.testing.assert_array_equal(moved[0], vectors[0])
 
 
+@pytest.mark.parametrize("mask", [np.zeros((3, 3), "float32"), np.ones((3, 3), int)])
+def test_a_mask_must_be_boolean_for_both(mask):
+    """An additive mask, multiplied, would attend to the future."""
+    for forward in F.TWINS["attention_forward"]:
+        with pytest.raises(InputError, match="expected bool"):
+            forward(*[np.ones((2, 3, 4))] * 3, mask)
+
+
+def test_a_constant_row_is_normed_to_zero_by_both():
+    for forward in F.TWINS["layer_norm_forward"]:
+        y, _ = forward(np.full((2, 300), 100, "float32"), np.ones(300, "float32"), np.zeros(300, "float32"))
+        assert not y.any()
+
+
+def test_what_decides_between_them():
+    """float32 and float64 of NumPy, by position or by keyword; a number of NumPy's makes no float64 of float32."""
+    x, weight, targets = np.ones((2, 3), "float32"), np.ones((4, 3), "float32"), np.array([1, 2])
+    loss, cache = F.linear_cross_entropy_forward(x=x, weight=weight, targets=targets)
+    dx, dweight = F.linear_cross_entropy_backward(dloss=np.float64(0.5), cache=cache)
+    assert hasattr(cache, "dx") and dx.dtype == dweight.dtype == np.float32
+    for dtype in ("float16", "complex128"):
+        _, cache = F.linear_cross_entropy_forward(x.astype(dtype), weight.astype(dtype), targets)
+        assert not hasattr(cache, "dx")
+
+
 def test_targets_are_checked_by_both():
     for forward in F.TWINS["linear_cross_entropy_forward"]:
         with pytest.raises(InputError, match="token id 9, expected 0 to 4"):

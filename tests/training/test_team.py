@@ -73,3 +73,22 @@ def test_an_error_in_a_thread_is_raised():
     team, batch = Team(model, 2), make_batch([([4], [5]), ([4], [99])])
     with pytest.raises(ValueError, match="99"):
         team.training_step(Adam(model), batch, 0.01, (0, 1))
+
+
+@pytest.mark.parametrize("bad", [0, 1])
+def test_after_an_error_no_gradient_is_left(bad):
+    """Neither in the model nor in a replica, whichever thread it was."""
+    model = Transformer(TransformerConfig.named("toy", 12))
+    pairs = [([4], [5]), ([4], [5])]
+    pairs[bad] = ([4], [99])
+    team, adam = Team(model, 2), Adam(model)
+    with pytest.raises(ValueError, match="99"):
+        team.training_step(adam, make_batch(pairs), 0.01, (0, 1))
+    assert not any(each.flat.grad.any() for each in (model, *team.replicas))
+
+
+def test_parts_keep_padding_that_is_not_at_the_end():
+    ids = np.array([[0, 0, 5, 2], [3, 4, 5, 2]])
+    first, second = split(make_batch(PAIRS[:2])._replace(source=ids), 2)
+    np.testing.assert_array_equal(first.source, ids[:1])
+    np.testing.assert_array_equal(second.source, ids[1:])

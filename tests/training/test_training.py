@@ -153,9 +153,16 @@ def test_a_loss_that_overflows_is_named(tmp_path, monkeypatch):
         train(run, TrainingConfig(steps=50, warmup=5, threads=1), batches, valid)
 
 
-def test_no_block_is_blamed_for_what_it_received(tmp_path, monkeypatch):
+@pytest.mark.parametrize("scale", [np.nan, 1])
+def test_no_block_is_blamed_for_what_it_received(tmp_path, monkeypatch, scale):
+    """Not for the gradient that arrives, and not for what is in a weight's gradient that it shares."""
     run, batches, valid = start(tmp_path / "run")
-    monkeypatch.setattr(run.model.output, "loss_backward", lambda dloss, cache: cache.dx * np.float32(np.nan))
+
+    def spoil(dloss, cache):
+        run.model.output.weight.grad[0] = np.inf
+        return cache.dx * np.float32(scale)
+
+    monkeypatch.setattr(run.model.output, "loss_backward", spoil)
     with pytest.raises(InputError, match="step 1: NaN or infinity in the loss, backward"):
         train(run, TrainingConfig(steps=50, warmup=5, threads=1), batches, valid)
 

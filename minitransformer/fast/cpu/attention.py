@@ -36,7 +36,8 @@ def attention_backward(dy, cache):
 def _softmax(scores, mask):
     """Overwrites `scores`. One maximum serves all rows if no exponential can vanish, and the mask comes after it."""
     peak = scores.max(initial=-np.inf)
-    if not peak - scores.min(initial=np.inf) <= SPREAD:
+    together = peak - scores.min(initial=np.inf) <= SPREAD    # False for nan
+    if not together or (mask is not None and mask.dtype != bool):
         return softmax_forward(scores, mask)[0]
     scores -= peak
     p = np.exp(scores, out=scores)
@@ -58,5 +59,5 @@ def _merged_matmul(a, b):
     if a.ndim != 4:
         return a @ b
     batch, heads, length, _ = a.shape
-    y = np.empty((batch, length, heads, b.shape[-1]), a.dtype).swapaxes(1, 2)
+    y = np.empty((batch, length, heads, b.shape[-1]), np.result_type(a, b)).swapaxes(1, 2)
     return np.matmul(a, b, out=y)

@@ -8,9 +8,9 @@ from minitransformer.functional.layer_norm import LayerNormCache
 def layer_norm_forward(x, gamma, beta, epsilon=1e-5):
     size = x.shape[-1]
     rows = x.reshape(-1, size)
-    average = np.full(size, 1 / size, x.dtype)
-    normed = rows - (rows @ average)[:, None]
-    variance = (normed * normed) @ average
+    ones = np.ones(size, x.dtype)
+    normed = rows - (rows @ ones / size)[:, None]
+    variance = (normed * normed) @ ones / size
     inverse = (1 / np.sqrt(variance + epsilon))[:, None]
     normed *= inverse
     y = normed * gamma

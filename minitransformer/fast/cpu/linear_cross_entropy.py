@@ -10,7 +10,7 @@ from minitransformer.functional.masks import PAD
 BLOCK = 1 << 23    # logits in a block: with fewer the products are slower, and the rest is not faster
 
 
-class LinearCrossEntropyCache(NamedTuple):
+class LinearCrossEntropyGradients(NamedTuple):
     dx: Any               # (..., D) the gradients for dloss = 1
     dweight: Any          # (V, D)
     log_likelihood: Any   # (...)
@@ -52,8 +52,9 @@ def linear_cross_entropy_forward(x, weight, targets, smoothing=0.0):
     dweight -= smoothing / size * (real @ rows)
     log_likelihood *= real
     loss = -(1 - smoothing) * log_likelihood.sum() - smoothing * (log_mean @ real)
-    return loss, LinearCrossEntropyCache(dx.reshape(x.shape), dweight, log_likelihood.reshape(targets.shape))
+    return loss, LinearCrossEntropyGradients(dx.reshape(x.shape), dweight, log_likelihood.reshape(targets.shape))
 
 
 def linear_cross_entropy_backward(dloss, cache):
+    dloss = cache.dx.dtype.type(dloss)
     return cache.dx * dloss, cache.dweight * dloss
