@@ -1,7 +1,6 @@
 """The `minitransformer` command: whatever goes wrong is one line, and an exit code."""
 
 import os
-import signal
 import sys
 
 from minitransformer.errors import InputError, one_line
@@ -30,6 +29,7 @@ def main(argv=None):
         return _complain("not enough memory; try a smaller --config or --batch")
     except KeyboardInterrupt:
         if argv is None:    # the process ends here: an impatient second one must not spoil the way out
+            import signal
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         print("minitransformer: interrupted", file=sys.stderr)
         return 130
