@@ -1,8 +1,8 @@
 """Mathematics without parameters, in pairs: `xxx_forward` and, next to it, `xxx_backward`.
 
 A few have a faster twin in `fast/cpu/`, in a file and under a name like theirs. Here it is decided
-which of the two runs: the twin for NumPy arrays of float32 or float64, else the textbook. With MINITRANSFORMER_FAST=0
-in the environment the textbook runs alone.
+which of the two runs: the twin for NumPy arrays of float32 or float64, else the textbook. With
+MINITRANSFORMER_FAST=0 in the environment the textbook runs alone.
 """
 
 import os
@@ -26,6 +26,7 @@ def _textbook_or_fast(file, name):
     textbook = getattr(import_module(f"minitransformer.functional.{file}"), name)
     fast = getattr(import_module(f"minitransformer.fast.cpu.{file}"), name)
     TWINS[name] = textbook, fast
+
     @wraps(textbook)
     def function(*arguments, **options):
         first, second = [*arguments, *options.values()][:2]

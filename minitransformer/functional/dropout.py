@@ -3,7 +3,6 @@
 from typing import Any, NamedTuple
 
 
-
 class DropoutCache(NamedTuple):
     mask: Any   # (...) 0 where dropped, 1 / (1 - rate) elsewhere; None where nothing is dropped
 

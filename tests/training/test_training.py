@@ -1,13 +1,12 @@
-"""The step, the loop, and the run folder."""
+"""The step and the loop, and the folder it fills."""
 
 import json
-import os
 import signal
 import threading
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
 
 from minitransformer.backend import generator
 from minitransformer.evaluation import mean_loss
@@ -207,31 +206,6 @@ def test_wrong_settings_are_explained(changes, words):
         TrainingConfig(**{"steps": 10, "warmup": 5, **changes})
 
 
-def test_a_run_is_not_overwritten(tmp_path):
-    start(tmp_path / "run")
-    with pytest.raises(InputError, match="already exists and is not an empty folder; choose another --run"):
-        start(tmp_path / "run")
-
-
-def test_files_of_the_user_are_not_overwritten(tmp_path):
-    (tmp_path / "loss.png").write_text("mine")
-    with pytest.raises(InputError, match="is not an empty folder"):
-        start(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["loss.png"]
-
-
-def test_a_failed_save_keeps_the_last_weights(tmp_path, monkeypatch):
-    run, _, _ = start(tmp_path / "run")
-    run.save_weights()
-    before = (run.path / "weights.safetensors").read_bytes()
-    run.model.flat.data[...] = 0
-    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    with pytest.raises(OSError):
-        run.save_weights()
-    assert (run.path / "weights.safetensors").read_bytes() == before
-    assert not (run.path / "weights.safetensors.new").exists()
-
-
 def test_a_matplotlib_that_cannot_draw_loses_nothing(tmp_path, monkeypatch, capsys):
     run, batches, valid = start(tmp_path / "run")
 
@@ -241,70 +215,3 @@ def test_a_matplotlib_that_cannot_draw_loses_nothing(tmp_path, monkeypatch, caps
     monkeypatch.setattr("minitransformer.training.trainer.curves", fail)
     assert train(run, TrainingConfig(steps=2, warmup=1), batches, valid) == 2
     assert "loss.png was not drawn: no backend" in capsys.readouterr().err
-
-
-def test_a_folder_that_cannot_be_made_is_named(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="file/run: Not a directory"):
-        start(tmp_path / "file" / "run")
-
-
-def break_weights(path):
-    path.write_bytes(path.read_bytes()[:100])
-
-
-def edit(path, change):
-    settings = json.loads(path.read_text())
-    change(settings)
-    path.write_text(json.dumps(settings))
-
-
-def change_model(path):
-    edit(path, lambda settings: settings["model"].update(d_ff=24))
-
-
-def edit_weights(path, change):
-    weights = load_file(path)
-    change(weights)
-    save_file(weights, path)
-
-
-def poison(weights):
-    weights["target_embedding.weight"][0, 0] = np.nan
-
-
-@pytest.mark.parametrize("name, damage, words", [
-    ("weights.safetensors", lambda path: edit_weights(path, poison), "target_embedding.weight holds something else"),
-    ("weights.safetensors", lambda path: edit_weights(path, lambda w: w.update(more=np.ones(2))),
-     r"more: found \(2,\), expected no such array"),
-    ("vocabulary.json", lambda path: path.write_text('{"symbols": ["a"], "joint": " "}'), "they are not of one run"),
-    ("vocabulary.json", lambda path: path.write_text('{"symbols": [1], "joint": 3}'), "the run cannot be read"),
-    ("config.json", lambda path: edit(path, lambda settings: settings.update(task="sing")), "unknown toy task 'sing'"),
-    ("config.json", lambda path: edit(path, lambda settings: settings.update(task=["copy"])), "the run cannot be read"),
-    ("config.json", lambda path: edit(path, lambda settings: settings.update(task="translate")), "valid is None"),
-    ("config.json", lambda path: edit(path, lambda settings: settings.update(max_length="9")), "max_length is '9'"),
-    ("config.json", lambda path: path.write_text("[" * 100_000), "the run cannot be read"),
-    ("config.json", os.remove, "no run here"),
-    ("config.json", lambda path: path.write_text("{"), "the run cannot be read"),
-    ("config.json", lambda path: path.write_text("{}"), "the run cannot be read"),
-    ("config.json", change_model, r"feed_forward.inner.bias: found \(16,\), expected \(24,\) by config.json"),
-    ("config.json", lambda path: edit(path, lambda settings: settings.pop("task")), "the run cannot be read.*'task'"),
-    ("config.json", lambda path: edit(path, lambda settings: settings["model"].update(norm="rms")), "the run cannot be read"),
-    ("config.json", lambda path: edit(path, lambda settings: settings["model"].update(share_output=False)),
-     "output.weight: found no such array, expected"),
-    ("vocabulary.json", os.remove, "the run cannot be read"),
-    ("vocabulary.json", lambda path: path.write_text("[]"), "the run cannot be read"),
-    ("weights.safetensors", os.remove, "the run holds no trained model"),
-    ("weights.safetensors", break_weights, "weights.safetensors: cannot be read"),
-])
-def test_a_damaged_run_is_explained(tmp_path, name, damage, words):
-    run, _, _ = start(tmp_path / "run")
-    run.save_weights()
-    damage(run.path / name)
-    with pytest.raises(InputError, match=words):
-        Run.load(run.path)
-
-
-def test_a_missing_run_is_explained(tmp_path):
-    with pytest.raises(InputError, match="no run here"):
-        Run.load(tmp_path / "none")
