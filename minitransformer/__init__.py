@@ -13,7 +13,7 @@ _HOME = {
     "Layer": "layers",
     "Parameter": "parameter",
     "Run": "training.run",
-    "TrainingConfig": "training.trainer",
+    "TrainingConfig": "training.config",
     "Transformer": "layers",
     "TransformerConfig": "layers",
     "clip_gradient_norm": "optim",

@@ -30,7 +30,7 @@ def perplexity(loss):
 def exact_match(model, pairs):
     """The share of pairs of id lists whose source the model decodes to exactly the target."""
     outputs = decode_all(model, [source for source, _ in pairs])
-    return sum(output == target for output, (_, target) in zip(outputs, pairs)) / len(pairs)
+    return sum(best.tokens == target for (best, *_), (_, target) in zip(outputs, pairs)) / len(pairs)
 
 
 def bleu(outputs, references, tokenize="13a"):

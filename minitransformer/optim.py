@@ -1,4 +1,4 @@
-"""Adam, the paper's learning-rate schedule, and clipping (section 5.3 of the paper)."""
+"""Adam, the paper's learning-rate schedule and others, and clipping (section 5.3 of the paper)."""
 
 from minitransformer.backend import module_of
 from minitransformer.functional import adam_update
@@ -44,6 +44,16 @@ def schedule(step, d_model, warmup, factor=1.0):
     1 / sqrt(step) (equation 3 of the paper).
     """
     return factor * d_model ** -0.5 * min(step ** -0.5, step * warmup ** -1.5)
+
+
+def inverse_sqrt(step, warmup, peak):
+    """The shape of the paper's schedule with its highest rate given: `peak`, reached at step `warmup`."""
+    return peak * min(step / warmup, (warmup / step) ** 0.5)
+
+
+def constant(step, warmup, peak):
+    """`peak`, after a straight line to it in the first `warmup` steps."""
+    return peak * min(step / warmup, 1.0)
 
 
 def cooldown(step, steps, share):

@@ -17,6 +17,6 @@ def make_step(case, threads):
     team, adam = Team(model, threads), Adam(model, BETA1, BETA2, EPSILON)
 
     def step():
-        return float(team.training_step(adam, batch, RATE, (0, next(steps)), SMOOTHING, CLIP).loss) / batch.tokens
+        return float(team.training_step(adam, [batch], RATE, (0, next(steps)), SMOOTHING, CLIP).loss) / batch.tokens
 
     return step

@@ -33,8 +33,8 @@ def execute(args):
     (source,) = encode(run.vocabulary, [args.text], run.settings["max_length"])
     if not source:
         raise InputError("TEXT is empty, expected a source to attend to")
-    (output,) = decode_all(run.model, [source])
-    source, target = [*source, EOS], [BOS, *output]
+    ((best, *_),) = decode_all(run.model, [source])
+    source, target = [*source, EOS], [BOS, *best.tokens]
     _, cache = run.model.hidden(np.array([source]), np.array([target]))
     residual, queries, keys = {
         "encoder": lambda: (cache.encode.encoder.layers[layer].self_attention, source, source),

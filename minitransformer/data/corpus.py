@@ -1,7 +1,5 @@
 """Parallel text as training data: pairs of subword ids, and batches of them without end."""
 
-from itertools import count
-
 import numpy as np
 
 from minitransformer.data.batches import by_length, make_batch
@@ -26,8 +24,38 @@ def encode_pairs(vocabulary, texts, max_length, name):
     return pairs
 
 
-def training_batches(pairs, max_tokens, seed):
-    """An endless iterator of Batches: each epoch all pairs once, in an order of its own made from `seed`."""
-    for epoch in count():
-        for chunk in by_length(pairs, max_tokens, np.random.default_rng([seed, epoch])):
-            yield make_batch(chunk)
+class CorpusBatches:
+    """An endless iterator of Batches: each epoch all pairs once, in an order of its own made from `seed`.
+
+    `pairs`: a list of pairs of id lists, or a function of the epoch's number that gives one.
+    `position`: [epoch, how many of its batches were given]; set it to go on from there.
+    """
+
+    def __init__(self, pairs, max_tokens, seed):
+        self.pairs = pairs if callable(pairs) else lambda epoch: pairs
+        self.max_tokens, self.seed = max_tokens, seed
+        self._start_epoch(0)
+
+    @property
+    def position(self):
+        return [self._epoch, self._given]
+
+    @position.setter
+    def position(self, position):
+        epoch, given = position
+        self._start_epoch(epoch)
+        self._given = given
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self._given == len(self._chunks):
+            self._start_epoch(self._epoch + 1)
+        self._given += 1
+        return make_batch(self._chunks[self._given - 1])
+
+    def _start_epoch(self, epoch):
+        order = np.random.default_rng([self.seed, epoch])
+        self._epoch, self._given = epoch, 0
+        self._chunks = by_length(self.pairs(epoch), self.max_tokens, order)

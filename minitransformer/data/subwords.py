@@ -1,5 +1,7 @@
 """Between text and subword ids: byte-pair encoding learned on both languages together."""
 
+import json
+
 from minitransformer.data.vocabulary import SPECIAL
 from minitransformer.errors import InputError
 from minitransformer.extras import require
@@ -42,6 +44,21 @@ class SubwordVocabulary:
     def encode_all(self, texts):
         return [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
 
+    def words(self, text):
+        """The pieces of `text` that are cut into subwords one by one."""
+        text = self._tokenizer.normalizer.normalize_str(text)
+        return [word for word, _ in self._tokenizer.pre_tokenizer.pre_tokenize_str(text)]
+
+    def merges(self):
+        """{(left, right): rank}: which two neighbours become one subword, and which before which."""
+        model = json.loads(self._tokenizer.to_str())["model"]
+        return {tuple(pair): rank for rank, pair in enumerate(model["merges"])}
+
+    def ids(self, subwords):
+        unknown = self._tokenizer.token_to_id(UNKNOWN)
+        ids = map(self._tokenizer.token_to_id, subwords)
+        return [unknown if i is None else i for i in ids]
+
     def tokens(self, ids):
         """The subword of each id, special ones too."""
         return [self._tokenizer.id_to_token(i) for i in ids]
@@ -50,8 +67,8 @@ class SubwordVocabulary:
         """The text of `ids`, special tokens left out."""
         return self._tokenizer.decode(ids)
 
-    def save(self, path):
-        self._tokenizer.save(str(path))
+    def to_json(self):
+        return self._tokenizer.to_str(pretty=True)
 
     @classmethod
     def load(cls, path):

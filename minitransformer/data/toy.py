@@ -5,7 +5,6 @@ test example into training.
 """
 
 import string
-from itertools import count as count_from
 from zlib import crc32
 
 import numpy as np
@@ -66,10 +65,22 @@ def make_task(name, language=None):
     return NumberTask(language) if name == "numbers" else SequenceTask(name)
 
 
-def training_batches(task, size, seed):
-    """An endless iterator of Batches of `size` fresh examples; the same seed gives the same ones."""
-    for step in count_from(1):
-        yield make_batch(examples(task, [seed, step], size))
+class ToyBatches:
+    """An endless iterator of Batches of `size` fresh examples; the same seed gives the same ones.
+
+    `position`: how many it has given; set it to go on from there.
+    """
+
+    def __init__(self, task, size, seed):
+        self.task, self.size, self.seed = task, size, seed
+        self.position = 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.position += 1
+        return make_batch(examples(self.task, [self.seed, self.position], self.size))
 
 
 def held_out(task, size, seed=0):

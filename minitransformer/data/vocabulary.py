@@ -46,9 +46,8 @@ class SymbolVocabulary:
         """The text of `ids`, special tokens left out."""
         return self.joint.join(self.symbols[i] for i in ids if i not in (PAD, BOS, EOS))
 
-    def save(self, path):
-        path.write_text(json.dumps({"symbols": self.symbols[len(SPECIAL):], "joint": self.joint},
-                                   ensure_ascii=False, indent=1), encoding="utf-8")
+    def to_json(self):
+        return json.dumps({"symbols": self.symbols[len(SPECIAL):], "joint": self.joint}, ensure_ascii=False, indent=1)
 
     @classmethod
     def load(cls, path):

@@ -59,6 +59,15 @@ class MultiHeadAttention(Layer):
                 self.key.backward(self._merge(dk), cache.key),
                 self.value.backward(self._merge(dv), cache.value))
 
+    def keys_values(self, key, value):
+        """The heads' keys (B, H, T_k, d_k) and values (B, H, T_k, d_v), for `attend`."""
+        return self._split(self.key.forward(key)[0]), self._split(self.value.forward(value)[0])
+
+    def attend(self, query, keys, values, mask=None):
+        """What `forward` returns, for keys and values that are there already: decoding keeps them."""
+        heads, _ = attention_forward(self._split(self.query.forward(query)[0]), keys, values, mask)
+        return self.output.forward(self._merge(heads))[0]
+
     def _split(self, x):
         """(B, T, H d) -> (B, H, T, d). Its inverse, and so its backward, is _merge."""
         batch, length, width = x.shape

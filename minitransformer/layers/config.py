@@ -20,8 +20,9 @@ NAMED = {
 class TransformerConfig:
     """All sizes and choices of a Transformer; the defaults are the paper's base model.
 
-    `dropout` is the paper's (after each sub-layer and on the sum of embeddings and positions);
-    the other two places, on attention weights and inside the feed-forward network, are off.
+    `dropout` is the paper's (after each sub-layer, and on the sum of embeddings and positions unless
+    `embedding_dropout` says otherwise); the other two places, on attention weights and inside the
+    feed-forward network, are off.
     """
 
     source_vocab: int                    # number of source tokens
@@ -33,6 +34,7 @@ class TransformerConfig:
     d_k: int | None = None               # width of a head's queries and keys; None: d_model / num_heads
     d_v: int | None = None               # width of a head's values; None: the same (d_k where no whole number)
     dropout: float = 0.1
+    embedding_dropout: float | None = None    # None: as `dropout`
     attention_dropout: float = 0.0
     feed_forward_dropout: float = 0.0
     activation: str = "relu"             # or "gelu"
@@ -48,9 +50,9 @@ class TransformerConfig:
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < 1:
                 raise InputError(f"{name} is {value!r}, expected a whole number of at least 1")
-        for name in ("dropout", "attention_dropout", "feed_forward_dropout"):
+        for name in ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout"):
             value = getattr(self, name)
-            if not 0 <= value < 1:
+            if value is not None and not 0 <= value < 1:
                 raise InputError(f"{name} is {value!r}, expected a rate of at least 0 and below 1")
         if self.positions not in ("sinusoidal", "learned"):
             raise InputError(f"unknown positions {self.positions!r}; choose sinusoidal or learned")

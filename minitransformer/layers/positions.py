@@ -21,6 +21,10 @@ class SinusoidalPositions(Layer):
         _, length, d_model = x.shape
         return x + sinusoids(length, d_model, module_of(x), x.real.dtype.name), PositionsCache(length)
 
+    def at(self, x, position):
+        """x + PE[position], for any x (..., d_model)."""
+        return x + sinusoids(position + 1, x.shape[-1], module_of(x), x.real.dtype.name)[position]
+
     def backward(self, dy, cache):
         """A constant was added: dx = dy."""
         return dy
@@ -39,6 +43,10 @@ class LearnedPositions(Layer):
         if length > max_length:
             raise InputError(f"LearnedPositions: x has {length} positions, at most {max_length} were learned")
         return x + self.weight.data[:length], PositionsCache(length)
+
+    def at(self, x, position):
+        """x + W[position], for any x (..., d_model)."""
+        return x + self.weight.data[position]
 
     def backward(self, dy, cache):
         """Row t was added to all B sequences: dW[t] = sum_b dy[b, t], dx = dy."""

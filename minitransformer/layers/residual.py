@@ -48,3 +48,9 @@ class Residual(Layer):
             dh = self.norm.backward(dh, cache.norm)
         dx = dy + dh
         return (dx, *dothers) if dothers else dx
+
+    def evaluate(self, x, sublayer):
+        """y for a function of the hidden states in the sub-layer's place: decoding computes one position only."""
+        h = self.norm.forward(x)[0] if self.pre_norm else x
+        y = x + sublayer(h)
+        return y if self.pre_norm else self.norm.forward(y)[0]

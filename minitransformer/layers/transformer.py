@@ -49,8 +49,9 @@ class Transformer(Layer):
         self.target_embedding = Embedding(config.target_vocab, config.d_model, rng)
         self.source_embedding = (self.target_embedding if config.share_embeddings
                                  else Embedding(config.source_vocab, config.d_model, rng))
-        self.source_input = Input(self.source_embedding, _positions(config, rng), config.dropout)
-        self.target_input = Input(self.target_embedding, _positions(config, rng), config.dropout)
+        dropout = config.dropout if config.embedding_dropout is None else config.embedding_dropout
+        self.source_input = Input(self.source_embedding, _positions(config, rng), dropout)
+        self.target_input = Input(self.target_embedding, _positions(config, rng), dropout)
         self.encoder = Encoder(config, rng)
         self.decoder = Decoder(config, rng)
         self.output = OutputProjection(config.target_vocab, config.d_model, rng,

@@ -7,7 +7,7 @@ from minitransformer.training.step import add_gradient
 
 
 def find_not_finite(model, parts, smoothing):
-    """The first block that makes a value that is not finite out of finite ones; `parts`: [(Batch, generator)].
+    """The first block that makes a value that is not finite out of finite ones; `parts`: what Team.parts gives.
 
     Returns (path, "forward" or "backward"), such as ("decoder.layers.0.feed_forward.inner",
     "forward"); ("the loss", "backward") where no block is to blame. The innermost block is named.
@@ -24,10 +24,11 @@ def find_not_finite(model, parts, smoothing):
         return result
 
     model.zero_grad()
-    tokens = sum(batch.tokens for batch, _ in parts)
+    tokens = sum(batch.tokens for batches, _ in parts for batch in batches)
     with watch(model, look):
-        for batch, rng in parts:
-            add_gradient(model, batch, tokens, rng, smoothing)
+        for batches, rng in parts:
+            for batch in batches:
+                add_gradient(model, batch, tokens, rng, smoothing)
     return found[0] if found else ("the loss", "backward")
 
 

@@ -3,26 +3,36 @@
 import json
 import math
 import os
+import shutil
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
-from minitransformer.backend import to_host
+from minitransformer.backend import to_device, to_host
 from minitransformer.data import toy
 from minitransformer.data.subwords import SubwordVocabulary
 from minitransformer.data.vocabulary import SymbolVocabulary
 from minitransformer.decoding import translate
 from minitransformer.errors import InputError
 from minitransformer.layers import Transformer, TransformerConfig
+from minitransformer.training import checkpoint
+from minitransformer.training.files import check_manifest, sync_folder, write_durably, write_manifest
 
 VOCABULARIES = {kind.__name__: kind for kind in (SymbolVocabulary, SubwordVocabulary)}
 
 
 class Run:
-    """A folder with config.json, the vocabulary, weights.safetensors, metrics.jsonl and loss.png.
+    """A folder with everything about one training:
 
-    `settings` is what config.json holds: the task, the model's configuration and the training's.
+        config.json            `settings`: the task, the model's configuration and the training's
+        tokenizer.json         the vocabulary (vocabulary.json for a toy task)
+        manifest.json          the sha256 of these two, and of the weights when the training has ended
+        metrics.jsonl          the log
+        checkpoints/step-N/    what a stopped training goes on from, each with a manifest.json of its own
+        weights.safetensors    the trained weights, {parameter name: array}, a shared one once
+        loss.png
     """
 
     def __init__(self, path, settings, model, vocabulary):
@@ -37,25 +47,53 @@ class Run:
         settings = {**settings, "vocabulary": type(vocabulary).__name__, "model": asdict(model.config)}
         run = cls(path, settings, model, vocabulary)
         check_free(path)
+        new = run.path.with_name(f".{run.path.name}.new")
         try:
-            run.path.mkdir(parents=True, exist_ok=True)
-            (run.path / "config.json").write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
-            vocabulary.save(run.path / vocabulary.file_name)
+            shutil.rmtree(new, ignore_errors=True)
+            new.mkdir(parents=True)
+            write_durably(new / "config.json", (json.dumps(settings, indent=2) + "\n").encode())
+            write_durably(new / vocabulary.file_name, vocabulary.to_json().encode())
+            write_manifest(new, run._fixed_files())
+            if run.path.exists():
+                run.path.rmdir()        # empty, or check_free had complained
+            os.rename(new, run.path)    # a run folder is whole from its first moment
+            sync_folder(run.path.parent)
         except OSError as error:
+            shutil.rmtree(new, ignore_errors=True)
             raise InputError(f"{path}: {error.strerror}; choose a --run folder that can be written") from None
         return run
 
     @classmethod
     def load(cls, path, backend="numpy"):
-        """The run in the folder `path`, its model on `backend`. Raises InputError where there is none."""
+        """The run in the folder `path`, its model on `backend`.
+
+        Its weights are the trained ones or, while the training has not ended, those of the newest good checkpoint;
+        stderr hears of a damaged one. Raises InputError where there is none.
+        """
+        run = cls.open(path)
+        if run.finished:
+            run.set_weights(_read_weights(run.path / "weights.safetensors"))
+        else:
+            last = checkpoint.newest(run.path, tell=lambda text: print(text, file=sys.stderr))
+            if last is None:
+                raise InputError(f"{path}: the run holds no trained model; begin its training with "
+                                 f"minitransformer train --resume {path}")
+            run.set_weights(last.weights)
+        run.model = run.model.to(backend)
+        return run
+
+    @classmethod
+    def open(cls, path):
+        """The run in the folder `path`, its model as it was before its first step. Raises InputError as `load`."""
         path = Path(path)
         if not (path / "config.json").is_file():
             raise InputError(f"{path}: no run here (no config.json); give the folder that minitransformer train wrote")
+        check_manifest(path)
         try:
             settings = json.loads((path / "config.json").read_text(encoding="utf-8"))
             _check_settings(settings)
             kind = VOCABULARIES[settings["vocabulary"]]
-            model = Transformer(TransformerConfig(**settings["model"]))
+            model = Transformer(TransformerConfig(**settings["model"]), settings.get("training", {}).get("seed", 0))
             vocabulary = kind.load(path / kind.file_name)
         except InputError as error:
             raise InputError(f"{path}: the run cannot be read: {error}") from None
@@ -65,49 +103,51 @@ class Run:
         if vocabulary.size != model.config.target_vocab:
             raise InputError(f"{path}: the vocabulary has {vocabulary.size} tokens, the model "
                              f"{model.config.target_vocab}; they are not of one run")
-        run = cls(path, settings, model, vocabulary)
-        run._load_weights()
-        run.model = model.to(backend)
-        return run
+        return cls(path, settings, model, vocabulary)
+
+    @property
+    def finished(self):
+        """Whether its training has ended."""
+        return "weights.safetensors" in check_manifest(self.path)
 
     def translate(self, texts):
         """The model's output text for each of `texts`. Raises InputError for one that is too long."""
         return translate(self.model, self.vocabulary, texts, self.settings["max_length"])
 
     def save_weights(self):
-        """Write weights.safetensors: {parameter name: array}, a shared one once.
-
-        The old file stays until the new one is whole.
-        """
+        """The model's weights as the trained ones: write weights.safetensors, and list it in manifest.json."""
         from safetensors.numpy import save
 
-        new = self.path / "weights.safetensors.new"
-        try:
-            new.write_bytes(save({name: to_host(p.data) for name, p in self.model.parameters().items()}))
-            os.replace(new, self.path / "weights.safetensors")
-        finally:
-            new.unlink(missing_ok=True)    # there only if the disk is full
+        write_manifest(self.path, self._fixed_files())    # the old ones are disowned before they change
+        weights = {name: to_host(parameter.data) for name, parameter in self.model.parameters().items()}
+        write_durably(self.path / "weights.safetensors", save(weights))
+        write_manifest(self.path, [*self._fixed_files(), "weights.safetensors"])
 
-    def _load_weights(self):
-        from safetensors import SafetensorError
-        from safetensors.numpy import load_file
-
-        path = self.path / "weights.safetensors"
-        if not path.is_file():
-            raise InputError(f"{self.path}: the run holds no trained model (no weights.safetensors)")
-        try:
-            weights = load_file(path)
-        except (SafetensorError, OSError, ValueError, TypeError, LookupError) as error:
-            raise InputError(f"{path}: cannot be read ({error})") from None
+    def set_weights(self, weights):
+        """Take over {parameter name: array}. Raises InputError where these are not this model's."""
         parameters = self.model.parameters()
         for name in sorted(parameters.keys() | weights.keys()):
             expected = parameters[name].shape if name in parameters else "no such array"
             found = weights[name].shape if name in weights else "no such array"
             if expected != found:
-                raise InputError(f"{path}: {name}: found {found}, expected {expected} by config.json")
+                raise InputError(f"{self.path}: the weights do not fit config.json: {name}: found {found}, "
+                                 f"expected {expected}")
             if weights[name].dtype.kind != "f" or not np.isfinite(weights[name]).all():
-                raise InputError(f"{path}: {name} holds something else than finite real numbers")
-            parameters[name].data[...] = weights[name]
+                raise InputError(f"{self.path}: {name} holds something else than finite real numbers")
+            parameters[name].data[...] = to_device(weights[name], self.model.xp)
+
+    def _fixed_files(self):
+        return ["config.json", self.vocabulary.file_name]
+
+
+def _read_weights(path):
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError, ValueError, TypeError, LookupError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from None
 
 
 def check_free(path):

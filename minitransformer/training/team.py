@@ -25,17 +25,18 @@ class Team:
         ends = [model.flat.data.size * i // threads for i in range(threads + 1)]
         self._pieces = list(map(slice, ends, ends[1:]))
 
-    def training_step(self, optimizer, batch, rate, entropy, smoothing=0.0, clip=1.0):
-        """As step.training_step, with dropout drawn from the integers `entropy`, such as (seed, step).
+    def training_step(self, optimizer, batches, rate, entropy, smoothing=0.0, clip=1.0):
+        """As step.training_step for several Batches, with dropout drawn from the integers `entropy`, such as (seed, step).
 
-        Returns StepLoss.
+        The gradients of the Batches are added up: together they are one update. Returns StepLoss.
         """
-        (part, rng), *others = self.parts(batch, entropy)
-        jobs = [self._pool.submit(copy_context().run, add_gradient, replica, part, batch.tokens, rng, smoothing)
-                for replica, (part, rng) in zip(self.replicas, others)]
+        tokens = sum(batch.tokens for batch in batches)
+        own, *others = self.parts(batches, entropy)
+        jobs = [self._pool.submit(copy_context().run, _add_gradients, replica, *part, tokens, smoothing)
+                for replica, part in zip(self.replicas, others)]
         try:
-            own = add_gradient(self.model, part, batch.tokens, rng, smoothing)
-            losses, log_likelihoods = zip(own, *(job.result() for job in jobs))
+            losses, log_likelihoods = zip(_add_gradients(self.model, *own, tokens, smoothing),
+                                          *(job.result() for job in jobs))
         except BaseException:    # what the other threads have added must not enter a later step
             wait(jobs)
             for model in (self.model, *self.replicas):
@@ -60,7 +61,16 @@ class Team:
             replica.flat.grad[piece] = 0
         return grad @ grad
 
-    def parts(self, batch, entropy):
-        """What each thread gets: [(Batch, its generator)]."""
-        parts = split(batch, 1 + len(self.replicas))
-        return [(part, generator(self.model.xp, *entropy, i)) for i, part in enumerate(parts)]
+    def parts(self, batches, entropy):
+        """What each thread gets: [(its part of each of the Batches, its generator)]; a thread without any is left out."""
+        threads = 1 + len(self.replicas)
+        shares = [[] for _ in range(threads)]
+        for batch in batches:
+            for share, part in zip(shares, split(batch, threads)):
+                share.append(part)
+        return [(share, generator(self.model.xp, *entropy, i)) for i, share in enumerate(shares) if share]
+
+
+def _add_gradients(model, batches, rng, tokens, smoothing):
+    losses, log_likelihoods = zip(*(add_gradient(model, batch, tokens, rng, smoothing) for batch in batches))
+    return StepLoss(sum(losses), sum(log_likelihoods))

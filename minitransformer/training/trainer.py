@@ -1,4 +1,4 @@
-"""The training loop: steps, the log, validation, and stopping without losing anything."""
+"""The training loop: steps, the log, validation, checkpoints, and stopping without losing anything."""
 
 import json
 import math
@@ -7,127 +7,205 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from minitransformer.backend import available_cores
+from minitransformer.backend import to_device
 from minitransformer.errors import InputError
 from minitransformer.evaluation import mean_loss, perplexity
-from minitransformer.optim import Adam, cooldown, schedule
+from minitransformer.optim import Adam
 from minitransformer.plots import curves
+from minitransformer.training import checkpoint
+from minitransformer.training.checkpoint import Checkpoint
 from minitransformer.training.not_finite import find_not_finite
 from minitransformer.training.team import Team
 
-MAX_STEPS = 10 ** 9
-MAX_FACTOR = 10 ** 6
-MAX_THREADS = 1024
 LOG_EVERY = 10    # steps; reading the loss waits for the GPU
 BAR = "{percentage:3.0f}% |{bar:10}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
 
 
-def default_threads():
-    """The cores there are, up to four: with more, each thread's part of a usual batch is too small."""
-    return min(4, available_cores())
+def train(run, config, batches, valid, measure=None, resume=False):
+    """Train run.model by `config`, a TrainingConfig, on the iterator `batches`; log, validate and save in the run folder.
 
+    `valid`: pairs of id lists, for the validation loss. `measure(model)`, if given, returns
+    {name: number} of more to log at each validation. With `resume` the newest checkpoint of the run
+    is gone on from, to the same bits as if nothing had stopped: `batches` must be made as it was
+    then (if it has a `position` that is set, else the batches used already are passed over).
 
-@dataclass(frozen=True)
-class TrainingConfig:
-    """How a model is trained."""
-
-    steps: int                  # updates
-    warmup: int                 # steps until the learning rate peaks
-    rate_factor: float = 1.0    # multiplies the paper's schedule
-    cooldown: float = 0.5       # share of the steps, at the end, in which the rate falls to 0
-    smoothing: float = 0.1      # label smoothing
-    clip: float = 1.0           # largest norm of the gradient
-    validate_every: int = 500   # steps
-    seed: int = 0
-    threads: int = field(default_factory=default_threads)    # that share each batch; on a GPU there is one
-
-    def __post_init__(self):
-        for name in ("steps", "warmup", "validate_every"):
-            if not 1 <= getattr(self, name) <= MAX_STEPS:
-                raise InputError(f"{name} is {getattr(self, name)}, expected 1 to {MAX_STEPS:,}")
-        for name in ("rate_factor", "clip"):
-            if not 0 < getattr(self, name) <= MAX_FACTOR:
-                raise InputError(f"{name} is {getattr(self, name)}, expected a number above 0, at most {MAX_FACTOR:,}")
-        if not 1 <= self.threads <= MAX_THREADS:
-            raise InputError(f"threads is {self.threads}, expected 1 to {MAX_THREADS:,}")
-        if not 0 <= self.smoothing < 1:
-            raise InputError(f"smoothing is {self.smoothing}, expected at least 0 and below 1")
-        if not 0 <= self.cooldown <= 1:
-            raise InputError(f"cooldown is {self.cooldown}, expected 0 to 1")
-
-
-def train(run, config, batches, valid):
-    """Train run.model for config.steps on the iterator `batches`; log, validate and save into the run folder.
-
-    `valid`: pairs of id lists. Returns how many steps were made: fewer than config.steps after
-    Ctrl-C, which ends the step under way, saves the weights and stops. Raises InputError where the
-    loss is no longer a number; the weights saved last are kept.
+    Returns how many steps were made: fewer than config.steps after Ctrl-C, which ends the step under
+    way and saves a checkpoint, or where `patience` was over. Raises InputError where the loss is no
+    longer a number, or a checkpoint cannot be saved; the checkpoint saved last is kept.
     """
-    model = run.model
-    saved = None    # the step of the weights in the run folder
-    recent = []     # the batches since the last look at the loss
-    optimizer = Adam(model)
-    team = Team(model, config.threads if model.xp is np else 1)
-    records = []
-    with (run.path / "metrics.jsonl").open("w", encoding="utf-8") as log, \
-            tqdm(total=config.steps, bar_format=BAR, file=sys.stderr, dynamic_ncols=True) as bar, \
-            _stop_on_interrupt() as stop, threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
+    return _Training(run, config, batches, valid, measure).train(resume)
 
-        def record(**values):
-            records.append(values)
-            log.write(json.dumps(values) + "\n")
-            log.flush()
 
-        loss = nll = tokens = 0
-        since = time.perf_counter()
-        for step in range(1, config.steps + 1):
-            batch = next(batches)
-            recent.append(batch)
-            rate = schedule(step, model.config.d_model, config.warmup, config.rate_factor) \
-                * cooldown(step, config.steps, config.cooldown)
-            sums = team.training_step(optimizer, batch, rate, (config.seed, step), config.smoothing, config.clip)
-            loss, nll, tokens = loss + sums.loss, nll + sums.negative_log_likelihood, tokens + batch.tokens
-            bar.update()
-            stopping = stop.is_set()
-            last = step == config.steps or stopping
-            validating = step % config.validate_every == 0 or last
-            if step % LOG_EVERY == 0 or validating:
-                loss, nll, updates = float(loss) / tokens, float(nll) / tokens, int(optimizer.updates)
-                if updates < step or not math.isfinite(loss):
-                    bad = min(updates + 1, step)
-                    parts = team.parts(recent[bad - step - 1], (config.seed, bad))
-                    block, direction = find_not_finite(model, parts, config.smoothing)
-                    kept = f"the weights of step {saved} are kept" if saved else "no weights were saved yet"
-                    raise InputError(f"step {bad}: NaN or infinity in {block}, {direction}; {kept}. "
-                                     "Try a smaller --rate-factor")
-                speed = tokens / (time.perf_counter() - since)
-                record(step=step, loss=loss, nll=nll, perplexity=perplexity(nll), tokens_per_second=round(speed),
-                       learning_rate=rate)
-                bar.set_postfix_str(f"loss {loss:.3f}, perplexity {perplexity(nll):.4g}, {speed:,.0f} tokens/s")
-                loss = nll = tokens = 0
-                recent.clear()
-                since = time.perf_counter()
-            if validating:
-                run.save_weights()
-                saved = step
-            if validating and not stopping:
-                valid_nll = mean_loss(model, valid)
-                record(step=step, valid_nll=valid_nll, valid_perplexity=perplexity(valid_nll))
-                bar.write(f"step {step}: validation perplexity {perplexity(valid_nll):.4g}", file=sys.stderr)
-                since = time.perf_counter()
-            if last:
-                break
-    try:
-        curves(records, run.path / "loss.png")
-    except (ImportError, ValueError) as error:    # a matplotlib that cannot draw; the training is done
-        print(f"loss.png was not drawn: {error}", file=sys.stderr)
-    return step
+class _Training:
+    def __init__(self, run, config, batches, valid, measure):
+        self.run, self.config, self.batches, self.valid = run, config, batches, valid
+        self.measure = measure or (lambda model: {})
+        self.model = run.model
+        self.optimizer = Adam(self.model)
+        self.team = Team(self.model, config.threads if self.model.xp is np else 1)
+        self.step = 0
+        self.sums = {"loss": 0, "nll": 0}    # since the last line of the log, on the device
+        self.tokens = 0                      # the same
+        self.best_step = self.best_nll = None
+        self.worse = 0         # validations since the best one
+        self.saved = None      # the step of the last checkpoint
+        self.log = []          # what metrics.jsonl holds
+        self.recent = []       # the batches since the last look at the loss
+
+    def train(self, resume=False):
+        if resume:
+            self._go_on_from(checkpoint.newest(self.run.path, tell=lambda text: print(text, file=sys.stderr)))
+        config = self.config
+        self._write_log("w", self.log)
+        with tqdm(total=config.steps, initial=self.step, bar_format=BAR, file=sys.stderr, dynamic_ncols=True) as self.bar, \
+                _stop_on_interrupt() as stop, threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
+            self.since, self.timed = time.perf_counter(), 0
+            while not (stopped := stop.is_set()) and self.step < config.steps and not self._out_of_patience():
+                self._make_step()
+                validating = self.step % config.validate_every == 0 or self.step == config.steps
+                if self.step % LOG_EVERY == 0 or validating:
+                    self._check_finite()
+                    self._log_training()
+                if validating:
+                    self._validate()
+                    self._save()
+            if stopped:
+                self._check_finite()
+                self._save()
+                return self.step
+            self._finish()
+        try:
+            curves(self.log, self.run.path / "loss.png")
+        except (ImportError, ValueError) as error:    # a matplotlib that cannot draw; the training is done
+            print(f"loss.png was not drawn: {error}", file=sys.stderr)
+        return self.step
+
+    def _make_step(self):
+        config = self.config
+        self.step += 1
+        batches = list(islice(self.batches, config.accumulate))
+        self.recent.append(batches)
+        rate = config.learning_rate(self.step, self.model.config.d_model)
+        sums = self.team.training_step(self.optimizer, batches, rate, (config.seed, self.step), config.smoothing,
+                                       config.clip)
+        tokens = sum(batch.tokens for batch in batches)
+        self.sums["loss"] = self.sums["loss"] + sums.loss
+        self.sums["nll"] = self.sums["nll"] + sums.negative_log_likelihood
+        self.tokens += tokens
+        self.timed += tokens
+        self.bar.update()
+
+    def _log_training(self):
+        loss, nll = (float(self.sums[name]) / self.tokens for name in ("loss", "nll"))
+        speed = self.timed / (time.perf_counter() - self.since)
+        self._record(loss=loss, nll=nll, perplexity=perplexity(nll), tokens_per_second=round(speed),
+                     learning_rate=self.config.learning_rate(self.step, self.model.config.d_model))
+        self.bar.set_postfix_str(f"loss {loss:.3f}, perplexity {perplexity(nll):.4g}, {speed:,.0f} tokens/s")
+        self.sums, self.tokens = {"loss": 0, "nll": 0}, 0
+        self.since, self.timed = time.perf_counter(), 0
+
+    def _check_finite(self):
+        """Raise InputError that names the block in which the first value that is not finite arose."""
+        updates = int(self.optimizer.updates)
+        if updates < self.step or not math.isfinite(self.sums["loss"]):
+            bad = min(updates + 1, self.step)
+            parts = self.team.parts(self.recent[bad - self.step - 1], (self.config.seed, bad))
+            block, direction = find_not_finite(self.model, parts, self.config.smoothing)
+            kept = f"the weights of step {self.saved} are kept" if self.saved else "no weights were saved yet"
+            raise InputError(f"step {bad}: NaN or infinity in {block}, {direction}; {kept}. "
+                             "Try a smaller --rate-factor or --peak-rate")
+        self.recent.clear()
+
+    def _validate(self):
+        nll = mean_loss(self.model, self.valid)
+        self._record(valid_nll=nll, valid_perplexity=perplexity(nll), **self.measure(self.model))
+        self.bar.write(f"step {self.step}: " + _words(self.log[-1]), file=sys.stderr)
+        if self.best_nll is None or nll < self.best_nll:
+            self.best_step, self.best_nll, self.worse = self.step, nll, 0
+        else:
+            self.worse += 1
+        self.since, self.timed = time.perf_counter(), 0
+
+    def _out_of_patience(self):
+        return 0 < self.config.patience <= self.worse
+
+    def _save(self):
+        """A checkpoint; of the older ones those that may still be needed are kept."""
+        state = {"updates": int(self.optimizer.updates), "position": getattr(self.batches, "position", None),
+                 "tokens": self.tokens, "best_step": self.best_step, "best_nll": self.best_nll, "worse": self.worse}
+        sums = {name: self.model.xp.asarray(value, dtype=self.optimizer.data.dtype) for name, value in self.sums.items()}
+        try:
+            checkpoint.save(self.run.path, Checkpoint(
+                self.step, {name: p.data for name, p in self.model.parameters().items()},
+                {"m": self.optimizer.m, "v": self.optimizer.v, **sums}, state,
+                (self.run.path / "metrics.jsonl").read_bytes()))
+        except OSError as error:
+            kept = f"the checkpoint of step {self.saved} is kept" if self.saved else "there is none before it"
+            raise InputError(f"the checkpoint of step {self.step} cannot be saved ({error.strerror}); {kept}. "
+                             f"When that is mended: minitransformer train --resume {self.run.path}") from None
+        self.saved = self.step
+        steps = checkpoint.steps(self.run.path)
+        checkpoint.keep_only(self.run.path, {*steps[:2], *self._averaged(steps), self.best_step})
+
+    def _averaged(self, steps):
+        """Of the checkpoints at `steps` those whose mean is to be taken: not the ones that Ctrl-C left between two."""
+        regular = [step for step in steps if step % self.config.validate_every == 0 or step == self.config.steps]
+        return regular[: self.config.average]
+
+    def _go_on_from(self, last):
+        """Take over a Checkpoint; with None there is nothing yet to take over."""
+        if last is None:
+            return
+        self.step = self.saved = last.step
+        self.run.set_weights(last.weights)
+        for name in ("m", "v"):
+            getattr(self.optimizer, name)[...] = to_device(last.optimizer[name], self.model.xp)
+        self.optimizer.steps, self.optimizer.updates = last.step, last.state["updates"]
+        self.tokens = last.state["tokens"]
+        if self.tokens:
+            self.sums = {name: to_device(last.optimizer[name], self.model.xp) for name in self.sums}
+        self.best_step, self.best_nll, self.worse = (last.state[name] for name in ("best_step", "best_nll", "worse"))
+        self.log = [json.loads(line) for line in last.metrics.splitlines()]
+        if last.state["position"] is None:
+            for _ in islice(self.batches, last.step * self.config.accumulate):
+                pass
+        else:
+            self.batches.position = last.state["position"]
+
+    def _finish(self):
+        """The weights of the run: the mean of the last checkpoints, or the best one's if there was `patience`."""
+        if self.config.average > 1:
+            last = []
+            for step in self._averaged(checkpoint.steps(self.run.path)):
+                try:
+                    last.append(checkpoint.load(self.run.path, step).weights)
+                except InputError as error:
+                    print(f"{error}; left out of the average", file=sys.stderr)
+            self.run.set_weights(checkpoint.average(last))
+            nll = mean_loss(self.model, self.valid)
+            self._record(averaged=len(last), averaged_nll=nll, averaged_perplexity=perplexity(nll))
+            self.bar.write(f"{len(last)} checkpoints averaged: {_words(self.log[-1])}", file=sys.stderr)
+        elif self.config.patience:
+            self.run.set_weights(checkpoint.load(self.run.path, self.best_step).weights)
+        self.run.save_weights()
+
+    def _record(self, **values):
+        self.log.append({"step": self.step, **values})
+        self._write_log("a", self.log[-1:])
+
+    def _write_log(self, mode, records):
+        with (self.run.path / "metrics.jsonl").open(mode, encoding="utf-8") as file:
+            file.writelines(json.dumps(record) + "\n" for record in records)
+
+
+def _words(record):
+    return ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in record.items() if name != "step")
 
 
 @contextmanager

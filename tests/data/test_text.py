@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from minitransformer import InputError, make_batch
 from minitransformer.data.batches import by_length, pad
-from minitransformer.data.corpus import encode_pairs, training_batches
+from minitransformer.data.corpus import CorpusBatches, encode_pairs
 from minitransformer.data.parallel import MAX_CHARACTERS, read_pairs, read_text, split_lines
 from minitransformer.data.subwords import SubwordVocabulary
 from minitransformer.data.vocabulary import BOS, EOS, SymbolVocabulary
@@ -169,7 +169,7 @@ def test_no_pairs_make_no_batch():
 
 def test_epochs_differ_and_repeat():
     pairs = [([i], [i, i]) for i in range(3, 60)]
-    once, again = (training_batches(pairs, 30, seed=4) for _ in range(2))
+    once, again = (CorpusBatches(pairs, 30, seed=4) for _ in range(2))
     epochs = [[next(once).source.ravel().tolist() for _ in range(6)] for _ in range(2)]
     assert epochs[0] != epochs[1]
     assert epochs == [[next(again).source.ravel().tolist() for _ in range(6)] for _ in range(2)]

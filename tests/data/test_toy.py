@@ -66,6 +66,6 @@ def test_small_numbers_are_not_held_out():
 
 def test_batches_repeat_with_the_seed():
     task = toy.make_task("copy")
-    first, again, other = (next(toy.training_batches(task, 4, seed)) for seed in (1, 1, 2))
+    first, again, other = (next(toy.ToyBatches(task, 4, seed)) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first.source, again.source)
     assert first.source.shape != other.source.shape or (first.source != other.source).any()

@@ -16,7 +16,7 @@ from minitransformer.data import toy
 from minitransformer.evaluation import mean_loss
 from minitransformer.layers import Embedding, Linear
 from minitransformer.optim import clip_gradient_norm
-from minitransformer.training.trainer import TrainingConfig, train
+from minitransformer import TrainingConfig, train
 from tests.gpu import strict
 from tests.layers.cases import NAMES, cases
 
@@ -159,7 +159,7 @@ def test_a_run(device, tmp_path):
         run = Run.create(tmp_path / backend, {"task": "copy", "language": None, "max_length": 256},
                          Transformer(config, seed=0).astype(device.dtype).to(backend), task.vocabulary)
         strict.waits.clear()
-        train(run, TrainingConfig(steps=12, warmup=4, validate_every=6, threads=1), toy.training_batches(task, 8, 0),
+        train(run, TrainingConfig(steps=12, warmup=4, validate_every=6, threads=1), toy.ToyBatches(task, 8, 0),
               toy.held_out(task, 20))
         if run.model.xp is strict.cupy:
             places = Counter(wait.partition(",")[0] for wait in strict.waits)

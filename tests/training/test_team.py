@@ -25,7 +25,7 @@ def trained(step, dropout=0.0, steps=3):
 def by_team(threads):
     def step(model):
         team, batch = Team(model, threads), make_batch(PAIRS)
-        return lambda adam, number: team.training_step(adam, batch, 0.01, (7, number), smoothing=0.1, clip=0.5)
+        return lambda adam, number: team.training_step(adam, [batch], 0.01, (7, number), smoothing=0.1, clip=0.5)
     return step
 
 
@@ -52,7 +52,7 @@ def test_each_thread_drops_out_by_itself():
     """Two threads with the same sentences: were their masks the same, so were their losses."""
     model = Transformer(TransformerConfig.named("toy", 12, dropout=0.3))
     team, batch = Team(model, 2), make_batch(PAIRS[:1] * 2)
-    (_, one), (_, other) = team.parts(batch, (0, 1))
+    (_, one), (_, other) = team.parts([batch], (0, 1))
     assert one.integers(1 << 40) != other.integers(1 << 40)
 
 
@@ -72,7 +72,7 @@ def test_an_error_in_a_thread_is_raised():
     model = Transformer(TransformerConfig.named("toy", 12))
     team, batch = Team(model, 2), make_batch([([4], [5]), ([4], [99])])
     with pytest.raises(ValueError, match="99"):
-        team.training_step(Adam(model), batch, 0.01, (0, 1))
+        team.training_step(Adam(model), [batch], 0.01, (0, 1))
 
 
 @pytest.mark.parametrize("bad", [0, 1])
@@ -83,7 +83,7 @@ def test_after_an_error_no_gradient_is_left(bad):
     pairs[bad] = ([4], [99])
     team, adam = Team(model, 2), Adam(model)
     with pytest.raises(ValueError, match="99"):
-        team.training_step(adam, make_batch(pairs), 0.01, (0, 1))
+        team.training_step(adam, [make_batch(pairs)], 0.01, (0, 1))
     assert not any(each.flat.grad.any() for each in (model, *team.replicas))
 
 

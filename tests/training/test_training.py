@@ -12,7 +12,7 @@ from minitransformer.backend import generator
 from minitransformer.evaluation import mean_loss
 from minitransformer import Adam, InputError, Run, Transformer, TransformerConfig, make_batch, training_step
 from minitransformer.data import toy
-from minitransformer.training.trainer import TrainingConfig, train
+from minitransformer import TrainingConfig, train
 
 SETTINGS = {"task": "copy", "language": None, "max_length": 256}
 
@@ -22,7 +22,7 @@ def start(folder, seed=0):
     task = toy.make_task("copy")
     model = Transformer(TransformerConfig.named("toy", task.vocabulary.size, dropout=0.1, d_model=16, d_ff=16), seed)
     return (Run.create(folder, SETTINGS, model, task.vocabulary),
-            toy.training_batches(task, 8, seed), toy.held_out(task, 20))
+            toy.ToyBatches(task, 8, seed), toy.held_out(task, 20))
 
 
 def test_a_step_learns():

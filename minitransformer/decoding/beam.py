@@ -1,0 +1,71 @@
+"""Beam search (section 6.1 of the paper), batched over sentences; greedy search is a beam of one."""
+
+import numpy as np
+
+from minitransformer.backend import to_host
+from minitransformer.data.vocabulary import BOS, EOS
+from minitransformer.decoding.cached import CachedDecoder, forbid, log_normaliser
+from minitransformer.decoding.hypothesis import Hypothesis, length_limits, length_penalty
+from minitransformer.decoding.largest import largest
+from minitransformer.errors import InputError
+
+
+def greedy(model, source):
+    """The likeliest next token, again and again: source (B, T_k) ids -> B lists of ids up to EOS."""
+    return [best.tokens for best, *_ in beam_search(model, source, 1)]
+
+
+def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None):
+    """For each sentence of source (B, T_k) ids its Hypotheses, the best first, at most `width` of them.
+
+    At each position all continuations of the `width` live hypotheses compete. Of the 2 `width`
+    likeliest, those that end with EOS and stand among the first `width` are found; the `width`
+    likeliest others live on. A sentence is done when `width` are found. Those found are ordered by
+    log-probability / length_penalty(length, alpha).
+    """
+    if width < 1:
+        raise InputError(f"the beam is {width} wide, expected at least 1")
+    least, most = length_limits(model, source, min_length, max_length)
+    decoder = CachedDecoder(model, source, width)
+    found = [[] for _ in source]
+    alive = np.arange(len(source))                        # the sentences not done, by their places in `source`
+    tokens = np.full((len(source), width, 1), BOS)        # (B, width, 1 + position)
+    sums = np.where(np.arange(width) == 0, 0.0, -np.inf)  # at first all hypotheses are one
+    sums = np.broadcast_to(sums, (len(source), width))
+    parents = None
+    while len(alive):
+        length = decoder.position
+        candidates = _candidates(decoder, tokens[:, :, -1], parents, sums, least[alive], most[alive])
+        done = np.zeros(len(alive), bool)
+        parents, sums = np.zeros((len(alive), width), int), np.full((len(alive), width), -np.inf)
+        following = np.full((len(alive), width), EOS)
+        for i, (totals, origins, words) in enumerate(zip(*candidates)):
+            ends = words == EOS
+            for place in np.flatnonzero(ends[:width] & (totals[:width] > -np.inf)):
+                total = float(totals[place])
+                found[alive[i]].append(Hypothesis(tokens[i, origins[place], 1:].tolist(), total,
+                                                  total / length_penalty(length + 1, alpha)))
+            lives = np.flatnonzero(~ends)[:width]
+            parents[i, :len(lives)], following[i, :len(lives)] = origins[lives], words[lives]
+            sums[i, :len(lives)] = totals[lives]
+            done[i] = len(found[alive[i]]) >= width or not (sums[i] > -np.inf).any()
+        tokens = np.concatenate([np.take_along_axis(tokens, parents[:, :, None], axis=1), following[:, :, None]], axis=2)
+        if done.any():
+            left = np.flatnonzero(~done)
+            decoder.keep(left)
+            alive, tokens, parents, sums = alive[left], tokens[left], parents[left], sums[left]
+    return [sorted(hypotheses, key=lambda h: -h.score)[:width] for hypotheses in found]
+
+
+def _candidates(decoder, tokens, parents, sums, least, most):
+    """The 2 `width` likeliest continuations of each sentence: (sums, parents, tokens), each (B, n), the likeliest first."""
+    logits = decoder.step(tokens, parents)                                   # (B, width, V)
+    batch, width, size = logits.shape
+    normaliser = to_host(log_normaliser(logits))
+    forbid(logits, decoder.position - 1, least, most)
+    values, words = map(to_host, largest(logits.reshape(-1, size), 2 * width))
+    count = values.shape[1]
+    totals = (sums - normaliser)[:, :, None] + values.reshape(batch, width, count)
+    totals, words = totals.reshape(batch, -1), words.reshape(batch, -1)
+    order = np.lexsort((words, -totals))[:, :2 * width]                      # equal sums: the smaller id first
+    return (np.take_along_axis(totals, order, axis=1), order // count, np.take_along_axis(words, order, axis=1))

@@ -1,0 +1,65 @@
+"""Outputs drawn at random: from all of the model's distribution, or from its likelier part."""
+
+import numpy as np
+
+from minitransformer.backend import module_of, to_device, to_host
+from minitransformer.data.vocabulary import BOS, EOS
+from minitransformer.decoding.cached import CachedDecoder, forbid, log_normaliser
+from minitransformer.decoding.hypothesis import Hypothesis, length_limits
+from minitransformer.decoding.largest import largest
+from minitransformer.errors import InputError
+
+
+def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, min_length=0, max_length=None):
+    """For each sentence of source (B, T_k) ids `count` Hypotheses, drawn token by token, the likeliest first.
+
+    Each token is drawn from softmax(logits / temperature), cut to the `top_k` likeliest tokens (0: all)
+    and to the fewest whose probability reaches `top_p` (Holtzman et al. 2020,
+    https://arxiv.org/abs/1904.09751). `rngs`: a NumPy generator for each sentence, so that what is
+    drawn does not depend on the batch. The reported log-probabilities are the model's own.
+    """
+    if count < 1:
+        raise InputError(f"the number of samples is {count}, expected at least 1")
+    if not temperature > 0:
+        raise InputError(f"temperature is {temperature}, expected a number above 0")
+    if top_k < 0 or not 0 < top_p <= 1:
+        raise InputError(f"top_k is {top_k} and top_p {top_p}, expected at least 0, and above 0 to 1")
+    least, most = length_limits(model, source, min_length, max_length)
+    decoder = CachedDecoder(model, source, count)
+    tokens = np.full((len(source), count, 1), BOS)
+    sums = np.zeros((len(source), count))
+    found = [[] for _ in source]
+    alive, ended = np.arange(len(source)), np.zeros((len(source), count), bool)
+    while len(alive):
+        logits = decoder.step(tokens[:, :, -1])                                   # (B, count, V)
+        normaliser = to_host(log_normaliser(logits))
+        forbid(logits, decoder.position - 1, least[alive], most[alive])
+        draws = np.stack([rngs[i].random(count) for i in alive])
+        words, values = (to_host(a).reshape(draws.shape) for a in _draw(
+            logits.reshape(-1, logits.shape[-1]), draws.reshape(-1), temperature, top_k, top_p))
+        sums = np.where(ended, sums, sums + values - normaliser)
+        words = np.where(ended, EOS, words)
+        for i, k in zip(*np.nonzero((words == EOS) & ~ended)):
+            found[alive[i]].append(Hypothesis(tokens[i, k, 1:].tolist(), float(sums[i, k]), float(sums[i, k])))
+        ended |= words == EOS
+        tokens = np.concatenate([tokens, words[:, :, None]], axis=2)
+        if (done := ended.all(axis=1)).any():
+            left = np.flatnonzero(~done)
+            decoder.keep(left)
+            alive, tokens, sums, ended = alive[left], tokens[left], sums[left], ended[left]
+    return [sorted(hypotheses, key=lambda h: -h.score) for hypotheses in found]
+
+
+def _draw(logits, draws, temperature, top_k, top_p):
+    """(tokens, their logits), each (R,): logits (R, V), draws (R,) uniform in [0, 1)."""
+    xp = module_of(logits)
+    values, places = largest(logits, min(top_k or logits.shape[1], logits.shape[1]))
+    order = xp.argsort(-values, axis=1)
+    values, places = (xp.take_along_axis(a, order, axis=1) for a in (values, places))
+    p = xp.exp((values - values[:, :1]) / temperature)
+    p = p / p.sum(axis=1, keepdims=True)
+    before = xp.cumsum(p, axis=1) - p                  # the probability of all likelier tokens
+    p = p * (before < top_p)
+    reached = xp.cumsum(p, axis=1)
+    drawn = (reached <= to_device(draws, xp)[:, None] * reached[:, -1:]).sum(axis=1, keepdims=True)
+    return xp.take_along_axis(places, drawn, axis=1), xp.take_along_axis(values, drawn, axis=1)

@@ -1,0 +1,92 @@
+"""From texts to texts: sentences of any lengths in batches, in threads, in their order."""
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from minitransformer.backend import available_cores, keep_freed_memory
+from minitransformer.data.batches import pad
+from minitransformer.data.vocabulary import EOS
+from minitransformer.decoding.beam import beam_search
+from minitransformer.decoding.hypothesis import Hypothesis
+from minitransformer.decoding.sampling import sample
+from minitransformer.errors import InputError
+
+ROWS = 320    # hypotheses decoded together
+
+
+@dataclass(frozen=True)
+class Search:
+    """How outputs are looked for: beam search, or `samples` drawn at random."""
+
+    beam: int = 1                   # 1: greedy
+    alpha: float = 0.6              # of the length penalty; 0: none
+    min_length: int = 0             # tokens
+    max_length: int | None = None   # tokens; None: the source's length + 50
+    samples: int = 0                # how many to draw; 0: beam search
+    temperature: float = 1.0
+    top_k: int = 0                  # 0: all tokens
+    top_p: float = 1.0
+    seed: int = 0
+
+    def __call__(self, model, source, numbers):
+        """Lists of Hypotheses for source (B, T_k) ids; `numbers`: of the sentences, each with its own randomness."""
+        if not self.samples:
+            return beam_search(model, source, self.beam, self.alpha, self.min_length, self.max_length)
+        rngs = [np.random.default_rng([self.seed, number]) for number in numbers]
+        return sample(model, source, rngs, self.samples, self.temperature, self.top_k, self.top_p, self.min_length,
+                      self.max_length)
+
+
+GREEDY = Search()
+
+
+def decode_all(model, sources, search=GREEDY, threads=None):
+    """Lists of Hypotheses, the best first, for id lists of any lengths; an empty source has an empty output.
+
+    `threads` (default: the cores there are) take batches of similar lengths, each with one BLAS thread.
+    """
+    keep_freed_memory()
+    found = [[Hypothesis([], 0.0, 0.0)] for _ in sources]
+    order = sorted((i for i, source in enumerate(sources) if source), key=lambda i: -len(sources[i]))
+    size = max(1, ROWS // max(search.beam, search.samples))
+    threads = (threads or available_cores()) if model.xp is np else 1
+
+    def decode(places):
+        source = pad([[*sources[i], EOS] for i in places])
+        for i, hypotheses in zip(places, search(model, source, places)):
+            found[i] = hypotheses
+
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
+        jobs = [pool.submit(copy_context().run, decode, order[start:start + size])
+                for start in range(0, len(order), size)]
+        try:
+            for job in jobs:
+                job.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return found
+
+
+def encode(vocabulary, texts, max_length):
+    """Id lists of source texts, [] for an empty one; stderr hears of a text that is cut to `max_length` tokens."""
+    for number, text in enumerate(texts, 1):
+        if not text.isprintable() and any("\ud800" <= character <= "\udfff" for character in text):
+            raise InputError(f"line {number} is not UTF-8 text")
+    sources = [vocabulary.encode(text.strip()) for text in texts]
+    for number, source in enumerate(sources, 1):
+        if len(source) > max_length:
+            print(f"line {number} has {len(source)} tokens: only the first {max_length} are read "
+                  "(--max-length of the training)", file=sys.stderr)
+    return [source[:max_length] for source in sources]
+
+
+def translate(model, vocabulary, texts, max_length, search=GREEDY):
+    """The output text for each of `texts`, of which at most `max_length` tokens are read."""
+    found = decode_all(model, encode(vocabulary, texts, max_length), search)
+    return [vocabulary.decode(best.tokens) for best, *_ in found]

@@ -1,0 +1,90 @@
+"""Checkpoints: all that a stopped training needs to go on as if it had never stopped."""
+
+import json
+import os
+import shutil
+from typing import NamedTuple
+
+from minitransformer.backend import to_host
+from minitransformer.errors import InputError
+from minitransformer.training.files import check_manifest, sync_folder, write_durably, write_manifest
+
+FOLDER = "checkpoints"
+
+
+class Checkpoint(NamedTuple):
+    step: int
+    weights: dict    # {parameter name: array}
+    optimizer: dict  # {"m": (P,), "v": (P,), "loss": (), "nll": ()}; the last two: sums since the log's last line
+    state: dict      # whatever else the trainer keeps, as JSON
+    metrics: bytes   # the log so far
+
+
+def save(run_folder, checkpoint):
+    """Write a Checkpoint as the folder checkpoints/step-N, which has its name only when it is whole."""
+    from safetensors.numpy import save as to_bytes
+
+    folder = run_folder / FOLDER
+    new, final = folder / "new", _folder(run_folder, checkpoint.step)
+    files = {"weights.safetensors": to_bytes({name: to_host(a) for name, a in checkpoint.weights.items()}),
+             "optimizer.safetensors": to_bytes({name: to_host(a) for name, a in checkpoint.optimizer.items()}),
+             "state.json": json.dumps(checkpoint.state, indent=1).encode(),
+             "metrics.jsonl": checkpoint.metrics}
+    shutil.rmtree(new, ignore_errors=True)    # of a process that was killed while it saved
+    try:
+        new.mkdir(parents=True)
+        for name, data in files.items():
+            write_durably(new / name, data)
+        write_manifest(new, files)
+        shutil.rmtree(final, ignore_errors=True)    # a damaged one of the same step
+        os.rename(new, final)
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+    sync_folder(folder)
+
+
+def steps(run_folder):
+    """The steps of all checkpoints in the folder of a run, damaged or not, the newest first."""
+    return sorted((int(path.name[5:]) for path in (run_folder / FOLDER).glob("step-*") if path.name[5:].isdigit()),
+                  reverse=True)
+
+
+def load(run_folder, step):
+    """The Checkpoint of a step. Raises InputError that names the file which is damaged or missing."""
+    from safetensors.numpy import load as from_bytes
+
+    folder = _folder(run_folder, step)
+    check_manifest(folder)
+    return Checkpoint(step, from_bytes((folder / "weights.safetensors").read_bytes()),
+                      from_bytes((folder / "optimizer.safetensors").read_bytes()),
+                      json.loads((folder / "state.json").read_bytes()), (folder / "metrics.jsonl").read_bytes())
+
+
+def newest(run_folder, tell):
+    """The newest Checkpoint that is not damaged, or None; `tell(text)` hears of each one that is passed over."""
+    for step in steps(run_folder):
+        try:
+            return load(run_folder, step)
+        except InputError as error:
+            tell(f"{error}; the checkpoint before it is used")
+    return None
+
+
+def keep_only(run_folder, kept):
+    """Remove the checkpoints of all other steps than `kept`."""
+    old = run_folder / FOLDER / "old"
+    for step in set(steps(run_folder)) - set(kept):
+        shutil.rmtree(old, ignore_errors=True)
+        os.rename(_folder(run_folder, step), old)    # half a checkpoint never has a checkpoint's name
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _folder(run_folder, step):
+    return run_folder / FOLDER / f"step-{step:08d}"
+
+
+def average(arrays):
+    """The mean of dicts of arrays, {name: array}: the weights of several checkpoints (section 6.1 of the paper)."""
+    count = len(arrays)
+    return {name: sum(weights[name] / count for weights in arrays) for name in arrays[0]}

@@ -1,0 +1,68 @@
+"""How a model is trained: every setting of the loop, checked."""
+
+from dataclasses import dataclass, field
+
+from minitransformer.backend import available_cores
+from minitransformer.errors import InputError, choices
+from minitransformer.optim import constant, cooldown, inverse_sqrt, schedule
+
+MAX_STEPS = 10 ** 9
+MAX_FACTOR = 10 ** 6
+MAX_THREADS = 1024
+MAX_CHECKPOINTS = 1000
+SCHEDULES = {"paper": None, "inverse-sqrt": inverse_sqrt, "constant": constant}
+
+
+def default_threads():
+    """The cores there are, up to four: with more, each thread's part of a usual batch is too small."""
+    return min(4, available_cores())
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How a model is trained."""
+
+    steps: int                       # updates
+    warmup: int                      # steps until the learning rate peaks
+    schedule: str = "paper"          # or "inverse-sqrt" or "constant", which rise to peak_rate
+    rate_factor: float = 1.0         # multiplies the paper's schedule
+    peak_rate: float | None = None   # the highest learning rate of the other schedules
+    cooldown: float = 0.5            # share of the steps, at the end, in which the rate falls to 0
+    accumulate: int = 1              # batches whose gradients are added up for each update
+    smoothing: float = 0.1           # label smoothing
+    clip: float = 1.0                # largest norm of the gradient
+    validate_every: int = 500        # steps; a checkpoint is saved each time
+    patience: int = 0                # stop after so many validations without a better one; 0: never
+    average: int = 1                 # the last checkpoints whose mean the trained weights are
+    seed: int = 0
+    threads: int = field(default_factory=default_threads)    # that share each batch; on a GPU there is one
+
+    def __post_init__(self):
+        for name in ("steps", "warmup", "accumulate", "validate_every"):
+            _check(name, getattr(self, name), 1, MAX_STEPS)
+        _check("patience", self.patience, 0, MAX_STEPS)
+        _check("average", self.average, 1, MAX_CHECKPOINTS)
+        _check("threads", self.threads, 1, MAX_THREADS)
+        for name in ("rate_factor", "clip", *(["peak_rate"] if self.peak_rate is not None else [])):
+            if not 0 < getattr(self, name) <= MAX_FACTOR:
+                raise InputError(f"{name} is {getattr(self, name)}, expected a number above 0, at most {MAX_FACTOR:,}")
+        if not 0 <= self.smoothing < 1:
+            raise InputError(f"smoothing is {self.smoothing}, expected at least 0 and below 1")
+        if not 0 <= self.cooldown <= 1:
+            raise InputError(f"cooldown is {self.cooldown}, expected 0 to 1")
+        if self.schedule not in SCHEDULES:
+            raise InputError(f"schedule is {self.schedule!r}; {choices(self.schedule, SCHEDULES)}")
+        if (self.peak_rate is None) != (self.schedule == "paper"):
+            raise InputError(f"peak_rate is {self.peak_rate}, but the schedule {self.schedule} "
+                             + ("has its own peak; rate_factor multiplies it" if self.schedule == "paper" else "needs one"))
+
+    def learning_rate(self, step, d_model):
+        """The learning rate at `step` = 1, 2, ... of a model of width `d_model`."""
+        rate = (schedule(step, d_model, self.warmup, self.rate_factor) if self.schedule == "paper"
+                else SCHEDULES[self.schedule](step, self.warmup, self.peak_rate))
+        return rate * cooldown(step, self.steps, self.cooldown)
+
+
+def _check(name, value, least, most):
+    if not least <= value <= most:
+        raise InputError(f"{name} is {value}, expected {least} to {most:,}")

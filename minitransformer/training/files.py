@@ -1,0 +1,76 @@
+"""Files that are whole or not there, whatever stops the process; and whether they still hold what was written."""
+
+import json
+import os
+from hashlib import sha256
+
+from minitransformer.errors import InputError
+
+MANIFEST = "manifest.json"
+FORMAT = 1    # of run folders
+
+
+def write_durably(path, data):
+    """The bytes `data` into the file `path`: until all of them are on the disk, the old file stays."""
+    new = path.with_name(path.name + ".new")
+    try:
+        with new.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, path)
+    finally:
+        new.unlink(missing_ok=True)    # there only if the disk is full
+    sync_folder(path.parent)
+
+
+def sync_folder(path):
+    """Wait until the names in the folder `path` are on the disk (Windows cannot, and need not, be asked)."""
+    if os.name != "nt":
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def write_manifest(folder, names):
+    """manifest.json of `folder`: the sha256 of each of its files `names`, and of itself."""
+    files = {name: digest(folder / name) for name in names}
+    write_durably(folder / MANIFEST, json.dumps({"sha256": _seal(FORMAT, files), "format": FORMAT, "files": files},
+                                                indent=1).encode())
+
+
+def check_manifest(folder):
+    """{name: sha256} of the files of manifest.json. Raises InputError, naming the file, if one is not as written."""
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_bytes())
+        version, files = manifest["format"], manifest["files"]
+        whole = manifest["sha256"] == _seal(version, files)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except (ValueError, LookupError, TypeError, RecursionError):
+        whole = False
+    if not whole:
+        raise InputError(f"{path}: damaged")
+    if version != FORMAT:
+        raise InputError(f"{folder} has format {version}, this version of minitransformer reads format {FORMAT}; "
+                         f"use a version that reads {version}")
+    for name, expected in files.items():
+        try:
+            found = digest(folder / name)
+        except OSError as error:
+            raise InputError(f"{folder / name}: {error.strerror}") from None
+        if found != expected:
+            raise InputError(f"{folder / name}: damaged, its sha256 is not the one in {MANIFEST}")
+    return files
+
+
+def digest(path):
+    """The sha256 of a file, as hexadecimal digits."""
+    return sha256(path.read_bytes()).hexdigest()
+
+
+def _seal(version, files):
+    return sha256(json.dumps([version, files]).encode()).hexdigest()

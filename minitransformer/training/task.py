@@ -1,0 +1,60 @@
+"""What a run trains on and is measured by, made from its settings: the same at its start and when it goes on."""
+
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from minitransformer.data import toy
+from minitransformer.data.corpus import CorpusBatches, encode_pairs
+from minitransformer.data.parallel import read_pairs
+from minitransformer.data.subword_dropout import SubwordDropout
+from minitransformer.decoding import translate
+from minitransformer.errors import InputError
+from minitransformer.evaluation import bleu, exact_match
+from minitransformer.training.files import digest
+
+
+class Data(NamedTuple):
+    batches: Any    # an endless iterator with a `position`
+    valid: list     # pairs of id lists
+    measure: Any    # measure(model) -> {name: number}, of the model's own greedy outputs on the validation data
+
+
+def make_data(settings, vocabulary):
+    """The Data of a run with these `settings` (those of its config.json)."""
+    return (_text if settings["task"] == "translate" else _toy)(settings, vocabulary)
+
+
+def _toy(settings, _):
+    task = toy.make_task(settings["task"], settings["language"])
+    valid = toy.held_out(task, 200, seed=1)
+    return Data(toy.ToyBatches(task, settings["batch"], settings["training"]["seed"]), valid,
+                lambda model: {"valid_exact_match": exact_match(model, valid)})
+
+
+def _text(settings, vocabulary):
+    for file, expected in settings["sha256"].items():
+        if Path(file).exists() and digest(Path(file)) != expected:
+            raise InputError(f"{file} is not what it was when the training began (its sha256 is another)")
+    pairs, valid = (_pairs(settings, vocabulary, name) for name in ("train", "valid"))
+    if rate := settings["subword_dropout"]:
+        pairs = SubwordDropout(vocabulary, _texts(settings, "train"), rate, settings["training"]["seed"])
+    sources, targets = zip(*_texts(settings, "valid"))
+
+    def measure(model):
+        outputs = translate(model, vocabulary, sources, settings["max_length"])
+        return {"valid_bleu": bleu(outputs, targets)[0]}
+
+    return Data(CorpusBatches(pairs, settings["batch"], settings["training"]["seed"]), valid, measure)
+
+
+def _texts(settings, name):
+    return [pair for pair in read_pairs(settings[name], f"--{name}") if all(pair)]
+
+
+def _pairs(settings, vocabulary, name):
+    texts = read_pairs(settings[name], f"--{name}")
+    pairs = encode_pairs(vocabulary, texts, settings["max_length"], " / ".join(settings[name]))
+    if len(pairs) < len(texts) and name == "train":
+        print(f"{len(texts) - len(pairs)} pairs with an empty side are left out", file=sys.stderr)
+    return pairs
