@@ -1,9 +1,9 @@
-"""How good a model is: perplexity, exact match, BLEU. Outputs are the model's own, never teacher-forced."""
+"""How good a model is: perplexity, exact match, BLEU, chrF. Outputs are the model's own, never teacher-forced."""
 
 import math
 
 from minitransformer.data.batches import by_length, make_batch
-from minitransformer.decoding import decode_all
+from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.extras import require
 from minitransformer.functional import cross_entropy_forward
 
@@ -27,9 +27,9 @@ def perplexity(loss):
     return math.exp(min(loss, 700.0))    # exp of more is no float
 
 
-def exact_match(model, pairs):
+def exact_match(model, pairs, search=GREEDY):
     """The share of pairs of id lists whose source the model decodes to exactly the target."""
-    outputs = decode_all(model, [source for source, _ in pairs])
+    outputs = decode_all(model, [source for source, _ in pairs], search)
     return sum(best.tokens == target for (best, *_), (_, target) in zip(outputs, pairs)) / len(pairs)
 
 
@@ -38,3 +38,8 @@ def bleu(outputs, references, tokenize="13a"):
     metric = require("sacrebleu").metrics.BLEU(tokenize=tokenize, force=True)
     score = metric.corpus_score(outputs, [references]).score
     return score, str(metric.get_signature())
+
+
+def chrf(outputs, references):
+    """chrF2 of output texts by sacrebleu: an F-score of character n-grams, fair to Korean, where words are long."""
+    return require("sacrebleu").metrics.CHRF().corpus_score(outputs, [references]).score

@@ -2,6 +2,7 @@
 
 import sys
 
+from minitransformer.cli.search_options import add_search, make_search
 from minitransformer.data.parallel import split_lines
 from minitransformer.errors import InputError
 from minitransformer.training.run import Run
@@ -10,15 +11,27 @@ from minitransformer.training.run import Run
 def add_parser(commands):
     parser = commands.add_parser(
         "translate", help="give a trained model text and print what it answers",
-        description="Print the model's output for TEXT, or for each line of standard input.")
+        description="Print the model's output for TEXT, or for each line of standard input. An empty line stays empty; "
+                    "of a line that is too long the beginning is read, and standard error says so.")
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
     parser.add_argument("text", metavar="TEXT", nargs="?", help="the source text (default: lines from standard input)")
+    add_search(parser)
+    parser.add_argument("--n-best", type=int, metavar="N", help="print the N best hypotheses of each line, each as: "
+                        "number of the line, tab, score, tab, text")
+    parser.add_argument("--sample", type=int, metavar="N", help="draw N outputs for each line at random, printed as by --n-best")
+    parser.add_argument("--temperature", type=float, default=1.0, metavar="FLOAT",
+                        help="of --sample: below 1 favours what is likely (default: 1.0)")
+    parser.add_argument("--top-k", type=int, default=0, metavar="K", help="of --sample: from the K likeliest tokens (0: all)")
+    parser.add_argument("--top-p", type=float, default=1.0, metavar="P",
+                        help="of --sample: from the fewest tokens whose probability reaches P (default: 1.0)")
+    parser.add_argument("--seed", type=int, default=0, metavar="INT", help="of --sample (default: 0)")
     parser.add_argument("--backend", choices=("numpy", "cupy", "auto"), default="numpy", help="default: numpy")
     parser.set_defaults(execute=execute)
 
 
 def execute(args):
     run = Run.load(args.run, args.backend)
+    search = _search(args, run)
     if args.text is not None:
         texts = [args.text]
     elif sys.stdin is None:
@@ -28,5 +41,29 @@ def execute(args):
             texts = split_lines(sys.stdin.buffer.read().decode("utf-8-sig"))
         except UnicodeDecodeError as error:
             raise InputError(f"standard input: not UTF-8 text (byte 0x{error.object[error.start]:02x})") from None
-    for output in run.translate(texts):
-        print(output)
+    several = args.n_best is not None or search.samples
+    for number, found in enumerate(run.hypotheses(texts, search), 1):
+        for score, text in found[: args.n_best or search.samples or 1]:
+            print(f"{number}\t{score:.4f}\t{text}" if several else text)
+
+
+def _search(args, run):
+    if args.sample is None:
+        search = make_search(args, run)
+        if args.n_best is not None and not 1 <= args.n_best <= search.beam:
+            raise InputError(f"--n-best is {args.n_best}, expected 1 to the --beam of {search.beam}")
+        return search
+    if args.n_best is not None or args.beam is not None:
+        raise InputError("--sample draws at random; leave --beam and --n-best out")
+    if args.sample < 1:
+        raise InputError(f"--sample is {args.sample}, expected at least 1")
+    if not args.temperature > 0:
+        raise InputError(f"--temperature is {args.temperature}, expected a number above 0")
+    if args.top_k < 0:
+        raise InputError(f"--top-k is {args.top_k}, expected at least 0")
+    if not 0 < args.top_p <= 1:
+        raise InputError(f"--top-p is {args.top_p}, expected a number above 0, at most 1")
+    if args.seed < 0:
+        raise InputError(f"--seed is {args.seed}, expected 0 or more")
+    return make_search(args, run, samples=args.sample, temperature=args.temperature, top_k=args.top_k, top_p=args.top_p,
+                       seed=args.seed)

@@ -14,7 +14,7 @@ from minitransformer.backend import to_device, to_host
 from minitransformer.data import toy
 from minitransformer.data.subwords import SubwordVocabulary
 from minitransformer.data.vocabulary import SymbolVocabulary
-from minitransformer.decoding import translate
+from minitransformer.decoding import GREEDY, Search, decode_all, encode
 from minitransformer.errors import InputError
 from minitransformer.layers import Transformer, TransformerConfig
 from minitransformer.training import checkpoint
@@ -110,9 +110,20 @@ class Run:
         """Whether its training has ended."""
         return "weights.safetensors" in check_manifest(self.path)
 
-    def translate(self, texts):
-        """The model's output text for each of `texts`. Raises InputError for one that is too long."""
-        return translate(self.model, self.vocabulary, texts, self.settings["max_length"])
+    @property
+    def search(self):
+        """How its outputs are usually looked for: a beam of 5 for text, greedily for a toy task."""
+        return Search(beam=5) if self.settings["task"] == "translate" else GREEDY
+
+    def translate(self, texts, search=None):
+        """The model's output text for each of `texts`."""
+        return [found[0][1] for found in self.hypotheses(texts, search)]
+
+    def hypotheses(self, texts, search=None):
+        """For each of `texts` [(score, output text)], the best first; stderr hears of a text that is too long."""
+        sources = encode(self.vocabulary, texts, self.settings["max_length"])
+        return [[(hypothesis.score, self.vocabulary.decode(hypothesis.tokens)) for hypothesis in found]
+                for found in decode_all(self.model, sources, search or self.search)]
 
     def save_weights(self):
         """The model's weights as the trained ones: write weights.safetensors, and list it in manifest.json."""

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from minitransformer import InputError, Run
+from minitransformer import InputError, Run, TrainingConfig, train
+from minitransformer.training.files import MANIFEST, write_manifest
 from tests.training.test_training import start
 
 
@@ -33,7 +34,18 @@ def test_a_failed_save_keeps_the_last_weights(tmp_path, monkeypatch):
     with pytest.raises(OSError):
         run.save_weights()
     assert (run.path / "weights.safetensors").read_bytes() == before
-    assert not (run.path / "weights.safetensors.new").exists()
+    assert not list(run.path.glob("*.new"))
+
+
+def test_weights_that_the_manifest_does_not_know_are_not_used(tmp_path, monkeypatch):
+    """Killed between the two files: the weights are there, but nobody has said that they are whole."""
+    run, batches, valid = start(tmp_path / "run")
+    train(run, TrainingConfig(steps=4, warmup=1), batches, valid)
+    run.model.flat.data[...] = 0
+    write_manifest(run.path, run._fixed_files())
+    (run.path / "weights.safetensors").write_bytes(b"half")
+    loaded = Run.load(run.path)
+    assert not loaded.finished and loaded.model.flat.data.any()
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
@@ -80,7 +92,7 @@ def poison(weights):
     ("config.json", os.remove, "no run here"),
     ("config.json", lambda path: path.write_text("{"), "the run cannot be read"),
     ("config.json", lambda path: path.write_text("{}"), "the run cannot be read"),
-    ("config.json", change_model, r"feed_forward.inner.bias: found \(16,\), expected \(24,\) by config.json"),
+    ("config.json", change_model, r"feed_forward.inner.bias: found \(16,\), expected \(24,\)"),
     ("config.json", lambda path: edit(path, lambda settings: settings.pop("task")), "the run cannot be read.*'task'"),
     ("config.json", lambda path: edit(path, lambda settings: settings["model"].update(norm="rms")), "the run cannot be read"),
     ("config.json", lambda path: edit(path, lambda settings: settings["model"].update(share_output=False)),
@@ -90,11 +102,24 @@ def poison(weights):
     ("weights.safetensors", os.remove, "the run holds no trained model"),
     ("weights.safetensors", break_weights, "weights.safetensors: cannot be read"),
 ])
-def test_a_damaged_run_is_explained(tmp_path, name, damage, words):
+def test_a_run_that_does_not_fit_together_is_explained(tmp_path, name, damage, words):
+    """The checksums are right: somebody has written these files."""
     run, _, _ = start(tmp_path / "run")
     run.save_weights()
     damage(run.path / name)
+    write_manifest(run.path, [path.name for path in run.path.iterdir() if path.is_file() and path.name != MANIFEST])
     with pytest.raises(InputError, match=words):
+        Run.load(run.path)
+
+
+@pytest.mark.parametrize("name", ["config.json", "vocabulary.json", "weights.safetensors", MANIFEST])
+def test_a_flipped_bit_is_explained(tmp_path, name):
+    run, _, _ = start(tmp_path / "run")
+    run.save_weights()
+    data = bytearray((run.path / name).read_bytes())
+    data[-3] ^= 4
+    (run.path / name).write_bytes(data)
+    with pytest.raises(InputError, match=f"{name}: damaged"):
         Run.load(run.path)
 
 

@@ -40,7 +40,8 @@ def test_a_run_folder_holds_everything(tmp_path):
     run, batches, valid = start(tmp_path / "run")
     assert train(run, TrainingConfig(steps=25, warmup=5, validate_every=10), batches, valid) == 25
     assert {path.name for path in run.path.iterdir()} == {
-        "config.json", "vocabulary.json", "weights.safetensors", "metrics.jsonl", "loss.png"}
+        "config.json", "vocabulary.json", "manifest.json", "weights.safetensors", "metrics.jsonl", "loss.png",
+        "checkpoints"}
     records = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
     assert [r["step"] for r in records if "loss" in r] == [10, 20, 25]
     assert [r["step"] for r in records if "valid_nll" in r] == [10, 20, 25]
@@ -178,6 +179,7 @@ def test_ctrl_c_ends_the_step_and_saves(tmp_path):
     usual = signal.getsignal(signal.SIGINT)
     assert train(run, TrainingConfig(steps=50, warmup=5), interrupting(batches, 7), valid) == 7
     assert signal.getsignal(signal.SIGINT) is usual
+    assert not run.finished
     np.testing.assert_array_equal(Run.load(run.path).model.flat.data, run.model.flat.data)
 
 
@@ -200,6 +202,10 @@ def test_training_works_outside_of_the_main_thread(tmp_path):
 @pytest.mark.parametrize("changes, words", [
     (dict(steps=0), "steps is 0"), (dict(warmup=-1), "warmup is -1"), (dict(clip=0.0), "clip is 0.0"),
     (dict(rate_factor=float("nan")), "rate_factor is nan"), (dict(smoothing=1.0), "smoothing is 1.0"),
+    (dict(accumulate=0), "accumulate is 0"), (dict(average=0), "average is 0"), (dict(patience=-1), "patience is -1"),
+    (dict(schedule="papper"), "schedule is 'papper'; did you mean paper"), (dict(peak_rate=0.1), "has its own peak"),
+    (dict(schedule="constant"), "the schedule constant needs one"),
+    (dict(schedule="constant", peak_rate=0.0), "peak_rate is 0.0"),
 ])
 def test_wrong_settings_are_explained(changes, words):
     with pytest.raises(InputError, match=words):

@@ -1,12 +1,13 @@
-"""Greedy decoding runs on the model's own output, and a batch decodes as its sentences do."""
+"""Sentences of any lengths in, outputs in their order, and what they are measured by."""
 
 import numpy as np
 import pytest
 
-from minitransformer import InputError, Transformer, TransformerConfig, greedy, translate
+from minitransformer import InputError, Search, Transformer, TransformerConfig, greedy, translate
 from minitransformer.data.batches import pad
 from minitransformer.data.vocabulary import BOS, EOS, SymbolVocabulary
-from minitransformer.decoding import EXTRA_LENGTH, decode_all
+from minitransformer.decoding import decode_all
+from minitransformer.decoding.hypothesis import EXTRA_LENGTH
 from minitransformer.evaluation import bleu, exact_match, mean_loss, perplexity
 
 SOURCES = [[3, 4, 5, 6, 7], [8], [5, 5, 9, 3], [], [4, 8, 9]]
@@ -20,33 +21,37 @@ def model():
     return model
 
 
-def test_greedy_is_argmax_of_its_own_prefix(model):
-    source = pad([[*SOURCES[0], EOS]])
-    (output,) = greedy(model, source)
-    prefix = [BOS, *output]
-    logits, _ = model.forward(source, np.array([prefix]))
-    expected = logits[0].argmax(axis=-1).tolist()
-    assert output == expected[: len(output)]
-    assert expected[-1] == EOS or len(output) == source.shape[1] + EXTRA_LENGTH
-
-
 def test_a_batch_decodes_as_its_sentences_do(model):
     together = decode_all(model, SOURCES)
-    assert together == [decode_all(model, [source])[0] for source in SOURCES]
-    assert together[3] == []
+    alone = [decode_all(model, [source])[0] for source in SOURCES]
+    assert [found[0].tokens for found in together] == [found[0].tokens for found in alone]
+    assert together[3] == [([], 0.0, 0.0)]
 
 
 def test_learned_positions_end_an_output():
+    """EOS needs the last of the 8 positions, so 7 tokens come before it."""
     config = TransformerConfig.named("toy", 10, d_model=16, num_heads=2, positions="learned", max_length=8)
     model = Transformer(config, seed=1)
     model.flat.data[...] *= 3
-    outputs = decode_all(model, SOURCES)
-    assert max(map(len, outputs)) == 8
+    assert max(len(best.tokens) for best, *_ in decode_all(model, SOURCES)) == 7
 
 
 def test_outputs_end_at_the_limit_or_at_eos(model):
     outputs = greedy(model, pad([[*source, EOS] for source in SOURCES]))
     assert all(EOS not in output and len(output) <= 6 + EXTRA_LENGTH for output in outputs)
+
+
+@pytest.mark.parametrize("search", [Search(beam=3), Search(samples=2, seed=4)])
+def test_the_batches_and_threads_change_nothing(model, search, monkeypatch):
+    usual = decode_all(model, SOURCES * 5, search)
+    monkeypatch.setattr("minitransformer.decoding.translation.ROWS", 7)
+    assert [[h.tokens for h in found] for found in decode_all(model, SOURCES * 5, search, threads=3)] == [
+        [h.tokens for h in found] for found in usual]
+
+
+def test_a_failure_in_a_thread_is_heard_of(model):
+    with pytest.raises(InputError, match="source: ids holds the token id 99|holds the token id 99"):
+        decode_all(model, [[3], [99]], threads=2)
 
 
 def test_translate_keeps_lines_in_order_and_empty_ones_empty(model):
@@ -55,8 +60,12 @@ def test_translate_keeps_lines_in_order_and_empty_ones_empty(model):
     outputs = translate(model, vocabulary, lines, 10)
     assert len(outputs) == 4 and outputs[1] == outputs[3] == ""
     assert outputs[2][:1] == translate(model, vocabulary, ["g"], 10)[0][:1]
-    with pytest.raises(InputError, match="line 2 has 3 tokens, at most 2"):
-        translate(model, vocabulary, ["a", "a b c"], 2)
+
+
+def test_a_line_that_is_too_long_is_cut_and_named(model, capsys):
+    vocabulary = SymbolVocabulary("abcdefg")
+    assert translate(model, vocabulary, ["a", "a b c"], 2) == translate(model, vocabulary, ["a", "a b"], 2)
+    assert capsys.readouterr().err == ("line 2 has 3 tokens: only the first 2 are read (--max-length of the training)\n")
 
 
 def test_mean_loss_is_of_real_tokens(model):
@@ -77,8 +86,8 @@ def test_perplexity():
 
 
 def test_exact_match(model):
-    outputs = decode_all(model, SOURCES)
-    pairs = [(source, output) for source, output in zip(SOURCES, outputs)]
+    outputs = [best.tokens for best, *_ in decode_all(model, SOURCES)]
+    pairs = list(zip(SOURCES, outputs))
     pairs[0] = (SOURCES[0], [*outputs[0], 3])
     assert exact_match(model, pairs) == pytest.approx(4 / 5)
 

@@ -1,0 +1,124 @@
+"""Cached, batched search against decoding as a definition, in float64."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minitransformer import InputError, beam_search, greedy
+from minitransformer.data.batches import pad
+from minitransformer.data.vocabulary import BOS, EOS
+from minitransformer.decoding.cached import CachedDecoder
+from minitransformer.decoding.hypothesis import EXTRA_LENGTH, length_penalty
+from minitransformer.decoding.largest import largest
+from tests.decoding import reference
+from tests.decoding.reference import random_model
+
+models = st.builds(
+    random_model, seed=st.integers(0, 50), num_layers=st.integers(1, 2), pre_norm=st.booleans(),
+    positions=st.sampled_from(["sinusoidal", "learned"]), d_k=st.sampled_from([None, 5]), d_v=st.sampled_from([None, 3]),
+    vocab_size=st.integers(4, 12), share_output=st.booleans(), activation=st.sampled_from(["relu", "gelu"]))
+
+
+def sources(model, rng, count):
+    return [rng.integers(EOS + 1, model.config.source_vocab, size=length).tolist()
+            for length in rng.integers(1, 7, size=count)]
+
+
+def batch(found):
+    return pad([[*source, EOS] for source in found])
+
+
+@settings(max_examples=40)
+@given(models, st.integers(1, 4), st.integers(1, 4), st.integers(0, 3), st.integers(3, 7), st.sampled_from([0.0, 0.6, 1.3]),
+       st.integers(0, 100))
+def test_search_is_its_definition(model, size, width, least, most, alpha, seed):
+    """The same tokens in the same order, log-probabilities and scores within 1e-10."""
+    some = sources(model, np.random.default_rng(seed), size)
+    found = beam_search(model, batch(some), width, alpha, least, most)
+    for source, hypotheses in zip(some, found):
+        expected = reference.beam_search(model, source, width, alpha, least, most)
+        assert [h.tokens for h in hypotheses] == [tokens for tokens, _, _ in expected]
+        np.testing.assert_allclose([(h.log_probability, h.score) for h in hypotheses],
+                                   [rest for _, *rest in expected], rtol=0, atol=1e-10)
+
+
+@settings(max_examples=30)
+@given(models, st.integers(1, 4), st.integers(0, 100))
+def test_a_beam_of_one_is_greedy(model, size, seed):
+    some = sources(model, np.random.default_rng(seed), size)
+    last = model.config.max_length - 1 if model.config.positions == "learned" else 10 ** 6
+    expected = [reference.greedy(model, source, min(len(source) + 1 + EXTRA_LENGTH, last)) for source in some]
+    assert greedy(model, batch(some)) == expected
+
+
+@settings(max_examples=30)
+@given(models, st.integers(1, 5), st.sampled_from([0.0, 1.0]), st.integers(0, 100))
+def test_scores_are_those_of_teacher_forcing(model, width, alpha, seed):
+    some = sources(model, np.random.default_rng(seed), 3)
+    for source, hypotheses in zip(some, beam_search(model, batch(some), width, alpha, max_length=9)):
+        for hypothesis in hypotheses:
+            total = reference.rescore(model, source, hypothesis.tokens)
+            assert hypothesis.log_probability == pytest.approx(total, abs=1e-10)
+            assert hypothesis.score == pytest.approx(total / length_penalty(len(hypothesis.tokens) + 1, alpha), abs=1e-10)
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 50), st.integers(1, 3), st.sampled_from([0.0, 0.6, 2.0]))
+def test_a_beam_that_holds_every_prefix_is_exhaustive(seed, most, alpha):
+    model = random_model(seed, vocab_size=6)
+    width = sum(3 ** length for length in range(most + 1))    # as many as there are outputs
+    (found,) = beam_search(model, batch([[3, 5, 4]]), width, alpha, max_length=most)
+    expected = reference.exhaustive(model, [3, 5, 4], alpha, most)
+    assert [h.tokens for h in found] == [tokens for tokens, _, _ in expected]
+    np.testing.assert_allclose([h.score for h in found], [score for _, _, score in expected], rtol=0, atol=1e-10)
+
+
+@settings(max_examples=30)
+@given(models, st.integers(1, 4), st.integers(1, 4), st.integers(0, 100))
+def test_the_cached_decoder_is_the_decoder(model, size, width, seed):
+    """Logits at each position, while hypotheses continue any of the last ones and sentences leave."""
+    rng = np.random.default_rng(seed)
+    source = batch(sources(model, rng, size))
+    decoder = CachedDecoder(model, source, width)
+    tokens = np.full((size, width, 1), BOS)
+    parents = None
+    for position in range(5):
+        logits = decoder.step(tokens[:, :, -1], parents)
+        for k in range(width):
+            expected, _ = model.forward(source, tokens[:, k])
+            np.testing.assert_allclose(logits[:, k], expected[:, -1], rtol=0, atol=1e-10)
+        if position == 2 and len(source) > 1:
+            left = np.flatnonzero(rng.integers(0, 2, size=len(source)))
+            decoder.keep(left)
+            source, tokens = source[left], tokens[left]
+        parents = rng.integers(0, width, size=(len(source), width))
+        new = rng.integers(EOS, model.config.target_vocab, size=(len(source), width, 1))
+        tokens = np.concatenate([np.take_along_axis(tokens, parents[:, :, None], axis=1), new], axis=2)
+
+
+def test_lengths_stay_within_their_limits():
+    model = random_model(3)
+    some = sources(model, np.random.default_rng(0), 20)
+    lengths = {len(h.tokens) for hypotheses in beam_search(model, batch(some), 3, min_length=4, max_length=6)
+               for h in hypotheses}
+    assert lengths <= {4, 5, 6} and len(lengths) > 1
+
+
+@pytest.mark.parametrize("changes, words", [
+    (dict(width=0), "the beam is 0 wide"), (dict(min_length=-1), "min_length is -1"),
+    (dict(min_length=5, max_length=4), "max_length is 4, expected at least 5"), (dict(max_length=0), "max_length is 0"),
+])
+def test_wrong_searches_are_explained(changes, words):
+    with pytest.raises(InputError, match=words):
+        beam_search(random_model(0), batch([[3]]), **{"width": 2, **changes})
+
+
+@given(st.integers(1, 4), st.integers(1, 700), st.integers(1, 12), st.integers(0, 100))
+def test_the_largest_are_the_largest(rows, size, count, seed):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((rows, size)).round(1)    # with ties
+    values, places = largest(x, count)
+    np.testing.assert_array_equal(np.sort(values, axis=1), np.sort(x, axis=1)[:, -count:])
+    np.testing.assert_array_equal(np.take_along_axis(x, places, axis=1), values)
+    assert all(len(set(row)) == min(count, size) for row in places.tolist())

@@ -1,0 +1,76 @@
+"""What is drawn follows the model's distribution, cut as asked, and depends on the sentence's own generator only."""
+
+import numpy as np
+import pytest
+
+from minitransformer import InputError, greedy, sample
+from minitransformer.data.batches import pad
+from minitransformer.data.vocabulary import EOS
+from tests.decoding import reference
+from tests.decoding.reference import random_model
+
+SOURCES = [[3, 4, 5], [8], [5, 5, 7, 3]]
+
+
+def batch(sources):
+    return pad([[*source, EOS] for source in sources])
+
+
+def rngs(seeds=range(3)):
+    return [np.random.default_rng(seed) for seed in seeds]
+
+
+def first_tokens(model, **options):
+    """How often each token was drawn first, of 4,000 times; an output without tokens counts as EOS."""
+    (found,) = sample(model, batch(SOURCES[:1]), rngs([7]), count=4000, max_length=1, **options)
+    return np.bincount([(h.tokens or [EOS])[0] for h in found], minlength=model.config.target_vocab) / 4000
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("cut", [dict(), dict(top_k=3), dict(top_p=0.7), dict(top_k=4, top_p=0.5)])
+def test_frequencies_are_the_models(temperature, cut):
+    model = random_model(1)
+    log_p = reference.log_probabilities(model, SOURCES[0], [])[0]
+    log_p[:EOS] = -np.inf
+    p = np.exp(log_p / temperature)
+    order = np.argsort(-p)
+    p[order[cut.get("top_k", len(p)):]] = 0
+    p /= p.sum()
+    kept = np.cumsum(p[order]) - p[order] < cut.get("top_p", 1)
+    p[order[~kept]] = 0
+    p /= p.sum()
+    frequencies = first_tokens(model, temperature=temperature, **cut)
+    assert np.abs(frequencies - p).max() < 4.5 * 0.5 / np.sqrt(4000)    # standard deviations
+    assert not frequencies[p == 0].any()
+
+
+@pytest.mark.parametrize("cut", [dict(top_k=1), dict(top_p=1e-9), dict(temperature=1e-6)])
+def test_the_narrowest_cut_is_greedy(cut):
+    model = random_model(2)
+    found = sample(model, batch(SOURCES), rngs(), **cut)
+    assert [best.tokens for (best,) in found] == greedy(model, batch(SOURCES))
+
+
+def test_log_probabilities_are_those_of_teacher_forcing():
+    model = random_model(2)
+    for source, hypotheses in zip(SOURCES, sample(model, batch(SOURCES), rngs(), 4, 1.5, top_k=4, max_length=8)):
+        assert len(hypotheses) == 4
+        for h in hypotheses:
+            assert h.log_probability == pytest.approx(reference.rescore(model, source, h.tokens), abs=1e-10)
+
+
+def test_a_draw_does_not_depend_on_the_batch():
+    model = random_model(2)
+    together = sample(model, batch(SOURCES), rngs(), 2)
+    alone = [sample(model, batch([source]), rngs([seed]), 2)[0] for seed, source in enumerate(SOURCES)]
+    assert [[h.tokens for h in found] for found in together] == [[h.tokens for h in found] for found in alone]
+    assert len({tuple(h.tokens) for found in together for h in found}) > 3
+
+
+@pytest.mark.parametrize("options, words", [
+    (dict(count=0), "the number of samples is 0"), (dict(temperature=0), "temperature is 0"),
+    (dict(temperature=float("nan")), "temperature is nan"), (dict(top_k=-1), "top_k is -1"), (dict(top_p=0), "top_p 0"),
+])
+def test_wrong_settings_are_explained(options, words):
+    with pytest.raises(InputError, match=words):
+        sample(random_model(0), batch(SOURCES), rngs(), **options)

@@ -1,0 +1,243 @@
+"""A training that was stopped ends with the same bits as one that was not; what is damaged is named."""
+
+import json
+import os
+import signal
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from minitransformer import Adam, InputError, Run, TrainingConfig, Transformer, TransformerConfig, make_batch, train
+from minitransformer.data import toy
+from minitransformer.data.corpus import CorpusBatches
+from minitransformer.data.subword_dropout import SubwordDropout
+from minitransformer.data.subwords import SubwordVocabulary
+from minitransformer.evaluation import mean_loss
+from minitransformer.training import checkpoint
+from minitransformer.training.files import MANIFEST, check_manifest
+from minitransformer.training.team import Team
+from tests.training.test_training import start
+
+PAIRS = [([3 + i % 5, 4, 3 + i % 7], [5, 3 + i % 4][: 1 + i % 2]) for i in range(50)]
+
+
+@pytest.fixture(autouse=True)
+def no_picture(monkeypatch):
+    """To draw one takes longer than these trainings."""
+    monkeypatch.setattr("minitransformer.training.trainer.curves", lambda *_: None)
+
+
+def of_task(seed):
+    return toy.ToyBatches(toy.make_task("copy"), 8, seed)
+
+
+def of_corpus(seed):
+    return CorpusBatches(PAIRS, 40, seed)
+
+
+def of_changing_corpus(seed):
+    return CorpusBatches(lambda epoch: PAIRS[epoch % 3:], 40, seed)
+
+
+def of_no_position(seed):
+    yield from of_task(seed)
+
+
+def losses(run):
+    records = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+    return [{name: value for name, value in record.items() if name != "tokens_per_second"} for record in records]
+
+
+def state(run, step):
+    """All arrays of a checkpoint, and the rest of its state."""
+    folder = run.path / "checkpoints" / f"step-{step:08d}"
+    return ({**load_file(folder / "weights.safetensors"), **load_file(folder / "optimizer.safetensors")},
+            json.loads((folder / "state.json").read_text()))
+
+
+class Interrupted:
+    """Batches of which the one called `at` comes with Ctrl-C."""
+
+    def __init__(self, batches, at):
+        self.__dict__.update(batches=batches, left=at)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.__dict__["left"] -= 1
+        if self.left == 0:
+            signal.raise_signal(signal.SIGINT)
+        return next(self.batches)
+
+    def __getattr__(self, name):
+        return getattr(self.batches, name)
+
+    def __setattr__(self, name, value):
+        setattr(self.batches, name, value)
+
+
+@pytest.mark.parametrize("batches", [of_task, of_corpus, of_changing_corpus, of_no_position])
+@pytest.mark.parametrize("settings", [
+    dict(), dict(threads=2, accumulate=3), dict(average=3), dict(patience=1, cooldown=0.0, schedule="constant", peak_rate=0.1),
+])
+def test_to_the_same_bits(tmp_path, batches, settings):
+    """Stopped by Ctrl-C at steps 3 and 8, between the lines of the log."""
+    config = TrainingConfig(**{"steps": 25, "warmup": 5, "validate_every": 6, "seed": 5, "threads": 1, **settings})
+    whole, _, valid = start(tmp_path / "whole", 5)
+    steps = train(whole, config, batches(5), valid)
+    assert steps < 25 if config.patience else steps == 25
+
+    run, _, _ = start(tmp_path / "stopped", 5)
+    before = 0
+    for step in (3, 8):
+        passed_over = step if batches is of_no_position else step - before
+        interrupted = Interrupted(batches(5), passed_over * config.accumulate)
+        assert train(run, config, interrupted, valid, resume=before > 0) == step
+        run, before = Run.open(tmp_path / "stopped"), step
+        run.model = Transformer(run.model.config, seed=5)
+    assert train(run, config, batches(5), valid, resume=True) == steps
+    assert losses(run) == losses(whole)
+    assert (run.path / "weights.safetensors").read_bytes() == (whole.path / "weights.safetensors").read_bytes()
+    arrays, rest = state(run, steps)
+    expected, expected_rest = state(whole, steps)
+    assert rest == expected_rest and arrays.keys() == expected.keys()
+    for name in arrays:
+        np.testing.assert_array_equal(arrays[name], expected[name])
+
+
+def test_accumulated_batches_are_one_update(tmp_path):
+    """Three batches of one update: the loss and the moments of the one batch that holds them all."""
+    pairs = [([3, 4, 5], [6, 7]), ([4], [5]), ([6, 6], [7, 8, 9])] * 2
+    moments = []
+    for parts in ([pairs], [pairs[:2], pairs[2:3], pairs[3:]]):
+        model = Transformer(TransformerConfig.named("toy", 12), 0).astype(np.float64)
+        adam = Adam(model)
+        sums = Team(model, 2).training_step(adam, [make_batch(part) for part in parts], 0.01, (0, 1), 0.1)
+        moments.append((float(sums.loss), adam.m, adam.v))
+    for one, several in zip(*moments):
+        np.testing.assert_allclose(one, several, rtol=1e-9, atol=1e-15)
+
+
+def test_the_average_is_of_the_last_checkpoints(tmp_path, capsys):
+    run, batches, valid = start(tmp_path / "run")
+    train(run, TrainingConfig(steps=23, warmup=5, validate_every=5, average=3), batches, valid)
+    assert checkpoint.steps(run.path) == [23, 20, 15]
+    weights = [state(run, step)[0]["target_embedding.weight"] for step in (23, 20, 15)]
+    np.testing.assert_allclose(run.model.parameters()["target_embedding.weight"].data, sum(weights) / 3, rtol=1e-5, atol=1e-7)
+    assert losses(run)[-1]["averaged_nll"] == pytest.approx(mean_loss(run.model, valid))
+    assert "3 checkpoints averaged" in capsys.readouterr().err
+
+
+def test_patience_keeps_the_best(tmp_path):
+    """With a rate that is far too high the validation loss soon rises."""
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(steps=60, warmup=1, schedule="constant", peak_rate=0.3, cooldown=0, validate_every=2, patience=3)
+    steps = train(run, config, batches, valid)
+    found = {record["step"]: record["valid_nll"] for record in losses(run) if "valid_nll" in record}
+    best = min(found, key=found.get)
+    assert steps == best + 6 < 60
+    assert mean_loss(Run.load(run.path).model, valid) == pytest.approx(found[best])
+
+
+def test_two_checkpoints_are_kept(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    train(run, TrainingConfig(steps=20, warmup=5, validate_every=4), batches, valid)
+    assert checkpoint.steps(run.path) == [20, 16]
+
+
+FILES = ("weights.safetensors", "optimizer.safetensors", "state.json", "metrics.jsonl", MANIFEST)
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("damage", [flip, cut, os.remove])
+def test_a_damaged_checkpoint_is_passed_over(tmp_path, capsys, name, damage):
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(steps=20, warmup=5, validate_every=4)
+    train(run, config, Interrupted(batches, 10), valid)
+    damage(run.path / "checkpoints" / "step-00000010" / name)
+    with pytest.raises(InputError, match=f"step-00000010/{name}: "):
+        checkpoint.load(run.path, 10)
+    capsys.readouterr()
+    Run.load(run.path)
+    error = capsys.readouterr().err
+    assert f"step-00000010/{name}: " in error and error.endswith("the checkpoint before it is used\n")
+
+    whole, batches, _ = start(tmp_path / "whole")
+    train(whole, config, batches, valid)
+    again, batches, _ = start(tmp_path / "again")
+    again.path = run.path
+    assert train(again, config, batches, valid, resume=True) == 20
+    assert losses(again) == losses(whole)
+    np.testing.assert_array_equal(again.model.flat.data, whole.model.flat.data)
+
+
+def test_every_byte_of_a_checkpoint_counts(tmp_path):
+    """100 random bytes, each flipped alone: each is found."""
+    run, batches, valid = start(tmp_path / "run")
+    train(run, TrainingConfig(steps=3, warmup=1), batches, valid)
+    folder, rng = run.path / "checkpoints" / "step-00000003", np.random.default_rng(0)
+    for _ in range(100):
+        path = folder / rng.choice(FILES)
+        data = path.read_bytes()
+        place = rng.integers(len(data))
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1 << rng.integers(8)]) + data[place + 1:])
+        with pytest.raises(InputError, match="damaged|format"):
+            check_manifest(folder)
+        path.write_bytes(data)
+    check_manifest(folder)
+
+
+def test_another_format_is_named(tmp_path, monkeypatch):
+    run, _, _ = start(tmp_path / "run")
+    monkeypatch.setattr("minitransformer.training.files.FORMAT", 2)
+    with pytest.raises(InputError, match="has format 1, this version of minitransformer reads format 2; "
+                                         "use a version that reads 1"):
+        Run.open(run.path)
+
+
+def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(steps=20, warmup=5, validate_every=4)
+    usual = os.fsync
+
+    def fill():
+        for i, batch in enumerate(batches, 1):
+            if i == 7:
+                monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+            yield batch
+
+    with pytest.raises(InputError, match=r"step 8 cannot be saved \(No space left on device\); the checkpoint of step 4 "
+                                         r"is kept. When that is mended: minitransformer train --resume .*run"):
+        train(run, config, fill(), valid)
+    assert {path.name for path in (run.path / "checkpoints").iterdir()} == {"step-00000004"}
+    monkeypatch.setattr(os, "fsync", usual)
+    again, batches, _ = start(tmp_path / "again")
+    again.path = run.path
+    assert train(again, config, batches, valid, resume=True) == 20
+
+
+def test_subword_dropout_goes_on_too():
+    """A position in an epoch is reached without the epochs before it."""
+    vocabulary = SubwordVocabulary.learn(["a dog barks", "ein hund bellt"] * 3, 40)
+    texts = [("a dog barks", "ein hund bellt"), ("dogs bark", "hunde bellen")] * 9
+    make = lambda: CorpusBatches(SubwordDropout(vocabulary, texts, 0.3, seed=1), 60, seed=1)
+    whole = make()
+    for _ in range(17):
+        next(whole)
+    later = make()
+    later.position = json.loads(json.dumps(whole.position))
+    for _ in range(9):
+        for one, other in zip(next(whole)[:3], next(later)[:3]):
+            np.testing.assert_array_equal(one, other)
