@@ -4,6 +4,10 @@ from dataclasses import replace
 
 from minitransformer.errors import InputError
 
+MAX_BEAM = 1000
+MAX_LENGTH = 1_000_000
+MAX_PENALTY = 10
+
 
 def add_search(parser):
     parser.add_argument("--beam", type=int, metavar="INT",
@@ -17,12 +21,12 @@ def add_search(parser):
 
 def make_search(args, run, **changes):
     """The Search that the options ask for; `run` knows what is usual for it."""
-    for name, value, least in (("--beam", args.beam, 1), ("--min-length", args.min_length, 0),
-                               ("--max-length", args.max_length, max(args.min_length, 1))):
-        if value is not None and value < least:
-            raise InputError(f"{name} is {value}, expected at least {least}")
-    if args.length_penalty is not None and not abs(args.length_penalty) <= 100:
-        raise InputError(f"--length-penalty is {args.length_penalty}, expected a number from -100 to 100")
+    for name, value, least, most in (("--beam", args.beam, 1, MAX_BEAM), ("--min-length", args.min_length, 0, MAX_LENGTH),
+                                     ("--max-length", args.max_length, max(args.min_length, 1), MAX_LENGTH)):
+        if value is not None and not least <= value <= most:
+            raise InputError(f"{name} is {value}, expected {least} to {most:,}")
+    if args.length_penalty is not None and not 0 <= args.length_penalty <= MAX_PENALTY:
+        raise InputError(f"--length-penalty is {args.length_penalty}, expected a number from 0 to {MAX_PENALTY}")
     given = {"beam": args.beam, "alpha": args.length_penalty, "min_length": args.min_length,
              "max_length": args.max_length, **changes}
     return replace(run.search, **{name: value for name, value in given.items() if value is not None})

@@ -19,8 +19,8 @@ DEFAULTS = {
 }
 PRESETS = {
     # Multi30K, after the text-only model of Wu et al. 2021 (https://aclanthology.org/2021.acl-long.480).
-    "multi30k": dict(config="tiny", vocab_size=6000, dropout=0.3, schedule="inverse-sqrt", peak_rate=0.005,
-                     warmup=2000, steps=12_000, batch=4096, average=5, validate_every=200),
+    "multi30k": dict(config="tiny", vocab_size=6000, dropout=0.3, schedule="inverse-sqrt", peak_rate=0.0025,
+                     warmup=1000, steps=20_000, batch=2048, average=5, validate_every=400),
 }
 
 

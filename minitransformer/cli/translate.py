@@ -2,8 +2,9 @@
 
 import sys
 
-from minitransformer.cli.search_options import add_search, make_search
+from minitransformer.cli.search_options import MAX_BEAM, add_search, make_search
 from minitransformer.data.parallel import split_lines
+from minitransformer.decoding.sampling import check_sampling
 from minitransformer.errors import InputError
 from minitransformer.training.run import Run
 
@@ -55,15 +56,10 @@ def _search(args, run):
         return search
     if args.n_best is not None or args.beam is not None:
         raise InputError("--sample draws at random; leave --beam and --n-best out")
-    if args.sample < 1:
-        raise InputError(f"--sample is {args.sample}, expected at least 1")
-    if not args.temperature > 0:
-        raise InputError(f"--temperature is {args.temperature}, expected a number above 0")
-    if args.top_k < 0:
-        raise InputError(f"--top-k is {args.top_k}, expected at least 0")
-    if not 0 < args.top_p <= 1:
-        raise InputError(f"--top-p is {args.top_p}, expected a number above 0, at most 1")
+    if not 1 <= args.sample <= MAX_BEAM:
+        raise InputError(f"--sample is {args.sample}, expected 1 to {MAX_BEAM}")
     if args.seed < 0:
         raise InputError(f"--seed is {args.seed}, expected 0 or more")
+    check_sampling(args.temperature, args.top_k, args.top_p, called=lambda name: "--" + name.replace("_", "-"))
     return make_search(args, run, samples=args.sample, temperature=args.temperature, top_k=args.top_k, top_p=args.top_p,
                        seed=args.seed)

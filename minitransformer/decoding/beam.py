@@ -61,11 +61,12 @@ def _candidates(decoder, tokens, parents, sums, least, most):
     """The 2 `width` likeliest continuations of each sentence: (sums, parents, tokens), each (B, n), the likeliest first."""
     logits = decoder.step(tokens, parents)                                   # (B, width, V)
     batch, width, size = logits.shape
-    normaliser = to_host(log_normaliser(logits))
+    normaliser = log_normaliser(logits)
     forbid(logits, decoder.position - 1, least, most)
-    values, words = map(to_host, largest(logits.reshape(-1, size), 2 * width))
+    values, words = largest(logits.reshape(-1, size), 2 * width)
+    values, words = to_host(values - normaliser.reshape(-1, 1)), to_host(words)
     count = values.shape[1]
-    totals = (sums - normaliser)[:, :, None] + values.reshape(batch, width, count)
+    totals = sums[:, :, None] + values.reshape(batch, width, count)
     totals, words = totals.reshape(batch, -1), words.reshape(batch, -1)
     order = np.lexsort((words, -totals))[:, :2 * width]                      # equal sums: the smaller id first
     return (np.take_along_axis(totals, order, axis=1), order // count, np.take_along_axis(words, order, axis=1))

@@ -101,7 +101,7 @@ def forbid(logits, position, least, most):
 
     logits: (B, width, V), changed; `position`: how many tokens there are; least, most: (B,).
     """
-    logits[:, :, [PAD, BOS]] = -np.inf
+    logits[:, :, PAD] = logits[:, :, BOS] = -np.inf
     xp = module_of(logits)
     logits[to_device(np.flatnonzero(position < least), xp), :, EOS] = -np.inf
     full = to_device(np.flatnonzero(position >= most), xp)

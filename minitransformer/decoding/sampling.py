@@ -20,10 +20,7 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
     """
     if count < 1:
         raise InputError(f"the number of samples is {count}, expected at least 1")
-    if not temperature > 0:
-        raise InputError(f"temperature is {temperature}, expected a number above 0")
-    if top_k < 0 or not 0 < top_p <= 1:
-        raise InputError(f"top_k is {top_k} and top_p {top_p}, expected at least 0, and above 0 to 1")
+    check_sampling(temperature, top_k, top_p)
     least, most = length_limits(model, source, min_length, max_length)
     decoder = CachedDecoder(model, source, count)
     tokens = np.full((len(source), count, 1), BOS)
@@ -32,12 +29,12 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
     alive, ended = np.arange(len(source)), np.zeros((len(source), count), bool)
     while len(alive):
         logits = decoder.step(tokens[:, :, -1])                                   # (B, count, V)
-        normaliser = to_host(log_normaliser(logits))
+        normaliser = log_normaliser(logits)
         forbid(logits, decoder.position - 1, least[alive], most[alive])
         draws = np.stack([rngs[i].random(count) for i in alive])
-        words, values = (to_host(a).reshape(draws.shape) for a in _draw(
-            logits.reshape(-1, logits.shape[-1]), draws.reshape(-1), temperature, top_k, top_p))
-        sums = np.where(ended, sums, sums + values - normaliser)
+        words, values = _draw(logits.reshape(-1, logits.shape[-1]), draws.reshape(-1), temperature, top_k, top_p)
+        words, values = (to_host(a).reshape(draws.shape) for a in (words, values - normaliser.reshape(-1, 1)))
+        sums = np.where(ended, sums, sums + values)
         words = np.where(ended, EOS, words)
         for i, k in zip(*np.nonzero((words == EOS) & ~ended)):
             found[alive[i]].append(Hypothesis(tokens[i, k, 1:].tolist(), float(sums[i, k]), float(sums[i, k])))
@@ -48,6 +45,16 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
             decoder.keep(left)
             alive, tokens, sums, ended = alive[left], tokens[left], sums[left], ended[left]
     return [sorted(hypotheses, key=lambda h: -h.score) for hypotheses in found]
+
+
+def check_sampling(temperature, top_k, top_p, called=str):
+    """Raise InputError for settings that mean nothing; `called(name)` is what the message calls one."""
+    if not 1e-3 <= temperature <= 1e3:
+        raise InputError(f"{called('temperature')} is {temperature}, expected a number from 0.001 to 1000")
+    if top_k < 0:
+        raise InputError(f"{called('top_k')} is {top_k}, expected at least 0")
+    if not 0 < top_p <= 1:
+        raise InputError(f"{called('top_p')} is {top_p}, expected a number above 0, at most 1")
 
 
 def _draw(logits, draws, temperature, top_k, top_p):

@@ -70,13 +70,12 @@ class _Training:
                 self._make_step()
                 validating = self.step % config.validate_every == 0 or self.step == config.steps
                 if self.step % LOG_EVERY == 0 or validating:
-                    self._check_finite()
-                    self._log_training()
+                    self._log_training(*self._finite_sums())
                 if validating:
                     self._validate()
                     self._save()
             if stopped:
-                self._check_finite()
+                self._finite_sums()
                 self._save()
                 return self.step
             self._finish()
@@ -101,8 +100,8 @@ class _Training:
         self.timed += tokens
         self.bar.update()
 
-    def _log_training(self):
-        loss, nll = (float(self.sums[name]) / self.tokens for name in ("loss", "nll"))
+    def _log_training(self, loss, nll):
+        loss, nll = loss / self.tokens, nll / self.tokens
         speed = self.timed / (time.perf_counter() - self.since)
         self._record(loss=loss, nll=nll, perplexity=perplexity(nll), tokens_per_second=round(speed),
                      learning_rate=self.config.learning_rate(self.step, self.model.config.d_model))
@@ -110,10 +109,10 @@ class _Training:
         self.sums, self.tokens = {"loss": 0, "nll": 0}, 0
         self.since, self.timed = time.perf_counter(), 0
 
-    def _check_finite(self):
-        """Raise InputError that names the block in which the first value that is not finite arose."""
-        updates = int(self.optimizer.updates)
-        if updates < self.step or not math.isfinite(self.sums["loss"]):
+    def _finite_sums(self):
+        """(loss, nll) since the log's last line. Raises InputError that names where the first value arose that is none."""
+        updates, loss, nll = int(self.optimizer.updates), float(self.sums["loss"]), float(self.sums["nll"])
+        if updates < self.step or not math.isfinite(loss):
             bad = min(updates + 1, self.step)
             parts = self.team.parts(self.recent[bad - self.step - 1], (self.config.seed, bad))
             block, direction = find_not_finite(self.model, parts, self.config.smoothing)
@@ -121,6 +120,7 @@ class _Training:
             raise InputError(f"step {bad}: NaN or infinity in {block}, {direction}; {kept}. "
                              "Try a smaller --rate-factor or --peak-rate")
         self.recent.clear()
+        return loss, nll
 
     def _validate(self):
         nll = mean_loss(self.model, self.valid)
@@ -137,8 +137,8 @@ class _Training:
 
     def _save(self):
         """A checkpoint; of the older ones those that may still be needed are kept."""
-        state = {"updates": int(self.optimizer.updates), "position": getattr(self.batches, "position", None),
-                 "tokens": self.tokens, "best_step": self.best_step, "best_nll": self.best_nll, "worse": self.worse}
+        state = {"position": getattr(self.batches, "position", None), "tokens": self.tokens,
+                 "best_step": self.best_step, "best_nll": self.best_nll, "worse": self.worse}
         sums = {name: self.model.xp.asarray(value, dtype=self.optimizer.data.dtype) for name, value in self.sums.items()}
         try:
             checkpoint.save(self.run.path, Checkpoint(
@@ -166,7 +166,7 @@ class _Training:
         self.run.set_weights(last.weights)
         for name in ("m", "v"):
             getattr(self.optimizer, name)[...] = to_device(last.optimizer[name], self.model.xp)
-        self.optimizer.steps, self.optimizer.updates = last.step, last.state["updates"]
+        self.optimizer.steps = self.optimizer.updates = last.step
         self.tokens = last.state["tokens"]
         if self.tokens:
             self.sums = {name: to_device(last.optimizer[name], self.model.xp) for name in self.sums}

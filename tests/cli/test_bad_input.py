@@ -9,6 +9,7 @@ import types
 
 import pytest
 
+from minitransformer import Run
 from minitransformer.cli import gradcheck as gradcheck_command
 from tests.cli.conftest import one_line
 
@@ -29,7 +30,14 @@ SMALL = ("--steps", 12, "--batch", 8, "--validate-every", 6)
     (("train", "copy", "--seed", -1), "--seed is -1"),
     (("train", "copy", "--dropout", 1), "--dropout is 1.0"),
     (("train", "copy", "--config", "huge"), "unknown configuration 'huge'"),
+    (("train",), "no TASK is given; choose from copy, reverse"),
+    (("train", "--resume", "no/such/run"), "no run here"),
+    (("train", "--resume", "no/such/run", "copy"), "leave copy and its options out"),
+    (("train", "copy", "--schedule", "constant"), "--peak-rate is None, but the schedule constant needs one"),
+    (("train", "copy", "--schedule", "const"), "did you mean constant?"),
     (("train", "translate"), "required: --train, --valid"),
+    (("train", "translate", "--train", "x", "--valid", "x", "--subword-dropout", "1"), "--subword-dropout is 1.0"),
+    (("train", "translate", "--train", "x", "--valid", "x", "--preset", "multi30"), "did you mean multi30k?"),
     (("gradcheck", "liner"), "unknown block 'liner'; did you mean linear?"),
     (("gradcheck", "--seed", -3), "--seed is -3"),
     (("train", "copy", "--steps", "9" * 400), "expected 1 to 1,000,000,000"),
@@ -55,10 +63,29 @@ def test_translate_of_unusable_input(run_cli, trained, monkeypatch):
     assert code == 2 and "standard input: not UTF-8" in error
 
 
-@pytest.mark.parametrize("text, words", [("a\udcff", "line 1 is not UTF-8 text"), ("a " * 300, "at most 256")])
-def test_translate_of_unusable_text(run_cli, trained, text, words):
-    code, _, error = run_cli("translate", trained, text)
-    assert code == 2 and words in error and one_line(error)
+def test_translate_of_text_that_is_none(run_cli, trained):
+    code, _, error = run_cli("translate", trained, "a\udcff")
+    assert code == 2 and "line 1 is not UTF-8 text" in error and one_line(error)
+
+
+def test_a_line_that_is_too_long_is_named_and_the_others_are_translated(run_cli, trained, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a b\n" + b"a " * 10_000 + b"\n\nc\n")))
+    code, out, error = run_cli("translate", trained, "--min-length", 1)
+    lines = out.split("\n")
+    assert code == 0 and len(lines) == 5 and lines[0] and lines[1] and not lines[2] and lines[3]
+    assert error == "line 2 has 10000 tokens: only the first 256 are read (--max-length of the training)\n"
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (("--beam", 0), "--beam is 0, expected 1 to 1,000"), (("--beam", 2, "--n-best", 3), "--n-best is 3, expected 1 to the --beam of 2"),
+    (("--min-length", 3, "--max-length", 2), "--max-length is 2, expected 3"), (("--length-penalty", "nan"), "--length-penalty is nan"),
+    (("--sample", 2, "--beam", 2), "leave --beam and --n-best out"), (("--sample", 0), "--sample is 0"),
+    (("--sample", 1, "--temperature", 0), "--temperature is 0"), (("--sample", 1, "--top-k", -1), "--top-k is -1"),
+    (("--sample", 1, "--top-p", 0), "--top-p is 0"), (("--sample", 1, "--seed", -1), "--seed is -1"),
+])
+def test_wrong_search_options(run_cli, trained, arguments, words):
+    code, out, error = run_cli("translate", trained, "a b", *arguments)
+    assert code == 2 and not out and words in error and one_line(error)
 
 
 def test_translate_with_no_standard_input(run_cli, trained, monkeypatch):
@@ -98,10 +125,11 @@ def test_toy_runs_bring_their_own_test(run_cli, trained):
 
 
 def test_a_run_is_not_overwritten(run_cli, trained):
-    before = {path.name: path.read_bytes() for path in trained.iterdir()}
+    contents = lambda: {path: path.read_bytes() for path in trained.rglob("*") if path.is_file()}
+    before = contents()
     code, _, error = run_cli("train", "copy", *SMALL, "--run", trained)
     assert code == 2 and "already exists" in error
-    assert before == {path.name: path.read_bytes() for path in trained.iterdir()}
+    assert before == contents()
 
 
 @pytest.mark.parametrize("changes, words", [
@@ -140,13 +168,14 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
     process = subprocess.Popen([sys.executable, "-m", "minitransformer", "train", "copy", "--run", tmp_path / "run",
                                 "--validate-every", "1"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     for line in process.stderr:
-        if "validation perplexity" in line:
+        if "valid perplexity" in line:
             break
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130 and "Traceback" not in error
+    assert f"go on: minitransformer train --resume {tmp_path / 'run'}" in error
     assert f"minitransformer evaluate {tmp_path / 'run'}" in error
-    assert (tmp_path / "run" / "weights.safetensors").exists() and (tmp_path / "run" / "loss.png").exists()
+    assert list((tmp_path / "run" / "checkpoints").iterdir()) and Run.load(tmp_path / "run")
 
 
 def test_interrupted_before_training(run_cli, monkeypatch):

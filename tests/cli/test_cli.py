@@ -2,10 +2,12 @@
 
 import io
 import json
+import shutil
 import sys
 
 import pytest
 
+from minitransformer.training.files import write_manifest
 from tests.checking.test_gradcheck import X, WrongLinear
 from tests.cli.conftest import one_line
 
@@ -69,7 +71,7 @@ def test_train_says_what_comes_next(run_cli, tmp_path, monkeypatch):
         code, out, error = run_cli("train", "reverse", *SMALL, "--pre-norm", "--backend", "auto")
         assert code == 0
         assert f"minitransformer evaluate {folder}" in out and "exact match" in out
-        assert "parameters" in error and "validation perplexity" in error
+        assert "parameters" in error and "valid perplexity" in error
 
 
 @pytest.mark.parametrize("language", ["german", "korean"])
@@ -106,5 +108,54 @@ def test_translation_from_text_to_bleu(run_cli, corpus, files):
     assert code == 0 and "signature: nrefs:1" in out and "tok:13a" in out
     code, out, _ = run_cli("translate", corpus / "run", "the dog is red and blue .")
     assert code == 0 and out.strip()
-    code, _, error = run_cli("translate", corpus / "run", "the dog " * 40)
-    assert code == 2 and "at most 40 are allowed" in error and one_line(error)
+    code, out, error = run_cli("translate", corpus / "run", "the dog " * 40)
+    assert code == 0 and out.strip() and "only the first 40 are read" in error and one_line(error)
+
+
+def test_evaluate_with_a_beam(run_cli, text_run):
+    code, out, _ = run_cli("evaluate", text_run, "--beam", 3, "--length-penalty", 1, "--json")
+    scores = json.loads(out)
+    assert code == 0 and list(scores) == ["bleu", "chrf", "signature", "perplexity", "sentences", "seconds"]
+    assert 0 < scores["chrf"] <= 100 and scores["seconds"] > 0
+
+
+def test_n_best_hypotheses_come_with_scores(run_cli, text_run, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("the dog is red .\n\nthe cat is blue .\n".encode())))
+    code, out, _ = run_cli("translate", text_run, "--beam", 4, "--n-best", 2)
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert code == 0 and [row[0] for row in rows] == ["1", "1", "2", "3", "3"]
+    assert float(rows[0][1]) >= float(rows[1][1]) and rows[0][2] != rows[1][2] and rows[2][2] == ""
+
+
+def test_samples_are_repeated_by_their_seed(run_cli, text_run):
+    draws = [run_cli("translate", text_run, "the dog is red .", "--sample", 3, "--temperature", 2, "--top-k", 20, "--top-p",
+                     0.95, "--seed", seed)[1] for seed in (1, 1, 2)]
+    assert draws[0] == draws[1] != draws[2] and len(draws[0].splitlines()) == 3
+
+
+def test_resume_goes_on_where_it_stopped(run_cli, text_run, tmp_path, monkeypatch):
+    """Killed before its last checkpoint: the command ends with the bits of the run that was not."""
+    run = tmp_path / "killed"
+    shutil.copytree(text_run, run)
+    (last,) = (run / "checkpoints").glob("step-*12")
+    shutil.rmtree(last)
+    (run / "weights.safetensors").unlink()
+    write_manifest(run, ["config.json", "tokenizer.json"])
+    code, out, _ = run_cli("train", "--resume", run)
+    assert code == 0 and f"saved in {run}" in out
+    assert (run / "weights.safetensors").read_bytes() == (text_run / "weights.safetensors").read_bytes()
+    weights = (run / "weights.safetensors").read_bytes()
+    code, out, _ = run_cli("train", "--resume", run)    # there is nothing more to do
+    assert code == 0 and (run / "weights.safetensors").read_bytes() == weights
+
+
+def test_resume_wants_the_text_it_began_with(run_cli, text_run, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(text_run, run)
+    settings = json.loads((run / "config.json").read_text())
+    file = settings["train"][0]
+    settings["sha256"][file] = "0" * 64
+    (run / "config.json").write_text(json.dumps(settings))
+    write_manifest(run, ["config.json", "tokenizer.json", "weights.safetensors"])
+    code, _, error = run_cli("train", "--resume", run)
+    assert code == 2 and f"{file} is not what it was when the training began" in error and one_line(error)

@@ -102,7 +102,7 @@ def test_subwords_survive_unknown_characters(subwords):
 
 
 def test_special_tokens_in_a_text_are_text(subwords, tmp_path):
-    subwords.save(tmp_path / "tokenizer.json")
+    write(tmp_path / "tokenizer.json", subwords.to_json())
     for vocabulary in (subwords, SubwordVocabulary.load(tmp_path / "tokenizer.json")):
         assert not {PAD, BOS, EOS} & set(vocabulary.encode("a <pad> b </s> <s>"))
 
@@ -110,7 +110,7 @@ def test_special_tokens_in_a_text_are_text(subwords, tmp_path):
 def test_vocabularies_are_saved_and_loaded(subwords, tmp_path):
     for vocabulary, text in ((subwords, TEXTS[1]), (SymbolVocabulary("abc", joint=""), "b-a c")):
         path = tmp_path / vocabulary.file_name
-        vocabulary.save(path)
+        write(path, vocabulary.to_json())
         loaded = type(vocabulary).load(path)
         assert loaded.size == vocabulary.size
         assert loaded.encode(text) == vocabulary.encode(text)

@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from safetensors.numpy import load_file
 
-from minitransformer import Adam, InputError, Run, Transformer, TransformerConfig, greedy, make_batch, training_step
+from minitransformer import (
+    Adam, InputError, Run, TrainingConfig, Transformer, TransformerConfig, beam_search, greedy, make_batch, sample, train,
+    training_step)
 from minitransformer.backend import get_module, to_device, to_host
 from minitransformer.checking.blocks import blocks
 from minitransformer.data import toy
 from minitransformer.evaluation import mean_loss
 from minitransformer.layers import Embedding, Linear
 from minitransformer.optim import clip_gradient_norm
-from minitransformer import TrainingConfig, train
 from tests.gpu import strict
 from tests.layers.cases import NAMES, cases
 
@@ -139,15 +140,26 @@ def test_training_steps_never_wait(device):
 
 
 def test_evaluation_and_decoding(device):
-    """The same validation loss, the same outputs, and a wait for each token, not more."""
+    """The same validation loss, the same outputs, and a wait for values and one for ids at each position, not more."""
     batch = make_batch(PAIRS)
     one, other = (model(backend).astype(FLOAT64) for backend in ("cupy", "numpy"))
     assert mean_loss(one, PAIRS) == pytest.approx(mean_loss(other, PAIRS), rel=1e-12)
     strict.waits.clear()
     outputs = greedy(one, batch.source)
-    assert len(strict.waits) <= 1 + max(map(len, outputs))
+    assert len(strict.waits) <= 2 * (1 + max(map(len, outputs)))
     assert outputs == greedy(other, batch.source)
     assert len(set(map(tuple, outputs))) > 1
+
+
+@pytest.mark.parametrize("search", [
+    lambda model, source: beam_search(model, source, 3, min_length=1, max_length=9),
+    lambda model, source: sample(model, source, [np.random.default_rng(i) for i in range(len(source))], 2, 1.5, 5, 0.9)])
+def test_search(device, search):
+    batch = make_batch(PAIRS)
+    one, other = (search(model(backend).astype(FLOAT64), batch.source) for backend in ("cupy", "numpy"))
+    assert [[h.tokens for h in found] for found in one] == [[h.tokens for h in found] for found in other]
+    for found, expected in zip(one, other):
+        np.testing.assert_allclose([h[1:] for h in found], [h[1:] for h in expected], rtol=1e-10)
 
 
 def test_a_run(device, tmp_path):
@@ -163,7 +175,8 @@ def test_a_run(device, tmp_path):
               toy.held_out(task, 20))
         if run.model.xp is strict.cupy:
             places = Counter(wait.partition(",")[0] for wait in strict.waits)
-            assert places.keys() == {"float (trainer.py", "int (trainer.py", "float (evaluation.py", "get (run.py"}
+            assert places.keys() == {
+                "float (trainer.py", "int (trainer.py", "float (evaluation.py", "get (checkpoint.py", "get (run.py"}
             assert places["float (trainer.py"] <= 2 * 3       # two numbers after steps 6, 10 and 12
             assert places["int (trainer.py"] == 3             # how many updates were made, at the same steps
             assert places["float (evaluation.py"] == 1 * 2    # one batch after steps 6 and 12

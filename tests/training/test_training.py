@@ -10,9 +10,9 @@ from safetensors.numpy import load_file
 
 from minitransformer.backend import generator
 from minitransformer.evaluation import mean_loss
-from minitransformer import Adam, InputError, Run, Transformer, TransformerConfig, make_batch, training_step
+from minitransformer import (
+    Adam, InputError, Run, TrainingConfig, Transformer, TransformerConfig, make_batch, train, training_step)
 from minitransformer.data import toy
-from minitransformer import TrainingConfig, train
 
 SETTINGS = {"task": "copy", "language": None, "max_length": 256}
 
