@@ -4,29 +4,39 @@ import sys
 
 import numpy as np
 
+QUALITIES = (("valid_bleu", "BLEU of greedy outputs", 1), ("valid_exact_match", "exact match (%)", 100))
 HANGUL_FONTS = ("NanumGothic", "Noto Sans CJK KR", "Noto Sans KR", "Malgun Gothic", "Apple SD Gothic Neo",
                 "AppleGothic")
 
 
-def curves(records, path):
-    """Negative log-likelihood, perplexity and learning rate over the steps, from the records of metrics.jsonl."""
-    figure = _figure(7, 8)
-    loss, perplexity, rate = figure.subplots(3, sharex=True)
-    for axes, key, label in ((loss, "nll", "training"), (loss, "valid_nll", "validation"),
-                             (perplexity, "perplexity", "training"),
-                             (perplexity, "valid_perplexity", "validation"), (rate, "learning_rate", None)):
-        points = [(record["step"], record[key]) for record in records if key in record]
-        if points:
-            axes.plot(*zip(*points), label=label, marker="o" if len(points) < 4 else None)
-    loss.set_ylabel("negative log-likelihood\nper token (nats)")
-    perplexity.set_ylabel("perplexity")
-    rate.set_ylabel("learning rate")
-    for axes in (loss, perplexity, rate):
+def curves(runs, path):
+    """The curves of one run or of several, {name: records of metrics.jsonl}, over the steps.
+
+    Negative log-likelihood, perplexity, learning rate and, where it was measured, the quality of the
+    outputs: BLEU, or the share of exact matches in percent.
+    """
+    panels = [("negative log-likelihood\nper token (nats)", {"nll": 1, "valid_nll": 1}),
+              ("perplexity", {"perplexity": 1, "valid_perplexity": 1}), ("learning rate", {"learning_rate": 1})]
+    found = set().union(*(record for records in runs.values() for record in records))
+    panels += [(label, {key: scale}) for key, label, scale in QUALITIES if key in found]
+    figure = _figure(7, 1 + 2.3 * len(panels))
+    for axes, (label, keys) in zip(figure.subplots(len(panels), sharex=True), panels):
+        for i, (name, records) in enumerate(runs.items()):
+            for key, scale in keys.items():
+                points = [(record["step"], scale * record[key]) for record in records if key in record]
+                part = ("validation" if key.startswith("valid") else "training") if len(keys) > 1 else ""
+                if points:
+                    colour = i if len(runs) > 1 else key.startswith("valid")
+                    axes.plot(*zip(*points), label=" ".join(filter(None, [name if len(runs) > 1 else "", part])),
+                              color=f"C{int(colour)}", alpha=1 if key.startswith("valid") or not part else 0.4,
+                              marker="o" if len(points) < 4 else None)
+        axes.set_ylabel(label)
         axes.grid(alpha=0.3)
-    if loss.lines:
-        loss.legend()
-    perplexity.set_yscale("log")
-    rate.set_xlabel("step")
+        if axes.get_legend_handles_labels()[1] and (len(runs) > 1 or len(keys) > 1) and axes.get_subplotspec().rowspan.start == 0:
+            axes.legend()
+        if label == "perplexity":
+            axes.set_yscale("log")
+    axes.set_xlabel("step")
     figure.savefig(path, dpi=120)
 
 

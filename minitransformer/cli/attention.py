@@ -1,14 +1,9 @@
 """minitransformer attention: see who attends to whom."""
 
-import numpy as np
-
 from minitransformer import plots
-from minitransformer.data.vocabulary import BOS, EOS
-from minitransformer.decoding import decode_all, encode
+from minitransformer.attention_map import KINDS, attention_map
 from minitransformer.errors import InputError
 from minitransformer.training.run import Run
-
-KINDS = ("encoder", "decoder", "cross")
 
 
 def add_parser(commands):
@@ -26,24 +21,10 @@ def add_parser(commands):
 
 def execute(args):
     run = Run.load(args.run)
-    layers = run.model.config.num_layers
-    layer = layers - 1 if args.layer is None else args.layer
-    if not 0 <= layer < layers:
-        raise InputError(f"--layer is {layer}, expected 0 to {layers - 1}")
-    (source,) = encode(run.vocabulary, [args.text], run.settings["max_length"])
-    if not source:
-        raise InputError("TEXT is empty, expected a source to attend to")
-    ((best, *_),) = decode_all(run.model, [source])
-    source, target = [*source, EOS], [BOS, *best.tokens]
-    _, cache = run.model.hidden(np.array([source]), np.array([target]))
-    residual, queries, keys = {
-        "encoder": lambda: (cache.encode.encoder.layers[layer].self_attention, source, source),
-        "decoder": lambda: (cache.decode.decoder.layers[layer].self_attention, target, target),
-        "cross": lambda: (cache.decode.decoder.layers[layer].cross_attention, target, source),
-    }[args.kind]()
+    found = attention_map(run, args.text, args.kind, args.layer)
+    layer = run.model.config.num_layers - 1 if args.layer is None else args.layer
     try:
-        plots.attention(residual.sublayer.attention.softmax.p[0], run.vocabulary.tokens(queries),
-                        run.vocabulary.tokens(keys), f"{args.kind} attention, layer {layer}", args.output)
+        plots.attention(*found, f"{args.kind} attention, layer {layer}", args.output)
     except (OSError, ValueError) as error:
         raise InputError(f"--output {args.output}: {error}") from None
     print(f"drawn: {args.output}")

@@ -27,7 +27,7 @@ def execute(args):
         nearest = choices(args.what, ["positions", "schedule"])
         raise InputError(f"{args.what}: no such run, nor a picture of that name; {nearest}")
     else:
-        draw = partial(plots.curves, read_metrics(args.what))
+        draw = partial(plots.curves, {args.what: read_metrics(args.what)})
         output = args.output or str(Path(args.what) / "curves.png")
     try:
         draw(output)

@@ -17,6 +17,7 @@ from minitransformer.errors import InputError
 from minitransformer.layers import Transformer, TransformerConfig
 from minitransformer.training.config import TrainingConfig
 from minitransformer.training.files import digest
+from minitransformer.training.report import write_report
 from minitransformer.training.run import Run, check_free
 from minitransformer.training.task import make_data
 from minitransformer.training.trainer import train
@@ -91,13 +92,17 @@ def _resume(folder):
 
 def _train(run, config, data, resume=False):
     folder = quote(str(run.path))
-    steps = train(run, config, *data, resume=resume)
+    steps = train(run, config, data.batches, data.valid, data.measure, resume)
     if not run.finished:
         print(f"stopped after {steps} of {config.steps} steps; go on: minitransformer train --resume {folder}",
               file=sys.stderr)
         print(f"measure what there is: minitransformer evaluate {folder}", file=sys.stderr)
         return 130
     print(f"saved in {run.path}")
+    try:
+        write_report(run, data.examples)
+    except (ImportError, OSError, ValueError) as error:    # a matplotlib that cannot draw; the training is done
+        print(f"report.html was not written: {error}", file=sys.stderr)
     if run.settings["task"] != "translate":
         scores = evaluate_toy(run)
         print(f"exact match {scores['exact_match']:.1%} on {scores['examples']:,} examples never trained on")

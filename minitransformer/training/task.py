@@ -13,11 +13,14 @@ from minitransformer.errors import InputError
 from minitransformer.evaluation import bleu, exact_match
 from minitransformer.training.files import digest
 
+EXAMPLES = 8
+
 
 class Data(NamedTuple):
     batches: Any    # an endless iterator with a `position`
     valid: list     # pairs of id lists
     measure: Any    # measure(model) -> {name: number}, of the model's own greedy outputs on the validation data
+    examples: list  # a few pairs of validation texts
 
 
 def make_data(settings, vocabulary):
@@ -29,7 +32,8 @@ def _toy(settings, _):
     task = toy.make_task(settings["task"], settings["language"])
     valid = toy.held_out(task, 200, seed=1)
     return Data(toy.ToyBatches(task, settings["batch"], settings["training"]["seed"]), valid,
-                lambda model: {"valid_exact_match": exact_match(model, valid)})
+                lambda model: {"valid_exact_match": exact_match(model, valid)},
+                [tuple(" ".join(task.vocabulary.tokens(side)) for side in pair) for pair in valid[:EXAMPLES]])
 
 
 def _text(settings, vocabulary):
@@ -39,13 +43,14 @@ def _text(settings, vocabulary):
     pairs, valid = (_pairs(settings, vocabulary, name) for name in ("train", "valid"))
     if rate := settings["subword_dropout"]:
         pairs = SubwordDropout(vocabulary, _texts(settings, "train"), rate, settings["training"]["seed"])
-    sources, targets = zip(*_texts(settings, "valid"))
+    examples = _texts(settings, "valid")
+    sources, targets = zip(*examples)
 
     def measure(model):
         outputs = translate(model, vocabulary, sources, settings["max_length"])
         return {"valid_bleu": bleu(outputs, targets)[0]}
 
-    return Data(CorpusBatches(pairs, settings["batch"], settings["training"]["seed"]), valid, measure)
+    return Data(CorpusBatches(pairs, settings["batch"], settings["training"]["seed"]), valid, measure, examples[:EXAMPLES])
 
 
 def _texts(settings, name):

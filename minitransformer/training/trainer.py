@@ -17,7 +17,6 @@ from minitransformer.backend import to_device
 from minitransformer.errors import InputError
 from minitransformer.evaluation import mean_loss, perplexity
 from minitransformer.optim import Adam
-from minitransformer.plots import curves
 from minitransformer.training import checkpoint
 from minitransformer.training.checkpoint import Checkpoint
 from minitransformer.training.not_finite import find_not_finite
@@ -79,10 +78,6 @@ class _Training:
                 self._save()
                 return self.step
             self._finish()
-        try:
-            curves(self.log, self.run.path / "loss.png")
-        except (ImportError, ValueError) as error:    # a matplotlib that cannot draw; the training is done
-            print(f"loss.png was not drawn: {error}", file=sys.stderr)
         return self.step
 
     def _make_step(self):

@@ -1,0 +1,61 @@
+"""minitransformer compare: runs side by side."""
+
+from minitransformer import plots
+from minitransformer.errors import InputError
+from minitransformer.training.run import Run, read_metrics
+
+
+def add_parser(commands):
+    parser = commands.add_parser(
+        "compare", help="put runs side by side: the settings that differ, the results, the curves",
+        description="Print what differs between the settings of several runs, and how far each has come; with --output "
+                    "also draw their curves into one picture.")
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="folders that minitransformer train wrote")
+    parser.add_argument("--output", metavar="FILE.png", help="picture to write")
+    parser.set_defaults(execute=execute)
+
+
+def execute(args):
+    if len(args.runs) < 2:
+        raise InputError("one RUN is given, expected two or more to compare")
+    runs = [Run.open(path) for path in args.runs]
+    logs = [read_metrics(path) for path in args.runs]
+    rows = [("", args.runs), *_differences([_flat(run.settings) for run in runs]),
+            ("parameters", [f"{run.model.num_parameters():,}" for run in runs]), *_results(logs)]
+    widths = [max(len(cells[i]) for _, cells in rows) for i in range(len(runs))]
+    first = max(len(name) for name, _ in rows)
+    for name, cells in rows:
+        print("  ".join([f"{name:{first}}", *(f"{cell:>{width}}" for cell, width in zip(cells, widths))]))
+    if args.output:
+        try:
+            plots.curves(dict(zip(args.runs, logs)), args.output)
+        except (OSError, ValueError) as error:
+            raise InputError(f"--output {args.output}: {error}") from None
+        print(f"drawn: {args.output}")
+
+
+def _flat(settings, prefix=""):
+    """{"training.steps": 100} from {"training": {"steps": 100}}; files and their checksums are left out."""
+    flat = {}
+    for name, value in settings.items():
+        if isinstance(value, dict) and name != "sha256":
+            flat |= _flat(value, f"{prefix}{name}.")
+        elif not isinstance(value, (dict, list)):
+            flat[prefix + name] = value
+    return flat
+
+
+def _differences(settings):
+    names = dict.fromkeys(name for one in settings for name in one)
+    return [(name, [str(one.get(name, "-")) for one in settings]) for name in names
+            if len({str(one.get(name, "-")) for one in settings}) > 1]
+
+
+def _results(logs):
+    """The last step, the last value of all that was logged, and the best validation."""
+    rows = [("last step", [f"{log[-1]['step']:,}" for log in logs])]
+    last = [{name: value for record in log for name, value in record.items()} for log in logs]
+    names = dict.fromkeys(name for one in last for name in one if name not in ("step", "learning_rate"))
+    rows += [(name.replace("_", " "), [f"{one[name]:,.5g}" if name in one else "-" for one in last]) for name in names]
+    best = [min((record["valid_perplexity"] for record in log if "valid_perplexity" in record), default=None) for log in logs]
+    return [*rows, ("best valid perplexity", ["-" if value is None else f"{value:,.5g}" for value in best])]

@@ -1,0 +1,48 @@
+"""report.html in a run folder: how the training went, and what the model says and attends to now."""
+
+from html import escape
+
+from minitransformer import plots
+from minitransformer.attention_map import attention_map
+from minitransformer.training.run import read_metrics
+
+MAPS = 3         # sentences whose attention is drawn
+PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
+body {{ font: 16px/1.5 sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; color: #222 }}
+img {{ max-width: 100% }} table {{ border-collapse: collapse; width: 100% }}
+td, th {{ border-top: 1px solid #ccc; padding: .3em .6em; text-align: left; vertical-align: top }}
+</style></head><body>
+<h1>{title}</h1>
+<table>{facts}</table>
+<h2>Curves</h2>
+<img src="loss.png" alt="loss, perplexity, learning rate and quality over the steps">
+<h2>Outputs on validation data</h2>
+<table><tr><th>source</th><th>output</th><th>reference</th></tr>{outputs}</table>
+<h2>Attention of the output (rows) to the source (columns), last layer</h2>
+{maps}
+</body></html>
+"""
+
+
+def write_report(run, examples):
+    """Write report.html, loss.png and attention-N.png for a run; `examples`: [(source text, reference)]."""
+    log = read_metrics(run.path)
+    plots.curves({run.path.name: log}, run.path / "loss.png")
+    sources = [source for source, _ in examples]
+    maps = [f"attention-{number}.png" for number in range(1, min(MAPS, len(examples)) + 1)]
+    for source, name in zip(sources, maps):
+        plots.attention(*attention_map(run, source), source, run.path / name)
+    last = {name: value for record in log for name, value in record.items() if name != "tokens_per_second"}
+    facts = {"parameters": f"{run.model.num_parameters():,}", **{name: f"{value:,.6g}" for name, value in last.items()}}
+    (run.path / "report.html").write_text(PAGE.format(
+        title=escape(f"{run.path.name}: {run.settings['task']}"),
+        facts=_rows((name.replace("_", " "), value) for name, value in facts.items()),
+        outputs=_rows((source, output, reference) for (source, reference), output in
+                      zip(examples, run.translate(sources))),
+        maps="".join(f'<img src="{name}" alt="{escape(source, quote=True)}">' for source, name in zip(sources, maps))),
+        encoding="utf-8")
+
+
+def _rows(rows):
+    return "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n" for row in rows)
