@@ -1,6 +1,7 @@
 """Pictures: the curves of a run, attention maps, the table of sinusoids, the schedule."""
 
 import sys
+import warnings
 
 import numpy as np
 
@@ -56,7 +57,9 @@ def attention(weights, queries, keys, title, path):
         axes.set_xticks(range(len(keys)), keys, rotation=90, fontsize=8)
         axes.set_yticks(range(len(queries)), queries, fontsize=8)
     figure.suptitle(title, fontsize=10)
-    figure.savefig(path, dpi=120)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")    # a line for each character without a font; the box is seen
+        figure.savefig(path, dpi=120)
 
 
 def positions(path, length=100, d_model=128):

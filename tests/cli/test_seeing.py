@@ -1,12 +1,15 @@
-"""attention, plot and info: pictures and facts."""
+"""attention, plot, compare, info and the report of a run: pictures and facts."""
 
 import json
+import re
+import shutil
 import sys
 
 import matplotlib.image
 import pytest
 
-from minitransformer import plots
+from minitransformer import Run, plots
+from minitransformer.training.report import write_report
 
 
 @pytest.fixture(scope="module")
@@ -96,3 +99,47 @@ def test_info(run_cli, monkeypatch):
     assert code == 0 and len(out.splitlines()) == len(facts) and facts["numpy"] in out
     monkeypatch.setattr("minitransformer.cli.info.threadpool_info", list)
     assert json.loads(run_cli("info", "--json")[1])["blas_kernels"] is None
+
+
+def test_the_report_of_a_run(trained):
+    """A page that loads nothing from elsewhere, and every picture it shows."""
+    page = (trained / "report.html").read_text(encoding="utf-8")
+    shown = re.findall(r'src="([^"]+)"', page)
+    assert shown == ["loss.png", "attention-1.png", "attention-2.png", "attention-3.png"]
+    assert all(min(size_of(trained / name)) > 100 for name in shown) and "http" not in page
+    assert "valid perplexity" in page and page.count("<tr>") > 10
+
+
+def test_a_report_escapes_what_it_shows(trained, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(trained, run)
+    run = Run.load(run)
+    run.vocabulary.symbols[3] = "<b>"
+    run.vocabulary.ids["<b>"] = 3
+    write_report(run, [("<b>", "<i>&")])
+    page = (run.path / "report.html").read_text(encoding="utf-8")
+    assert "<b>" not in page and "<i>" not in page and "&lt;i&gt;&amp;" in page
+
+
+def test_a_report_that_cannot_be_drawn_loses_nothing(run_cli, tmp_path, monkeypatch):
+    def fail(*_):
+        raise ImportError("no backend")
+
+    monkeypatch.setattr("minitransformer.plots.curves", fail)
+    code, out, error = run_cli("train", "copy", "--steps", 2, "--run", tmp_path / "run")
+    assert code == 0 and "exact match" in out and "report.html was not written: no backend" in error
+
+
+def test_compare(run_cli, trained, text_run, tmp_path):
+    code, out, _ = run_cli("compare", trained, text_run, "--output", tmp_path / "both.png")
+    rows = {line[:28].strip(): line[28:].split() for line in out.splitlines()}
+    assert code == 0 and min(size_of(tmp_path / "both.png")) > 300
+    assert rows["task"] == ["numbers", "translate"] and rows["training.average"] == ["1", "2"]
+    assert "training.clip" not in rows    # the same in both
+    assert rows["last step"] == ["3", "12"] and rows["valid bleu"][0] == "-" and float(rows["valid perplexity"][1]) > 1
+
+
+@pytest.mark.parametrize("arguments, words", [((), "expected two or more"), (("none",), "none: no run here")])
+def test_what_cannot_be_compared(run_cli, trained, arguments, words):
+    code, out, error = run_cli("compare", trained, *arguments)
+    assert code == 2 and not out and words in error and error.count("\n") == 1

@@ -22,12 +22,6 @@ from tests.training.test_training import start
 PAIRS = [([3 + i % 5, 4, 3 + i % 7], [5, 3 + i % 4][: 1 + i % 2]) for i in range(50)]
 
 
-@pytest.fixture(autouse=True)
-def no_picture(monkeypatch):
-    """To draw one takes longer than these trainings."""
-    monkeypatch.setattr("minitransformer.training.trainer.curves", lambda *_: None)
-
-
 def of_task(seed):
     return toy.ToyBatches(toy.make_task("copy"), 8, seed)
 

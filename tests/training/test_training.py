@@ -40,13 +40,11 @@ def test_a_run_folder_holds_everything(tmp_path):
     run, batches, valid = start(tmp_path / "run")
     assert train(run, TrainingConfig(steps=25, warmup=5, validate_every=10), batches, valid) == 25
     assert {path.name for path in run.path.iterdir()} == {
-        "config.json", "vocabulary.json", "manifest.json", "weights.safetensors", "metrics.jsonl", "loss.png",
-        "checkpoints"}
+        "config.json", "vocabulary.json", "manifest.json", "weights.safetensors", "metrics.jsonl", "checkpoints"}
     records = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
     assert [r["step"] for r in records if "loss" in r] == [10, 20, 25]
     assert [r["step"] for r in records if "valid_nll" in r] == [10, 20, 25]
     assert records[-1]["valid_perplexity"] == pytest.approx(np.exp(records[-1]["valid_nll"]))
-    assert (run.path / "loss.png").read_bytes().startswith(b"\x89PNG")
     loaded = Run.load(run.path)
     np.testing.assert_array_equal(loaded.model.flat.data, run.model.flat.data)
     assert loaded.model.config == run.model.config
@@ -210,14 +208,3 @@ def test_training_works_outside_of_the_main_thread(tmp_path):
 def test_wrong_settings_are_explained(changes, words):
     with pytest.raises(InputError, match=words):
         TrainingConfig(**{"steps": 10, "warmup": 5, **changes})
-
-
-def test_a_matplotlib_that_cannot_draw_loses_nothing(tmp_path, monkeypatch, capsys):
-    run, batches, valid = start(tmp_path / "run")
-
-    def fail(*_):
-        raise ImportError("no backend")
-
-    monkeypatch.setattr("minitransformer.training.trainer.curves", fail)
-    assert train(run, TrainingConfig(steps=2, warmup=1), batches, valid) == 2
-    assert "loss.png was not drawn: no backend" in capsys.readouterr().err
