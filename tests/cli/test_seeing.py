@@ -29,7 +29,6 @@ def size_of(picture):
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
-@pytest.mark.filterwarnings("ignore:Glyph")    # where no font with Hangul is installed
 def test_attention(run_cli, trained, tmp_path, kind):
     code, _, error = run_cli("attention", trained, "twenty-one", "--kind", kind, "--layer", 0,
                              "--output", tmp_path / "a.png")
