@@ -20,7 +20,7 @@ def download(corpus, folder, report):
         raise InputError(f"unknown corpus '{corpus}'; {choices(corpus, list(CORPORA))}")
     pooch, requests = require("pooch"), require("requests")
     pooch.get_logger().setLevel("WARNING")    # `report` says what it would say
-    fetch = pooch.HTTPDownloader(stream=False)    # a stream that breaks off leaves its socket open
+    fetch = pooch.HTTPDownloader(timeout=30, stream=False)    # a stream that breaks off leaves its socket open
     source, folder = CORPORA[corpus], Path(folder)
     if os.path.isfile(folder):
         raise InputError(f"{folder}: a file, expected a folder")

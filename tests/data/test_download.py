@@ -1,10 +1,9 @@
-"""A corpus arrives whole or not at all; what is there stays; what goes wrong is named. All from a server on this machine."""
+"""A corpus arrives whole or not at all; what is there stays; what goes wrong is named."""
 
 import gzip
-import http.server
 import os
 import sys
-import threading
+from contextlib import nullcontext
 from hashlib import sha256
 
 import pytest
@@ -12,57 +11,7 @@ import pytest
 from minitransformer import InputError
 from minitransformer.data import registry
 from minitransformer.data.download import download
-
-FILES = {"raw/train.en.gz": b"\x1f\x8b not text", "raw/val.en.gz": b"\x1f\x8b other bytes" * 9000, "tok/train.en": b"a dog .\n"}
-
-
-class Server(http.server.ThreadingHTTPServer):
-    """Serves `files`, {name: bytes}, and 404 for all else; `asked` are the names it was asked for.
-
-    Of those in `broken` it sends half and hangs up.
-    """
-
-    daemon_threads = True
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.files, self.broken, self.asked = dict(FILES), set(), []
-        self.address = f"http://127.0.0.1:{self.server_port}/"
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        name = self.path.removeprefix("/")
-        self.server.asked.append(name)
-        data = self.server.files.get(name)
-        if data is None:
-            return self.send_error(404)
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data[:len(data) // 2] if name in self.server.broken else data)
-
-    def log_message(self, *_):
-        pass
-
-
-@pytest.fixture
-def server(monkeypatch):
-    """A server of FILES, and the corpus "small" that is there."""
-    pytest.importorskip("pooch")
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    server = Server()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    small = registry.Corpus(
-        base=server.address, archive="https://example.org/all.zip", archive_folder="all/of", terms="Terms: none.",
-        train=("tok/train.en", "tok/train.en"), valid=("tok/train.en", "tok/train.en"),
-        sha256={name: sha256(data).hexdigest() for name, data in FILES.items()})
-    monkeypatch.setitem(registry.CORPORA, "small", small)
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+from tests.small_corpus import FILES
 
 
 def contents(folder):
@@ -122,7 +71,8 @@ def test_offline(server, tmp_path, monkeypatch):
     server.shutdown()
     server.server_close()
     message = refused(tmp_path)
-    assert f"{tmp_path}/raw/train.en.gz: not downloaded from {server.address}raw/train.en.gz (Connection refused)" in message
+    address = server.address + "raw/train.en.gz"
+    assert f"{tmp_path}/raw/train.en.gz: not downloaded from {address} (Connection refused)" in message
     assert "1 of 3 files are there and whole" in message
     assert f"fetch https://example.org/all.zip elsewhere, copy all/of/* of it into {tmp_path}, and run this" in message
     (tmp_path / "raw/train.en.gz").write_bytes(b"half")
@@ -168,9 +118,7 @@ def test_a_folder_that_cannot_be_written(server, tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 def test_a_full_disk(server, tmp_path, monkeypatch):
-    import pooch.core
-    from contextlib import nullcontext
-    monkeypatch.setattr(pooch.core, "temporary_file", lambda path: nullcontext("/dev/full"))
+    monkeypatch.setattr("pooch.core.temporary_file", lambda path: nullcontext("/dev/full"))
     assert "raw/train.en.gz: No space left on device; 0 of 3" in refused(tmp_path)
     assert not contents(tmp_path)
 
@@ -198,4 +146,6 @@ def test_the_registry_knows_the_real_files(multi30k):
     known = registry.CORPORA["multi30k"].sha256
     found = {f"tok/{path.stem}": gzip.decompress(path.read_bytes()) for path in multi30k.glob("*.gz")}
     found |= {f"raw/{path.name}": path.read_bytes() for path in multi30k.with_name("multi30k").glob("*.gz")}
-    assert found and {name: sha256(data).hexdigest() for name, data in found.items()} == {name: known[name] for name in found}
+    assert found
+    for name, data in found.items():
+        assert sha256(data).hexdigest() == known[name], name
