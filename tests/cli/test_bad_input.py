@@ -40,6 +40,12 @@ SMALL = ("--steps", 12, "--batch", 8, "--validate-every", 6)
     (("train", "translate", "--train", "x", "--valid", "x", "--preset", "multi30"), "did you mean multi30k?"),
     (("gradcheck", "liner"), "unknown block 'liner'; did you mean linear?"),
     (("gradcheck", "--seed", -3), "--seed is -3"),
+    (("data",), "the following arguments are required: CORPUS"),
+    (("data", "multi30"), "invalid choice: 'multi30'; did you mean multi30k?"),
+    (("data", "wmt14"), "invalid choice: 'wmt14'; choose from multi30k"),
+    (("data", "multi30k", "--folder", "/proc/none"), "/proc/none/raw/train.en.gz: No such file or directory"),
+    (("data", "multi30k", "--folder", "/dev/null"), "/dev/null/raw/train.en.gz: Not a directory"),
+    (("data", "multi30k", "--folder", "a" * 300), "File name too long"),
     (("train", "copy", "--steps", "9" * 400), "expected 1 to 1,000,000,000"),
     (("train", "copy", "--run", "/proc/none"), "/proc/none"),
     (("train", "copy", "--run", "a" * 300), "File name too long"),
@@ -161,6 +167,12 @@ def test_a_missing_extra_is_named(run_cli, corpus, monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     code, _, error = run_cli("train", "translate", "--train", corpus / "tsv", "--valid", corpus / "tsv")
     assert code == 2 and 'pip install tokenizers' in error and one_line(error)
+
+
+def test_a_missing_library_for_downloads_is_named(run_cli, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    code, _, error = run_cli("data", "multi30k", "--folder", tmp_path)
+    assert code == 2 and "pip install pooch" in error and one_line(error)
 
 
 def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):

@@ -1,0 +1,72 @@
+"""Downloading a corpus file by file: what is there and whole stays, so what was broken off goes on."""
+
+import os
+import stat
+from pathlib import Path
+
+from minitransformer.data.registry import CORPORA
+from minitransformer.errors import InputError, choices
+from minitransformer.extras import require
+
+
+def download(corpus, folder, report):
+    """Every file of `corpus` into `folder`, whole by its sha256; `report(text)` is told of each of them.
+
+    A file that is damaged is downloaded again, and stays as it is until the new one is whole. Raises
+    InputError where the corpus is unknown, the folder cannot be used, the library pooch is missing, or a
+    file cannot be downloaded or is not the one expected; what was downloaded until then stays.
+    """
+    if corpus not in CORPORA:
+        raise InputError(f"unknown corpus '{corpus}'; {choices(corpus, list(CORPORA))}")
+    pooch, requests = require("pooch"), require("requests")
+    pooch.get_logger().setLevel("WARNING")    # `report` says what it would say
+    fetch = pooch.HTTPDownloader(timeout=30, stream=False)    # a stream that breaks off leaves its socket open
+    source, folder = CORPORA[corpus], Path(folder)
+    if os.path.isfile(folder):
+        raise InputError(f"{folder}: a file, expected a folder")
+    states = {name: _state(folder / name, sha256) for name, sha256 in source.sha256.items()}
+    for name, state in states.items():
+        if state == "whole":
+            report(f"{name}: already there")
+            continue
+        path, address = folder / name, source.base + name
+        there = f"{list(states.values()).count('whole')} of {len(states)} files are there and whole"
+        offline = (f"without internet here, fetch {source.archive} elsewhere, copy {source.archive_folder}/* of it into "
+                   f"{folder}, and run this command again to check them")
+        try:
+            pooch.retrieve(address, source.sha256[name], path.name, path.parent.absolute(), downloader=fetch)
+        except requests.RequestException as error:
+            was = "damaged, and not downloaded again" if state == "damaged" else "not downloaded"
+            raise InputError(f"{path}: {was} from {address} ({_reason(error)}); {there}; {offline}") from None
+        except OSError as error:
+            raise InputError(f"{path}: {_reason(error)}; {there}") from None
+        except ValueError:    # pooch's word for another sha256
+            raise InputError(f"{path}: what came from {address} is not the file expected (its sha256 is another) and was "
+                             f"not kept; {there}; run this command again, or {offline}") from None
+        states[name] = "whole"
+        report(f"{name}: downloaded{' again, it was damaged' if state == 'damaged' else ''}")
+
+
+def _state(path, sha256):
+    """"missing", "damaged" or "whole"."""
+    import pooch
+
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):    # reading a device may never end
+            raise InputError(f"{path}: not a file; move it away and run this command again")
+        return "whole" if pooch.file_hash(str(path)) == sha256 else "damaged"
+    except FileNotFoundError:
+        return "missing"
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:    # ValueError: a NUL in the name
+        raise InputError(f"{path}: {_reason(error)}") from None
+
+
+def _reason(error):
+    """What lies at the bottom of an error that others are wrapped around, in a few words."""
+    if getattr(error, "response", None) is not None:
+        return f"the server answered {error.response.status_code} {error.response.reason}"
+    while error.__cause__ or error.__context__:
+        error = error.__cause__ or error.__context__
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

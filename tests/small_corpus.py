@@ -1,0 +1,61 @@
+"""A made-up corpus, and the server on this machine that it is downloaded from."""
+
+import http.server
+import threading
+from hashlib import sha256
+
+import pytest
+
+FILES = {"raw/train.en.gz": b"\x1f\x8b not text", "raw/val.en.gz": b"\x1f\x8b other bytes" * 9000,
+         "tok/train.en": b"a dog .\n"}
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Serves `files`, {name: bytes}, and 404 for all else; `asked` are the names it was asked for.
+
+    Of those in `broken` it sends half and hangs up.
+    """
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files, self.broken, self.asked = dict(FILES), set(), []
+        self.address = f"http://127.0.0.1:{self.server_port}/"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        name = self.path.removeprefix("/")
+        self.server.asked.append(name)
+        data = self.server.files.get(name)
+        if data is None:
+            return self.send_error(404)
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data[:len(data) // 2] if name in self.server.broken else data)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """A server of FILES, and the corpus "small" that is there."""
+    from minitransformer.data import registry
+
+    pytest.importorskip("pooch")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    server = Server()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    small = registry.Corpus(
+        base=server.address, archive="https://example.org/all.zip", archive_folder="all/of", terms="Terms: none.",
+        train=("tok/train.en", "tok/train.en"), valid=("tok/train.en", "tok/train.en"),
+        sha256={name: sha256(data).hexdigest() for name, data in FILES.items()})
+    monkeypatch.setitem(registry.CORPORA, "small", small)
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
