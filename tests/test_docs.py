@@ -9,7 +9,7 @@ import pytest
 from minitransformer.cli import main
 
 ROOT = Path(__file__).parent.parent
-COMMANDS = ("train", "evaluate", "translate", "gradcheck", "attention", "plot", "info", "benchmark")
+COMMANDS = ("train", "evaluate", "translate", "gradcheck", "attention", "plot", "info", "benchmark", "export")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 

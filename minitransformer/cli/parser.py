@@ -3,7 +3,7 @@
 import argparse
 from importlib.metadata import version
 
-from minitransformer.cli import attention, benchmark, evaluate, gradcheck, info, plot, train, translate
+from minitransformer.cli import attention, benchmark, evaluate, export, gradcheck, info, plot, train, translate
 from minitransformer.errors import choices, one_line
 
 
@@ -32,6 +32,6 @@ def make_parser():
                     description="Attention Is All You Need in NumPy: train it, use it, check its gradients.")
     parser.add_argument("--version", action="version", version=f"minitransformer {version('minitransformer')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (train, evaluate, translate, gradcheck, attention, plot, benchmark, info):
+    for command in (train, evaluate, translate, export, gradcheck, attention, plot, benchmark, info):
         command.add_parser(commands)
     return parser
