@@ -9,7 +9,8 @@ import pytest
 from minitransformer.cli import main
 
 ROOT = Path(__file__).parent.parent
-COMMANDS = ("data", "train", "evaluate", "translate", "compare", "gradcheck", "attention", "plot", "info", "benchmark")
+COMMANDS = (
+    "data", "train", "evaluate", "translate", "compare", "export", "gradcheck", "attention", "plot", "info", "benchmark")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 

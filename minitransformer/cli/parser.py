@@ -3,7 +3,8 @@
 import argparse
 from importlib.metadata import version
 
-from minitransformer.cli import attention, benchmark, compare, data, evaluate, gradcheck, info, plot, train, translate
+from minitransformer.cli import (
+    attention, benchmark, compare, data, evaluate, export, gradcheck, info, plot, train, translate)
 from minitransformer.errors import choices, one_line
 
 
@@ -32,6 +33,6 @@ def make_parser():
                     description="Attention Is All You Need in NumPy: train it, use it, check its gradients.")
     parser.add_argument("--version", action="version", version=f"minitransformer {version('minitransformer')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (data, train, evaluate, translate, compare, gradcheck, attention, plot, benchmark, info):
+    for command in (data, train, evaluate, translate, compare, export, gradcheck, attention, plot, benchmark, info):
         command.add_parser(commands)
     return parser

@@ -16,7 +16,7 @@ SMALL = ("--steps", 12, "--batch", 8, "--validate-every", 6)
 
 @pytest.mark.parametrize("arguments", [(), ("train",), ("train", "copy"), ("train", "translate"), ("evaluate",),
                                        ("translate",), ("gradcheck",), ("attention",), ("plot",), ("info",),
-                                       ("benchmark",)])
+                                       ("benchmark",), ("export",)])
 def test_help(run_cli, arguments):
     code, out, error = run_cli(*arguments, "--help")
     assert code == 0 and "usage: minitransformer" in out and not error

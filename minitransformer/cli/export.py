@@ -1,0 +1,74 @@
+"""minitransformer export: a run's weights for PyTorch's layers."""
+
+from pathlib import Path
+
+from minitransformer.errors import InputError
+from minitransformer.interchange import to_pytorch
+from minitransformer.training.run import Run
+
+LOADING = """\
+from safetensors.torch import load_file
+from torch import nn
+
+layer = dict(d_model={c.d_model}, nhead={c.num_heads}, dim_feedforward={c.d_ff}, batch_first=True, norm_first={c.pre_norm},
+             activation={activation})
+model = nn.ModuleDict({{
+    "source_embedding": nn.Embedding({c.source_vocab}, {c.d_model}),
+    "target_embedding": nn.Embedding({c.target_vocab}, {c.d_model}),
+{positions}\
+    "encoder": nn.TransformerEncoder(nn.TransformerEncoderLayer(**layer), {c.num_layers}, norm={norm},
+                                     enable_nested_tensor=False),
+    "decoder": nn.TransformerDecoder(nn.TransformerDecoderLayer(**layer), {c.num_layers}, norm={norm}),
+    "output": nn.Linear({c.d_model}, {c.target_vocab}, bias=False)}})
+model.load_state_dict(load_file({file!r}))
+model.eval()
+"""
+POSITIONS = """\
+    "source_positions": nn.Embedding({c.max_length}, {c.d_model}),
+    "target_positions": nn.Embedding({c.max_length}, {c.d_model}),
+"""
+ACTIVATIONS = {"relu": "nn.functional.relu", "gelu": 'lambda x: nn.functional.gelu(x, approximate="tanh")'}
+
+
+def add_parser(commands):
+    parser = commands.add_parser(
+        "export", help="write the weights of a run for PyTorch's layers",
+        description="Write the weights of a RUN as a state dict of nn.TransformerEncoder and nn.TransformerDecoder, and "
+                    "print the Python code that loads it there.")
+    parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
+    parser.add_argument("--output", required=True, metavar="FILE.safetensors", help="file to write; it must not exist yet")
+    parser.set_defaults(execute=execute)
+
+
+def execute(args):
+    from safetensors.numpy import save
+
+    run = Run.load(args.run)
+    arrays = to_pytorch(run.model)
+    try:
+        _write_new(Path(args.output), save(arrays))
+    except FileExistsError:
+        raise InputError(f"--output {args.output}: already exists; choose another name") from None
+    except OSError as error:
+        raise InputError(f"--output {args.output}: {error.strerror}") from None
+    print(f"written: {args.output} ({len(arrays)} arrays), which this loads:\n")
+    print(loading_code(run.model.config, args.output))
+    print("How to call it: docs/interchange.md")
+
+
+def loading_code(config, file):
+    """The Python code that makes PyTorch's modules for a TransformerConfig and loads `file` into them."""
+    return LOADING.format(c=config, file=file, activation=ACTIVATIONS[config.activation],
+                          positions=POSITIONS.format(c=config) if config.positions == "learned" else "",
+                          norm=f"nn.LayerNorm({config.d_model})" if config.pre_norm else None)
+
+
+def _write_new(path, data):
+    """The bytes `data` into a file that is not there yet: all of them, or no file."""
+    file = path.open("xb")
+    try:
+        with file:
+            file.write(data)
+    except BaseException:
+        path.unlink()
+        raise

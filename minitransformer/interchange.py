@@ -1,0 +1,127 @@
+"""Weights from and to PyTorch's own Transformer layers, as a state dict of NumPy arrays; torch is not needed.
+
+The names and layouts are those of the modules' own state dicts:
+
+    encoder.*                  nn.TransformerEncoder
+    decoder.*                  nn.TransformerDecoder
+    source_embedding.weight    (V_source, d_model), nn.Embedding
+    target_embedding.weight    (V_target, d_model), nn.Embedding
+    source_positions.weight    (max_length, d_model), nn.Embedding; only with learned positions
+    target_positions.weight    the same of the target
+    output.weight              (V_target, d_model), nn.Linear(d_model, V_target, bias=False)
+
+Both embeddings and the output are always there, repeated where the model shares them.
+
+A post-norm model is PyTorch's two stacks with norm=None, as the paper. A pre-norm model (norm_first=True) ends each
+stack with norm=nn.LayerNorm(d_model), and so its `encoder.*` and `decoder.*` fit nn.Transformer too, which always has
+these two norms.
+
+PyTorch leaves to its user what is around the stacks. To get this model's logits there:
+
+- what enters a stack is embedding(ids) * sqrt(d_model) plus the positions: functional.sinusoids(T, d_model), or the
+  first T rows of `source_positions.weight` for the encoder and of `target_positions.weight` for the decoder;
+- padding (id 0) is masked as a key everywhere, and the future in the decoder; PyTorch's boolean masks say True = may
+  NOT attend, the opposite of this project's. A source of padding only gives NaN in PyTorch and zeros here;
+- logits are output(y), without a bias;
+- activation="gelu" here is the tanh form. PyTorch's "gelu" is the exact one, and in evaluation its encoder takes an
+  nn.GELU of either form for the exact one: give its layers
+  activation=lambda x: torch.nn.functional.gelu(x, approximate="tanh").
+
+Dropout has no weights; PyTorch's layers have one rate for all places where TransformerConfig has three.
+"""
+
+import numpy as np
+
+from minitransformer.backend import to_host
+from minitransformer.errors import InputError
+from minitransformer.layers import Transformer
+
+SHARED = {"share_embeddings": ("source_embedding.weight", "target_embedding.weight"),
+          "share_output": ("target_embedding.weight", "output.weight")}
+
+
+def to_pytorch(model):
+    """The weights of a Transformer as {PyTorch's name: array}: copies, on the host, of the model's dtype.
+
+    Raises InputError where d_k or d_v is not d_model / num_heads: PyTorch's layers know no other.
+    """
+    _check_heads(model.config)
+    # Contiguous, as safetensors writes an array's memory as it lies: a transposed one would come out wrong.
+    return {name: np.ascontiguousarray(np.concatenate([to_host(view) for view in views]))
+            for name, views in _views(model)}
+
+
+def from_pytorch(config, arrays):
+    """The Transformer of a TransformerConfig with the weights {PyTorch's name: array}, as `to_pytorch` gives them.
+
+    The arrays are NumPy's or what np.asarray makes one of, as torch's tensors on the CPU. The model is float64 if one of
+    them is, else float32. Raises InputError, naming the array, where one is missing, not of this model, of another
+    shape, or not of finite real numbers; where two differ that the config shares; and for a d_k or d_v as `to_pytorch`.
+    """
+    _check_heads(config)
+    arrays = {name: np.asarray(array) for name, array in arrays.items()}
+    model = Transformer(config)
+    shapes = {name: (sum(len(view) for view in views), *views[0].shape[1:]) for name, views in _views(model)}
+    for name in sorted(shapes.keys() | arrays.keys()):
+        expected = shapes.get(name, "no such array")
+        found = arrays[name].shape if name in arrays else "no such array"
+        if expected != found:
+            raise InputError(f"{name}: found {found}, expected {expected}")
+        if arrays[name].dtype.kind != "f" or not np.isfinite(arrays[name]).all():
+            raise InputError(f"{name} holds something else than finite real numbers")
+    for choice, (first, second) in SHARED.items():
+        if getattr(config, choice) and not np.array_equal(arrays[first], arrays[second]):
+            raise InputError(f"{first} and {second} differ, but {choice}=True makes them one matrix")
+    model = model.astype(np.result_type(np.float32, *{array.dtype for array in arrays.values()}))
+    for name, views in _views(model):
+        for view, part in zip(views, np.split(arrays[name], len(views))):
+            view[...] = part
+    return model
+
+
+def _check_heads(config):
+    for name in ("d_k", "d_v"):
+        width = getattr(config, name)
+        if width is not None and width * config.num_heads != config.d_model:
+            raise InputError(f"{name} is {width}, but PyTorch's layers have d_model / num_heads = "
+                             f"{config.d_model} / {config.num_heads} and no other")
+
+
+def _views(model):
+    """(PyTorch's name, [views of the model's arrays that PyTorch has as one, below each other]) of all arrays."""
+    yield "source_embedding.weight", [model.source_embedding.weight.data]
+    yield "target_embedding.weight", [model.target_embedding.weight.data]
+    if model.config.positions == "learned":
+        yield "source_positions.weight", [model.source_input.positions.weight.data]
+        yield "target_positions.weight", [model.target_input.positions.weight.data]
+    for side, stack in (("encoder", model.encoder), ("decoder", model.decoder)):
+        for i, layer in enumerate(stack.layers):
+            attentions = {"self_attn": layer.self_attention_residual}
+            if side == "decoder":
+                attentions["multihead_attn"] = layer.cross_attention_residual
+            for name, residual in attentions.items():
+                yield from _attention(f"{side}.layers.{i}.{name}", residual.sublayer)
+            yield from _linear(f"{side}.layers.{i}.linear1", layer.feed_forward.inner)
+            yield from _linear(f"{side}.layers.{i}.linear2", layer.feed_forward.outer)
+            for j, residual in enumerate([*attentions.values(), layer.feed_forward_residual], 1):
+                yield from _norm(f"{side}.layers.{i}.norm{j}", residual.norm)
+        if stack.norm:
+            yield from _norm(f"{side}.norm", stack.norm)
+    yield "output.weight", [model.output.weight.data]
+
+
+def _attention(name, attention):
+    inputs = attention.query, attention.key, attention.value
+    yield f"{name}.in_proj_weight", [linear.weight.data.T for linear in inputs]
+    yield f"{name}.in_proj_bias", [linear.bias.data for linear in inputs]
+    yield from _linear(f"{name}.out_proj", attention.output)
+
+
+def _linear(name, linear):
+    yield f"{name}.weight", [linear.weight.data.T]    # (d_in, d_out) here, (d_out, d_in) there
+    yield f"{name}.bias", [linear.bias.data]
+
+
+def _norm(name, norm):
+    yield f"{name}.weight", [norm.gamma.data]
+    yield f"{name}.bias", [norm.beta.data]
