@@ -73,11 +73,11 @@ class _Training:
                 if validating:
                     self._validate()
                     self._save()
-            if stopped:
+            if not stopped:
+                self._finish()
+            elif self.saved != self.step:
                 self._finite_sums()
                 self._save()
-                return self.step
-            self._finish()
         return self.step
 
     def _make_step(self):
@@ -157,6 +157,7 @@ class _Training:
         """Take over a Checkpoint; with None there is nothing yet to take over."""
         if last is None:
             return
+        print(f"going on after step {last.step}", file=sys.stderr)
         self.step = self.saved = last.step
         self.run.set_weights(last.weights)
         for name in ("m", "v"):
