@@ -155,9 +155,9 @@ class _Training:
 
     def _go_on_from(self, last):
         """Take over a Checkpoint; with None there is nothing yet to take over."""
+        print(f"going on after step {last.step}" if last else "no good checkpoint: beginning at step 1", file=sys.stderr)
         if last is None:
             return
-        print(f"going on after step {last.step}", file=sys.stderr)
         self.step = self.saved = last.step
         self.run.set_weights(last.weights)
         for name in ("m", "v"):
