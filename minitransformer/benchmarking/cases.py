@@ -1,5 +1,6 @@
 """What is measured: the sizes of a model and of a batch, and the settings that all contestants share."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,17 @@ class Case(NamedTuple):
         rng = np.random.default_rng(0)
         ids = rng.integers(3, self.vocabulary, (self.sentences, 2, self.length - 1))    # 0, 1, 2: padding, BOS, EOS
         return make_batch(ids.tolist())
+
+    def modules(self):
+        """{contestant: the module in minitransformer.benchmarking whose make_step(case, threads) makes a step}."""
+        return {"minitransformer": "ours", "torch": "torch_eager", "torch.compile": "torch_compiled", "jax": "jax_jit",
+                "matmul": "matmul"}
+
+    def report(self, losses):
+        """What a worker answers beside time and memory: nothing. Raises FloatingPointError for a loss that is none."""
+        if not all(map(math.isfinite, losses)):
+            raise FloatingPointError("the loss is not a number")
+        return {}
 
 
 CASES = {"copy": Case("toy", 64, 64, 16), "tiny": Case("tiny", 10_000, 128, 24), "small": Case("small", 8000, 64, 32),

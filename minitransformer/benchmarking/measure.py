@@ -20,20 +20,21 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB
 
 
 class Measurement(NamedTuple):
-    seconds: list          # of a training step, one for each round
-    peak: int              # bytes: the most memory held, above that after the imports
-    failed: str | None     # why there is nothing else
+    seconds: list                  # of a step, one for each round
+    peak: int                      # bytes: the most memory held, above that after the imports
+    failed: str | None             # why there is nothing else
+    outputs: list | None = None    # of decoding: the ids of each sentence's output
 
 
-def measure(case, contestants, threads, rounds):
+def measure(case, contestants, threads, rounds, warm_up=WARM_UP):
     """{contestant: Measurement}: in every round each makes steps for a moment, while the others wait."""
     with ExitStack() as stack:
         workers = {name: stack.enter_context(Worker(name, case, threads)) for name in contestants}
-        for _ in tqdm(range(WARM_UP + rounds), "rounds", file=sys.stderr, disable=None, leave=False):
+        for _ in tqdm(range(warm_up + rounds), "rounds", file=sys.stderr, disable=None, leave=False):
             for worker in workers.values():
                 worker.take_turn()
                 time.sleep(PAUSE)
-        return {name: Measurement(worker.seconds[WARM_UP:], worker.peak, worker.failed)
+        return {name: Measurement(worker.seconds[warm_up:], worker.peak, worker.failed, worker.outputs)
                 for name, worker in workers.items()}
 
 
@@ -41,9 +42,10 @@ class Worker:
     """A process of worker.py, which ends with the `with` block, whatever happens in there."""
 
     def __init__(self, contestant, case, threads):
-        self.seconds, self.peak, self.failed = [], 0, None
+        self.seconds, self.peak, self.failed, self.outputs = [], 0, None, None
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "minitransformer.benchmarking.worker", contestant, json.dumps(case), str(threads)],
+            [sys.executable, "-m", "minitransformer.benchmarking.worker", contestant, type(case).__name__,
+             json.dumps(case), str(threads)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
             env={**os.environ, **dict.fromkeys(THREADS, str(threads))},
             start_new_session=True)    # Ctrl-C reaches us alone, and __exit__ what the worker has started, too
@@ -64,7 +66,7 @@ class Worker:
         self.failed = answer.get("failed")
         if not self.failed:
             self.seconds.append(answer["seconds"])
-            self.peak = answer["peak"]
+            self.peak, self.outputs = answer["peak"], answer.get("outputs")
 
     def _ask(self, steps):
         with suppress(BrokenPipeError):

@@ -1,13 +1,14 @@
 """One contestant, alone in its process.
 
-    python -m minitransformer.benchmarking.worker torch '["toy", 64, 64, 16, {}]' 2
+    python -m minitransformer.benchmarking.worker torch Case '["toy", 64, 64, 16, {}]' 2
+    python -m minitransformer.benchmarking.worker marianmt:64 Sentences '["runs/multi30k", ["test.en", "test.de"], 5]' 2
 
-Each line it reads is a number of training steps to make; each line it answers is a JSON object: the `seconds` of one
-step and the `peak` of memory so far, or how it `failed`. It ends when its input does.
+Behind a colon stands a setting of the contestant. Each line it reads is a number of steps to make; each line it answers
+is a JSON object: the `seconds` of one step, the `peak` of memory so far and what the case reports, or how it `failed`.
+It ends when its input does.
 """
 
 import json
-import math
 import os
 import re
 import resource
@@ -18,26 +19,24 @@ from importlib import import_module
 from pathlib import Path
 
 from minitransformer.benchmarking.cases import Case
+from minitransformer.benchmarking.decoding.sentences import Sentences
 
-# Each has a module here whose make_step(case, threads) gives a function that makes one step.
-CONTESTANTS = {"minitransformer": "ours", "torch": "torch_eager", "torch.compile": "torch_compiled", "jax": "jax_jit",
-               "matmul": "matmul"}
+KINDS = {kind.__name__: kind for kind in (Case, Sentences)}
 
 
 def serve(contestant, case, threads, orders):
     """Answers the lines of `orders`: a generator of dicts."""
     try:
-        module = import_module(f"minitransformer.benchmarking.{CONTESTANTS[contestant]}")
+        name, *setting = contestant.split(":")
+        module = import_module(f"minitransformer.benchmarking.{case.modules()[name]}")
         imported = peak_memory()
-        step = module.make_step(case, threads)
+        step = module.make_step(case, threads, *setting)
         for order in orders:
             steps = int(order)
             start = time.perf_counter()
-            losses = [step() for _ in range(steps)]
+            results = [step() for _ in range(steps)]
             seconds = (time.perf_counter() - start) / steps
-            if not all(map(math.isfinite, losses)):
-                raise FloatingPointError("the loss is not a number")
-            yield {"seconds": seconds, "peak": peak_memory() - imported}
+            yield {"seconds": seconds, "peak": peak_memory() - imported, **case.report(results)}
     except Exception as error:    # whatever a library raises, the other contestants go on
         yield {"failed": textwrap.shorten(f"{type(error).__name__}: {error}", 200)}
 
@@ -54,10 +53,10 @@ def peak_memory():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def main(contestant, case, threads):
+def main(contestant, kind, case, threads):
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)    # what the libraries print is no answer
-    for answer in serve(contestant, Case(*json.loads(case)), int(threads), sys.stdin):
+    for answer in serve(contestant, KINDS[kind](*json.loads(case)), int(threads), sys.stdin):
         print(json.dumps(answer), file=answers, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""minitransformer benchmark: how fast a training step is, and next to whom."""
+"""minitransformer benchmark: how fast a training step or beam search is, and next to whom."""
 
 import json
 import os
@@ -6,23 +6,25 @@ import os
 from minitransformer.backend import available_cores
 from minitransformer.benchmarking.cases import CASES
 from minitransformer.benchmarking.comparison import PEERS, compare
+from minitransformer.benchmarking.decoding import comparison as decoding
 from minitransformer.benchmarking.profile import profile
 from minitransformer.benchmarking.scaling import scale
-from minitransformer.cli import info
+from minitransformer.cli import benchmark_decoding, info
+from minitransformer.cli.benchmark_text import memory, warn_of_other_work
 from minitransformer.errors import InputError, choices
 from minitransformer.extras import require
 
 MAX_ROUNDS = 1000
-MUCH_OTHER_WORK = 0.1    # cores
 
 
 def add_parser(commands):
     parser = commands.add_parser(
-        "benchmark", help="measure a training step, alone or against PyTorch and JAX",
+        "benchmark", help="measure a training step or beam search, alone or against others",
         description="Measure a training step (forward, loss, backward, clipping, Adam; float32, dropout 0.1), alone or "
                     "against the same model in other libraries. They take turns, each in a process of its own; ratios "
                     "are minitransformer's number / the other's. Measure on a machine that does nothing else.")
-    parser.add_argument("--against", metavar="NAMES", help=f"some of {','.join(PEERS)} (default: none)")
+    parser.add_argument("--against", metavar="NAMES",
+                        help=f"some of {','.join(PEERS)}; with --decoding of {','.join(decoding.PEERS)} (default: none)")
     parser.add_argument("--config", metavar="NAMES", help=f"some of {','.join(CASES)} (default: all of them)")
     parser.add_argument("--threads", type=int, default=available_cores(), metavar="INT",
                         help=f"threads of each contestant (default: {available_cores()})")
@@ -32,6 +34,12 @@ def add_parser(commands):
                              "vocabulary")
     parser.add_argument("--profile", action="store_true",
                         help="instead, show where the time of a step goes, block by block, on one thread")
+    parser.add_argument("--decoding", metavar="RUN",
+                        help="instead, measure beam search with a beam of 5 and the model of this folder, which the "
+                             "others get, too; with --scaling show how it grows with batch and beam, on one thread")
+    parser.add_argument("--test", nargs="+", metavar=("SOURCE", "TARGET"),
+                        help="what --decoding translates: aligned text files, or one two-column TSV (default: the run's "
+                             "validation files)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(execute=execute)
 
@@ -42,29 +50,43 @@ def execute(args):
     for name, most in ("threads", available_cores()), ("rounds", MAX_ROUNDS):
         if not 1 <= getattr(args, name) <= most:
             raise InputError(f"--{name} is {getattr(args, name)}, expected 1 to {most:,}")
+    if args.test and not args.decoding:
+        raise InputError("--test is what --decoding RUN translates; name the RUN, or leave --test out")
+    if args.decoding and (args.config or args.profile):
+        raise InputError("--decoding measures the model of a run; leave --config and --profile out")
     if args.scaling and (args.against or args.config or args.profile):
         raise InputError("--scaling measures minitransformer alone, at sizes of its own; leave --against, --config and "
                          "--profile out")
     if args.profile and args.against:
         raise InputError("--profile measures minitransformer alone; leave --against out")
-    peers = _names("--against", args.against, PEERS) if args.against is not None else []
+    known = decoding.PEERS if args.decoding else PEERS
+    peers = _names("--against", args.against, known) if args.against is not None else []
     cases = _names("--config", args.config, CASES) if args.config is not None else CASES
-    libraries = sorted({peer.partition(".")[0] for peer in peers})
+    libraries = sorted({library for peer in peers
+                        for library in decoding.LIBRARIES.get(peer, [peer.partition(".")[0]])})
     for library in libraries:
         require(library)
-    where = _environment(1 if args.profile else args.threads, libraries)
-    if args.scaling:
-        results = scale(args.threads, args.rounds)
-    elif args.profile:
-        results = ({"config": name, "blocks": profile(CASES[name], args.rounds)} for name in cases)
-    else:
-        results = ({"config": name, **compare(CASES[name], peers, args.threads, args.rounds)} for name in cases)
+    threads = 1 if args.profile or (args.decoding and args.scaling) else args.threads
+    where = _environment(threads, libraries)
+    results, print_results = _begin(args, peers, cases)
     if args.json:
         print(json.dumps({"results": list(results), **where}))
         return
     print(f"{where['processor']}, {where['kernels']} kernels, threads: {where['threads']}\n"
           + ", ".join(f"{name} {version}" for name, version in where["versions"].items()), flush=True)
-    (_print_scaling if args.scaling else _print_profile if args.profile else _print_comparison)(results)
+    print_results(results)
+
+
+def _begin(args, peers, cases):
+    """(dicts for JSON, which are measured as they are asked for, and what prints them)."""
+    if args.decoding:
+        return benchmark_decoding.begin(args, peers)
+    if args.scaling:
+        return scale(args.threads, args.rounds), _print_scaling
+    if args.profile:
+        return ({"config": name, "blocks": profile(CASES[name], args.rounds)} for name in cases), _print_profile
+    return (({"config": name, **compare(CASES[name], peers, args.threads, args.rounds)} for name in cases),
+            _print_comparison)
 
 
 def _names(option, text, known):
@@ -86,17 +108,15 @@ def _environment(threads, libraries):
 def _print_comparison(results):
     print(f"\n{'config':6} {'':15} {'tokens/s':>10} {'ratio':>6} {'peak memory':>13} {'ratio':>6} {'matmul share':>13}")
     for result in results:
-        print(f"{result['config']:6} {'minitransformer':15} {_speed(result)} {'':6} {_memory(result)} {'':6} "
+        print(f"{result['config']:6} {'minitransformer':15} {_speed(result)} {'':6} {memory(result)} {'':6} "
               f"{result['matmul_share']:13.0%}", flush=True)
         for name, peer in result["peers"].items():
             if "failed" in peer:
                 print(f"{'':6} {name:15} failed: {peer['failed']}", flush=True)
             else:
-                print(f"{'':6} {name:15} {_speed(peer)} {result['ratio'][name]:6.2f} {_memory(peer)} "
+                print(f"{'':6} {name:15} {_speed(peer)} {result['ratio'][name]:6.2f} {memory(peer)} "
                       f"{result['peak_memory_ratio'][name]:6.2f}", flush=True)
-        if (result["other_work"] or 0) > MUCH_OTHER_WORK:
-            print(f"{'':6} other programs kept {result['other_work']:.1f} cores busy meanwhile: measure again without "
-                  "them", flush=True)
+        warn_of_other_work(result)
 
 
 def _print_profile(results):
@@ -120,14 +140,10 @@ def _print_scaling(results):
             print(f"\n{row['axis']:>10} {'step':>9} {'growth':>7} {'peak memory':>12} {'growth':>7}")
         else:
             growth = [f"x {row[name] / before[name]:.1f}" for name in ("step_seconds", "peak_memory_bytes")]
-        line = f"{row['value']:10,} {1000 * row['step_seconds']:6,.0f} ms {growth[0]:>7} {_memory(row)} {growth[1]:>7}"
+        line = f"{row['value']:10,} {1000 * row['step_seconds']:6,.0f} ms {growth[0]:>7} {memory(row)} {growth[1]:>7}"
         print(line.rstrip(), flush=True)
         before = row
 
 
 def _speed(numbers):
     return f"{numbers['tokens_per_second']:10,.0f}"
-
-
-def _memory(numbers):
-    return f"{numbers['peak_memory_bytes'] / 1e6:9,.0f} MB"

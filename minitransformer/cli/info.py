@@ -42,6 +42,8 @@ def collect():
         "cupy": _version("cupy-cuda12x") or _version("cupy"),
         "torch": _version("torch"),
         "jax": _version("jax"),
+        "transformers": _version("transformers"),
+        "ctranslate2": _version("ctranslate2"),
         "backend_auto": get_module("auto").__name__,
         "processor": _processor(),
         "cores": os.cpu_count(),

@@ -31,6 +31,11 @@ def measured(monkeypatch):
     (("--profile", "--scaling"), "leave --against, --config and --profile out"),
     (("--profile", "--against", "jax"), "--profile measures minitransformer alone"),
     (("--scalling",), "did you mean --scaling?"),
+    (("--test", "x"), "--test is what --decoding RUN translates"),
+    (("--decoding", "x", "--config", "tiny"), "leave --config and --profile out"),
+    (("--decoding", "x", "--against", "torch"), "unknown name 'torch'; choose from marianmt, ctranslate2"),
+    (("--decoding", "x", "--scaling", "--against", "marianmt"), "--scaling measures minitransformer alone"),
+    (("--decoding", "no/run"), "no/run: no run here"),
 ])
 def test_wrong_arguments(run_cli, arguments, words):
     code, out, error = run_cli("benchmark", *arguments)
@@ -42,6 +47,57 @@ def test_a_missing_library_is_named_with_its_command(run_cli, monkeypatch, libra
     monkeypatch.setitem(sys.modules, library, None)
     code, out, error = run_cli("benchmark", "--against", library)
     assert code == 2 and not out and f"pip install {library}" in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("library", ["transformers", "ctranslate2"])
+def test_a_missing_decoder_is_named_with_its_command(run_cli, monkeypatch, library):
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.setitem(sys.modules, "torch", sys)
+    peer = {"transformers": "marianmt"}.get(library, library)
+    code, out, error = run_cli("benchmark", "--decoding", "run", "--against", peer)
+    assert code == 2 and not out and f"pip install {library}" in error and error.count("\n") == 1
+
+
+def test_decoding(run_cli, text_run, corpus):
+    """Measured in earnest, as JSON, and as a table."""
+    code, out, error = run_cli("benchmark", "--decoding", text_run, "--test", corpus / "en", corpus / "de",
+                               "--rounds", 1, "--threads", 1, "--json")
+    (result,) = json.loads(out)["results"]
+    assert code == 0 and not error and result["peers"] == {} and result["sentences"] == 45 and result["beam"] == 5
+    assert result["sentences_per_second"] > 0 and result["peak_memory_bytes"] > 0 and 0 <= result["bleu"] <= 100
+
+
+def test_decoding_table(run_cli, text_run, monkeypatch):
+    outputs = [[5, 6]] * 45
+    found = {"minitransformer": Measurement([0.5], 2e6, None, outputs), "ctranslate2": Measurement([], 0, "no luck"),
+             "marianmt": Measurement([1.5], 4e6, None, [*outputs[1:], [7]])}
+    monkeypatch.setattr("minitransformer.benchmarking.decoding.comparison.measure", lambda case, names, *_, **__: {
+        name: found[name.partition(":")[0]] for name in names})
+    monkeypatch.setattr("minitransformer.cli.benchmark.require", lambda library: None)
+    monkeypatch.setattr(other_work.OtherWork, "cores", lambda self: 1.26)
+    code, out, _ = run_cli("benchmark", "--decoding", text_run, "--against", "marianmt,ctranslate2", "--threads", 1)
+    rows = [line.split() for line in out.splitlines()]
+    assert code == 0 and ", transformers " in out and "other programs kept 1.3 cores busy" in out
+    assert ["minitransformer", "90.0", "2", "MB"] in [row[:4] for row in rows]
+    assert ["marianmt", "30.0", "3.00", "4", "MB", "0.50", "97.8%"] in [row[:7] for row in rows]
+    assert ["ctranslate2", "failed:", "no", "luck"] in rows
+
+
+def test_decoding_scaling(run_cli, text_run, monkeypatch):
+    monkeypatch.setattr("minitransformer.benchmarking.decoding.scaling.measure", lambda case, names, *_: {
+        name: Measurement([0.64], 2e6, None, []) for name in names})
+    code, out, _ = run_cli("benchmark", "--decoding", text_run, "--scaling")
+    rows = [line.split() for line in out.splitlines()]
+    assert code == 0 and "threads: 1" in out and "64 5 640 ms 2.00 ms 2 MB".split() in rows
+
+
+def test_decoding_of_what_cannot_be_decoded(run_cli, trained, text_run, tmp_path):
+    (tmp_path / "tsv").write_text("\tein\n")
+    for arguments, words in (((trained,), "was trained on the toy task copy"),
+                             ((text_run, "--test", tmp_path / "none"), "No such file"),
+                             ((text_run, "--test", tmp_path / "tsv"), "no source sentence, expected at least one")):
+        code, out, error = run_cli("benchmark", "--decoding", *arguments)
+        assert code == 2 and not out and words in error and error.count("\n") == 1
 
 
 def test_json_of_a_real_measurement(run_cli):

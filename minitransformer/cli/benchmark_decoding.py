@@ -1,0 +1,63 @@
+"""minitransformer benchmark --decoding: how fast beam search is, and next to whom."""
+
+from minitransformer.benchmarking.decoding.comparison import check_model, compare
+from minitransformer.benchmarking.decoding.scaling import scale
+from minitransformer.benchmarking.decoding.sentences import Sentences
+from minitransformer.cli.benchmark_text import memory, warn_of_other_work
+from minitransformer.data.parallel import read_pairs
+from minitransformer.errors import InputError
+from minitransformer.extras import require
+from minitransformer.training.run import Run
+
+
+def begin(args, peers):
+    """(dicts for JSON, which are measured as they are asked for, and what prints them).
+
+    Raises InputError at once for a run or a text that cannot be used.
+    """
+    run, case, references = _load(args.decoding, args.test)
+    if args.scaling:
+        return scale(case, args.rounds), _print_scaling
+    if peers:
+        check_model(run.model.config)
+    return (compare(case, peers, args.threads, args.rounds, run.vocabulary, references) for _ in range(1)), _print_comparison
+
+
+def _load(path, files):
+    """(run, Sentences, reference texts), with all that a worker will need."""
+    require("sacrebleu")
+    run = Run.load(path)
+    if run.settings["task"] != "translate":
+        raise InputError(f"{path} was trained on the toy task {run.settings['task']}; --decoding needs a translation run")
+    files = files or run.settings["valid"]
+    pairs = read_pairs(files, "--test")
+    if not any(run.vocabulary.encode(source) for source, _ in pairs):
+        raise InputError(f"{' / '.join(files)}: no source sentence, expected at least one")
+    return run, Sentences(str(path), files), [target for _, target in pairs]
+
+
+def _print_comparison(results):
+    for result in results:
+        print(f"\n{result['sentences']:,} sentences, beam {result['beam']}\n"
+              f"{'':15} {'sentences/s':>11} {'ratio':>6} {'peak memory':>13} {'ratio':>6} {'same output':>12} {'BLEU':>6}  "
+              f"setting")
+        print(f"{'minitransformer':15} {_start(result)} {'':6} {'':12} {result['bleu']:6.2f}", flush=True)
+        for name, peer in result["peers"].items():
+            if "failed" in peer:
+                print(f"{name:15} failed: {peer['failed']}", flush=True)
+            else:
+                print(f"{name:15} {_start(peer)} {peer['peak_memory_ratio']:6.2f} "
+                      f"{peer['same_output']:12.1%} {peer['bleu']:6.2f}  {peer['setting']}", flush=True)
+        warn_of_other_work(result)
+
+
+def _start(numbers):
+    ratio = f"{numbers['ratio']:.2f}" if "ratio" in numbers else ""
+    return f"{numbers['sentences_per_second']:11,.1f} {ratio:>6} {memory(numbers):>13}"
+
+
+def _print_scaling(results):
+    print(f"\n{'batch':>6} {'beam':>5} {'time':>10} {'of a hypothesis':>16} {'peak memory':>12}")
+    for row in results:
+        print(f"{row['batch']:6} {row['beam']:5} {1000 * row['seconds']:7,.0f} ms "
+              f"{1000 * row['seconds_per_hypothesis']:13.2f} ms {memory(row)}", flush=True)
