@@ -35,21 +35,17 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None):
     parents = None
     while len(alive):
         length = decoder.position
-        candidates = _candidates(decoder, tokens[:, :, -1], parents, sums, least[alive], most[alive])
-        done = np.zeros(len(alive), bool)
-        parents, sums = np.zeros((len(alive), width), int), np.full((len(alive), width), -np.inf)
-        following = np.full((len(alive), width), EOS)
-        for i, (totals, origins, words) in enumerate(zip(*candidates)):
-            ends = words == EOS
-            for place in np.flatnonzero(ends[:width] & (totals[:width] > -np.inf)):
-                total = float(totals[place])
-                found[alive[i]].append(Hypothesis(tokens[i, origins[place], 1:].tolist(), total,
-                                                  total / length_penalty(length + 1, alpha)))
-            lives = np.flatnonzero(~ends)[:width]
-            parents[i, :len(lives)], following[i, :len(lives)] = origins[lives], words[lives]
-            sums[i, :len(lives)] = totals[lives]
-            done[i] = len(found[alive[i]]) >= width or not (sums[i] > -np.inf).any()
+        totals, origins, words = _candidates(decoder, tokens[:, :, -1], parents, sums, least[alive], most[alive])
+        ends = words == EOS
+        for i, place in zip(*np.nonzero(ends[:, :width] & (totals[:, :width] > -np.inf))):
+            total = float(totals[i, place])
+            found[alive[i]].append(Hypothesis(tokens[i, origins[i, place], 1:].tolist(), total,
+                                              total / length_penalty(length + 1, alpha)))
+        lives = np.argsort(ends, axis=1, kind="stable")[:, :width]    # the likeliest that do not end
+        parents, following, sums, ends = (np.take_along_axis(a, lives, axis=1) for a in (origins, words, totals, ends))
+        sums = np.where(ends, -np.inf, sums)
         tokens = np.concatenate([np.take_along_axis(tokens, parents[:, :, None], axis=1), following[:, :, None]], axis=2)
+        done = np.array([len(found[i]) >= width for i in alive]) | (sums == -np.inf).all(axis=1)
         if done.any():
             left = np.flatnonzero(~done)
             decoder.keep(left)
