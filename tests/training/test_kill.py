@@ -16,7 +16,7 @@ KILLS = int(os.environ.get("MINITRANSFORMER_KILLS", 3))
 
 
 def test_killed_at_random_moments(tmp_path):
-    options = ["copy", "--steps", str(30 + 10 * KILLS), "--batch", "8", "--threads", "1", "--validate-every", "1",
+    options = ["copy", "--steps", str(30 + 5 * KILLS), "--batch", "8", "--threads", "1", "--validate-every", "1",
                "--average", "3", "--dropout", "0.1"]
     command = [sys.executable, "-m", "minitransformer", "train"]
     quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
