@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from minitransformer.backend import to_host
+from minitransformer.backend import module_of, to_device, to_host
 from minitransformer.data.vocabulary import BOS, EOS
-from minitransformer.decoding.cached import CachedDecoder, forbid, log_normaliser
+from minitransformer.decoding.cached import CachedDecoder
 from minitransformer.decoding.hypothesis import Hypothesis, length_limits, length_penalty
-from minitransformer.decoding.largest import largest
+from minitransformer.decoding.likeliest import group_maxima, likeliest, log_normaliser
 from minitransformer.errors import InputError
+from minitransformer.functional import PAD
 
 
 def greedy(model, source):
@@ -54,15 +55,16 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None):
 
 
 def _candidates(decoder, tokens, parents, sums, least, most):
-    """The 2 `width` likeliest continuations of each sentence: (sums, parents, tokens), each (B, n), the likeliest first."""
-    logits = decoder.step(tokens, parents)                                   # (B, width, V)
-    batch, width, size = logits.shape
-    normaliser = log_normaliser(logits)
-    forbid(logits, decoder.position - 1, least, most)
-    values, words = largest(logits.reshape(-1, size), 2 * width)
-    values, words = to_host(values - normaliser.reshape(-1, 1)), to_host(words)
-    count = values.shape[1]
-    totals = sums[:, :, None] + values.reshape(batch, width, count)
-    totals, words = totals.reshape(batch, -1), words.reshape(batch, -1)
-    order = np.lexsort((words, -totals))[:, :2 * width]                      # equal sums: the smaller id first
-    return (np.take_along_axis(totals, order, axis=1), order // count, np.take_along_axis(words, order, axis=1))
+    """The 2 `width` likeliest continuations of each sentence: (sums, parents, words), each (B, n), the likeliest first."""
+    width, length = tokens.shape[1], decoder.position
+    logits = decoder.step(tokens, parents)                                        # (B, width, V)
+    maxima = group_maxima(logits)
+    before = to_device(sums, module_of(logits)) - log_normaliser(logits, maxima.max(axis=2))
+    totals, parents, words = likeliest(logits, maxima, before, 5 * width)         # 3 of each hypothesis may be forbidden:
+    forbidden = (words == PAD) | (words == BOS) | ((words == EOS) & (length < least)[:, None])
+    totals = np.where(forbidden, -np.inf, totals)
+    if (full := length >= most).any():
+        totals[full], words[full] = -np.inf, EOS
+        totals[full, :width], parents[full, :width] = to_host(before + logits[:, :, EOS])[full], np.arange(width)
+    order = np.lexsort((words, -totals))[:, :2 * width]                           # equal sums: the smaller id first
+    return tuple(np.take_along_axis(a, order, axis=1) for a in (totals, parents, words))

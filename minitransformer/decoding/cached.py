@@ -3,8 +3,7 @@
 import numpy as np
 
 from minitransformer.backend import module_of, to_device
-from minitransformer.functional import PAD, padding_mask
-from minitransformer.data.vocabulary import BOS, EOS
+from minitransformer.functional import padding_mask
 
 
 class CachedDecoder:
@@ -20,8 +19,8 @@ class CachedDecoder:
         self._model = model
         memory, _ = model.encode(source)
         self._memory_mask = to_device(padding_mask(source), module_of(memory))
-        self._memories = [layer.cross_attention.keys_values(memory, memory) for layer in model.decoder.layers]
-        self._pasts = [_Past() for _ in model.decoder.layers]
+        self._self_attentions = [_SelfAttention(layer.self_attention) for layer in model.decoder.layers]
+        self._cross_attentions = [_CrossAttention(layer.cross_attention, memory) for layer in model.decoder.layers]
         self._mask = np.zeros((len(source), width, 0), bool)    # (B, width, width * position)
         self.position = 0
 
@@ -39,11 +38,10 @@ class CachedDecoder:
         x, _ = model.target_embedding.forward(tokens)
         x = model.target_input.positions.at(x, self.position)                # (B, width, d_model)
         mask = to_device(self._mask[:, None], module_of(x))
-        for layer, past, memory in zip(model.decoder.layers, self._pasts, self._memories):
-            x = layer.self_attention_residual.evaluate(
-                x, lambda h: layer.self_attention.attend(h, *past.append(*layer.self_attention.keys_values(h, h)), mask))
-            x = layer.cross_attention_residual.evaluate(
-                x, lambda h: layer.cross_attention.attend(h, *memory, self._memory_mask))
+        for layer, self_attention, cross_attention in zip(
+                model.decoder.layers, self._self_attentions, self._cross_attentions):
+            x = layer.self_attention_residual.evaluate(x, lambda h: self_attention.attend(h, mask))
+            x = layer.cross_attention_residual.evaluate(x, lambda h: cross_attention.attend(h, self._memory_mask))
             x = layer.feed_forward_residual.evaluate(x, lambda h: layer.feed_forward.forward(h)[0])
         if model.decoder.norm:
             x, _ = model.decoder.norm.forward(x)
@@ -55,29 +53,59 @@ class CachedDecoder:
         self._mask = self._mask[sentences]
         places = to_device(sentences, module_of(self._memory_mask))
         self._memory_mask = self._memory_mask[places]
-        self._memories = [(keys[places], values[places]) for keys, values in self._memories]
-        for past in self._pasts:
-            past.keep(places)
+        for attention in (*self._self_attentions, *self._cross_attentions):
+            attention.keep(places)
 
 
-class _Past:
-    """Keys and values (B, H, T, d) of one layer's self-attention, with room for more behind them."""
+class _CrossAttention:
+    """One layer's cross-attention; the memory's keys and values (B, H, T_k, d) are made once."""
 
-    def __init__(self):
+    def __init__(self, attention, memory):
+        self._attention = attention
+        self._keys, self._values = (attention.split(linear.forward(memory)[0])
+                                    for linear in (attention.key, attention.value))
+
+    def attend(self, x, mask):
+        queries = self._attention.split(self._attention.query.forward(x)[0])
+        return self._attention.attend(queries, self._keys, self._values, mask)
+
+    def keep(self, places):
+        self._keys, self._values = self._keys[places], self._values[places]
+
+
+class _SelfAttention:
+    """One layer's self-attention; the keys and values (B, H, T, d) of earlier positions stay, with room for more."""
+
+    def __init__(self, attention):
+        xp = attention.xp
+        self._attention = attention
+        parts = attention.query, attention.key, attention.value    # one product for all three
+        self._weight = xp.concatenate([part.weight.data for part in parts], axis=1)
+        self._bias = xp.concatenate([part.bias.data for part in parts])
+        self._ends = parts[0].weight.shape[1], parts[0].weight.shape[1] + parts[1].weight.shape[1]
         self._length = 0
         self._keys = self._values = None
 
-    def append(self, keys, values):
-        """Put keys and values (B, H, width, d) of one position behind the others; returns all of them."""
+    def attend(self, x, mask):
+        """x (B, width, d_model), one position of `width` hypotheses -> the same of what they attend to."""
+        projected = x.reshape(-1, x.shape[-1]) @ self._weight + self._bias
+        projected = projected.reshape(*x.shape[:-1], len(self._bias))
+        first, second = self._ends
+        queries, keys, values = (self._attention.split(part) for part in (
+            projected[..., :first], projected[..., first:second], projected[..., second:]))
+        return self._attention.attend(queries, *self._append(keys, values), mask)
+
+    def keep(self, places):
+        self._keys, self._values = self._keys[places], self._values[places]
+
+    def _append(self, keys, values):
+        """Put keys and values (B, H, width, d) behind the others; returns all of them."""
         start, self._length = self._length, self._length + keys.shape[2]
         if self._keys is None or self._length > self._keys.shape[2]:
             self._keys, self._values = self._grown(self._keys, keys), self._grown(self._values, values)
         self._keys[:, :, start:self._length] = keys
         self._values[:, :, start:self._length] = values
         return self._keys[:, :, :self._length], self._values[:, :, :self._length]
-
-    def keep(self, places):
-        self._keys, self._values = self._keys[places], self._values[places]
 
     def _grown(self, old, new):
         """An array with twice the room, so that a length of T costs T copies in all, not T^2."""
@@ -86,26 +114,3 @@ class _Past:
         if old is not None:
             grown[:, :, :old.shape[2]] = old
         return grown
-
-
-def log_normaliser(logits):
-    """log(sum(exp(logits))) of the last axis: (..., V) -> (...)."""
-    xp = module_of(logits)
-    peak = logits.max(axis=-1, keepdims=True)
-    z = xp.exp(logits - peak)
-    return xp.log(z.reshape(-1, z.shape[-1]) @ xp.ones(z.shape[-1], z.dtype)).reshape(peak.shape[:-1]) + peak[..., 0]
-
-
-def forbid(logits, position, least, most):
-    """Logits of -inf for what may not come next: padding, BOS, EOS before `least` tokens, all but EOS after `most`.
-
-    logits: (B, width, V), changed; `position`: how many tokens there are; least, most: (B,).
-    """
-    logits[:, :, PAD] = logits[:, :, BOS] = -np.inf
-    xp = module_of(logits)
-    logits[to_device(np.flatnonzero(position < least), xp), :, EOS] = -np.inf
-    full = to_device(np.flatnonzero(position >= most), xp)
-    if full.size:
-        end = logits[full, :, EOS]
-        logits[full] = -np.inf
-        logits[full, :, EOS] = end

@@ -4,10 +4,11 @@ import numpy as np
 
 from minitransformer.backend import module_of, to_device, to_host
 from minitransformer.data.vocabulary import BOS, EOS
-from minitransformer.decoding.cached import CachedDecoder, forbid, log_normaliser
+from minitransformer.decoding.cached import CachedDecoder
 from minitransformer.decoding.hypothesis import Hypothesis, length_limits
-from minitransformer.decoding.largest import largest
+from minitransformer.decoding.likeliest import log_normaliser
 from minitransformer.errors import InputError
+from minitransformer.functional import PAD
 
 
 def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, min_length=0, max_length=None):
@@ -29,8 +30,8 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
     alive, ended = np.arange(len(source)), np.zeros((len(source), count), bool)
     while len(alive):
         logits = decoder.step(tokens[:, :, -1])                                   # (B, count, V)
-        normaliser = log_normaliser(logits)
-        forbid(logits, decoder.position - 1, least[alive], most[alive])
+        normaliser = log_normaliser(logits, logits.max(axis=-1))
+        _forbid(logits, decoder.position - 1, least[alive], most[alive])
         draws = np.stack([rngs[i].random(count) for i in alive])
         words, values = _draw(logits.reshape(-1, logits.shape[-1]), draws.reshape(-1), temperature, top_k, top_p)
         words, values = (to_host(a).reshape(draws.shape) for a in (words, values - normaliser.reshape(-1, 1)))
@@ -60,13 +61,27 @@ def check_sampling(temperature, top_k, top_p, called=str):
 def _draw(logits, draws, temperature, top_k, top_p):
     """(tokens, their logits), each (R,): logits (R, V), draws (R,) uniform in [0, 1)."""
     xp = module_of(logits)
-    values, places = largest(logits, min(top_k or logits.shape[1], logits.shape[1]))
-    order = xp.argsort(-values, axis=1)
-    values, places = (xp.take_along_axis(a, order, axis=1) for a in (values, places))
+    words = xp.argsort(-logits, axis=1)[:, :top_k or None]
+    values = xp.take_along_axis(logits, words, axis=1)
     p = xp.exp((values - values[:, :1]) / temperature)
     p = p / p.sum(axis=1, keepdims=True)
     before = xp.cumsum(p, axis=1) - p                  # the probability of all likelier tokens
     p = p * (before < top_p)
     reached = xp.cumsum(p, axis=1)
     drawn = (reached <= to_device(draws, xp)[:, None] * reached[:, -1:]).sum(axis=1, keepdims=True)
-    return xp.take_along_axis(places, drawn, axis=1), xp.take_along_axis(values, drawn, axis=1)
+    return xp.take_along_axis(words, drawn, axis=1), xp.take_along_axis(values, drawn, axis=1)
+
+
+def _forbid(logits, position, least, most):
+    """Logits of -inf for what may not come next: padding, BOS, EOS before `least` tokens, all but EOS after `most`.
+
+    logits: (B, width, V), changed; `position`: how many tokens there are; least, most: (B,).
+    """
+    logits[:, :, PAD] = logits[:, :, BOS] = -np.inf
+    xp = module_of(logits)
+    logits[to_device(np.flatnonzero(position < least), xp), :, EOS] = -np.inf
+    full = to_device(np.flatnonzero(position >= most), xp)
+    if full.size:
+        end = logits[full, :, EOS]
+        logits[full] = -np.inf
+        logits[full, :, EOS] = end

@@ -47,33 +47,29 @@ class MultiHeadAttention(Layer):
         k, key_cache = self.key.forward(key)
         v, value_cache = self.value.forward(value)
         heads, attention = attention_forward(
-            self._split(q), self._split(k), self._split(v), mask, self.dropout, rng)
-        y, output = self.output.forward(self._merge(heads))
+            self.split(q), self.split(k), self.split(v), mask, self.dropout, rng)
+        y, output = self.output.forward(self.merge(heads))
         return y, MultiHeadAttentionCache(query_cache, key_cache, value_cache, attention, output)
 
     def backward(self, dy, cache):
         """Returns dquery, dkey, dvalue."""
-        dheads = self._split(self.output.backward(dy, cache.output))
+        dheads = self.split(self.output.backward(dy, cache.output))
         dq, dk, dv = attention_backward(dheads, cache.attention)
-        return (self.query.backward(self._merge(dq), cache.query),
-                self.key.backward(self._merge(dk), cache.key),
-                self.value.backward(self._merge(dv), cache.value))
+        return (self.query.backward(self.merge(dq), cache.query),
+                self.key.backward(self.merge(dk), cache.key),
+                self.value.backward(self.merge(dv), cache.value))
 
-    def keys_values(self, key, value):
-        """The heads' keys (B, H, T_k, d_k) and values (B, H, T_k, d_v), for `attend`."""
-        return self._split(self.key.forward(key)[0]), self._split(self.value.forward(value)[0])
+    def attend(self, queries, keys, values, mask=None):
+        """The y of `forward` for the heads' queries, keys and values (B, H, T, d): decoding keeps some of them."""
+        heads, _ = attention_forward(queries, keys, values, mask)
+        return self.output.forward(self.merge(heads))[0]
 
-    def attend(self, query, keys, values, mask=None):
-        """What `forward` returns, for keys and values that are there already: decoding keeps them."""
-        heads, _ = attention_forward(self._split(self.query.forward(query)[0]), keys, values, mask)
-        return self.output.forward(self._merge(heads))[0]
-
-    def _split(self, x):
-        """(B, T, H d) -> (B, H, T, d). Its inverse, and so its backward, is _merge."""
+    def split(self, x):
+        """(B, T, H d) -> (B, H, T, d). Its inverse, and so its backward, is merge."""
         batch, length, width = x.shape
         return x.reshape(batch, length, self.num_heads, width // self.num_heads).swapaxes(1, 2)
 
-    def _merge(self, x):
+    def merge(self, x):
         """(B, H, T, d) -> (B, T, H d)."""
         batch, heads, length, d = x.shape
         return x.swapaxes(1, 2).reshape(batch, length, heads * d)
