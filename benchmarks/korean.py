@@ -26,8 +26,8 @@ from minitransformer.functional import PAD, sinusoids
 from minitransformer.interchange import from_pytorch, to_pytorch
 from minitransformer.training.task import make_data
 
-OPTIONS = ("--config tiny --vocab-size 4000 --dropout 0.3 --attention-dropout 0.3 --feed-forward-dropout 0.3 --batch 1024 "
-           "--schedule inverse-sqrt --peak-rate 0.002 --warmup 400 --steps 4000 --validate-every 500 --threads 2").split()
+OPTIONS = ("--config tiny --pre-norm --vocab-size 4000 --dropout 0.3 --attention-dropout 0.3 --feed-forward-dropout 0.3 "
+           "--batch 1024 --schedule inverse-sqrt --peak-rate 0.002 --warmup 400 --steps 2500 --threads 2").split()
 
 
 def split(path, folder):
@@ -47,10 +47,11 @@ class Model(nn.Module):
     def __init__(self, config):
         super().__init__()
         layer = dict(d_model=config.d_model, nhead=config.num_heads, dim_feedforward=config.d_ff, dropout=config.dropout,
-                     batch_first=True)
-        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(**layer), config.num_layers,
+                     batch_first=True, norm_first=config.pre_norm)
+        norms = [nn.LayerNorm(config.d_model) if config.pre_norm else None for _ in range(2)]
+        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(**layer), config.num_layers, norms[0],
                                              enable_nested_tensor=False)
-        self.decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(**layer), config.num_layers)
+        self.decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(**layer), config.num_layers, norms[1])
         self.embedding = nn.Embedding(config.target_vocab, config.d_model)
         self.dropout = nn.Dropout(config.dropout)
         self.config = config
@@ -122,8 +123,8 @@ def main():
     for seed in args.seeds:
         ours, theirs = (args.folder / f"{name}-{seed}" for name in ("ours", "pytorch"))
         since = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "minitransformer", "train", "translate", *OPTIONS, "--seed", str(seed), "--run", ours,
-                        "--train", args.folder / "train.ko", args.folder / "train.en",
+        subprocess.run([sys.executable, "-m", "minitransformer", "train", "translate", *OPTIONS, "--seed", str(seed),
+                        "--run", ours, "--train", args.folder / "train.ko", args.folder / "train.en",
                         "--valid", args.folder / "valid.ko", args.folder / "valid.en"], check=True)
         seconds = {"minitransformer": time.perf_counter() - since}
         begun = Run.open(ours)

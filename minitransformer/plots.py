@@ -16,28 +16,27 @@ def curves(runs, path):
     Negative log-likelihood, perplexity, learning rate and, where it was measured, the quality of the
     outputs: BLEU, or the share of exact matches in percent.
     """
-    panels = [("negative log-likelihood\nper token (nats)", {"nll": 1, "valid_nll": 1}),
-              ("perplexity", {"perplexity": 1, "valid_perplexity": 1}), ("learning rate", {"learning_rate": 1})]
     found = set().union(*(record for records in runs.values() for record in records))
-    panels += [(label, {key: scale}) for key, label, scale in QUALITIES if key in found]
+    panels = [("negative log-likelihood\nper token (nats)", {"nll": "training", "valid_nll": "validation"}, 1),
+              ("perplexity", {"perplexity": "training", "valid_perplexity": "validation"}, 1),
+              ("learning rate", {"learning_rate": ""}, 1),
+              *((label, {key: ""}, scale) for key, label, scale in QUALITIES if key in found)]
     figure = _figure(7, 1 + 2.3 * len(panels))
-    for axes, (label, keys) in zip(figure.subplots(len(panels), sharex=True), panels):
+    rows = figure.subplots(len(panels), sharex=True)
+    for axes, (title, lines, scale) in zip(rows, panels):
         for i, (name, records) in enumerate(runs.items()):
-            for key, scale in keys.items():
+            for key, part in lines.items():
                 points = [(record["step"], scale * record[key]) for record in records if key in record]
-                part = ("validation" if key.startswith("valid") else "training") if len(keys) > 1 else ""
                 if points:
-                    colour = i if len(runs) > 1 else key.startswith("valid")
-                    axes.plot(*zip(*points), label=" ".join(filter(None, [name if len(runs) > 1 else "", part])),
-                              color=f"C{int(colour)}", alpha=1 if key.startswith("valid") or not part else 0.4,
-                              marker="o" if len(points) < 4 else None)
-        axes.set_ylabel(label)
+                    axes.plot(*zip(*points), label=f"{name} {part}" if len(runs) > 1 else part,
+                              color=f"C{i if len(runs) > 1 else int(part == 'validation')}",
+                              alpha=0.4 if part == "training" else 1, marker="o" if len(points) < 4 else None)
+        axes.set_ylabel(title)
         axes.grid(alpha=0.3)
-        if axes.get_legend_handles_labels()[1] and (len(runs) > 1 or len(keys) > 1) and axes.get_subplotspec().rowspan.start == 0:
-            axes.legend()
-        if label == "perplexity":
-            axes.set_yscale("log")
-    axes.set_xlabel("step")
+    if rows[0].lines:
+        rows[0].legend()
+    rows[1].set_yscale("log")
+    rows[-1].set_xlabel("step")
     figure.savefig(path, dpi=120)
 
 

@@ -57,5 +57,5 @@ def _results(logs):
     last = [{name: value for record in log for name, value in record.items()} for log in logs]
     names = dict.fromkeys(name for one in last for name in one if name not in ("step", "learning_rate"))
     rows += [(name.replace("_", " "), [f"{one[name]:,.5g}" if name in one else "-" for one in last]) for name in names]
-    best = [min((record["valid_perplexity"] for record in log if "valid_perplexity" in record), default=None) for log in logs]
-    return [*rows, ("best valid perplexity", ["-" if value is None else f"{value:,.5g}" for value in best])]
+    valid = [[record["valid_perplexity"] for record in log if "valid_perplexity" in record] for log in logs]
+    return [*rows, ("best valid perplexity", [f"{min(values):,.5g}" if values else "-" for values in valid])]

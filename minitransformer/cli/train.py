@@ -65,8 +65,7 @@ def _start(args):
     with _settings_called_options(args):
         config = TrainingConfig(**{field.name: getattr(args, field.name) for field in fields(TrainingConfig)})
         _model_config(args, vocab_size=1)
-    settings = {name: getattr(args, name) for name in ("task", "language", "batch", "max_length", "subword_dropout",
-                                                       "backend")}
+    settings = {name: getattr(args, name) for name in ("task", "language", "batch", "max_length", "backend")}
     vocabulary = _vocabulary(args, settings)
     settings["training"] = asdict(config)
     data = make_data(settings, vocabulary)
@@ -131,8 +130,6 @@ def _check(args):
         raise InputError(f"--vocab-size is {args.vocab_size}, expected 1 to {MAX_VOCABULARY:,}")
     if args.max_length < 1:
         raise InputError(f"--max-length is {args.max_length}, expected at least 1")
-    if not 0 <= args.subword_dropout < 1:
-        raise InputError(f"--subword-dropout is {args.subword_dropout}, expected at least 0 and below 1")
     if args.task == "translate" and args.max_length + 1 > args.batch:
         raise InputError(f"--batch is {args.batch} tokens, expected at least --max-length + 1 = {args.max_length + 1}")
 

@@ -19,10 +19,12 @@ def add_parser(commands):
     add_search(parser)
     parser.add_argument("--n-best", type=int, metavar="N", help="print the N best hypotheses of each line, each as: "
                         "number of the line, tab, score, tab, text")
-    parser.add_argument("--sample", type=int, metavar="N", help="draw N outputs for each line at random, printed as by --n-best")
+    parser.add_argument("--sample", type=int, metavar="N",
+                        help="draw N outputs for each line at random, printed as by --n-best")
     parser.add_argument("--temperature", type=float, default=1.0, metavar="FLOAT",
                         help="of --sample: below 1 favours what is likely (default: 1.0)")
-    parser.add_argument("--top-k", type=int, default=0, metavar="K", help="of --sample: from the K likeliest tokens (0: all)")
+    parser.add_argument("--top-k", type=int, default=0, metavar="K",
+                        help="of --sample: from the K likeliest tokens (0: all)")
     parser.add_argument("--top-p", type=float, default=1.0, metavar="P",
                         help="of --sample: from the fewest tokens whose probability reaches P (default: 1.0)")
     parser.add_argument("--seed", type=int, default=0, metavar="INT", help="of --sample (default: 0)")

@@ -27,13 +27,12 @@ def encode_pairs(vocabulary, texts, max_length, name):
 class CorpusBatches:
     """An endless iterator of Batches: each epoch all pairs once, in an order of its own made from `seed`.
 
-    `pairs`: a list of pairs of id lists, or a function of the epoch's number that gives one.
-    `position`: [epoch, how many of its batches were given]; set it to go on from there.
+    `pairs`: a list of pairs of id lists. `position`: [epoch, how many of its batches were given]; set it to go on
+    from there.
     """
 
     def __init__(self, pairs, max_tokens, seed):
-        self.pairs = pairs if callable(pairs) else lambda epoch: pairs
-        self.max_tokens, self.seed = max_tokens, seed
+        self.pairs, self.max_tokens, self.seed = pairs, max_tokens, seed
         self._start_epoch(0)
 
     @property
@@ -58,4 +57,4 @@ class CorpusBatches:
     def _start_epoch(self, epoch):
         order = np.random.default_rng([self.seed, epoch])
         self._epoch, self._given = epoch, 0
-        self._chunks = by_length(self.pairs(epoch), self.max_tokens, order)
+        self._chunks = by_length(self.pairs, self.max_tokens, order)

@@ -1,7 +1,5 @@
 """Between text and subword ids: byte-pair encoding learned on both languages together."""
 
-import json
-
 from minitransformer.data.vocabulary import SPECIAL
 from minitransformer.errors import InputError
 from minitransformer.extras import require
@@ -43,21 +41,6 @@ class SubwordVocabulary:
 
     def encode_all(self, texts):
         return [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
-
-    def words(self, text):
-        """The pieces of `text` that are cut into subwords one by one."""
-        text = self._tokenizer.normalizer.normalize_str(text)
-        return [word for word, _ in self._tokenizer.pre_tokenizer.pre_tokenize_str(text)]
-
-    def merges(self):
-        """{(left, right): rank}: which two neighbours become one subword, and which before which."""
-        model = json.loads(self._tokenizer.to_str())["model"]
-        return {tuple(pair): rank for rank, pair in enumerate(model["merges"])}
-
-    def ids(self, subwords):
-        unknown = self._tokenizer.token_to_id(UNKNOWN)
-        ids = map(self._tokenizer.token_to_id, subwords)
-        return [unknown if i is None else i for i in ids]
 
     def tokens(self, ids):
         """The subword of each id, special ones too."""

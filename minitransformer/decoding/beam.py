@@ -55,12 +55,12 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None):
 
 
 def _candidates(decoder, tokens, parents, sums, least, most):
-    """The 2 `width` likeliest continuations of each sentence: (sums, parents, words), each (B, n), the likeliest first."""
+    """The 2 `width` likeliest continuations of each sentence, in order: (sums, parents, words), each (B, n)."""
     width, length = tokens.shape[1], decoder.position
     logits = decoder.step(tokens, parents)                                        # (B, width, V)
     maxima = group_maxima(logits)
     before = to_device(sums, module_of(logits)) - log_normaliser(logits, maxima.max(axis=2))
-    totals, parents, words = likeliest(logits, maxima, before, 5 * width)         # 3 of each hypothesis may be forbidden:
+    totals, parents, words = likeliest(logits, maxima, before, 5 * width)    # 3 of each hypothesis may be forbidden:
     forbidden = (words == PAD) | (words == BOS) | ((words == EOS) & (length < least)[:, None])
     totals = np.where(forbidden, -np.inf, totals)
     if (full := length >= most).any():

@@ -20,9 +20,9 @@ def group_maxima(logits):
 def likeliest(logits, maxima, before, count):
     """The `count` largest before + logits of each sentence: (sums, parents, words), each (B, count), on the host.
 
-    logits: (B, width, V); maxima: its group_maxima; before: (B, width). They are in no order; where there are fewer,
-    sums of -inf make up the number. All of them lie in the `count` groups with the largest maxima, so only these are looked at again: to select among
-    all words takes several times as long.
+    logits: (B, width, V); maxima: its group_maxima; before: (B, width). They are in no order; where there are fewer, sums
+    of -inf make up the number. All of them lie in the `count` groups with the largest maxima, so only these are looked at
+    again: to select among all words takes several times as long.
     """
     xp = module_of(logits)
     batch, _, size = logits.shape

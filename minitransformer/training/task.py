@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from minitransformer.data import toy
 from minitransformer.data.corpus import CorpusBatches, encode_pairs
 from minitransformer.data.parallel import read_pairs
-from minitransformer.data.subword_dropout import SubwordDropout
 from minitransformer.decoding import translate
 from minitransformer.errors import InputError
 from minitransformer.evaluation import bleu, exact_match
@@ -41,9 +40,7 @@ def _text(settings, vocabulary):
         if Path(file).exists() and digest(Path(file)) != expected:
             raise InputError(f"{file} is not what it was when the training began (its sha256 is another)")
     pairs, valid = (_pairs(settings, vocabulary, name) for name in ("train", "valid"))
-    if rate := settings["subword_dropout"]:
-        pairs = SubwordDropout(vocabulary, _texts(settings, "train"), rate, settings["training"]["seed"])
-    examples = _texts(settings, "valid")
+    examples = [pair for pair in read_pairs(settings["valid"], "--valid") if all(pair)]
     sources, targets = zip(*examples)
 
     def measure(model):
@@ -51,10 +48,6 @@ def _text(settings, vocabulary):
         return {"valid_bleu": bleu(outputs, targets)[0]}
 
     return Data(CorpusBatches(pairs, settings["batch"], settings["training"]["seed"]), valid, measure, examples[:EXAMPLES])
-
-
-def _texts(settings, name):
-    return [pair for pair in read_pairs(settings[name], f"--{name}") if all(pair)]
 
 
 def _pairs(settings, vocabulary, name):

@@ -36,7 +36,6 @@ SMALL = ("--steps", 12, "--batch", 8, "--validate-every", 6)
     (("train", "copy", "--schedule", "constant"), "--peak-rate is None, but the schedule constant needs one"),
     (("train", "copy", "--schedule", "const"), "did you mean constant?"),
     (("train", "translate"), "required: --train, --valid"),
-    (("train", "translate", "--train", "x", "--valid", "x", "--subword-dropout", "1"), "--subword-dropout is 1.0"),
     (("train", "translate", "--train", "x", "--valid", "x", "--preset", "multi30"), "did you mean multi30k?"),
     (("gradcheck", "liner"), "unknown block 'liner'; did you mean linear?"),
     (("gradcheck", "--seed", -3), "--seed is -3"),
