@@ -5,7 +5,6 @@ import os
 import sys
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from minitransformer.errors import InputError
 
@@ -56,16 +55,6 @@ def generator(xp, *entropy):
     """
     seed = np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0]
     return xp.random.default_rng(int(seed))
-
-
-def blas_threads(d_model):
-    """A context for decoding, in which BLAS uses one thread if `d_model` is below 128.
-
-    Such small matrices gain little by a second one (1,000 sequences of the copy task: 0.38 s instead
-    of 0.46), and lose much where another program takes its core: threads wait for each other in every
-    product (a whole training was seen to take 127 s instead of 25).
-    """
-    return threadpool_limits(1 if d_model < 128 else None, user_api="blas")
 
 
 def available_cores():

@@ -83,17 +83,3 @@ def test_the_command_says_in_one_line_that_there_is_no_gpu(run_cli, monkeypatch,
     assert code == 2 and not out and error.count("\n") == 1
     assert words in error and "--backend numpy" in error
     assert set(tmp_path.rglob("*")) == before
-
-
-def test_small_models_use_one_blas_thread():
-    from threadpoolctl import threadpool_info
-
-    def threads():
-        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-
-    before = threads()
-    with backend.blas_threads(64):
-        assert set(threads()) == {1}
-    with backend.blas_threads(512):
-        assert threads() == before
-    assert threads() == before
