@@ -23,7 +23,7 @@ PRESETS = {
     # source here: its memory was the same everywhere. A batch holds sentences of one length, so two small ones make a
     # better update than a large one.
     "multi30k": dict(config="tiny", pre_norm=True, vocab_size=6000, dropout=0.3, schedule="inverse-sqrt",
-                     peak_rate=0.002, warmup=1000, steps=14_000, batch=1024, accumulate=2, average=5, validate_every=400),
+                     peak_rate=0.002, warmup=1000, steps=12_000, batch=1024, accumulate=2, average=5, validate_every=400),
 }
 
 
