@@ -1,5 +1,7 @@
 """The options of `minitransformer train TASK`, their defaults, and presets of them."""
 
+from argparse import BooleanOptionalAction
+
 from minitransformer.layers.config import NAMED
 from minitransformer.training.config import SCHEDULES, default_threads
 
@@ -69,7 +71,7 @@ def add_task(parser, task):
     option("feed_forward_dropout", float, "dropout rate inside the feed-forward networks (default: 0.0)")
     option("smoothing", float, "label smoothing")
     option("clip", float, "largest norm of the gradient")
-    parser.add_argument("--pre-norm", action="store_true",
+    parser.add_argument("--pre-norm", action=BooleanOptionalAction,
                         help="LayerNorm before each sub-layer, not after as the paper")
     option("validate_every", int, "steps between validations; after each a checkpoint is saved")
     option("patience", int, "stop after so many validations without a better one, and take the best; 0: never")
