@@ -27,7 +27,7 @@ from minitransformer.interchange import from_pytorch, to_pytorch
 from minitransformer.training.task import make_data
 
 OPTIONS = ("--config tiny --pre-norm --vocab-size 4000 --dropout 0.3 --attention-dropout 0.3 --feed-forward-dropout 0.3 "
-           "--batch 1024 --schedule inverse-sqrt --peak-rate 0.002 --warmup 400 --steps 2500 --threads 2").split()
+           "--batch 1024 --schedule inverse-sqrt --peak-rate 0.002 --warmup 400 --steps 2000 --threads 2").split()
 
 
 def split(path, folder):
