@@ -81,7 +81,7 @@ def attention_unscaled(dy, cache):
 
 class HeadsMergedWrongly(L.SelfAttention):
     def backward(self, dy, cache):
-        dheads = self._split(self.output.backward(dy, cache.output))
+        dheads = self.split(self.output.backward(dy, cache.output))
         dq, dk, dv = F.attention_backward(dheads, cache.attention)
 
         def merge(x):
@@ -93,10 +93,10 @@ class HeadsMergedWrongly(L.SelfAttention):
 
 class UnscaledHeads(L.MultiHeadAttention):
     def backward(self, dy, cache):
-        dheads = self._split(self.output.backward(dy, cache.output))
+        dheads = self.split(self.output.backward(dy, cache.output))
         dq, dk, dv = attention_unscaled(dheads, cache.attention)
-        return (self.query.backward(self._merge(dq), cache.query), self.key.backward(self._merge(dk), cache.key),
-                self.value.backward(self._merge(dv), cache.value))
+        return (self.query.backward(self.merge(dq), cache.query), self.key.backward(self.merge(dk), cache.key),
+                self.value.backward(self.merge(dv), cache.value))
 
 
 class TimeAxisLost(L.SelfAttention):
