@@ -16,7 +16,7 @@ KILLS = int(os.environ.get("MINITRANSFORMER_KILLS", 3))
 
 
 def test_killed_at_random_moments(tmp_path):
-    options = ["copy", "--steps", str(30 + 5 * KILLS), "--batch", "8", "--threads", "1", "--validate-every", "1",
+    options = ["copy", "--steps", str(30 + 8 * KILLS), "--batch", "8", "--threads", "1", "--validate-every", "1",
                "--average", "3", "--dropout", "0.1"]
     command = [sys.executable, "-m", "minitransformer", "train"]
     quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -32,7 +32,7 @@ def test_killed_at_random_moments(tmp_path):
             time.sleep(0.01)    # until it has begun to train
         time.sleep(draw.uniform(0, 0.5))
         process.kill()
-        assert process.wait() in (-9, 0)
+        assert process.wait() == -9    # and not: finished, or failed
         kills += 1
         in_a_save += (run / "checkpoints" / "new").exists()
     subprocess.run([*command, "--resume", run], check=True, **quiet)
@@ -40,4 +40,4 @@ def test_killed_at_random_moments(tmp_path):
     last, expected = (checkpoint.newest(path, tell=print) for path in (run, whole))
     assert last.state == expected.state
     assert all((last.optimizer[name] == expected.optimizer[name]).all() for name in expected.optimizer)
-    print(f"\n{kills} kills, {in_a_save} of them in a save")
+    print(f"\n{kills} kills in a training of {last.step} steps, {in_a_save} of them in a save")
