@@ -23,7 +23,7 @@ from minitransformer.data.parallel import read_pairs
 from minitransformer.training.files import MANIFEST, write_manifest
 from minitransformer.training.run import read_metrics
 
-CASES = settings(max_examples=int(os.environ.get("MINITRANSFORMER_FUZZ", 60)), deadline=None,
+CASES = settings(max_examples=int(os.environ.get("MINITRANSFORMER_FUZZ", 30)), deadline=None,
                  suppress_health_check=list(HealthCheck))
 
 SMALL = "--config toy --steps 2 --batch 90 --max-length 80 --validate-every 1 --vocab-size 80".split()
