@@ -3,12 +3,13 @@
 import numpy as np
 
 from minitransformer.backend import module_of, to_device, to_host
-from minitransformer.data.vocabulary import BOS, EOS
+from minitransformer.data.vocabulary import BOS, EOS, SPECIAL
 from minitransformer.decoding.cached import CachedDecoder
 from minitransformer.decoding.hypothesis import Hypothesis, length_limits, length_penalty
-from minitransformer.decoding.likeliest import group_maxima, likeliest, log_normaliser
+from minitransformer.decoding.likeliest import grouped_logits, likeliest, log_normaliser
 from minitransformer.errors import InputError
-from minitransformer.functional import PAD
+
+WORDS = len(SPECIAL)    # the first token that is a word: none of PAD, BOS and EOS
 
 
 def greedy(model, source):
@@ -27,25 +28,24 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None):
     if width < 1:
         raise InputError(f"the beam is {width} wide, expected at least 1")
     least, most = length_limits(model, source, min_length, max_length)
-    decoder = CachedDecoder(model, source, width)
+    decoder = CachedDecoder(model, source)
     found = [[] for _ in source]
-    alive = np.arange(len(source))                        # the sentences not done, by their places in `source`
-    tokens = np.full((len(source), width, 1), BOS)        # (B, width, 1 + position)
-    sums = np.where(np.arange(width) == 0, 0.0, -np.inf)  # at first all hypotheses are one
-    sums = np.broadcast_to(sums, (len(source), width))
+    alive = np.arange(len(source))                   # the sentences not done, by their places in `source`
+    tokens = np.full((len(source), 1, 1), BOS)       # (B, width, 1 + position); at first there is one hypothesis
+    sums = np.zeros((len(source), 1))
     parents = None
     while len(alive):
         length = decoder.position
-        totals, origins, words = _candidates(decoder, tokens[:, :, -1], parents, sums, least[alive], most[alive])
-        ends = words == EOS
-        for i, place in zip(*np.nonzero(ends[:, :width] & (totals[:, :width] > -np.inf))):
-            total = float(totals[i, place])
-            found[alive[i]].append(Hypothesis(tokens[i, origins[i, place], 1:].tolist(), total,
-                                              total / length_penalty(length + 1, alpha)))
-        lives = np.argsort(ends, axis=1, kind="stable")[:, :width]    # the likeliest that do not end
-        parents, following, sums, ends = (np.take_along_axis(a, lives, axis=1) for a in (origins, words, totals, ends))
-        sums = np.where(ends, -np.inf, sums)
-        tokens = np.concatenate([np.take_along_axis(tokens, parents[:, :, None], axis=1), following[:, :, None]], axis=2)
+        x = decoder.advance(tokens[:, :, -1], parents)
+        ends, sums, parents, words = _continuations(model.output.weight.data, x, sums, width)
+        ends[length < least[alive]] = -np.inf
+        sums[length >= most[alive]] = -np.inf
+        order = np.argsort(-np.concatenate([ends, sums], axis=1), axis=1, kind="stable")[:, :width]
+        for i, rank in zip(*np.nonzero(order < ends.shape[1])):
+            if (total := float(ends[i, order[i, rank]])) > -np.inf:
+                found[alive[i]].append(Hypothesis(tokens[i, order[i, rank], 1:].tolist(), total,
+                                                  total / length_penalty(length + 1, alpha)))
+        tokens = np.concatenate([np.take_along_axis(tokens, parents[:, :, None], axis=1), words[:, :, None]], axis=2)
         done = np.array([len(found[i]) >= width for i in alive]) | (sums == -np.inf).all(axis=1)
         if done.any():
             left = np.flatnonzero(~done)
@@ -54,17 +54,20 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None):
     return [sorted(hypotheses, key=lambda h: -h.score)[:width] for hypotheses in found]
 
 
-def _candidates(decoder, tokens, parents, sums, least, most):
-    """The 2 `width` likeliest continuations of each sentence, in order: (sums, parents, words), each (B, n)."""
-    width, length = tokens.shape[1], decoder.position
-    logits = decoder.step(tokens, parents)                                        # (B, width, V)
-    maxima = group_maxima(logits)
-    before = to_device(sums, module_of(logits)) - log_normaliser(logits, maxima.max(axis=2))
-    totals, parents, words = likeliest(logits, maxima, before, 5 * width)    # 3 of each hypothesis may be forbidden:
-    forbidden = (words == PAD) | (words == BOS) | ((words == EOS) & (length < least)[:, None])
-    totals = np.where(forbidden, -np.inf, totals)
-    if (full := length >= most).any():
-        totals[full], words[full] = -np.inf, EOS
-        totals[full, :width], parents[full, :width] = to_host(before + logits[:, :, EOS])[full], np.arange(width)
-    order = np.lexsort((words, -totals))[:, :2 * width]                           # equal sums: the smaller id first
-    return tuple(np.take_along_axis(a, order, axis=1) for a in (totals, parents, words))
+def _continuations(weight, x, sums, count):
+    """What may follow x (B, width, d_model), of hypotheses with the log-probabilities sums (B, width).
+
+    Returns the log-probabilities with EOS, (B, width), and those of the `count` likeliest continuations of each
+    sentence, their parents and words, each (B, count), the likeliest first.
+    """
+    xp, rows = module_of(x), x.reshape(-1, x.shape[-1])
+    special = rows @ weight[:WORDS].T
+    blocks, maxima = grouped_logits(rows, weight[WORDS:])
+    peak = xp.maximum(special.max(axis=1), maxima.max(axis=1))
+    all_logits = [special, *(blocks[i] for i in range(len(blocks)))]
+    before = to_device(sums, xp) - log_normaliser(all_logits, peak).reshape(sums.shape)
+    ends = before + special[:, EOS].reshape(sums.shape)
+    totals, parents, words = likeliest(blocks, maxima, before, count)
+    found = to_host(xp.concatenate([ends, totals, parents, words], axis=1))    # at once: a GPU is waited for once
+    ends, totals, parents, words = np.split(found, np.cumsum([sums.shape[1], count, count]), axis=1)
+    return ends, totals, parents.astype(int), words.astype(int) + WORDS

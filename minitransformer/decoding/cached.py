@@ -7,32 +7,42 @@ from minitransformer.functional import padding_mask
 
 
 class CachedDecoder:
-    """Decodes `width` hypotheses of each of B sentences, source (B, T_k), all at the same position.
+    """Decodes one or more hypotheses of each of B sentences, source (B, T_k), all at the same position.
 
     Cross-attention's keys and values are made from the memory once. Those of self-attention are
     appended at each position, and stay where they are: the hypotheses of a sentence share one list
     of keys and values, and a mask says which of them belong to the past of which hypothesis. When a
-    search drops one hypothesis and splits another, only the mask changes.
+    search drops one hypothesis and splits another, only the mask changes. When the list is full, those
+    that belong to no hypothesis any more are left out of a new one.
     """
 
-    def __init__(self, model, source, width=1):
+    def __init__(self, model, source):
         self._model = model
         memory, _ = model.encode(source)
         self._memory_mask = to_device(padding_mask(source), module_of(memory))
         self._self_attentions = [_SelfAttention(layer.self_attention) for layer in model.decoder.layers]
         self._cross_attentions = [_CrossAttention(layer.cross_attention, memory) for layer in model.decoder.layers]
-        self._mask = np.zeros((len(source), width, 0), bool)    # (B, width, width * position)
+        self._mask = np.zeros((len(source), 1, 0), bool)    # (B, width, list)
+        self._room = 0                                      # of the list
         self.position = 0
 
     def step(self, tokens, parents=None):
-        """The logits of the next token (B, width, V), after `tokens` (B, width) ids at the current position.
+        """The logits of the next token, (B, width, V), where `advance` gives the hidden states."""
+        return self._model.output.forward(self.advance(tokens, parents))[0]
+
+    def advance(self, tokens, parents=None):
+        """The hidden states (B, width, d_model) after `tokens` (B, width) ids at the current position.
 
         parents: (B, width), which hypothesis of the last position each one continues; None: its own.
         """
-        width = tokens.shape[1]
-        if parents is not None:
+        batch, width = tokens.shape
+        if self.position == 0:
+            self._mask = np.zeros((batch, width, 0), bool)
+        elif parents is not None:
             self._mask = np.take_along_axis(self._mask, parents[:, :, None], axis=1)
-        own = np.broadcast_to(np.eye(width, dtype=bool), (len(tokens), width, width))
+        if self._mask.shape[2] + width > self._room:
+            self._gather(np.arange(batch))
+        own = np.broadcast_to(np.eye(width, dtype=bool), (batch, width, width))
         self._mask = np.concatenate([self._mask, own], axis=2)
         model = self._model
         x, _ = model.target_embedding.forward(tokens)
@@ -46,15 +56,27 @@ class CachedDecoder:
         if model.decoder.norm:
             x, _ = model.decoder.norm.forward(x)
         self.position += 1
-        return model.output.forward(x)[0]
+        return x
 
     def keep(self, sentences):
         """Go on with these of the sentences only: an array of their places."""
-        self._mask = self._mask[sentences]
+        self._gather(sentences)
         places = to_device(sentences, module_of(self._memory_mask))
         self._memory_mask = self._memory_mask[places]
-        for attention in (*self._self_attentions, *self._cross_attentions):
+        for attention in self._cross_attentions:
             attention.keep(places)
+
+    def _gather(self, sentences):
+        """New lists for these sentences: what belongs to a hypothesis, and as much room again."""
+        mask = self._mask[sentences]
+        width, live = mask.shape[1], mask.any(axis=1)                        # (B, list)
+        length = live.sum(axis=1).max(initial=0)
+        places = np.argsort(~live, axis=1, kind="stable")[:, :length]
+        self._mask = np.take_along_axis(mask, places[:, None], axis=2)
+        self._room = 2 * (length + width)
+        places, sentences = (to_device(a, module_of(self._memory_mask)) for a in (places, sentences))
+        for attention in self._self_attentions:
+            attention.gather(sentences, places, self._room)
 
 
 class _CrossAttention:
@@ -74,7 +96,7 @@ class _CrossAttention:
 
 
 class _SelfAttention:
-    """One layer's self-attention; the keys and values (B, H, T, d) of earlier positions stay, with room for more."""
+    """One layer's self-attention, with the keys and values of earlier positions side by side in one list."""
 
     def __init__(self, attention):
         xp = attention.xp
@@ -82,35 +104,26 @@ class _SelfAttention:
         parts = attention.query, attention.key, attention.value    # one product for all three
         self._weight = xp.concatenate([part.weight.data for part in parts], axis=1)
         self._bias = xp.concatenate([part.bias.data for part in parts])
-        self._ends = parts[0].weight.shape[1], parts[0].weight.shape[1] + parts[1].weight.shape[1]
+        self._keys = parts[1].weight.shape[1]      # what of an entry is the key
+        self._list = None                          # (B, room, H d_k + H d_v)
         self._length = 0
-        self._keys = self._values = None
 
     def attend(self, x, mask):
         """x (B, width, d_model), one position of `width` hypotheses -> the same of what they attend to."""
-        projected = x.reshape(-1, x.shape[-1]) @ self._weight + self._bias
-        projected = projected.reshape(*x.shape[:-1], len(self._bias))
-        first, second = self._ends
-        queries, keys, values = (self._attention.split(part) for part in (
-            projected[..., :first], projected[..., first:second], projected[..., second:]))
-        return self._attention.attend(queries, *self._append(keys, values), mask)
+        batch, width, d_model = x.shape
+        projected = x.reshape(-1, d_model) @ self._weight
+        projected += self._bias
+        projected = projected.reshape(batch, width, len(self._bias))
+        queries = projected[:, :, :self._keys]
+        start, self._length = self._length, self._length + width
+        self._list[:, start:self._length] = projected[:, :, self._keys:]
+        past = self._list[:, :self._length]
+        parts = queries, past[:, :, :self._keys], past[:, :, self._keys:]
+        return self._attention.attend(*map(self._attention.split, parts), mask)
 
-    def keep(self, places):
-        self._keys, self._values = self._keys[places], self._values[places]
-
-    def _append(self, keys, values):
-        """Put keys and values (B, H, width, d) behind the others; returns all of them."""
-        start, self._length = self._length, self._length + keys.shape[2]
-        if self._keys is None or self._length > self._keys.shape[2]:
-            self._keys, self._values = self._grown(self._keys, keys), self._grown(self._values, values)
-        self._keys[:, :, start:self._length] = keys
-        self._values[:, :, start:self._length] = values
-        return self._keys[:, :, :self._length], self._values[:, :, :self._length]
-
-    def _grown(self, old, new):
-        """An array with twice the room, so that a length of T costs T copies in all, not T^2."""
-        batch, heads, _, d = new.shape
-        grown = module_of(new).empty((batch, heads, 2 * self._length, d), new.dtype)
-        if old is not None:
-            grown[:, :, :old.shape[2]] = old
-        return grown
+    def gather(self, sentences, places, room):
+        xp = module_of(self._weight)
+        old, self._length = self._list, places.shape[1]
+        self._list = xp.empty((len(sentences), room, len(self._bias) - self._keys), self._bias.dtype)
+        if self._length:
+            self._list[:, :self._length] = old[sentences[:, None], places]

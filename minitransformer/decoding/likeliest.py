@@ -1,53 +1,67 @@
-"""The likeliest few of all continuations of a sentence's hypotheses."""
+"""The likeliest few of all continuations of a sentence's hypotheses, without a pass over all logits in memory."""
 
-from minitransformer.backend import module_of, to_host
+from minitransformer.backend import module_of
 
-GROUP = 24    # words
+GROUPS = 250    # of words; that many columns of logits are made, and looked at, while they are in the processor's cache
 
 
-def group_maxima(logits):
-    """The largest logit of each group of words: (B, width, V) -> (B, width, groups).
+def grouped_logits(x, weight):
+    """logits x W^T in blocks of 250 words, (blocks, R, n), and the largest of each group, (R, n): x (R, d), W (V, d).
 
-    Group g holds the words g, g + n, g + 2n, ... for n = V // 24; the words behind 24 n are groups of their own.
+    Group g holds the words g, n + g, 2n + g, ...: one of each block. Logits of -inf fill the last block.
     """
-    xp = module_of(logits)
-    *rows, size = logits.shape
-    whole = size // GROUP * GROUP
-    grouped = logits[..., :whole].reshape(*rows, GROUP, size // GROUP)
-    return xp.concatenate([grouped.max(axis=-2) if whole else logits[..., :0], logits[..., whole:]], axis=-1)
+    xp = module_of(x)
+    size, n = len(weight), min(GROUPS, max(1, len(weight)))
+    blocks = xp.empty((-(-size // n), len(x), n), x.dtype)
+    maxima = xp.full((len(x), n), -xp.inf, x.dtype)
+    for i in range(len(blocks)):
+        block, part = blocks[i], weight[i * n:(i + 1) * n]
+        block[:, len(part):] = -xp.inf
+        xp.matmul(x, part.T, out=block[:, :len(part)])
+        xp.maximum(maxima, block, out=maxima)
+    return blocks, maxima
 
 
-def likeliest(logits, maxima, before, count):
-    """The `count` largest before + logits of each sentence: (sums, parents, words), each (B, count), on the host.
+def likeliest(blocks, maxima, before, count):
+    """The `count` largest before + logits of each sentence: (sums, parents, words), each (B, count), the largest first.
 
-    logits: (B, width, V); maxima: its group_maxima; before: (B, width). They are in no order; where there are fewer, sums
-    of -inf make up the number. All of them lie in the `count` groups with the largest maxima, so only these are looked at
-    again: to select among all words takes several times as long.
+    blocks, maxima: grouped_logits of B * width rows; before: (B, width). Where there are fewer, sums of -inf make up
+    the number. All of them lie in the `count` groups with the largest maxima, so only these are looked at again.
     """
-    xp = module_of(logits)
-    batch, _, size = logits.shape
-    groups = size // GROUP
-    best = _largest((maxima + before[:, :, None]).reshape(batch, -1), count)             # (B, count)
-    parents, group = best // maxima.shape[2], best % maxima.shape[2]
-    alone, member = (group >= groups)[:, :, None], xp.arange(GROUP)
-    words = xp.where(alone, group[:, :, None] + groups * (GROUP - 1), group[:, :, None] + groups * member)
+    xp = module_of(blocks)
+    batch, width = before.shape
+    n = maxima.shape[1]
+    bounds = maxima.reshape(batch, width, n) + before[:, :, None].astype(maxima.dtype)
+    best, bounds = largest(bounds.reshape(batch, -1), count)
+    parents, groups = best // n, best % n                                             # (B, count)
     sentence = xp.arange(batch)[:, None]
-    sums = logits[sentence[:, :, None], parents[:, :, None], words] + before[sentence, parents][:, :, None]
-    sums = xp.where(alone & (member > 0), -xp.inf, sums).reshape(batch, -1)              # (B, count * GROUP)
-    best = _largest(sums, count)
-    places = (parents[:, :, None] * size + words).reshape(batch, -1)
-    sums, places = (to_host(xp.take_along_axis(a, best, axis=1)) for a in (sums, places))
-    return sums, places // size, places % size
+    sums = blocks[:, sentence * width + parents, groups] + before[sentence, parents]  # (blocks, B, count)
+    sums = xp.where(bounds > -xp.inf, sums, -xp.inf)                                   # no group twice
+    best, sums = largest(xp.moveaxis(sums, 0, 1).reshape(batch, -1), count)
+    block, place = best // count, best % count
+    return sums, parents[sentence, place], block * n + groups[sentence, place]
 
 
-def log_normaliser(logits, peak):
-    """log(sum(exp(logits))) of the last axis, (..., V) -> (...); peak: (...), its maxima."""
-    xp = module_of(logits)
-    z = xp.exp(logits - peak[..., None])
-    return xp.log(z.reshape(-1, z.shape[-1]) @ xp.ones(z.shape[-1], z.dtype)).reshape(peak.shape) + peak
+def log_normaliser(blocks, peak):
+    """log(sum(exp(logits))) of each row, (R,): logits (R, n) in one or more blocks, peak (R,) their maxima."""
+    xp = module_of(peak)
+    total = xp.zeros_like(peak)
+    for logits in blocks:
+        z = logits - peak[:, None]
+        total += xp.exp(z, out=z) @ xp.ones(z.shape[1], z.dtype)
+    return xp.log(total) + peak
 
 
-def _largest(x, count):
-    """The places of the `count` largest in each row of x (R, N), in no order."""
-    count = min(count, x.shape[1])
-    return module_of(x).argpartition(x, x.shape[1] - count, axis=1)[:, x.shape[1] - count:]
+def largest(x, count):
+    """(places, values) of the `count` largest in each row of x (R, N), each (R, count), the largest first; changes x.
+
+    Equal ones in the order of their places. To look `count` times is faster here than to sort or to partition.
+    """
+    xp = module_of(x)
+    rows = xp.arange(len(x))
+    places, values = [], []
+    for _ in range(count):
+        places.append(x.argmax(axis=1))
+        values.append(x[rows, places[-1]])
+        x[rows, places[-1]] = -xp.inf
+    return xp.stack(places, axis=1), xp.stack(values, axis=1)

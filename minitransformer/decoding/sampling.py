@@ -23,18 +23,19 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
         raise InputError(f"the number of samples is {count}, expected at least 1")
     check_sampling(temperature, top_k, top_p)
     least, most = length_limits(model, source, min_length, max_length)
-    decoder = CachedDecoder(model, source, count)
+    decoder = CachedDecoder(model, source)
     tokens = np.full((len(source), count, 1), BOS)
     sums = np.zeros((len(source), count))
     found = [[] for _ in source]
     alive, ended = np.arange(len(source)), np.zeros((len(source), count), bool)
     while len(alive):
         logits = decoder.step(tokens[:, :, -1])                                   # (B, count, V)
-        normaliser = log_normaliser(logits, logits.max(axis=-1))
+        rows = logits.reshape(-1, logits.shape[-1])
+        normaliser = log_normaliser([rows], rows.max(axis=-1))
         _forbid(logits, decoder.position - 1, least[alive], most[alive])
         draws = np.stack([rngs[i].random(count) for i in alive])
-        words, values = _draw(logits.reshape(-1, logits.shape[-1]), draws.reshape(-1), temperature, top_k, top_p)
-        words, values = (to_host(a).reshape(draws.shape) for a in (words, values - normaliser.reshape(-1, 1)))
+        words, values = _draw(rows, draws.reshape(-1), temperature, top_k, top_p)
+        words, values = (to_host(a).reshape(draws.shape) for a in (words, values - normaliser[:, None]))
         sums = np.where(ended, sums, sums + values)
         words = np.where(ended, EOS, words)
         for i, k in zip(*np.nonzero((words == EOS) & ~ended)):

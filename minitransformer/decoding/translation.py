@@ -16,7 +16,7 @@ from minitransformer.decoding.hypothesis import Hypothesis
 from minitransformer.decoding.sampling import sample
 from minitransformer.errors import InputError
 
-ROWS = 320    # hypotheses decoded together
+ROWS = 960    # hypotheses decoded together
 
 
 @dataclass(frozen=True)

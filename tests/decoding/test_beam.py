@@ -10,7 +10,7 @@ from minitransformer.data.batches import pad
 from minitransformer.data.vocabulary import BOS, EOS
 from minitransformer.decoding.cached import CachedDecoder
 from minitransformer.decoding.hypothesis import EXTRA_LENGTH, length_penalty
-from minitransformer.decoding.likeliest import group_maxima, likeliest
+from minitransformer.decoding.likeliest import grouped_logits, likeliest, log_normaliser
 from tests.decoding import reference
 from tests.decoding.reference import random_model
 
@@ -80,7 +80,7 @@ def test_the_cached_decoder_is_the_decoder(model, size, width, seed):
     """Logits at each position, while hypotheses continue any of the last ones and sentences leave."""
     rng = np.random.default_rng(seed)
     source = batch(sources(model, rng, size))
-    decoder = CachedDecoder(model, source, width)
+    decoder = CachedDecoder(model, source)
     tokens = np.full((size, width, 1), BOS)
     parents = None
     for position in range(5):
@@ -114,15 +114,25 @@ def test_wrong_searches_are_explained(changes, words):
         beam_search(random_model(0), batch([[3]]), **{"width": 2, **changes})
 
 
-@given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 700), st.integers(1, 12), st.integers(0, 100))
+@given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 1600), st.integers(1, 12), st.integers(0, 100))
 def test_the_likeliest_are_the_likeliest(batch, width, size, count, seed):
+    """With ties, and with weights for which the logits are plain to see."""
     rng = np.random.default_rng(seed)
-    logits = rng.standard_normal((batch, width, size)).round(1)    # with ties
+    logits = rng.standard_normal((batch * width, size)).round(1) - 5
     before = rng.standard_normal((batch, width)).round(1)
-    sums, parents, words = likeliest(logits, group_maxima(logits), before, count)
-    expected = np.sort((logits + before[:, :, None]).reshape(batch, -1), axis=1)[:, -count:]
+    blocks, maxima = grouped_logits(np.eye(batch * width), logits.T)
+    sums, parents, words = likeliest(blocks, maxima, before, count)
+    logits = logits.reshape(batch, width, size)
+    expected = -np.sort(-(logits + before[:, :, None]).reshape(batch, -1), axis=1)[:, :count]
     for i in range(batch):
         real = sums[i] > -np.inf
-        np.testing.assert_array_equal(np.sort(sums[i][real]), expected[i])
+        np.testing.assert_array_equal(sums[i][real], expected[i])
         np.testing.assert_array_equal((logits[i, parents[i], words[i]] + before[i, parents[i]])[real], sums[i][real])
         assert len(set(zip(parents[i][real].tolist(), words[i][real].tolist()))) == real.sum()
+
+
+@given(st.integers(1, 5), st.integers(1, 1600), st.sampled_from([1, 50]), st.integers(0, 100))
+def test_the_normaliser_is_that_of_all_blocks(rows, size, scale, seed):
+    logits = scale * np.random.default_rng(seed).standard_normal((rows, size))
+    blocks, maxima = grouped_logits(np.eye(rows), logits.T)
+    np.testing.assert_allclose(log_normaliser(blocks, maxima.max(axis=1)), np.logaddexp.reduce(logits, axis=1), rtol=1e-13)
