@@ -84,8 +84,9 @@ class _CrossAttention:
 
     def __init__(self, attention, memory):
         self._attention = attention
-        self._keys, self._values = (attention.split(linear.forward(memory)[0])
-                                    for linear in (attention.key, attention.value))
+        self._keys, self._values = (
+            attention.xp.ascontiguousarray(attention.split(linear.forward(memory)[0]))    # a head's lie together
+            for linear in (attention.key, attention.value))
 
     def attend(self, x, mask):
         queries = self._attention.split(self._attention.query.forward(x)[0])
@@ -96,7 +97,7 @@ class _CrossAttention:
 
 
 class _SelfAttention:
-    """One layer's self-attention, with the keys and values of earlier positions side by side in one list."""
+    """One layer's self-attention; earlier positions' keys and values (B, H, list, d) stay, with room for more."""
 
     def __init__(self, attention):
         xp = attention.xp
@@ -104,9 +105,11 @@ class _SelfAttention:
         parts = attention.query, attention.key, attention.value    # one product for all three
         self._weight = xp.concatenate([part.weight.data for part in parts], axis=1)
         self._bias = xp.concatenate([part.bias.data for part in parts])
-        self._keys = parts[1].weight.shape[1]      # what of an entry is the key
-        self._list = None                          # (B, room, H d_k + H d_v)
+        self._ends = parts[0].weight.shape[1], parts[0].weight.shape[1] + parts[1].weight.shape[1]
         self._length = 0
+        self._keys, self._values = (
+            xp.empty((0, attention.num_heads, 0, part.weight.shape[1] // attention.num_heads), part.weight.data.dtype)
+            for part in parts[1:])
 
     def attend(self, x, mask):
         """x (B, width, d_model), one position of `width` hypotheses -> the same of what they attend to."""
@@ -114,16 +117,22 @@ class _SelfAttention:
         projected = x.reshape(-1, d_model) @ self._weight
         projected += self._bias
         projected = projected.reshape(batch, width, len(self._bias))
-        queries = projected[:, :, :self._keys]
+        first, second = self._ends
+        queries, keys, values = (self._attention.split(part) for part in (
+            projected[:, :, :first], projected[:, :, first:second], projected[:, :, second:]))
         start, self._length = self._length, self._length + width
-        self._list[:, start:self._length] = projected[:, :, self._keys:]
-        past = self._list[:, :self._length]
-        parts = queries, past[:, :, :self._keys], past[:, :, self._keys:]
-        return self._attention.attend(*map(self._attention.split, parts), mask)
+        self._keys[:, :, start:self._length] = keys
+        self._values[:, :, start:self._length] = values
+        return self._attention.attend(queries, self._keys[:, :, :self._length], self._values[:, :, :self._length], mask)
 
     def gather(self, sentences, places, room):
-        xp = module_of(self._weight)
-        old, self._length = self._list, places.shape[1]
-        self._list = xp.empty((len(sentences), room, len(self._bias) - self._keys), self._bias.dtype)
+        """Lists with that much room, of what lies in `places` (B, length) of those of `sentences`."""
+        self._length = places.shape[1]
+        self._keys, self._values = (self._gathered(old, sentences, places, room) for old in (self._keys, self._values))
+
+    def _gathered(self, old, sentences, places, room):
+        xp, (_, heads, _, d) = module_of(old), old.shape
+        new = xp.empty((len(sentences), heads, room, d), old.dtype)
         if self._length:
-            self._list[:, :self._length] = old[sentences[:, None], places]
+            new[:, :, :self._length] = old[sentences[:, None, None], xp.arange(heads)[:, None], places[:, None]]
+        return new
