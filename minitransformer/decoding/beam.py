@@ -4,7 +4,7 @@ import numpy as np
 
 from minitransformer.backend import module_of, to_device, to_host
 from minitransformer.data.vocabulary import BOS, EOS, SPECIAL
-from minitransformer.decoding.cached import CachedDecoder
+from minitransformer.decoding.cached import CachedDecoder, those_left
 from minitransformer.decoding.hypothesis import Hypothesis, length_limits, length_penalty
 from minitransformer.decoding.likeliest import grouped_logits, likeliest, log_normaliser
 from minitransformer.errors import InputError
@@ -48,7 +48,7 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None):
         tokens = np.concatenate([np.take_along_axis(tokens, parents[:, :, None], axis=1), words[:, :, None]], axis=2)
         done = np.array([len(found[i]) >= width for i in alive]) | (sums == -np.inf).all(axis=1)
         if done.any():
-            left = np.flatnonzero(~done)
+            left = those_left(done)
             decoder.keep(left)
             alive, tokens, parents, sums = alive[left], tokens[left], parents[left], sums[left]
     return [sorted(hypotheses, key=lambda h: -h.score)[:width] for hypotheses in found]

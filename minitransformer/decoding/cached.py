@@ -20,7 +20,7 @@ class CachedDecoder:
         self._model = model
         memory, _ = model.encode(source)
         self._memory_mask = to_device(padding_mask(source), module_of(memory))
-        self._self_attentions = [_SelfAttention(layer.self_attention) for layer in model.decoder.layers]
+        self._self_attentions = [_SelfAttention(layer.self_attention, len(source)) for layer in model.decoder.layers]
         self._cross_attentions = [_CrossAttention(layer.cross_attention, memory) for layer in model.decoder.layers]
         self._mask = np.zeros((len(source), 1, 0), bool)    # (B, width, list)
         self._room = 0                                      # of the list
@@ -41,7 +41,7 @@ class CachedDecoder:
         elif parents is not None:
             self._mask = np.take_along_axis(self._mask, parents[:, :, None], axis=1)
         if self._mask.shape[2] + width > self._room:
-            self._gather(np.arange(batch))
+            self._make_room()
         own = np.broadcast_to(np.eye(width, dtype=bool), (batch, width, width))
         self._mask = np.concatenate([self._mask, own], axis=2)
         model = self._model
@@ -59,24 +59,39 @@ class CachedDecoder:
         return x
 
     def keep(self, sentences):
-        """Go on with these of the sentences only: an array of their places."""
-        self._gather(sentences)
-        places = to_device(sentences, module_of(self._memory_mask))
-        self._memory_mask = self._memory_mask[places]
-        for attention in self._cross_attentions:
-            attention.keep(places)
+        """Go on with these of the sentences only: an array of their places, which their new places follow."""
+        moved = np.flatnonzero(sentences != np.arange(len(sentences)))
+        self._mask = _kept(self._mask, sentences, moved)
+        sentences, moved = (to_device(a, module_of(self._memory_mask)) for a in (sentences, moved))
+        self._memory_mask = _kept(self._memory_mask, sentences, moved)
+        for attention in (*self._self_attentions, *self._cross_attentions):
+            attention.keys = _kept(attention.keys, sentences, moved)
+            attention.values = _kept(attention.values, sentences, moved)
 
-    def _gather(self, sentences):
-        """New lists for these sentences: what belongs to a hypothesis, and as much room again."""
-        mask = self._mask[sentences]
-        width, live = mask.shape[1], mask.any(axis=1)                        # (B, list)
+    def _make_room(self):
+        """New lists of what belongs to a hypothesis, with as much room again."""
+        width, live = self._mask.shape[1], self._mask.any(axis=1)            # (B, list)
         length = live.sum(axis=1).max(initial=0)
         places = np.argsort(~live, axis=1, kind="stable")[:, :length]
-        self._mask = np.take_along_axis(mask, places[:, None], axis=2)
+        self._mask = np.take_along_axis(self._mask, places[:, None], axis=2)
         self._room = 2 * (length + width)
-        places, sentences = (to_device(a, module_of(self._memory_mask)) for a in (places, sentences))
+        places = to_device(places, module_of(self._memory_mask))
         for attention in self._self_attentions:
-            attention.gather(sentences, places, self._room)
+            attention.make_room(places, self._room)
+
+
+def those_left(done):
+    """The places of the sentences not done, (B,) bool: those from the end stand where others were done, for `keep`."""
+    left = np.flatnonzero(~done)
+    places = np.arange(len(left))
+    places[done[:len(left)]] = left[left >= len(left)]
+    return places
+
+
+def _kept(array, places, moved):
+    """array[places] without copying those that stay where they are; changes `array`."""
+    array[moved] = array[places[moved]]
+    return array[:len(places)]
 
 
 class _CrossAttention:
@@ -84,22 +99,19 @@ class _CrossAttention:
 
     def __init__(self, attention, memory):
         self._attention = attention
-        self._keys, self._values = (
+        self.keys, self.values = (
             attention.xp.ascontiguousarray(attention.split(linear.forward(memory)[0]))    # a head's lie together
             for linear in (attention.key, attention.value))
 
     def attend(self, x, mask):
         queries = self._attention.split(self._attention.query.forward(x)[0])
-        return self._attention.attend(queries, self._keys, self._values, mask)
-
-    def keep(self, places):
-        self._keys, self._values = self._keys[places], self._values[places]
+        return self._attention.attend(queries, self.keys, self.values, mask)
 
 
 class _SelfAttention:
     """One layer's self-attention; earlier positions' keys and values (B, H, list, d) stay, with room for more."""
 
-    def __init__(self, attention):
+    def __init__(self, attention, batch):
         xp = attention.xp
         self._attention = attention
         parts = attention.query, attention.key, attention.value    # one product for all three
@@ -107,9 +119,8 @@ class _SelfAttention:
         self._bias = xp.concatenate([part.bias.data for part in parts])
         self._ends = parts[0].weight.shape[1], parts[0].weight.shape[1] + parts[1].weight.shape[1]
         self._length = 0
-        self._keys, self._values = (
-            xp.empty((0, attention.num_heads, 0, part.weight.shape[1] // attention.num_heads), part.weight.data.dtype)
-            for part in parts[1:])
+        self.keys, self.values = (attention.split(xp.empty((batch, 0, len(part.bias.data)), self._bias.dtype))
+                                  for part in parts[1:])
 
     def attend(self, x, mask):
         """x (B, width, d_model), one position of `width` hypotheses -> the same of what they attend to."""
@@ -121,18 +132,17 @@ class _SelfAttention:
         queries, keys, values = (self._attention.split(part) for part in (
             projected[:, :, :first], projected[:, :, first:second], projected[:, :, second:]))
         start, self._length = self._length, self._length + width
-        self._keys[:, :, start:self._length] = keys
-        self._values[:, :, start:self._length] = values
-        return self._attention.attend(queries, self._keys[:, :, :self._length], self._values[:, :, :self._length], mask)
+        self.keys[:, :, start:self._length] = keys
+        self.values[:, :, start:self._length] = values
+        return self._attention.attend(queries, self.keys[:, :, :self._length], self.values[:, :, :self._length], mask)
 
-    def gather(self, sentences, places, room):
-        """Lists with that much room, of what lies in `places` (B, length) of those of `sentences`."""
+    def make_room(self, places, room):
+        """Lists with that much room, of what lies in `places` (B, length) of those there are."""
         self._length = places.shape[1]
-        self._keys, self._values = (self._gathered(old, sentences, places, room) for old in (self._keys, self._values))
+        self.keys, self.values = (self._gathered(old, places, room) for old in (self.keys, self.values))
 
-    def _gathered(self, old, sentences, places, room):
-        xp, (_, heads, _, d) = module_of(old), old.shape
-        new = xp.empty((len(sentences), heads, room, d), old.dtype)
-        if self._length:
-            new[:, :, :self._length] = old[sentences[:, None, None], xp.arange(heads)[:, None], places[:, None]]
+    def _gathered(self, old, places, room):
+        xp, (batch, heads, _, d) = module_of(old), old.shape
+        new = xp.empty((batch, heads, room, d), old.dtype)
+        new[:, :, :self._length] = old[xp.arange(batch)[:, None, None], xp.arange(heads)[:, None], places[:, None]]
         return new

@@ -4,7 +4,7 @@ import numpy as np
 
 from minitransformer.backend import module_of, to_device, to_host
 from minitransformer.data.vocabulary import BOS, EOS
-from minitransformer.decoding.cached import CachedDecoder
+from minitransformer.decoding.cached import CachedDecoder, those_left
 from minitransformer.decoding.hypothesis import Hypothesis, length_limits
 from minitransformer.decoding.likeliest import log_normaliser
 from minitransformer.errors import InputError
@@ -43,7 +43,7 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
         ended |= words == EOS
         tokens = np.concatenate([tokens, words[:, :, None]], axis=2)
         if (done := ended.all(axis=1)).any():
-            left = np.flatnonzero(~done)
+            left = those_left(done)
             decoder.keep(left)
             alive, tokens, sums, ended = alive[left], tokens[left], sums[left], ended[left]
     return [sorted(hypotheses, key=lambda h: -h.score) for hypotheses in found]

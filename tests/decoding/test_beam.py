@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from minitransformer import InputError, beam_search, greedy
 from minitransformer.data.batches import pad
 from minitransformer.data.vocabulary import BOS, EOS
-from minitransformer.decoding.cached import CachedDecoder
+from minitransformer.decoding.cached import CachedDecoder, those_left
 from minitransformer.decoding.hypothesis import EXTRA_LENGTH, length_penalty
 from minitransformer.decoding.likeliest import grouped_logits, likeliest, log_normaliser
 from tests.decoding import reference
@@ -89,12 +89,19 @@ def test_the_cached_decoder_is_the_decoder(model, size, width, seed):
             expected, _ = model.forward(source, tokens[:, k])
             np.testing.assert_allclose(logits[:, k], expected[:, -1], rtol=0, atol=1e-10)
         if position == 2 and len(source) > 1:
-            left = np.flatnonzero(rng.integers(0, 2, size=len(source)))
+            left = those_left(rng.integers(0, 2, size=len(source)) == 1)
             decoder.keep(left)
             source, tokens = source[left], tokens[left]
         parents = rng.integers(0, width, size=(len(source), width))
         new = rng.integers(EOS, model.config.target_vocab, size=(len(source), width, 1))
         tokens = np.concatenate([np.take_along_axis(tokens, parents[:, :, None], axis=1), new], axis=2)
+
+
+def test_those_left_are_the_ones_not_done_and_seldom_move():
+    done = np.array([0, 1, 0, 0, 1, 0, 1, 0], bool)
+    assert those_left(done).tolist() == [0, 5, 2, 3, 7]
+    assert those_left(~done).tolist() == [4, 1, 6]
+    assert those_left(np.ones(3, bool)).tolist() == []
 
 
 def test_lengths_stay_within_their_limits():
