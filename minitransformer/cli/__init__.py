@@ -8,6 +8,9 @@ from minitransformer.errors import InputError, one_line
 
 def main(argv=None):
     """Run one command; returns the exit code: 2 for bad input, 130 after Ctrl-C."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:    # closed by who started us: nobody wants to hear
+            setattr(sys, name, open(os.devnull, "w"))
     try:
         sys.stdout.reconfigure(errors="backslashreplace")    # never a crash over a character the terminal lacks
         try:

@@ -1,8 +1,10 @@
 """minitransformer attention: see who attends to whom."""
 
+from functools import partial
+
 from minitransformer import plots
 from minitransformer.attention_map import KINDS, attention_map
-from minitransformer.errors import InputError
+from minitransformer.cli.pictures import write_picture
 from minitransformer.training.run import Run
 
 
@@ -23,8 +25,4 @@ def execute(args):
     run = Run.load(args.run)
     found = attention_map(run, args.text, args.kind, args.layer)
     layer = run.model.config.num_layers - 1 if args.layer is None else args.layer
-    try:
-        plots.attention(*found, f"{args.kind} attention, layer {layer}", args.output)
-    except (OSError, ValueError) as error:
-        raise InputError(f"--output {args.output}: {error}") from None
-    print(f"drawn: {args.output}")
+    write_picture(partial(plots.attention, *found, f"{args.kind} attention, layer {layer}"), args.output)

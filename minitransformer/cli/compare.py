@@ -1,6 +1,10 @@
 """minitransformer compare: runs side by side."""
 
+from functools import partial
+from hashlib import sha256
+
 from minitransformer import plots
+from minitransformer.cli.pictures import write_picture
 from minitransformer.errors import InputError
 from minitransformer.training.run import Run, read_metrics
 
@@ -27,18 +31,16 @@ def execute(args):
     for name, cells in rows:
         print("  ".join([f"{name:{first}}", *(f"{cell:>{width}}" for cell, width in zip(cells, widths))]))
     if args.output:
-        try:
-            plots.curves(dict(zip(args.runs, logs)), args.output)
-        except (OSError, ValueError) as error:
-            raise InputError(f"--output {args.output}: {error}") from None
-        print(f"drawn: {args.output}")
+        write_picture(partial(plots.curves, dict(zip(args.runs, logs))), args.output)
 
 
 def _flat(settings, prefix=""):
-    """{"training.steps": 100} from {"training": {"steps": 100}}; files and their checksums are left out."""
+    """{"training.steps": 100} from {"training": {"steps": 100}}; files are {"corpus": ...}, and differ if their texts do."""
     flat = {}
     for name, value in settings.items():
-        if isinstance(value, dict) and name != "sha256":
+        if name == "sha256":
+            flat["corpus"] = sha256("".join(value.values()).encode()).hexdigest()[:8]
+        elif isinstance(value, dict):
             flat |= _flat(value, f"{prefix}{name}.")
         elif not isinstance(value, (dict, list)):
             flat[prefix + name] = value

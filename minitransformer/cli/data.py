@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from shlex import quote
 
+from minitransformer.cli.train_options import PRESETS
 from minitransformer.data.download import download
 from minitransformer.data.registry import CORPORA
 
@@ -23,5 +24,6 @@ def execute(args):
     download(args.corpus, folder, lambda line: print(line, file=sys.stderr))
     corpus = CORPORA[args.corpus]
     train, valid = (" ".join(quote(str(folder / name)) for name in names) for names in (corpus.train, corpus.valid))
+    preset = f" --preset {args.corpus}" if args.corpus in PRESETS else ""
     print(f"{args.corpus}: {len(corpus.sha256)} files in {folder}, all whole\n{corpus.terms}\n"
-          f"train on it: minitransformer train translate --train {train} --valid {valid} --run runs/{args.corpus}")
+          f"train on it: minitransformer train translate{preset} --train {train} --valid {valid} --run runs/{args.corpus}")

@@ -33,12 +33,12 @@ def add_parser(commands):
 
 def execute(args):
     run = Run.load(args.run, args.backend)
-    toy = run.settings["task"] != "translate"
-    if toy and args.test:
+    is_toy = run.settings["task"] != "translate"
+    if is_toy and args.test:
         raise InputError(f"{args.run} was trained on the toy task {run.settings['task']}, which brings its own "
                          "test examples; leave --test out")
     search = make_search(args, run)
-    scores = evaluate_toy(run, search) if toy else evaluate_translation(run, search, args.test, args.tokenize)
+    scores = evaluate_toy(run, search) if is_toy else evaluate_translation(run, search, args.test, args.tokenize)
     if args.json:
         print(json.dumps(scores, ensure_ascii=False))
     else:

@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from minitransformer import plots
+from minitransformer.cli.pictures import write_picture
 from minitransformer.errors import InputError, choices
 from minitransformer.training.run import read_metrics
 
@@ -29,8 +30,4 @@ def execute(args):
     else:
         draw = partial(plots.curves, {args.what: read_metrics(args.what)})
         output = args.output or str(Path(args.what) / "curves.png")
-    try:
-        draw(output)
-    except (OSError, ValueError) as error:
-        raise InputError(f"--output {output}: {error}") from None
-    print(f"drawn: {output}")
+    write_picture(draw, output)

@@ -53,7 +53,11 @@ def execute(args):
         return _resume(args.resume)
     if not args.task:
         raise InputError(f"train: no TASK is given; choose from {', '.join(HELP)} (see minitransformer train --help)")
-    return _start(argparse.Namespace(**{**defaults(args.task, vars(args).get("preset")), **vars(args)}))
+    given = vars(args)
+    options = {**defaults(args.task, given.get("preset")), **given}
+    if options["schedule"] == "paper":
+        options["peak_rate"] = given.get("peak_rate")    # a preset's belongs to its own schedule
+    return _start(argparse.Namespace(**options))
 
 
 def _start(args):
@@ -113,6 +117,9 @@ def _vocabulary(args, settings):
     """The vocabulary of a new run; for text `settings` gets the names and checksums of its files."""
     if args.task != "translate":
         return toy.make_task(args.task, args.language).vocabulary
+    for file in args.train + args.valid:
+        if Path(file).is_fifo():
+            raise InputError(f"{file}: a pipe, expected a file, since a training that goes on reads it again")
     texts = read_pairs(args.train, "--train")
     read_pairs(args.valid, "--valid")
     for name in ("train", "valid"):

@@ -74,7 +74,8 @@ def add_task(parser, task):
     parser.add_argument("--pre-norm", action=BooleanOptionalAction,
                         help="LayerNorm before each sub-layer, not after as the paper")
     option("validate_every", int, "steps between validations; after each a checkpoint is saved")
-    option("patience", int, "stop after so many validations without a better one, and take the best; 0: never")
+    option("patience", int, "stop after so many validations without a better one, and take the best (or the --average); "
+           "0: never")
     option("average", int, "take the mean of the weights of so many last checkpoints")
     option("seed", int, "the same seed repeats a run bit for bit, with the same number of threads")
     option("threads", int, "threads that share each batch")

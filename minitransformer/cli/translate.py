@@ -3,7 +3,7 @@
 import sys
 
 from minitransformer.cli.search_options import MAX_BEAM, add_search, make_search
-from minitransformer.data.parallel import split_lines
+from minitransformer.data.parallel import decode_utf8, split_lines
 from minitransformer.decoding.sampling import check_sampling
 from minitransformer.errors import InputError
 from minitransformer.training.run import Run
@@ -21,13 +21,13 @@ def add_parser(commands):
                         "number of the line, tab, score, tab, text")
     parser.add_argument("--sample", type=int, metavar="N",
                         help="draw N outputs for each line at random, printed as by --n-best")
-    parser.add_argument("--temperature", type=float, default=1.0, metavar="FLOAT",
+    parser.add_argument("--temperature", type=float, metavar="FLOAT",
                         help="of --sample: below 1 favours what is likely (default: 1.0)")
-    parser.add_argument("--top-k", type=int, default=0, metavar="K",
-                        help="of --sample: from the K likeliest tokens (0: all)")
-    parser.add_argument("--top-p", type=float, default=1.0, metavar="P",
+    parser.add_argument("--top-k", type=int, metavar="K",
+                        help="of --sample: from the K likeliest tokens (default: 0, all of them)")
+    parser.add_argument("--top-p", type=float, metavar="P",
                         help="of --sample: from the fewest tokens whose probability reaches P (default: 1.0)")
-    parser.add_argument("--seed", type=int, default=0, metavar="INT", help="of --sample (default: 0)")
+    parser.add_argument("--seed", type=int, metavar="INT", help="of --sample (default: 0)")
     parser.add_argument("--backend", choices=("numpy", "cupy", "auto"), default="numpy", help="default: numpy")
     parser.set_defaults(execute=execute)
 
@@ -40,10 +40,7 @@ def execute(args):
     elif sys.stdin is None:
         raise InputError("no TEXT is given and standard input is closed")
     else:
-        try:
-            texts = split_lines(sys.stdin.buffer.read().decode("utf-8-sig"))
-        except UnicodeDecodeError as error:
-            raise InputError(f"standard input: not UTF-8 text (byte 0x{error.object[error.start]:02x})") from None
+        texts = split_lines(decode_utf8(sys.stdin.buffer.read(), "standard input"))
     several = args.n_best is not None or search.samples
     for number, found in enumerate(run.hypotheses(texts, search), 1):
         for score, text in found[: args.n_best or search.samples or 1]:
@@ -51,17 +48,22 @@ def execute(args):
 
 
 def _search(args, run):
+    given = {name: getattr(args, name) for name in ("temperature", "top_k", "top_p", "seed")}
+    given = {name: value for name, value in given.items() if value is not None}
     if args.sample is None:
+        for name in given:
+            raise InputError(f"--{name.replace('_', '-')} is of --sample N, which draws at random; give both or neither")
         search = make_search(args, run)
         if args.n_best is not None and not 1 <= args.n_best <= search.beam:
             raise InputError(f"--n-best is {args.n_best}, expected 1 to the --beam of {search.beam}")
         return search
-    if args.n_best is not None or args.beam is not None:
-        raise InputError("--sample draws at random; leave --beam and --n-best out")
+    for name in ("beam", "n_best", "length_penalty"):
+        if getattr(args, name) is not None:
+            raise InputError(f"--sample draws at random; leave --{name.replace('_', '-')} out")
     if not 1 <= args.sample <= MAX_BEAM:
         raise InputError(f"--sample is {args.sample}, expected 1 to {MAX_BEAM}")
-    if args.seed < 0:
-        raise InputError(f"--seed is {args.seed}, expected 0 or more")
-    check_sampling(args.temperature, args.top_k, args.top_p, called=lambda name: "--" + name.replace("_", "-"))
-    return make_search(args, run, samples=args.sample, temperature=args.temperature, top_k=args.top_k, top_p=args.top_p,
-                       seed=args.seed)
+    search = make_search(args, run, samples=args.sample, **given)
+    if search.seed < 0:
+        raise InputError(f"--seed is {search.seed}, expected 0 or more")
+    check_sampling(search.temperature, search.top_k, search.top_p, called=lambda name: "--" + name.replace("_", "-"))
+    return search

@@ -26,19 +26,24 @@ def read_text(path):
         raise InputError(f"{path}: {reason}") from None
     except ValueError as error:    # a NUL in the name
         raise InputError(f"{path}: {error}") from None
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}, line {line}: not UTF-8 text (byte 0x{raw[error.start]:02x})") from None
+    text = decode_utf8(raw, path)
     if not text.strip():
         raise InputError(f"{path}: empty, expected one sentence a line")
     return text
 
 
+def decode_utf8(raw, name):
+    """The text of bytes. Raises InputError, with the line, where they are not UTF-8."""
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{name}, line {line}: not UTF-8 text (byte 0x{raw[error.start]:02x})") from None
+
+
 def split_lines(text):
     """The lines of `text`: only \\n (or \\r\\n) ends a line, as in every aligned corpus."""
-    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
 
 
 def read_pairs(paths, name="files"):

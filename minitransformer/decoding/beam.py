@@ -5,7 +5,7 @@ import numpy as np
 from minitransformer.backend import module_of, to_device, to_host
 from minitransformer.data.vocabulary import BOS, EOS, SPECIAL
 from minitransformer.decoding.cached import CachedDecoder, those_left
-from minitransformer.decoding.hypothesis import Hypothesis, length_limits, length_penalty
+from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, length_limits, length_penalty
 from minitransformer.decoding.likeliest import grouped_logits, likeliest, log_normaliser
 from minitransformer.errors import InputError
 
@@ -69,5 +69,6 @@ def _continuations(weight, x, sums, count):
     ends = before + special[:, EOS].reshape(sums.shape)
     totals, parents, words = likeliest(blocks, maxima, before, count)
     found = to_host(xp.concatenate([ends, totals, parents, words], axis=1))    # at once: a GPU is waited for once
+    check_numbers(found)
     ends, totals, parents, words = np.split(found, np.cumsum([sums.shape[1], count, count]), axis=1)
     return ends, totals, parents.astype(int), words.astype(int) + WORDS

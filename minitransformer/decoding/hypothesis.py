@@ -16,6 +16,12 @@ class Hypothesis(NamedTuple):
     score: float              # by which hypotheses are compared
 
 
+def check_numbers(log_probabilities):
+    """Raise InputError where one is no number: weights that are finite but huge make logits that are not."""
+    if np.isnan(log_probabilities).any():
+        raise InputError("the model's logits are not finite numbers; its weights are of no use")
+
+
 def length_penalty(length, alpha):
     """((5 + length) / 6)^alpha, by which a log-probability is divided (Wu et al. 2016, https://arxiv.org/abs/1609.08144).
 

@@ -5,7 +5,7 @@ import numpy as np
 from minitransformer.backend import module_of, to_device, to_host
 from minitransformer.data.vocabulary import BOS, EOS
 from minitransformer.decoding.cached import CachedDecoder, those_left
-from minitransformer.decoding.hypothesis import Hypothesis, length_limits
+from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, length_limits
 from minitransformer.decoding.likeliest import log_normaliser
 from minitransformer.errors import InputError
 from minitransformer.functional import PAD
@@ -36,6 +36,7 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
         draws = np.stack([rngs[i].random(count) for i in alive])
         words, values = _draw(rows, draws.reshape(-1), temperature, top_k, top_p)
         words, values = (to_host(a).reshape(draws.shape) for a in (words, values - normaliser[:, None]))
+        check_numbers(values)
         sums = np.where(ended, sums, sums + values)
         words = np.where(ended, EOS, words)
         for i, k in zip(*np.nonzero((words == EOS) & ~ended)):

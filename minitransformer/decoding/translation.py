@@ -26,7 +26,7 @@ class Search:
     beam: int = 1                   # 1: greedy
     alpha: float = 0.6              # of the length penalty; 0: none
     min_length: int = 0             # tokens
-    max_length: int | None = None   # tokens; None: the source's length + 50
+    max_length: int | None = None   # tokens, if that is less than the source's length + 50
     samples: int = 0                # how many to draw; 0: beam search
     temperature: float = 1.0
     top_k: int = 0                  # 0: all tokens

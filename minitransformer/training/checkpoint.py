@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from minitransformer.backend import to_host
 from minitransformer.errors import InputError
-from minitransformer.training.files import check_manifest, sync_folder, write_durably, write_manifest
+from minitransformer.training.files import check_manifest, make_folder, sync_folder, write_durably, write_manifest
 
 FOLDER = "checkpoints"
 
@@ -32,7 +32,8 @@ def save(run_folder, checkpoint):
              "metrics.jsonl": checkpoint.metrics}
     shutil.rmtree(new, ignore_errors=True)    # of a process that was killed while it saved
     try:
-        new.mkdir(parents=True)
+        make_folder(folder)
+        new.mkdir()
         for name, data in files.items():
             write_durably(new / name, data)
         write_manifest(new, files)
@@ -66,7 +67,7 @@ def newest(run_folder, tell):
     for step in steps(run_folder):
         try:
             return load(run_folder, step)
-        except InputError as error:
+        except (InputError, OSError) as error:    # the latter: a training that goes on has just removed it
             tell(f"{error}; the checkpoint before it is used")
     return None
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import contextmanager
 from hashlib import sha256
 
 from minitransformer.errors import InputError
@@ -34,6 +35,35 @@ def sync_folder(path):
             os.close(descriptor)
 
 
+def make_folder(path):
+    """The folder `path` and its parents, with their names on the disk."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in missing:
+        sync_folder(folder.parent)
+
+
+@contextmanager
+def only_trainer(folder):
+    """Raises InputError where another process is inside; the lock ends with its process (Windows has no such lock)."""
+    if os.name == "nt":
+        yield
+        return
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{folder}: another process is training this run; let it end, or stop it first") from None
+        except OSError:
+            pass    # a file system without locks
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def write_manifest(folder, names):
     """manifest.json of `folder`: the sha256 of each of its files `names`, and of itself."""
     files = {name: digest(folder / name) for name in names}
@@ -41,8 +71,11 @@ def write_manifest(folder, names):
                                                 indent=1).encode())
 
 
-def check_manifest(folder):
-    """{name: sha256} of the files of manifest.json. Raises InputError, naming the file, if one is not as written."""
+def check_manifest(folder, besides=()):
+    """{name: sha256} of the files of manifest.json. Raises InputError, naming the file, if one is not as written.
+
+    Those named in `besides` are not looked at.
+    """
     path = folder / MANIFEST
     try:
         manifest = json.loads(path.read_bytes())
@@ -58,6 +91,8 @@ def check_manifest(folder):
         raise InputError(f"{folder} has format {version}, this version of minitransformer reads format {FORMAT}; "
                          f"use a version that reads {version}")
     for name, expected in files.items():
+        if name in besides:
+            continue
         try:
             found = digest(folder / name)
         except OSError as error:

@@ -18,8 +18,9 @@ from minitransformer.decoding import GREEDY, Search, decode_all, encode
 from minitransformer.errors import InputError
 from minitransformer.layers import Transformer, TransformerConfig
 from minitransformer.training import checkpoint
-from minitransformer.training.files import check_manifest, sync_folder, write_durably, write_manifest
+from minitransformer.training.files import check_manifest, make_folder, sync_folder, write_durably, write_manifest
 
+WEIGHTS = "weights.safetensors"
 VOCABULARIES = {kind.__name__: kind for kind in (SymbolVocabulary, SubwordVocabulary)}
 
 
@@ -47,19 +48,22 @@ class Run:
         settings = {**settings, "vocabulary": type(vocabulary).__name__, "model": asdict(model.config)}
         run = cls(path, settings, model, vocabulary)
         check_free(path)
-        new = run.path.with_name(f".{run.path.name}.new")
+        new = run.path if run.path.exists() else run.path.with_name(f".{run.path.name}.new")
         try:
-            shutil.rmtree(new, ignore_errors=True)
-            new.mkdir(parents=True)
+            if new != run.path:
+                shutil.rmtree(new, ignore_errors=True)    # of a process that was killed here
+                make_folder(new)
             write_durably(new / "config.json", (json.dumps(settings, indent=2) + "\n").encode())
             write_durably(new / vocabulary.file_name, vocabulary.to_json().encode())
             write_manifest(new, run._fixed_files())
-            if run.path.exists():
-                run.path.rmdir()        # empty, or check_free had complained
-            os.rename(new, run.path)    # a run folder is whole from its first moment
-            sync_folder(run.path.parent)
+            if new != run.path:
+                os.rename(new, run.path)    # a run folder is whole from its first moment
+                sync_folder(run.path.parent)
         except OSError as error:
-            shutil.rmtree(new, ignore_errors=True)
+            for file in new.glob("*"):
+                file.unlink()
+            if new.exists() and new != run.path:
+                new.rmdir()
             raise InputError(f"{path}: {error.strerror}; choose a --run folder that can be written") from None
         return run
 
@@ -72,7 +76,8 @@ class Run:
         """
         run = cls.open(path)
         if run.finished:
-            run.set_weights(_read_weights(run.path / "weights.safetensors"))
+            check_manifest(run.path)
+            run.set_weights(_read_weights(run.path / WEIGHTS))
         else:
             last = checkpoint.newest(run.path, tell=lambda text: print(text, file=sys.stderr))
             if last is None:
@@ -88,7 +93,7 @@ class Run:
         path = Path(path)
         if not (path / "config.json").is_file():
             raise InputError(f"{path}: no run here (no config.json); give the folder that minitransformer train wrote")
-        check_manifest(path)
+        check_manifest(path, besides=[WEIGHTS])    # damaged ones can be made again from the checkpoints
         try:
             settings = json.loads((path / "config.json").read_text(encoding="utf-8"))
             _check_settings(settings)
@@ -108,7 +113,7 @@ class Run:
     @property
     def finished(self):
         """Whether its training has ended."""
-        return "weights.safetensors" in check_manifest(self.path)
+        return WEIGHTS in check_manifest(self.path, besides=[WEIGHTS])
 
     @property
     def search(self):
@@ -131,8 +136,8 @@ class Run:
 
         write_manifest(self.path, self._fixed_files())    # the old ones are disowned before they change
         weights = {name: to_host(parameter.data) for name, parameter in self.model.parameters().items()}
-        write_durably(self.path / "weights.safetensors", save(weights))
-        write_manifest(self.path, [*self._fixed_files(), "weights.safetensors"])
+        write_durably(self.path / WEIGHTS, save(weights))
+        write_manifest(self.path, [*self._fixed_files(), WEIGHTS])
 
     def set_weights(self, weights):
         """Take over {parameter name: array}. Raises InputError where these are not this model's."""

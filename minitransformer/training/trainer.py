@@ -19,6 +19,7 @@ from minitransformer.evaluation import mean_loss, perplexity
 from minitransformer.optim import Adam
 from minitransformer.training import checkpoint
 from minitransformer.training.checkpoint import Checkpoint
+from minitransformer.training.files import only_trainer
 from minitransformer.training.not_finite import find_not_finite
 from minitransformer.training.team import Team
 
@@ -38,7 +39,8 @@ def train(run, config, batches, valid, measure=None, resume=False):
     way and saves a checkpoint, or where `patience` was over. Raises InputError where the loss is no
     longer a number, or a checkpoint cannot be saved; the checkpoint saved last is kept.
     """
-    return _Training(run, config, batches, valid, measure).train(resume)
+    with only_trainer(run.path):
+        return _Training(run, config, batches, valid, measure).train(resume)
 
 
 class _Training:

@@ -63,9 +63,11 @@ def test_wrong_arguments_give_one_line_and_2(run_cli, monkeypatch, tmp_path, arg
 def test_translate_of_unusable_input(run_cli, trained, monkeypatch):
     code, _, error = run_cli("translate", trained, "a X")
     assert code == 2 and "unknown symbol 'X'" in error and one_line(error)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xff")))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\n\xff")))
     code, _, error = run_cli("translate", trained)
-    assert code == 2 and "standard input: not UTF-8" in error
+    assert code == 2 and "standard input, line 2: not UTF-8" in error
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert run_cli("translate", trained, "--n-best", 1)[:2] == (0, "")
 
 
 def test_translate_of_text_that_is_none(run_cli, trained):
@@ -84,7 +86,8 @@ def test_a_line_that_is_too_long_is_named_and_the_others_are_translated(run_cli,
 @pytest.mark.parametrize("arguments, words", [
     (("--beam", 0), "--beam is 0, expected 1 to 1,000"), (("--beam", 2, "--n-best", 3), "--n-best is 3, expected 1 to the --beam of 2"),
     (("--min-length", 3, "--max-length", 2), "--max-length is 2, expected 3"), (("--length-penalty", "nan"), "--length-penalty is nan"),
-    (("--sample", 2, "--beam", 2), "leave --beam and --n-best out"), (("--sample", 0), "--sample is 0"),
+    (("--sample", 2, "--beam", 2), "leave --beam out"), (("--sample", 0), "--sample is 0"),
+    (("--sample", 2, "--length-penalty", 1), "leave --length-penalty out"), (("--top-k", 5), "--top-k is of --sample N"),
     (("--sample", 1, "--temperature", 0), "--temperature is 0"), (("--sample", 1, "--top-k", -1), "--top-k is -1"),
     (("--sample", 1, "--top-p", 0), "--top-p is 0"), (("--sample", 1, "--seed", -1), "--seed is -1"),
 ])
@@ -162,6 +165,12 @@ def test_unusable_text_gives_one_line_and_2(run_cli, corpus, changes, words):
     assert not (corpus / "run").exists()
 
 
+def test_a_pipe_cannot_be_trained_on(run_cli, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    code, _, error = run_cli("train", "translate", "--train", tmp_path / "pipe", "--valid", tmp_path / "pipe")
+    assert code == 2 and "pipe: a pipe, expected a file" in error and one_line(error)
+
+
 def test_a_missing_extra_is_named(run_cli, corpus, monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     code, _, error = run_cli("train", "translate", "--train", corpus / "tsv", "--valid", corpus / "tsv")
@@ -197,6 +206,13 @@ def test_interrupted_before_training(run_cli, monkeypatch):
     code, _, error = run_cli("gradcheck")
     assert code == 130 and error == "minitransformer: interrupted\n"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler    # the caller's own Ctrl-C still works
+
+
+def test_closed_streams_are_no_crash(trained):
+    for redirected in (">&-", "2>&-", ">&- 2>&-"):
+        done = subprocess.run(f"{sys.executable} -m minitransformer translate {trained} 'a b' {redirected}", shell=True,
+                              capture_output=True, text=True)
+        assert done.returncode == 0 and not done.stderr
 
 
 @pytest.mark.parametrize("arguments", ["gradcheck linear", "--help"])

@@ -149,6 +149,14 @@ def test_resume_goes_on_where_it_stopped(run_cli, text_run, tmp_path, monkeypatc
     assert code == 0 and (run / "weights.safetensors").read_bytes() == weights
 
 
+def test_a_preset_with_another_schedule(run_cli, corpus):
+    text = corpus / "tsv"
+    code, _, error = run_cli("train", "translate", "--train", text, "--valid", text, "--preset", "multi30k", "--schedule", "paper",
+                             "--config", "toy", "--steps", 1, "--run", corpus / "run")
+    assert code == 0, error
+    assert json.loads((corpus / "run" / "config.json").read_text())["training"]["peak_rate"] is None
+
+
 def test_resume_wants_the_text_it_began_with(run_cli, text_run, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(text_run, run)

@@ -82,7 +82,8 @@ def test_a_run_that_cannot_be_drawn(run_cli, tmp_path, content, words):
     assert code == 2 and words in error and error.count("\n") == 1
 
 
-@pytest.mark.parametrize("output, words", [("none/a.png", "No such file"), ("a.xyz", "'xyz' is not supported")])
+@pytest.mark.parametrize("output, words", [("none/a.png", "No such file"), ("a.xyz", "'xyz' is not supported"),
+                                           (".", ".: a folder, expected the name of a picture")])
 def test_a_picture_that_cannot_be_written(run_cli, trained, tmp_path, monkeypatch, output, words):
     monkeypatch.chdir(tmp_path)
     for command in (("plot", "positions"), ("attention", trained, "two")):
@@ -130,11 +131,13 @@ def test_a_report_that_cannot_be_drawn_loses_nothing(run_cli, tmp_path, monkeypa
 
 
 def test_compare(run_cli, trained, text_run, tmp_path):
-    code, out, _ = run_cli("compare", trained, text_run, "--output", tmp_path / "both.png")
+    code, out, _ = run_cli("compare", trained, text_run, "--output", tmp_path / "both")
     rows = {line[:28].strip(): line[28:].split() for line in out.splitlines()}
     assert code == 0 and min(size_of(tmp_path / "both.png")) > 300
     assert rows["task"] == ["numbers", "translate"] and rows["training.average"] == ["1", "2"]
     assert "training.clip" not in rows    # the same in both
+    assert rows["corpus"][0] == "-" and len(rows["corpus"][1]) == 8
+    assert f"drawn: {tmp_path / 'both.png'}" in out
     assert rows["last step"] == ["3", "12"] and rows["valid bleu"][0] == "-" and float(rows["valid perplexity"][1]) > 1
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitransformer import InputError, beam_search, greedy
+from minitransformer import InputError, beam_search, greedy, sample
 from minitransformer.data.batches import pad
 from minitransformer.data.vocabulary import BOS, EOS
 from minitransformer.decoding.cached import CachedDecoder, those_left
@@ -95,6 +95,16 @@ def test_the_cached_decoder_is_the_decoder(model, size, width, seed):
         parents = rng.integers(0, width, size=(len(source), width))
         new = rng.integers(EOS, model.config.target_vocab, size=(len(source), width, 1))
         tokens = np.concatenate([np.take_along_axis(tokens, parents[:, :, None], axis=1), new], axis=2)
+
+
+def test_a_model_without_numbers_is_explained():
+    model = random_model(0)
+    model.flat.data[...] *= 1e200    # finite, but its logits are not
+    rng = np.random.default_rng(0)
+    with np.errstate(all="ignore"):
+        for search in (lambda: beam_search(model, batch([[3, 4]]), 2), lambda: sample(model, batch([[3, 4]]), [rng])):
+            with pytest.raises(InputError, match="logits are not finite"):
+                search()
 
 
 def test_those_left_are_the_ones_not_done_and_seldom_move():

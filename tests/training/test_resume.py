@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 
 import numpy as np
@@ -133,6 +134,28 @@ def test_two_checkpoints_are_kept(tmp_path):
     run, batches, valid = start(tmp_path / "run")
     train(run, TrainingConfig(steps=20, warmup=5, validate_every=4), batches, valid)
     assert checkpoint.steps(run.path) == [20, 16]
+
+
+def test_damaged_weights_are_made_again(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(steps=4, warmup=2, validate_every=2, average=2)
+    train(run, config, batches, valid)
+    path = run.path / "weights.safetensors"
+    whole = path.read_bytes()
+    flip(path)
+    with pytest.raises(InputError, match="weights.safetensors: damaged"):
+        Run.load(run.path)
+    train(Run.open(run.path), config, batches, valid, resume=True)
+    assert path.read_bytes() == whole and Run.load(run.path).finished
+
+
+def test_a_checkpoint_that_is_removed_while_it_is_read_is_passed_over(tmp_path, monkeypatch):
+    run, batches, valid = start(tmp_path / "run")
+    train(run, TrainingConfig(steps=4, warmup=2, validate_every=2), batches, valid)
+    shutil.rmtree(run.path / "checkpoints" / "step-00000004")
+    monkeypatch.setattr(checkpoint, "steps", lambda _: [4, 2])
+    monkeypatch.setattr(checkpoint, "check_manifest", lambda _: None)
+    assert checkpoint.newest(run.path, tell=lambda _: None).step == 2
 
 
 FILES = ("weights.safetensors", "optimizer.safetensors", "state.json", "metrics.jsonl", MANIFEST)

@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from minitransformer import InputError, Run, TrainingConfig, train
-from minitransformer.training.files import MANIFEST, write_manifest
+from minitransformer.training.files import MANIFEST, only_trainer, write_manifest
 from tests.training.test_training import start
 
 
@@ -46,6 +46,29 @@ def test_weights_that_the_manifest_does_not_know_are_not_used(tmp_path, monkeypa
     (run.path / "weights.safetensors").write_bytes(b"half")
     loaded = Run.load(run.path)
     assert not loaded.finished and loaded.model.flat.data.any()
+
+
+def test_an_empty_folder_is_used_as_it_is(tmp_path, monkeypatch):
+    """Its permissions stay, a link to it will do, and so will the folder one stands in."""
+    for name in ("mine", "here", "full"):
+        (tmp_path / name).mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to(tmp_path / "mine")
+    start(tmp_path / "link")
+    assert Run.open(tmp_path / "mine") and (tmp_path / "mine").stat().st_mode & 0o777 == 0o700
+    monkeypatch.chdir(tmp_path / "here")
+    start(".")
+    assert (tmp_path / "here" / "config.json").exists()
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(InputError, match="No space left"):
+        start(tmp_path / "full")
+    assert not list((tmp_path / "full").iterdir())
+
+
+def test_two_processes_do_not_train_one_run(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    with only_trainer(run.path), pytest.raises(InputError, match="another process is training this run"):
+        train(run, TrainingConfig(steps=1, warmup=1), batches, valid)
+    assert train(run, TrainingConfig(steps=1, warmup=1), batches, valid) == 1
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
