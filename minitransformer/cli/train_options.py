@@ -25,7 +25,7 @@ PRESETS = {
     # source here (docs/translation.md). A batch holds sentences of one length, so two small ones make a
     # better update than a large one. The rate after the peak is theirs, scaled by the square root of the batch.
     "multi30k": dict(config="tiny", pre_norm=True, vocab_size=6000, dropout=0.3, schedule="inverse-sqrt", peak_rate=0.003,
-                     warmup=2000, steps=24_000, batch=1024, accumulate=2, average=5, validate_every=1000),
+                     warmup=2000, steps=24_000, batch=1024, accumulate=2, validate_every=1000),
 }
 
 
