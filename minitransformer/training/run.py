@@ -18,7 +18,7 @@ from minitransformer.decoding import GREEDY, Search, decode_all, encode
 from minitransformer.errors import InputError
 from minitransformer.layers import Transformer, TransformerConfig
 from minitransformer.training import checkpoint
-from minitransformer.training.files import check_manifest, make_folder, sync_folder, write_durably, write_manifest
+from minitransformer.training.files import MANIFEST, check_manifest, make_folder, sync_folder, write_durably, write_manifest
 
 WEIGHTS = "weights.safetensors"
 VOCABULARIES = {kind.__name__: kind for kind in (SymbolVocabulary, SubwordVocabulary)}
@@ -60,10 +60,11 @@ class Run:
                 os.rename(new, run.path)    # a run folder is whole from its first moment
                 sync_folder(run.path.parent)
         except OSError as error:
-            for file in new.glob("*"):
-                file.unlink()
-            if new.exists() and new != run.path:
-                new.rmdir()
+            if new != run.path:
+                shutil.rmtree(new, ignore_errors=True)
+            else:
+                for name in (*run._fixed_files(), MANIFEST):
+                    (new / name).unlink(missing_ok=True)
             raise InputError(f"{path}: {error.strerror}; choose a --run folder that can be written") from None
         return run
 
