@@ -38,8 +38,8 @@ def _flat(settings, prefix=""):
     """{"training.steps": 100} from {"training": {"steps": 100}}; files are {"corpus": ...}, and differ if their texts do."""
     flat = {}
     for name, value in settings.items():
-        if name == "sha256":
-            flat["corpus"] = sha256("".join(value.values()).encode()).hexdigest()[:8]
+        if name == "sha256" and isinstance(value, dict):
+            flat["corpus"] = sha256("".join(map(str, value.values())).encode()).hexdigest()[:8]
         elif isinstance(value, dict):
             flat |= _flat(value, f"{prefix}{name}.")
         elif not isinstance(value, (dict, list)):

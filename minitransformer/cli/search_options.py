@@ -14,7 +14,7 @@ def add_search(parser):
                         help="hypotheses kept at each position; 1 is greedy (default: 5, for a toy task 1)")
     parser.add_argument("--length-penalty", type=float, metavar="FLOAT",
                         help="larger favours longer outputs, 0 ignores the length (default: 0.6)")
-    parser.add_argument("--min-length", type=int, default=0, metavar="INT", help="least tokens of an output (default: 0)")
+    parser.add_argument("--min-length", type=int, default=0, metavar="INT", help="fewest tokens of an output (default: 0)")
     parser.add_argument("--max-length", type=int, metavar="INT",
                         help="most tokens of an output; never more than those of the source + 50 (the default)")
 

@@ -23,7 +23,7 @@ PRESETS = {
     # Multi30K, with the sizes and the dropout of the text-only model of Wu et al. 2021
     # (https://aclanthology.org/2021.acl-long.480). With this dropout a post-norm model did not learn to look at its
     # source here (docs/translation.md). A batch holds sentences of one length, so two small ones make a
-    # better update than a large one. The rate after the peak is theirs, scaled by the square root of the batch.
+    # better update than a large one. Their warm-up, and three fifths of their peak rate for a quarter of their batch.
     "multi30k": dict(config="tiny", pre_norm=True, vocab_size=6000, dropout=0.3, schedule="inverse-sqrt", peak_rate=0.003,
                      warmup=2000, steps=24_000, batch=1024, accumulate=2, validate_every=1000),
 }

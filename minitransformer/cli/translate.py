@@ -51,8 +51,9 @@ def _search(args, run):
     given = {name: getattr(args, name) for name in ("temperature", "top_k", "top_p", "seed")}
     given = {name: value for name, value in given.items() if value is not None}
     if args.sample is None:
-        for name in given:
-            raise InputError(f"--{name.replace('_', '-')} is of --sample N, which draws at random; give both or neither")
+        if given:
+            name = next(iter(given)).replace("_", "-")
+            raise InputError(f"--{name} is of --sample N, which draws at random; give both or neither")
         search = make_search(args, run)
         if args.n_best is not None and not 1 <= args.n_best <= search.beam:
             raise InputError(f"--n-best is {args.n_best}, expected 1 to the --beam of {search.beam}")

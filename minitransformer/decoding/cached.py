@@ -22,8 +22,8 @@ class CachedDecoder:
         self._memory_mask = to_device(padding_mask(source), module_of(memory))
         self._self_attentions = [_SelfAttention(layer.self_attention, len(source)) for layer in model.decoder.layers]
         self._cross_attentions = [_CrossAttention(layer.cross_attention, memory) for layer in model.decoder.layers]
-        self._mask = np.zeros((len(source), 1, 0), bool)    # (B, width, list)
-        self._room = 0                                      # of the list
+        self._mask = None    # (B, width, list): whose past is what
+        self._room = 0       # of the list
         self.position = 0
 
     def step(self, tokens, parents=None):

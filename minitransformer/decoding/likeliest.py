@@ -1,4 +1,4 @@
-"""The likeliest few of all continuations of a sentence's hypotheses, without a pass over all logits in memory."""
+"""The likeliest few of all continuations of a sentence's hypotheses."""
 
 from minitransformer.backend import module_of
 
