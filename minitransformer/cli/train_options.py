@@ -7,7 +7,7 @@ from minitransformer.training.config import SCHEDULES, default_threads
 
 # What each task trains with unless a preset or an option says otherwise.
 COMMON = dict(
-    schedule="paper", rate_factor=1.0, peak_rate=None, cooldown=0.5, accumulate=1, smoothing=0.1, clip=1.0, subword_dropout=0.0,
+    schedule="paper", rate_factor=1.0, peak_rate=None, cooldown=0.5, accumulate=1, smoothing=0.1, clip=1.0,
     dropout=None, embedding_dropout=None, attention_dropout=None, feed_forward_dropout=None,
     pre_norm=False, validate_every=500, patience=0, average=1, seed=0, backend="numpy", run=None,
     language=None, vocab_size=6000, max_length=256)
@@ -49,7 +49,6 @@ def add_task(parser, task):
                             help="the same for validation")
         parser.add_argument("--preset", choices=PRESETS, help="settings of a known good training, instead of the defaults")
         option("vocab_size", int, "subwords learned on both languages together")
-        option("subword_dropout", float, "share of the merges missed when words are split for training")
         option("max_length", int, "longest sentence, in subwords")
         option("batch", int, "tokens in a batch, padding included")
     else:

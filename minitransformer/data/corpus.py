@@ -27,12 +27,12 @@ def encode_pairs(vocabulary, texts, max_length, name):
 class CorpusBatches:
     """An endless iterator of Batches: each epoch all pairs once, in an order of its own made from `seed`.
 
-    `pairs`: a list of pairs of id lists. `split(ids, rng)`, if given, makes of each of these lists the one for this epoch.
-    `position`: [epoch, how many of its batches were given]; set it to go on from there.
+    `pairs`: a list of pairs of id lists. `position`: [epoch, how many of its batches were given]; set it to go on
+    from there.
     """
 
-    def __init__(self, pairs, max_tokens, seed, split=None):
-        self.pairs, self.max_tokens, self.seed, self.split = pairs, max_tokens, seed, split
+    def __init__(self, pairs, max_tokens, seed):
+        self.pairs, self.max_tokens, self.seed = pairs, max_tokens, seed
         self._start_epoch(0)
 
     @property
@@ -55,7 +55,6 @@ class CorpusBatches:
         return make_batch(self._chunks[self._given - 1])
 
     def _start_epoch(self, epoch):
-        rng = np.random.default_rng([self.seed, epoch])
-        pairs = [tuple(self.split(ids, rng) for ids in pair) for pair in self.pairs] if self.split else self.pairs
+        order = np.random.default_rng([self.seed, epoch])
         self._epoch, self._given = epoch, 0
-        self._chunks = by_length(pairs, self.max_tokens, rng)
+        self._chunks = by_length(self.pairs, self.max_tokens, order)

@@ -30,7 +30,6 @@ class TrainingConfig:
     cooldown: float = 0.5            # share of the steps, at the end, in which the rate falls to 0
     accumulate: int = 1              # batches whose gradients are added up for each update
     smoothing: float = 0.1           # label smoothing
-    subword_dropout: float = 0.0     # of the merges in a word of a text; see data/subword_dropout.py
     clip: float = 1.0                # largest norm of the gradient
     validate_every: int = 500        # steps; a checkpoint is saved each time
     patience: int = 0                # stop after so many validations without a better one; 0: never
@@ -47,9 +46,8 @@ class TrainingConfig:
         for name in ("rate_factor", "clip", *(["peak_rate"] if self.peak_rate is not None else [])):
             if not 0 < getattr(self, name) <= MAX_FACTOR:
                 raise InputError(f"{name} is {getattr(self, name)}, expected a number above 0, at most {MAX_FACTOR:,}")
-        for name in ("smoothing", "subword_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}, expected at least 0 and below 1")
+        if not 0 <= self.smoothing < 1:
+            raise InputError(f"smoothing is {self.smoothing}, expected at least 0 and below 1")
         if not 0 <= self.cooldown <= 1:
             raise InputError(f"cooldown is {self.cooldown}, expected 0 to 1")
         if self.schedule not in SCHEDULES:

@@ -7,11 +7,9 @@ from typing import Any, NamedTuple
 from minitransformer.data import toy
 from minitransformer.data.corpus import CorpusBatches, encode_pairs
 from minitransformer.data.parallel import read_pairs
-from minitransformer.data.subword_dropout import SubwordDropout
 from minitransformer.decoding import translate
 from minitransformer.errors import InputError
 from minitransformer.evaluation import bleu, exact_match
-from minitransformer.training.config import TrainingConfig
 from minitransformer.training.files import digest
 
 EXAMPLES = 8
@@ -49,10 +47,7 @@ def _text(settings, vocabulary):
         outputs = translate(model, vocabulary, sources, settings["max_length"])
         return {"valid_bleu": bleu(outputs, targets)[0]}
 
-    config = TrainingConfig(**settings["training"])
-    split = (SubwordDropout(vocabulary, config.subword_dropout, settings["max_length"], config.seed)
-             if config.subword_dropout else None)
-    return Data(CorpusBatches(pairs, settings["batch"], config.seed, split), valid, measure, examples[:EXAMPLES])
+    return Data(CorpusBatches(pairs, settings["batch"], settings["training"]["seed"]), valid, measure, examples[:EXAMPLES])
 
 
 def _pairs(settings, vocabulary, name):

@@ -200,7 +200,6 @@ def test_training_works_outside_of_the_main_thread(tmp_path):
 @pytest.mark.parametrize("changes, words", [
     (dict(steps=0), "steps is 0"), (dict(warmup=-1), "warmup is -1"), (dict(clip=0.0), "clip is 0.0"),
     (dict(rate_factor=float("nan")), "rate_factor is nan"), (dict(smoothing=1.0), "smoothing is 1.0"),
-    (dict(subword_dropout=-0.1), "subword_dropout is -0.1"),
     (dict(accumulate=0), "accumulate is 0"), (dict(average=0), "average is 0"), (dict(patience=-1), "patience is -1"),
     (dict(schedule="papper"), "schedule is 'papper'; did you mean paper"), (dict(peak_rate=0.1), "has its own peak"),
     (dict(schedule="constant"), "the schedule constant needs one"),
