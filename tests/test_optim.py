@@ -5,7 +5,7 @@ import pytest
 
 from minitransformer import Adam, clip_gradient_norm, schedule
 from minitransformer.layers import Linear
-from minitransformer.optim import cooldown
+from minitransformer.optim import constant, cooldown, inverse_sqrt
 
 
 def test_the_first_step_of_adam_moves_by_the_rate():
@@ -56,6 +56,11 @@ def test_the_papers_schedule():
     assert rates[999] == pytest.approx(rates[3999] / 4)         # linear
     assert rates[15_999] == pytest.approx(rates[3999] / 2)      # 1 / sqrt(step)
     assert schedule(7, 512, 4000, factor=3) == pytest.approx(3 * rates[6])
+
+
+def test_the_other_schedules():
+    assert [inverse_sqrt(step, 4, 0.2) for step in (1, 4, 16)] == pytest.approx([0.05, 0.2, 0.1])
+    assert [constant(step, 4, 0.2) for step in (1, 4, 16)] == pytest.approx([0.05, 0.2, 0.2])
 
 
 @pytest.mark.parametrize("limit, expected", [(1.0, [0.6, 0.8]), (10.0, [3.0, 4.0])])

@@ -42,7 +42,7 @@ def _flat(settings, prefix=""):
             flat["corpus"] = sha256("".join(map(str, value.values())).encode()).hexdigest()[:8]
         elif isinstance(value, dict):
             flat |= _flat(value, f"{prefix}{name}.")
-        elif not isinstance(value, (dict, list)):
+        elif not isinstance(value, list):
             flat[prefix + name] = value
     return flat
 

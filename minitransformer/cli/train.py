@@ -57,6 +57,8 @@ def execute(args):
     options = {**defaults(args.task, given.get("preset")), **given}
     if options["schedule"] == "paper":
         options["peak_rate"] = given.get("peak_rate")    # a preset's belongs to its own schedule
+    elif "rate_factor" in given:
+        raise InputError(f"--rate-factor multiplies the paper's schedule; {options['schedule']} has --peak-rate")
     return _start(argparse.Namespace(**options))
 
 
@@ -129,8 +131,6 @@ def _vocabulary(args, settings):
 
 
 def _check(args):
-    if args.seed < 0:
-        raise InputError(f"--seed is {args.seed}, expected 0 or more")
     if not 1 <= args.batch <= MAX_BATCH:
         raise InputError(f"--batch is {args.batch}, expected 1 to {MAX_BATCH:,}")
     if not 1 <= args.vocab_size <= MAX_VOCABULARY:

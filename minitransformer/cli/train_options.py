@@ -59,10 +59,10 @@ def add_task(parser, task):
                         help=f"model size: {', '.join(NAMED)} (default: {known['config']})")
     option("steps", int, "updates")
     option("accumulate", int, "batches whose gradients are added up for each update")
-    parser.add_argument("--schedule", choices=SCHEDULES, help="of the learning rate; the other two than the paper's rise "
-                        "to --peak-rate (default: paper)")
+    parser.add_argument("--schedule", choices=SCHEDULES, help="how the learning rate changes; inverse-sqrt and constant "
+                        "rise to --peak-rate (default: paper)")
     option("warmup", int, "steps until the learning rate peaks")
-    option("rate_factor", float, "multiplies the paper's learning rate")
+    option("rate_factor", float, "multiplies the learning rate of the paper's schedule")
     option("peak_rate", float, "the highest learning rate of the other schedules")
     option("cooldown", float, "share of the steps, at the end, in which the learning rate falls to 0")
     option("dropout", float, "dropout rate after each sub-layer and on the embeddings (default: the model size's own)")
@@ -74,9 +74,9 @@ def add_task(parser, task):
     parser.add_argument("--pre-norm", action=BooleanOptionalAction,
                         help="LayerNorm before each sub-layer, not after as the paper")
     option("validate_every", int, "steps between validations; after each a checkpoint is saved")
-    option("patience", int, "stop after so many validations without a better one, and take the best (or the --average); "
+    option("patience", int, "stop after so many validations without a lower loss, and take the best weights (or the --average); "
            "0: never")
-    option("average", int, "take the mean of the weights of so many last checkpoints")
+    option("average", int, "how many of the last checkpoints are averaged into the trained weights")
     option("seed", int, "the same seed repeats a run bit for bit, with the same number of threads")
     option("threads", int, "threads that share each batch")
     parser.add_argument("--backend", choices=("numpy", "cupy", "auto"),

@@ -27,7 +27,7 @@ def add_parser(commands):
                         help="of --sample: from the K likeliest tokens (default: 0, all of them)")
     parser.add_argument("--top-p", type=float, metavar="P",
                         help="of --sample: from the fewest tokens whose probability reaches P (default: 1.0)")
-    parser.add_argument("--seed", type=int, metavar="INT", help="of --sample (default: 0)")
+    parser.add_argument("--seed", type=int, metavar="INT", help="seed of the draws of --sample (default: 0)")
     parser.add_argument("--backend", choices=("numpy", "cupy", "auto"), default="numpy", help="default: numpy")
     parser.set_defaults(execute=execute)
 

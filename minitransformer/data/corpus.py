@@ -12,7 +12,7 @@ def encode_pairs(vocabulary, texts, max_length, name):
     Raises InputError for a sentence of more than `max_length` tokens, and where no pair is left;
     `name` says in the message where the texts come from.
     """
-    sources, targets = (vocabulary.encode_all(list(side)) for side in zip(*texts))
+    sources, targets = (vocabulary.encode_all([text[side] for text in texts]) for side in (0, 1))
     for line, pair in enumerate(zip(sources, targets), 1):
         longest = max(map(len, pair))
         if longest > max_length:
@@ -55,6 +55,6 @@ class CorpusBatches:
         return make_batch(self._chunks[self._given - 1])
 
     def _start_epoch(self, epoch):
-        order = np.random.default_rng([self.seed, epoch])
+        rng = np.random.default_rng([self.seed, epoch])
         self._epoch, self._given = epoch, 0
-        self._chunks = by_length(self.pairs, self.max_tokens, order)
+        self._chunks = by_length(self.pairs, self.max_tokens, rng)

@@ -21,7 +21,7 @@ class SubwordVocabulary:
 
     @classmethod
     def learn(cls, texts, size):
-        """A vocabulary of `size` subwords (more only if the text has more characters) from sentences of both sides."""
+        """At most `size` subwords (more only if the text has more characters), from sentences of both sides."""
         tokenizers = require("tokenizers")
         tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token=UNKNOWN))
         tokenizer.normalizer = tokenizers.normalizers.NFC()

@@ -9,7 +9,7 @@ from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, lengt
 from minitransformer.decoding.likeliest import grouped_logits, likeliest, log_normaliser
 from minitransformer.errors import InputError
 
-WORDS = len(SPECIAL)    # the first token that is a word: none of PAD, BOS and EOS
+FIRST_WORD = len(SPECIAL)    # the tokens before it are PAD, BOS and EOS
 
 
 def greedy(model, source):
@@ -61,8 +61,8 @@ def _continuations(weight, x, sums, count):
     sentence, their parents and words, each (B, count), the likeliest first.
     """
     xp, rows = module_of(x), x.reshape(-1, x.shape[-1])
-    special = rows @ weight[:WORDS].T
-    blocks, maxima = grouped_logits(rows, weight[WORDS:])
+    special = rows @ weight[:FIRST_WORD].T
+    blocks, maxima = grouped_logits(rows, weight[FIRST_WORD:])
     peak = xp.maximum(special.max(axis=1), maxima.max(axis=1))
     all_logits = [special, *(blocks[i] for i in range(len(blocks)))]
     before = to_device(sums, xp) - log_normaliser(all_logits, peak).reshape(sums.shape)
@@ -71,4 +71,4 @@ def _continuations(weight, x, sums, count):
     found = to_host(xp.concatenate([ends, totals, parents, words], axis=1))    # at once: a GPU is waited for once
     check_numbers(found)
     ends, totals, parents, words = np.split(found, np.cumsum([sums.shape[1], count, count]), axis=1)
-    return ends, totals, parents.astype(int), words.astype(int) + WORDS
+    return ends, totals, parents.astype(int), words.astype(int) + FIRST_WORD

@@ -33,14 +33,14 @@ def length_penalty(length, alpha):
 def length_limits(model, source, min_length=0, max_length=None):
     """(least, most) tokens before EOS, each (B,), for source ids (B, T_k).
 
-    At most the source's length (EOS included) + 50, `max_length`, and one less than the learned
+    At most the source's tokens before EOS + 50, `max_length`, and one less than the learned
     positions, since EOS needs the last. Raises InputError for limits that contradict each other.
     """
     if min_length < 0:
         raise InputError(f"min_length is {min_length}, expected at least 0")
     if max_length is not None and max_length < max(min_length, 1):
         raise InputError(f"max_length is {max_length}, expected at least {max(min_length, 1)}")
-    most = (source != PAD).sum(axis=1) + EXTRA_LENGTH
+    most = (source != PAD).sum(axis=1) - 1 + EXTRA_LENGTH
     if max_length is not None:
         most = np.minimum(most, max_length)
     if model.config.positions == "learned":

@@ -74,7 +74,7 @@ def decode_all(model, sources, search=GREEDY, threads=None):
 
 
 def encode(vocabulary, texts, max_length):
-    """Id lists of source texts, [] for an empty one; stderr hears of a text that is cut to `max_length` tokens."""
+    """Id lists of source texts, [] for an empty one; a text that is cut to `max_length` tokens is named on stderr."""
     for number, text in enumerate(texts, 1):
         if not text.isprintable() and any("\ud800" <= character <= "\udfff" for character in text):
             raise InputError(f"line {number} is not UTF-8 text")

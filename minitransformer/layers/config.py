@@ -40,7 +40,7 @@ class TransformerConfig:
     activation: str = "relu"             # or "gelu"
     pre_norm: bool = False               # False: post-norm, as the paper
     positions: str = "sinusoidal"        # or "learned"
-    max_length: int = 512                # how many positions are learned
+    max_length: int = 512                # how many positions are learned; not the longest sentence of a training
     share_embeddings: bool = True        # source embedding = target embedding
     share_output: bool = True            # target embedding = pre-softmax linear
 

@@ -63,7 +63,7 @@ def load(run_folder, step):
 
 
 def newest(run_folder, tell):
-    """The newest Checkpoint that is not damaged, or None; `tell(text)` hears of each one that is passed over."""
+    """The newest Checkpoint that is not damaged, or None; `tell(text)` is called for each one that is passed over."""
     for step in steps(run_folder):
         try:
             return load(run_folder, step)

@@ -1,6 +1,7 @@
 """How a model is trained: every setting of the loop, checked."""
 
 from dataclasses import dataclass, field
+from numbers import Integral
 
 from minitransformer.backend import available_cores
 from minitransformer.errors import InputError, choices
@@ -10,6 +11,7 @@ MAX_STEPS = 10 ** 9
 MAX_FACTOR = 10 ** 6
 MAX_THREADS = 1024
 MAX_CHECKPOINTS = 1000
+MAX_SEED = 2 ** 32 - 1
 SCHEDULES = {"paper": None, "inverse-sqrt": inverse_sqrt, "constant": constant}
 
 
@@ -32,8 +34,8 @@ class TrainingConfig:
     smoothing: float = 0.1           # label smoothing
     clip: float = 1.0                # largest norm of the gradient
     validate_every: int = 500        # steps; a checkpoint is saved each time
-    patience: int = 0                # stop after so many validations without a better one; 0: never
-    average: int = 1                 # the last checkpoints whose mean the trained weights are
+    patience: int = 0                # stop after so many validations without a lower loss; 0: never
+    average: int = 1                 # how many of the last checkpoints are averaged into the trained weights
     seed: int = 0
     threads: int = field(default_factory=default_threads)    # that share each batch; on a GPU there is one
 
@@ -43,6 +45,7 @@ class TrainingConfig:
         _check("patience", self.patience, 0, MAX_STEPS)
         _check("average", self.average, 1, MAX_CHECKPOINTS)
         _check("threads", self.threads, 1, MAX_THREADS)
+        _check("seed", self.seed, 0, MAX_SEED)
         for name in ("rate_factor", "clip", *(["peak_rate"] if self.peak_rate is not None else [])):
             if not 0 < getattr(self, name) <= MAX_FACTOR:
                 raise InputError(f"{name} is {getattr(self, name)}, expected a number above 0, at most {MAX_FACTOR:,}")
@@ -64,5 +67,5 @@ class TrainingConfig:
 
 
 def _check(name, value, least, most):
-    if not least <= value <= most:
-        raise InputError(f"{name} is {value}, expected {least} to {most:,}")
+    if not isinstance(value, Integral) or not least <= value <= most:
+        raise InputError(f"{name} is {value!r}, expected a whole number from {least} to {most:,}")

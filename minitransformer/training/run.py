@@ -73,7 +73,7 @@ class Run:
         """The run in the folder `path`, its model on `backend`.
 
         Its weights are the trained ones or, while the training has not ended, those of the newest good checkpoint;
-        stderr hears of a damaged one. Raises InputError where there is none.
+        a damaged one is named on stderr. Raises InputError where there is none.
         """
         run = cls.open(path)
         if run.finished:
@@ -126,7 +126,7 @@ class Run:
         return [found[0][1] for found in self.hypotheses(texts, search)]
 
     def hypotheses(self, texts, search=None):
-        """For each of `texts` [(score, output text)], the best first; stderr hears of a text that is too long."""
+        """For each of `texts` [(score, output text)], the best first; a text that is too long is named on stderr."""
         sources = encode(self.vocabulary, texts, self.settings["max_length"])
         return [[(hypothesis.score, self.vocabulary.decode(hypothesis.tokens)) for hypothesis in found]
                 for found in decode_all(self.model, sources, search or self.search)]

@@ -32,15 +32,19 @@ def _toy(settings, _):
     valid = toy.held_out(task, 200, seed=1)
     return Data(toy.ToyBatches(task, settings["batch"], settings["training"]["seed"]), valid,
                 lambda model: {"valid_exact_match": exact_match(model, valid)},
-                [tuple(" ".join(task.vocabulary.tokens(side)) for side in pair) for pair in valid[:EXAMPLES]])
+                [(" ".join(task.vocabulary.tokens(source)), task.vocabulary.decode(target))
+                 for source, target in valid[:EXAMPLES]])
 
 
 def _text(settings, vocabulary):
     for file, expected in settings["sha256"].items():
         if Path(file).exists() and digest(Path(file)) != expected:
             raise InputError(f"{file} is not what it was when the training began (its sha256 is another)")
-    pairs, valid = (_pairs(settings, vocabulary, name) for name in ("train", "valid"))
-    examples = [pair for pair in read_pairs(settings["valid"], "--valid") if all(pair)]
+    texts = {name: read_pairs(settings[name], f"--{name}") for name in ("train", "valid")}
+    pairs, valid = (encode_pairs(vocabulary, texts[name], settings["max_length"], " / ".join(settings[name])) for name in texts)
+    if len(pairs) < len(texts["train"]):
+        print(f"{len(texts['train']) - len(pairs)} pairs with an empty side are left out", file=sys.stderr)
+    examples = [pair for pair in texts["valid"] if all(pair)]
     sources, targets = zip(*examples)
 
     def measure(model):
@@ -48,11 +52,3 @@ def _text(settings, vocabulary):
         return {"valid_bleu": bleu(outputs, targets)[0]}
 
     return Data(CorpusBatches(pairs, settings["batch"], settings["training"]["seed"]), valid, measure, examples[:EXAMPLES])
-
-
-def _pairs(settings, vocabulary, name):
-    texts = read_pairs(settings[name], f"--{name}")
-    pairs = encode_pairs(vocabulary, texts, settings["max_length"], " / ".join(settings[name]))
-    if len(pairs) < len(texts) and name == "train":
-        print(f"{len(texts) - len(pairs)} pairs with an empty side are left out", file=sys.stderr)
-    return pairs

@@ -45,6 +45,8 @@ def train(run, config, batches, valid, measure=None, resume=False):
 
 class _Training:
     def __init__(self, run, config, batches, valid, measure):
+        if iter(batches) is not batches:
+            raise InputError(f"batches is a {type(batches).__name__}, expected an endless iterator such as CorpusBatches")
         self.run, self.config, self.batches, self.valid = run, config, batches, valid
         self.measure = measure or (lambda model: {})
         self.model = run.model
@@ -86,6 +88,8 @@ class _Training:
         config = self.config
         self.step += 1
         batches = list(islice(self.batches, config.accumulate))
+        if len(batches) < config.accumulate:
+            raise InputError(f"the batches ended in step {self.step} of {config.steps}; expected an endless iterator")
         self.recent.append(batches)
         rate = config.learning_rate(self.step, self.model.config.d_model)
         sums = self.team.training_step(self.optimizer, batches, rate, (config.seed, self.step), config.smoothing,
@@ -122,7 +126,7 @@ class _Training:
     def _validate(self):
         nll = mean_loss(self.model, self.valid)
         self._record(valid_nll=nll, valid_perplexity=perplexity(nll), **self.measure(self.model))
-        self.bar.write(f"step {self.step}: " + _words(self.log[-1]), file=sys.stderr)
+        self.bar.write(f"step {self.step}: " + _as_text(self.log[-1]), file=sys.stderr)
         if self.best_nll is None or nll < self.best_nll:
             self.best_step, self.best_nll, self.worse = self.step, nll, 0
         else:
@@ -137,18 +141,15 @@ class _Training:
         state = {"position": getattr(self.batches, "position", None), "tokens": self.tokens,
                  "best_step": self.best_step, "best_nll": self.best_nll, "worse": self.worse}
         sums = {name: self.model.xp.asarray(value, dtype=self.optimizer.data.dtype) for name, value in self.sums.items()}
-        try:
+        with self._writing(f"the checkpoint of step {self.step}"):
             checkpoint.save(self.run.path, Checkpoint(
                 self.step, {name: p.data for name, p in self.model.parameters().items()},
                 {"m": self.optimizer.m, "v": self.optimizer.v, **sums}, state,
                 (self.run.path / "metrics.jsonl").read_bytes()))
-        except OSError as error:
-            kept = f"the checkpoint of step {self.saved} is kept" if self.saved else "there is none before it"
-            raise InputError(f"the checkpoint of step {self.step} cannot be saved ({error.strerror}); {kept}. "
-                             f"When that is mended: minitransformer train --resume {self.run.path}") from None
         self.saved = self.step
         steps = checkpoint.steps(self.run.path)
-        checkpoint.keep_only(self.run.path, {*steps[:2], *self._averaged(steps), self.best_step})
+        best = {self.best_step} if self.config.patience else set()
+        checkpoint.keep_only(self.run.path, {*steps[:2], *self._averaged(steps), *best})
 
     def _averaged(self, steps):
         """Of the checkpoints at `steps` those whose mean is to be taken: not the ones that Ctrl-C left between two."""
@@ -188,21 +189,32 @@ class _Training:
             self.run.set_weights(checkpoint.average(last))
             nll = mean_loss(self.model, self.valid)
             self._record(averaged=len(last), averaged_nll=nll, averaged_perplexity=perplexity(nll))
-            self.bar.write(f"{len(last)} checkpoints averaged: {_words(self.log[-1])}", file=sys.stderr)
+            self.bar.write(f"{len(last)} checkpoints averaged: {_as_text(self.log[-1])}", file=sys.stderr)
         elif self.config.patience:
             self.run.set_weights(checkpoint.load(self.run.path, self.best_step).weights)
-        self.run.save_weights()
+        with self._writing("the trained weights"):
+            self.run.save_weights()
 
     def _record(self, **values):
         self.log.append({"step": self.step, **values})
         self._write_log("a", self.log[-1:])
 
     def _write_log(self, mode, records):
-        with (self.run.path / "metrics.jsonl").open(mode, encoding="utf-8") as file:
+        with self._writing("metrics.jsonl"), (self.run.path / "metrics.jsonl").open(mode, encoding="utf-8") as file:
             file.writelines(json.dumps(record) + "\n" for record in records)
 
+    @contextmanager
+    def _writing(self, what):
+        """A full disk ends the training with one line that says what is kept."""
+        try:
+            yield
+        except OSError as error:
+            kept = f"the checkpoint of step {self.saved} is kept" if self.saved else "no checkpoint was saved before"
+            raise InputError(f"{what} cannot be saved ({error.strerror}); {kept}. "
+                             f"When that is mended: minitransformer train --resume {self.run.path}") from None
 
-def _words(record):
+
+def _as_text(record):
     return ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in record.items() if name != "step")
 
 

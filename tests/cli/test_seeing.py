@@ -10,6 +10,7 @@ import pytest
 
 from minitransformer import Run, plots
 from minitransformer.training.report import write_report
+from minitransformer.training.task import make_data
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +111,15 @@ def test_the_report_of_a_run(trained):
     assert "valid perplexity" in page and page.count("<tr>") > 10
 
 
+def test_the_references_of_a_report_are_what_a_perfect_model_says(trained):
+    run = Run.load(trained)
+    data = make_data(run.settings, run.vocabulary)
+    references = [reference for _, reference in data.examples]
+    assert references == [run.vocabulary.decode(target) for _, target in data.valid[:len(references)]]
+    page = (trained / "report.html").read_text(encoding="utf-8")
+    assert all(f"<td>{reference}</td>" in page for reference in references)
+
+
 def test_a_report_escapes_what_it_shows(trained, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(trained, run)
@@ -138,6 +148,9 @@ def test_compare(run_cli, trained, text_run, tmp_path):
     assert "training.clip" not in rows    # the same in both
     assert rows["corpus"][0] == "-" and len(rows["corpus"][1]) == 8
     assert f"drawn: {tmp_path / 'both.png'}" in out
+    for run, found in zip((trained, text_run), rows["best valid perplexity"]):
+        records = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
+        assert float(found) == pytest.approx(min(r["valid_perplexity"] for r in records if "valid_perplexity" in r), rel=1e-4)
     assert rows["last step"] == ["3", "12"] and rows["valid bleu"][0] == "-" and float(rows["valid perplexity"][1]) > 1
 
 

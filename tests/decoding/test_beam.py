@@ -48,7 +48,7 @@ def test_search_is_its_definition(model, size, width, least, most, alpha, seed):
 def test_a_beam_of_one_is_greedy(model, size, seed):
     some = sources(model, np.random.default_rng(seed), size)
     last = model.config.max_length - 1 if model.config.positions == "learned" else 10 ** 6
-    expected = [reference.greedy(model, source, min(len(source) + 1 + EXTRA_LENGTH, last)) for source in some]
+    expected = [reference.greedy(model, source, min(len(source) + EXTRA_LENGTH, last)) for source in some]
     assert greedy(model, batch(some)) == expected
 
 

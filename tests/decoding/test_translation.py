@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from minitransformer import InputError, Search, Transformer, TransformerConfig, greedy, translate
+from minitransformer import InputError, Search, Transformer, TransformerConfig, beam_search, greedy, sample, translate
 from minitransformer.data.batches import pad
 from minitransformer.data.vocabulary import BOS, EOS, SymbolVocabulary
 from minitransformer.decoding import decode_all
 from minitransformer.decoding.hypothesis import EXTRA_LENGTH
-from minitransformer.evaluation import bleu, exact_match, mean_loss, perplexity
+from minitransformer.evaluation import bleu, chrf, exact_match, mean_loss, perplexity
 
 SOURCES = [[3, 4, 5, 6, 7], [8], [5, 5, 9, 3], [], [4, 8, 9]]
 
@@ -38,7 +38,10 @@ def test_learned_positions_end_an_output():
 
 def test_outputs_end_at_the_limit_or_at_eos(model):
     outputs = greedy(model, pad([[*source, EOS] for source in SOURCES]))
-    assert all(EOS not in output and len(output) <= 6 + EXTRA_LENGTH for output in outputs)
+    lengths = [len(output) for output in outputs]
+    assert all(EOS not in output for output in outputs)
+    assert all(length <= len(source) + EXTRA_LENGTH for length, source in zip(lengths, SOURCES))
+    assert lengths[1] == 1 + EXTRA_LENGTH
 
 
 @pytest.mark.parametrize("search", [Search(beam=3), Search(samples=2, seed=4)])
@@ -47,6 +50,15 @@ def test_the_batches_and_threads_change_nothing(model, search, monkeypatch):
     monkeypatch.setattr("minitransformer.decoding.translation.ROWS", 7)
     assert [[h.tokens for h in found] for found in decode_all(model, SOURCES * 5, search, threads=3)] == [
         [h.tokens for h in found] for found in usual]
+
+
+def test_a_search_is_its_settings(model):
+    source = pad([[*SOURCES[0], EOS], [*SOURCES[2], EOS]])
+    assert (Search(beam=3, alpha=2.0, min_length=2, max_length=4)(model, source, [0, 1])
+            == beam_search(model, source, 3, 2.0, 2, 4))
+    rngs = [np.random.default_rng([7, number]) for number in (0, 1)]
+    assert (Search(samples=2, temperature=0.5, top_k=3, top_p=0.9, min_length=1, max_length=4, seed=7)(model, source, [0, 1])
+            == sample(model, source, rngs, 2, 0.5, 3, 0.9, 1, 4))
 
 
 def test_a_failure_in_a_thread_is_heard_of(model):
@@ -97,3 +109,8 @@ def test_bleu_comes_with_its_signature():
     assert score == pytest.approx(100)
     assert "tok:none" in signature and "version:" in signature
     assert bleu(["the cat"], ["a dog ran"])[0] < 50
+
+
+def test_chrf_counts_characters():
+    assert chrf(["the cat"], ["the cat"]) == pytest.approx(100)
+    assert chrf(["xyz"], ["the cat"]) == 0 < chrf(["the cats"], ["the cat"]) < 100

@@ -72,7 +72,7 @@ class Interrupted:
     dict(), dict(threads=2, accumulate=3), dict(average=3), dict(patience=1, cooldown=0.0, schedule="constant", peak_rate=0.1),
 ])
 def test_to_the_same_bits(tmp_path, batches, settings):
-    """Stopped by Ctrl-C at steps 3 and 8, between the lines of the log."""
+    """Stopped by Ctrl-C at steps 3, 8 and 20: between the lines of the log, and between checkpoints that are averaged."""
     config = TrainingConfig(**{"steps": 25, "warmup": 5, "validate_every": 6, "seed": 5, "threads": 1, **settings})
     whole, _, valid = start(tmp_path / "whole", 5)
     steps = train(whole, config, batches(5), valid)
@@ -80,7 +80,7 @@ def test_to_the_same_bits(tmp_path, batches, settings):
 
     run, _, _ = start(tmp_path / "stopped", 5)
     before = 0
-    for step in (3, 8):
+    for step in (3, 8, *([20] if steps > 20 else [])):
         passed_over = step if batches is of_no_position else step - before
         interrupted = Interrupted(batches(5), passed_over * config.accumulate)
         assert train(run, config, interrupted, valid, resume=before > 0) == step
@@ -130,10 +130,14 @@ def test_patience_keeps_the_best(tmp_path):
     assert mean_loss(Run.load(run.path).model, valid) == pytest.approx(found[best])
 
 
-def test_two_checkpoints_are_kept(tmp_path):
-    run, batches, valid = start(tmp_path / "run")
-    train(run, TrainingConfig(steps=20, warmup=5, validate_every=4), batches, valid)
-    assert checkpoint.steps(run.path) == [20, 16]
+def test_two_checkpoints_are_kept(tmp_path, monkeypatch):
+    """And the best one, the first here, if `patience` may ask for it."""
+    for patience, kept in ((0, [20, 16]), (9, [20, 16, 4])):
+        growing = iter(range(1, 9))
+        monkeypatch.setattr("minitransformer.training.trainer.mean_loss", lambda *_: next(growing))
+        run, batches, valid = start(tmp_path / str(patience))
+        train(run, TrainingConfig(steps=20, warmup=5, validate_every=4, patience=patience), batches, valid)
+        assert checkpoint.steps(run.path) == kept
 
 
 def test_damaged_weights_are_made_again(tmp_path):
@@ -237,6 +241,22 @@ def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
     again, batches, _ = start(tmp_path / "again")
     again.path = run.path
     assert train(again, config, batches, valid, resume=True) == 20
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_full_disk_met_by_the_log(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    (run.path / "metrics.jsonl").symlink_to("/dev/full")
+    with pytest.raises(InputError, match=r"metrics.jsonl cannot be saved \(No space left on device\); no checkpoint was saved "
+                                         r"before. When that is mended: minitransformer train --resume .*run"):
+        train(run, TrainingConfig(steps=20, warmup=5, validate_every=4), batches, valid)
+
+
+def test_a_full_disk_met_by_the_trained_weights(tmp_path, monkeypatch):
+    run, batches, valid = start(tmp_path / "run")
+    monkeypatch.setattr(run, "save_weights", lambda: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(InputError, match="the trained weights cannot be saved .* the checkpoint of step 4 is kept"):
+        train(run, TrainingConfig(steps=4, warmup=2, validate_every=2), batches, valid)
 
 
 def test_a_position_is_reached_without_the_batches_before_it():

@@ -203,8 +203,19 @@ def test_training_works_outside_of_the_main_thread(tmp_path):
     (dict(accumulate=0), "accumulate is 0"), (dict(average=0), "average is 0"), (dict(patience=-1), "patience is -1"),
     (dict(schedule="papper"), "schedule is 'papper'; did you mean paper"), (dict(peak_rate=0.1), "has its own peak"),
     (dict(schedule="constant"), "the schedule constant needs one"),
-    (dict(schedule="constant", peak_rate=0.0), "peak_rate is 0.0"),
+    (dict(schedule="constant", peak_rate=0.0), "peak_rate is 0.0"), (dict(seed=-1), "seed is -1"),
+    (dict(accumulate=1.5), "accumulate is 1.5, expected a whole number from 1"),
 ])
 def test_wrong_settings_are_explained(changes, words):
     with pytest.raises(InputError, match=words):
         TrainingConfig(**{"steps": 10, "warmup": 5, **changes})
+
+
+def test_batches_that_end_are_not_enough(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    some = [next(batches) for _ in range(3)]
+    config = TrainingConfig(steps=5, warmup=2, threads=1)
+    with pytest.raises(InputError, match="batches is a list, expected an endless iterator"):
+        train(run, config, some, valid)
+    with pytest.raises(InputError, match="the batches ended in step 4 of 5"):
+        train(run, config, iter(some), valid)

@@ -48,7 +48,7 @@ def batches(sources, size):
     for start in range(0, len(order), size):
         places = order[start:start + size]
         ids = pad([[*sources[i], EOS] for i in places])
-        yield Batch(places, ids, ids.shape[1] + EXTRA_LENGTH)
+        yield Batch(places, ids, ids.shape[1] - 1 + EXTRA_LENGTH)
 
 
 def power(sources):
