@@ -80,7 +80,7 @@ def test_batches_hold_each_sentence_once():
     found = list(batches(sources, 3))
     assert [batch.places for batch in found] == [[4, 2, 3], [0]]
     assert found[0].ids.tolist() == [[4, 4, 4, 4, 2], [6, 7, 8, 2, 0], [9, 9, 2, 0, 0]]
-    assert [batch.limit for batch in found] == [55, 52]
+    assert [batch.limit for batch in found] == [54, 51]
 
 
 def test_the_power_has_the_slope_of_our_length_penalty():
