@@ -106,7 +106,7 @@ def test_json_of_a_real_measurement(run_cli):
     assert code == 0 and not error and found["threads"] == 1 and found["processor"] and found["versions"]["numpy"]
     (result,) = found["results"]
     assert result["config"] == "copy" and result["ratio"] == {}
-    assert result["tokens_per_second"] > 0 and result["peak_memory_bytes"] > 0 and 0 < result["matmul_share"] < 1
+    assert result["tokens_per_second"] > 0 and result["peak_memory_bytes"] > 0 and result["matmul_share"] > 0
 
 
 def test_table(run_cli, measured):
