@@ -185,3 +185,5 @@ def test_pairs_with_an_empty_side_are_left_out(subwords):
     assert len(encode_pairs(subwords, [("a", "ein"), ("", "ein"), ("a", "")], 20, "x")) == 1
     with pytest.raises(InputError, match="x: no line with text on both sides"):
         encode_pairs(subwords, [("", "ein")], 20, "x")
+    with pytest.raises(InputError, match="x: no line with text on both sides"):
+        encode_pairs(subwords, [], 20, "x")
