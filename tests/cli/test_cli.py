@@ -7,6 +7,9 @@ import sys
 
 import pytest
 
+from minitransformer import Run, Search
+from minitransformer.data.parallel import read_pairs
+from minitransformer.evaluation import bleu, chrf
 from minitransformer.training.files import write_manifest
 from tests.checking.test_gradcheck import X, WrongLinear
 from tests.cli.conftest import one_line
@@ -116,7 +119,10 @@ def test_evaluate_with_a_beam(run_cli, text_run):
     code, out, _ = run_cli("evaluate", text_run, "--beam", 3, "--length-penalty", 1, "--min-length", 9, "--json")
     scores = json.loads(out)
     assert code == 0 and list(scores) == ["bleu", "chrf", "signature", "perplexity", "sentences", "seconds"]
-    assert 0 <= scores["chrf"] <= 100 and scores["seconds"] > 0
+    sources, references = zip(*read_pairs([text_run.parent / "tsv"]))
+    outputs = Run.load(text_run).translate(sources, Search(beam=3, alpha=1, min_length=9))
+    assert scores["chrf"] == chrf(outputs, references) and scores["bleu"] == bleu(outputs, references)[0]
+    assert scores["seconds"] > 0
 
 
 def test_n_best_hypotheses_come_with_scores(run_cli, text_run, monkeypatch):
