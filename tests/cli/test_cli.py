@@ -115,12 +115,13 @@ def test_translation_from_text_to_bleu(run_cli, corpus, files):
     assert code == 0 and out.strip() and "only the first 40 are read" in error and one_line(error)
 
 
-def test_evaluate_with_a_beam(run_cli, text_run):
-    code, out, _ = run_cli("evaluate", text_run, "--beam", 3, "--length-penalty", 1, "--min-length", 9, "--json")
+@pytest.mark.parametrize("alpha, least", [(9, 2), (1, 9)])
+def test_evaluate_with_a_beam(run_cli, text_run, alpha, least):
+    code, out, _ = run_cli("evaluate", text_run, "--beam", 3, "--length-penalty", alpha, "--min-length", least, "--json")
     scores = json.loads(out)
     assert code == 0 and list(scores) == ["bleu", "chrf", "signature", "perplexity", "sentences", "seconds"]
     sources, references = zip(*read_pairs([text_run.parent / "tsv"]))
-    outputs = Run.load(text_run).translate(sources, Search(beam=3, alpha=1, min_length=9))
+    outputs = Run.load(text_run).translate(sources, Search(beam=3, alpha=alpha, min_length=least))
     assert scores["chrf"] == chrf(outputs, references) and scores["bleu"] == bleu(outputs, references)[0]
     assert scores["seconds"] > 0
 
