@@ -70,7 +70,12 @@ def clip_gradient_norm(grad, limit):
 
     The norm is an array of no dimension and stays on its device.
     """
-    xp = module_of(grad)
-    norm = xp.sqrt(grad @ grad)
-    grad *= limit / xp.maximum(norm, limit)
-    return norm
+    square = grad @ grad
+    grad *= clip_factor(square, limit)
+    return module_of(grad).sqrt(square)
+
+
+def clip_factor(square, limit):
+    """What a gradient of the norm sqrt(`square`) is multiplied by, to a norm of at most `limit`."""
+    xp = module_of(square)
+    return limit / xp.maximum(xp.sqrt(square), limit)

@@ -5,6 +5,7 @@ from contextvars import copy_context
 
 from minitransformer.backend import generator, keep_freed_memory
 from minitransformer.data.batches import split
+from minitransformer.optim import clip_factor
 from minitransformer.training.step import StepLoss, add_gradient
 
 
@@ -42,10 +43,9 @@ class Team:
             for model in (self.model, *self.replicas):
                 model.flat.grad[...] = 0
             raise
-        xp = self.model.xp
         square = sum(self._each_piece(self._sum_gradients))
         optimizer.count(square)
-        scale = clip / xp.maximum(xp.sqrt(square), clip)
+        scale = clip_factor(square, clip)
         self._each_piece(lambda piece: optimizer.move(piece, rate, scale))
         return StepLoss(sum(losses), sum(log_likelihoods))
 
