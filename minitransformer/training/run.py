@@ -48,10 +48,10 @@ class Run:
         settings = {**settings, "vocabulary": type(vocabulary).__name__, "model": asdict(model.config)}
         run = cls(path, settings, model, vocabulary)
         check_free(path)
-        new = run.path if run.path.exists() else run.path.with_name(f".{run.path.name}.new")
+        new = run.path if run.path.exists() else run.path.with_name(f".{run.path.name}.{os.getpid()}")
         try:
             if new != run.path:
-                shutil.rmtree(new, ignore_errors=True)    # of a process that was killed here
+                shutil.rmtree(new, ignore_errors=True)    # of a process of that number that was killed here
                 make_folder(new)
             write_durably(new / "config.json", (json.dumps(settings, indent=2) + "\n").encode())
             write_durably(new / vocabulary.file_name, vocabulary.to_json().encode())
@@ -90,7 +90,7 @@ class Run:
 
     @classmethod
     def open(cls, path):
-        """The run in the folder `path`, its model as it was before its first step. Raises InputError as `load`."""
+        """The run in the folder `path`, its model as the seed of its training draws it. Raises InputError as `load`."""
         path = Path(path)
         if not (path / "config.json").is_file():
             raise InputError(f"{path}: no run here (no config.json); give the folder that minitransformer train wrote")
@@ -135,10 +135,14 @@ class Run:
         """The model's weights as the trained ones: write weights.safetensors, and list it in manifest.json."""
         from safetensors.numpy import save
 
-        write_manifest(self.path, self._fixed_files())    # the old ones are disowned before they change
+        self.disown_weights()    # before they change
         weights = {name: to_host(parameter.data) for name, parameter in self.model.parameters().items()}
         write_durably(self.path / WEIGHTS, save(weights))
         write_manifest(self.path, [*self._fixed_files(), WEIGHTS])
+
+    def disown_weights(self):
+        """The trained weights, if there are any, are no longer this run's: its training goes on."""
+        write_manifest(self.path, self._fixed_files())
 
     def set_weights(self, weights):
         """Take over {parameter name: array}. Raises InputError where these are not this model's."""

@@ -37,7 +37,8 @@ def train(run, config, batches, valid, measure=None, resume=False):
 
     Returns how many steps were made: fewer than config.steps after Ctrl-C, which ends the step under
     way and saves a checkpoint, or where `patience` was over. Raises InputError where the loss is no
-    longer a number, or a checkpoint cannot be saved; the checkpoint saved last is kept.
+    longer a number, or a checkpoint cannot be saved; the checkpoint saved last is kept. Also where the
+    run was trained already and `resume` is False, or was trained to its end and no checkpoint is left.
     """
     with only_trainer(run.path):
         return _Training(run, config, batches, valid, measure).train(resume)
@@ -64,6 +65,8 @@ class _Training:
     def train(self, resume=False):
         if resume:
             self._go_on_from(checkpoint.newest(self.run.path, tell=lambda text: print(text, file=sys.stderr)))
+        elif checkpoint.steps(self.run.path):
+            raise InputError(f"{self.run.path}: this run was trained already; go on with resume=True, or make another run")
         config = self.config
         self._write_log("w", self.log)
         with tqdm(total=config.steps, initial=self.step, bar_format=BAR, file=sys.stderr, dynamic_ncols=True) as self.bar, \
@@ -119,7 +122,7 @@ class _Training:
             block, direction = find_not_finite(self.model, parts, self.config.smoothing)
             kept = f"the weights of step {self.saved} are kept" if self.saved else "no weights were saved yet"
             raise InputError(f"step {bad}: NaN or infinity in {block}, {direction}; {kept}. "
-                             "Try a smaller --rate-factor or --peak-rate")
+                             "Try a smaller learning rate (rate_factor or peak_rate)")
         self.recent.clear()
         return loss, nll
 
@@ -147,7 +150,7 @@ class _Training:
                 {"m": self.optimizer.m, "v": self.optimizer.v, **sums}, state,
                 (self.run.path / "metrics.jsonl").read_bytes()))
         self.saved = self.step
-        steps = checkpoint.steps(self.run.path)
+        steps = [step for step in checkpoint.steps(self.run.path) if step <= self.step]    # later ones are damaged
         best = {self.best_step} if self.config.patience else set()
         checkpoint.keep_only(self.run.path, {*steps[:2], *self._averaged(steps), *best})
 
@@ -158,6 +161,9 @@ class _Training:
 
     def _go_on_from(self, last):
         """Take over a Checkpoint; with None there is nothing yet to take over."""
+        if last is None and self.run.finished:
+            raise InputError(f"{self.run.path}: its training has ended, and no checkpoint is left to go on from")
+        self.run.disown_weights()
         print(f"going on after step {last.step}" if last else "no good checkpoint: beginning at step 1", file=sys.stderr)
         if last is None:
             return

@@ -26,6 +26,43 @@ def test_damaged_weights_are_made_again(tmp_path):
     assert path.read_bytes() == whole and Run.load(run.path).finished
 
 
+def test_a_run_that_is_trained_again_is_not_finished(tmp_path):
+    """From its first checkpoint, since the second and the weights are damaged; and Ctrl-C comes."""
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(steps=8, warmup=2, validate_every=4)
+    train(run, config, batches, valid)
+    flip(run.path / "weights.safetensors")
+    flip(run.path / "checkpoints" / "step-00000008" / "state.json")
+    again, batches, _ = start(tmp_path / "again")
+    again.path = run.path
+    assert train(again, config, Interrupted(batches, 2), valid, resume=True) == 6
+    assert not again.finished and checkpoint.steps(run.path) == [6, 4]
+
+
+def test_damaged_checkpoints_do_not_stand_in_the_way_of_new_ones(tmp_path):
+    """All there are, later than those of the training that begins anew."""
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(steps=20, warmup=5, validate_every=4, average=2)
+    train(run, config, Interrupted(batches, 18), valid)
+    for step in checkpoint.steps(run.path):
+        flip(run.path / "checkpoints" / f"step-{step:08d}" / "state.json")
+    again, batches, _ = start(tmp_path / "again")
+    again.path = run.path
+    train(again, config, Interrupted(batches, 7), valid, resume=True)
+    assert checkpoint.steps(run.path) == [7, 4]
+
+
+def test_a_finished_run_without_checkpoints_stays_as_it_is(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(steps=4, warmup=2, validate_every=2)
+    train(run, config, batches, valid)
+    shutil.rmtree(run.path / "checkpoints")
+    before = {path.name: path.read_bytes() for path in run.path.iterdir()}
+    with pytest.raises(InputError, match="its training has ended, and no checkpoint is left to go on from"):
+        train(run, config, batches, valid, resume=True)
+    assert {path.name: path.read_bytes() for path in run.path.iterdir()} == before
+
+
 def test_a_checkpoint_that_is_removed_while_it_is_read_is_passed_over(tmp_path, monkeypatch):
     run, batches, valid = start(tmp_path / "run")
     train(run, TrainingConfig(steps=4, warmup=2, validate_every=2), batches, valid)

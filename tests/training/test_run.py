@@ -37,12 +37,12 @@ def test_a_failed_save_keeps_the_last_weights(tmp_path, monkeypatch):
     assert not list(run.path.glob("*.new"))
 
 
-def test_weights_that_the_manifest_does_not_know_are_not_used(tmp_path, monkeypatch):
+def test_weights_that_the_manifest_does_not_know_are_not_used(tmp_path):
     """Killed between the two files: the weights are there, but nobody has said that they are whole."""
     run, batches, valid = start(tmp_path / "run")
     train(run, TrainingConfig(steps=4, warmup=1), batches, valid)
     run.model.flat.data[...] = 0
-    write_manifest(run.path, run._fixed_files())
+    run.disown_weights()
     (run.path / "weights.safetensors").write_bytes(b"half")
     loaded = Run.load(run.path)
     assert not loaded.finished and loaded.model.flat.data.any()
@@ -64,11 +64,29 @@ def test_an_empty_folder_is_used_as_it_is(tmp_path, monkeypatch):
     assert not list((tmp_path / "full").iterdir())
 
 
+def test_two_processes_do_not_make_one_run(tmp_path, monkeypatch):
+    """The second one comes while the first writes: each keeps to a folder of its own, and the slower is told."""
+    usual = os.fsync
+
+    def interrupted(descriptor):
+        monkeypatch.setattr(os, "fsync", usual)
+        monkeypatch.setattr(os, "getpid", lambda: 1)
+        start(tmp_path / "run", seed=2)
+        usual(descriptor)
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(InputError, match="run: .*not empty"):
+        start(tmp_path / "run", seed=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["run"] and Run.open(tmp_path / "run")
+
+
 def test_two_processes_do_not_train_one_run(tmp_path):
     run, batches, valid = start(tmp_path / "run")
     with only_trainer(run.path), pytest.raises(InputError, match="another process is training this run"):
         train(run, TrainingConfig(steps=1, warmup=1), batches, valid)
     assert train(run, TrainingConfig(steps=1, warmup=1), batches, valid) == 1
+    with pytest.raises(InputError, match="this run was trained already; go on with resume=True"):
+        train(run, TrainingConfig(steps=1, warmup=1), batches, valid)
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
