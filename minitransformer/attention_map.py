@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minitransformer.backend import to_host
 from minitransformer.data.vocabulary import BOS, EOS
 from minitransformer.decoding import decode_all, encode
 from minitransformer.errors import InputError
@@ -12,7 +13,7 @@ KINDS = ("encoder", "decoder", "cross")
 
 
 class AttentionMap(NamedTuple):
-    weights: Any      # (H, T_q, T_k)
+    weights: Any      # (H, T_q, T_k), on the host
     queries: list     # tokens as text
     keys: list
 
@@ -25,10 +26,10 @@ def attention_map(run, text, kind="cross", layer=None):
     layers = run.model.config.num_layers
     layer = layers - 1 if layer is None else layer
     if not 0 <= layer < layers:
-        raise InputError(f"--layer is {layer}, expected 0 to {layers - 1}")
+        raise InputError(f"layer is {layer}, expected 0 to {layers - 1}")
     (source,) = encode(run.vocabulary, [text], run.settings["max_length"])
     if not source:
-        raise InputError("TEXT is empty, expected a source to attend to")
+        raise InputError("the text is empty, expected a source to attend to")
     ((best, *_),) = decode_all(run.model, [source], run.search)
     source, target = [*source, EOS], [BOS, *best.tokens]
     _, cache = run.model.hidden(np.array([source]), np.array([target]))
@@ -37,5 +38,5 @@ def attention_map(run, text, kind="cross", layer=None):
         "decoder": lambda: (cache.decode.decoder.layers[layer].self_attention, target, target),
         "cross": lambda: (cache.decode.decoder.layers[layer].cross_attention, target, source),
     }[kind]()
-    return AttentionMap(residual.sublayer.attention.softmax.p[0], run.vocabulary.tokens(queries),
+    return AttentionMap(to_host(residual.sublayer.attention.softmax.p[0]), run.vocabulary.tokens(queries),
                         run.vocabulary.tokens(keys))

@@ -53,35 +53,35 @@ def attention(weights, queries, keys, title, path):
             continue
         axes.imshow(weights[head], cmap="Blues", vmin=0, vmax=1)
         axes.set_title(f"head {head}", fontsize=9)
-        axes.set_xticks(range(len(keys)), keys, rotation=90, fontsize=8)
-        axes.set_yticks(range(len(queries)), queries, fontsize=8)
-    figure.suptitle(title, fontsize=10)
+        axes.set_xticks(range(len(keys)), keys, rotation=90, fontsize=8, parse_math=False)    # a $ is a $
+        axes.set_yticks(range(len(queries)), queries, fontsize=8, parse_math=False)
+    figure.suptitle(title, fontsize=10, parse_math=False)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")    # a line for each character without a font; the box is seen
         figure.savefig(path, dpi=120)
 
 
-def positions(path, length=100, d_model=128):
+def positions(path):
     """The table of sinusoids (section 3.5 of the paper): a row for each position, a column for each dimension."""
     from minitransformer.functional import sinusoids
 
     figure = _figure(8, 5)
     axes = figure.subplots()
-    image = axes.imshow(sinusoids(length, d_model), cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
-    axes.set_xlabel(f"dimension (d_model = {d_model})")
+    image = axes.imshow(sinusoids(100, 128), cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
+    axes.set_xlabel("dimension (d_model = 128)")
     axes.set_ylabel("position")
     figure.colorbar(image, label="sin in even dimensions, cos in odd ones")
     figure.savefig(path, dpi=120)
 
 
-def schedules(path, steps=20_000, choices=((512, 4000), (512, 8000), (256, 4000))):
+def schedules(path):
     """The paper's learning rate for several (d_model, warm-up steps), as equation 3 draws it."""
     from minitransformer.optim import schedule
 
     figure = _figure(7, 4)
     axes = figure.subplots()
-    at = np.arange(1, steps + 1, 20)
-    for d_model, warmup in choices:
+    at = np.arange(1, 20_001, 20)
+    for d_model, warmup in ((512, 4000), (512, 8000), (256, 4000)):
         axes.plot(at, [schedule(step, d_model, warmup) for step in at], label=f"d_model {d_model}, warm-up {warmup:,}")
     axes.set_xlabel("step")
     axes.set_ylabel("learning rate")

@@ -10,6 +10,7 @@ from minitransformer.data.parallel import read_pairs
 from minitransformer.decoding import GREEDY
 from minitransformer.errors import InputError
 from minitransformer.evaluation import bleu, chrf, exact_match, mean_loss, perplexity
+from minitransformer.extras import require
 from minitransformer.training.run import Run
 
 TOY_EXAMPLES = 1000
@@ -56,6 +57,7 @@ def evaluate_toy(run, search=GREEDY):
 
 def evaluate_translation(run, search, files, tokenize):
     """BLEU with its signature, chrF, perplexity, and the seconds that decoding took."""
+    require("sacrebleu")    # now, and not after the decoding
     files = files or run.settings["valid"]
     texts = read_pairs(files, "--test")
     pairs = encode_pairs(run.vocabulary, texts, run.settings["max_length"], " / ".join(files))

@@ -21,7 +21,7 @@ class SymbolVocabulary:
             raise InputError("a vocabulary needs its symbols and their joint as text")
         self.symbols = [*SPECIAL, *symbols]
         self.joint = joint
-        self.ids = {symbol: i for i, symbol in enumerate(self.symbols)}
+        self.ids = {symbol: i for i, symbol in enumerate(symbols, len(SPECIAL))}    # no text holds a special one
 
     @property
     def size(self):

@@ -82,7 +82,7 @@ def encode(vocabulary, texts, max_length):
     for number, source in enumerate(sources, 1):
         if len(source) > max_length:
             print(f"line {number} has {len(source)} tokens: only the first {max_length} are read "
-                  "(--max-length of the training)", file=sys.stderr)
+                  "(max_length of the training)", file=sys.stderr)
     return [source[:max_length] for source in sources]
 
 

@@ -16,7 +16,7 @@ td, th {{ border-top: 1px solid #ccc; padding: .3em .6em; text-align: left; vert
 <h1>{title}</h1>
 <table>{facts}</table>
 <h2>Curves</h2>
-<img src="loss.png" alt="loss, perplexity, learning rate and quality over the steps">
+<img src="curves.png" alt="loss, perplexity, learning rate and quality over the steps">
 <h2>Outputs on validation data</h2>
 <table><tr><th>source</th><th>output</th><th>reference</th></tr>{outputs}</table>
 <h2>Attention of the output (rows) to the source (columns), last layer</h2>
@@ -26,9 +26,9 @@ td, th {{ border-top: 1px solid #ccc; padding: .3em .6em; text-align: left; vert
 
 
 def write_report(run, examples):
-    """Write report.html, loss.png and attention-N.png for a run; `examples`: [(source text, reference)]."""
+    """Write report.html, curves.png and attention-N.png for a run; `examples`: [(source text, reference)]."""
     log = read_metrics(run.path)
-    plots.curves({run.path.name: log}, run.path / "loss.png")
+    plots.curves({run.path.name: log}, run.path / "curves.png")
     sources = [source for source, _ in examples]
     maps = [f"attention-{number}.png" for number in range(1, min(MAPS, len(examples)) + 1)]
     for source, name in zip(sources, maps):

@@ -33,7 +33,7 @@ class Run:
         metrics.jsonl          the log
         checkpoints/step-N/    what a stopped training goes on from, each with a manifest.json of its own
         weights.safetensors    the trained weights, {parameter name: array}, a shared one once
-        report.html            how the training went, with loss.png and attention-N.png
+        report.html            how the training went, with curves.png and attention-N.png
     """
 
     def __init__(self, path, settings, model, vocabulary):

@@ -10,6 +10,7 @@ from minitransformer.data.parallel import read_pairs
 from minitransformer.decoding import translate
 from minitransformer.errors import InputError
 from minitransformer.evaluation import bleu, exact_match
+from minitransformer.extras import require
 from minitransformer.training.files import digest
 
 EXAMPLES = 8
@@ -37,6 +38,7 @@ def _toy(settings, _):
 
 
 def _text(settings, vocabulary):
+    require("sacrebleu")    # now, and not at the first validation
     for file, expected in settings["sha256"].items():
         if Path(file).exists() and digest(Path(file)) != expected:
             raise InputError(f"{file} is not what it was when the training began (its sha256 is another)")

@@ -28,8 +28,8 @@ def text_run(tmp_path_factory):
     text, run = str(folder / "tsv"), folder / "run"
     assert main(["train", "translate", "--train", text, "--valid", text, "--run", str(run), "--config", "toy", "--steps", "12",
                  "--batch", "400", "--max-length", "60", "--vocab-size", "90", "--warmup", "4", "--validate-every", "4",
-                 "--dropout", "0.1", "--embedding-dropout", "0.2", "--attention-dropout", "0.1", "--feed-forward-dropout",
-                 "0.1", "--schedule", "inverse-sqrt", "--peak-rate", "0.01", "--average", "2",
+                 "--dropout", "0.1", "--embedding-dropout", "0.2", "--attention-dropout", "0.15", "--feed-forward-dropout",
+                 "0.05", "--schedule", "inverse-sqrt", "--peak-rate", "0.01", "--average", "2",
                  "--accumulate", "2"]) == 0
     return run
 

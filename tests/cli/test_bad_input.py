@@ -16,6 +16,17 @@ from tests.cli.conftest import one_line
 SMALL = ("--steps", 12, "--batch", 8, "--validate-every", 6)
 
 
+@pytest.mark.parametrize("command", ["train translate --train tsv --valid tsv", "evaluate run"])
+def test_a_missing_library_is_named_before_the_work(run_cli, text_run, corpus, monkeypatch, command):
+    monkeypatch.chdir(corpus)
+    (corpus / "run").symlink_to(text_run)
+    monkeypatch.setitem(sys.modules, "sacrebleu", None)
+    monkeypatch.setattr(Run, "create", None)
+    monkeypatch.setattr(Run, "translate", None)
+    code, _, error = run_cli(*command.split())
+    assert code == 2 and "this needs sacrebleu: pip install sacrebleu" in error and one_line(error)
+
+
 @pytest.mark.parametrize("arguments, words", [
     ((), "the following arguments are required: COMMAND"),
     (("trian",), "invalid choice: 'trian'; did you mean train?"),
@@ -81,7 +92,7 @@ def test_a_line_that_is_too_long_is_named_and_the_others_are_translated(run_cli,
     code, out, error = run_cli("translate", trained, "--min-length", 1)
     lines = out.split("\n")
     assert code == 0 and len(lines) == 5 and lines[0] and lines[1] and not lines[2] and lines[3]
-    assert error == "line 2 has 10000 tokens: only the first 256 are read (--max-length of the training)\n"
+    assert error == "line 2 has 10000 tokens: only the first 256 are read (max_length of the training)\n"
 
 
 @pytest.mark.parametrize("arguments, words", [

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shutil
 import sys
 
@@ -17,12 +18,14 @@ from tests.cli.conftest import one_line
 SMALL = ("--steps", 12, "--batch", 8, "--validate-every", 6)
 
 
-@pytest.mark.parametrize("arguments", [(), ("train",), ("train", "copy"), ("train", "translate"), ("evaluate",),
-                                       ("translate",), ("gradcheck",), ("attention",), ("plot",), ("info",),
-                                       ("benchmark",), ("export",)])
-def test_help(run_cli, arguments):
-    code, out, error = run_cli(*arguments, "--help")
-    assert code == 0 and "usage: minitransformer" in out and not error
+def test_help(run_cli):
+    """Of every command, found in the help of all."""
+    code, out, error = run_cli("--help")
+    commands = re.findall(r"^    (\w+) ", out, re.MULTILINE)
+    assert code == 0 and not error and {"train", "compare", "data"} <= set(commands)
+    for command in [*commands, "train copy", "train translate"]:
+        code, out, error = run_cli(*command.split(), "--help")
+        assert code == 0 and f"usage: minitransformer {command}" in out and not error
 
 
 def test_gradcheck_of_one_block(run_cli):
@@ -156,12 +159,24 @@ def test_resume_goes_on_where_it_stopped(run_cli, text_run, tmp_path, monkeypatc
     assert code == 0 and (run / "weights.safetensors").read_bytes() == weights
 
 
-def test_a_preset_with_another_schedule(run_cli, corpus):
+def test_the_options_of_a_model_reach_it(text_run):
+    model = json.loads((text_run / "config.json").read_text())["model"]
+    assert {name: value for name, value in model.items() if "dropout" in name or name == "pre_norm"} == {
+        "dropout": 0.1, "embedding_dropout": 0.2, "attention_dropout": 0.15, "feed_forward_dropout": 0.05, "pre_norm": False}
+    assert Run.load(text_run).search == Search(beam=5)
+
+
+@pytest.mark.parametrize("options, schedule, peak, pre_norm", [
+    ([], "inverse-sqrt", 0.003, True), (["--schedule", "paper", "--no-pre-norm"], "paper", None, False)])
+def test_a_preset_and_what_changes_it(run_cli, corpus, options, schedule, peak, pre_norm):
     text = corpus / "tsv"
-    code, _, error = run_cli("train", "translate", "--train", text, "--valid", text, "--preset", "multi30k", "--schedule", "paper",
-                             "--config", "toy", "--steps", 1, "--run", corpus / "run")
+    code, _, error = run_cli("train", "translate", "--train", text, "--valid", text, "--preset", "multi30k", "--config", "toy",
+                             "--steps", 1, "--run", corpus / "run", *options)
     assert code == 0, error
-    assert json.loads((corpus / "run" / "config.json").read_text())["training"]["peak_rate"] is None
+    settings = json.loads((corpus / "run" / "config.json").read_text())
+    training, model = settings["training"], settings["model"]
+    assert (training["schedule"], training["peak_rate"], model["pre_norm"]) == (schedule, peak, pre_norm)
+    assert (training["accumulate"], settings["batch"], model["dropout"]) == (2, 1024, 0.3)
 
 
 def test_resume_wants_the_text_it_began_with(run_cli, text_run, tmp_path):

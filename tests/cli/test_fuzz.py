@@ -102,7 +102,7 @@ COMMANDS = {
     "translate toy": f"n-best {SEARCH}", "translate text": f"n-best {SEARCH}",
     "translate text --sample 2": f"sample temperature top-k top-p seed {SEARCH}", "train --resume toy": "resume", "gradcheck linear": "seed json",
     "attention toy a-b --output x.png": "output kind layer", "attention text a --output x.png": "output kind layer",
-    "export toy --output x.safetensors": "output", "plot schedule": "output", "plot toy": "output", "info": "json", "sing": "json", "": "version help", "train": "help"}
+    "export toy --output x.safetensors": "output", "compare toy text": "output", "plot schedule": "output", "plot toy": "output", "info": "json", "sing": "json", "": "version help", "train": "help"}
 
 
 @st.composite

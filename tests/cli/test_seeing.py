@@ -39,7 +39,7 @@ def test_attention(run_cli, trained, tmp_path, kind):
 
 
 @pytest.mark.parametrize("arguments, words", [
-    (("twenty", "--layer", 2), "--layer is 2, expected 0 to 1"), ((" ",), "TEXT is empty"),
+    (("twenty", "--layer", 2), "layer is 2, expected 0 to 1"), ((" ",), "the text is empty"),
     (("twenty", "--kind", "all"), "invalid choice: 'all'"), (("zwanzig",), "unknown symbol 'zwanzig'"),
 ])
 def test_attention_of_what_is_not_there(run_cli, trained, tmp_path, arguments, words):
@@ -106,7 +106,7 @@ def test_the_report_of_a_run(trained):
     """A page that loads nothing from elsewhere, and every picture it shows."""
     page = (trained / "report.html").read_text(encoding="utf-8")
     shown = re.findall(r'src="([^"]+)"', page)
-    assert shown == ["loss.png", "attention-1.png", "attention-2.png", "attention-3.png"]
+    assert shown == ["curves.png", "attention-1.png", "attention-2.png", "attention-3.png"]
     assert all(min(size_of(trained / name)) > 100 for name in shown) and "http" not in page
     assert "valid perplexity" in page and page.count("<tr>") > 10
 
@@ -124,9 +124,10 @@ def test_a_report_escapes_what_it_shows(trained, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(trained, run)
     run = Run.load(run)
-    run.vocabulary.symbols[3] = "<b>"
-    run.vocabulary.ids["<b>"] = 3
-    write_report(run, [("<b>", "<i>&")])
+    for i, symbol in enumerate(["<b>", "$$"], 3):
+        run.vocabulary.symbols[i] = symbol
+        run.vocabulary.ids[symbol] = i
+    write_report(run, [("<b>", "<i>&"), ("$$", "$5 #1")])    # that TeX cannot read
     page = (run.path / "report.html").read_text(encoding="utf-8")
     assert "<b>" not in page and "<i>" not in page and "&lt;i&gt;&amp;" in page
 

@@ -105,6 +105,8 @@ def test_special_tokens_in_a_text_are_text(subwords, tmp_path):
     write(tmp_path / "tokenizer.json", subwords.to_json())
     for vocabulary in (subwords, SubwordVocabulary.load(tmp_path / "tokenizer.json")):
         assert not {PAD, BOS, EOS} & set(vocabulary.encode("a <pad> b </s> <s>"))
+    with pytest.raises(InputError, match="unknown symbol '</s>'"):
+        SymbolVocabulary("ab").encode("a </s> b")
 
 
 def test_vocabularies_are_saved_and_loaded(subwords, tmp_path):
@@ -173,6 +175,18 @@ def test_epochs_differ_and_repeat():
     epochs = [[next(once).source.ravel().tolist() for _ in range(6)] for _ in range(2)]
     assert epochs[0] != epochs[1]
     assert epochs == [[next(again).source.ravel().tolist() for _ in range(6)] for _ in range(2)]
+
+
+def test_an_epoch_is_all_pairs_once():
+    pairs = [([i], [i] * (1 + i % 4)) for i in range(3, 60)]
+    batches, found = CorpusBatches(pairs, 30, seed=4), []
+    for _ in range(3):
+        sources = []
+        while len(sources) < len(pairs):
+            sources += next(batches).source[:, 0].tolist()
+        assert sorted(sources) == list(range(3, 60))
+        found.append(sources)
+    assert found[0] != found[1] != found[2]
 
 
 def test_a_sentence_that_is_too_long_is_named(subwords):

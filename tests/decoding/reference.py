@@ -11,7 +11,7 @@ from minitransformer.functional import PAD
 
 
 def random_model(seed, **changes):
-    """Untrained, in float64, with weights large enough that its outputs differ and some of them end."""
+    """Untrained, in float64, with weights large enough that its outputs differ from source to source."""
     config = TransformerConfig.named("toy", **{"vocab_size": 9, "d_model": 12, "num_heads": 2, "d_ff": 20, **changes})
     model = Transformer(config, seed).astype(np.float64)
     rng = np.random.default_rng(seed)

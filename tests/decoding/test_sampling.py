@@ -59,6 +59,13 @@ def test_log_probabilities_are_those_of_teacher_forcing():
             assert h.log_probability == pytest.approx(reference.rescore(model, source, h.tokens), abs=1e-10)
 
 
+def test_a_least_length_is_kept():
+    model = random_model(2)
+    lengths = [[len(h.tokens) for found in sample(model, batch(SOURCES), rngs(), 20, temperature=50, min_length=least, max_length=6)
+                for h in found] for least in (0, 4)]
+    assert min(lengths[0]) < 4 == min(lengths[1])
+
+
 def test_a_draw_does_not_depend_on_the_batch():
     model = random_model(2)
     together = sample(model, batch(SOURCES), rngs(), 2)

@@ -18,6 +18,7 @@ from minitransformer.data import toy
 from minitransformer.evaluation import mean_loss
 from minitransformer.layers import Embedding, Linear
 from minitransformer.optim import clip_gradient_norm
+from minitransformer.training.report import write_report
 from tests.gpu import strict
 from tests.layers.cases import NAMES, cases
 
@@ -180,6 +181,7 @@ def test_a_run(device, tmp_path):
             assert places["float (trainer.py"] <= 2 * 3       # two numbers after steps 6, 10 and 12
             assert places["int (trainer.py"] == 3             # how many updates were made, at the same steps
             assert places["float (evaluation.py"] == 1 * 2    # one batch after steps 6 and 12
+        write_report(run, [("a b c", "a b c")])
         lines = (run.path / "metrics.jsonl").read_text().splitlines()
         logs.append([{k: v for k, v in json.loads(line).items() if k != "tokens_per_second"} for line in lines])
         weights.append(load_file(run.path / "weights.safetensors"))

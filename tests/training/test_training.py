@@ -197,6 +197,17 @@ def test_training_works_outside_of_the_main_thread(tmp_path):
     assert steps == [2]
 
 
+@pytest.mark.parametrize("settings, rates", [
+    (dict(rate_factor=2.0), [2 / 32, 2 / 8, 2 / 16, 2 / 16 / 8]), (dict(schedule="constant", peak_rate=0.1), [0.025, 0.1, 0.1, 0.1 / 8]),
+    (dict(schedule="inverse-sqrt", peak_rate=0.1), [0.025, 0.1, 0.05, 0.05 / 8])])
+def test_the_rate_of_each_schedule(settings, rates):
+    """At steps 1 and 4, where the warm-up ends; at 16; and there as the last step of a cooldown that began at 9."""
+    config = TrainingConfig(steps=32, warmup=4, **settings)
+    last = TrainingConfig(steps=16, warmup=4, **settings)
+    found = [*(config.learning_rate(step, 16) for step in (1, 4, 16)), last.learning_rate(16, 16)]
+    assert found == pytest.approx(rates)
+
+
 @pytest.mark.parametrize("changes, words", [
     (dict(steps=0), "steps is 0"), (dict(warmup=-1), "warmup is -1"), (dict(clip=0.0), "clip is 0.0"),
     (dict(rate_factor=float("nan")), "rate_factor is nan"), (dict(smoothing=1.0), "smoothing is 1.0"),
