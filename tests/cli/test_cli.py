@@ -170,8 +170,8 @@ def test_the_options_of_a_model_reach_it(text_run):
     ([], "inverse-sqrt", 0.003, True), (["--schedule", "paper", "--no-pre-norm"], "paper", None, False)])
 def test_a_preset_and_what_changes_it(run_cli, corpus, options, schedule, peak, pre_norm):
     text = corpus / "tsv"
-    code, _, error = run_cli("train", "translate", "--train", text, "--valid", text, "--preset", "multi30k", "--config", "toy",
-                             "--steps", 1, "--run", corpus / "run", *options)
+    code, _, error = run_cli("train", "translate", "--train", text, "--valid", text, "--run", corpus / "run",
+                             "--preset", "multi30k", "--config", "toy", "--steps", 1, *options)
     assert code == 0, error
     settings = json.loads((corpus / "run" / "config.json").read_text())
     training, model = settings["training"], settings["model"]

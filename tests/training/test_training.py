@@ -198,7 +198,8 @@ def test_training_works_outside_of_the_main_thread(tmp_path):
 
 
 @pytest.mark.parametrize("settings, rates", [
-    (dict(rate_factor=2.0), [2 / 32, 2 / 8, 2 / 16, 2 / 16 / 8]), (dict(schedule="constant", peak_rate=0.1), [0.025, 0.1, 0.1, 0.1 / 8]),
+    (dict(rate_factor=2.0), [2 / 32, 2 / 8, 2 / 16, 2 / 16 / 8]),
+    (dict(schedule="constant", peak_rate=0.1), [0.025, 0.1, 0.1, 0.1 / 8]),
     (dict(schedule="inverse-sqrt", peak_rate=0.1), [0.025, 0.1, 0.05, 0.05 / 8])])
 def test_the_rate_of_each_schedule(settings, rates):
     """At steps 1 and 4, where the warm-up ends; at 16; and there as the last step of a cooldown that began at 9."""
