@@ -32,7 +32,7 @@ class Layer:
     @property
     def xp(self):
         """The array module that the parameters live on."""
-        return module_of(next(iter(self.parameters().values())).data)
+        return module_of(next(item for _, item in _walk(self) if isinstance(item, Parameter)).data)
 
     def zero_grad(self):
         """Set every parameter's gradient to zero."""
