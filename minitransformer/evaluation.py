@@ -27,9 +27,9 @@ def perplexity(loss):
     return math.exp(min(loss, 700.0))    # exp of more is no float
 
 
-def exact_match(model, pairs, search=GREEDY):
+def exact_match(model, pairs, search=GREEDY, threads=None):
     """The share of pairs of id lists whose source the model decodes to exactly the target."""
-    outputs = decode_all(model, [source for source, _ in pairs], search)
+    outputs = decode_all(model, [source for source, _ in pairs], search, threads)
     return sum(best.tokens == target for (best, *_), (_, target) in zip(outputs, pairs)) / len(pairs)
 
 

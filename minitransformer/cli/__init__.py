@@ -12,7 +12,8 @@ def main(argv=None):
         if getattr(sys, name) is None:    # closed by who started us: nobody wants to hear
             setattr(sys, name, open(os.devnull, "w"))
     try:
-        sys.stdout.reconfigure(errors="backslashreplace")    # never a crash over a character the terminal lacks
+        sys.stdout.reconfigure(encoding=None if sys.stdout.isatty() else "utf-8",    # files are UTF-8, as those we read
+                               errors="backslashreplace")    # never a crash over a character the terminal lacks
         try:
             from minitransformer.cli.kernels import choose_kernels    # imports take a while: Ctrl-C may come here
             choose_kernels()
@@ -29,7 +30,7 @@ def main(argv=None):
     except OSError as error:
         return _complain(f"{error.filename}: {error.strerror}" if error.filename else error)
     except MemoryError:
-        return _complain("not enough memory; try a smaller --config or --batch")
+        return _complain("not enough memory; try a smaller --config, --batch or --beam")
     except KeyboardInterrupt:
         if argv is None:    # the process ends here: an impatient second one must not spoil the way out
             import signal

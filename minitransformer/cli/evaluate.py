@@ -24,7 +24,7 @@ def add_parser(commands):
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
     parser.add_argument("--test", nargs="+", metavar=("SOURCE", "TARGET"),
                         help="aligned text files, or one two-column TSV (default: the run's validation files)")
-    parser.add_argument("--tokenize", choices=("13a", "none", "intl", "char"), default="13a",
+    parser.add_argument("--tokenize", choices=("13a", "none", "intl", "char"),
                         help="sacrebleu's tokenisation; none for text that is tokenised already (default: 13a)")
     add_search(parser)
     parser.add_argument("--backend", choices=("numpy", "cupy", "auto"), default="numpy", help="default: numpy")
@@ -35,11 +35,12 @@ def add_parser(commands):
 def execute(args):
     run = Run.load(args.run, args.backend)
     is_toy = run.settings["task"] != "translate"
-    if is_toy and args.test:
-        raise InputError(f"{args.run} was trained on the toy task {run.settings['task']}, which brings its own "
-                         "test examples; leave --test out")
+    for name, given in (("test", args.test), ("tokenize", args.tokenize)):
+        if is_toy and given:
+            raise InputError(f"{args.run} was trained on the toy task {run.settings['task']}, which brings its own "
+                             f"test examples and has no BLEU; leave --{name} out")
     search = make_search(args, run)
-    scores = evaluate_toy(run, search) if is_toy else evaluate_translation(run, search, args.test, args.tokenize)
+    scores = evaluate_toy(run, search) if is_toy else evaluate_translation(run, search, args.test, args.tokenize or "13a")
     if args.json:
         print(json.dumps(scores, ensure_ascii=False))
     else:

@@ -99,8 +99,7 @@ def _train(run, config, data, resume=False):
     folder = quote(str(run.path))
     steps = train(run, config, data.batches, data.valid, data.measure, resume)
     if not run.finished:
-        print(f"stopped after {steps} of {config.steps} steps; go on: minitransformer train --resume {folder}",
-              file=sys.stderr)
+        print(f"stopped after {steps} of {config.steps} steps; go on: {run.resume_command}", file=sys.stderr)
         print(f"measure what there is: minitransformer evaluate {folder}", file=sys.stderr)
         return 130
     print(f"saved in {run.path}")

@@ -1,16 +1,16 @@
 """The options of `minitransformer train TASK`, their defaults, and presets of them."""
 
 from argparse import BooleanOptionalAction
+from dataclasses import MISSING, fields
 
 from minitransformer.layers.config import NAMED
-from minitransformer.training.config import SCHEDULES, default_threads
+from minitransformer.training.config import SCHEDULES, TrainingConfig, default_threads
 
 # What each task trains with unless a preset or an option says otherwise.
-COMMON = dict(
-    schedule="paper", rate_factor=1.0, peak_rate=None, cooldown=0.5, accumulate=1, smoothing=0.1, clip=1.0,
-    dropout=None, embedding_dropout=None, attention_dropout=None, feed_forward_dropout=None,
-    pre_norm=False, validate_every=500, patience=0, average=1, seed=0, backend="numpy", run=None,
-    language=None, vocab_size=6000, max_length=256)
+COMMON = {
+    **{field.name: field.default for field in fields(TrainingConfig) if field.default is not MISSING},
+    **dict(dropout=None, embedding_dropout=None, attention_dropout=None, feed_forward_dropout=None, pre_norm=False,
+           backend="numpy", run=None, language=None, vocab_size=6000, max_length=256)}
 TOY = dict(config="toy", steps=500, batch=64, warmup=50, rate_factor=0.3)
 DEFAULTS = {
     "copy": {**TOY, "steps": 350},

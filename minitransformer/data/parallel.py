@@ -1,6 +1,7 @@
 """Reading parallel text: two aligned files, plain or .gz, or one file of two tab-separated columns."""
 
 import gzip
+import unicodedata
 import zlib
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def split_lines(text):
 def read_pairs(paths, name="files"):
     """[(source, target)] from [SOURCE, TARGET], aligned line by line, or from one [TSV].
 
-    Outer blanks are stripped; further columns of a TSV (attribution) are ignored. Raises InputError
+    Unicode is normalised (NFC), outer blanks are stripped; further columns of a TSV (attribution) are ignored. Raises InputError
     where the files have different lengths, a line has no second column or is endless, or there are
     more than two files; `name` says in the message where these came from.
     """
@@ -63,7 +64,7 @@ def read_pairs(paths, name="files"):
                          "expected aligned files, line by line")
     else:
         pairs = list(zip(*sides))
-    pairs = [(source.strip(), target.strip()) for source, target in pairs]
+    pairs = [tuple(unicodedata.normalize("NFC", side.strip()) for side in pair) for pair in pairs]
     for number, pair in enumerate(pairs, 1):
         if max(map(len, pair)) > MAX_CHARACTERS:
             raise InputError(f"{' / '.join(map(str, paths))}, line {number}: {max(map(len, pair)):,} characters, "

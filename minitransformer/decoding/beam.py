@@ -69,6 +69,6 @@ def _continuations(weight, x, sums, count):
     ends = before + special[:, EOS].reshape(sums.shape)
     totals, parents, words = likeliest(blocks, maxima, before, count)
     found = to_host(xp.concatenate([ends, totals, parents, words], axis=1))    # at once: a GPU is waited for once
-    check_numbers(found)
+    check_numbers(~np.isnan(found))
     ends, totals, parents, words = np.split(found, np.cumsum([sums.shape[1], count, count]), axis=1)
     return ends, totals, parents.astype(int), words.astype(int) + FIRST_WORD

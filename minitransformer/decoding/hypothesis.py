@@ -16,9 +16,9 @@ class Hypothesis(NamedTuple):
     score: float              # by which hypotheses are compared
 
 
-def check_numbers(log_probabilities):
-    """Raise InputError where one is no number: weights that are finite but huge make logits that are not."""
-    if np.isnan(log_probabilities).any():
+def check_numbers(usable):
+    """Raise InputError unless all are true: weights that are finite but huge make logits that are not."""
+    if not usable.all():
         raise InputError("the model's logits are not finite numbers; its weights are of no use")
 
 

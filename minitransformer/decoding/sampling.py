@@ -17,37 +17,37 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
     Each token is drawn from softmax(logits / temperature), cut to the `top_k` likeliest tokens (0: all)
     and to the fewest whose probability reaches `top_p` (Holtzman et al. 2020,
     https://arxiv.org/abs/1904.09751). `rngs`: a NumPy generator for each sentence, so that what is
-    drawn does not depend on the batch. The reported log-probabilities are the model's own.
+    drawn does not depend on the batch; each draw gets its own from it. The reported log-probabilities are the model's own.
     """
     if count < 1:
         raise InputError(f"the number of samples is {count}, expected at least 1")
     check_sampling(temperature, top_k, top_p)
+    source = np.repeat(source, count, axis=0)    # draws share nothing: each is a row
+    rngs = [own for rng in rngs for own in rng.spawn(count)]
     least, most = length_limits(model, source, min_length, max_length)
     decoder = CachedDecoder(model, source)
-    tokens = np.full((len(source), count, 1), BOS)
-    sums = np.zeros((len(source), count))
-    found = [[] for _ in source]
-    alive, ended = np.arange(len(source)), np.zeros((len(source), count), bool)
+    tokens = np.full((len(source), 1), BOS)
+    sums = np.zeros(len(source))
+    found = [None] * len(source)
+    alive = np.arange(len(source))
     while len(alive):
-        logits = decoder.step(tokens[:, :, -1])                                   # (B, count, V)
-        rows = logits.reshape(-1, logits.shape[-1])
-        normaliser = log_normaliser([rows], rows.max(axis=-1))
+        logits = decoder.step(tokens[:, -1:])[:, 0]                   # (R, V)
+        normaliser = log_normaliser([logits], logits.max(axis=1))
         _forbid(logits, decoder.position - 1, least[alive], most[alive])
-        draws = np.stack([rngs[i].random(count) for i in alive])
-        words, values = _draw(rows, draws.reshape(-1), temperature, top_k, top_p)
-        words, values = (to_host(a).reshape(draws.shape) for a in (words, values - normaliser[:, None]))
-        check_numbers(values)
-        sums = np.where(ended, sums, sums + values)
-        words = np.where(ended, EOS, words)
-        for i, k in zip(*np.nonzero((words == EOS) & ~ended)):
-            found[alive[i]].append(Hypothesis(tokens[i, k, 1:].tolist(), float(sums[i, k]), float(sums[i, k])))
-        ended |= words == EOS
-        tokens = np.concatenate([tokens, words[:, :, None]], axis=2)
-        if (done := ended.all(axis=1)).any():
-            left = those_left(done)
+        draws = np.array([rngs[i].random() for i in alive])
+        words, values = _draw(logits, draws, temperature, top_k, top_p)
+        words, values = to_host(words)[:, 0], to_host(values - normaliser[:, None])[:, 0]
+        check_numbers(np.isfinite(values))
+        sums += values
+        ended = words == EOS
+        for row in np.flatnonzero(ended):
+            found[alive[row]] = Hypothesis(tokens[row, 1:].tolist(), float(sums[row]), float(sums[row]))
+        tokens = np.concatenate([tokens, words[:, None]], axis=1)
+        if ended.any():
+            left = those_left(ended)
             decoder.keep(left)
-            alive, tokens, sums, ended = alive[left], tokens[left], sums[left], ended[left]
-    return [sorted(hypotheses, key=lambda h: -h.score) for hypotheses in found]
+            alive, tokens, sums = alive[left], tokens[left], sums[left]
+    return [sorted(found[i:i + count], key=lambda h: -h.score) for i in range(0, len(found), count)]
 
 
 def check_sampling(temperature, top_k, top_p, called=str):
@@ -77,13 +77,13 @@ def _draw(logits, draws, temperature, top_k, top_p):
 def _forbid(logits, position, least, most):
     """Logits of -inf for what may not come next: padding, BOS, EOS before `least` tokens, all but EOS after `most`.
 
-    logits: (B, width, V), changed; `position`: how many tokens there are; least, most: (B,).
+    logits: (R, V), changed; `position`: how many tokens there are; least, most: (R,).
     """
-    logits[:, :, PAD] = logits[:, :, BOS] = -np.inf
+    logits[:, PAD] = logits[:, BOS] = -np.inf
     xp = module_of(logits)
-    logits[to_device(np.flatnonzero(position < least), xp), :, EOS] = -np.inf
+    logits[to_device(np.flatnonzero(position < least), xp), EOS] = -np.inf
     full = to_device(np.flatnonzero(position >= most), xp)
     if full.size:
-        end = logits[full, :, EOS]
+        end = logits[full, EOS]
         logits[full] = -np.inf
-        logits[full, :, EOS] = end
+        logits[full, EOS] = end

@@ -33,11 +33,11 @@ class Search:
     top_p: float = 1.0
     seed: int = 0
 
-    def __call__(self, model, source, numbers):
-        """Lists of Hypotheses for source (B, T_k) ids; `numbers`: of the sentences, each with its own randomness."""
+    def __call__(self, model, source, places):
+        """Lists of Hypotheses for source (B, T_k) ids; `places`: of the sentences in their text, for their randomness."""
         if not self.samples:
             return beam_search(model, source, self.beam, self.alpha, self.min_length, self.max_length)
-        rngs = [np.random.default_rng([self.seed, number]) for number in numbers]
+        rngs = [np.random.default_rng([self.seed, place]) for place in places]
         return sample(model, source, rngs, self.samples, self.temperature, self.top_k, self.top_p, self.min_length,
                       self.max_length)
 
@@ -52,18 +52,15 @@ def decode_all(model, sources, search=GREEDY, threads=None):
     """
     keep_freed_memory()
     found = [[Hypothesis([], 0.0, 0.0)] for _ in sources]
-    order = sorted((i for i, source in enumerate(sources) if source), key=lambda i: -len(sources[i]))
     size = max(1, ROWS // max(search.beam, search.samples))
     threads = (threads or available_cores()) if model.xp is np else 1
 
-    def decode(places):
-        source = pad([[*sources[i], EOS] for i in places])
+    def decode(places, source):
         for i, hypotheses in zip(places, search(model, source, places)):
             found[i] = hypotheses
 
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
-        jobs = [pool.submit(copy_context().run, decode, order[start:start + size])
-                for start in range(0, len(order), size)]
+        jobs = [pool.submit(copy_context().run, decode, *batch) for batch in longest_first(sources, size)]
         try:
             for job in jobs:
                 job.result()
@@ -71,6 +68,14 @@ def decode_all(model, sources, search=GREEDY, threads=None):
             pool.shutdown(cancel_futures=True)
             raise
     return found
+
+
+def longest_first(sources, size):
+    """(places, ids) of `size` sentences each: ids (B, T_k) that end with EOS, then padding; empty sentences are left out."""
+    order = sorted((i for i, source in enumerate(sources) if source), key=lambda i: -len(sources[i]))
+    for start in range(0, len(order), size):
+        places = order[start:start + size]
+        yield places, pad([[*sources[i], EOS] for i in places])
 
 
 def encode(vocabulary, texts, max_length):
@@ -86,7 +91,7 @@ def encode(vocabulary, texts, max_length):
     return [source[:max_length] for source in sources]
 
 
-def translate(model, vocabulary, texts, max_length, search=GREEDY):
+def translate(model, vocabulary, texts, max_length, search=GREEDY, threads=None):
     """The output text for each of `texts`, of which at most `max_length` tokens are read."""
-    found = decode_all(model, encode(vocabulary, texts, max_length), search)
+    found = decode_all(model, encode(vocabulary, texts, max_length), search, threads)
     return [vocabulary.decode(best.tokens) for best, *_ in found]

@@ -63,13 +63,19 @@ def load(run_folder, step):
 
 
 def newest(run_folder, tell):
-    """The newest Checkpoint that is not damaged, or None; `tell(text)` is called for each one that is passed over."""
-    for step in steps(run_folder):
+    """The newest Checkpoint that is not damaged, or None; `tell` as in `undamaged`."""
+    return next(undamaged(run_folder, steps(run_folder), tell), None)
+
+
+def undamaged(run_folder, steps, tell):
+    """One after the other the Checkpoints of `steps`; `tell(text)` is called for each one that is damaged."""
+    for step in steps:
         try:
-            return load(run_folder, step)
+            whole = load(run_folder, step)
         except (InputError, OSError) as error:    # the latter: a training that goes on has just removed it
-            tell(f"{error}; the checkpoint before it is used")
-    return None
+            tell(f"{error}; passed over")
+        else:
+            yield whole
 
 
 def keep_only(run_folder, kept):

@@ -7,6 +7,7 @@ import shutil
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 
@@ -77,13 +78,11 @@ class Run:
         """
         run = cls.open(path)
         if run.finished:
-            check_manifest(run.path)
-            run.set_weights(_read_weights(run.path / WEIGHTS))
+            run.take_trained_weights()
         else:
             last = checkpoint.newest(run.path, tell=lambda text: print(text, file=sys.stderr))
             if last is None:
-                raise InputError(f"{path}: the run holds no trained model; begin its training with "
-                                 f"minitransformer train --resume {path}")
+                raise InputError(f"{path}: the run holds no trained model; begin its training with {run.resume_command}")
             run.set_weights(last.weights)
         run.model = run.model.to(backend)
         return run
@@ -117,6 +116,12 @@ class Run:
         return WEIGHTS in check_manifest(self.path, besides=[WEIGHTS])
 
     @property
+    def resume_command(self):
+        """What goes on with its training: a command if a command began it, else a call."""
+        return (f"minitransformer train --resume {quote(str(self.path))}" if "training" in self.settings
+                else "train(..., resume=True)")
+
+    @property
     def search(self):
         """How its outputs are usually looked for: a beam of 5 for text, greedily for a toy task."""
         return Search(beam=5) if self.settings["task"] == "translate" else GREEDY
@@ -139,6 +144,12 @@ class Run:
         weights = {name: to_host(parameter.data) for name, parameter in self.model.parameters().items()}
         write_durably(self.path / WEIGHTS, save(weights))
         write_manifest(self.path, [*self._fixed_files(), WEIGHTS])
+
+    def take_trained_weights(self):
+        """weights.safetensors into the model. Raises InputError where there is none yet, or a damaged one."""
+        if WEIGHTS not in check_manifest(self.path):
+            raise InputError(f"{self.path}: the run holds no trained model")
+        self.set_weights(_read_weights(self.path / WEIGHTS))
 
     def disown_weights(self):
         """The trained weights, if there are any, are no longer this run's: its training goes on."""

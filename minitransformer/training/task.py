@@ -30,9 +30,10 @@ def make_data(settings, vocabulary):
 
 def _toy(settings, _):
     task = toy.make_task(settings["task"], settings["language"])
+    training = settings["training"]
     valid = toy.held_out(task, 200, seed=1)
-    return Data(toy.ToyBatches(task, settings["batch"], settings["training"]["seed"]), valid,
-                lambda model: {"valid_exact_match": exact_match(model, valid)},
+    return Data(toy.ToyBatches(task, settings["batch"], training["seed"]), valid,
+                lambda model: {"valid_exact_match": exact_match(model, valid, threads=training["threads"])},
                 [(" ".join(task.vocabulary.tokens(source)), task.vocabulary.decode(target))
                  for source, target in valid[:EXAMPLES]])
 
@@ -46,11 +47,12 @@ def _text(settings, vocabulary):
     pairs, valid = (encode_pairs(vocabulary, texts[name], settings["max_length"], " / ".join(settings[name])) for name in texts)
     if len(pairs) < len(texts["train"]):
         print(f"{len(texts['train']) - len(pairs)} pairs with an empty side are left out", file=sys.stderr)
-    examples = [pair for pair in texts["valid"] if all(pair)]
-    sources, targets = zip(*examples)
+    training = settings["training"]
+    sources, targets = zip(*texts["valid"])
 
     def measure(model):
-        outputs = translate(model, vocabulary, sources, settings["max_length"])
+        outputs = translate(model, vocabulary, sources, settings["max_length"], threads=training["threads"])
         return {"valid_bleu": bleu(outputs, targets)[0]}
 
-    return Data(CorpusBatches(pairs, settings["batch"], settings["training"]["seed"]), valid, measure, examples[:EXAMPLES])
+    examples = [pair for pair in texts["valid"] if all(pair)][:EXAMPLES]
+    return Data(CorpusBatches(pairs, settings["batch"], training["seed"]), valid, measure, examples)

@@ -64,7 +64,10 @@ class _Training:
 
     def train(self, resume=False):
         if resume:
-            self._go_on_from(checkpoint.newest(self.run.path, tell=lambda text: print(text, file=sys.stderr)))
+            self._go_on_from(checkpoint.newest(self.run.path, _tell))
+            if self._is_trained():
+                return self.step
+            self.run.disown_weights()
         elif checkpoint.steps(self.run.path):
             raise InputError(f"{self.run.path}: this run was trained already; go on with resume=True, or make another run")
         config = self.config
@@ -80,6 +83,7 @@ class _Training:
                 if validating:
                     self._validate()
                     self._save()
+                    self.since, self.timed = time.perf_counter(), 0
             if not stopped:
                 self._finish()
             elif self.saved != self.step:
@@ -134,7 +138,6 @@ class _Training:
             self.best_step, self.best_nll, self.worse = self.step, nll, 0
         else:
             self.worse += 1
-        self.since, self.timed = time.perf_counter(), 0
 
     def _out_of_patience(self):
         return 0 < self.config.patience <= self.worse
@@ -163,8 +166,7 @@ class _Training:
         """Take over a Checkpoint; with None there is nothing yet to take over."""
         if last is None and self.run.finished:
             raise InputError(f"{self.run.path}: its training has ended, and no checkpoint is left to go on from")
-        self.run.disown_weights()
-        print(f"going on after step {last.step}" if last else "no good checkpoint: beginning at step 1", file=sys.stderr)
+        _tell(f"going on after step {last.step}" if last else "no good checkpoint: beginning at step 1")
         if last is None:
             return
         self.step = self.saved = last.step
@@ -183,21 +185,30 @@ class _Training:
         else:
             self.batches.position = last.state["position"]
 
+    def _is_trained(self):
+        """Whether there is nothing left to do; the model then has the trained weights."""
+        if self.step < self.config.steps and not self._out_of_patience():
+            return False
+        try:
+            self.run.take_trained_weights()
+        except InputError:
+            return False
+        _tell("its training has ended: nothing is changed")
+        return True
+
     def _finish(self):
         """The weights of the run: the mean of the last checkpoints, or the best one's if there was `patience`."""
+        kept = checkpoint.steps(self.run.path)
         if self.config.average > 1:
-            last = []
-            for step in self._averaged(checkpoint.steps(self.run.path)):
-                try:
-                    last.append(checkpoint.load(self.run.path, step).weights)
-                except InputError as error:
-                    print(f"{error}; left out of the average", file=sys.stderr)
+            last = [whole.weights for whole in checkpoint.undamaged(self.run.path, self._averaged(kept), _tell)]
             self.run.set_weights(checkpoint.average(last))
             nll = mean_loss(self.model, self.valid)
             self._record(averaged=len(last), averaged_nll=nll, averaged_perplexity=perplexity(nll))
             self.bar.write(f"{len(last)} checkpoints averaged: {_as_text(self.log[-1])}", file=sys.stderr)
         elif self.config.patience:
-            self.run.set_weights(checkpoint.load(self.run.path, self.best_step).weights)
+            losses = {record["step"]: record["valid_nll"] for record in self.log if "valid_nll" in record}
+            best_first = sorted(losses.keys() & kept, key=lambda step: (losses[step], step))
+            self.run.set_weights(next(checkpoint.undamaged(self.run.path, best_first, _tell)).weights)
         with self._writing("the trained weights"):
             self.run.save_weights()
 
@@ -217,7 +228,11 @@ class _Training:
         except OSError as error:
             kept = f"the checkpoint of step {self.saved} is kept" if self.saved else "no checkpoint was saved before"
             raise InputError(f"{what} cannot be saved ({error.strerror}); {kept}. "
-                             f"When that is mended: minitransformer train --resume {self.run.path}") from None
+                             f"When that is mended: {self.run.resume_command}") from None
+
+
+def _tell(text):
+    print(text, file=sys.stderr)
 
 
 def _as_text(record):
@@ -228,8 +243,9 @@ def _as_text(record):
 def _stop_on_interrupt():
     """Yields an Event that the first Ctrl-C sets; the second one interrupts at once, as usual."""
     stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop    # only the main thread may handle signals
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or usual in (signal.SIG_IGN, None):
+        yield stop    # only the main thread may handle signals, and who started us may not want any
         return
 
     def handle(*_):
@@ -237,7 +253,7 @@ def _stop_on_interrupt():
         print("\nstopping after this step; Ctrl-C again stops at once, without saving", file=sys.stderr)
         signal.signal(signal.SIGINT, usual)
 
-    usual = signal.signal(signal.SIGINT, handle)
+    signal.signal(signal.SIGINT, handle)
     try:
         yield stop
     finally:

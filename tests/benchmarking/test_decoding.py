@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from minitransformer.benchmarking.decoding import comparison, scaling
-from minitransformer.benchmarking.decoding.sentences import Sentences, batches, power, strip
+from minitransformer.benchmarking.decoding.sentences import Sentences, limit, power, strip
 from minitransformer.benchmarking.measure import Measurement, measure
 from minitransformer.benchmarking.worker import serve
 from minitransformer.data.batches import make_batch
 from minitransformer.data.subwords import SubwordVocabulary
 from minitransformer.decoding.hypothesis import length_penalty
+from minitransformer.decoding.translation import longest_first
 from minitransformer.errors import InputError
 from minitransformer.layers import Transformer, TransformerConfig
 from minitransformer.training.run import Run
@@ -77,10 +78,10 @@ def test_peers_decode_greedily_what_we_do(case, contestant, library):
 
 def test_batches_hold_each_sentence_once():
     sources = [[5], [], [6, 7, 8], [9, 9], [4, 4, 4, 4]]
-    found = list(batches(sources, 3))
-    assert [batch.places for batch in found] == [[4, 2, 3], [0]]
-    assert found[0].ids.tolist() == [[4, 4, 4, 4, 2], [6, 7, 8, 2, 0], [9, 9, 2, 0, 0]]
-    assert [batch.limit for batch in found] == [54, 51]
+    places, ids = zip(*longest_first(sources, 3))
+    assert places == ([4, 2, 3], [0])
+    assert ids[0].tolist() == [[4, 4, 4, 4, 2], [6, 7, 8, 2, 0], [9, 9, 2, 0, 0]]
+    assert [limit(batch) for batch in ids] == [54, 51]
 
 
 def test_the_power_has_the_slope_of_our_length_penalty():

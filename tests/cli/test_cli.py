@@ -2,13 +2,16 @@
 
 import io
 import json
+import os
 import re
 import shutil
+import subprocess
 import sys
 
 import pytest
 
 from minitransformer import Run, Search
+from minitransformer.cli.evaluate import evaluate_toy
 from minitransformer.data.parallel import read_pairs
 from minitransformer.evaluation import bleu, chrf
 from minitransformer.training.files import write_manifest
@@ -64,11 +67,11 @@ def test_gradcheck_that_fails_exits_with_1(run_cli, monkeypatch):
 def test_train_evaluate_translate_a_toy_task(run_cli, trained):
     code, out, _ = run_cli("evaluate", trained, "--json")
     scores = json.loads(out)
-    assert code == 0 and 0 <= scores["exact_match"] <= 1 and scores["examples"] == 1000
+    assert code == 0 and scores == evaluate_toy(Run.load(trained)) and scores["examples"] == 1000
     code, out, _ = run_cli("evaluate", trained)
-    assert code == 0 and out.startswith("exact match: ")
+    assert code == 0 and out.startswith(f"exact match: {scores['exact_match']:.4g}\n")
     code, out, _ = run_cli("translate", trained, "c a b")
-    assert code == 0 and out.endswith("\n")
+    assert code == 0 and out == Run.load(trained).translate(["c a b"])[0] + "\n"
 
 
 def test_train_says_what_comes_next(run_cli, tmp_path, monkeypatch):
@@ -97,6 +100,14 @@ def test_translate_from_standard_input(run_cli, trained, monkeypatch):
 def test_version(run_cli):
     code, out, _ = run_cli("--version")
     assert code == 0 and out.startswith("minitransformer 0.")
+
+
+def test_redirected_output_is_utf_8():
+    """Whatever the locale, as the files that are read."""
+    script = "from minitransformer.cli import main; main(['--version']); print('한국어')"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True,
+                          env={**os.environ, "PYTHONIOENCODING": "cp1252"})
+    assert done.stdout.decode("utf-8").splitlines()[-1] == "한국어"
 
 
 @pytest.mark.parametrize("files", [("en", "de"), ("tsv",)])

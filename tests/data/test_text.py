@@ -1,6 +1,7 @@
 """Files, vocabularies and batches."""
 
 import gzip
+import unicodedata
 
 import numpy as np
 import pytest
@@ -54,6 +55,12 @@ def test_a_missing_file_or_a_folder_is_named(tmp_path):
         read_text("nul\0")
     with pytest.raises(InputError, match="/dev/zero: a device, expected a text file"):
         read_text("/dev/zero")
+
+
+def test_decomposed_letters_are_composed(tmp_path):
+    """As some systems write them; the model's output is compared with text in the other form."""
+    text = "ein müder 사람 "
+    assert read_pairs([write(tmp_path / "tsv", unicodedata.normalize("NFD", f"{text}\t{text}\n"))]) == [(text[:-1],) * 2]
 
 
 def test_pairs_from_two_files_or_a_tsv(tmp_path):

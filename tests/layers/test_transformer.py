@@ -248,6 +248,14 @@ def test_positions_are_added_in_order():
     np.testing.assert_allclose(y[1, 2], 1 + np.array([np.sin(2), np.cos(2), np.sin(0.02), np.cos(0.02)]), rtol=1e-6)
 
 
+@pytest.mark.parametrize("positions", [SinusoidalPositions(), LearnedPositions(140, 4, np.random.default_rng(0))])
+def test_one_position_alone_is_as_among_others(positions):
+    x = np.ones((2, 140, 4), np.float32)
+    y, _ = positions.forward(x)
+    for place in (0, 1, 63, 64, 139):
+        np.testing.assert_array_equal(positions.at(x[:, place], place), y[:, place])
+
+
 def test_parameters_in_lists_tuples_and_dicts_are_found():
     class Holder(Layer):
         def __init__(self):

@@ -26,6 +26,34 @@ def test_damaged_weights_are_made_again(tmp_path):
     assert path.read_bytes() == whole and Run.load(run.path).finished
 
 
+@pytest.mark.parametrize("settings", [dict(average=3), dict(patience=2, cooldown=0.0, schedule="constant", peak_rate=0.3)])
+def test_a_finished_run_stays_as_it_is(tmp_path, settings):
+    """Even where a checkpoint that its weights were made of has been removed."""
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(**{"steps": 40, "warmup": 1, "validate_every": 2, **settings})
+    steps = train(run, config, batches, valid)
+    shutil.rmtree(run.path / "checkpoints" / f"step-{checkpoint.steps(run.path)[-1]:08d}")
+    before = {path.name: path.read_bytes() for path in run.path.iterdir() if path.is_file()}
+    again = Run.open(run.path)
+    assert train(again, config, batches, valid, resume=True) == steps
+    assert {path.name: path.read_bytes() for path in run.path.iterdir() if path.is_file()} == before
+    np.testing.assert_array_equal(again.model.flat.data, run.model.flat.data)
+
+
+def test_without_the_best_checkpoint_the_next_best_is_taken(tmp_path, capsys):
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(steps=60, warmup=1, schedule="constant", peak_rate=0.3, cooldown=0, validate_every=2, patience=3)
+    train(run, config, batches, valid)
+    nll = {record["step"]: record["valid_nll"] for record in losses(run) if "valid_nll" in record}
+    best, second = sorted(checkpoint.steps(run.path), key=nll.get)[:2]
+    for path in (run.path / "weights.safetensors", run.path / "checkpoints" / f"step-{best:08d}" / "weights.safetensors"):
+        flip(path)
+    train(Run.open(run.path), config, batches, valid, resume=True)
+    assert f"step-{best:08d}/weights.safetensors: damaged" in capsys.readouterr().err
+    whole = checkpoint.load(run.path, second).weights
+    np.testing.assert_array_equal(Run.load(run.path).model.output.weight.data, whole["target_embedding.weight"])
+
+
 def test_a_run_that_is_trained_again_is_not_finished(tmp_path):
     """From its first checkpoint, since the second and the weights are damaged; and Ctrl-C comes."""
     run, batches, valid = start(tmp_path / "run")
@@ -97,7 +125,7 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path, capsys, name, damage):
     capsys.readouterr()
     Run.load(run.path)
     error = capsys.readouterr().err
-    assert f"step-00000010/{name}: " in error and error.endswith("the checkpoint before it is used\n")
+    assert f"step-00000010/{name}: " in error and error.endswith("; passed over\n")
 
     whole, batches, _ = start(tmp_path / "whole")
     train(whole, config, batches, valid)
@@ -144,7 +172,7 @@ def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
             yield batch
 
     with pytest.raises(InputError, match=r"step 8 cannot be saved \(No space left on device\); the checkpoint of step 4 "
-                                         r"is kept. When that is mended: minitransformer train --resume .*run"):
+                                         r"is kept. When that is mended: train\(..., resume=True\)"):
         train(run, config, fill(), valid)
     assert {path.name for path in (run.path / "checkpoints").iterdir()} == {"step-00000004"}
     monkeypatch.setattr(os, "fsync", usual)
@@ -158,7 +186,7 @@ def test_a_full_disk_met_by_the_log(tmp_path):
     run, batches, valid = start(tmp_path / "run")
     (run.path / "metrics.jsonl").symlink_to("/dev/full")
     with pytest.raises(InputError, match=r"metrics.jsonl cannot be saved \(No space left on device\); no checkpoint was saved "
-                                         r"before. When that is mended: minitransformer train --resume .*run"):
+                                         r"before. When that is mended: train\(..., resume=True\)"):
         train(run, TrainingConfig(steps=20, warmup=5, validate_every=4), batches, valid)
 
 

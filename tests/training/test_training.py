@@ -13,6 +13,10 @@ from minitransformer.evaluation import mean_loss
 from minitransformer import (
     Adam, InputError, Run, TrainingConfig, Transformer, TransformerConfig, make_batch, train, training_step)
 from minitransformer.data import toy
+from minitransformer.decoding import translation
+from minitransformer.training import checkpoint, trainer
+from minitransformer.training.run import read_metrics
+from minitransformer.training.task import make_data
 
 SETTINGS = {"task": "copy", "language": None, "max_length": 256}
 
@@ -186,6 +190,39 @@ def test_a_second_ctrl_c_interrupts_at_once(tmp_path):
     twice = interrupting(interrupting(batches, 3), 3)
     with pytest.raises(KeyboardInterrupt):
         train(run, TrainingConfig(steps=50, warmup=5), twice, valid)
+
+
+def test_who_started_us_may_want_no_interrupt(tmp_path):
+    """A shell's job in the background, for one, ignores Ctrl-C."""
+    run, batches, valid = start(tmp_path / "run")
+    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert train(run, TrainingConfig(steps=5, warmup=2), interrupting(batches, 3), valid) == 5
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+def test_the_speed_is_that_of_the_steps(tmp_path, monkeypatch):
+    """Not of the validation or the checkpoint between two lines of the log: both take half a second here."""
+    run, batches, valid = start(tmp_path / "run")
+    usual = checkpoint.save
+    monkeypatch.setattr(checkpoint, "save", lambda *given: (clock.append(500), usual(*given)))
+    monkeypatch.setattr(trainer, "mean_loss", lambda *given: clock.append(500) or 1.0)
+    clock = []
+    monkeypatch.setattr(trainer.time, "perf_counter", lambda: clock.append(1) or sum(clock))
+    train(run, TrainingConfig(steps=30, warmup=5, validate_every=10), batches, valid)
+    speeds = [record["tokens_per_second"] for record in read_metrics(run.path) if "tokens_per_second" in record]
+    assert min(speeds) > 100
+
+
+def test_validation_keeps_to_the_threads(tmp_path, monkeypatch):
+    pools = []
+    usual = translation.ThreadPoolExecutor
+    monkeypatch.setattr(translation, "ThreadPoolExecutor", lambda threads: pools.append(threads) or usual(threads))
+    run, _, _ = start(tmp_path / "run")
+    data = make_data({**SETTINGS, "batch": 8, "training": {"seed": 0, "threads": 3}}, run.vocabulary)
+    data.measure(run.model)
+    assert pools == [3]
 
 
 def test_training_works_outside_of_the_main_thread(tmp_path):

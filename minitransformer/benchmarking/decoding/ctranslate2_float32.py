@@ -6,7 +6,8 @@ import ctranslate2
 import numpy as np
 from ctranslate2.specs import Activation, TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec
 
-from minitransformer.benchmarking.decoding.sentences import batches, power, strip
+from minitransformer.benchmarking.decoding.sentences import limit, power, strip
+from minitransformer.decoding.translation import longest_first
 from minitransformer.functional import sinusoids
 
 
@@ -19,23 +20,23 @@ def make_step(case, threads, setting):
     run, sources = case.load()
     names = run.vocabulary.tokens(range(run.vocabulary.size))
     ids_of = {name: i for i, name in enumerate(names)}
-    parts = list(batches(sources, int(size)))
+    parts = list(longest_first(sources, int(size)))
     positions = max(ids.shape[1] + limit for _, ids, limit in parts) + 1
     with TemporaryDirectory() as folder:
         convert(run.model, names, positions).save(folder)
         translator = ctranslate2.Translator(
             folder, device="cpu", compute_type="float32",
             inter_threads=threads if shared == "batches" else 1, intra_threads=1 if shared == "batches" else threads)
-    texts = [[run.vocabulary.tokens(source) + ["</s>"] for source in map(sources.__getitem__, part.places)]
-             for part in parts]
+    texts = [[run.vocabulary.tokens(source) + ["</s>"] for source in map(sources.__getitem__, places)]
+             for places, _ in parts]
     settings = {"beam_size": case.beam, "length_penalty": power(sources), "asynchronous": True}
 
     def step():
         outputs = [[] for _ in sources]
-        jobs = [translator.translate_batch(text, max_decoding_length=part.limit, max_input_length=0, **settings)
-                for part, text in zip(parts, texts)]
-        for part, found in zip(parts, jobs):
-            for place, job in zip(part.places, found):
+        jobs = [translator.translate_batch(text, max_decoding_length=limit(ids), max_input_length=0, **settings)
+                for (_, ids), text in zip(parts, texts)]
+        for (places, _), found in zip(parts, jobs):
+            for place, job in zip(places, found):
                 outputs[place] = strip(ids_of[name] for name in job.result().hypotheses[0])
         return outputs
 

@@ -3,8 +3,9 @@
 import torch
 from transformers import MarianConfig, MarianMTModel
 
-from minitransformer.benchmarking.decoding.sentences import batches, power, strip
+from minitransformer.benchmarking.decoding.sentences import limit, power, strip
 from minitransformer.data.vocabulary import BOS, EOS
+from minitransformer.decoding.translation import longest_first
 from minitransformer.functional import PAD, sinusoids
 
 ATTENTION = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "out_proj"}
@@ -17,7 +18,7 @@ def make_step(case, threads, size):
     """A function that decodes all sentences, `size` of them together, and returns the ids of the outputs."""
     torch.set_num_threads(threads)
     run, sources = case.load()
-    parts = [(places, torch.from_numpy(ids), limit) for places, ids, limit in batches(sources, int(size))]
+    parts = [(places, torch.from_numpy(ids)) for places, ids in longest_first(sources, int(size))]
     longest = max(ids.shape[1] for _, ids, _ in parts)
     model = convert(run.model, positions=longest + max(limit for *_, limit in parts) + 1)
     settings = {"num_beams": case.beam, "early_stopping": True, "do_sample": False}
@@ -27,8 +28,8 @@ def make_step(case, threads, size):
     def step():
         outputs = [[] for _ in sources]
         with torch.inference_mode():
-            for places, ids, limit in parts:
-                found = model.generate(ids, attention_mask=ids != PAD, max_new_tokens=limit + 1, **settings)
+            for places, ids in parts:
+                found = model.generate(ids, attention_mask=ids != PAD, max_new_tokens=limit(ids) + 1, **settings)
                 for place, output in zip(places, found.tolist()):
                     outputs[place] = strip(output)
         return outputs

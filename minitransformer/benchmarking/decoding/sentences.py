@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from minitransformer.data.batches import pad
 from minitransformer.data.parallel import read_pairs
 from minitransformer.data.vocabulary import BOS, EOS
 from minitransformer.decoding import encode
@@ -36,19 +35,9 @@ class Sentences(NamedTuple):
         return run, encode(run.vocabulary, texts, run.settings["max_length"])
 
 
-class Batch(NamedTuple):
-    places: list    # of the sentences, among all
-    ids: object     # (B, T_k), ending with EOS, then padding
-    limit: int      # tokens of an output, without EOS
-
-
-def batches(sources, size):
-    """Batches of `size` sentences, the longest first, as decode_all has them; empty ones are left out."""
-    order = sorted((i for i, source in enumerate(sources) if source), key=lambda i: -len(sources[i]))
-    for start in range(0, len(order), size):
-        places = order[start:start + size]
-        ids = pad([[*sources[i], EOS] for i in places])
-        yield Batch(places, ids, ids.shape[1] - 1 + EXTRA_LENGTH)
+def limit(ids):
+    """How many tokens an output may have, without EOS: ids (B, T_k) of sources with EOS."""
+    return ids.shape[1] - 1 + EXTRA_LENGTH
 
 
 def power(sources):
