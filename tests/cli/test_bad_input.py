@@ -139,9 +139,10 @@ def test_control_characters_are_not_printed(run_cli):
     assert code == 2 and r"\x1b[31mred\r\u2028" in error and one_line(error)
 
 
-def test_toy_runs_bring_their_own_test(run_cli, trained):
-    code, _, error = run_cli("evaluate", trained, "--test", "a", "b")
-    assert code == 2 and "leave --test out" in error and one_line(error)
+@pytest.mark.parametrize("option", [("--test", "a", "b"), ("--tokenize", "none")])
+def test_toy_runs_bring_their_own_test(run_cli, trained, option):
+    code, _, error = run_cli("evaluate", trained, *option)
+    assert code == 2 and f"leave {option[0]} out" in error and one_line(error)
 
 
 def test_a_run_is_not_overwritten(run_cli, trained):
