@@ -7,10 +7,10 @@ from minitransformer.layers.config import NAMED
 from minitransformer.training.config import SCHEDULES, TrainingConfig, default_threads
 
 # What each task trains with unless a preset or an option says otherwise.
-COMMON = {
-    **{field.name: field.default for field in fields(TrainingConfig) if field.default is not MISSING},
-    **dict(dropout=None, embedding_dropout=None, attention_dropout=None, feed_forward_dropout=None, pre_norm=False,
-           backend="numpy", run=None, language=None, vocab_size=6000, max_length=256)}
+COMMON = dict(
+    {field.name: field.default for field in fields(TrainingConfig) if field.default is not MISSING},
+    dropout=None, embedding_dropout=None, attention_dropout=None, feed_forward_dropout=None, pre_norm=False,
+    backend="numpy", run=None, language=None, vocab_size=6000, max_length=256)
 TOY = dict(config="toy", steps=500, batch=64, warmup=50, rate_factor=0.3)
 DEFAULTS = {
     "copy": {**TOY, "steps": 350},

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sys
 from typing import NamedTuple
 
 from minitransformer.backend import to_host
@@ -62,18 +63,18 @@ def load(run_folder, step):
                       json.loads((folder / "state.json").read_bytes()), (folder / "metrics.jsonl").read_bytes())
 
 
-def newest(run_folder, tell):
-    """The newest Checkpoint that is not damaged, or None; `tell` as in `undamaged`."""
-    return next(undamaged(run_folder, steps(run_folder), tell), None)
+def newest(run_folder):
+    """The newest Checkpoint that is not damaged, or None."""
+    return next(undamaged(run_folder, steps(run_folder)), None)
 
 
-def undamaged(run_folder, steps, tell):
-    """One after the other the Checkpoints of `steps`; `tell(text)` is called for each one that is damaged."""
+def undamaged(run_folder, steps):
+    """One after the other the Checkpoints of `steps`; each one that is damaged is named on stderr."""
     for step in steps:
         try:
             whole = load(run_folder, step)
         except (InputError, OSError) as error:    # the latter: a training that goes on has just removed it
-            tell(f"{error}; passed over")
+            print(f"{error}; passed over", file=sys.stderr)
         else:
             yield whole
 

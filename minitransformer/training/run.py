@@ -4,7 +4,6 @@ import json
 import math
 import os
 import shutil
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
@@ -80,7 +79,7 @@ class Run:
         if run.finished:
             run.take_trained_weights()
         else:
-            last = checkpoint.newest(run.path, tell=lambda text: print(text, file=sys.stderr))
+            last = checkpoint.newest(run.path)
             if last is None:
                 raise InputError(f"{path}: the run holds no trained model; begin its training with {run.resume_command}")
             run.set_weights(last.weights)

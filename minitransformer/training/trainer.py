@@ -2,9 +2,7 @@
 
 import json
 import math
-import signal
 import sys
-import threading
 import time
 from contextlib import contextmanager
 from itertools import islice
@@ -20,6 +18,7 @@ from minitransformer.optim import Adam
 from minitransformer.training import checkpoint
 from minitransformer.training.checkpoint import Checkpoint
 from minitransformer.training.files import only_trainer
+from minitransformer.training.interrupt import stop_on_interrupt
 from minitransformer.training.not_finite import find_not_finite
 from minitransformer.training.team import Team
 
@@ -64,7 +63,7 @@ class _Training:
 
     def train(self, resume=False):
         if resume:
-            self._go_on_from(checkpoint.newest(self.run.path, _tell))
+            self._go_on_from(checkpoint.newest(self.run.path))
             if self._is_trained():
                 return self.step
             self.run.disown_weights()
@@ -73,7 +72,7 @@ class _Training:
         config = self.config
         self._write_log("w", self.log)
         with tqdm(total=config.steps, initial=self.step, bar_format=BAR, file=sys.stderr, dynamic_ncols=True) as self.bar, \
-                _stop_on_interrupt() as stop, threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
+                stop_on_interrupt() as stop, threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
             self.since, self.timed = time.perf_counter(), 0
             while not (stopped := stop.is_set()) and self.step < config.steps and not self._out_of_patience():
                 self._make_step()
@@ -166,7 +165,7 @@ class _Training:
         """Take over a Checkpoint; with None there is nothing yet to take over."""
         if last is None and self.run.finished:
             raise InputError(f"{self.run.path}: its training has ended, and no checkpoint is left to go on from")
-        _tell(f"going on after step {last.step}" if last else "no good checkpoint: beginning at step 1")
+        print(f"going on after step {last.step}" if last else "no good checkpoint: beginning at step 1", file=sys.stderr)
         if last is None:
             return
         self.step = self.saved = last.step
@@ -193,14 +192,14 @@ class _Training:
             self.run.take_trained_weights()
         except InputError:
             return False
-        _tell("its training has ended: nothing is changed")
+        print("its training has ended: nothing is changed", file=sys.stderr)
         return True
 
     def _finish(self):
         """The weights of the run: the mean of the last checkpoints, or the best one's if there was `patience`."""
         kept = checkpoint.steps(self.run.path)
         if self.config.average > 1:
-            last = [whole.weights for whole in checkpoint.undamaged(self.run.path, self._averaged(kept), _tell)]
+            last = [whole.weights for whole in checkpoint.undamaged(self.run.path, self._averaged(kept))]
             self.run.set_weights(checkpoint.average(last))
             nll = mean_loss(self.model, self.valid)
             self._record(averaged=len(last), averaged_nll=nll, averaged_perplexity=perplexity(nll))
@@ -208,7 +207,7 @@ class _Training:
         elif self.config.patience:
             losses = {record["step"]: record["valid_nll"] for record in self.log if "valid_nll" in record}
             best_first = sorted(losses.keys() & kept, key=lambda step: (losses[step], step))
-            self.run.set_weights(next(checkpoint.undamaged(self.run.path, best_first, _tell)).weights)
+            self.run.set_weights(next(checkpoint.undamaged(self.run.path, best_first)).weights)
         with self._writing("the trained weights"):
             self.run.save_weights()
 
@@ -231,30 +230,5 @@ class _Training:
                              f"When that is mended: {self.run.resume_command}") from None
 
 
-def _tell(text):
-    print(text, file=sys.stderr)
-
-
 def _as_text(record):
     return ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in record.items() if name != "step")
-
-
-@contextmanager
-def _stop_on_interrupt():
-    """Yields an Event that the first Ctrl-C sets; the second one interrupts at once, as usual."""
-    stop = threading.Event()
-    usual = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or usual in (signal.SIG_IGN, None):
-        yield stop    # only the main thread may handle signals, and who started us may not want any
-        return
-
-    def handle(*_):
-        stop.set()
-        print("\nstopping after this step; Ctrl-C again stops at once, without saving", file=sys.stderr)
-        signal.signal(signal.SIGINT, usual)
-
-    signal.signal(signal.SIGINT, handle)
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, usual)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError
-from minitransformer.layers import CrossAttention, Linear, LearnedPositions, MultiHeadAttention
+from minitransformer.layers import CrossAttention, Linear, MultiHeadAttention
 
 B, T_Q, T_K, D = 2, 3, 4, 6
 
@@ -64,8 +64,3 @@ def test_the_error_names_the_layer():
         CrossAttention(D, 2, np.random.default_rng(0)).forward(np.ones((1, 2, 3)), np.ones((1, 2, D)))
     with pytest.raises(InputError, match=r"^Linear: x has shape \(2, 3\), expected \(\.\.\., 4\)"):
         Linear(4, 5, np.random.default_rng(0)).forward(np.ones((2, 3)))
-
-
-def test_learned_positions_end():
-    with pytest.raises(InputError, match="x has 5 positions, at most 4 were learned"):
-        LearnedPositions(4, D, np.random.default_rng(0)).forward(np.ones((1, 5, D)))

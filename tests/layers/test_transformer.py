@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minitransformer import InputError, Transformer, TransformerConfig
-from minitransformer.layers import FeedForward, Layer, LearnedPositions, Linear, Residual, SinusoidalPositions
+from minitransformer.layers import FeedForward, Layer, Linear, Residual
 from minitransformer.functional import PAD, cross_entropy_backward, cross_entropy_forward
 
 V = 13
@@ -238,22 +238,6 @@ def test_initial_weights():
             assert data.min() == pytest.approx(-limit, rel=0.01) and data.max() == pytest.approx(limit, rel=0.01)
         else:
             assert (data == name.endswith("gamma")).all()
-
-
-def test_positions_are_added_in_order():
-    layer = LearnedPositions(5, 4, np.random.default_rng(0))
-    x = np.ones((2, 3, 4), np.float32)
-    np.testing.assert_array_equal(layer.forward(x)[0], x + layer.weight.data[:3])
-    y, _ = SinusoidalPositions().forward(x)
-    np.testing.assert_allclose(y[1, 2], 1 + np.array([np.sin(2), np.cos(2), np.sin(0.02), np.cos(0.02)]), rtol=1e-6)
-
-
-@pytest.mark.parametrize("positions", [SinusoidalPositions(), LearnedPositions(140, 4, np.random.default_rng(0))])
-def test_one_position_alone_is_as_among_others(positions):
-    x = np.ones((2, 140, 4), np.float32)
-    y, _ = positions.forward(x)
-    for place in (0, 1, 63, 64, 139):
-        np.testing.assert_array_equal(positions.at(x[:, place], place), y[:, place])
 
 
 def test_parameters_in_lists_tuples_and_dicts_are_found():

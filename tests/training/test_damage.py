@@ -97,7 +97,7 @@ def test_a_checkpoint_that_is_removed_while_it_is_read_is_passed_over(tmp_path, 
     shutil.rmtree(run.path / "checkpoints" / "step-00000004")
     monkeypatch.setattr(checkpoint, "steps", lambda _: [4, 2])
     monkeypatch.setattr(checkpoint, "check_manifest", lambda _: None)
-    assert checkpoint.newest(run.path, tell=lambda _: None).step == 2
+    assert checkpoint.newest(run.path).step == 2
 
 
 FILES = ("weights.safetensors", "optimizer.safetensors", "state.json", "metrics.jsonl", MANIFEST)

@@ -37,7 +37,7 @@ def test_killed_at_random_moments(tmp_path):
         in_a_save += (run / "checkpoints" / "new").exists()
     subprocess.run([*command, "--resume", run], check=True, **quiet)
     assert (run / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
-    last, expected = (checkpoint.newest(path, tell=print) for path in (run, whole))
+    last, expected = (checkpoint.newest(path) for path in (run, whole))
     assert last.state == expected.state
     assert all((last.optimizer[name] == expected.optimizer[name]).all() for name in expected.optimizer)
     print(f"\n{kills} kills in a training of {last.step} steps, {in_a_save} of them in a save")

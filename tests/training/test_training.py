@@ -1,8 +1,6 @@
 """The step and the loop, and the folder it fills."""
 
 import json
-import signal
-import threading
 
 import numpy as np
 import pytest
@@ -169,41 +167,8 @@ def test_no_block_is_blamed_for_what_it_received(tmp_path, monkeypatch, scale):
         train(run, TrainingConfig(steps=50, warmup=5, threads=1), batches, valid)
 
 
-def interrupting(batches, step):
-    for i, batch in enumerate(batches, 1):
-        if i == step:
-            signal.raise_signal(signal.SIGINT)
-        yield batch
-
-
-def test_ctrl_c_ends_the_step_and_saves(tmp_path):
-    run, batches, valid = start(tmp_path / "run")
-    usual = signal.getsignal(signal.SIGINT)
-    assert train(run, TrainingConfig(steps=50, warmup=5), interrupting(batches, 7), valid) == 7
-    assert signal.getsignal(signal.SIGINT) is usual
-    assert not run.finished
-    np.testing.assert_array_equal(Run.load(run.path).model.flat.data, run.model.flat.data)
-
-
-def test_a_second_ctrl_c_interrupts_at_once(tmp_path):
-    run, batches, valid = start(tmp_path / "run")
-    twice = interrupting(interrupting(batches, 3), 3)
-    with pytest.raises(KeyboardInterrupt):
-        train(run, TrainingConfig(steps=50, warmup=5), twice, valid)
-
-
-def test_who_started_us_may_want_no_interrupt(tmp_path):
-    """A shell's job in the background, for one, ignores Ctrl-C."""
-    run, batches, valid = start(tmp_path / "run")
-    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        assert train(run, TrainingConfig(steps=5, warmup=2), interrupting(batches, 3), valid) == 5
-    finally:
-        signal.signal(signal.SIGINT, usual)
-
-
 def test_the_speed_is_that_of_the_steps(tmp_path, monkeypatch):
-    """Not of the validation or the checkpoint between two lines of the log: both take half a second here."""
+    """Not of the validation or the checkpoint between two lines of the log: both take 500 seconds of this clock."""
     run, batches, valid = start(tmp_path / "run")
     usual = checkpoint.save
     monkeypatch.setattr(checkpoint, "save", lambda *given: (clock.append(500), usual(*given)))
@@ -223,15 +188,6 @@ def test_validation_keeps_to_the_threads(tmp_path, monkeypatch):
     data = make_data({**SETTINGS, "batch": 8, "training": {"seed": 0, "threads": 3}}, run.vocabulary)
     data.measure(run.model)
     assert pools == [3]
-
-
-def test_training_works_outside_of_the_main_thread(tmp_path):
-    run, batches, valid = start(tmp_path / "run")
-    steps = []
-    thread = threading.Thread(target=lambda: steps.append(train(run, TrainingConfig(steps=2, warmup=1), batches, valid)))
-    thread.start()
-    thread.join()
-    assert steps == [2]
 
 
 @pytest.mark.parametrize("settings, rates", [

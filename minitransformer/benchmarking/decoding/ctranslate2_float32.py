@@ -21,7 +21,7 @@ def make_step(case, threads, setting):
     names = run.vocabulary.tokens(range(run.vocabulary.size))
     ids_of = {name: i for i, name in enumerate(names)}
     parts = list(longest_first(sources, int(size)))
-    positions = max(ids.shape[1] + limit for _, ids, limit in parts) + 1
+    positions = max(ids.shape[1] + limit(ids) for _, ids in parts) + 1
     with TemporaryDirectory() as folder:
         convert(run.model, names, positions).save(folder)
         translator = ctranslate2.Translator(

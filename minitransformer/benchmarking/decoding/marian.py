@@ -19,8 +19,7 @@ def make_step(case, threads, size):
     torch.set_num_threads(threads)
     run, sources = case.load()
     parts = [(places, torch.from_numpy(ids)) for places, ids in longest_first(sources, int(size))]
-    longest = max(ids.shape[1] for _, ids, _ in parts)
-    model = convert(run.model, positions=longest + max(limit for *_, limit in parts) + 1)
+    model = convert(run.model, positions=max(ids.shape[1] + limit(ids) for _, ids in parts) + 1)
     settings = {"num_beams": case.beam, "early_stopping": True, "do_sample": False}
     if case.beam > 1:
         settings["length_penalty"] = power(sources)

@@ -1,0 +1,27 @@
+"""Ctrl-C: the step under way ends, and nothing is lost."""
+
+import signal
+import sys
+import threading
+from contextlib import contextmanager
+
+
+@contextmanager
+def stop_on_interrupt():
+    """Yields an Event that the first Ctrl-C sets; the second one interrupts at once, as usual."""
+    stop = threading.Event()
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or usual in (signal.SIG_IGN, None):
+        yield stop    # only the main thread may handle signals, and who started us may not want any
+        return
+
+    def handle(*_):
+        stop.set()
+        print("\nstopping after this step; Ctrl-C again stops at once, without saving", file=sys.stderr)
+        signal.signal(signal.SIGINT, usual)
+
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, usual)

@@ -1,0 +1,52 @@
+"""Ctrl-C ends the step and saves, where there is someone to press it."""
+
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+from minitransformer import Run, TrainingConfig, train
+from tests.training.test_training import start
+
+
+def interrupting(batches, step):
+    for i, batch in enumerate(batches, 1):
+        if i == step:
+            signal.raise_signal(signal.SIGINT)
+        yield batch
+
+
+def test_ctrl_c_ends_the_step_and_saves(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    usual = signal.getsignal(signal.SIGINT)
+    assert train(run, TrainingConfig(steps=50, warmup=5), interrupting(batches, 7), valid) == 7
+    assert signal.getsignal(signal.SIGINT) is usual
+    assert not run.finished
+    np.testing.assert_array_equal(Run.load(run.path).model.flat.data, run.model.flat.data)
+
+
+def test_a_second_ctrl_c_interrupts_at_once(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    twice = interrupting(interrupting(batches, 3), 3)
+    with pytest.raises(KeyboardInterrupt):
+        train(run, TrainingConfig(steps=50, warmup=5), twice, valid)
+
+
+def test_who_started_us_may_want_no_interrupt(tmp_path):
+    """A shell's job in the background, for one, ignores Ctrl-C."""
+    run, batches, valid = start(tmp_path / "run")
+    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert train(run, TrainingConfig(steps=5, warmup=2), interrupting(batches, 3), valid) == 5
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+def test_training_works_outside_of_the_main_thread(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    steps = []
+    thread = threading.Thread(target=lambda: steps.append(train(run, TrainingConfig(steps=2, warmup=1), batches, valid)))
+    thread.start()
+    thread.join()
+    assert steps == [2]
