@@ -2,13 +2,13 @@
 
 import argparse
 import sys
-from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
 from shlex import quote
 
 from minitransformer.backend import get_module
 from minitransformer.cli.evaluate import evaluate_toy
+from minitransformer.cli.option_names import options_named_as_typed
 from minitransformer.cli.train_options import add_task, defaults
 from minitransformer.data import toy
 from minitransformer.data.parallel import read_pairs
@@ -68,7 +68,7 @@ def _start(args):
     folder = args.run or _free_folder(args.task)
     check_free(folder)
     get_module(args.backend)
-    with _settings_called_options(args):
+    with options_named_as_typed(args):
         config = TrainingConfig(**{field.name: getattr(args, field.name) for field in fields(TrainingConfig)})
         _model_config(args, vocab_size=1)
     settings = {name: getattr(args, name) for name in ("task", "language", "batch", "max_length", "backend")}
@@ -145,16 +145,6 @@ def _model_config(args, vocab_size):
                                                        "feed_forward_dropout")}
     return TransformerConfig.named(args.config, vocab_size, pre_norm=args.pre_norm,
                                    **{name: rate for name, rate in dropouts.items() if rate is not None})
-
-
-@contextmanager
-def _settings_called_options(args):
-    """A complaint about rate_factor names it as it was typed: --rate-factor."""
-    try:
-        yield
-    except InputError as error:
-        setting, rest = str(error).split(" ", 1)
-        raise InputError(f"--{setting.replace('_', '-')} {rest}" if setting in vars(args) else str(error)) from None
 
 
 def _free_folder(task):

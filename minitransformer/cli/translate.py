@@ -2,6 +2,7 @@
 
 import sys
 
+from minitransformer.cli.option_names import options_named_as_typed
 from minitransformer.cli.search_options import MAX_BEAM, add_search, make_search
 from minitransformer.data.parallel import decode_utf8, split_lines
 from minitransformer.decoding.sampling import check_sampling
@@ -66,5 +67,6 @@ def _search(args, run):
     search = make_search(args, run, samples=args.sample, **given)
     if search.seed < 0:
         raise InputError(f"--seed is {search.seed}, expected 0 or more")
-    check_sampling(search.temperature, search.top_k, search.top_p, called=lambda name: "--" + name.replace("_", "-"))
+    with options_named_as_typed(args):
+        check_sampling(search.temperature, search.top_k, search.top_p)
     return search

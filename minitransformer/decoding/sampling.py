@@ -50,14 +50,14 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
     return [sorted(found[i:i + count], key=lambda h: -h.score) for i in range(0, len(found), count)]
 
 
-def check_sampling(temperature, top_k, top_p, called=str):
-    """Raise InputError for settings that mean nothing; `called(name)` is what the message calls one."""
+def check_sampling(temperature, top_k, top_p):
+    """Raise InputError for settings that mean nothing."""
     if not 1e-3 <= temperature <= 1e3:
-        raise InputError(f"{called('temperature')} is {temperature}, expected a number from 0.001 to 1000")
+        raise InputError(f"temperature is {temperature}, expected a number from 0.001 to 1000")
     if top_k < 0:
-        raise InputError(f"{called('top_k')} is {top_k}, expected at least 0")
+        raise InputError(f"top_k is {top_k}, expected at least 0")
     if not 0 < top_p <= 1:
-        raise InputError(f"{called('top_p')} is {top_p}, expected a number above 0, at most 1")
+        raise InputError(f"top_p is {top_p}, expected a number above 0, at most 1")
 
 
 def _draw(logits, draws, temperature, top_k, top_p):

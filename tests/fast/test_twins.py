@@ -189,3 +189,8 @@ def test_the_environment_turns_them_off(value, runs):
     out = subprocess.run([sys.executable, "-c", code], env={"MINITRANSFORMER_FAST": value, "OPENBLAS_NUM_THREADS": "1"},
                          capture_output=True, text=True, check=True).stdout
     assert out.split() == [str(runs)] * 2
+
+
+@pytest.mark.parametrize("file", sorted({fast.__module__ for _, fast in F.TWINS.values()}))
+def test_a_twin_can_be_imported_first(file):
+    subprocess.run([sys.executable, "-c", f"import {file}"], env={"OPENBLAS_NUM_THREADS": "1"}, check=True)

@@ -1,0 +1,15 @@
+"""How a complaint names an option."""
+
+from contextlib import contextmanager
+
+from minitransformer.errors import InputError
+
+
+@contextmanager
+def options_named_as_typed(args):
+    """A complaint that begins with the name of a setting, rate_factor, begins with its option: --rate-factor."""
+    try:
+        yield
+    except InputError as error:
+        setting, _, rest = str(error).partition(" ")
+        raise InputError(f"--{setting.replace('_', '-')} {rest}" if setting in vars(args) else str(error)) from None
