@@ -54,12 +54,12 @@ def to_pytorch(model):
 def from_pytorch(config, arrays):
     """The Transformer of a TransformerConfig with the weights {PyTorch's name: array}, as `to_pytorch` gives them.
 
-    The arrays are NumPy's or what np.asarray makes one of, as torch's tensors on the CPU. The model is float64 if one of
-    them is, else float32. Raises InputError, naming the array, where one is missing, not of this model, of another
+    The arrays are NumPy's or what np.asarray makes one of, as torch's tensors on the CPU (but not bfloat16, which NumPy
+    lacks). The model is float64 if one of them is that or wider, else float32. Raises InputError, naming the array, where one is missing, not of this model, of another
     shape, or not of finite real numbers; where two differ that the config shares; and for a d_k or d_v as `to_pytorch`.
     """
     _check_heads(config)
-    arrays = {name: np.asarray(array) for name, array in arrays.items()}
+    arrays = {name: _as_array(name, array) for name, array in arrays.items()}
     model = Transformer(config)
     shapes = {name: (sum(len(view) for view in views), *views[0].shape[1:]) for name, views in _views(model)}
     for name in sorted(shapes.keys() | arrays.keys()):
@@ -72,11 +72,18 @@ def from_pytorch(config, arrays):
     for choice, (first, second) in SHARED.items():
         if getattr(config, choice) and not np.array_equal(arrays[first], arrays[second]):
             raise InputError(f"{first} and {second} differ, but {choice}=True makes them one matrix")
-    model = model.astype(np.result_type(np.float32, *{array.dtype for array in arrays.values()}))
+    model = model.astype(np.float64 if any(array.dtype.itemsize > 4 for array in arrays.values()) else np.float32)
     for name, views in _views(model):
         for view, part in zip(views, np.split(arrays[name], len(views))):
             view[...] = part
     return model
+
+
+def _as_array(name, array):
+    try:
+        return np.asarray(array)
+    except (TypeError, ValueError, RuntimeError) as error:    # torch's bfloat16, and parameters, which want their gradients
+        raise InputError(f"{name}: {error}") from None
 
 
 def _check_heads(config):

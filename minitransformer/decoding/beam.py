@@ -51,6 +51,7 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None):
             left = those_left(done)
             decoder.keep(left)
             alive, tokens, parents, sums = alive[left], tokens[left], parents[left], sums[left]
+    check_numbers(np.array([bool(hypotheses) for hypotheses in found]))    # one that may never end is not found
     return [sorted(hypotheses, key=lambda h: -h.score)[:width] for hypotheses in found]
 
 

@@ -52,7 +52,7 @@ def decode_all(model, sources, search=GREEDY, threads=None):
     """
     keep_freed_memory()
     found = [[Hypothesis([], 0.0, 0.0)] for _ in sources]
-    size = max(1, ROWS // max(search.beam, search.samples))
+    size = max(1, ROWS // max(search.beam, search.samples, 1))
     threads = (threads or available_cores()) if model.xp is np else 1
 
     def decode(places, source):

@@ -73,7 +73,7 @@ def undamaged(run_folder, steps):
     for step in steps:
         try:
             whole = load(run_folder, step)
-        except (InputError, OSError) as error:    # the latter: a training that goes on has just removed it
+        except (InputError, FileNotFoundError) as error:    # the latter: a training that goes on has just removed it
             print(f"{error}; passed over", file=sys.stderr)
         else:
             yield whole

@@ -74,14 +74,14 @@ def write_manifest(folder, names):
 def check_manifest(folder, besides=()):
     """{name: sha256} of the files of manifest.json. Raises InputError, naming the file, if one is not as written.
 
-    Those named in `besides` are not looked at.
+    Those named in `besides` are not looked at. Raises OSError where one cannot be read now: it may be whole.
     """
     path = folder / MANIFEST
     try:
         manifest = json.loads(path.read_bytes())
         version, files = manifest["format"], manifest["files"]
         whole = manifest["sha256"] == _seal(version, files)
-    except OSError as error:
+    except FileNotFoundError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     except (ValueError, LookupError, TypeError, RecursionError):
         whole = False
@@ -95,7 +95,7 @@ def check_manifest(folder, besides=()):
             continue
         try:
             found = digest(folder / name)
-        except OSError as error:
+        except FileNotFoundError as error:
             raise InputError(f"{folder / name}: {error.strerror}") from None
         if found != expected:
             raise InputError(f"{folder / name}: damaged, its sha256 is not the one in {MANIFEST}")

@@ -1,9 +1,10 @@
 """Ctrl-C: the step under way ends, and nothing is lost."""
 
 import signal
-import sys
 import threading
 from contextlib import contextmanager
+
+from minitransformer.training.standard_error import stderr
 
 
 @contextmanager
@@ -17,7 +18,7 @@ def stop_on_interrupt():
 
     def handle(*_):
         stop.set()
-        print("\nstopping after this step; Ctrl-C again stops at once, without saving", file=sys.stderr)
+        print("\nstopping after this step; Ctrl-C again stops at once, without saving", file=stderr)
         signal.signal(signal.SIGINT, usual)
 
     signal.signal(signal.SIGINT, handle)

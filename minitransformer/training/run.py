@@ -59,12 +59,14 @@ class Run:
             if new != run.path:
                 os.rename(new, run.path)    # a run folder is whole from its first moment
                 sync_folder(run.path.parent)
-        except OSError as error:
+        except BaseException as error:    # Ctrl-C too leaves nothing behind
             if new != run.path:
                 shutil.rmtree(new, ignore_errors=True)
             else:
                 for name in (*run._fixed_files(), MANIFEST):
                     (new / name).unlink(missing_ok=True)
+            if not isinstance(error, OSError):
+                raise
             raise InputError(f"{path}: {error.strerror}; choose a --run folder that can be written") from None
         return run
 
@@ -77,12 +79,14 @@ class Run:
         """
         run = cls.open(path)
         if run.finished:
-            run.take_trained_weights()
+            weights, _ = _read_weights(run.path)
+        elif last := checkpoint.newest(run.path):
+            weights = last.weights
         else:
-            last = checkpoint.newest(run.path)
-            if last is None:
-                raise InputError(f"{path}: the run holds no trained model; begin its training with {run.resume_command}")
-            run.set_weights(last.weights)
+            raise InputError(f"{path}: the run holds no trained model; begin its training with {run.resume_command}")
+        if all(array.dtype == np.float64 for array in weights.values()):
+            run.model = run.model.astype(np.float64)
+        run.set_weights(weights)
         run.model = run.model.to(backend)
         return run
 
@@ -135,20 +139,23 @@ class Run:
         return [[(hypothesis.score, self.vocabulary.decode(hypothesis.tokens)) for hypothesis in found]
                 for found in decode_all(self.model, sources, search or self.search)]
 
-    def save_weights(self):
-        """The model's weights as the trained ones: write weights.safetensors, and list it in manifest.json."""
+    def save_weights(self, story=None):
+        """The model's weights as the trained ones: write weights.safetensors, and list it in manifest.json.
+
+        `story`: how they were made, as JSON, which the file keeps.
+        """
         from safetensors.numpy import save
 
         self.disown_weights()    # before they change
         weights = {name: to_host(parameter.data) for name, parameter in self.model.parameters().items()}
-        write_durably(self.path / WEIGHTS, save(weights))
+        write_durably(self.path / WEIGHTS, save(weights, {"story": json.dumps(story)}))
         write_manifest(self.path, [*self._fixed_files(), WEIGHTS])
 
     def take_trained_weights(self):
-        """weights.safetensors into the model. Raises InputError where there is none yet, or a damaged one."""
-        if WEIGHTS not in check_manifest(self.path):
-            raise InputError(f"{self.path}: the run holds no trained model")
-        self.set_weights(_read_weights(self.path / WEIGHTS))
+        """weights.safetensors into the model; returns their story. Raises InputError where there is none, or a damaged one."""
+        weights, story = _read_weights(self.path)
+        self.set_weights(weights)
+        return story
 
     def disown_weights(self):
         """The trained weights, if there are any, are no longer this run's: its training goes on."""
@@ -165,18 +172,26 @@ class Run:
                                  f"expected {expected}")
             if weights[name].dtype.kind != "f" or not np.isfinite(weights[name]).all():
                 raise InputError(f"{self.path}: {name} holds something else than finite real numbers")
+            if weights[name].dtype != parameters[name].data.dtype:
+                raise InputError(f"{self.path}: {name} is {weights[name].dtype}, but the run's model is "
+                                 f"{parameters[name].data.dtype}; give it run.model.astype(...)")
             parameters[name].data[...] = to_device(weights[name], self.model.xp)
 
     def _fixed_files(self):
         return ["config.json", self.vocabulary.file_name]
 
 
-def _read_weights(path):
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
+def _read_weights(folder):
+    """({name: array}, their story) of weights.safetensors. Raises InputError where there is none, or a damaged one."""
+    from safetensors import SafetensorError, safe_open
 
+    if WEIGHTS not in check_manifest(folder):
+        raise InputError(f"{folder}: the run holds no trained model")
+    path = folder / WEIGHTS
     try:
-        return load_file(path)
+        with safe_open(path, framework="np") as file:
+            weights = {name: file.get_tensor(name) for name in file.keys()}
+            return weights, json.loads((file.metadata() or {}).get("story", "null"))
     except (SafetensorError, OSError, ValueError, TypeError, LookupError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
 

@@ -2,9 +2,9 @@
 
 import json
 import math
-import sys
 import time
 from contextlib import contextmanager
+from dataclasses import asdict
 from itertools import islice
 
 import numpy as np
@@ -20,6 +20,7 @@ from minitransformer.training.checkpoint import Checkpoint
 from minitransformer.training.files import only_trainer
 from minitransformer.training.interrupt import stop_on_interrupt
 from minitransformer.training.not_finite import find_not_finite
+from minitransformer.training.standard_error import stderr
 from minitransformer.training.team import Team
 
 LOG_EVERY = 10    # steps; reading the loss waits for the GPU
@@ -63,15 +64,15 @@ class _Training:
 
     def train(self, resume=False):
         if resume:
-            self._go_on_from(checkpoint.newest(self.run.path))
             if self._is_trained():
                 return self.step
+            self._go_on_from(checkpoint.newest(self.run.path))
             self.run.disown_weights()
         elif checkpoint.steps(self.run.path):
             raise InputError(f"{self.run.path}: this run was trained already; go on with resume=True, or make another run")
         config = self.config
         self._write_log("w", self.log)
-        with tqdm(total=config.steps, initial=self.step, bar_format=BAR, file=sys.stderr, dynamic_ncols=True) as self.bar, \
+        with tqdm(total=config.steps, initial=self.step, bar_format=BAR, file=stderr, dynamic_ncols=True) as self.bar, \
                 stop_on_interrupt() as stop, threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
             self.since, self.timed = time.perf_counter(), 0
             while not (stopped := stop.is_set()) and self.step < config.steps and not self._out_of_patience():
@@ -131,8 +132,9 @@ class _Training:
 
     def _validate(self):
         nll = mean_loss(self.model, self.valid)
-        self._record(valid_nll=nll, valid_perplexity=perplexity(nll), **self.measure(self.model))
-        self.bar.write(f"step {self.step}: " + _as_text(self.log[-1]), file=sys.stderr)
+        measured = {name: float(value) for name, value in self.measure(self.model).items()}
+        self._record(valid_nll=nll, valid_perplexity=perplexity(nll), **measured)
+        self.bar.write(f"step {self.step}: " + _as_text(self.log[-1]), file=stderr)
         if self.best_nll is None or nll < self.best_nll:
             self.best_step, self.best_nll, self.worse = self.step, nll, 0
         else:
@@ -165,7 +167,7 @@ class _Training:
         """Take over a Checkpoint; with None there is nothing yet to take over."""
         if last is None and self.run.finished:
             raise InputError(f"{self.run.path}: its training has ended, and no checkpoint is left to go on from")
-        print(f"going on after step {last.step}" if last else "no good checkpoint: beginning at step 1", file=sys.stderr)
+        print(f"going on after step {last.step}" if last else "no good checkpoint: beginning at step 1", file=stderr)
         if last is None:
             return
         self.step = self.saved = last.step
@@ -185,14 +187,15 @@ class _Training:
             self.batches.position = last.state["position"]
 
     def _is_trained(self):
-        """Whether there is nothing left to do; the model then has the trained weights."""
-        if self.step < self.config.steps and not self._out_of_patience():
-            return False
+        """Whether the run holds the weights that this very training ended with, whole; the model then has them."""
         try:
-            self.run.take_trained_weights()
+            story = self.run.take_trained_weights()
         except InputError:
             return False
-        print("its training has ended: nothing is changed", file=sys.stderr)
+        if not story or story["config"] != asdict(self.config):
+            return False
+        self.step = story["step"]
+        print("its training has ended: the weights stay as they are", file=stderr)
         return True
 
     def _finish(self):
@@ -203,13 +206,13 @@ class _Training:
             self.run.set_weights(checkpoint.average(last))
             nll = mean_loss(self.model, self.valid)
             self._record(averaged=len(last), averaged_nll=nll, averaged_perplexity=perplexity(nll))
-            self.bar.write(f"{len(last)} checkpoints averaged: {_as_text(self.log[-1])}", file=sys.stderr)
+            self.bar.write(f"{len(last)} checkpoints averaged: {_as_text(self.log[-1])}", file=stderr)
         elif self.config.patience:
             losses = {record["step"]: record["valid_nll"] for record in self.log if "valid_nll" in record}
             best_first = sorted(losses.keys() & kept, key=lambda step: (losses[step], step))
             self.run.set_weights(next(checkpoint.undamaged(self.run.path, best_first)).weights)
         with self._writing("the trained weights"):
-            self.run.save_weights()
+            self.run.save_weights({"step": self.step, "config": asdict(self.config)})
 
     def _record(self, **values):
         self.log.append({"step": self.step, **values})

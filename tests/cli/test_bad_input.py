@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -199,16 +200,32 @@ def test_a_missing_library_for_downloads_is_named(run_cli, tmp_path, monkeypatch
 def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
     """The real command, interrupted as a terminal does it."""
     process = subprocess.Popen([sys.executable, "-m", "minitransformer", "train", "copy", "--run", tmp_path / "run",
-                                "--validate-every", "1"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                                "--batch", "4", "--steps", "5000", "--validate-every", "5000"],
+                               stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     for line in process.stderr:
-        if "valid perplexity" in line:
+        if re.search("[1-9]/5000", line):
             break
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130 and "Traceback" not in error
     assert f"go on: minitransformer train --resume {tmp_path / 'run'}" in error
     assert f"minitransformer evaluate {tmp_path / 'run'}" in error
-    assert list((tmp_path / "run" / "checkpoints").iterdir()) and Run.load(tmp_path / "run")
+    assert len(list((tmp_path / "run" / "checkpoints").iterdir())) == 1 and Run.load(tmp_path / "run")
+
+
+def test_ctrl_c_saves_though_nobody_reads_on(tmp_path):
+    """`train ... 2>&1 | tee log`: Ctrl-C ends both."""
+    reader, writer = os.pipe()
+    process = subprocess.Popen([sys.executable, "-m", "minitransformer", "train", "copy", "--run", tmp_path / "run",
+                                "--batch", "4", "--steps", "5000", "--validate-every", "5000"], stderr=writer, stdout=writer)
+    os.close(writer)
+    seen = b""
+    while not re.search(b"[1-9]/5000", seen):
+        seen += os.read(reader, 1000)
+    os.close(reader)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    assert len(list((tmp_path / "run" / "checkpoints").iterdir())) == 1 and Run.load(tmp_path / "run")
 
 
 def test_interrupted_before_training(run_cli, monkeypatch):

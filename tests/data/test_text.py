@@ -36,6 +36,7 @@ def test_lines(tmp_path, content, lines, packed):
 
 @pytest.mark.parametrize("name, data, words", [
     ("x", b"ok\nab\xffc\n", r"x, line 2: not UTF-8 text \(byte 0xff\)"),
+    ("x", b"\xef\xbb\xbfok\n\xffc\n", r"x, line 2: not UTF-8 text \(byte 0xff\)"),    # after a mark of UTF-8
     ("x", b"", "x: empty"),
     ("x", b" \n\n", "x: empty"),
     ("x.gz", b"plain", "x.gz: not a whole gzip file"),

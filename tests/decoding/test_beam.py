@@ -107,6 +107,17 @@ def test_a_model_without_numbers_is_explained():
                 search()
 
 
+@pytest.mark.parametrize("search", [
+    lambda model, source: beam_search(model, source, 2, max_length=4), greedy,
+    lambda model, source: sample(model, source, [np.random.default_rng(0)], max_length=4)])
+def test_a_model_that_can_never_end_is_explained(search):
+    model = random_model(0, share_output=False)
+    model.decoder.layers[-1].feed_forward_residual.norm.beta.data[0] = 100
+    model.output.weight.data[EOS, 0] = -1e308    # finite, but the logit of EOS is always -inf
+    with np.errstate(all="ignore"), pytest.raises(InputError, match="logits are not finite"):
+        search(model, batch([[3, 4]]))
+
+
 def test_those_left_are_the_ones_not_done_and_seldom_move():
     done = np.array([0, 1, 0, 0, 1, 0, 1, 0], bool)
     assert those_left(done).tolist() == [0, 5, 2, 3, 7]

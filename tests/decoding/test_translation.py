@@ -35,6 +35,11 @@ def test_a_batch_decodes_as_its_sentences_do(model):
     assert len(outputs) == len(SOURCES) and len(set(map(len, outputs))) > 2
 
 
+def test_a_beam_of_nothing_is_explained(model):
+    with pytest.raises(InputError, match="the beam is 0 wide"):
+        decode_all(model, SOURCES, Search(beam=0))
+
+
 def test_learned_positions_end_an_output():
     """EOS needs the last of the 8 positions, so 7 tokens come before it."""
     config = TransformerConfig.named("toy", 10, d_model=16, num_heads=2, positions="learned", max_length=8)

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,13 +27,26 @@ def test_damaged_weights_are_made_again(tmp_path):
     assert path.read_bytes() == whole and Run.load(run.path).finished
 
 
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+@pytest.mark.parametrize("lost", [slice(0, 1), slice(-1, None), slice(None)], ids=["newest", "oldest", "all"])
 @pytest.mark.parametrize("settings", [dict(average=3), dict(patience=2, cooldown=0.0, schedule="constant", peak_rate=0.3)])
-def test_a_finished_run_stays_as_it_is(tmp_path, settings):
-    """Even where a checkpoint that its weights were made of has been removed."""
+@pytest.mark.parametrize("damage", [shutil.rmtree, lambda folder: flip(folder / "state.json")], ids=["removed", "flipped"])
+def test_a_finished_run_stays_as_it_is(tmp_path, settings, lost, damage):
+    """Whatever became of its checkpoints."""
     run, batches, valid = start(tmp_path / "run")
     config = TrainingConfig(**{"steps": 40, "warmup": 1, "validate_every": 2, **settings})
     steps = train(run, config, batches, valid)
-    shutil.rmtree(run.path / "checkpoints" / f"step-{checkpoint.steps(run.path)[-1]:08d}")
+    for step in checkpoint.steps(run.path)[lost]:
+        damage(run.path / "checkpoints" / f"step-{step:08d}")
     before = {path.name: path.read_bytes() for path in run.path.iterdir() if path.is_file()}
     again = Run.open(run.path)
     assert train(again, config, batches, valid, resume=True) == steps
@@ -80,14 +94,15 @@ def test_damaged_checkpoints_do_not_stand_in_the_way_of_new_ones(tmp_path):
     assert checkpoint.steps(run.path) == [7, 4]
 
 
-def test_a_finished_run_without_checkpoints_stays_as_it_is(tmp_path):
+def test_a_finished_run_without_checkpoints_cannot_be_trained_further(tmp_path):
     run, batches, valid = start(tmp_path / "run")
     config = TrainingConfig(steps=4, warmup=2, validate_every=2)
     train(run, config, batches, valid)
     shutil.rmtree(run.path / "checkpoints")
     before = {path.name: path.read_bytes() for path in run.path.iterdir()}
+    more = TrainingConfig(steps=6, warmup=2, validate_every=2)
     with pytest.raises(InputError, match="its training has ended, and no checkpoint is left to go on from"):
-        train(run, config, batches, valid, resume=True)
+        train(run, more, batches, valid, resume=True)
     assert {path.name: path.read_bytes() for path in run.path.iterdir()} == before
 
 
@@ -100,17 +115,24 @@ def test_a_checkpoint_that_is_removed_while_it_is_read_is_passed_over(tmp_path, 
     assert checkpoint.newest(run.path).step == 2
 
 
+def test_a_checkpoint_that_cannot_be_read_now_is_not_damaged(tmp_path, monkeypatch):
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(steps=20, warmup=5, validate_every=4)
+    train(run, config, Interrupted(batches, 6), valid)
+    usual = Path.read_bytes
+
+    def read_bytes(path):
+        if path.parent.name == "step-00000006":
+            raise OSError(24, "Too many open files", str(path))
+        return usual(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    with pytest.raises(OSError, match="Too many open files"):
+        train(Run.open(run.path), config, batches, valid, resume=True)
+    assert checkpoint.steps(run.path) == [6, 4]
+
+
 FILES = ("weights.safetensors", "optimizer.safetensors", "state.json", "metrics.jsonl", MANIFEST)
-
-
-def flip(path):
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-
-
-def cut(path):
-    path.write_bytes(path.read_bytes()[:-1])
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -192,6 +214,6 @@ def test_a_full_disk_met_by_the_log(tmp_path):
 
 def test_a_full_disk_met_by_the_trained_weights(tmp_path, monkeypatch):
     run, batches, valid = start(tmp_path / "run")
-    monkeypatch.setattr(run, "save_weights", lambda: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    monkeypatch.setattr(run, "save_weights", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(InputError, match="the trained weights cannot be saved .* the checkpoint of step 4 is kept"):
         train(run, TrainingConfig(steps=4, warmup=2, validate_every=2), batches, valid)

@@ -9,6 +9,7 @@ from safetensors.numpy import load_file, save_file
 
 from minitransformer import InputError, Run, TrainingConfig, train
 from minitransformer.training.files import MANIFEST, only_trainer, write_manifest
+from tests.training.test_resume import Interrupted
 from tests.training.test_training import start
 
 
@@ -30,7 +31,14 @@ def test_a_failed_save_keeps_the_last_weights(tmp_path, monkeypatch):
     run.save_weights()
     before = (run.path / "weights.safetensors").read_bytes()
     run.model.flat.data[...] = 0
-    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    usual = os.replace
+
+    def replace(new, old):
+        if old.name == "weights.safetensors":
+            raise OSError(28, "No space left on device")
+        usual(new, old)
+
+    monkeypatch.setattr(os, "replace", replace)
     with pytest.raises(OSError):
         run.save_weights()
     assert (run.path / "weights.safetensors").read_bytes() == before
@@ -62,6 +70,37 @@ def test_an_empty_folder_is_used_as_it_is(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="No space left"):
         start(tmp_path / "full")
     assert not list((tmp_path / "full").iterdir())
+
+
+def test_ctrl_c_leaves_no_half_of_a_run(tmp_path, monkeypatch):
+    (tmp_path / "mine").mkdir()
+    usual, names = os.replace, []
+
+    def replace(new, old):
+        names.append(old.name)
+        if names[-1] == "vocabulary.json":
+            raise KeyboardInterrupt
+        usual(new, old)
+
+    monkeypatch.setattr(os, "replace", replace)
+    for folder in ("mine", "new"):
+        with pytest.raises(KeyboardInterrupt):
+            start(tmp_path / folder)
+    assert names == ["config.json", "vocabulary.json"] * 2
+    assert [path.name for path in tmp_path.rglob("*")] == ["mine"]
+
+
+def test_a_run_in_double_precision_stays_one(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    run.model = run.model.astype(np.float64)
+    config = TrainingConfig(steps=4, warmup=1, validate_every=2)
+    train(run, config, Interrupted(batches, 3), valid)
+    stopped = Run.load(run.path)
+    np.testing.assert_array_equal(stopped.model.flat.data, run.model.flat.data, strict=True)
+    with pytest.raises(InputError, match=r"is float64, but the run's model is float32; give it run.model.astype"):
+        train(Run.open(run.path), config, batches, valid, resume=True)
+    train(stopped, config, batches, valid, resume=True)
+    np.testing.assert_array_equal(Run.load(run.path).model.flat.data, stopped.model.flat.data, strict=True)
 
 
 def test_two_processes_do_not_make_one_run(tmp_path, monkeypatch):

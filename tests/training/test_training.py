@@ -180,6 +180,12 @@ def test_the_speed_is_that_of_the_steps(tmp_path, monkeypatch):
     assert min(speeds) > 100
 
 
+def test_what_is_measured_may_be_of_any_kind_of_number(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    train(run, TrainingConfig(steps=1, warmup=1), batches, valid, measure=lambda _: {"score": np.float32(0.5), "count": 3})
+    assert {"score": 0.5, "count": 3}.items() <= read_metrics(run.path)[-1].items()
+
+
 def test_validation_keeps_to_the_threads(tmp_path, monkeypatch):
     pools = []
     usual = translation.ThreadPoolExecutor

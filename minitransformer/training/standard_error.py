@@ -1,0 +1,28 @@
+"""Standard error, whose reader may leave: `train ... 2>&1 | tee log`, and Ctrl-C ends tee first."""
+
+import os
+import sys
+from contextlib import suppress
+
+
+class StandardError:
+    """sys.stderr for what must not fail: once it cannot be written, nobody reads it, and it becomes the null device."""
+
+    def write(self, text):
+        self._unless_broken(lambda: sys.stderr.write(text))
+
+    def flush(self):
+        self._unless_broken(sys.stderr.flush)
+
+    def __getattr__(self, name):
+        return getattr(sys.stderr, name)
+
+    def _unless_broken(self, action):
+        try:
+            action()
+        except OSError:
+            with suppress(OSError):    # a stream without a file behind it
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+stderr = StandardError()
