@@ -55,8 +55,9 @@ def from_pytorch(config, arrays):
     """The Transformer of a TransformerConfig with the weights {PyTorch's name: array}, as `to_pytorch` gives them.
 
     The arrays are NumPy's or what np.asarray makes one of, as torch's tensors on the CPU (but not bfloat16, which NumPy
-    lacks). The model is float64 if one of them is that or wider, else float32. Raises InputError, naming the array, where one is missing, not of this model, of another
-    shape, or not of finite real numbers; where two differ that the config shares; and for a d_k or d_v as `to_pytorch`.
+    lacks). The model is float64 if one of them is that or wider, else float32. Raises InputError, naming the array, where
+    one is missing, not of this model, of another shape, or not of finite real numbers; where two differ that the config
+    shares; and for a d_k or d_v as `to_pytorch`.
     """
     _check_heads(config)
     arrays = {name: _as_array(name, array) for name, array in arrays.items()}

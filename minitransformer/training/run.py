@@ -139,23 +139,23 @@ class Run:
         return [[(hypothesis.score, self.vocabulary.decode(hypothesis.tokens)) for hypothesis in found]
                 for found in decode_all(self.model, sources, search or self.search)]
 
-    def save_weights(self, story=None):
+    def save_weights(self, provenance=None):
         """The model's weights as the trained ones: write weights.safetensors, and list it in manifest.json.
 
-        `story`: how they were made, as JSON, which the file keeps.
+        `provenance`: how they were made, as JSON, which the file keeps.
         """
         from safetensors.numpy import save
 
         self.disown_weights()    # before they change
         weights = {name: to_host(parameter.data) for name, parameter in self.model.parameters().items()}
-        write_durably(self.path / WEIGHTS, save(weights, {"story": json.dumps(story)}))
+        write_durably(self.path / WEIGHTS, save(weights, {"provenance": json.dumps(provenance)}))
         write_manifest(self.path, [*self._fixed_files(), WEIGHTS])
 
     def take_trained_weights(self):
-        """weights.safetensors into the model; returns their story. Raises InputError where there is none, or a damaged one."""
-        weights, story = _read_weights(self.path)
+        """weights.safetensors into the model; returns the provenance. Raises InputError where it is missing or damaged."""
+        weights, provenance = _read_weights(self.path)
         self.set_weights(weights)
-        return story
+        return provenance
 
     def disown_weights(self):
         """The trained weights, if there are any, are no longer this run's: its training goes on."""
@@ -182,7 +182,7 @@ class Run:
 
 
 def _read_weights(folder):
-    """({name: array}, their story) of weights.safetensors. Raises InputError where there is none, or a damaged one."""
+    """({name: array}, their provenance) of weights.safetensors. Raises InputError where there is none, or a damaged one."""
     from safetensors import SafetensorError, safe_open
 
     if WEIGHTS not in check_manifest(folder):
@@ -191,7 +191,7 @@ def _read_weights(folder):
     try:
         with safe_open(path, framework="np") as file:
             weights = {name: file.get_tensor(name) for name in file.keys()}
-            return weights, json.loads((file.metadata() or {}).get("story", "null"))
+            return weights, json.loads((file.metadata() or {}).get("provenance", "null"))
     except (SafetensorError, OSError, ValueError, TypeError, LookupError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
 

@@ -189,12 +189,12 @@ class _Training:
     def _is_trained(self):
         """Whether the run holds the weights that this very training ended with, whole; the model then has them."""
         try:
-            story = self.run.take_trained_weights()
+            provenance = self.run.take_trained_weights()
         except InputError:
             return False
-        if not story or story["config"] != asdict(self.config):
+        if not provenance or provenance["config"] != asdict(self.config):
             return False
-        self.step = story["step"]
+        self.step = provenance["step"]
         print("its training has ended: the weights stay as they are", file=stderr)
         return True
 
