@@ -38,8 +38,9 @@ def decode_utf8(raw, name):
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        before, byte = error.object[:error.start], error.object[error.start]    # without the mark of UTF-8 at the beginning
-        raise InputError(f"{name}, line {before.count(bytes([10])) + 1}: not UTF-8 text (byte 0x{byte:02x})") from None
+        raw = error.object    # without the byte order mark
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{name}, line {line}: not UTF-8 text (byte 0x{raw[error.start]:02x})") from None
 
 
 def split_lines(text):

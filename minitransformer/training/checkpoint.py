@@ -3,12 +3,12 @@
 import json
 import os
 import shutil
-import sys
 from typing import NamedTuple
 
 from minitransformer.backend import to_host
 from minitransformer.errors import InputError
 from minitransformer.training.files import check_manifest, make_folder, sync_folder, write_durably, write_manifest
+from minitransformer.training.standard_error import stderr
 
 FOLDER = "checkpoints"
 
@@ -74,7 +74,7 @@ def undamaged(run_folder, steps):
         try:
             whole = load(run_folder, step)
         except (InputError, FileNotFoundError) as error:    # the latter: a training that goes on has just removed it
-            print(f"{error}; passed over", file=sys.stderr)
+            print(f"{error}; passed over", file=stderr)
         else:
             yield whole
 

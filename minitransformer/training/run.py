@@ -32,7 +32,7 @@ class Run:
         manifest.json          the sha256 of these two, and of the weights when the training has ended
         metrics.jsonl          the log
         checkpoints/step-N/    what a stopped training goes on from, each with a manifest.json of its own
-        weights.safetensors    the trained weights, {parameter name: array}, a shared one once
+        weights.safetensors    the trained weights, {parameter name: array}, a shared one once; and how they were made
         report.html            how the training went, with curves.png and attention-N.png
     """
 
