@@ -1,4 +1,4 @@
-"""Adam, the paper's learning-rate schedule and others, and clipping (section 5.3 of the paper)."""
+"""Adam and the paper's learning-rate schedule (section 5.3), other schedules, and clipping, which the paper does without."""
 
 from minitransformer.backend import module_of
 from minitransformer.functional import adam_update

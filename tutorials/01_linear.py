@@ -106,7 +106,7 @@ assert abs(central_difference(1e-5) - dW[1, 0]) < 1e-9
 
 # %% [markdown]
 # They agree, but not in every digit: $L(W+h)$ and $L(W-h)$ are nearly equal, and subtracting them throws most
-# digits away. A smaller $h$ makes it worse, not better. For a function that bends, a larger $h$ is worse too.
+# digits away. A smaller $h$ makes it worse, not better. For a function that curves, a larger $h$ is worse too.
 # Watch both ends, for $\tanh$ at 0.5:
 
 # %%
@@ -122,8 +122,8 @@ for h in 10.0 ** -np.arange(1, 16, 2):
 # $$ f(x + ih) = f(x) + i h f'(x) - \tfrac{h^2}{2} f''(x) - \dots \quad\Longrightarrow\quad
 #    f'(x) = \frac{\operatorname{Im} f(x + ih)}{h} + O(h^2) $$
 #
-# Nothing is subtracted, so $h$ can be $10^{-20}$, and $h^2$ is far below the last digit. All it asks is that the
-# forward works on complex numbers; ours does, as it is only `@` and `+`.
+# Nothing is subtracted, so $h$ can be $10^{-20}$, and $h^2$ is far below the last digit. All it asks is that each
+# operation of the forward has a complex derivative and keeps the imaginary part; ours are only `@` and `+`.
 
 # %%
 h = 1e-20

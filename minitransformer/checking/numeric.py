@@ -18,9 +18,10 @@ def central(evaluate, dy, array, where, v, step=CENTRAL_STEP):
 
 
 def kink(evaluate, dy, array, where, v, analytic, tolerance):
-    """Whether central differences and `analytic` disagree only because the function bends near x.
+    """Whether central differences and `analytic` disagree only because of a kink near x.
 
-    Either a bend lies within the step, and a step a tenth as long agrees; or x stands on it: then the
+    Either it lies within the step, and a step a tenth as long agrees (as it does where the function
+    is smooth, but curves too much for the step); or x stands on it: then the
     slopes to its two sides are as far apart at both steps (at a smooth place their distance shrinks
     with the step, at a jump it grows), and the analytic slope lies between them.
     """

@@ -19,7 +19,7 @@ class Result:
     index: tuple | None         # where the error is largest; None for a projection
     analytic: float             # what backward says there
     numeric: float              # what the numeric derivative says there
-    kinks: int = 0              # places left out because the function bends there
+    kinks: int = 0              # places left out: a kink, or too much curvature for the step
 
     @property
     def passed(self):

@@ -24,6 +24,8 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None):
     likeliest, those that end with EOS and stand among the first `width` are found; the `width`
     likeliest others live on. A sentence is done when `width` are found. Those found are ordered by
     log-probability / length_penalty(length, alpha).
+
+    Raises InputError for a width below 1, limits that contradict each other, and a model whose logits are not finite.
     """
     if width < 1:
         raise InputError(f"the beam is {width} wide, expected at least 1")

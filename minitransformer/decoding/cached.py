@@ -1,4 +1,4 @@
-"""The decoder one position at a time: what it has computed for earlier positions is kept, not computed again."""
+"""The decoder one position at a time, with a key-value (KV) cache: earlier positions are not computed again."""
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class CachedDecoder:
         return x
 
     def keep(self, sentences):
-        """Go on with these of the sentences only: an array of their places, which their new places follow."""
+        """Drop all but some sentences: row i of what is kept becomes the old row sentences[i] (see `those_left`)."""
         moved = np.flatnonzero(sentences != np.arange(len(sentences)))
         self._mask = _kept(self._mask, sentences, moved)
         sentences, moved = (to_device(a, module_of(self._memory_mask)) for a in (sentences, moved))
@@ -81,7 +81,8 @@ class CachedDecoder:
 
 
 def those_left(done):
-    """The places of the sentences not done, (B,) bool: those from the end stand where others were done, for `keep`."""
+    """Which rows go on, for `keep`; done: (B,) bool. A row that is done is filled from the end, so that few rows move:
+    done 0 1 0 0 1 0 1 0 gives 0 5 2 3 7."""
     left = np.flatnonzero(~done)
     places = np.arange(len(left))
     places[done[:len(left)]] = left[left >= len(left)]
@@ -123,7 +124,7 @@ class _SelfAttention:
                                   for part in parts[1:])
 
     def attend(self, x, mask):
-        """x (B, width, d_model), one position of `width` hypotheses -> the same of what they attend to."""
+        """x: (B, width, d_model), one position of `width` hypotheses. Returns the attention's output, of the same shape."""
         batch, width, d_model = x.shape
         projected = x.reshape(-1, d_model) @ self._weight
         projected += self._bias

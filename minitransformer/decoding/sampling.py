@@ -18,6 +18,8 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
     and to the fewest whose probability reaches `top_p` (Holtzman et al. 2020,
     https://arxiv.org/abs/1904.09751). `rngs`: a NumPy generator for each sentence, so that what is
     drawn does not depend on the batch; each draw gets its own from it. The reported log-probabilities are the model's own.
+
+    Raises InputError for settings that mean nothing, and a model whose logits are not finite.
     """
     if count < 1:
         raise InputError(f"the number of samples is {count}, expected at least 1")

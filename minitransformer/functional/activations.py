@@ -17,7 +17,7 @@ def relu_forward(x):
 
 
 def relu_backward(dy, cache):
-    """dy/dx is 1 where x > 0 and 0 elsewhere (at the kink x = 0 too)."""
+    """∂y/∂x is 1 where x > 0 and 0 elsewhere (at the kink x = 0 too)."""
     return dy * cache.positive
 
 
@@ -40,7 +40,7 @@ def gelu_forward(x):
 
 
 def gelu_backward(dy, cache):
-    """dy/dx = (1 + tanh u) / 2 + x (1 - tanh^2 u) u' / 2 with u' = sqrt(2/pi) (1 + 3 * 0.044715 x^2)."""
+    """∂y/∂x = (1 + tanh u) / 2 + x (1 - tanh^2 u) u' / 2 with u' = sqrt(2/pi) (1 + 3 * 0.044715 x^2)."""
     x, tanh = cache
-    du = SLOPE * (1 + 3 * CUBIC * x * x)
-    return dy * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh * tanh) * du)
+    slope = SLOPE * (1 + 3 * CUBIC * x * x)
+    return dy * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh * tanh) * slope)

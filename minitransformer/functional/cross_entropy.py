@@ -21,7 +21,7 @@ def cross_entropy_forward(logits, targets, smoothing=0.0):
 
     logits: (..., V); targets: (...) ids. q puts 1 - smoothing on the target and spreads
     `smoothing` evenly over all V tokens. Whoever trains divides by the count: the sum is what
-    shards of a batch can add up.
+    shards of a batch can add up. Raises InputError for targets that do not fit the logits.
     """
     check_targets(targets, logits.shape)
     xp = module_of(logits)
@@ -51,7 +51,7 @@ def check_targets(targets, shape):
 def cross_entropy_backward(dloss, cache):
     """dlogits = (p - q) dloss, and 0 at padding.
 
-    From log p_i = x_i - log sum_j exp(x_j): d(-sum_i q_i log p_i)/dx_j = p_j - q_j, as q sums to 1.
+    From log p_i = x_i - log sum_j exp(x_j): ∂(-sum_i q_i log p_i)/∂x_j = p_j - q_j, as q sums to 1.
     """
     p, targets, real, smoothing, _, _ = cache
     size = p.shape[-1]

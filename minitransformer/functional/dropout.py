@@ -1,4 +1,4 @@
-"""Dropout (section 5.4 of the paper; Srivastava et al. 2014), scaled while training."""
+"""Inverted dropout: what is kept is scaled in training, not at evaluation (section 5.4 of the paper)."""
 
 from typing import Any, NamedTuple
 

@@ -26,9 +26,9 @@ def layer_norm_forward(x, gamma, beta, epsilon=1e-5):
 def layer_norm_backward(dy, cache):
     """Returns dx (..., D), dgamma (D,), dbeta (D,).
 
-    With dn = dy * gamma, the chain rule through centring and scaling takes out of dn what cannot
-    change n: its mean (n ignores a shift of x) and its part along n (n ignores a scaling of x):
-    dx = (dn - mean(dn) - n * mean(dn * n)) / sqrt(variance + epsilon).
+    n = c s with c = x - mean and s = 1 / sqrt(variance + epsilon). From ∂c_j/∂x_i = δ_ij - 1/D and
+    ∂s/∂x_i = -s^3 c_i / D = -s^2 n_i / D (the c_j sum to 0): ∂n_j/∂x_i = s (δ_ij - 1/D - n_j n_i / D).
+    Summed over j with dn = dy * gamma: dx = s (dn - mean(dn) - n * mean(dn * n)).
     """
     normed, inverse, gamma = cache
     dn = dy * gamma

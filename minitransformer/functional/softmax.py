@@ -16,6 +16,7 @@ def softmax_forward(x, mask=None):
     x: (..., K); mask: None or bool, broadcastable to x, True where an entry takes part.
     Entries masked out get probability 0; a row with all of them masked out is 0 throughout.
     Returns p, of x's shape. Subtracting the row's maximum changes nothing but avoids overflow.
+    Raises InputError for a mask that is not bool.
     """
     xp = module_of(x)
     if mask is not None:
@@ -36,7 +37,7 @@ def softmax_forward(x, mask=None):
 def softmax_backward(dp, cache):
     """dx = p (dp - sum_j dp_j p_j).
 
-    The Jacobian is dp_i/dx_j = p_i (delta_ij - p_j); multiplied by dp from the left it collapses
+    The Jacobian is ∂p_i/∂x_j = p_i (δ_ij - p_j); multiplied by dp from the left it collapses
     to one sum per row, so it is never built. Where p = 0 (masked out) dx = 0.
     """
     p = cache.p

@@ -31,7 +31,7 @@ def test_help(run_cli):
         assert code == 0 and f"usage: minitransformer {command}" in out and not error
 
 
-def test_gradcheck_of_one_block(run_cli):
+def test_gradcheck_of_named_blocks(run_cli):
     code, out, _ = run_cli("gradcheck", "linear", "softmax")
     assert code == 0
     assert all(word in out for word in ("linear", "softmax", "weight", "bias", "central", "complex"))

@@ -49,7 +49,7 @@ def test_ctrl_c_saves_though_nobody_reads_on(tmp_path):
     assert len(list((tmp_path / "run" / "checkpoints").iterdir())) == 1 and Run.load(tmp_path / "run")
 
 
-def test_interrupted_before_training(run_cli, monkeypatch):
+def test_ctrl_c_in_a_command_that_does_not_train(run_cli, monkeypatch):
     def interrupt(_):
         raise KeyboardInterrupt
 

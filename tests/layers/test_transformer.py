@@ -21,8 +21,8 @@ def ids(rng, *shape):
 
 
 @pytest.mark.parametrize("name, count", [("base", 63_082_496), ("big", 214_245_376)])
-def test_the_papers_sizes(name, count):
-    """By the paper's table 3 with its shared vocabulary of 37,000 tokens, which rounds to 65 and 213 million."""
+def test_the_sizes_of_base_and_big(name, count):
+    """Those of the paper's table 3 with one shared vocabulary of 37,000 tokens; the paper prints 65 and 213 million."""
     assert Transformer(TransformerConfig.named(name, 37_000)).num_parameters() == count
 
 

@@ -48,8 +48,8 @@ def test_the_same_bits_for_the_same_number_of_threads(threads):
     np.testing.assert_array_equal(first[1], again[1])
 
 
-def test_each_thread_drops_out_by_itself():
-    """Two threads with the same sentences: were their masks the same, so were their losses."""
+def test_each_thread_has_a_generator_of_its_own():
+    """Two threads with the same sentences must not drop the same numbers."""
     model = Transformer(TransformerConfig.named("toy", 12, dropout=0.3))
     team, batch = Team(model, 2), make_batch(PAIRS[:1] * 2)
     (_, one), (_, other) = team.parts([batch], (0, 1))
