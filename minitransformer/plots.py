@@ -22,6 +22,7 @@ def curves(runs, path):
               ("learning rate", {"learning_rate": ""}, 1),
               *((label, {key: ""}, scale) for key, label, scale in QUALITIES if key in found)]
     figure = _figure(7, 1 + 2.3 * len(panels))
+    _use_hangul_font(runs)
     rows = figure.subplots(len(panels), sharex=True)
     for axes, (title, lines, scale) in zip(rows, panels):
         for i, (name, records) in enumerate(runs.items()):
@@ -34,10 +35,12 @@ def curves(runs, path):
         axes.set_ylabel(title)
         axes.grid(alpha=0.3)
     if rows[0].lines:
-        rows[0].legend()
+        lines = rows[0].lines
+        for text in rows[0].legend(lines, [line.get_label() for line in lines]).texts:    # also of a run called _a
+            text.set_parse_math(False)    # a $ is a $
     rows[1].set_yscale("log")
     rows[-1].set_xlabel("step")
-    figure.savefig(path, dpi=120)
+    _save(figure, path)
 
 
 def attention(weights, queries, keys, title, path):
@@ -45,7 +48,9 @@ def attention(weights, queries, keys, title, path):
     heads = len(weights)
     columns = min(heads, 4)
     rows = -(-heads // columns)
-    figure = _figure(columns * (1.2 + 0.25 * len(keys)), 0.5 + rows * (1.2 + 0.25 * len(queries)))
+    longest = max(len(keys), len(queries))
+    inches, every = min(0.25, 10 / longest), -(-longest // 80)    # of a token; which of them are named
+    figure = _figure(columns * (1.2 + inches * len(keys)), 0.5 + rows * (1.2 + inches * len(queries)))
     _use_hangul_font([*queries, *keys])
     for head, axes in enumerate(figure.subplots(rows, columns, squeeze=False).flat):
         if head >= heads:
@@ -53,12 +58,10 @@ def attention(weights, queries, keys, title, path):
             continue
         axes.imshow(weights[head], cmap="Blues", vmin=0, vmax=1)
         axes.set_title(f"head {head}", fontsize=9)
-        axes.set_xticks(range(len(keys)), keys, rotation=90, fontsize=8, parse_math=False)    # a $ is a $
-        axes.set_yticks(range(len(queries)), queries, fontsize=8, parse_math=False)
+        axes.set_xticks(range(0, len(keys), every), keys[::every], rotation=90, fontsize=8, parse_math=False)
+        axes.set_yticks(range(0, len(queries), every), queries[::every], fontsize=8, parse_math=False)
     figure.suptitle(title, fontsize=10, parse_math=False)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")    # a line for each character without a font; the box is seen
-        figure.savefig(path, dpi=120)
+    _save(figure, path)
 
 
 def positions(path):
@@ -71,7 +74,7 @@ def positions(path):
     axes.set_xlabel("dimension (d_model = 128)")
     axes.set_ylabel("position")
     figure.colorbar(image, label="sin in even dimensions, cos in odd ones")
-    figure.savefig(path, dpi=120)
+    _save(figure, path)
 
 
 def schedules(path):
@@ -87,13 +90,19 @@ def schedules(path):
     axes.set_ylabel("learning rate")
     axes.grid(alpha=0.3)
     axes.legend()
-    figure.savefig(path, dpi=120)
+    _save(figure, path)
 
 
 def _figure(width, height):
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def _save(figure, path):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")    # a line for each character without a font; the box is seen
+        figure.savefig(path, dpi=120)
 
 
 def _use_hangul_font(texts):

@@ -4,6 +4,7 @@ from functools import partial
 
 from minitransformer import plots
 from minitransformer.attention_map import KINDS, attention_map
+from minitransformer.cli.option_names import options_named_as_typed
 from minitransformer.cli.pictures import write_picture
 from minitransformer.training.run import Run
 
@@ -23,6 +24,7 @@ def add_parser(commands):
 
 def execute(args):
     run = Run.load(args.run)
-    found = attention_map(run, args.text, args.kind, args.layer)
+    with options_named_as_typed(args):
+        found = attention_map(run, args.text, args.kind, args.layer)
     layer = run.model.config.num_layers - 1 if args.layer is None else args.layer
     write_picture(partial(plots.attention, *found, f"{args.kind} attention, layer {layer}"), args.output)

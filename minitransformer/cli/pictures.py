@@ -13,6 +13,6 @@ def write_picture(draw, output):
     path = path if path.suffix else path.with_name(path.name + ".png")
     try:
         draw(path)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:    # RuntimeError: a program that .pgf needs is missing
         raise InputError(f"--output {output}: {error}") from None
     print(f"drawn: {path}")

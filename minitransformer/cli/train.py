@@ -105,7 +105,7 @@ def _train(run, config, data, resume=False):
     print(f"saved in {run.path}")
     try:
         write_report(run, data.examples)
-    except (ImportError, OSError, ValueError) as error:    # a matplotlib that cannot draw; the training is done
+    except (ImportError, OSError, ValueError, MemoryError) as error:    # a matplotlib that cannot draw; the training is done
         print(f"report.html was not written: {error}", file=sys.stderr)
     if run.settings["task"] != "translate":
         scores = evaluate_toy(run)

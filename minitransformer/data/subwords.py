@@ -5,12 +5,13 @@ from minitransformer.errors import InputError
 from minitransformer.extras import require
 
 UNKNOWN = "<unk>"
+NAMES = (*SPECIAL, UNKNOWN)    # of the first ids
 
 
 class SubwordVocabulary:
     """Byte-pair encoding (Sennrich et al. 2016, https://aclanthology.org/P16-1162) by the library tokenizers.
 
-    A word carries its leading blank as "▁", so decoding restores the text's own spacing.
+    A word carries its leading blank as "▁" (U+2581), so decoding restores the spacing of a text that has no "▁" itself.
     """
 
     file_name = "tokenizer.json"
@@ -23,12 +24,12 @@ class SubwordVocabulary:
     def learn(cls, texts, size):
         """At most `size` subwords (more only if the text has more characters), from sentences of both sides."""
         tokenizers = require("tokenizers")
-        tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token=UNKNOWN))
+        tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token=_unmergeable(UNKNOWN)))
         tokenizer.normalizer = tokenizers.normalizers.NFC()
         tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
         tokenizer.decoder = tokenizers.decoders.Metaspace()
         trainer = tokenizers.trainers.BpeTrainer(
-            vocab_size=size, special_tokens=[*SPECIAL, UNKNOWN], show_progress=False)
+            vocab_size=size, special_tokens=[_unmergeable(name) for name in NAMES], show_progress=False)
         tokenizer.train_from_iterator(texts, trainer)
         return cls(tokenizer)
 
@@ -44,7 +45,7 @@ class SubwordVocabulary:
 
     def tokens(self, ids):
         """The subword of each id, special ones too."""
-        return [self._tokenizer.id_to_token(i) for i in ids]
+        return [NAMES[i] if i < len(NAMES) else self._tokenizer.id_to_token(i) for i in ids]
 
     def decode(self, ids):
         """The text of `ids`, special tokens left out."""
@@ -60,3 +61,8 @@ class SubwordVocabulary:
             return cls(tokenizers.Tokenizer.from_file(str(path)))
         except Exception as error:    # the library raises a bare Exception
             raise InputError(f"{path}: not a tokenizer ({error})") from None
+
+
+def _unmergeable(name):
+    """A special token as no merge spells it: a text's blanks are "▁", so that "</s>" learned from a text is another."""
+    return name + " "

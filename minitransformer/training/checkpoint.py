@@ -47,9 +47,15 @@ def save(run_folder, checkpoint):
 
 
 def steps(run_folder):
-    """The steps of all checkpoints in the folder of a run, damaged or not, the newest first."""
-    return sorted((int(path.name[5:]) for path in (run_folder / FOLDER).glob("step-*") if path.name[5:].isdigit()),
-                  reverse=True)
+    """The steps of all checkpoints in the folder of a run, damaged or not, the newest first.
+
+    Raises OSError where there is a folder that cannot be read: it may be full of checkpoints.
+    """
+    try:
+        names = os.listdir(run_folder / FOLDER)
+    except FileNotFoundError:
+        return []
+    return sorted((int(name[5:]) for name in names if name.startswith("step-") and name[5:].isdigit()), reverse=True)
 
 
 def load(run_folder, step):

@@ -57,7 +57,7 @@ class TrainingConfig:
             raise InputError(f"schedule is {self.schedule!r}; {choices(self.schedule, SCHEDULES)}")
         if (self.peak_rate is None) != (self.schedule == "paper"):
             raise InputError(f"peak_rate is {self.peak_rate}, but the schedule {self.schedule} "
-                             + ("has its own peak; rate_factor multiplies it" if self.schedule == "paper" else "needs one"))
+                             + ("has its own peak" if self.schedule == "paper" else "needs one"))
 
     def learning_rate(self, step, d_model):
         """The learning rate at `step` = 1, 2, ... of a model of width `d_model`."""

@@ -208,7 +208,7 @@ def read_metrics(path):
     path = Path(path) / "metrics.jsonl"
     try:
         records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        usable = records and all(
+        usable = all(
             isinstance(record, dict) and "step" in record
             and all(isinstance(value, (int, float)) and math.isfinite(value) for value in record.values())
             for record in records)
@@ -216,6 +216,8 @@ def read_metrics(path):
         raise InputError(f"{path}: {error.strerror}; give a folder that minitransformer train wrote") from None
     except (ValueError, RecursionError, OverflowError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
+    if not records:
+        raise InputError(f"{path}: nothing was logged yet; let the training go on for some steps")
     if not usable:
         raise InputError(f"{path}: not the records of a training: expected an object of finite numbers on each line")
     return records

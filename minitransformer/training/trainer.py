@@ -68,7 +68,7 @@ class _Training:
                 return self.step
             self._go_on_from(checkpoint.newest(self.run.path))
             self.run.disown_weights()
-        elif checkpoint.steps(self.run.path):
+        elif checkpoint.steps(self.run.path) or self.run.finished:
             raise InputError(f"{self.run.path}: this run was trained already; go on with resume=True, or make another run")
         config = self.config
         self._write_log("w", self.log)
@@ -126,7 +126,7 @@ class _Training:
             block, direction = find_not_finite(self.model, parts, self.config.smoothing)
             kept = f"the weights of step {self.saved} are kept" if self.saved else "no weights were saved yet"
             raise InputError(f"step {bad}: NaN or infinity in {block}, {direction}; {kept}. "
-                             "Try a smaller learning rate (rate_factor or peak_rate)")
+                             "Try a smaller learning rate")
         self.recent.clear()
         return loss, nll
 

@@ -6,11 +6,13 @@ import shutil
 import sys
 
 import matplotlib.image
+import numpy as np
 import pytest
 
 from minitransformer import Run, plots
 from minitransformer.training.report import write_report
 from minitransformer.training.task import make_data
+from tests.cli.conftest import one_line
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +41,7 @@ def test_attention(run_cli, trained, tmp_path, kind):
 
 
 @pytest.mark.parametrize("arguments, words", [
-    (("twenty", "--layer", 2), "layer is 2, expected 0 to 1"), ((" ",), "the text is empty"),
+    (("twenty", "--layer", 2), "--layer is 2, expected 0 to 1"), ((" ",), "the text is empty"),
     (("twenty", "--kind", "all"), "invalid choice: 'all'"), (("zwanzig",), "unknown symbol 'zwanzig'"),
 ])
 def test_attention_of_what_is_not_there(run_cli, trained, tmp_path, arguments, words):
@@ -73,7 +75,7 @@ def test_plots(run_cli, trained, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("content, words", [
-    (None, "No such file"), ("{", "cannot be read"), ("", "not the records"), ("[1]", "not the records"),
+    (None, "No such file"), ("{", "cannot be read"), ("", "nothing was logged yet"), ("[1]", "not the records"),
     ("3", "not the records"), ('{"step": NaN}', "not the records"),
 ])
 def test_a_run_that_cannot_be_drawn(run_cli, tmp_path, content, words):
@@ -90,6 +92,32 @@ def test_a_picture_that_cannot_be_written(run_cli, trained, tmp_path, monkeypatc
     for command in (("plot", "positions"), ("attention", trained, "two")):
         code, _, error = run_cli(*command, "--output", output)
         assert code == 2 and words in error and error.count("\n") == 1
+
+
+def test_a_picture_whose_program_is_missing(run_cli, tmp_path, monkeypatch):
+    def draw(path):
+        raise RuntimeError("xelatex not found")
+
+    monkeypatch.setattr(plots, "positions", draw)
+    code, _, error = run_cli("plot", "positions", "--output", tmp_path / "a.pgf")
+    assert code == 2 and "a.pgf: xelatex not found" in error and one_line(error)
+
+
+def test_maps_of_long_sentences_stay_pictures(tmp_path):
+    tokens = [f"t{i}" for i in range(300)]
+    plots.attention(np.eye(300)[None], tokens, tokens[:200], "long", tmp_path / "a.png")
+    assert 1000 < max(size_of(tmp_path / "a.png")) < 1500
+
+
+def test_curves_of_runs_with_odd_names(tmp_path, monkeypatch, recwarn):
+    """Matplotlib would read TeX between two $, leave out what begins with _, and warn of each letter without a font."""
+    log, figures, save = [{"step": 1, "nll": 1.0, "perplexity": 2.7, "learning_rate": 0.1}], [], plots._save
+    monkeypatch.setattr(plots, "_save", lambda figure, path: (figures.append(figure), save(figure, path)))
+    plots.curves({"_hidden": log, r"$\bad{$": log, "한국": log}, tmp_path / "a.png")
+    (figure,) = figures
+    shown = [text.get_text() for text in figure.axes[0].get_legend().texts]
+    assert shown == ["_hidden training", r"$\bad{$ training", "한국 training"] and not recwarn.list
+    size_of(tmp_path / "a.png")
 
 
 def test_info(run_cli, monkeypatch):

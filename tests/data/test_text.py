@@ -11,7 +11,7 @@ from minitransformer import InputError, make_batch
 from minitransformer.data.batches import by_length, pad
 from minitransformer.data.corpus import CorpusBatches, encode_pairs
 from minitransformer.data.parallel import MAX_CHARACTERS, read_pairs, read_text, split_lines
-from minitransformer.data.subwords import SubwordVocabulary
+from minitransformer.data.subwords import NAMES, SubwordVocabulary
 from minitransformer.data.vocabulary import BOS, EOS, SymbolVocabulary
 from minitransformer.functional import PAD
 
@@ -115,6 +115,16 @@ def test_special_tokens_in_a_text_are_text(subwords, tmp_path):
         assert not {PAD, BOS, EOS} & set(vocabulary.encode("a <pad> b </s> <s>"))
     with pytest.raises(InputError, match="unknown symbol '</s>'"):
         SymbolVocabulary("ab").encode("a </s> b")
+
+
+def test_special_tokens_learned_from_a_text_are_text():
+    """Glued to words, as marks of formatting may be, they become subwords."""
+    texts = [f"the {word}{mark}{word}" for mark in NAMES for word in ("red", "blue", "green", "dog", "cat")]
+    vocabulary = SubwordVocabulary.learn(texts, 60)
+    assert set(NAMES) <= set(vocabulary.tokens(range(4, vocabulary.size)))
+    for text in texts:
+        assert min(vocabulary.encode(text)) >= 4 and vocabulary.decode(vocabulary.encode(text)) == text
+    assert tuple(vocabulary.tokens(range(4))) == NAMES == ("<pad>", "<s>", "</s>", "<unk>")
 
 
 def test_vocabularies_are_saved_and_loaded(subwords, tmp_path):

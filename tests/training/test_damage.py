@@ -115,6 +115,21 @@ def test_a_checkpoint_that_is_removed_while_it_is_read_is_passed_over(tmp_path, 
     assert checkpoint.newest(run.path).step == 2
 
 
+def test_checkpoints_that_cannot_be_listed_are_not_taken_for_none(tmp_path, monkeypatch):
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(steps=20, warmup=5, validate_every=4)
+    train(run, config, Interrupted(batches, 6), valid)
+    log = (run.path / "metrics.jsonl").read_bytes()
+
+    def listdir(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "listdir", listdir)
+    with pytest.raises(PermissionError):
+        train(Run.open(run.path), config, batches, valid, resume=True)
+    assert (run.path / "metrics.jsonl").read_bytes() == log
+
+
 def test_a_checkpoint_that_cannot_be_read_now_is_not_damaged(tmp_path, monkeypatch):
     run, batches, valid = start(tmp_path / "run")
     config = TrainingConfig(steps=20, warmup=5, validate_every=4)
