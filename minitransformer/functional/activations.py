@@ -42,5 +42,5 @@ def gelu_forward(x):
 def gelu_backward(dy, cache):
     """∂y/∂x = (1 + tanh u) / 2 + x (1 - tanh^2 u) u' / 2 with u' = sqrt(2/pi) (1 + 3 * 0.044715 x^2)."""
     x, tanh = cache
-    slope = SLOPE * (1 + 3 * CUBIC * x * x)
-    return dy * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh * tanh) * slope)
+    u_prime = SLOPE * (1 + 3 * CUBIC * x * x)
+    return dy * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh * tanh) * u_prime)

@@ -22,7 +22,7 @@ class MultiHeadAttentionCache(NamedTuple):
 class MultiHeadAttention(Layer):
     """y = Concat(head_1 .. head_H) W_O, head_i = Attention(query W_Q_i, key W_K_i, value W_V_i).
 
-    Other than in the paper each of these projections also has a bias, as in PyTorch.
+    Unlike in the paper each of these projections also has a bias, as in PyTorch.
     query: (B, T_q, d_model); key, value: (B, T_k, d_model); y: (B, T_q, d_model). The heads' weights
     lie side by side in one matrix, W_Q: (d_model, H d_k). d_k and d_v are d_model / H if not given (d_v: d_k
     where that is no whole number).
