@@ -15,7 +15,6 @@ from minitransformer.cli.evaluate import evaluate_toy
 from minitransformer.data.parallel import read_pairs
 from minitransformer.evaluation import bleu, chrf
 from minitransformer.training.files import write_manifest
-from minitransformer.training.task import make_data
 from tests.checking.test_gradcheck import X, WrongLinear
 from tests.cli.conftest import one_line
 
@@ -189,16 +188,6 @@ def test_a_preset_and_what_changes_it(run_cli, corpus, options, schedule, peak, 
     training, model = settings["training"], settings["model"]
     assert (training["schedule"], training["peak_rate"], model["pre_norm"]) == (schedule, peak, pre_norm)
     assert (training["accumulate"], settings["batch"], model["dropout"]) == (2, 1024, 0.3)
-
-
-def test_bidirectional_epochs(run_cli, corpus):
-    """The first passes over the text are half turned round, and are so again in a training that goes on."""
-    text = corpus / "tsv"
-    code, _, error = run_cli("train", "translate", "--train", text, "--valid", text, "--run", corpus / "run", "--config", "toy",
-                             "--steps", 2, "--bidirectional-epochs", 3)
-    assert code == 0, error
-    run = Run.open(corpus / "run")
-    assert make_data(run.settings, run.vocabulary).batches.bidirectional_epochs == 3
 
 
 def test_resume_wants_the_text_it_began_with(run_cli, text_run, tmp_path):
