@@ -71,8 +71,7 @@ def _start(args):
     with options_named_as_typed(args):
         config = TrainingConfig(**{field.name: getattr(args, field.name) for field in fields(TrainingConfig)})
         _model_config(args, vocab_size=1)
-    settings = {name: getattr(args, name) for name in ("task", "language", "batch", "max_length", "bidirectional_epochs",
-                                                       "backend")}
+    settings = {name: getattr(args, name) for name in ("task", "language", "batch", "max_length", "backend")}
     vocabulary = _vocabulary(args, settings)
     settings["training"] = asdict(config)
     data = make_data(settings, vocabulary)
@@ -135,8 +134,6 @@ def _check(args):
         raise InputError(f"--batch is {args.batch}, expected 1 to {MAX_BATCH:,}")
     if not 1 <= args.vocab_size <= MAX_VOCABULARY:
         raise InputError(f"--vocab-size is {args.vocab_size}, expected 1 to {MAX_VOCABULARY:,}")
-    if args.bidirectional_epochs < 0:
-        raise InputError(f"--bidirectional-epochs is {args.bidirectional_epochs}, expected at least 0")
     if args.max_length < 1:
         raise InputError(f"--max-length is {args.max_length}, expected at least 1")
     if args.task == "translate" and args.max_length + 1 > args.batch:

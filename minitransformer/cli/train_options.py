@@ -10,7 +10,7 @@ from minitransformer.training.config import SCHEDULES, TrainingConfig, default_t
 COMMON = dict(
     {field.name: field.default for field in fields(TrainingConfig) if field.default is not MISSING},
     dropout=None, embedding_dropout=None, attention_dropout=None, feed_forward_dropout=None, pre_norm=False,
-    backend="numpy", run=None, language=None, vocab_size=6000, max_length=256, bidirectional_epochs=0)
+    backend="numpy", run=None, language=None, vocab_size=6000, max_length=256)
 TOY = dict(config="toy", steps=500, batch=64, warmup=50, rate_factor=0.3)
 DEFAULTS = {
     "copy": {**TOY, "steps": 350},
@@ -51,8 +51,6 @@ def add_task(parser, task):
         option("vocab_size", int, "subwords learned on both languages together")
         option("max_length", int, "longest sentence, in subwords")
         option("batch", int, "tokens in a batch, padding included")
-        option("bidirectional_epochs", int, "passes over the text, at the start, in which half of the pairs are learned "
-               "from target to source")
     else:
         option("batch", int, "examples in a batch")
     if task == "numbers":

@@ -27,14 +27,12 @@ def encode_pairs(vocabulary, texts, max_length, name):
 class CorpusBatches:
     """An endless iterator of Batches: each epoch all pairs once, in an order of its own made from `seed`.
 
-    `pairs`: a list of pairs of id lists. In the first `bidirectional_epochs` of them each pair is turned round with
-    probability 1/2: a model that begins so, with both translations to learn, translates better in the end (Ding et
-    al. 2021, https://arxiv.org/abs/2109.07780). `position`: [epoch, how many of its batches were given]; set it to go on
+    `pairs`: a list of pairs of id lists. `position`: [epoch, how many of its batches were given]; set it to go on
     from there.
     """
 
-    def __init__(self, pairs, max_tokens, seed, bidirectional_epochs=0):
-        self.pairs, self.max_tokens, self.seed, self.bidirectional_epochs = pairs, max_tokens, seed, bidirectional_epochs
+    def __init__(self, pairs, max_tokens, seed):
+        self.pairs, self.max_tokens, self.seed = pairs, max_tokens, seed
         self._start_epoch(0)
 
     @property
@@ -59,7 +57,4 @@ class CorpusBatches:
     def _start_epoch(self, epoch):
         rng = np.random.default_rng([self.seed, epoch])
         self._epoch, self._given = epoch, 0
-        pairs = self.pairs
-        if epoch < self.bidirectional_epochs:
-            pairs = [pair[::-1] if turned else pair for pair, turned in zip(pairs, rng.integers(2, size=len(pairs)))]
-        self._chunks = by_length(pairs, self.max_tokens, rng)
+        self._chunks = by_length(self.pairs, self.max_tokens, rng)

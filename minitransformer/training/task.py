@@ -55,5 +55,4 @@ def _text(settings, vocabulary):
         return {"valid_bleu": bleu(outputs, targets)[0]}
 
     examples = [pair for pair in texts["valid"] if all(pair)][:EXAMPLES]
-    batches = CorpusBatches(pairs, settings["batch"], training["seed"], settings.get("bidirectional_epochs", 0))
-    return Data(batches, valid, measure, examples)
+    return Data(CorpusBatches(pairs, settings["batch"], training["seed"]), valid, measure, examples)

@@ -150,7 +150,6 @@ def test_a_run_is_not_overwritten(run_cli, trained):
     ({"--vocab-size": [0]}, "--vocab-size is 0"),
     ({"--vocab-size": [10 ** 30]}, "expected 1 to 1,000,000"),
     ({"--max-length": [0]}, "--max-length is 0"),
-    ({"--bidirectional-epochs": [-1]}, "--bidirectional-epochs is -1, expected at least 0"),
     ({"--batch": [100]}, "--batch is 100 tokens, expected at least --max-length + 1 = 257"),
 ])
 def test_unusable_text_gives_one_line_and_2(run_cli, corpus, changes, words):

@@ -97,7 +97,7 @@ COMMANDS = {
     "train copy --steps 1 --batch 3 --run new": TRAINING,
     "train numbers --steps 1 --batch 3 --run new": f"language {TRAINING}",
     "train translate --train en de --valid en de --steps 1 --batch 90 --max-length 80 --config toy --run new":
-        f"train valid preset vocab-size max-length bidirectional-epochs {TRAINING}",
+        f"train valid preset vocab-size max-length {TRAINING}",
     "evaluate toy": f"test tokenize json {SEARCH}", "evaluate text": f"test tokenize json {SEARCH}",
     "translate toy": f"n-best {SEARCH}", "translate text": f"n-best {SEARCH}",
     "translate text --sample 2": f"sample temperature top-k top-p seed {SEARCH}", "train --resume toy": "resume", "gradcheck linear": "seed json",

@@ -207,20 +207,6 @@ def test_an_epoch_is_all_pairs_once():
     assert found[0] != found[1] != found[2]
 
 
-def test_bidirectional_epochs_turn_half_of_the_pairs_round():
-    pairs = [([i], [1000 + i] * (1 + i % 4)) for i in range(3, 203)]
-    batches, turned = CorpusBatches(pairs, 30, seed=4, bidirectional_epochs=2), []
-    for _ in range(4):
-        sources, targets = [], []
-        while len(sources) < len(pairs):
-            batch = next(batches)
-            sources += batch.source[:, 0].tolist()
-            targets += batch.next_target[:, 0].tolist()
-        assert sorted(zip(*np.sort([sources, targets], axis=0))) == [(i, 1000 + i) for i in range(3, 203)]
-        turned.append({i - 1000 for i in sources if i >= 1000})
-    assert 70 < len(turned[0]) < 130 and turned[0] != turned[1] and turned[2] == turned[3] == set()
-
-
 def test_a_sentence_that_is_too_long_is_named(subwords):
     texts = [("a man", "ein mann"), ("a man " * 30, "ein mann")]
     with pytest.raises(InputError, match="train.en, line 2: a sentence of .* tokens, at most 20"):
