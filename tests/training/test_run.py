@@ -125,6 +125,11 @@ def test_two_processes_do_not_train_one_run(tmp_path):
     with only_trainer(run.path), pytest.raises(InputError, match="another process is training this run"):
         train(run, TrainingConfig(steps=1, warmup=1), batches, valid)
     assert train(run, TrainingConfig(steps=1, warmup=1), batches, valid) == 1
+
+
+def test_a_trained_run_is_not_trained_over(tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    train(run, TrainingConfig(steps=1, warmup=1), batches, valid)
     for _ in range(2):
         with pytest.raises(InputError, match="this run was trained already; go on with resume=True"):
             train(run, TrainingConfig(steps=1, warmup=1), batches, valid)
