@@ -29,7 +29,7 @@ def get_module(name):
         if cupy.is_available():
             return cupy
         problem = "CuPy is installed, but finds no GPU"
-    except ImportError:
+    except ModuleNotFoundError:
         problem = 'CuPy is not installed; install it with pip install cupy-cuda12x'
     except Exception as error:    # a broken driver or a wrong build raises what it likes
         problem = f"CuPy cannot be used ({error})"

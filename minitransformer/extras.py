@@ -6,8 +6,10 @@ from minitransformer.errors import InputError
 
 
 def require(name):
-    """The module called `name`; raises InputError with the command that installs it where it is missing."""
+    """The module called `name`. Raises InputError where it cannot be imported, with what installs it where it is missing."""
     try:
         return importlib.import_module(name)
-    except ImportError:
+    except ModuleNotFoundError:
         raise InputError(f'this needs {name}: pip install {name}') from None
+    except ImportError as error:
+        raise InputError(f'{name} is installed but cannot be imported ({error})') from None

@@ -76,6 +76,9 @@ def clip_gradient_norm(grad, limit):
 
 
 def clip_factor(square, limit):
-    """What a gradient of the norm sqrt(`square`) is multiplied by, to a norm of at most `limit`."""
+    """What a gradient of the norm sqrt(`square`) is multiplied by, to a norm of at most `limit`.
+
+    NaN where `square` is not finite: a factor of 0 would hide that from Adam.
+    """
     xp = module_of(square)
-    return limit / xp.maximum(xp.sqrt(square), limit)
+    return xp.where(xp.isfinite(square), limit / xp.maximum(xp.sqrt(square), limit), xp.nan)

@@ -22,6 +22,10 @@ class Parameter:
     def shape(self):
         return self.data.shape
 
+    def __getstate__(self):
+        """What copy and pickle take: the copy's arrays are its own."""
+        return {**vars(self), "bound": False}
+
     def __repr__(self):
         return f"Parameter(shape={self.shape}, dtype={self.data.dtype})"
 

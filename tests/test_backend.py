@@ -40,6 +40,15 @@ def test_cupy_that_is_not_installed(monkeypatch):
     assert backend.get_module("auto") is np
 
 
+def test_cupy_whose_own_libraries_are_missing(monkeypatch, tmp_path):
+    """Installed, but its import fails: installing it again would change nothing."""
+    (tmp_path / "cupy.py").write_text("raise ImportError('libcuda.so.1: cannot open shared object file')")
+    monkeypatch.delitem(sys.modules, "cupy", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match=r"CuPy cannot be used \(libcuda.so.1: cannot open shared object file\)"):
+        backend.get_module("cupy")
+
+
 def test_cupy_without_a_gpu(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy(available=False))
     with pytest.raises(InputError, match="finds no GPU. Use --backend numpy"):

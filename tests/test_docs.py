@@ -35,8 +35,7 @@ def test_python_blocks_run(page, a_copy_run):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_commands_are_accepted(page, monkeypatch, capfd):
     """Each `minitransformer ...` line of a page parses; only the work behind it is left out."""
-    commands = re.findall(rf"minitransformer (?:{'|'.join(COMMANDS)})\b[^\n|&]*",
-                          "\n".join(blocks(page, "bash")).replace("\\\n", " "))
+    commands = re.findall(r"\bminitransformer [^\n|&]*", "\n".join(blocks(page, "bash")).replace("\\\n", " "))
     for name in COMMANDS:
         monkeypatch.setattr(f"minitransformer.cli.{name}.execute", lambda args: 0)
     for command in commands:

@@ -32,8 +32,9 @@ def test_adam_is_algorithm_1():
         np.testing.assert_allclose(layer.flat.data, w, rtol=1e-12)
 
 
+@pytest.mark.parametrize("clip", [False, True])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
-def test_a_gradient_that_is_not_finite_stops_the_parameters(bad):
+def test_a_gradient_that_is_not_finite_stops_the_parameters(bad, clip):
     """1e200 is finite, its square is not. What comes after it moves nothing either."""
     layer = Linear(2, 2, np.random.default_rng(0)).astype(np.float64)
     adam = Adam(layer)
@@ -44,6 +45,8 @@ def test_a_gradient_that_is_not_finite_stops_the_parameters(bad):
         for gradient in (bad, 1.0):
             layer.flat.grad[...] = 1
             layer.flat.grad[2] = gradient
+            if clip:
+                clip_gradient_norm(adam.grad, 1.0)
             adam.step(0.1)
     np.testing.assert_array_equal(layer.flat.data, before)
     assert (adam.updates, adam.steps) == (1, 3)

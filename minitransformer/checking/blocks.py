@@ -1,7 +1,7 @@
 """The blocks that `minitransformer gradcheck` checks, each with small inputs.
 
 Sizes are pairwise different (shape mistakes hide in equal ones), dropout is on wherever a block
-has it, and the masks of the attention blocks have a row that may attend to nothing.
+has it, and in the mask of softmax, attention and multi-head attention one row may attend to nothing.
 """
 
 import numpy as np
@@ -77,4 +77,6 @@ def blocks(seed=0):
         "transformer": (layer(L.Transformer(stack, seed)), (source, target)),
         "transformer-pre-norm": (layer(L.Transformer(pre_norm_stack, seed)), (source, target)),
         "transformer-unshared": (layer(L.Transformer(unshared, seed)), (source, target)),
+        "linear-cross-entropy": ((F.linear_cross_entropy_forward, F.linear_cross_entropy_backward),
+                                 (x, array(V, D), target, 0.1)),
     }

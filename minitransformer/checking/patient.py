@@ -125,8 +125,4 @@ def equal(a, b):
 
 def layers_of(block):
     """`block` and every layer below it; nothing for a pair of functions."""
-    if isinstance(block, Layer):
-        yield block
-        for value in vars(block).values():
-            for item in value if isinstance(value, list) else [value]:
-                yield from layers_of(item)
+    return [block, *block.sublayers().values()] if isinstance(block, Layer) else []

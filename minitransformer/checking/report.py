@@ -43,8 +43,7 @@ class Report:
     @property
     def worst(self):
         """The largest error of all; nan if one is nan."""
-        errors = [result.max_relative_error for result in self.results]
-        return math.nan if any(map(math.isnan, errors)) else max(errors, default=0.0)
+        return _largest(result.max_relative_error for result in self.results)
 
     def __add__(self, other):
         return Report(self.results + other.results, {**self.diagnoses, **other.diagnoses})
@@ -85,7 +84,13 @@ class Report:
                  for row in (header, *cells)]
         count, failed = len(self.results), sum(not result.passed for result in self.results)
         verdict = f"{failed} of {count} checks FAILED" if failed else f"all {count} checks passed"
-        worst = ", ".join(f"{method} {max(errors):.1e} (bound {BOUNDS[method]:.0e})" for method in BOUNDS
+        worst = ", ".join(f"{method} {_largest(errors):.1e} (bound {BOUNDS[method]:.0e})" for method in BOUNDS
                           if (errors := [r.max_relative_error for r in self.results if r.method == method]))
         diagnoses = [f"{block}: likely mistake: {sentence}" for block, sentence in self.diagnoses.items()]
         return "\n".join([*lines, f"{verdict}; largest error: {worst}", *diagnoses])
+
+
+def _largest(errors):
+    """The largest of `errors`; nan if one is nan, which max overlooks."""
+    errors = list(errors)
+    return math.nan if any(map(math.isnan, errors)) else max(errors, default=0.0)

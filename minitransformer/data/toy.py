@@ -89,7 +89,7 @@ def held_out(task, size, seed=0):
 
 
 def examples(task, seed, size, held_out=False):
-    """`size` random pairs of id lists: from the examples for training, or different ones held out."""
+    """`size` random pairs of id lists: training examples, or different held-out ones."""
     rng = np.random.default_rng(seed)
     encode = task.vocabulary.encode_symbols
     pairs, seen = [], set()

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, check_shape
 from minitransformer.functional import PAD
 
 EXTRA_LENGTH = 50   # an output is at most this much longer than its source (section 6.1 of the paper)
@@ -34,8 +34,9 @@ def length_limits(model, source, min_length=0, max_length=None):
     """(least, most) tokens before EOS, each (B,), for source ids (B, T_k).
 
     At most the source's tokens before EOS + 50, `max_length`, and one less than the learned
-    positions, since EOS needs the last. Raises InputError for limits that contradict each other.
+    positions, since EOS needs the last. Raises InputError for ids of another shape and limits that contradict each other.
     """
+    check_shape("source", source, "B", "T_k")
     if min_length < 0:
         raise InputError(f"min_length is {min_length}, expected at least 0")
     if max_length is not None and max_length < max(min_length, 1):

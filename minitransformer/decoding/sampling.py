@@ -38,7 +38,7 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
         _forbid(logits, decoder.position - 1, least[alive], most[alive])
         draws = np.array([rngs[i].random() for i in alive])
         words, values = _draw(logits, draws, temperature, top_k, top_p)
-        words, values = to_host(words)[:, 0], to_host(values - normaliser[:, None])[:, 0]
+        words, values = to_host(words), to_host(values - normaliser)
         check_numbers(np.isfinite(values))
         sums += values
         ended = words == EOS
@@ -73,7 +73,7 @@ def _draw(logits, draws, temperature, top_k, top_p):
     p = p * (before < top_p)
     reached = xp.cumsum(p, axis=1)
     drawn = (reached <= to_device(draws, xp)[:, None] * reached[:, -1:]).sum(axis=1, keepdims=True)
-    return xp.take_along_axis(words, drawn, axis=1), xp.take_along_axis(values, drawn, axis=1)
+    return xp.take_along_axis(words, drawn, axis=1)[:, 0], xp.take_along_axis(values, drawn, axis=1)[:, 0]
 
 
 def _forbid(logits, position, least, most):

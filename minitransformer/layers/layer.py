@@ -68,11 +68,11 @@ class Layer:
 
     def _copy(self, convert):
         """The same structure around converted parameters; what was shared stays shared."""
-        memo = {id(parameter): convert(parameter) for parameter in self.parameters().values()}
-        memo[id(self.__dict__.get("flat"))] = None    # the vectors are this model's own, not the copy's
-        clone = copy.deepcopy(self, memo)
-        clone.__dict__.pop("flat", None)
-        return clone
+        return copy.deepcopy(self, {id(parameter): convert(parameter) for parameter in self.parameters().values()})
+
+    def __getstate__(self):
+        """What copy and pickle take: all but the flat vectors, which a copy makes of its own parameters."""
+        return {name: value for name, value in vars(self).items() if name != "flat"}
 
 
 def _first_names(layer, kind):

@@ -23,7 +23,7 @@ class SinusoidalPositions(Layer):
 
     def at(self, x, position):
         """x + PE[position], for any x (..., d_model)."""
-        length = 64 * (position // 64 + 1)    # one table serves 64 positions
+        length = max(64, 1 << position.bit_length())    # few tables, each twice as long, serve all positions
         return x + sinusoids(length, x.shape[-1], module_of(x), x.real.dtype.name)[position]
 
     def backward(self, dy, cache):

@@ -22,7 +22,7 @@ def default_threads():
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How a model is trained."""
+    """The settings of a training. Raises InputError for one that means nothing."""
 
     steps: int                       # updates
     warmup: int                      # steps until the learning rate peaks

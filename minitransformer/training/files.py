@@ -2,7 +2,6 @@
 
 import json
 import os
-from contextlib import contextmanager
 from hashlib import sha256
 
 from minitransformer.errors import InputError
@@ -43,27 +42,6 @@ def make_folder(path):
         sync_folder(folder.parent)
 
 
-@contextmanager
-def only_trainer(folder):
-    """Raises InputError where another process is inside; the lock ends with its process (Windows has no such lock)."""
-    if os.name == "nt":
-        yield
-        return
-    import fcntl
-
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{folder}: another process is training this run; let it end, or stop it first") from None
-        except OSError:
-            pass    # a file system without locks
-        yield
-    finally:
-        os.close(descriptor)
-
-
 def write_manifest(folder, names):
     """manifest.json of `folder`: the sha256 of each of its files `names`, and of itself."""
     files = {name: digest(folder / name) for name in names}
@@ -100,6 +78,11 @@ def check_manifest(folder, besides=()):
         if found != expected:
             raise InputError(f"{folder / name}: damaged, its sha256 is not the one in {MANIFEST}")
     return files
+
+
+def as_json(value, **layout):
+    """`value` as JSON text; a NumPy number is written as the Python number it stands for."""
+    return json.dumps(value, default=lambda number: number.item(), **layout)
 
 
 def digest(path):

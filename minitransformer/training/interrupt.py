@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from minitransformer.training.standard_error import stderr
 
@@ -18,8 +18,9 @@ def stop_on_interrupt():
 
     def handle(*_):
         stop.set()
-        print("\nstopping after this step; Ctrl-C again stops at once, without saving", file=stderr)
         signal.signal(signal.SIGINT, usual)
+        with suppress(RuntimeError):    # in the middle of a write that waits for its reader
+            print("\nstopping after this step; Ctrl-C again stops at once, without saving", file=stderr)
 
     signal.signal(signal.SIGINT, handle)
     try:

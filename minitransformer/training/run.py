@@ -14,11 +14,12 @@ from minitransformer.backend import to_device, to_host
 from minitransformer.data import toy
 from minitransformer.data.subwords import SubwordVocabulary
 from minitransformer.data.vocabulary import SymbolVocabulary
-from minitransformer.decoding import GREEDY, Search, decode_all, encode
+from minitransformer.decoding import GREEDY, Search, decode_all, encode, translate
 from minitransformer.errors import InputError
 from minitransformer.layers import Transformer, TransformerConfig
 from minitransformer.training import checkpoint
-from minitransformer.training.files import MANIFEST, check_manifest, make_folder, sync_folder, write_durably, write_manifest
+from minitransformer.training.files import (
+    MANIFEST, as_json, check_manifest, make_folder, sync_folder, write_durably, write_manifest)
 
 WEIGHTS = "weights.safetensors"
 VOCABULARIES = {kind.__name__: kind for kind in (SymbolVocabulary, SubwordVocabulary)}
@@ -44,8 +45,14 @@ class Run:
 
     @classmethod
     def create(cls, path, settings, model, vocabulary):
-        """A new folder with configuration and vocabulary. Raises InputError where something is already there."""
+        """A new folder with configuration and vocabulary.
+
+        `settings`: "task", a toy task's name or "translate"; "language" of the task numbers, else None; "max_length",
+        the longest source in tokens; for translate "valid", the names of the validation files; and what else is to be kept.
+        Raises InputError for settings that lack one of these, and where something is already there.
+        """
         settings = {**settings, "vocabulary": type(vocabulary).__name__, "model": asdict(model.config)}
+        _check_settings(settings)
         run = cls(path, settings, model, vocabulary)
         check_free(path)
         new = run.path if run.path.exists() else run.path.with_name(f".{run.path.name}.{os.getpid()}")
@@ -53,7 +60,7 @@ class Run:
             if new != run.path:
                 shutil.rmtree(new, ignore_errors=True)    # of a process of that number that was killed here
                 make_folder(new)
-            write_durably(new / "config.json", (json.dumps(settings, indent=2) + "\n").encode())
+            write_durably(new / "config.json", (as_json(settings, indent=2) + "\n").encode())
             write_durably(new / vocabulary.file_name, vocabulary.to_json().encode())
             write_manifest(new, run._fixed_files())
             if new != run.path:
@@ -92,7 +99,10 @@ class Run:
 
     @classmethod
     def open(cls, path):
-        """The run in the folder `path`, its model as the seed of its training draws it. Raises InputError as `load`."""
+        """The run in the folder `path`, its model as the seed of its training draws it (0 where no command began it).
+
+        Raises InputError as `load`.
+        """
         path = Path(path)
         if not (path / "config.json").is_file():
             raise InputError(f"{path}: no run here (no config.json); give the folder that minitransformer train wrote")
@@ -131,7 +141,7 @@ class Run:
 
     def translate(self, texts, search=None):
         """The model's output text for each of `texts`."""
-        return [found[0][1] for found in self.hypotheses(texts, search)]
+        return translate(self.model, self.vocabulary, texts, self.settings["max_length"], search or self.search)
 
     def hypotheses(self, texts, search=None):
         """For each of `texts` [(score, output text)], the best first; a text that is too long is named on stderr."""
@@ -148,7 +158,7 @@ class Run:
 
         self.disown_weights()    # before they change
         weights = {name: to_host(parameter.data) for name, parameter in self.model.parameters().items()}
-        write_durably(self.path / WEIGHTS, save(weights, {"provenance": json.dumps(provenance)}))
+        write_durably(self.path / WEIGHTS, save(weights, {"provenance": as_json(provenance)}))
         write_manifest(self.path, [*self._fixed_files(), WEIGHTS])
 
     def take_trained_weights(self):
@@ -225,6 +235,9 @@ def read_metrics(path):
 
 def _check_settings(settings):
     """Raise InputError unless config.json says what evaluate and translate need."""
+    for name in ("task", "language", "max_length"):
+        if name not in settings:
+            raise InputError(f"config.json: there is no {name}")
     task, files = settings["task"], settings.get("valid")
     if task != "translate":
         toy.make_task(task, settings["language"])

@@ -17,8 +17,8 @@ from minitransformer.evaluation import mean_loss, perplexity
 from minitransformer.optim import Adam
 from minitransformer.training import checkpoint
 from minitransformer.training.checkpoint import Checkpoint
-from minitransformer.training.files import only_trainer
 from minitransformer.training.interrupt import stop_on_interrupt
+from minitransformer.training.lock import only_trainer
 from minitransformer.training.not_finite import find_not_finite
 from minitransformer.training.standard_error import stderr
 from minitransformer.training.team import Team
@@ -31,9 +31,10 @@ def train(run, config, batches, valid, measure=None, resume=False):
     """Train run.model by `config`, a TrainingConfig, on the iterator `batches`; log, validate and save in the run folder.
 
     `valid`: pairs of id lists, for the validation loss. `measure(model)`, if given, returns
-    {name: number} of more to log at each validation. With `resume` the newest checkpoint of the run
-    is gone on from, to the same bits as if nothing had stopped: `batches` must be made as it was
-    then (if it has a `position` that is set, else the batches used already are passed over).
+    {name: number} of more to log at each validation. With `resume` training continues from the run's
+    newest checkpoint, to the same bits as if nothing had stopped: `batches` must be made as it was
+    then (if it has a `position` that is set, else the batches used already are passed over), and
+    run.model too where no checkpoint was saved yet.
 
     Returns how many steps were made: fewer than config.steps after Ctrl-C, which ends the step under
     way and saves a checkpoint, or where `patience` was over. Raises InputError where the loss is no
@@ -52,6 +53,7 @@ class _Training:
         self.measure = measure or (lambda model: {})
         self.model = run.model
         self.optimizer = Adam(self.model)
+        self.optimizer.grad[...] = 0    # of a step that was broken off
         self.team = Team(self.model, config.threads if self.model.xp is np else 1)
         self.step = 0
         self.sums = {"loss": 0, "nll": 0}    # since the last line of the log, on the device
@@ -64,7 +66,7 @@ class _Training:
 
     def train(self, resume=False):
         if resume:
-            if self._is_trained():
+            if self._take_trained():
                 return self.step
             self._go_on_from(checkpoint.newest(self.run.path))
             self.run.disown_weights()
@@ -73,22 +75,23 @@ class _Training:
         config = self.config
         self._write_log("w", self.log)
         with tqdm(total=config.steps, initial=self.step, bar_format=BAR, file=stderr, dynamic_ncols=True) as self.bar, \
-                stop_on_interrupt() as stop, threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
-            self.since, self.timed = time.perf_counter(), 0
-            while not (stopped := stop.is_set()) and self.step < config.steps and not self._out_of_patience():
-                self._make_step()
-                validating = self.step % config.validate_every == 0 or self.step == config.steps
-                if self.step % LOG_EVERY == 0 or validating:
-                    self._log_training(*self._finite_sums())
-                if validating:
-                    self._validate()
+                threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
+            with stop_on_interrupt() as stop:
+                self.since, self.timed = time.perf_counter(), 0
+                while not (stopped := stop.is_set()) and self.step < config.steps and not self._out_of_patience():
+                    self._make_step()
+                    validating = self.step % config.validate_every == 0 or self.step == config.steps
+                    if self.step % LOG_EVERY == 0 or validating:
+                        self._log_training(*self._finite_sums())
+                    if validating:
+                        self._validate()
+                        self._save()
+                        self.since, self.timed = time.perf_counter(), 0
+                if stopped and self.saved != self.step:
+                    self._finite_sums()
                     self._save()
-                    self.since, self.timed = time.perf_counter(), 0
             if not stopped:
                 self._finish()
-            elif self.saved != self.step:
-                self._finite_sums()
-                self._save()
         return self.step
 
     def _make_step(self):
@@ -160,7 +163,7 @@ class _Training:
 
     def _averaged(self, steps):
         """Of the checkpoints at `steps` those whose mean is to be taken: not the ones that Ctrl-C left between two."""
-        regular = [step for step in steps if step % self.config.validate_every == 0 or step == self.config.steps]
+        regular = [step for step in steps if step and (step % self.config.validate_every == 0 or step == self.config.steps)]
         return regular[: self.config.average]
 
     def _go_on_from(self, last):
@@ -186,8 +189,8 @@ class _Training:
         else:
             self.batches.position = last.state["position"]
 
-    def _is_trained(self):
-        """Whether the run holds the weights that this very training ended with, whole; the model then has them."""
+    def _take_trained(self):
+        """Take over the weights that this very training ended with; returns whether the run holds them, whole."""
         try:
             provenance = self.run.take_trained_weights()
         except InputError:

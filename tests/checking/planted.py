@@ -53,11 +53,6 @@ def without_variance_term(dy, cache):
     return dx + cache.inverse * cache.normed * (dy * cache.gamma * cache.normed).mean(-1, keepdims=True), dgamma, dbeta
 
 
-def gamma_sum_forgotten(dy, cache):
-    dx, dgamma, dbeta = F.layer_norm_backward(dy, cache)
-    return dx, (dy * cache.normed)[0, 0], dbeta
-
-
 # Softmax, attention
 
 def softmax_over_batch(dp, cache):
@@ -109,14 +104,12 @@ class TimeAxisLost(L.SelfAttention):
 # Dropout
 
 class SharedDropout(L.FeedForward):
-    """One object with state: each backward sees the mask that was drawn last."""
+    """The mask of one dropout serves two in backward: the one that was drawn last."""
 
     def forward(self, x, rng=None):
-        self.masks = []
-        h, first = F.dropout_forward(x, self.dropout, rng)
+        h, _ = F.dropout_forward(x, self.dropout, rng)
         h, inner = self.inner.forward(h)
         h, last = F.dropout_forward(h, self.dropout, rng)
-        self.last = last
         return h, (inner, last)
 
     def backward(self, dy, cache):

@@ -48,17 +48,20 @@ class WrongLinear(L.Linear):
             self.weight.grad[...] = old - (self.weight.grad - old)
         elif self.mistake == "one element of nan":
             dx[1, 0, 2] = np.nan
+        elif self.mistake == "bias of nan":
+            self.bias.grad[0] = np.nan
         return dx
 
 
 @pytest.mark.parametrize("projection", [False, True])
 @pytest.mark.parametrize("mistake, wrt", [("dx a little too large", "x"), ("no bias gradient", "bias"),
-                                          ("wrong sign", "weight"), ("one element of nan", "x")])
+                                          ("wrong sign", "weight"), ("one element of nan", "x"), ("bias of nan", "bias")])
 def test_a_wrong_gradient_fails(mistake, wrt, projection):
     report = gradcheck(WrongLinear(mistake), (X,), methods=("complex",), projection=projection)
     assert not report.passed
     assert {result.wrt for result in report.results if not result.passed} == {wrt}
     assert "1 of 3 checks FAILED" in str(report)
+    assert ("nan (bound" in str(report)) == ("nan" in mistake)
 
 
 def test_where_the_error_is():

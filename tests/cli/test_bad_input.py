@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from minitransformer import Run
+from minitransformer import InputError, Run, extras
 from minitransformer.cli import gradcheck as gradcheck_command
 from tests.cli.conftest import one_line
 
@@ -22,6 +22,15 @@ def test_a_missing_library_is_named_before_the_work(run_cli, text_run, corpus, m
     monkeypatch.setattr(Run, "translate", None)
     code, _, error = run_cli(*command.split())
     assert code == 2 and "this needs sacrebleu: pip install sacrebleu" in error and one_line(error)
+
+
+def test_a_library_that_is_broken_is_not_called_missing(monkeypatch):
+    def broken(name):
+        raise ImportError("numpy.core.multiarray failed to import")
+
+    monkeypatch.setattr(extras.importlib, "import_module", broken)
+    with pytest.raises(InputError, match="sacrebleu is installed but cannot be imported .numpy.core.multiarray failed"):
+        extras.require("sacrebleu")
 
 
 @pytest.mark.parametrize("arguments, words", [

@@ -1,9 +1,12 @@
 """What every layer has: its parameters and their vectors, and copies of itself in another form."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
-from minitransformer import InputError
+from minitransformer import Adam, InputError
 from minitransformer.layers import Layer, Linear
 from tests.layers.test_transformer import V, ids, make
 
@@ -35,6 +38,24 @@ def test_astype_copies_and_keeps_sharing():
     assert (model.to("numpy").flat.data == model.flat.data).all()
 
 
+@pytest.mark.parametrize("make_copy", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model)),
+                                       lambda model: model.astype(np.float32)])
+@pytest.mark.parametrize("part", [lambda model: model, lambda model: model.encoder])
+def test_a_copy_learns_by_itself(make_copy, part):
+    """The flat vectors, of the model or of a part of it, are not the copy's: it makes its own."""
+    model = make()
+    Adam(part(model))
+    before = part(model).flat.data.copy()
+    clone = make_copy(model)
+    adam = Adam(part(clone))
+    for parameter in part(clone).parameters().values():
+        parameter.grad += 1
+    adam.step(0.1)
+    for name, parameter in part(clone).parameters().items():
+        assert (parameter.data != part(model).parameters()[name].data).all()
+    np.testing.assert_array_equal(part(model).flat.data, before)
+
+
 def test_replicas_share_weights_and_add_up():
     """Two halves of a batch on two replicas give the whole batch's gradient."""
     model, rng = make(), np.random.default_rng(0)
@@ -56,8 +77,9 @@ def test_parameters_in_lists_tuples_and_dicts_are_found():
     class Holder(Layer):
         def __init__(self):
             rng = np.random.default_rng(0)
-            self.several = (Linear(1, 2, rng), [Linear(1, 2, rng)][0])
+            self.listed = [Linear(1, 2, rng)]
+            self.several = Linear(1, 2, rng), Linear(1, 2, rng)
             self.named = {"one": Linear(1, 2, rng)}
 
-    assert list(Holder().parameters()) == ["several.0.weight", "several.0.bias", "several.1.weight", "several.1.bias",
-                                           "named.one.weight", "named.one.bias"]
+    assert list(Holder().parameters()) == [
+        f"{layer}.{name}" for layer in ("listed.0", "several.0", "several.1", "named.one") for name in ("weight", "bias")]

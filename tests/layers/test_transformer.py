@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minitransformer import InputError, Transformer, TransformerConfig
-from minitransformer.layers import FeedForward, Layer, Residual
+from minitransformer.layers import FeedForward, Residual
 from minitransformer.functional import PAD, cross_entropy_backward, cross_entropy_forward
 
 V = 13
@@ -135,6 +135,7 @@ def test_an_unknown_configuration_is_named():
 
 
 @pytest.mark.parametrize("source, target, words", [
+    ([[5, 6]], np.ones((1, 2), int), r"source is a list, expected an array of shape \(B, T_k\)"),
     (np.ones(3, int), np.ones((1, 2), int), r"source has shape \(3,\), expected \(B, T_k\)"),
     (np.ones((2, 3), int), np.ones((1, 2), int), r"target has shape \(1, 2\), expected \(2, T_q\)"),
     (np.full((1, 3), V), np.ones((1, 2), int), f"token id {V}, expected 0 to {V - 1}"),
@@ -148,14 +149,7 @@ def test_wrong_ids_are_explained(source, target, words):
 
 def dropout_places(model):
     """{path: layer} of every layer that drops out, each once."""
-    def walk(layer, path):
-        if getattr(layer, "dropout", 0):
-            yield path, layer
-        for name, value in vars(layer).items():
-            for i, item in enumerate(value if isinstance(value, list) else [value]):
-                if isinstance(item, Layer):
-                    yield from walk(item, f"{path}.{name}.{i}")
-    return {path: layer for layer, path in {layer: path for path, layer in walk(model, "model")}.items()}
+    return {path: layer for path, layer in model.sublayers().items() if getattr(layer, "dropout", 0)}
 
 
 def test_dropout_in_each_of_its_places():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from minitransformer import Run, TrainingConfig, train
+from minitransformer.training import interrupt, trainer
 from tests.training.test_training import start
 
 
@@ -50,3 +51,43 @@ def test_training_works_outside_of_the_main_thread(tmp_path):
     thread.start()
     thread.join()
     assert steps == [2]
+
+
+def test_ctrl_c_in_the_middle_of_a_write(tmp_path, monkeypatch):
+    """Whoever reads standard error has stopped reading: Python forbids a write within the write that waits."""
+    def reentrant(*_, **__):
+        raise RuntimeError("reentrant call inside <_io.BufferedWriter name='<stderr>'>")
+
+    run, batches, valid = start(tmp_path / "run")
+    monkeypatch.setattr(interrupt, "print", reentrant, raising=False)
+    assert train(run, TrainingConfig(steps=50, warmup=5), interrupting(batches, 7), valid) == 7
+
+
+def test_ctrl_c_after_the_last_step_interrupts_at_once(tmp_path, monkeypatch):
+    """While the weights are averaged and saved no step is under way; what was lost is made again."""
+    config = TrainingConfig(steps=6, warmup=2, validate_every=2, average=3)
+    whole, batches, valid = start(tmp_path / "whole")
+    train(whole, config, batches, valid)
+
+    run, batches, _ = start(tmp_path / "run")
+    with monkeypatch.context() as patch:
+        patch.setattr(trainer.checkpoint, "average", lambda weights: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            train(run, config, batches, valid)
+    assert not run.finished
+    train(run, config, batches, valid, resume=True)
+    np.testing.assert_array_equal(run.model.flat.data, whole.model.flat.data)
+
+
+def test_ctrl_c_before_the_first_step(tmp_path, monkeypatch):
+    """The weights that no step has changed are not among the last three that are averaged."""
+    config = TrainingConfig(steps=4, warmup=2, validate_every=2, average=3)
+    whole, batches, valid = start(tmp_path / "whole")
+    train(whole, config, batches, valid)
+
+    run, batches, _ = start(tmp_path / "run")
+    with monkeypatch.context() as patch:
+        patch.setattr(trainer.time, "perf_counter", lambda: signal.raise_signal(signal.SIGINT) or 0)
+        assert train(run, config, batches, valid) == 0
+    train(run, config, batches, valid, resume=True)
+    np.testing.assert_array_equal(run.model.flat.data, whole.model.flat.data)

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from minitransformer import InputError, Run, TrainingConfig, train
-from minitransformer.training.files import MANIFEST, only_trainer, write_manifest
+from minitransformer import InputError, Run, TrainingConfig, Transformer, TransformerConfig, train
+from minitransformer.data import toy
+from minitransformer.training.files import MANIFEST, write_manifest
+from minitransformer.training.lock import only_trainer
 from tests.training.test_resume import Interrupted
 from tests.training.test_training import start
 
@@ -20,6 +22,27 @@ def test_a_run_is_not_overwritten(tmp_path):
         start(tmp_path / "run")
 
 
+@pytest.mark.parametrize("settings, words", [
+    ({"task": "copy", "max_length": 9}, "there is no language"),
+    ({"task": "cpoy", "language": None, "max_length": 9}, "cpoy"),
+    ({"task": "translate", "language": None, "max_length": 9}, "valid is None, expected the names of the validation files"),
+])
+def test_settings_that_load_would_refuse_are_refused_at_once(tmp_path, settings, words):
+    """And not after a training, when nobody can evaluate its run."""
+    vocabulary = toy.make_task("copy").vocabulary
+    with pytest.raises(InputError, match=words):
+        Run.create(tmp_path / "run", settings, Transformer(TransformerConfig.named("toy", vocabulary.size)), vocabulary)
+    assert not list(tmp_path.iterdir())
+
+
+def test_numpy_numbers_are_settings_too(tmp_path):
+    task = toy.make_task("copy")
+    model = Transformer(TransformerConfig.named("toy", task.vocabulary.size, d_ff=np.int64(16)))
+    run = Run.create(tmp_path / "run", {"task": "copy", "language": None, "max_length": 256}, model, task.vocabulary)
+    train(run, TrainingConfig(steps=np.int64(3), warmup=1, clip=np.float32(1)), toy.ToyBatches(task, 8, 0), toy.held_out(task, 9))
+    assert Run.load(run.path).model.config.d_ff == 16
+
+
 def test_files_of_the_user_are_not_overwritten(tmp_path):
     (tmp_path / "loss.png").write_text("mine")
     with pytest.raises(InputError, match="is not an empty folder"):
@@ -27,7 +50,7 @@ def test_files_of_the_user_are_not_overwritten(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["loss.png"]
 
 
-def test_a_failed_save_keeps_the_last_weights(tmp_path, monkeypatch):
+def test_a_failed_save_leaves_no_half_file(tmp_path, monkeypatch):
     run, _, _ = start(tmp_path / "run")
     run.save_weights()
     before = (run.path / "weights.safetensors").read_bytes()
@@ -181,7 +204,7 @@ def poison(weights):
     ("config.json", lambda path: path.write_text("{"), "the run cannot be read"),
     ("config.json", lambda path: path.write_text("{}"), "the run cannot be read"),
     ("config.json", change_model, r"feed_forward.inner.bias: found \(16,\), expected \(24,\)"),
-    ("config.json", lambda path: edit(path, lambda settings: settings.pop("task")), "the run cannot be read.*'task'"),
+    ("config.json", lambda path: edit(path, lambda settings: settings.pop("task")), "the run cannot be read.*there is no task"),
     ("config.json", lambda path: edit(path, lambda settings: settings["model"].update(norm="rms")), "the run cannot be read"),
     ("config.json", lambda path: edit(path, lambda settings: settings["model"].update(share_output=False)),
      "output.weight: found no such array, expected"),
