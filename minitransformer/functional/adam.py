@@ -13,7 +13,7 @@ def adam_update(data, grad, m, v, step, rate, scale, beta1, beta2, epsilon, fini
         data = data - rate * m' / (sqrt(v') + epsilon)
 
     with m' = m / (1 - beta1^step) and v' = v / (1 - beta2^step), which undo the start from zero. Where not
-    `finite`, data stays, and m and v are of no more use (a 0-d array: it may be on a GPU, where looking at it would wait).
+    `finite` (a 0-d array: it may be on a GPU, where looking at it would wait), data stays, and m and v are of no more use.
     """
     xp = module_of(data)
     g = scale * grad
