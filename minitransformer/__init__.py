@@ -9,6 +9,7 @@ from importlib import import_module
 _HOME = {
     "Adam": "optim",
     "Batch": "data.batches",
+    "Ensemble": "decoding",
     "Hypothesis": "decoding",
     "InputError": "errors",
     "Layer": "layers",

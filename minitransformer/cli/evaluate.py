@@ -3,6 +3,7 @@
 import json
 import time
 
+from minitransformer.cli.model_options import add_model, load_run
 from minitransformer.cli.search_options import add_search, make_search
 from minitransformer.data import toy
 from minitransformer.data.corpus import encode_pairs
@@ -11,7 +12,6 @@ from minitransformer.decoding import GREEDY
 from minitransformer.errors import InputError
 from minitransformer.evaluation import bleu, chrf, exact_match, mean_loss, perplexity
 from minitransformer.extras import require
-from minitransformer.training.run import Run
 
 TOY_EXAMPLES = 1000
 
@@ -21,19 +21,18 @@ def add_parser(commands):
         "evaluate", help="measure a trained model: exact match, or perplexity and BLEU",
         description="A toy task is measured by exact match on 1,000 examples held out from training; translation by "
                     "perplexity, and by BLEU and chrF (sacrebleu) of the model's own output.")
-    parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
+    add_model(parser)
     parser.add_argument("--test", nargs="+", metavar=("SOURCE", "TARGET"),
                         help="aligned text files, or one two-column TSV (default: the run's validation files)")
     parser.add_argument("--tokenize", choices=("13a", "none", "intl", "char"),
                         help="sacrebleu's tokenisation; none for text that is tokenised already (default: 13a)")
     add_search(parser)
-    parser.add_argument("--backend", choices=("numpy", "cupy", "auto"), default="numpy", help="default: numpy")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(execute=execute)
 
 
 def execute(args):
-    run = Run.load(args.run, args.backend)
+    run = load_run(args)
     is_toy = run.settings["task"] != "translate"
     for name, given in (("test", args.test), ("tokenize", args.tokenize)):
         if is_toy and given:

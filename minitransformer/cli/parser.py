@@ -16,6 +16,10 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args=None, namespace=None):
         namespace, unknown = super().parse_known_args(args, namespace)
+        left_out = [action.dest for action in self._get_positional_actions()
+                    if action.nargs == "?" and getattr(namespace, action.dest) is None]
+        if left_out and unknown and not unknown[0].startswith("-"):
+            setattr(namespace, left_out[0], unknown.pop(0))    # older Pythons do not find it behind an option
         if unknown:    # said here, and not by the parser of all commands, which doesn't know the options of one
             name = unknown[0].partition("=")[0]
             hint = f"; {choices(name, self._option_string_actions)}" if name.startswith("-") else ""

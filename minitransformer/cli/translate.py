@@ -3,11 +3,11 @@
 import sys
 
 from minitransformer.cli.option_names import options_named_as_typed
+from minitransformer.cli.model_options import add_model, load_run
 from minitransformer.cli.search_options import MAX_BEAM, add_search, make_search
 from minitransformer.data.parallel import decode_utf8, split_lines
 from minitransformer.decoding.sampling import check_sampling
 from minitransformer.errors import InputError
-from minitransformer.training.run import Run
 
 
 def add_parser(commands):
@@ -15,7 +15,7 @@ def add_parser(commands):
         "translate", help="give a trained model text and print what it answers",
         description="Print the model's output for TEXT, or for each line of standard input. An empty line stays empty; "
                     "of a line that is too long the beginning is read, and standard error says so.")
-    parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
+    add_model(parser)
     parser.add_argument("text", metavar="TEXT", nargs="?", help="the source text (default: lines from standard input)")
     add_search(parser)
     parser.add_argument("--n-best", type=int, metavar="N", help="print the N best hypotheses of each line, each as: "
@@ -29,12 +29,11 @@ def add_parser(commands):
     parser.add_argument("--top-p", type=float, metavar="P",
                         help="of --sample: from the fewest tokens whose probability reaches P (default: 1.0)")
     parser.add_argument("--seed", type=int, metavar="INT", help="seed of the draws of --sample (default: 0)")
-    parser.add_argument("--backend", choices=("numpy", "cupy", "auto"), default="numpy", help="default: numpy")
     parser.set_defaults(execute=execute)
 
 
 def execute(args):
-    run = Run.load(args.run, args.backend)
+    run = load_run(args)
     search = _search(args, run)
     if args.text is not None:
         texts = [args.text]

@@ -4,7 +4,8 @@ import numpy as np
 
 from minitransformer.backend import module_of, to_device, to_host
 from minitransformer.data.vocabulary import BOS, EOS, SPECIAL
-from minitransformer.decoding.cached import CachedDecoder, those_left
+from minitransformer.decoding.cached import those_left
+from minitransformer.decoding.ensemble import cached_decoder
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, length_limits, length_penalty
 from minitransformer.decoding.likeliest import grouped_logits, likeliest, log_normaliser
 from minitransformer.errors import InputError
@@ -30,7 +31,7 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None):
     if width < 1:
         raise InputError(f"the beam is {width} wide, expected at least 1")
     least, most = length_limits(model, source, min_length, max_length)
-    decoder = CachedDecoder(model, source)
+    decoder = cached_decoder(model, source)
     found = [[] for _ in source]
     alive = np.arange(len(source))                   # the sentences not done, by their places in `source`
     tokens = np.full((len(source), 1, 1), BOS)       # (B, width, 1 + position); at first there is one hypothesis

@@ -26,10 +26,6 @@ class CachedDecoder:
         self._room = 0       # of the list
         self.position = 0
 
-    def step(self, tokens, parents=None):
-        """The logits of the next token, (B, width, V), where `advance` gives the hidden states."""
-        return self._model.output.forward(self.advance(tokens, parents))[0]
-
     def advance(self, tokens, parents=None):
         """The hidden states (B, width, d_model) after `tokens` (B, width) ids at the current position.
 

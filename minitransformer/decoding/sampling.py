@@ -4,7 +4,8 @@ import numpy as np
 
 from minitransformer.backend import module_of, to_device, to_host
 from minitransformer.data.vocabulary import BOS, EOS
-from minitransformer.decoding.cached import CachedDecoder, those_left
+from minitransformer.decoding.cached import those_left
+from minitransformer.decoding.ensemble import cached_decoder
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, length_limits
 from minitransformer.decoding.likeliest import log_normaliser
 from minitransformer.errors import InputError
@@ -27,13 +28,13 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
     source = np.repeat(source, count, axis=0)    # draws share nothing: each is a row
     rngs = [own for rng in rngs for own in rng.spawn(count)]
     least, most = length_limits(model, source, min_length, max_length)
-    decoder = CachedDecoder(model, source)
+    decoder = cached_decoder(model, source)
     tokens = np.full((len(source), 1), BOS)
     sums = np.zeros(len(source))
     found = [None] * len(source)
     alive = np.arange(len(source))
     while len(alive):
-        logits = decoder.step(tokens[:, -1:])[:, 0]                   # (R, V)
+        logits = model.output.forward(decoder.advance(tokens[:, -1:])[:, 0])[0]    # (R, V)
         normaliser = log_normaliser([logits], logits.max(axis=1))
         _forbid(logits, decoder.position - 1, least[alive], most[alive])
         draws = np.array([rngs[i].random() for i in alive])

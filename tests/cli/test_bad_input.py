@@ -134,6 +134,11 @@ def test_control_characters_are_not_printed(run_cli):
     assert code == 2 and r"\x1b[31mred\r\u2028" in error and one_line(error)
 
 
+def test_runs_of_another_task_cannot_answer_together(run_cli, trained, text_run):
+    code, out, error = run_cli("translate", trained, "--ensemble", text_run, "a b")
+    assert code == 2 and not out and f"--ensemble {text_run} has another task or vocabulary" in error and one_line(error)
+
+
 @pytest.mark.parametrize("option", [("--test", "a", "b"), ("--tokenize", "none")])
 def test_toy_runs_bring_their_own_test(run_cli, trained, option):
     code, _, error = run_cli("evaluate", trained, *option)

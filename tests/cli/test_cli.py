@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from minitransformer import Run, Search
+from minitransformer import Ensemble, Run, Search
 from minitransformer.cli.evaluate import evaluate_toy
 from minitransformer.data.parallel import read_pairs
 from minitransformer.evaluation import bleu, chrf
@@ -91,6 +91,13 @@ def test_train_numbers(run_cli, tmp_path, language):
     assert run_cli("translate", folder, "one hundred twenty-three thousand")[0] == 0
 
 
+def test_the_text_may_stand_behind_the_options(run_cli, trained):
+    first, last = (run_cli("translate", trained, *rest) for rest in (("a b", "--beam", 2), ("--beam", 2, "a b")))
+    assert first == last and first[0] == 0
+    code, _, error = run_cli("translate", trained, "--beam", 2, "a", "b")
+    assert code == 2 and "unrecognized arguments: b" in error and one_line(error)
+
+
 def test_translate_from_standard_input(run_cli, trained, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("a b\n\nc\u2028\r\n".encode())))
     code, out, _ = run_cli("translate", trained)
@@ -138,6 +145,30 @@ def test_evaluate_with_a_beam(run_cli, text_run, alpha, least):
     outputs = Run.load(text_run).translate(sources, Search(beam=3, alpha=alpha, min_length=least))
     assert scores["chrf"] == chrf(outputs, references) and scores["bleu"] == bleu(outputs, references)[0]
     assert scores["seconds"] > 0
+
+
+@pytest.fixture
+def other_run(text_run, tmp_path):
+    """The run `text_run` with smaller weights."""
+    other = Run.load(shutil.copytree(text_run, tmp_path / "other"))
+    for parameter in other.model.parameters().values():
+        parameter.data *= 0.8
+    other.save_weights()
+    return other
+
+
+def test_runs_answer_together(run_cli, text_run, other_run):
+    code, out, _ = run_cli("evaluate", text_run, "--ensemble", other_run.path, "--json")
+    scores = json.loads(out)
+    run = Run.load(text_run)
+    run.model = Ensemble([run.model, other_run.model])
+    sources, references = zip(*read_pairs([text_run.parent / "tsv"]))
+    outputs = run.translate(sources)
+    assert code == 0 and scores["chrf"] == chrf(outputs, references)
+    code, out, _ = run_cli("translate", text_run, "--ensemble", other_run.path, sources[0])
+    assert code == 0 and out == outputs[0] + "\n"
+    alone = [json.loads(run_cli("evaluate", path, "--json")[1]) for path in (text_run, other_run.path)]
+    assert scores["perplexity"] not in [one["perplexity"] for one in alone]
 
 
 def test_n_best_hypotheses_come_with_scores(run_cli, text_run, monkeypatch):

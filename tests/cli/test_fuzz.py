@@ -87,12 +87,12 @@ WORDS = st.one_of(
 NUMBERS = st.sampled_from(["1", "2", "5", "0", "-1", "0.5", "1.5", "nan", "inf", "-inf", "1e999", "1e-999", "9" * 30, "x",
                            "", " 3 ", "0x10", "१", "1_0", "+4", "3-"])
 GOOD = {"config": "toy", "backend": "numpy", "language": "korean", "tokenize": "char", "train": "tsv", "valid": "tsv",
-        "test": "tsv", "schedule": "constant", "preset": "multi30k", "resume": "text", "output": "x.png", "kind": "encoder", "layer": "0", "run": "new", "json": None, "pre-norm": None,
+        "test": "tsv", "ensemble": "text", "schedule": "constant", "preset": "multi30k", "resume": "text", "output": "x.png", "kind": "encoder", "layer": "0", "run": "new", "json": None, "pre-norm": None,
         "version": None, "help": None}    # any other takes a number
 TRAINING = ("config steps batch warmup schedule rate-factor peak-rate cooldown accumulate dropout embedding-dropout "
             "attention-dropout feed-forward-dropout smoothing clip validate-every patience average seed threads backend "
             "run pre-norm")
-SEARCH = "beam length-penalty min-length max-length backend"
+SEARCH = "ensemble beam length-penalty min-length max-length backend"
 COMMANDS = {
     "train copy --steps 1 --batch 3 --run new": TRAINING,
     "train numbers --steps 1 --batch 3 --run new": f"language {TRAINING}",

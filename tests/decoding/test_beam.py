@@ -5,19 +5,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitransformer import InputError, beam_search, greedy, sample
+from minitransformer import Ensemble, InputError, beam_search, greedy, sample
 from minitransformer.data.batches import pad
 from minitransformer.data.vocabulary import BOS, EOS
-from minitransformer.decoding.cached import CachedDecoder, those_left
+from minitransformer.decoding.cached import those_left
+from minitransformer.decoding.ensemble import cached_decoder
 from minitransformer.decoding.hypothesis import EXTRA_LENGTH, length_penalty
 from minitransformer.decoding.likeliest import grouped_logits, likeliest, log_normaliser
 from tests.decoding import reference
 from tests.decoding.reference import random_model
 
-models = st.builds(
-    random_model, seed=st.integers(0, 50), num_layers=st.integers(1, 2), pre_norm=st.booleans(),
-    positions=st.sampled_from(["sinusoidal", "learned"]), d_k=st.sampled_from([None, 5]), d_v=st.sampled_from([None, 3]),
-    vocab_size=st.integers(4, 12), share_output=st.booleans(), activation=st.sampled_from(["relu", "gelu"]))
+@st.composite
+def some_models(draw):
+    """A Transformer, or an Ensemble of up to three that differ in all but their vocabulary."""
+    several = draw(st.lists(st.builds(
+        random_model, seed=st.integers(0, 50), num_layers=st.integers(1, 2), pre_norm=st.booleans(),
+        positions=st.sampled_from(["sinusoidal", "learned"]), d_k=st.sampled_from([None, 5]),
+        d_v=st.sampled_from([None, 3]), vocab_size=st.just(draw(st.integers(4, 12))), share_output=st.booleans(),
+        activation=st.sampled_from(["relu", "gelu"])), min_size=1, max_size=3))
+    return several[0] if len(several) == 1 else Ensemble(several)
+
+
+models = some_models()
 
 
 def sources(model, rng, count):
@@ -80,11 +89,11 @@ def test_the_cached_decoder_is_the_decoder(model, size, width, seed):
     """Logits at each position, while hypotheses continue any of the last ones and sentences leave."""
     rng = np.random.default_rng(seed)
     source = batch(sources(model, rng, size))
-    decoder = CachedDecoder(model, source)
+    decoder = cached_decoder(model, source)
     tokens = np.full((size, width, 1), BOS)
     parents = None
     for position in range(5):
-        logits = decoder.step(tokens[:, :, -1], parents)
+        logits, _ = model.output.forward(decoder.advance(tokens[:, :, -1], parents))
         for k in range(width):
             expected, _ = model.forward(source, tokens[:, k])
             np.testing.assert_allclose(logits[:, k], expected[:, -1], rtol=0, atol=1e-10)
