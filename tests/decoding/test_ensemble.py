@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minitransformer import Ensemble, InputError
+from minitransformer import Ensemble, InputError, beam_search
 from tests.decoding.reference import random_model
 
 SOURCE, TARGET = np.array([[3, 5, 4, 2], [6, 2, 0, 0]]), np.array([[1, 4, 4], [1, 7, 3]])
@@ -25,3 +25,10 @@ def test_its_logits_are_the_mean_of_its_models():
 def test_models_that_do_not_belong_together_are_explained(models, words):
     with pytest.raises(InputError, match=words):
         Ensemble(models)
+
+
+def test_outputs_end_at_the_fewest_learned_positions():
+    models = [random_model(0), random_model(1, positions="learned", max_length=9),
+              random_model(2, positions="learned", max_length=6)]
+    for found in beam_search(Ensemble(models), SOURCE, 2, min_length=20):
+        assert {len(hypothesis.tokens) for hypothesis in found} == {5}    # and EOS
