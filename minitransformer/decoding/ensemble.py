@@ -34,7 +34,7 @@ class Ensemble:
             raise InputError("the models of an ensemble lie on different backends; bring them to one with model.to(...)")
         self.models = list(models)
         self.xp = models[0].xp
-        self.config = min((model.config for model in models), key=_most_positions)
+        self.config = min((model.config for model in models), key=_positions)
         weight = self.xp.concatenate([model.output.weight.data for model in models], axis=1) / len(models)
         self.output = OutputProjection(*weight.shape, rng=None, weight=Parameter(weight))
 
@@ -69,5 +69,5 @@ def _side_by_side(hidden):
     return module_of(hidden[0]).concatenate(hidden, axis=-1)
 
 
-def _most_positions(config):
+def _positions(config):
     return config.max_length if config.positions == "learned" else np.inf

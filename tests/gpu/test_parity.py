@@ -165,6 +165,11 @@ def test_search(device, search, together):
         np.testing.assert_allclose([h[1:] for h in found], [h[1:] for h in expected], rtol=1e-10)
 
 
+def test_models_on_different_backends_cannot_answer_together(device):
+    with pytest.raises(InputError, match="lie on different backends"):
+        Ensemble([model("cupy"), model("numpy")])
+
+
 def test_a_run(device, tmp_path):
     """The whole loop: log, validation, weights on disk, translation, loading; waits for the log alone."""
     task = toy.make_task("copy")
