@@ -2,8 +2,8 @@
 
 import sys
 
-from minitransformer.cli.option_names import options_named_as_typed
 from minitransformer.cli.model_options import add_model, load_run
+from minitransformer.cli.option_names import options_named_as_typed
 from minitransformer.cli.search_options import MAX_BEAM, add_search, make_search
 from minitransformer.data.parallel import decode_utf8, split_lines
 from minitransformer.decoding.sampling import check_sampling

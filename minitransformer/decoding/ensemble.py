@@ -39,6 +39,7 @@ class Ensemble:
         self.output = OutputProjection(*weight.shape, rng=None, weight=Parameter(weight))
 
     def forward(self, source, target):
+        """Returns logits (B, T_q, V) and, as a Transformer, a cache."""
         return self.output.forward(_side_by_side([model.hidden(source, target)[0] for model in self.models]))
 
 
@@ -53,6 +54,7 @@ class EnsembleDecoder:
         return self._decoders[0].position
 
     def advance(self, tokens, parents=None):
+        """As CachedDecoder's: tokens and parents (B, width) -> hidden states (B, width, the sum of all d_model)."""
         return _side_by_side([decoder.advance(tokens, parents) for decoder in self._decoders])
 
     def keep(self, sentences):

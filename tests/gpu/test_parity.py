@@ -155,11 +155,11 @@ def test_evaluation_and_decoding(device):
 @pytest.mark.parametrize("search", [
     lambda model, source: beam_search(model, source, 3, min_length=1, max_length=9),
     lambda model, source: sample(model, source, [np.random.default_rng(i) for i in range(len(source))], 2, 1.5, 5, 0.9)])
-@pytest.mark.parametrize("together", [1, 2])
-def test_search(device, search, together):
+@pytest.mark.parametrize("answering", [lambda model: model, lambda model: Ensemble([model, model])],
+                         ids=["model", "ensemble"])
+def test_search(device, search, answering):
     batch = make_batch(PAIRS)
-    one, other = (search(Ensemble([model(backend).astype(FLOAT64)] * together), batch.source)
-                  for backend in ("cupy", "numpy"))
+    one, other = (search(answering(model(backend).astype(FLOAT64)), batch.source) for backend in ("cupy", "numpy"))
     assert [[h.tokens for h in found] for found in one] == [[h.tokens for h in found] for found in other]
     for found, expected in zip(one, other):
         np.testing.assert_allclose([h[1:] for h in found], [h[1:] for h in expected], rtol=1e-10)
