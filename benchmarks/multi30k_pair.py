@@ -11,17 +11,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+STEPS = 16000
 COMMAND = [sys.executable, "-m", "minitransformer"]
 
 
 def files(text, part):
     """The source and the target file of a part of the corpus, plain or .gz."""
-    return [next(text.glob(f"{part}.lc.norm.tok.{language}*")) for language in ("en", "de")]
+    names = [f"{part}.lc.norm.tok.{language}" for language in ("en", "de")]
+    found = [next(text.glob(f"{name}*"), None) for name in names]
+    for name, file in zip(names, found):
+        if file is None:
+            complain(f"{text} has no {name}; `minitransformer data multi30k` writes it to data/multi30k/tok")
+    return found
 
 
-def train(run, seed, steps, text):
+def train(run, seed, text):
     """The process that begins the run, or goes on with it."""
-    begin = ["translate", "--preset", "multi30k", "--threads", "1", "--steps", str(steps), "--seed", str(seed), "--run", run,
+    begin = ["translate", "--preset", "multi30k", "--threads", "1", "--steps", str(STEPS), "--seed", str(seed), "--run", run,
              "--train", *files(text, "train"), "--valid", *files(text, "val")]
     with open(run.with_suffix(".log"), "a") as log:
         return subprocess.Popen([*COMMAND, "train", *(["--resume", run] if run.exists() else begin)],
@@ -30,23 +36,27 @@ def train(run, seed, steps, text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("text", type=Path)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
-    parser.add_argument("--steps", type=int, default=16000)
+    parser.add_argument("text", type=Path, metavar="TEXT", help="folder of the tokenised text")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="where to put the runs and their logs")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1], help="default: 0 1")
     args = parser.parse_args()
+    test = files(args.text, "test_2016_flickr")
     args.folder.mkdir(parents=True, exist_ok=True)
     runs = [args.folder / f"seed_{seed}" for seed in args.seeds]
-    processes = [train(run, seed, args.steps, args.text) for run, seed in zip(runs, args.seeds)]
+    processes = [train(run, seed, args.text) for run, seed in zip(runs, args.seeds)]
     try:
-        failed = any([process.wait() for process in processes])
+        codes = [process.wait() for process in processes]
     except KeyboardInterrupt:
-        failed = any([process.wait() for process in processes])    # each saves a checkpoint first
-    if failed:
-        sys.exit(f"not finished: see the logs in {args.folder}; the same command goes on")
+        codes = [process.wait() for process in processes]    # each saves a checkpoint first
+    if any(codes):
+        complain(f"not finished: see the logs in {args.folder}; the same command goes on", max(codes))
     others = [word for run in runs[1:] for word in ("--ensemble", run)]
-    subprocess.run([*COMMAND, "evaluate", runs[0], *others, "--tokenize", "none", "--test",
-                    *files(args.text, "test_2016_flickr")], check=True)
+    sys.exit(subprocess.run([*COMMAND, "evaluate", runs[0], *others, "--tokenize", "none", "--test", *test]).returncode)
+
+
+def complain(message, code=2):
+    print(message, file=sys.stderr)
+    sys.exit(code)
 
 
 if __name__ == "__main__":
