@@ -49,7 +49,7 @@ def main():
     except KeyboardInterrupt:
         codes = [process.wait() for process in processes]    # each saves a checkpoint first
     if any(codes):
-        complain(f"not finished: see the logs in {args.folder}; the same command goes on", max(codes))
+        complain(f"not finished: see the logs in {args.folder}; the same command goes on", max(codes, key=abs))    # killed: below 0
     others = [word for run in runs[1:] for word in ("--ensemble", run)]
     sys.exit(subprocess.run([*COMMAND, "evaluate", runs[0], *others, "--tokenize", "none", "--test", *test]).returncode)
 
