@@ -27,8 +27,8 @@ def files(text, part):
 
 def train(run, seed, text):
     """The process that begins the run, or goes on with it."""
-    begin = ["translate", "--preset", "multi30k", "--threads", "1", "--steps", str(STEPS), "--seed", str(seed), "--run", run,
-             "--train", *files(text, "train"), "--valid", *files(text, "val")]
+    begin = ["translate", "--preset", "multi30k", "--threads", "1", "--steps", str(STEPS), "--seed", str(seed),
+             "--run", run, "--train", *files(text, "train"), "--valid", *files(text, "val")]
     with open(run.with_suffix(".log"), "a") as log:
         return subprocess.Popen([*COMMAND, "train", *(["--resume", run] if run.exists() else begin)],
                                 stdout=log, stderr=log)
@@ -48,8 +48,8 @@ def main():
         codes = [process.wait() for process in processes]
     except KeyboardInterrupt:
         codes = [process.wait() for process in processes]    # each saves a checkpoint first
-    if any(codes):
-        complain(f"not finished: see the logs in {args.folder}; the same command goes on", max(codes, key=abs))    # killed: below 0
+    if code := max(codes, key=abs):    # below 0: killed
+        complain(f"not finished: see the logs in {args.folder}; the same command goes on", code)
     others = [word for run in runs[1:] for word in ("--ensemble", run)]
     sys.exit(subprocess.run([*COMMAND, "evaluate", runs[0], *others, "--tokenize", "none", "--test", *test]).returncode)
 
