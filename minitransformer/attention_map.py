@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitransformer.backend import to_host
-from minitransformer.data.vocabulary import BOS, EOS
+from minitransformer.special import BOS, EOS
 from minitransformer.decoding import decode_all, encode
 from minitransformer.errors import InputError
 

@@ -8,22 +8,6 @@ class InputError(ValueError):
     """
 
 
-def check_shape(name, array, *expected):
-    """Raise InputError unless `array` has the `expected` shape.
-
-    An int stands for an axis of that size, a string names an axis of any size, and a leading
-    `...` stands for any number of axes: `check_shape("Linear: x", x, ..., 512)`.
-    """
-    wanted = ", ".join("..." if size is ... else str(size) for size in expected)
-    if not hasattr(array, "shape"):
-        raise InputError(f"{name} is a {type(array).__name__}, expected an array of shape ({wanted})")
-    sizes = expected[1:] if expected[0] is ... else expected
-    fits = array.ndim == len(sizes) or (expected[0] is ... and array.ndim > len(sizes))
-    tail = array.shape[array.ndim - len(sizes):]
-    if not fits or any(isinstance(size, int) and size != got for size, got in zip(sizes, tail)):
-        raise InputError(f"{name} has shape {array.shape}, expected ({wanted})")
-
-
 def one_line(text):
     """`text` with line ends, control characters and broken UTF-8 as escapes, whatever a user typed into it."""
     return "".join(character if character.isprintable() else character.encode("unicode_escape").decode()

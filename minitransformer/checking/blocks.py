@@ -8,10 +8,12 @@ import numpy as np
 
 from minitransformer import functional as F
 from minitransformer import layers as L
+from minitransformer import models as M
+from minitransformer.special import PAD
 
 B, T_Q, T_K, D_K, D_V, D, D_FF, H, V = 2, 3, 4, 5, 6, 7, 8, 9, 11
 
-CONFIG = L.TransformerConfig(
+CONFIG = M.TransformerConfig(
     source_vocab=V, target_vocab=V, num_layers=1, d_model=D, num_heads=H, d_ff=D_FF, d_k=D_K, d_v=D_V,
     dropout=0.2, attention_dropout=0.2, feed_forward_dropout=0.2)
 STACK = {**vars(CONFIG), "num_layers": 2}
@@ -37,13 +39,19 @@ def blocks(seed=0):
     some = np.array([[True, False, True, True], [False] * T_K, [True] * T_K])      # (T_q, T_k)
     memory_mask = np.array([[True] * T_K, [True, True, False, False]])[:, None, None, :]
     causal = np.tri(T_Q, dtype=bool)
-    pre_norm = L.TransformerConfig(**{**vars(CONFIG), "pre_norm": True, "activation": "gelu"})
-    stack = L.TransformerConfig(**STACK)
-    pre_norm_stack = L.TransformerConfig(**{**STACK, "pre_norm": True, "activation": "gelu"})
-    unshared = L.TransformerConfig(**{**STACK, "source_vocab": V + 2, "positions": "learned", "max_length": 5,
+    pre_norm = M.TransformerConfig(**{**vars(CONFIG), "pre_norm": True, "activation": "gelu"})
+    stack = M.TransformerConfig(**STACK)
+    pre_norm_stack = M.TransformerConfig(**{**STACK, "pre_norm": True, "activation": "gelu"})
+    unshared = M.TransformerConfig(**{**STACK, "source_vocab": V + 2, "positions": "learned", "max_length": 5,
                                       "share_embeddings": False, "share_output": False})
+    sizes = {name: value for name, value in STACK.items() if not name.startswith(("source", "target", "share"))}
+    language = M.LanguageModelConfig(**sizes, vocab_size=V)
+    classifier = M.ClassifierConfig(**sizes, vocab_size=V, num_classes=3)
+    first_token = M.ClassifierConfig(**{**sizes, "positions": "learned", "pre_norm": True}, vocab_size=V, num_classes=3,
+                                     pooling="first")
     source, target = ids(B, T_K), ids(B, T_Q)
-    source[0, -1] = source[1, -2:] = target[1, -1] = F.PAD
+    source[0, -1] = source[1, -2:] = target[1, -1] = PAD
+    real = source != PAD
     heads = array(B, H, T_Q, D_K), array(B, H, T_K, D_K), array(B, H, T_K, D_V)
     attention = CONFIG.d_model, H, rng, D_K, D_V, 0.2
     feed_forward = layer(L.FeedForward(D, D_FF, rng, dropout=0.2))
@@ -53,7 +61,8 @@ def blocks(seed=0):
         "softmax": ((F.softmax_forward, F.softmax_backward), (array(B, T_Q, T_K), some)),
         "dropout": ((F.dropout_forward, F.dropout_backward), (array(B, T_Q, D), 0.3)),
         "attention": ((F.attention_forward, F.attention_backward), (*heads, some, 0.2)),
-        "cross-entropy": ((F.cross_entropy_forward, F.cross_entropy_backward), (array(B, T_Q, V), target, 0.1)),
+        "cross-entropy": ((F.cross_entropy_forward, F.cross_entropy_backward),
+                          {"logits": array(B, T_Q, V), "targets": target, "smoothing": 0.1, "padding": PAD}),
         "linear": (layer(L.Linear(D, D_FF, rng)), (x,)),
         "embedding": (layer(L.Embedding(V, D, rng)), (np.array([[1, 4, 1], [4, 1, 9]]),)),
         "output-projection": (layer(L.OutputProjection(V, D, rng)), (x,)),
@@ -74,9 +83,14 @@ def blocks(seed=0):
         "decoder-layer-pre-norm": (layer(L.DecoderLayer(pre_norm, rng)), (x, memory, causal, memory_mask)),
         "encoder": (layer(L.Encoder(stack, rng)), (x, causal)),
         "decoder": (layer(L.Decoder(stack, rng)), (x, memory, causal, memory_mask)),
-        "transformer": (layer(L.Transformer(stack, seed)), (source, target)),
-        "transformer-pre-norm": (layer(L.Transformer(pre_norm_stack, seed)), (source, target)),
-        "transformer-unshared": (layer(L.Transformer(unshared, seed)), (source, target)),
+        "transformer": (layer(M.Transformer(stack, seed)), (source, target)),
+        "transformer-pre-norm": (layer(M.Transformer(pre_norm_stack, seed)), (source, target)),
+        "transformer-unshared": (layer(M.Transformer(unshared, seed)), (source, target)),
         "linear-cross-entropy": ((F.linear_cross_entropy_forward, F.linear_cross_entropy_backward),
-                                 (x, array(V, D), target, 0.1)),
+                                 {"x": x, "weight": array(V, D), "targets": target, "smoothing": 0.1, "padding": PAD}),
+        "mean-over-tokens": (L.MeanOverTokens(), (memory, real)),
+        "first-token": (L.FirstToken(), (memory, real)),
+        "language-model": (layer(M.LanguageModel(language, seed)), (source,)),
+        "classifier": (layer(M.Classifier(classifier, seed)), (source,)),
+        "classifier-first-token": (layer(M.Classifier(first_token, seed)), (source,)),
     }

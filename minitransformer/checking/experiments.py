@@ -6,7 +6,7 @@ Each takes a Patient and returns the sentence that names the mistake, or None.
 import numpy as np
 
 from minitransformer.checking.patient import equal, layers_of
-from minitransformer.functional import PAD
+from minitransformer.special import PAD
 
 
 def dropout(patient):

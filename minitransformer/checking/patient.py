@@ -6,7 +6,7 @@ import numpy as np
 
 from minitransformer.checking.numeric import complex_step
 from minitransformer.checking.subject import Subject
-from minitransformer.functional import PAD
+from minitransformer.special import PAD
 from minitransformer.layers import Layer
 
 WRONG = 1e-6      # a gradient further off than this (relative) is wrong

@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer.data.vocabulary import BOS, EOS
+from minitransformer.special import BOS, EOS
 from minitransformer.errors import InputError
-from minitransformer.functional import PAD
+from minitransformer.special import PAD
 
 
 class Batch(NamedTuple):

@@ -1,6 +1,6 @@
 """Between text and subword ids: byte-pair encoding learned on both languages together."""
 
-from minitransformer.data.vocabulary import SPECIAL
+from minitransformer.special import SPECIAL
 from minitransformer.errors import InputError
 from minitransformer.extras import require
 

@@ -4,11 +4,7 @@ import json
 import re
 
 from minitransformer.errors import InputError
-from minitransformer.functional import PAD
-
-BOS = 1   # begins every target
-EOS = 2   # ends every source and target
-SPECIAL = ("<pad>", "<s>", "</s>")
+from minitransformer.special import BOS, EOS, PAD, SPECIAL
 
 
 class SymbolVocabulary:

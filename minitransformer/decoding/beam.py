@@ -3,7 +3,7 @@
 import numpy as np
 
 from minitransformer.backend import module_of, to_device, to_host
-from minitransformer.data.vocabulary import BOS, EOS, SPECIAL
+from minitransformer.special import BOS, EOS, SPECIAL
 from minitransformer.decoding.cached import those_left
 from minitransformer.decoding.ensemble import cached_decoder
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, length_limits, length_penalty

@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitransformer.errors import InputError, check_shape
-from minitransformer.functional import PAD
+from minitransformer.checks import check_shape
+from minitransformer.errors import InputError
+from minitransformer.special import PAD
 
 EXTRA_LENGTH = 50   # an output is at most this much longer than its source (section 6.1 of the paper)
 

@@ -3,13 +3,13 @@
 import numpy as np
 
 from minitransformer.backend import module_of, to_device, to_host
-from minitransformer.data.vocabulary import BOS, EOS
+from minitransformer.special import BOS, EOS
 from minitransformer.decoding.cached import those_left
 from minitransformer.decoding.ensemble import cached_decoder
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, length_limits
 from minitransformer.decoding.likeliest import log_normaliser
 from minitransformer.errors import InputError
-from minitransformer.functional import PAD
+from minitransformer.special import PAD
 
 
 def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, min_length=0, max_length=None):

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from minitransformer.backend import available_cores, keep_freed_memory
 from minitransformer.data.batches import pad
-from minitransformer.data.vocabulary import EOS
+from minitransformer.special import EOS
 from minitransformer.decoding.beam import beam_search
 from minitransformer.decoding.hypothesis import Hypothesis
 from minitransformer.decoding.sampling import sample

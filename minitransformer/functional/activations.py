@@ -4,18 +4,21 @@ import math
 from typing import Any, NamedTuple
 
 from minitransformer.backend import module_of
+from minitransformer.replaceable import replaceable
 
 
 class ReluCache(NamedTuple):
     positive: Any   # (...) bool: where x > 0
 
 
+@replaceable
 def relu_forward(x):
     """y = max(0, x), of any shape. Written as a product, so that the complex step passes through."""
     positive = x.real > 0
     return x * positive, ReluCache(positive)
 
 
+@replaceable
 def relu_backward(dy, cache):
     """∂y/∂x is 1 where x > 0 and 0 elsewhere (at the kink x = 0 too)."""
     return dy * cache.positive
@@ -30,6 +33,7 @@ SLOPE = math.sqrt(2 / math.pi)
 CUBIC = 0.044715
 
 
+@replaceable
 def gelu_forward(x):
     """y = x (1 + tanh u) / 2 with u = sqrt(2/pi) (x + 0.044715 x^3), of any shape.
 
@@ -39,6 +43,7 @@ def gelu_forward(x):
     return 0.5 * x * (1 + tanh), GeluCache(x, tanh)
 
 
+@replaceable
 def gelu_backward(dy, cache):
     """∂y/∂x = (1 + tanh u) / 2 + x (1 - tanh^2 u) u' / 2 with u' = sqrt(2/pi) (1 + 3 * 0.044715 x^2)."""
     x, tanh = cache

@@ -3,14 +3,16 @@
 import math
 
 from minitransformer.backend import module_of
+from minitransformer.replaceable import replaceable
 
 
-def adam_update(data, grad, m, v, step, rate, scale, beta1, beta2, epsilon, finite):
+@replaceable
+def adam_update(data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsilon, finite):
     """Move the vectors data, m, v (P,) in place by their gradient g = scale * grad (P,), at step = 1, 2, ...
 
         m = beta1 m + (1 - beta1) g          the mean of the gradient
         v = beta2 v + (1 - beta2) g^2        the mean of its square
-        data = data - rate * m' / (sqrt(v') + epsilon)
+        data = data - learning_rate * m' / (sqrt(v') + epsilon)
 
     with m' = m / (1 - beta1^step) and v' = v / (1 - beta2^step), which undo the start from zero. Where not
     `finite` (a 0-d array: it may be on a GPU, where looking at it would wait), data stays, and m and v are of no more use.
@@ -20,5 +22,5 @@ def adam_update(data, grad, m, v, step, rate, scale, beta1, beta2, epsilon, fini
     m += (1 - beta1) * (g - m)
     v += (1 - beta2) * (g * g - v)
     mean_scale, square_scale = 1 / (1 - beta1 ** step), 1 / math.sqrt(1 - beta2 ** step)
-    change = rate * mean_scale * m / (square_scale * xp.sqrt(v) + epsilon)
+    change = learning_rate * mean_scale * m / (square_scale * xp.sqrt(v) + epsilon)
     data -= xp.where(finite, change, 0)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.functional.softmax import SoftmaxCache, softmax_backward, softmax_forward
+from minitransformer.replaceable import replaceable
 
 
 class AttentionCache(NamedTuple):
@@ -16,7 +17,8 @@ class AttentionCache(NamedTuple):
     weights: Any              # (..., T_q, T_k) softmax.p after dropout
 
 
-def attention_forward(query, key, value, mask=None, rate=0.0, rng=None):
+@replaceable
+def attention_forward(query, key, value, mask=None, dropout_rate=0.0, rng=None):
     """y = dropout(softmax(query key^T / sqrt(d_k))) value.
 
     query: (..., T_q, d_k); key: (..., T_k, d_k); value: (..., T_k, d_v); mask: None or bool,
@@ -25,10 +27,11 @@ def attention_forward(query, key, value, mask=None, rate=0.0, rng=None):
     """
     scores = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])
     p, softmax = softmax_forward(scores, mask)
-    weights, dropout = dropout_forward(p, rate, rng)
+    weights, dropout = dropout_forward(p, dropout_rate, rng)
     return weights @ value, AttentionCache(query, key, value, softmax, dropout, weights)
 
 
+@replaceable
 def attention_backward(dy, cache):
     """Returns dquery, dkey, dvalue: the forward read from its last line to its first.
 

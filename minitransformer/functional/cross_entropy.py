@@ -2,9 +2,10 @@
 
 from typing import Any, NamedTuple
 
-from minitransformer.backend import check_ids, module_of, to_device
+from minitransformer.backend import module_of, to_device
+from minitransformer.checks import check_ids
 from minitransformer.errors import InputError
-from minitransformer.functional.masks import PAD
+from minitransformer.replaceable import replaceable
 
 
 class CrossEntropyCache(NamedTuple):
@@ -16,12 +17,14 @@ class CrossEntropyCache(NamedTuple):
     log_likelihood: Any   # (...) log p of each target, 0 at padding: its sum gives the perplexity
 
 
-def cross_entropy_forward(logits, targets, smoothing=0.0):
-    """The summed loss -sum_i q_i log p_i over the real tokens; cache.count is their number.
+@replaceable
+def cross_entropy_forward(logits, targets, smoothing=0.0, *, padding):
+    """The summed loss -sum_i q_i log p_i over the real targets; cache.count is their number.
 
     logits: (..., V); targets: (...) ids. q puts 1 - smoothing on the target and spreads
-    `smoothing` evenly over all V tokens. Whoever trains divides by the count: the sum is what
-    shards of a batch can add up. Raises InputError for targets that do not fit the logits.
+    `smoothing` evenly over all V classes. padding: the id that stands for no target, such as PAD; None where
+    every class counts. Whoever trains divides by the count: the sum is what shards of a batch can add up.
+    Raises InputError for targets that do not fit the logits.
     """
     check_targets(targets, logits.shape)
     xp = module_of(logits)
@@ -33,7 +36,7 @@ def cross_entropy_forward(logits, targets, smoothing=0.0):
     total = p.sum(axis=-1, keepdims=True)
     p /= total
     log_total = xp.log(total[..., 0])                            # log p_i = shifted_i - log_total
-    real = targets != PAD
+    real = xp.ones(targets.shape, bool) if padding is None else targets != padding
     log_likelihood = (target - log_total) * real
     # With smoothing s: sum_i q_i log p_i = (1 - s) log p_target + s mean_i(log p_i).
     loss = -(1 - smoothing) * log_likelihood.sum() - smoothing * ((mean - log_total) * real).sum()
@@ -48,6 +51,7 @@ def check_targets(targets, shape):
     check_ids("cross-entropy: targets", targets, shape[-1])
 
 
+@replaceable
 def cross_entropy_backward(dloss, cache):
     """dlogits = (p - q) dloss, and 0 at padding.
 

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from minitransformer.backend import module_of
+from minitransformer.replaceable import replaceable
 
 
 class LayerNormCache(NamedTuple):
@@ -11,6 +12,7 @@ class LayerNormCache(NamedTuple):
     gamma: Any     # (D,)
 
 
+@replaceable
 def layer_norm_forward(x, gamma, beta, epsilon=1e-5):
     """y = gamma * n + beta with n = (x - mean) / sqrt(variance + epsilon).
 
@@ -23,6 +25,7 @@ def layer_norm_forward(x, gamma, beta, epsilon=1e-5):
     return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
 
 
+@replaceable
 def layer_norm_backward(dy, cache):
     """Returns dx (..., D), dgamma (D,), dbeta (D,).
 

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from minitransformer.functional.cross_entropy import CrossEntropyCache, cross_entropy_backward, cross_entropy_forward
+from minitransformer.replaceable import replaceable
 
 
 class LinearCrossEntropyCache(NamedTuple):
@@ -12,14 +13,16 @@ class LinearCrossEntropyCache(NamedTuple):
     log_likelihood: Any         # (...) log p of each target, 0 at padding
 
 
-def linear_cross_entropy_forward(x, weight, targets, smoothing=0.0):
+@replaceable
+def linear_cross_entropy_forward(x, weight, targets, smoothing=0.0, *, padding):
     """cross_entropy_forward of the logits x W^T: x (..., D), weight W (V, D), targets (...) ids; returns the sum."""
     rows = x.reshape(-1, x.shape[-1])
     logits = (rows @ weight.T).reshape(*x.shape[:-1], len(weight))
-    loss, cache = cross_entropy_forward(logits, targets, smoothing)
+    loss, cache = cross_entropy_forward(logits, targets, smoothing, padding=padding)
     return loss, LinearCrossEntropyCache(x, weight, cache, cache.log_likelihood)
 
 
+@replaceable
 def linear_cross_entropy_backward(dloss, cache):
     """Returns dx (..., D) and dweight (V, D): from logits = x W^T, dx = dlogits W and dW = dlogits^T x."""
     x, weight, loss, _ = cache

@@ -2,15 +2,18 @@
 
 import numpy as np
 
-PAD = 0   # the token id that fills up the short sequences of a batch; nobody attends to it
+from minitransformer.replaceable import replaceable
+from minitransformer.special import PAD
 
 
+@replaceable
 def causal_mask(ids):
     """(T, T): position t may attend to positions up to t (section 3.2.3). ids: (B, T)."""
     positions = np.arange(ids.shape[1])
     return positions[:, None] >= positions
 
 
+@replaceable
 def padding_mask(ids):
     """(B, 1, 1, T): every head and query may attend to real tokens only. ids: (B, T)."""
     return (ids != PAD)[:, None, None, :]

@@ -4,12 +4,14 @@ from typing import Any, NamedTuple
 
 from minitransformer.backend import module_of
 from minitransformer.errors import InputError
+from minitransformer.replaceable import replaceable
 
 
 class SoftmaxCache(NamedTuple):
     p: Any   # (..., K) the probabilities
 
 
+@replaceable
 def softmax_forward(x, mask=None):
     """p_i = exp(x_i) / sum_j exp(x_j) over the last axis.
 
@@ -34,6 +36,7 @@ def softmax_forward(x, mask=None):
     return p, SoftmaxCache(p)
 
 
+@replaceable
 def softmax_backward(dp, cache):
     """dx = p (dp - sum_j dp_j p_j).
 

@@ -4,11 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitransformer.errors import InputError, check_shape
+from minitransformer.checks import check_shape
+from minitransformer.errors import InputError
 from minitransformer.functional import attention_backward, attention_forward
 from minitransformer.functional.attention import AttentionCache
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
+from minitransformer.replaceable import replaceable
 
 
 class MultiHeadAttentionCache(NamedTuple):
@@ -41,6 +43,7 @@ class MultiHeadAttention(Layer):
         self.num_heads = num_heads
         self.dropout = dropout
 
+    @replaceable
     def forward(self, query, key, value, mask=None, rng=None):
         """mask: None or bool, broadcastable to (B, H, T_q, T_k), True = may attend."""
         self._check(query, key, value, mask)
@@ -52,6 +55,7 @@ class MultiHeadAttention(Layer):
         y, output = self.output.forward(self.merge(heads))
         return y, MultiHeadAttentionCache(query_cache, key_cache, value_cache, attention, output)
 
+    @replaceable
     def backward(self, dy, cache):
         """Returns dquery, dkey, dvalue."""
         dheads = self.split(self.output.backward(dy, cache.output))
@@ -60,16 +64,13 @@ class MultiHeadAttention(Layer):
                 self.key.backward(self.merge(dk), cache.key),
                 self.value.backward(self.merge(dv), cache.value))
 
-    def attend(self, queries, keys, values, mask=None):
-        """The y of `forward` for the heads' queries, keys and values (B, H, T, d): decoding keeps some of them."""
-        heads, _ = attention_forward(queries, keys, values, mask)
-        return self.output.forward(self.merge(heads))[0]
-
+    @replaceable
     def split(self, x):
         """(B, T, H d) -> (B, H, T, d). Its inverse, and so its backward, is merge."""
         batch, length, width = x.shape
         return x.reshape(batch, length, self.num_heads, width // self.num_heads).swapaxes(1, 2)
 
+    @replaceable
     def merge(self, x):
         """(B, H, T, d) -> (B, T, H d)."""
         batch, heads, length, d = x.shape

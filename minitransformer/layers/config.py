@@ -1,4 +1,4 @@
-"""The sizes of a Transformer, and named ones: the paper's and a laptop's."""
+"""The sizes and choices of a stack of layers, and named ones: the paper's and a laptop's."""
 
 from dataclasses import dataclass
 from numbers import Integral
@@ -16,23 +16,21 @@ NAMED = {
 }
 
 
-@dataclass(frozen=True)
-class TransformerConfig:
-    """All sizes and choices of a Transformer; the defaults are the paper's base model.
+@dataclass(frozen=True, kw_only=True)
+class StackConfig:
+    """What encoders and decoders are made of; the defaults are the paper's base model.
 
     `dropout` is the paper's (after each sub-layer, and on the sum of embeddings and positions unless
     `embedding_dropout` says otherwise); the other two places, on attention weights and inside the
-    feed-forward network, are off.
+    feed-forward network, are off. Models add what else they need (models/).
     """
 
-    source_vocab: int                    # number of source tokens
-    target_vocab: int                    # number of target tokens
-    num_layers: int = 6                  # of the encoder, and of the decoder
+    num_layers: int = 6                  # of each stack
     d_model: int = 512
     num_heads: int = 8
     d_ff: int = 2048
     d_k: int | None = None               # width of a head's queries and keys; None: d_model / num_heads
-    d_v: int | None = None               # width of a head's values; None: the same (d_k where no whole number)
+    d_v: int | None = None               # width of a head's values; None: the same (d_k where that is no whole number)
     dropout: float = 0.1
     embedding_dropout: float | None = None    # None: as `dropout`
     attention_dropout: float = 0.0
@@ -40,29 +38,34 @@ class TransformerConfig:
     activation: str = "relu"             # or "gelu"
     pre_norm: bool = False               # False: post-norm, as the paper
     positions: str = "sinusoidal"        # or "learned"
-    max_length: int = 512                # how many positions are learned; not the longest sentence of a training
-    share_embeddings: bool = True        # source embedding = target embedding
-    share_output: bool = True            # target embedding = pre-softmax linear
+    max_length: int = 512                # how many positions are learned; not the longest sentence in training
 
     def __post_init__(self):
-        for name in ("source_vocab", "target_vocab", "num_layers", "d_model", "num_heads", "d_ff", "max_length",
-                     *(name for name in ("d_k", "d_v") if getattr(self, name) is not None)):
+        whole = ["num_layers", "d_model", "num_heads", "d_ff", "max_length", *self.sizes(),
+                 *(name for name in ("d_k", "d_v") if getattr(self, name) is not None)]
+        for name in whole:
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < 1:
                 raise InputError(f"{name} is {value!r}, expected a whole number of at least 1")
         for name in ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout"):
             value = getattr(self, name)
             if value is not None and not 0 <= value < 1:
-                raise InputError(f"{name} is {value!r}, expected a rate of at least 0 and below 1")
+                raise InputError(f"{name} is {value!r}, expected a dropout rate of at least 0 and below 1")
         if self.positions not in ("sinusoidal", "learned"):
             raise InputError(f"unknown positions {self.positions!r}; choose sinusoidal or learned")
-        if self.share_embeddings and self.source_vocab != self.target_vocab:
-            raise InputError(f"share_embeddings needs one vocabulary, but source_vocab is {self.source_vocab} "
-                             f"and target_vocab {self.target_vocab}: make them equal or pass share_embeddings=False")
+
+    def sizes(self):
+        """The names of the whole numbers that a model's configuration adds to these."""
+        return []
+
+    @property
+    def input_dropout(self):
+        """The dropout rate on the sum of embeddings and positions."""
+        return self.dropout if self.embedding_dropout is None else self.embedding_dropout
 
     @classmethod
-    def named(cls, name, vocab_size, **changes):
-        """The configuration called `name`, for a vocabulary shared by source and target, with `changes`."""
+    def named(cls, name, **sizes):
+        """The configuration called `name`, with the sizes and choices that differ from it or that it lacks."""
         if name not in NAMED:
             raise InputError(f"unknown configuration {name!r}; {choices(name, NAMED)}")
-        return cls(**{"source_vocab": vocab_size, "target_vocab": vocab_size, **NAMED[name], **changes})
+        return cls(**{**NAMED[name], **sizes})

@@ -19,7 +19,7 @@ class DecoderLayerCache(NamedTuple):
 class DecoderLayer(Layer):
     """Self-attention, cross-attention to the memory, feed-forward, each in a residual.
 
-    x, y: (B, T_q, d_model); memory: (B, T_k, d_model); `config` is a TransformerConfig.
+    x, y: (B, T_q, d_model); memory: (B, T_k, d_model); `config` is a StackConfig.
     """
 
     def __init__(self, config, rng):

@@ -18,7 +18,7 @@ class EncoderLayerCache(NamedTuple):
 class EncoderLayer(Layer):
     """Self-attention, then feed-forward, each in a residual: x, y (B, T, d_model).
 
-    `config` is a TransformerConfig.
+    `config` is a StackConfig.
     """
 
     def __init__(self, config, rng):

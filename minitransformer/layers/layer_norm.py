@@ -1,6 +1,6 @@
 """LayerNorm as a layer: gamma and beta around the function pair."""
 
-from minitransformer.errors import check_shape
+from minitransformer.checks import check_shape
 from minitransformer.functional import layer_norm_backward, layer_norm_forward
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer

@@ -2,9 +2,10 @@
 
 from typing import Any, NamedTuple
 
-from minitransformer.errors import check_shape
+from minitransformer.checks import check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
+from minitransformer.replaceable import replaceable
 
 
 class LinearCache(NamedTuple):
@@ -18,6 +19,7 @@ class Linear(Layer):
         self.weight = initial.xavier(rng, d_in, d_out)
         self.bias = initial.zeros(d_out)
 
+    @replaceable
     def forward(self, x):
         d_in, d_out = self.weight.shape
         check_shape("Linear: x", x, ..., d_in)
@@ -26,6 +28,7 @@ class Linear(Layer):
         y += self.bias.data
         return y.reshape(*x.shape[:-1], d_out), LinearCache(x)
 
+    @replaceable
     def backward(self, dy, cache):
         """From y_nj = sum_i x_ni W_ij + b_j: dW = x^T dy, db = sum_n dy_n, dx = dy W^T."""
         d_in, d_out = self.weight.shape

@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 from minitransformer.backend import module_of
-from minitransformer.errors import InputError, check_shape
+from minitransformer.checks import check_shape
+from minitransformer.errors import InputError
 from minitransformer.functional import sinusoids
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
@@ -53,3 +54,10 @@ class LearnedPositions(Layer):
         """Row t was added to all B sequences: dW[t] = sum_b dy[b, t], dx = dy."""
         self.weight.grad[: cache.length] += dy.sum(axis=0)
         return dy
+
+
+def make_positions(config, rng):
+    """The positions that a configuration asks for."""
+    if config.positions == "learned":
+        return LearnedPositions(config.max_length, config.d_model, rng)
+    return SinusoidalPositions()

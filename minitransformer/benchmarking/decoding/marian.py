@@ -4,9 +4,10 @@ import torch
 from transformers import MarianConfig, MarianMTModel
 
 from minitransformer.benchmarking.decoding.sentences import limit, power, strip
-from minitransformer.data.vocabulary import BOS, EOS
+from minitransformer.special import BOS, EOS
 from minitransformer.decoding.translation import longest_first
-from minitransformer.functional import PAD, sinusoids
+from minitransformer.functional import sinusoids
+from minitransformer.special import PAD
 
 ATTENTION = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "out_proj"}
 SUBLAYERS = {"self_attention": "self_attn", "cross_attention": "encoder_attn"}

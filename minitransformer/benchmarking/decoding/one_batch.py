@@ -5,7 +5,7 @@ from threadpoolctl import threadpool_limits
 from minitransformer.backend import keep_freed_memory
 from minitransformer.benchmarking.decoding.sentences import ALPHA
 from minitransformer.data.batches import pad
-from minitransformer.data.vocabulary import EOS
+from minitransformer.special import EOS
 from minitransformer.decoding.beam import beam_search
 
 DIFFERENT = 32    # sentences; a larger batch repeats them, so that each has the same work

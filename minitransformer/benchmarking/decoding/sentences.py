@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 from minitransformer.data.parallel import read_pairs
-from minitransformer.data.vocabulary import BOS, EOS
+from minitransformer.special import BOS, EOS
 from minitransformer.decoding import encode
 from minitransformer.decoding.hypothesis import EXTRA_LENGTH
-from minitransformer.functional import PAD
+from minitransformer.special import PAD
 from minitransformer.training.run import Run
 
 ALPHA = 0.6    # of the length penalty

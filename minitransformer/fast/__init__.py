@@ -1,1 +1,0 @@
-"""Faster twins of functions in `functional/`: the same file and function names, the same results."""

@@ -1,0 +1,64 @@
+"""The loss by blocks of rows: the logits of a block become their gradient while they are in the processor's cache."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minitransformer.functional import linear_cross_entropy_backward, linear_cross_entropy_forward
+from minitransformer.functional.cross_entropy import check_targets
+from minitransformer.replaceable import replaces
+
+BLOCK = 1 << 23    # logits in a block: with fewer the products are slower, and the rest is not faster
+
+
+class LinearCrossEntropyGradients(NamedTuple):
+    dx: Any               # (..., D) the gradients for dloss = 1
+    dweight: Any          # (V, D)
+    log_likelihood: Any   # (...)
+
+
+@replaces(linear_cross_entropy_forward, "numpy", "float32 float64")
+def linear_cross_entropy_forward_blocked(x, weight, targets, smoothing=0.0, *, padding):
+    """With e = exp(logits - max) and r = 1 for a real token, else 0, dlogits_nv is
+
+        r_n / sum_v(e_nv) e_nv - (1 - smoothing) r_n [v is the target] - smoothing / V r_n.
+
+    The first factor scales the narrow matrices x and dx instead of the wide e, and the last term is
+    the same for all v: both cost no pass over the logits.
+    """
+    check_targets(targets, (*x.shape[:-1], len(weight)))
+    size = len(weight)
+    rows, ids = x.reshape(-1, x.shape[-1]), targets.reshape(-1)
+    real = np.ones(len(ids), x.dtype) if padding is None else (ids != padding).astype(x.dtype)
+    ones = np.ones(size, x.dtype)
+    log_likelihood, log_mean = np.empty_like(real), rows @ (ones @ weight / size)
+    dx, dweight = np.empty_like(rows), np.zeros_like(weight)
+    step = max(64, BLOCK // size)
+    for start in range(0, len(rows), step):
+        n = slice(start, start + step)
+        e = rows[n] @ weight.T
+        peak = e.max(axis=1)
+        target = np.arange(len(e)), ids[n]
+        at_target = e[target]
+        e -= peak[:, None]
+        np.exp(e, out=e)
+        total = e @ ones
+        log_total = peak + np.log(total)
+        log_likelihood[n] = at_target - log_total
+        log_mean[n] -= log_total
+        e[target] -= (1 - smoothing) * total
+        scale = (real[n] / total)[:, None]
+        np.matmul(e, weight, out=dx[n])
+        dx[n] *= scale
+        dweight += e.T @ (scale * rows[n])
+    dx -= np.outer(real, smoothing / size * (ones @ weight))
+    dweight -= smoothing / size * (real @ rows)
+    log_likelihood *= real
+    loss = -(1 - smoothing) * log_likelihood.sum() - smoothing * (log_mean @ real)
+    return loss, LinearCrossEntropyGradients(dx.reshape(x.shape), dweight, log_likelihood.reshape(targets.shape))
+
+
+@replaces(linear_cross_entropy_backward, "numpy", "float32 float64")
+def linear_cross_entropy_backward_blocked(dloss, cache):
+    dloss = cache.dx.dtype.type(dloss)
+    return cache.dx * dloss, cache.dweight * dloss

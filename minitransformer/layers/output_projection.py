@@ -1,0 +1,35 @@
+"""The pre-softmax linear, whose weight may be an embedding's (section 3.4 of the paper)."""
+
+from typing import Any, NamedTuple
+
+from minitransformer.checks import check_shape
+from minitransformer.layers import initial
+from minitransformer.layers.layer import Layer
+
+
+class OutputCache(NamedTuple):
+    x: Any   # (..., d_model)
+
+
+class OutputProjection(Layer):
+    """logits = x W^T: x (..., d_model), W (V, d_model), logits (..., V).
+
+    W has an embedding's shape, so the Parameter of one can be given (`weight`) to share it; this
+    is also why there is no bias.
+    """
+
+    def __init__(self, vocab_size, d_model, rng, weight=None):
+        self.weight = initial.normal(rng, vocab_size, d_model) if weight is None else weight
+
+    def forward(self, x):
+        vocab_size, d_model = self.weight.shape
+        check_shape("OutputProjection: x", x, ..., d_model)
+        logits = x.reshape(-1, d_model) @ self.weight.data.T
+        return logits.reshape(*x.shape[:-1], vocab_size), OutputCache(x)
+
+    def backward(self, dlogits, cache):
+        """From logits_nv = sum_i x_ni W_vi: dW = dlogits^T x, dx = dlogits W."""
+        vocab_size, d_model = self.weight.shape
+        rows, drows = cache.x.reshape(-1, d_model), dlogits.reshape(-1, vocab_size)
+        self.weight.grad += drows.T @ rows
+        return (drows @ self.weight.data).reshape(cache.x.shape)

@@ -1,0 +1,6 @@
+"""Whole models: token ids in, a loss out (loss_forward, loss_backward), and for those that write text, `start`."""
+
+from minitransformer.models.classifier import Classifier, ClassifierConfig
+from minitransformer.models.language_model import LanguageModel, LanguageModelConfig
+from minitransformer.models.registry import MODELS
+from minitransformer.models.transformer import Transformer, TransformerConfig

@@ -1,0 +1,163 @@
+"""A stack of layers one position at a time, with a key-value (KV) cache: earlier positions are not computed again."""
+
+import sys
+
+import numpy as np
+
+from minitransformer.backend import module_of, to_device
+from minitransformer.functional import attention_forward
+from minitransformer.layers.linear import Linear
+from minitransformer.replaceable import is_replaced
+
+
+def longest_output(positions):
+    """How many tokens can follow the first: learned positions end, sinusoids do not."""
+    return positions.weight.shape[0] - 1 if hasattr(positions, "weight") else sys.maxsize
+
+
+class CachedStack:
+    """The state of writing: one or more hypotheses of each of B sentences, all at the same position.
+
+    first:  (B, 1), the ids to advance with first
+    limit:  (B,), the most tokens that may be written after them, without EOS
+    output: the OutputProjection from hidden states to logits
+
+    Cross-attention's keys and values are made from the memory once. Those of self-attention are
+    appended at each position, and stay where they are: the hypotheses of a sentence share one list
+    of keys and values, and a mask says which of them belong to the past of which hypothesis. When a
+    search drops one hypothesis and splits another, only the mask changes. When the list is full, those
+    that belong to no hypothesis any more are left out of a new one.
+    """
+
+    def __init__(self, stack, input, output, first, limit, memory=None, memory_mask=None):
+        """stack: a Decoder with the memory (B, T_k, d_model) it attends to, or an Encoder; input: its Input."""
+        self.output, self.first, self.limit = output, first, limit
+        self._stack, self._input, self._memory_mask = stack, input, memory_mask
+        self._self_attentions = [_SelfAttention(layer.self_attention, len(first)) for layer in stack.layers]
+        self._cross_attentions = ([] if memory is None else
+                                  [_CrossAttention(layer.cross_attention, memory) for layer in stack.layers])
+        self._mask = None    # (B, width, list): whose past is what
+        self._room = 0       # of the list
+        self._position = 0
+
+    def advance(self, ids, parents=None):
+        """The hidden states (B, width, d_model) after the token `ids` (B, width) at the current position.
+
+        parents: (B, width), which hypothesis of the last position each one continues; None: its own.
+        """
+        batch, width = ids.shape
+        if self._position == 0:
+            self._mask = np.zeros((batch, width, 0), bool)
+        elif parents is not None:
+            self._mask = np.take_along_axis(self._mask, parents[:, :, None], axis=1)
+        if self._mask.shape[2] + width > self._room:
+            self._make_room()
+        own = np.broadcast_to(np.eye(width, dtype=bool), (batch, width, width))
+        self._mask = np.concatenate([self._mask, own], axis=2)
+        x, _ = self._input.embedding.forward(ids)
+        x = self._input.positions.at(x, self._position)                # (B, width, d_model)
+        mask = to_device(self._mask[:, None], module_of(x))
+        for i, layer in enumerate(self._stack.layers):
+            x = layer.self_attention_residual.evaluate(x, lambda h: self._self_attentions[i].attend(h, mask))
+            if self._cross_attentions:
+                x = layer.cross_attention_residual.evaluate(
+                    x, lambda h: self._cross_attentions[i].attend(h, self._memory_mask))
+            x = layer.feed_forward_residual.evaluate(x, lambda h: layer.feed_forward.forward(h)[0])
+        if self._stack.norm:
+            x, _ = self._stack.norm.forward(x)
+        self._position += 1
+        return x
+
+    def keep(self, rows):
+        """Drop all but some sentences: row i of what is kept becomes the old row rows[i] (decoding.hypothesis.compact_rows)."""
+        moved = np.flatnonzero(rows != np.arange(len(rows)))
+        self._mask = _kept(self._mask, rows, moved)
+        xp = self._self_attentions[0].xp
+        rows, moved = to_device(rows, xp), to_device(moved, xp)
+        if self._memory_mask is not None:
+            self._memory_mask = _kept(self._memory_mask, rows, moved)
+        for attention in (*self._self_attentions, *self._cross_attentions):
+            attention.keys = _kept(attention.keys, rows, moved)
+            attention.values = _kept(attention.values, rows, moved)
+
+    def _make_room(self):
+        """New lists of what belongs to a hypothesis, with as much room again."""
+        width, live = self._mask.shape[1], self._mask.any(axis=1)            # (B, list)
+        length = live.sum(axis=1).max(initial=0)
+        places = np.argsort(~live, axis=1, kind="stable")[:, :length]
+        self._mask = np.take_along_axis(self._mask, places[:, None], axis=2)
+        self._room = 2 * (length + width)
+        places = to_device(places, self._self_attentions[0].xp)
+        for attention in self._self_attentions:
+            attention.make_room(places, self._room)
+
+
+def _kept(array, places, moved):
+    """array[places] without copying those that stay where they are; changes `array`."""
+    array[moved] = array[places[moved]]
+    return array[:len(places)]
+
+
+def _attend(attention, queries, keys, values, mask):
+    """A multi-head attention's output for its heads' queries, keys and values (B, H, T, d)."""
+    heads, _ = attention_forward(queries, keys, values, mask)
+    return attention.output.forward(attention.merge(heads))[0]
+
+
+class _CrossAttention:
+    """One layer's cross-attention; the memory's keys and values (B, H, T_k, d) are made once."""
+
+    def __init__(self, attention, memory):
+        self._attention = attention
+        self.keys, self.values = (
+            attention.xp.ascontiguousarray(attention.split(linear.forward(memory)[0]))    # a head's lie together
+            for linear in (attention.key, attention.value))
+
+    def attend(self, x, mask):
+        queries = self._attention.split(self._attention.query.forward(x)[0])
+        return _attend(self._attention, queries, self.keys, self.values, mask)
+
+
+class _SelfAttention:
+    """One layer's self-attention; earlier positions' keys and values (B, H, list, d) stay, with room for more."""
+
+    def __init__(self, attention, batch):
+        self.xp = attention.xp
+        self._attention = attention
+        self._linears = attention.query, attention.key, attention.value
+        self._length = 0
+        self.keys, self.values = (attention.split(self.xp.empty((batch, 0, part.weight.shape[1]), part.bias.data.dtype))
+                                  for part in self._linears[1:])
+        if not is_replaced(Linear.forward):    # one product for all three
+            self._weight = self.xp.concatenate([part.weight.data for part in self._linears], axis=1)
+            self._bias = self.xp.concatenate([part.bias.data for part in self._linears])
+            self._ends = np.cumsum([part.weight.shape[1] for part in self._linears])[:2].tolist()
+
+    def attend(self, x, mask):
+        """x: (B, width, d_model), one position of `width` hypotheses. Returns the attention's output, of the same shape."""
+        queries, keys, values = map(self._attention.split, self._project(x))
+        start, self._length = self._length, self._length + x.shape[1]
+        self.keys[:, :, start:self._length] = keys
+        self.values[:, :, start:self._length] = values
+        return _attend(self._attention, queries, self.keys[:, :, :self._length], self.values[:, :, :self._length], mask)
+
+    def _project(self, x):
+        if is_replaced(Linear.forward):
+            return [linear.forward(x)[0] for linear in self._linears]
+        batch, width, d_model = x.shape
+        projected = x.reshape(-1, d_model) @ self._weight
+        projected += self._bias
+        projected = projected.reshape(batch, width, len(self._bias))
+        first, second = self._ends
+        return projected[:, :, :first], projected[:, :, first:second], projected[:, :, second:]
+
+    def make_room(self, places, room):
+        """Lists with that much room, of what lies in `places` (B, length) of those there are."""
+        self._length = places.shape[1]
+        self.keys, self.values = (self._gathered(old, places, room) for old in (self.keys, self.values))
+
+    def _gathered(self, old, places, room):
+        xp, (batch, heads, _, d) = module_of(old), old.shape
+        new = xp.empty((batch, heads, room, d), old.dtype)
+        new[:, :, :self._length] = old[xp.arange(batch)[:, None, None], xp.arange(heads)[:, None], places[:, None]]
+        return new

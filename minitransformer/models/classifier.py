@@ -1,0 +1,105 @@
+"""An encoder-only classifier: a sentence in, one logit for each class out."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minitransformer.backend import module_of, to_device
+from minitransformer.checks import check_shape
+from minitransformer.errors import InputError
+from minitransformer.functional import cross_entropy_backward, cross_entropy_forward, padding_mask
+from minitransformer.functional.cross_entropy import CrossEntropyCache
+from minitransformer.layers.config import StackConfig
+from minitransformer.layers.embedding import Embedding
+from minitransformer.layers.encoder import Encoder, EncoderCache
+from minitransformer.layers.input import Input, InputCache
+from minitransformer.layers.layer import Layer
+from minitransformer.layers.linear import Linear, LinearCache
+from minitransformer.layers.pooling import FirstToken, MeanOverTokens
+from minitransformer.layers.positions import make_positions
+from minitransformer.models.next_token import LossSums
+from minitransformer.models.registry import MODELS
+
+POOLINGS = {"mean": MeanOverTokens, "first": FirstToken}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierConfig(StackConfig):
+    """All sizes and choices of a classifier."""
+
+    vocab_size: int                      # number of tokens
+    num_classes: int
+    pooling: str = "mean"                # over the real positions; or "first": the first position stands for the sentence
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.pooling not in POOLINGS:
+            raise InputError(f"unknown pooling {self.pooling!r}; choose {' or '.join(POOLINGS)}")
+
+    def sizes(self):
+        return ["vocab_size", "num_classes"]
+
+
+class ClassifierCache(NamedTuple):
+    input: InputCache
+    encoder: EncoderCache
+    pooling: Any
+    output: LinearCache
+
+
+class ClassifierLossCache(NamedTuple):
+    forward: ClassifierCache
+    loss: CrossEntropyCache
+
+
+@MODELS.register("classifier")
+class Classifier(Layer):
+    """ids (B, T), filled up with PAD -> logits (B, C).
+
+    Every position attends to all real ones; their hidden states become one vector (pooling), and a linear layer
+    makes the logits from it. Padding changes nothing: no one attends to it, and pooling leaves it out.
+    """
+
+    Config = ClassifierConfig
+
+    def __init__(self, config, seed=0):
+        rng = np.random.default_rng(seed)
+        self.config = config
+        self.embedding = Embedding(config.vocab_size, config.d_model, rng)
+        self.input = Input(self.embedding, make_positions(config, rng), config.input_dropout)
+        self.encoder = Encoder(config, rng)
+        self.pooling = POOLINGS[config.pooling]()
+        self.output = Linear(config.d_model, config.num_classes, rng)
+
+    def forward(self, ids, rng=None):
+        """Give `rng` to train with dropout; without it the model is evaluated."""
+        check_shape("Classifier: ids", ids, "B", "T")
+        x, input = self.input.forward(ids, rng)
+        real = padding_mask(ids)
+        x, encoder = self.encoder.forward(x, to_device(real, module_of(x)), rng)
+        x, pooling = self.pooling.forward(x, to_device(real[:, 0, 0], module_of(x)))    # (B, d_model)
+        logits, output = self.output.forward(x)
+        return logits, ClassifierCache(input, encoder, pooling, output)
+
+    def backward(self, dlogits, cache):
+        """Adds to every parameter's gradient; ids get none."""
+        dx = self.output.backward(dlogits, cache.output)
+        dx = self.pooling.backward(dx, cache.pooling)
+        dx = self.encoder.backward(dx, cache.encoder)
+        self.input.backward(dx, cache.input)
+
+    def loss_forward(self, batch, rng=None, smoothing=0.0):
+        """Returns LossSums over the batch's sentences, and the cache; batch.labels (B,) are the right classes."""
+        logits, cache = self.forward(batch.ids, rng)
+        loss, loss_cache = cross_entropy_forward(logits, batch.labels, smoothing, padding=None)
+        return LossSums(loss, -loss_cache.log_likelihood.sum()), ClassifierLossCache(cache, loss_cache)
+
+    def loss_backward(self, dloss, cache):
+        """Adds the gradient of dloss * loss to every parameter's."""
+        self.backward(cross_entropy_backward(dloss, cache.loss), cache.forward)
+
+    def attention_weights(self, ids):
+        """Who attends to whom: {"encoder": (B, H, T, T) of each layer}."""
+        _, cache = self.forward(ids)
+        return {"encoder": [layer.self_attention.sublayer.attention.softmax.p for layer in cache.encoder.layers]}

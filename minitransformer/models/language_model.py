@@ -1,0 +1,104 @@
+"""A decoder-only language model: each token is predicted from those before it."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from minitransformer.backend import module_of, to_device
+from minitransformer.checks import check_shape
+from minitransformer.errors import InputError
+from minitransformer.functional import causal_mask, padding_mask
+from minitransformer.layers.config import StackConfig
+from minitransformer.layers.embedding import Embedding
+from minitransformer.layers.encoder import Encoder, EncoderCache
+from minitransformer.layers.input import Input, InputCache
+from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
+from minitransformer.layers.output_projection import OutputCache, OutputProjection
+from minitransformer.layers.positions import make_positions
+from minitransformer.models.cached import CachedStack, longest_output
+from minitransformer.models.next_token import NextTokenModel
+from minitransformer.models.registry import MODELS
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageModelConfig(StackConfig):
+    """All sizes and choices of a language model."""
+
+    vocab_size: int                      # number of tokens
+
+    def sizes(self):
+        return ["vocab_size"]
+
+
+class LanguageModelHiddenCache(NamedTuple):
+    input: InputCache
+    stack: EncoderCache
+
+
+class LanguageModelCache(NamedTuple):
+    hidden: LanguageModelHiddenCache
+    output: OutputCache
+
+
+@MODELS.register("language-model")
+class LanguageModel(NextTokenModel):
+    """ids (B, T) -> logits (B, T, V) of the token after each.
+
+    The stack is an Encoder's, self-attention and feed-forward, under a causal mask: what is left of the paper's
+    decoder when there is no source (Liu et al. 2018, https://arxiv.org/abs/1801.10198, section 4.2.4). The output
+    projection has the embedding's weight.
+    """
+
+    Config = LanguageModelConfig
+
+    def __init__(self, config, seed=0):
+        rng = np.random.default_rng(seed)
+        self.config = config
+        self.embedding = Embedding(config.vocab_size, config.d_model, rng)
+        self.input = Input(self.embedding, make_positions(config, rng), config.input_dropout)
+        self.stack = Encoder(config, rng)
+        self.output = OutputProjection(config.vocab_size, config.d_model, rng, weight=self.embedding.weight)
+        self.loss = LinearCrossEntropy(self.output.weight)
+
+    def forward(self, ids, rng=None):
+        """Give `rng` to train with dropout; without it the model is evaluated."""
+        y, hidden = self.hidden(ids, rng)
+        logits, output = self.output.forward(y)
+        return logits, LanguageModelCache(hidden, output)
+
+    def backward(self, dlogits, cache):
+        """Adds to every parameter's gradient; ids get none."""
+        dy = self.output.backward(dlogits, cache.output)
+        self.hidden_backward(dy, cache.hidden)
+
+    def hidden(self, ids, rng=None):
+        """Up to the last hidden states y (B, T, d_model), from which `output` makes the logits, and `loss` the loss."""
+        check_shape("LanguageModel: ids", ids, "B", "T")
+        x, input = self.input.forward(ids, rng)
+        mask = to_device(causal_mask(ids) & padding_mask(ids), module_of(x))
+        y, stack = self.stack.forward(x, mask, rng)
+        return y, LanguageModelHiddenCache(input, stack)
+
+    def hidden_backward(self, dy, cache):
+        dx = self.stack.backward(dy, cache.stack)
+        self.input.backward(dx, cache.input)
+
+    def start(self, prompt):
+        """The state (a CachedStack) that continues prompt (B, T), ids of at least one token each, without padding."""
+        check_shape("prompt", prompt, "B", "T")
+        if not prompt.shape[1]:
+            raise InputError("the prompt is empty, expected at least one token to continue")
+        longest = longest_output(self.input.positions)
+        if prompt.shape[1] - 1 > longest:
+            raise InputError(f"the prompt has {prompt.shape[1]} tokens, at most {longest + 1} positions were learned")
+        limit = np.full(len(prompt), longest - (prompt.shape[1] - 1))
+        state = CachedStack(self.stack, self.input, self.output, prompt[:, -1:], limit)
+        for ids in prompt[:, :-1].T:
+            state.advance(ids[:, None])
+        return state
+
+    def attention_weights(self, ids):
+        """Who attends to whom: {"decoder": (B, H, T, T) of each layer}."""
+        _, cache = self.hidden(ids)
+        return {"decoder": [layer.self_attention.sublayer.attention.softmax.p for layer in cache.stack.layers]}

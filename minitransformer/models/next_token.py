@@ -1,0 +1,39 @@
+"""What models that predict the next token have in common: their loss, which is their training."""
+
+from typing import Any, NamedTuple
+
+from minitransformer.layers.layer import Layer
+from minitransformer.special import PAD
+
+
+class LossSums(NamedTuple):
+    """Sums over a batch's real terms; arrays of no dimension, still on their device."""
+
+    loss: Any                     # with label smoothing: what is minimised
+    negative_log_likelihood: Any  # without: its mean's exponential is the perplexity
+
+
+class NextTokenCache(NamedTuple):
+    hidden: Any   # of `hidden`
+    loss: Any     # of the layer LinearCrossEntropy
+
+
+class NextTokenModel(Layer):
+    """A model with logits of the next token at each position.
+
+    A subclass has `hidden(*ids, rng=None) -> y, cache`, the last hidden states (B, T, d_model), and
+    `hidden_backward(dy, cache)`; `output`, the OutputProjection from hidden states to logits; and `loss`, the
+    LinearCrossEntropy with the same weight. A batch for it has `inputs`, the ids that `hidden` takes, and
+    `next_target` (B, T), the id to predict at each position, or PAD.
+    """
+
+    def loss_forward(self, batch, rng=None, smoothing=0.0):
+        """Returns LossSums over the batch's `terms`, and the cache; `rng` draws the dropout."""
+        y, hidden = self.hidden(*batch.inputs, rng=rng)
+        loss, cache = self.loss.forward(y, batch.next_target, smoothing, padding=PAD)
+        return LossSums(loss, -cache.log_likelihood.sum()), NextTokenCache(hidden, cache)
+
+    def loss_backward(self, dloss, cache):
+        """Adds the gradient of dloss * loss to every parameter's."""
+        dy = self.loss.backward(dloss, cache.loss)
+        self.hidden_backward(dy, cache.hidden)

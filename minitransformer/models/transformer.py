@@ -1,0 +1,152 @@
+"""The Transformer (figure 1 of the paper): tokens in, logits of the next token out."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from minitransformer.backend import module_of, to_device
+from minitransformer.checks import check_shape
+from minitransformer.errors import InputError
+from minitransformer.functional import causal_mask, padding_mask
+from minitransformer.layers.config import StackConfig
+from minitransformer.layers.decoder import Decoder, DecoderCache
+from minitransformer.layers.embedding import Embedding
+from minitransformer.layers.encoder import Encoder, EncoderCache
+from minitransformer.layers.input import Input, InputCache
+from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
+from minitransformer.layers.output_projection import OutputCache, OutputProjection
+from minitransformer.layers.positions import make_positions
+from minitransformer.models.cached import CachedStack, longest_output
+from minitransformer.models.next_token import NextTokenModel
+from minitransformer.models.registry import MODELS
+from minitransformer.special import BOS, PAD
+
+EXTRA_LENGTH = 50   # an output is at most this much longer than its source (section 6.1 of the paper)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig(StackConfig):
+    """All sizes and choices of a Transformer; the defaults are the paper's base model."""
+
+    source_vocab: int                    # number of source tokens
+    target_vocab: int                    # number of target tokens
+    share_embeddings: bool = True        # source embedding = target embedding
+    share_output: bool = True            # target embedding = pre-softmax linear
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.share_embeddings and self.source_vocab != self.target_vocab:
+            raise InputError(f"share_embeddings needs one vocabulary, but source_vocab is {self.source_vocab} "
+                             f"and target_vocab {self.target_vocab}: make them equal or pass share_embeddings=False")
+
+    def sizes(self):
+        return ["source_vocab", "target_vocab"]
+
+    @classmethod
+    def named(cls, name, vocab_size, **changes):
+        """The configuration called `name`, for a vocabulary shared by source and target, with `changes`."""
+        return super().named(name, **{"source_vocab": vocab_size, "target_vocab": vocab_size, **changes})
+
+
+class EncodeCache(NamedTuple):
+    input: InputCache
+    encoder: EncoderCache
+
+
+class DecodeCache(NamedTuple):
+    input: InputCache
+    decoder: DecoderCache
+
+
+class HiddenCache(NamedTuple):
+    encode: EncodeCache
+    decode: DecodeCache
+
+
+class TransformerCache(NamedTuple):
+    hidden: HiddenCache
+    output: OutputCache
+
+
+@MODELS.register("transformer")
+class Transformer(NextTokenModel):
+    """source (B, T_k), target (B, T_q) token ids -> logits (B, T_q, V) of the token after each target.
+
+    `config` is a TransformerConfig; the same `seed` makes the same weights on every array module.
+    With share_embeddings and share_output one Parameter is embedding of both sides and pre-softmax
+    weight (section 3.4): each use adds its gradient to it.
+    """
+
+    Config = TransformerConfig
+
+    def __init__(self, config, seed=0):
+        rng = np.random.default_rng(seed)
+        self.config = config
+        self.target_embedding = Embedding(config.target_vocab, config.d_model, rng)
+        self.source_embedding = (self.target_embedding if config.share_embeddings
+                                 else Embedding(config.source_vocab, config.d_model, rng))
+        self.source_input = Input(self.source_embedding, make_positions(config, rng), config.input_dropout)
+        self.target_input = Input(self.target_embedding, make_positions(config, rng), config.input_dropout)
+        self.encoder = Encoder(config, rng)
+        self.decoder = Decoder(config, rng)
+        self.output = OutputProjection(config.target_vocab, config.d_model, rng,
+                                       weight=self.target_embedding.weight if config.share_output else None)
+        self.loss = LinearCrossEntropy(self.output.weight)
+
+    def forward(self, source, target, rng=None):
+        """Give `rng` to train with dropout; without it the model is evaluated."""
+        y, hidden = self.hidden(source, target, rng)
+        logits, output = self.output.forward(y)
+        return logits, TransformerCache(hidden, output)
+
+    def backward(self, dlogits, cache):
+        """Adds to every parameter's gradient; ids get none."""
+        dy = self.output.backward(dlogits, cache.output)
+        self.hidden_backward(dy, cache.hidden)
+
+    def hidden(self, source, target, rng=None):
+        """Up to the last hidden states y (B, T_q, d_model), from which `output` makes the logits, and `loss` the loss."""
+        check_shape("Transformer: source", source, "B", "T_k")
+        check_shape("Transformer: target", target, source.shape[0], "T_q")
+        memory, encode = self.encode(source, rng)
+        y, decode = self.decode(target, memory, source, rng)
+        return y, HiddenCache(encode, decode)
+
+    def hidden_backward(self, dy, cache):
+        dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
+        self.target_input.backward(dx, cache.decode.input)
+        dx = self.encoder.backward(dmemory, cache.encode.encoder)
+        self.source_input.backward(dx, cache.encode.input)
+
+    def encode(self, source, rng=None):
+        """source (B, T_k) -> memory (B, T_k, d_model)."""
+        x, input = self.source_input.forward(source, rng)
+        mask = to_device(padding_mask(source), module_of(x))
+        memory, encoder = self.encoder.forward(x, mask, rng)
+        return memory, EncodeCache(input, encoder)
+
+    def decode(self, target, memory, source, rng=None):
+        """target (B, T_q) and the memory of `source` -> (B, T_q, d_model), what `output` takes."""
+        x, input = self.target_input.forward(target, rng)
+        mask = to_device(causal_mask(target) & padding_mask(target), module_of(x))
+        memory_mask = to_device(padding_mask(source), module_of(x))
+        y, decoder = self.decoder.forward(x, memory, mask, memory_mask, rng)
+        return y, DecodeCache(input, decoder)
+
+    def start(self, source):
+        """The state (a CachedStack) that writes the outputs of source (B, T_k), token by token."""
+        check_shape("source", source, "B", "T_k")
+        memory, _ = self.encode(source)
+        memory_mask = to_device(padding_mask(source), module_of(memory))
+        limit = np.minimum((source != PAD).sum(axis=1) - 1 + EXTRA_LENGTH, longest_output(self.target_input.positions))
+        return CachedStack(self.decoder, self.target_input, self.output, np.full((len(source), 1), BOS), limit,
+                           memory, memory_mask)
+
+    def attention_weights(self, source, target):
+        """Who attends to whom: {"encoder", "decoder" or "cross": (B, H, T_q, T_k) of each layer}."""
+        _, cache = self.hidden(source, target)
+        encoder, decoder = cache.encode.encoder.layers, cache.decode.decoder.layers
+        return {"encoder": [layer.self_attention.sublayer.attention.softmax.p for layer in encoder],
+                "decoder": [layer.self_attention.sublayer.attention.softmax.p for layer in decoder],
+                "cross": [layer.cross_attention.sublayer.attention.softmax.p for layer in decoder]}

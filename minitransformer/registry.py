@@ -1,0 +1,54 @@
+"""Registries: things of one kind that are found by their names, each in a file of its own."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from minitransformer.errors import InputError, choices
+
+
+class Registry:
+    """The models, the tasks, or the vocabularies that there are: {name: class}.
+
+    Every module of `package` is imported when the registry is first read, and registers what it defines; so a new
+    file in that folder is all that a new one needs. Your own are registered by the same decorator:
+
+        @MODELS.register("my-model")
+        class MyModel(Layer): ...
+    """
+
+    def __init__(self, kind, package, variable):
+        self.kind, self.package, self.variable = kind, package, variable
+        self._classes, self._loaded = {}, False
+
+    def register(self, name):
+        """A class decorator, which also gives the class its `name`."""
+        def add(made):
+            made.name = name
+            self._classes[name] = made
+            return made
+        return add
+
+    def __getitem__(self, name):
+        """The class called `name`. Raises InputError where there is none."""
+        if name not in self._all():
+            raise InputError(f"unknown {self.kind} {name!r}; {choices(str(name), list(self._classes))}")
+        return self._classes[name]
+
+    def __iter__(self):
+        return iter(list(self._all()))
+
+    def name_of(self, thing):
+        """The name under which the class of `thing` is registered. Raises InputError where it is not."""
+        kind = type(thing)
+        if self._all().get(getattr(kind, "name", None)) is not kind:
+            raise InputError(f"{kind.__name__} is not registered, so a run folder with it could not be opened again; "
+                             f"put @{self.variable}.register(\"a-name\") above the class")
+        return kind.name
+
+    def _all(self):
+        if not self._loaded:
+            self._loaded = True
+            package = import_module(self.package)
+            for module in iter_modules(package.__path__, f"{package.__name__}."):
+                import_module(module.name)
+        return self._classes

@@ -1,0 +1,188 @@
+"""Functions that may be replaced: by a faster kernel, or by a function of the reader's own.
+
+A textbook function is marked where it is defined, and a kernel says what it replaces where it is registered:
+
+    @replaceable                                     @replaces(layer_norm_forward, "numpy", "float32 float64")
+    def layer_norm_forward(x, gamma, beta): ...      def layer_norm_forward_in_place(x, gamma, beta): ...
+
+Each call then decides by its arrays which one runs: what a reader plugged in, else the kernel registered last that
+fits them, else the textbook. `xxx_forward` and `xxx_backward`, or the methods of one class, are an *operation*. A
+kernel steps back when its operation, or one that the textbook calls in it, was replaced: a fused attention never
+bypasses a softmax of your own.
+"""
+
+import os
+from contextlib import contextmanager
+from functools import wraps
+from importlib import import_module
+from inspect import unwrap
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minitransformer.errors import InputError, choices
+
+TABLE = {}            # {name: Replaceable}, in the order of definition
+
+
+class Kernel(NamedTuple):
+    function: Any
+    module: str       # of the arrays it is for: "numpy" or "cupy"
+    dtypes: tuple
+
+    def fits(self, array):
+        return array.dtype in self.dtypes and type(array).__module__.partition(".")[0] == self.module
+
+
+class Replaceable:
+    """A textbook function, and what may run in its place."""
+
+    def __init__(self, textbook):
+        self.textbook = textbook
+        self.name = textbook.__qualname__
+        self.operation = self.name.partition(".")[0].removesuffix("_forward").removesuffix("_backward")
+        self.kernels = []    # the one registered last comes first
+        self.own = None      # what a reader plugged in
+
+    def choose(self, values):
+        """The function to call with arguments of these values."""
+        if self.own:
+            return self.own
+        if _state.kernels and self.usable_kernels():
+            array = _first_array(values)
+            for kernel in self.kernels:
+                if array is not None and kernel.fits(array):
+                    return kernel.function
+        return self.textbook
+
+    def usable_kernels(self):
+        _load_kernels()
+        return self.kernels if not (_state.replaced and _operations_in(self.operation) & _state.replaced) else []
+
+
+class _State:
+    """What holds for the whole process."""
+
+    kernels = os.environ.get("MINITRANSFORMER_FAST") != "0"
+    loaded = False
+    replaced = frozenset()    # the operations that a reader replaced
+
+
+_state = _State()
+
+
+def replaceable(textbook):
+    """Mark a function, or a method, as one that kernels and readers may replace."""
+    entry = TABLE[textbook.__qualname__] = Replaceable(textbook)
+
+    @wraps(textbook)
+    def function(*arguments, **options):
+        return entry.choose((*arguments, *options.values()))(*arguments, **options)
+
+    function.replaceable = entry
+    return function
+
+
+def replaces(textbook, module, dtypes):
+    """Register a kernel for a function marked `replaceable`: for arrays of `module`, with the dtypes named in a string.
+
+    Complex arrays should take the textbook: the complex step proves it.
+    """
+    entry = _entry(textbook)
+
+    def register(function):
+        entry.kernels.insert(0, Kernel(function, module, tuple(map(np.dtype, dtypes.split()))))
+        return function
+
+    return register
+
+
+@contextmanager
+def plugged(function, own):
+    """Within it, `own` runs wherever `function`, one marked replaceable, is called, in every thread.
+
+        with plugged(softmax_backward, my_softmax_backward):
+            model.backward(dlogits, cache)
+
+    Raises InputError where `function` is not replaceable.
+    """
+    entry = _entry(function)
+    before = entry.own
+    _plug(entry, own)
+    try:
+        yield
+    finally:
+        _plug(entry, before)
+
+
+@contextmanager
+def textbook():
+    """Within it no kernel runs, in any thread: a debugger stops in the textbook. MINITRANSFORMER_FAST=0 does the same."""
+    before = _state.kernels
+    _state.kernels = False
+    try:
+        yield
+    finally:
+        _state.kernels = before
+
+
+def is_replaced(function):
+    """Whether a reader replaced `function`, or another one of its operation."""
+    return _entry(function).operation in _state.replaced
+
+
+def running(module="numpy", dtype="float32"):
+    """{name of a replaceable function: the function that runs for arrays of that module and dtype}."""
+    _load_kernels()
+    found = {}
+    for name, entry in TABLE.items():
+        kernels = entry.usable_kernels() if _state.kernels else []
+        fitting = [kernel.function for kernel in kernels if kernel.module == module and np.dtype(dtype) in kernel.dtypes]
+        found[name] = entry.own or (fitting[0] if fitting else entry.textbook)
+    return found
+
+
+def _entry(function):
+    entry = getattr(function, "replaceable", None)
+    if entry is None:
+        name = getattr(function, "__qualname__", repr(function))
+        raise InputError(f"{name} cannot be replaced; {choices(name, list(TABLE))}")
+    return entry
+
+
+def _plug(entry, own):
+    entry.own = own
+    _state.replaced = frozenset(other.operation for other in TABLE.values() if other.own)
+
+
+def _operations_in(operation):
+    """`operation`, and those whose functions its textbook calls, directly or not."""
+    found, waiting = set(), {operation}
+    while waiting:
+        found |= waiting
+        called = {entry.operation for one in TABLE.values() if one.operation in waiting for entry in _called(one.textbook)}
+        waiting = called - found
+    return found
+
+
+def _called(textbook):
+    plain = unwrap(textbook)
+    named = (plain.__globals__.get(name) for name in plain.__code__.co_names)
+    return [function.replaceable for function in named if hasattr(function, "replaceable")]
+
+
+def _load_kernels():
+    """Kernels import the textbook, so they are imported when a function is first called, not with it."""
+    if not _state.loaded:
+        import_module("minitransformer.kernels").load()
+        _state.loaded = True
+
+
+def _first_array(values):
+    """The first array of real or complex numbers among the arguments, those in a cache included; None if there is none."""
+    for value in values:
+        if isinstance(value, tuple):
+            value = _first_array(value)
+        if getattr(value, "ndim", 0) and value.dtype.kind in "fc":
+            return value
+    return None
