@@ -1,51 +1,11 @@
-"""Reading parallel text: two aligned files, plain or .gz, or one file of two tab-separated columns."""
+"""Parallel text: two aligned files, plain or .gz, or one file of two tab-separated columns."""
 
-import gzip
 import unicodedata
-import zlib
-from pathlib import Path
 
+from minitransformer.data.text_files import read_text, split_lines
 from minitransformer.errors import InputError
 
 MAX_CHARACTERS = 20_000    # in a sentence; learning subwords takes time quadratic in the longest word
-
-
-def read_text(path):
-    """The text of a UTF-8 file (.gz is unpacked).
-
-    Raises InputError where it is missing, unreadable, not UTF-8, or empty.
-    """
-    path = Path(path)
-    if path.is_char_device():
-        raise InputError(f"{path}: a device, expected a text file")    # /dev/zero never ends
-    try:
-        raw = path.read_bytes()
-        if path.suffix == ".gz":
-            raw = gzip.decompress(raw)
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or f"not a whole gzip file ({error})"
-        raise InputError(f"{path}: {reason}") from None
-    except ValueError as error:    # a NUL in the name
-        raise InputError(f"{path}: {error}") from None
-    text = decode_utf8(raw, path)
-    if not text.strip():
-        raise InputError(f"{path}: empty, expected one sentence a line")
-    return text
-
-
-def decode_utf8(raw, name):
-    """The text of bytes. Raises InputError, with the line, where they are not UTF-8."""
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raw = error.object    # without the byte order mark
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{name}, line {line}: not UTF-8 text (byte 0x{raw[error.start]:02x})") from None
-
-
-def split_lines(text):
-    """The lines of `text`: only \\n (or \\r\\n) ends a line, as in every aligned corpus."""
-    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
 
 
 def read_pairs(paths, name="files"):
@@ -78,3 +38,21 @@ def _columns(path, number, line):
     if len(columns) < 2 and line.strip():
         raise InputError(f"{path}, line {number}: one column, expected source and target separated by a tab")
     return (columns[0], columns[1]) if len(columns) > 1 else ("", "")
+
+
+def encode_pairs(vocabulary, texts, max_length, name):
+    """Pairs of id lists for pairs of texts; pairs with an empty side are left out.
+
+    Raises InputError for a sentence of more than `max_length` tokens, and where no pair is left;
+    `name` says in the message where the texts come from.
+    """
+    sources, targets = (vocabulary.encode_all([text[side] for text in texts]) for side in (0, 1))
+    for line, pair in enumerate(zip(sources, targets), 1):
+        longest = max(map(len, pair))
+        if longest > max_length:
+            raise InputError(f"{name}, line {line}: a sentence of {longest} tokens, at most {max_length} are allowed; "
+                             "shorten it, leave it out, or train with a larger --max-length")
+    pairs = [(source, target) for source, target in zip(sources, targets) if source and target]
+    if not pairs:
+        raise InputError(f"{name}: no line with text on both sides")
+    return pairs

@@ -1,13 +1,15 @@
 """Between text and subword ids: byte-pair encoding learned on both languages together."""
 
-from minitransformer.special import SPECIAL
+from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.errors import InputError
 from minitransformer.extras import require
+from minitransformer.special import SPECIAL
 
 UNKNOWN = "<unk>"
 NAMES = (*SPECIAL, UNKNOWN)    # of the first ids
 
 
+@VOCABULARIES.register("subwords")
 class SubwordVocabulary:
     """Byte-pair encoding (Sennrich et al. 2016, https://aclanthology.org/P16-1162) by the library tokenizers.
 

@@ -3,10 +3,12 @@
 import json
 import re
 
+from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.errors import InputError
 from minitransformer.special import BOS, EOS, PAD, SPECIAL
 
 
+@VOCABULARIES.register("symbols")
 class SymbolVocabulary:
     """Symbols separated by blanks or hyphens in the source, joined by `joint` in the output."""
 

@@ -1,0 +1,42 @@
+"""Endless batches of a corpus: epoch after epoch, each in an order of its own."""
+
+import numpy as np
+
+from minitransformer.data.batches import by_length, make_batch, pair_lengths
+
+
+class EpochBatches:
+    """An endless iterator of batches: each epoch all examples once, in an order of its own made from `seed`.
+
+    `examples`: pairs of id lists, or what `make` and `lengths` take (see by_length). `position`: [epoch, how many of its
+    batches were given]; set it to continue from there.
+    """
+
+    def __init__(self, examples, max_tokens, seed, make=make_batch, lengths=pair_lengths):
+        self.examples, self.max_tokens, self.seed = examples, max_tokens, seed
+        self._make, self._lengths = make, lengths
+        self._start_epoch(0)
+
+    @property
+    def position(self):
+        return [self._epoch, self._given]
+
+    @position.setter
+    def position(self, position):
+        epoch, given = position
+        self._start_epoch(epoch)
+        self._given = given
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self._given == len(self._chunks):
+            self._start_epoch(self._epoch + 1)
+        self._given += 1
+        return self._make(self._chunks[self._given - 1])
+
+    def _start_epoch(self, epoch):
+        rng = np.random.default_rng([self.seed, epoch])
+        self._epoch, self._given = epoch, 0
+        self._chunks = by_length(self.examples, self.max_tokens, rng, self._lengths)

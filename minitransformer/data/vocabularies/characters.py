@@ -1,0 +1,52 @@
+"""Between text and token ids where each character is a token: blanks, line ends and all."""
+
+import json
+
+from minitransformer.data.vocabularies import VOCABULARIES
+from minitransformer.errors import InputError
+from minitransformer.special import SPECIAL
+
+
+@VOCABULARIES.register("characters")
+class CharacterVocabulary:
+    """The characters of a text, in their order by code point, after the special tokens."""
+
+    file_name = "vocabulary.json"
+
+    def __init__(self, characters):
+        if not isinstance(characters, str) or len(set(characters)) != len(characters):
+            raise InputError("a vocabulary of characters needs them as one text, each once")
+        self.characters = characters
+        self._ids = {character: i for i, character in enumerate(characters, len(SPECIAL))}
+
+    @classmethod
+    def learn(cls, text):
+        return cls("".join(sorted(set(text))))
+
+    @property
+    def size(self):
+        return len(SPECIAL) + len(self.characters)
+
+    def encode(self, text):
+        """The id of each character. Raises InputError for one that is not in the vocabulary."""
+        unknown = next((character for character in text if character not in self._ids), None)
+        if unknown is not None:
+            line = text[:text.index(unknown)].count("\n") + 1
+            raise InputError(f"line {line}: the character {unknown!r} is not in the vocabulary, which knows the "
+                             f"{len(self.characters)} characters of the training text")
+        return [self._ids[character] for character in text]
+
+    def tokens(self, ids):
+        """The character of each id, special tokens too."""
+        return [SPECIAL[i] if i < len(SPECIAL) else self.characters[i - len(SPECIAL)] for i in ids]
+
+    def decode(self, ids):
+        """The text of `ids`, special tokens left out."""
+        return "".join(self.characters[i - len(SPECIAL)] for i in ids if i >= len(SPECIAL))
+
+    def to_json(self):
+        return json.dumps({"characters": self.characters}, ensure_ascii=False, indent=1)
+
+    @classmethod
+    def load(cls, path):
+        return cls(**json.loads(path.read_text(encoding="utf-8")))

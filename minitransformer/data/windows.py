@@ -1,0 +1,67 @@
+"""Batches of windows: stretches of one long text, for a language model."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minitransformer.data.batches import pad, split_rows
+from minitransformer.errors import InputError
+from minitransformer.special import PAD
+
+
+class WindowBatch(NamedTuple):
+    """As Batch, of windows of a text."""
+
+    ids: Any           # (B, T)
+    next_target: Any   # (B, T) the id after each; PAD behind the end of the text
+    terms: int         # real targets
+
+    @property
+    def inputs(self):
+        return (self.ids,)
+
+    @property
+    def num_tokens(self):
+        return self.terms
+
+    def split(self, n):
+        return [WindowBatch(self.ids[rows], self.next_target[rows], int((self.next_target[rows] != PAD).sum()))
+                for rows in split_rows(len(self.ids), n)]
+
+
+class WindowBatches:
+    """An endless iterator of WindowBatches: `size` windows at random places of a text, ids (N,).
+
+    `position`: how many it has given; set it to continue from there.
+    """
+
+    def __init__(self, ids, window, size, seed):
+        check_length(ids, window, "the text")
+        self.ids, self.window, self.size, self.seed = np.asarray(ids), window, size, seed
+        self.position = 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.position += 1
+        starts = np.random.default_rng([self.seed, self.position]).integers(len(self.ids) - self.window, size=self.size)
+        stretches = self.ids[starts[:, None] + np.arange(self.window + 1)]
+        return WindowBatch(stretches[:, :-1], stretches[:, 1:], self.size * self.window)
+
+
+def consecutive_windows(ids, window, size):
+    """WindowBatches that predict every token of a text but the first, once, in windows that do not overlap."""
+    ids = np.asarray(ids)
+    inputs = [ids[start:start + window] for start in range(0, len(ids) - 1, window)]
+    targets = [ids[start + 1:start + 1 + window] for start in range(0, len(ids) - 1, window)]
+    inputs[-1] = inputs[-1][:len(targets[-1])]    # the last token of all predicts nothing
+    return [WindowBatch(pad(inputs[i:i + size]), pad(targets[i:i + size]), sum(map(len, targets[i:i + size])))
+            for i in range(0, len(inputs), size)]
+
+
+def check_length(ids, window, name):
+    """Raise InputError for a text that is shorter than one window and the token after it."""
+    if len(ids) < window + 1:
+        raise InputError(f"{name} has {len(ids):,} tokens, expected at least {window + 1:,}: one window of {window:,} and the "
+                         "token after it; give more text, or a smaller --window")
