@@ -1,25 +1,35 @@
-"""How good a model is: perplexity, exact match, BLEU, chrF. Outputs are the model's own, never teacher-forced."""
+"""How good a model is: perplexity, accuracy, exact match, BLEU, chrF. Outputs are the model's own, never teacher-forced."""
 
 import math
+
+import numpy as np
 
 from minitransformer.data.batches import by_length, make_batch
 from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.extras import require
-from minitransformer.functional import cross_entropy_forward
+from minitransformer.host import available_cores
+from minitransformer.parallel import in_threads
 
 BATCH_TOKENS = 4096
 
 
-def mean_loss(model, pairs):
-    """The mean negative log-likelihood of a target token (EOS too), over pairs of id lists, in nats."""
-    total, tokens = 0.0, 0
-    for chunk in by_length(pairs, BATCH_TOKENS):
-        batch = make_batch(chunk)
-        logits, _ = model.forward(batch.source, batch.target)
-        loss, _ = cross_entropy_forward(logits, batch.next_target)
-        total += float(loss)
-        tokens += batch.tokens
-    return total / tokens
+def mean_loss(model, batches, threads=None):
+    """The mean negative log-likelihood of a term (a target token, EOS too, or a label) over batches, in nats.
+
+    `threads` (default: the cores there are) take a batch each.
+    """
+    def work(batch):
+        sums, _ = model.loss_forward(batch)
+        return float(sums.negative_log_likelihood)
+
+    batches = list(batches)
+    threads = (threads or available_cores()) if model.xp is np else 1
+    return sum(in_threads(work, [(batch,) for batch in batches], threads)) / sum(batch.terms for batch in batches)
+
+
+def pair_batches(pairs):
+    """Batches that hold all of `pairs` of id lists once, for `mean_loss`."""
+    return [make_batch(chunk) for chunk in by_length(pairs, BATCH_TOKENS)]
 
 
 def perplexity(loss):
@@ -30,7 +40,7 @@ def perplexity(loss):
 def exact_match(model, pairs, search=GREEDY, threads=None):
     """The share of pairs of id lists whose source the model decodes to exactly the target."""
     outputs = decode_all(model, [source for source, _ in pairs], search, threads)
-    return sum(best.tokens == target for (best, *_), (_, target) in zip(outputs, pairs)) / len(pairs)
+    return sum(best.ids == target for (best, *_), (_, target) in zip(outputs, pairs)) / len(pairs)
 
 
 def bleu(outputs, references, tokenize="13a"):

@@ -34,7 +34,7 @@ import numpy as np
 
 from minitransformer.backend import to_host
 from minitransformer.errors import InputError
-from minitransformer.layers import Transformer
+from minitransformer.models import Transformer
 
 SHARED = {"share_embeddings": ("source_embedding.weight", "target_embedding.weight"),
           "share_output": ("target_embedding.weight", "output.weight")}

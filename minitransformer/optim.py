@@ -1,4 +1,4 @@
-"""Adam and the paper's learning-rate schedule (section 5.3), other schedules, and clipping, which the paper does without."""
+"""Adam and the paper's learning-rate schedule (section 5.3), and other schedules."""
 
 from minitransformer.backend import module_of
 from minitransformer.functional import adam_update
@@ -19,22 +19,33 @@ class Adam:
         self.steps = 0      # calls of `step`
         self.updates = 0    # of them, those before a gradient that is not finite
 
-    def step(self, rate):
-        """Move every parameter once, by the learning rate `rate`, and set the gradients to zero."""
-        self.count(self.grad @ self.grad)
-        self.move(slice(None), rate)
+    def step(self, learning_rate, clip=None, workers=None):
+        """Move every parameter once and set the gradients to zero.
 
-    def count(self, square):
-        """Begin a step whose gradient has the norm sqrt(`square`)."""
+        The gradient is scaled to a norm of at most `clip` before (None, as in the paper: it is not). `workers` share the
+        work (parallel.Threads); None: the gradient is the model's own.
+        """
+        square = workers.sum_gradients() if workers else self.grad @ self.grad
         finite = module_of(self.grad).isfinite(square) & (self.updates == self.steps)
         self.steps += 1
         self.updates = self.updates + finite
+        scale = 1.0 if clip is None else clip_factor(square, clip)
 
-    def move(self, piece, rate, scale=1.0):
-        """After `count`: move one slice of the parameters, their gradient times `scale`, and set it to zero."""
-        adam_update(self.data[piece], self.grad[piece], self.m[piece], self.v[piece], self.steps, rate, scale,
-                    self.beta1, self.beta2, self.epsilon, self.updates == self.steps)
-        self.grad[piece] = 0
+        def move(piece):
+            adam_update(self.data[piece], self.grad[piece], self.m[piece], self.v[piece], self.steps, learning_rate,
+                        scale, self.beta1, self.beta2, self.epsilon, finite)
+            self.grad[piece] = 0
+
+        workers.each_piece(move) if workers else move(slice(None))
+
+
+def clip_factor(square, limit):
+    """What a gradient of the norm sqrt(`square`) is multiplied by, to a norm of at most `limit`.
+
+    NaN where `square` is not finite: a factor of 0 would hide that from Adam.
+    """
+    xp = module_of(square)
+    return xp.where(xp.isfinite(square), limit / xp.maximum(xp.sqrt(square), limit), xp.nan)
 
 
 def schedule(step, d_model, warmup, factor=1.0):
@@ -47,7 +58,7 @@ def schedule(step, d_model, warmup, factor=1.0):
 
 
 def inverse_sqrt(step, warmup, peak):
-    """The shape of the paper's schedule with its highest rate given: `peak`, reached at step `warmup`."""
+    """The shape of the paper's schedule with its highest learning rate given: `peak`, reached at step `warmup`."""
     return peak * min(step / warmup, (warmup / step) ** 0.5)
 
 
@@ -59,26 +70,7 @@ def constant(step, warmup, peak):
 def cooldown(step, steps, share):
     """1, and in the last `share` of all `steps` a straight line towards 0: a factor for the learning rate.
 
-    What the paper reaches by averaging its last checkpoints (section 6.1), a falling rate does within
+    What the paper reaches by averaging its last checkpoints (section 6.1), a falling learning rate does within
     the run: the noise of the last updates dies out (Hägele et al. 2024, https://arxiv.org/abs/2405.18392).
     """
     return min(1.0, (steps + 1 - step) / (share * steps)) if share else 1.0
-
-
-def clip_gradient_norm(grad, limit):
-    """Scale the vector `grad` in place to a Euclidean norm of at most `limit`; returns the norm it had.
-
-    The norm is an array of no dimension and stays on its device.
-    """
-    square = grad @ grad
-    grad *= clip_factor(square, limit)
-    return module_of(grad).sqrt(square)
-
-
-def clip_factor(square, limit):
-    """What a gradient of the norm sqrt(`square`) is multiplied by, to a norm of at most `limit`.
-
-    NaN where `square` is not finite: a factor of 0 would hide that from Adam.
-    """
-    xp = module_of(square)
-    return xp.where(xp.isfinite(square), limit / xp.maximum(xp.sqrt(square), limit), xp.nan)

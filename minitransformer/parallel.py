@@ -1,76 +1,100 @@
-"""Threads that share a batch (NumPy lets go of Python's lock while it computes)."""
+"""Who shares the work of a training step: threads (NumPy releases the GIL while it computes), and later processes."""
 
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 
-from minitransformer.backend import generator, keep_freed_memory
-from minitransformer.data.batches import split
-from minitransformer.optim import clip_factor
-from minitransformer.training.step import StepLoss, add_gradient
+from threadpoolctl import threadpool_limits
+
+from minitransformer.backend import generator
 
 
-class Team:
-    """Makes training steps of `model` with `threads` threads.
+class Threads:
+    """`count` threads that share each update of `model`; with one, the calling thread does all of it.
 
     Each takes its part of the sentences and adds up the gradient in vectors of its own: the model's,
     or a replica's, which shares the weights. Then each takes its piece of the vectors, sums the
     gradients in the same order every time, and moves the parameters. So the same seed gives the same
     bits for the same number of threads. BLAS should have one thread for each of ours.
+
+    Several processes can share an update, too: a subclass says how many there are and which one this is, sums a
+    vector over all of them, and agrees on a flag. Each process then draws the same batches and takes its part.
     """
 
-    def __init__(self, model, threads=1):
-        keep_freed_memory()
-        self.model = model
-        self.replicas = [model.replica() for _ in range(threads - 1)]
-        self._pool = ThreadPoolExecutor(threads)
-        ends = [model.flat.data.size * i // threads for i in range(threads + 1)]
+    processes, rank = 1, 0
+
+    def __init__(self, model, count=1):
+        self.models = [model, *(model.replica() for _ in range(count - 1))]
+        self._pool = ThreadPoolExecutor(count - 1) if count > 1 else None
+        size = model.flat.data.size
+        ends = [size * i // count for i in range(count + 1)]
         self._pieces = list(map(slice, ends, ends[1:]))
 
-    def training_step(self, optimizer, batches, rate, entropy, smoothing=0.0, clip=1.0):
-        """As step.training_step for several Batches, with dropout drawn from the integers `entropy`, such as (seed, step).
+    @property
+    def is_main(self):
+        """Whether this process writes the files."""
+        return self.rank == 0
 
-        The gradients of the Batches are added up: together they are one update. Returns StepLoss.
+    def sum(self, vector):
+        """Add up `vector` in place over the processes: here there is one."""
+
+    def agree(self, flag):
+        """Whether `flag` is set in any process."""
+        return flag
+
+    def shard(self, batches, seed=None):
+        """What each thread of this process computes: [(model, its part of each of the batches, its generator)].
+
+        A thread without any part is left out. The generators are made from the integers `seed`; None: no dropout.
         """
-        tokens = sum(batch.tokens for batch in batches)
-        own, *others = self.parts(batches, entropy)
-        jobs = [self._pool.submit(copy_context().run, _add_gradients, replica, *part, tokens, smoothing)
-                for replica, part in zip(self.replicas, others)]
+        count = len(self.models)
+        parts = [[] for _ in range(self.processes * count)]
+        for batch in batches:
+            for part, share in zip(parts, batch.split(len(parts))):
+                part.append(share)
+        mine = list(enumerate(parts))[self.rank * count:(self.rank + 1) * count]
+        return [(model, part, None if seed is None else generator(model.xp, *seed, number))
+                for model, (number, part) in zip(self.models, mine) if part]
+
+    def run(self, work, shares):
+        """[work(*share) for share in shares], a thread for each. If one fails, all gradients are set to zero."""
+        jobs = [self._pool.submit(copy_context().run, work, *share) for share in shares[1:]]
         try:
-            losses, log_likelihoods = zip(_add_gradients(self.model, *own, tokens, smoothing),
-                                          *(job.result() for job in jobs))
+            return [work(*share) for share in shares[:1]] + [job.result() for job in jobs]
         except BaseException:    # what the other threads have added must not enter a later step
             wait(jobs)
-            for model in (self.model, *self.replicas):
+            for model in self.models:
                 model.flat.grad[...] = 0
             raise
-        square = sum(self._each_piece(self._sum_gradients))
-        optimizer.count(square)
-        scale = clip_factor(square, clip)
-        self._each_piece(lambda piece: optimizer.move(piece, rate, scale))
-        return StepLoss(sum(losses), sum(log_likelihoods))
 
-    def _each_piece(self, work):
+    def sum_gradients(self):
+        """The gradients of all threads and processes, summed into the model's; returns the square of its norm."""
+        squares = self.each_piece(self._sum_replicas)
+        if self.processes == 1:
+            return sum(squares)
+        grad = self.models[0].flat.grad
+        self.sum(grad)
+        return grad @ grad
+
+    def each_piece(self, work):
+        """[work(slice)] for the slices of the flat vectors, one for each thread."""
         jobs = [self._pool.submit(copy_context().run, work, piece) for piece in self._pieces[1:]]
         return [work(self._pieces[0]), *(job.result() for job in jobs)]
 
-    def _sum_gradients(self, piece):
-        """Sum the replicas' gradients into the model's, in one piece; returns the sum of squares."""
-        grad = self.model.flat.grad[piece]
-        for replica in self.replicas:
+    def _sum_replicas(self, piece):
+        """One piece of the replicas' gradients into the model's; returns the sum of its squares."""
+        grad = self.models[0].flat.grad[piece]
+        for replica in self.models[1:]:
             grad += replica.flat.grad[piece]
             replica.flat.grad[piece] = 0
         return grad @ grad
 
-    def parts(self, batches, entropy):
-        """What each thread gets: [(its part of each of the Batches, its generator)]; a thread without any is left out."""
-        threads = 1 + len(self.replicas)
-        shares = [[] for _ in range(threads)]
-        for batch in batches:
-            for share, part in zip(shares, split(batch, threads)):
-                share.append(part)
-        return [(share, generator(self.model.xp, *entropy, i)) for i, share in enumerate(shares) if share]
 
-
-def _add_gradients(model, batches, rng, tokens, smoothing):
-    losses, log_likelihoods = zip(*(add_gradient(model, batch, tokens, rng, smoothing) for batch in batches))
-    return StepLoss(sum(losses), sum(log_likelihoods))
+def in_threads(work, items, count):
+    """[work(*item) for item in items], shared by `count` threads with one BLAS thread each."""
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(count) as pool:
+        jobs = [pool.submit(copy_context().run, work, *item) for item in items]
+        try:
+            return [job.result() for job in jobs]
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise

@@ -15,10 +15,12 @@ def main(argv=None):
         sys.stdout.reconfigure(encoding=None if sys.stdout.isatty() else "utf-8",    # files are UTF-8, as those we read
                                errors="backslashreplace")    # never a crash over a character the terminal lacks
         try:
-            from minitransformer.cli.kernels import choose_kernels    # imports take a while: Ctrl-C may come here
-            choose_kernels()
+            from minitransformer.cli.blas_kernels import choose_blas_kernels    # imports take a while: Ctrl-C may come here
+            choose_blas_kernels()
             from minitransformer.cli.parser import make_parser
-            args = make_parser().parse_args(argv)
+            args = make_parser(argv).parse_args(argv)
+            from minitransformer.host import keep_freed_memory
+            keep_freed_memory()
             return args.execute(args) or 0
         finally:
             sys.stdout.flush()    # a closed pipe or a full disk shows itself here, not at exit

@@ -3,26 +3,25 @@
 import json
 import os
 
-from minitransformer.backend import available_cores
-from minitransformer.benchmarking.cases import CASES
-from minitransformer.benchmarking.comparison import PEERS, compare
-from minitransformer.benchmarking.decoding import comparison as decoding
-from minitransformer.benchmarking.profile import profile
-from minitransformer.benchmarking.scaling import scale
+from minitransformer.benchmarks.cases import CASES
+from minitransformer.benchmarks.comparison import PEERS, compare
+from minitransformer.benchmarks.decoding import comparison as decoding
+from minitransformer.benchmarks.profile import profile
+from minitransformer.benchmarks.scaling import scale
 from minitransformer.cli import benchmark_decoding, info
 from minitransformer.cli.benchmark_text import memory, warn_of_other_work
 from minitransformer.errors import InputError, choices
 from minitransformer.extras import require
+from minitransformer.host import available_cores
 
 MAX_ROUNDS = 1000
 
 
-def add_parser(commands):
-    parser = commands.add_parser(
-        "benchmark", help="measure a training step or beam search, alone or against others",
-        description="Measure a training step (forward, loss, backward, clipping, Adam; float32, dropout 0.1), alone or "
-                    "against the same model in other libraries. They take turns, each in a process of its own; ratios "
-                    "are minitransformer's number / the other's. Measure on a machine that does nothing else.")
+def add_arguments(parser):
+    parser.description = (
+        "Measure a training step (forward, loss, backward, clipping, Adam; float32, dropout 0.1), alone or "
+        "against the same model in other libraries. They take turns, each in a process of its own; ratios are"
+        " minitransformer's number / the other's. Measure on a machine that does nothing else.")
     parser.add_argument("--against", metavar="NAMES",
                         help=f"some of {','.join(PEERS)}; with --decoding of {','.join(decoding.PEERS)} (default: none)")
     parser.add_argument("--config", metavar="NAMES", help=f"some of {','.join(CASES)} (default: all of them)")
@@ -41,7 +40,6 @@ def add_parser(commands):
                         help="what --decoding translates: aligned text files, or one two-column TSV (default: the run's "
                              "validation files)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(execute=execute)
 
 
 def execute(args):

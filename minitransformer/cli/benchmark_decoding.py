@@ -1,10 +1,9 @@
 """minitransformer benchmark --decoding: how fast beam search is, and next to whom."""
 
-from minitransformer.benchmarking.decoding.comparison import check_model, compare
-from minitransformer.benchmarking.decoding.scaling import scale
-from minitransformer.benchmarking.decoding.sentences import Sentences
+from minitransformer.benchmarks.decoding.comparison import check_model, compare
+from minitransformer.benchmarks.decoding.scaling import scale
+from minitransformer.benchmarks.decoding.sentences import Sentences
 from minitransformer.cli.benchmark_text import memory, warn_of_other_work
-from minitransformer.data.parallel import read_pairs
 from minitransformer.errors import InputError
 from minitransformer.extras import require
 from minitransformer.training.run import Run
@@ -27,10 +26,11 @@ def _load(path, files):
     """(run, Sentences, reference texts), with all that a worker will need."""
     require("sacrebleu")
     run = Run.load(path)
-    if run.settings["task"] != "translate":
-        raise InputError(f"{path} was trained on the toy task {run.settings['task']}; --decoding needs a translation run")
-    files = files or run.settings["valid"]
-    pairs = read_pairs(files, "--test")
+    try:
+        pairs = run.task.test_pairs(files)
+    except InputError as error:
+        raise InputError(f"--decoding {path}: {error}") from None
+    files = files or run.task.valid
     if not any(run.vocabulary.encode(source) for source, _ in pairs):
         raise InputError(f"{' / '.join(files)}: no source sentence, expected at least one")
     return run, Sentences(str(path), files), [target for _, target in pairs]

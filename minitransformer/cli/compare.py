@@ -6,17 +6,16 @@ from hashlib import sha256
 from minitransformer import plots
 from minitransformer.cli.pictures import write_picture
 from minitransformer.errors import InputError
-from minitransformer.training.run import Run, read_metrics
+from minitransformer.training.log import read_metrics
+from minitransformer.training.run import Run
 
 
-def add_parser(commands):
-    parser = commands.add_parser(
-        "compare", help="put runs side by side: the settings that differ, the results, the curves",
-        description="Print what differs between the settings of several runs, and how far each has come; with --output "
-                    "also draw their curves into one picture.")
+def add_arguments(parser):
+    parser.description = (
+        "Print what differs between the settings of several runs, and how far each has come; with --output "
+        "also draw their curves into one picture.")
     parser.add_argument("runs", nargs="+", metavar="RUN", help="folders that minitransformer train wrote")
     parser.add_argument("--output", metavar="FILE.png", help="picture to write")
-    parser.set_defaults(execute=execute)
 
 
 def execute(args):
@@ -24,7 +23,7 @@ def execute(args):
         raise InputError("one RUN is given, expected two or more to compare")
     runs = [Run.open(path) for path in args.runs]
     logs = [read_metrics(path) for path in args.runs]
-    rows = [("", args.runs), *_differences([_flat(run.settings) for run in runs]),
+    rows = [("", args.runs), *_differences([_flat(run.settings.as_dict()) for run in runs]),
             ("parameters", [f"{run.model.num_parameters():,}" for run in runs]), *_results(logs)]
     widths = [max(len(cells[i]) for _, cells in rows) for i in range(len(runs))]
     first = max(len(name) for name, _ in rows)

@@ -4,19 +4,17 @@ import sys
 from pathlib import Path
 from shlex import quote
 
-from minitransformer.cli.train_options import PRESETS
 from minitransformer.data.download import download
 from minitransformer.data.registry import CORPORA
+from minitransformer.tasks import TASKS
 
 
-def add_parser(commands):
-    parser = commands.add_parser(
-        "data", help="download a corpus to train on",
-        description="Download a corpus from its publisher and check each file by its sha256. Files that are there and "
-                    "whole are kept: a download that was broken off goes on.")
+def add_arguments(parser):
+    parser.description = (
+        "Download a corpus from its publisher and check each file by its sha256. Files that are there and "
+        "intact are kept: a download that was broken off resumes.")
     parser.add_argument("corpus", choices=CORPORA, metavar="CORPUS", help=", ".join(CORPORA))
     parser.add_argument("--folder", metavar="DIR", help="where to put the files (default: data/CORPUS)")
-    parser.set_defaults(execute=execute)
 
 
 def execute(args):
@@ -24,6 +22,6 @@ def execute(args):
     download(args.corpus, folder, lambda line: print(line, file=sys.stderr))
     corpus = CORPORA[args.corpus]
     train, valid = (" ".join(quote(str(folder / name)) for name in names) for names in (corpus.train, corpus.valid))
-    preset = f" --preset {args.corpus}" if args.corpus in PRESETS else ""
-    print(f"{args.corpus}: {len(corpus.sha256)} files in {folder}, all whole\n{corpus.terms}\n"
-          f"train on it: minitransformer train translate{preset} --train {train} --valid {valid} --run runs/{args.corpus}")
+    preset = f" --preset {args.corpus}" if args.corpus in TASKS[corpus.task].presets else ""
+    print(f"{args.corpus}: {len(corpus.sha256)} files in {folder}, all intact\n{corpus.terms}\n"
+          f"train on it: minitransformer train {corpus.task}{preset} --train {train} --valid {valid} --run runs/{args.corpus}")

@@ -30,14 +30,12 @@ POSITIONS = """\
 ACTIVATIONS = {"relu": "nn.functional.relu", "gelu": 'lambda x: nn.functional.gelu(x, approximate="tanh")'}
 
 
-def add_parser(commands):
-    parser = commands.add_parser(
-        "export", help="write the weights of a run for PyTorch's layers",
-        description="Write the weights of a RUN as a state dict of nn.TransformerEncoder and nn.TransformerDecoder, and "
-                    "print the Python code that loads it there.")
+def add_arguments(parser):
+    parser.description = (
+        "Write the weights of a RUN as a state dict of nn.TransformerEncoder and nn.TransformerDecoder, and "
+        "print the Python code that loads it there.")
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
     parser.add_argument("--output", required=True, metavar="FILE.safetensors", help="file to write; it must not exist yet")
-    parser.set_defaults(execute=execute)
 
 
 def execute(args):

@@ -7,15 +7,13 @@ from minitransformer.checking.blocks import blocks
 from minitransformer.errors import InputError, choices
 
 
-def add_parser(commands):
-    parser = commands.add_parser(
-        "gradcheck", help="check every gradient of every block",
-        description="Check the hand-written gradients against central differences (float64) and the complex step. "
-                    "With names: all their arrays; without: all blocks, the worst array of each.")
+def add_arguments(parser):
+    parser.description = (
+        "Check the hand-written gradients against central differences (float64) and the complex step. With "
+        "names: all their arrays; without: all blocks, the worst array of each.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="blocks to check (default: all of them)")
     parser.add_argument("--seed", type=int, default=0, help="for weights, inputs and directions (default: 0)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
-    parser.set_defaults(execute=execute)
 
 
 def execute(args):

@@ -10,15 +10,13 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from minitransformer import functional
+from minitransformer import layers, replaceable    # layers: they define functions that may be replaced
 from minitransformer.backend import get_module
 
 
-def add_parser(commands):
-    parser = commands.add_parser("info", help="versions, backends, BLAS and threads of this installation",
-                                 description="Print what a report of a problem or of a speed should mention.")
+def add_arguments(parser):
+    parser.description = "Print what a report of a problem or of a speed should mention."
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(execute=execute)
 
 
 def execute(args):
@@ -26,9 +24,12 @@ def execute(args):
     if args.json:
         print(json.dumps(facts))
     else:
-        width = max(map(len, facts))
-        print("\n".join(f"{name.replace('_', ' '):{width}}  {'none' if value in (None, []) else value}"
+        kernels = facts.pop("kernels")
+        width = max(map(len, [*facts, *kernels]))
+        print("\n".join(f"{name.replace('_', ' '):{width}}  {'none' if value is None else value}"
                         for name, value in facts.items()))
+        print("kernels, instead of the textbook:" if kernels else "kernels: none, the textbook runs")
+        print("\n".join(f"{name:{width}}  {kernel}" for name, kernel in kernels.items()), end="\n" if kernels else "")
 
 
 def collect():
@@ -51,8 +52,14 @@ def collect():
         "blas_kernels": pools[0].get("architecture") if pools else None,
         "blas_kernels_asked_for": os.environ.get("OPENBLAS_CORETYPE"),
         "blas_threads": pools[0]["num_threads"] if pools else None,
-        "fast_twins": list(functional.TWINS) if functional.USE_FAST else [],
+        "kernels": _kernels(),
     }
+
+
+def _kernels():
+    """{function that may be replaced: what runs in its place for NumPy's float32}; {} where no kernel does."""
+    return {name: f"{function.__module__.removeprefix('minitransformer.')}.{function.__name__}"
+            for name, function in replaceable.running().items() if function is not replaceable.TABLE[name].textbook}
 
 
 def _processor():

@@ -1,8 +1,10 @@
-"""Which model answers, as evaluate and translate are told."""
+"""Which model answers, as evaluate, translate and generate are told."""
 
 from minitransformer.decoding import Ensemble
 from minitransformer.errors import InputError
 from minitransformer.training.run import Run
+
+BACKENDS = ("numpy", "cupy", "auto")
 
 
 def add_model(parser):
@@ -10,7 +12,7 @@ def add_model(parser):
     parser.add_argument("--ensemble", action="append", default=[], metavar="RUN",
                         help="another run of the same task and text, say with another seed, that answers together with RUN: "
                              "the mean of their logits decides (can be given several times)")
-    parser.add_argument("--backend", choices=("numpy", "cupy", "auto"), default="numpy", help="default: numpy")
+    parser.add_argument("--backend", choices=BACKENDS, default="numpy", help="default: numpy")
 
 
 def load_run(args):
@@ -20,10 +22,18 @@ def load_run(args):
         if _answers(other) != _answers(run):
             raise InputError(f"--ensemble {other.path} has another task or vocabulary than {run.path}; give runs that were "
                              "trained on the same text")
+    if others and run.task.command == "classify":
+        raise InputError("--ensemble is for models that write text, not for a classifier; leave it out")
     if others:
         run.model = Ensemble([run.model, *(other.model for other in others)])
     return run
 
 
+def check_command(run, command):
+    """Raise InputError where another command uses the run's model."""
+    if run.task.command != command:
+        raise InputError(f"{run.path} was trained on the task {run.task.name}: use minitransformer {run.task.command} instead")
+
+
 def _answers(run):
-    return run.settings["task"], run.vocabulary.to_json()
+    return run.task.name, run.vocabulary.to_json()

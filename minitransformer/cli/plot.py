@@ -6,18 +6,16 @@ from pathlib import Path
 from minitransformer import plots
 from minitransformer.cli.pictures import write_picture
 from minitransformer.errors import InputError, choices
-from minitransformer.training.run import read_metrics
+from minitransformer.training.log import read_metrics
 
 
-def add_parser(commands):
-    parser = commands.add_parser(
-        "plot", help="draw the curves of a run, the sinusoids, or the schedule",
-        description="Draw loss, perplexity and learning rate of a RUN; or `positions`, the table of sinusoids; or "
-                    "`schedule`, the paper's learning rate for several d_model and warm-ups.")
+def add_arguments(parser):
+    parser.description = (
+        "Draw loss, perplexity and learning rate of a RUN; or `positions`, the table of sinusoids; or "
+        "`schedule`, the paper's learning rate for several d_model and warm-ups.")
     parser.add_argument("what", metavar="RUN|positions|schedule")
     parser.add_argument("--output", metavar="FILE.png",
                         help="picture to write (default: RUN/curves.png, positions.png or schedule.png)")
-    parser.set_defaults(execute=execute)
 
 
 def execute(args):

@@ -7,6 +7,7 @@ from minitransformer.errors import InputError
 MAX_BEAM = 1000
 MAX_LENGTH = 1_000_000
 MAX_PENALTY = 10
+SEARCH_OPTIONS = ("beam", "length_penalty", "min_length", "max_length")
 
 
 def add_search(parser):
@@ -14,7 +15,7 @@ def add_search(parser):
                         help="hypotheses kept at each position; 1 is greedy (default: 5, for a toy task 1)")
     parser.add_argument("--length-penalty", type=float, metavar="FLOAT",
                         help="larger favours longer outputs, 0 ignores the length (default: 0.6)")
-    parser.add_argument("--min-length", type=int, default=0, metavar="INT", help="fewest tokens of an output (default: 0)")
+    parser.add_argument("--min-length", type=int, metavar="INT", help="fewest tokens of an output (default: 0)")
     parser.add_argument("--max-length", type=int, metavar="INT",
                         help="most tokens of an output; never more than those of the source + 50 (the default)")
 
@@ -22,11 +23,11 @@ def add_search(parser):
 def make_search(args, run, **changes):
     """The Search that the options ask for; `run` knows what is usual for it."""
     for name, value, least, most in (("--beam", args.beam, 1, MAX_BEAM), ("--min-length", args.min_length, 0, MAX_LENGTH),
-                                     ("--max-length", args.max_length, max(args.min_length, 1), MAX_LENGTH)):
+                                     ("--max-length", args.max_length, max(args.min_length or 0, 1), MAX_LENGTH)):
         if value is not None and not least <= value <= most:
             raise InputError(f"{name} is {value}, expected {least} to {most:,}")
     if args.length_penalty is not None and not 0 <= args.length_penalty <= MAX_PENALTY:
         raise InputError(f"--length-penalty is {args.length_penalty}, expected a number from 0 to {MAX_PENALTY}")
     given = {"beam": args.beam, "alpha": args.length_penalty, "min_length": args.min_length,
              "max_length": args.max_length, **changes}
-    return replace(run.search, **{name: value for name, value in given.items() if value is not None})
+    return replace(run.task.search, **{name: value for name, value in given.items() if value is not None})

@@ -10,6 +10,7 @@ class Corpus(NamedTuple):
     archive: str         # the address of one archive that holds all of them
     archive_folder: str  # where they are in it
     terms: str
+    task: str            # what it is for, a name in TASKS
     train: tuple         # the names of the source and the target to train on
     valid: tuple
     sha256: dict         # {name: hexadecimal digits}; a name is also the file's path in the user's folder
@@ -17,6 +18,7 @@ class Corpus(NamedTuple):
 
 CORPORA = {
     "multi30k": Corpus(
+        task="translate",
         base=f"https://raw.githubusercontent.com/multi30k/dataset/{_COMMIT}/data/task1/",
         archive=f"https://github.com/multi30k/dataset/archive/{_COMMIT}.zip",
         archive_folder="data/task1",

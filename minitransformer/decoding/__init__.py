@@ -2,6 +2,7 @@
 
 from minitransformer.decoding.beam import beam_search, greedy
 from minitransformer.decoding.ensemble import Ensemble
+from minitransformer.decoding.generation import generate
 from minitransformer.decoding.hypothesis import Hypothesis
 from minitransformer.decoding.sampling import sample
 from minitransformer.decoding.translation import GREEDY, Search, decode_all, encode, translate

@@ -4,15 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitransformer.checks import check_shape
 from minitransformer.errors import InputError
-from minitransformer.special import PAD
-
-EXTRA_LENGTH = 50   # an output is at most this much longer than its source (section 6.1 of the paper)
 
 
 class Hypothesis(NamedTuple):
-    tokens: list              # ids, without EOS
+    ids: list                 # of its tokens, without EOS
     log_probability: float    # of the tokens and EOS, given the source: what teacher forcing gives
     score: float              # by which hypotheses are compared
 
@@ -20,7 +16,7 @@ class Hypothesis(NamedTuple):
 def check_numbers(usable):
     """Raise InputError unless all are true: weights that are finite but huge make logits that are not."""
     if not usable.all():
-        raise InputError("the model's logits are not finite numbers; its weights are of no use")
+        raise InputError("the model's logits are not finite numbers; its weights are unusable")
 
 
 def length_penalty(length, alpha):
@@ -31,20 +27,23 @@ def length_penalty(length, alpha):
     return ((5 + length) / 6) ** alpha
 
 
-def length_limits(model, source, min_length=0, max_length=None):
-    """(least, most) tokens before EOS, each (B,), for source ids (B, T_k).
+def length_limits(state, min_length=0, max_length=None):
+    """(least, most) tokens before EOS, each (B,): the state's own limit, and the caller's.
 
-    At most the source's tokens before EOS + 50, `max_length`, and one less than the learned
-    positions, since EOS needs the last. Raises InputError for ids of another shape and limits that contradict each other.
+    Raises InputError for limits that contradict each other.
     """
-    check_shape("source", source, "B", "T_k")
     if min_length < 0:
         raise InputError(f"min_length is {min_length}, expected at least 0")
     if max_length is not None and max_length < max(min_length, 1):
         raise InputError(f"max_length is {max_length}, expected at least {max(min_length, 1)}")
-    most = (source != PAD).sum(axis=1) - 1 + EXTRA_LENGTH
-    if max_length is not None:
-        most = np.minimum(most, max_length)
-    if model.config.positions == "learned":
-        most = np.minimum(most, model.config.max_length - 1)
+    most = state.limit if max_length is None else np.minimum(state.limit, max_length)
     return np.minimum(min_length, most), most
+
+
+def compact_rows(done):
+    """Which rows go on, for a state's `keep`; done: (B,) bool. A row that is done is filled from the end, so that few rows
+    move: done 0 1 0 0 1 0 1 0 gives 0 5 2 3 7."""
+    left = np.flatnonzero(~done)
+    rows = np.arange(len(left))
+    rows[done[:len(left)]] = left[left >= len(left)]
+    return rows

@@ -3,13 +3,10 @@
 import numpy as np
 
 from minitransformer.backend import module_of, to_device, to_host
-from minitransformer.special import BOS, EOS
-from minitransformer.decoding.cached import those_left
-from minitransformer.decoding.ensemble import cached_decoder
-from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, length_limits
-from minitransformer.decoding.likeliest import log_normaliser
+from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits
+from minitransformer.decoding.top_k import log_normaliser
 from minitransformer.errors import InputError
-from minitransformer.special import PAD
+from minitransformer.special import BOS, EOS, PAD
 
 
 def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, min_length=0, max_length=None):
@@ -27,29 +24,29 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
     check_sampling(temperature, top_k, top_p)
     source = np.repeat(source, count, axis=0)    # draws share nothing: each is a row
     rngs = [own for rng in rngs for own in rng.spawn(count)]
-    least, most = length_limits(model, source, min_length, max_length)
-    decoder = cached_decoder(model, source)
-    tokens = np.full((len(source), 1), BOS)
+    state = model.start(source)
+    least, most = length_limits(state, min_length, max_length)
+    ids = state.first                                   # (R, 1 + length)
     sums = np.zeros(len(source))
     found = [None] * len(source)
     alive = np.arange(len(source))
     while len(alive):
-        logits = model.output.forward(decoder.advance(tokens[:, -1:])[:, 0])[0]    # (R, V)
+        logits = state.output.forward(state.advance(ids[:, -1:])[:, 0])[0]    # (R, V)
         normaliser = log_normaliser([logits], logits.max(axis=1))
-        _forbid(logits, decoder.position - 1, least[alive], most[alive])
+        _forbid(logits, ids.shape[1] - 1, least[alive], most[alive])
         draws = np.array([rngs[i].random() for i in alive])
-        words, values = _draw(logits, draws, temperature, top_k, top_p)
-        words, values = to_host(words), to_host(values - normaliser)
+        next_ids, values = draw(logits, draws, temperature, top_k, top_p)
+        next_ids, values = to_host(next_ids), to_host(values - normaliser)
         check_numbers(np.isfinite(values))
         sums += values
-        ended = words == EOS
+        ended = next_ids == EOS
         for row in np.flatnonzero(ended):
-            found[alive[row]] = Hypothesis(tokens[row, 1:].tolist(), float(sums[row]), float(sums[row]))
-        tokens = np.concatenate([tokens, words[:, None]], axis=1)
+            found[alive[row]] = Hypothesis(ids[row, 1:].tolist(), float(sums[row]), float(sums[row]))
+        ids = np.concatenate([ids, next_ids[:, None]], axis=1)
         if ended.any():
-            left = those_left(ended)
-            decoder.keep(left)
-            alive, tokens, sums = alive[left], tokens[left], sums[left]
+            rows = compact_rows(ended)
+            state.keep(rows)
+            alive, ids, sums = alive[rows], ids[rows], sums[rows]
     return [sorted(found[i:i + count], key=lambda h: -h.score) for i in range(0, len(found), count)]
 
 
@@ -63,29 +60,29 @@ def check_sampling(temperature, top_k, top_p):
         raise InputError(f"top_p is {top_p}, expected a number above 0, at most 1")
 
 
-def _draw(logits, draws, temperature, top_k, top_p):
-    """(tokens, their logits), each (R,): logits (R, V), draws (R,) uniform in [0, 1)."""
+def draw(logits, draws, temperature, top_k, top_p):
+    """(ids, their logits), each (R,): logits (R, V), draws (R,) uniform in [0, 1)."""
     xp = module_of(logits)
-    words = xp.argsort(-logits, axis=1)[:, :top_k or None]
-    values = xp.take_along_axis(logits, words, axis=1)
+    ids = xp.argsort(-logits, axis=1)[:, :top_k or None]
+    values = xp.take_along_axis(logits, ids, axis=1)
     p = xp.exp((values - values[:, :1]) / temperature)
     p = p / p.sum(axis=1, keepdims=True)
     before = xp.cumsum(p, axis=1) - p                  # the probability of all likelier tokens
     p = p * (before < top_p)
     reached = xp.cumsum(p, axis=1)
     drawn = (reached <= to_device(draws, xp)[:, None] * reached[:, -1:]).sum(axis=1, keepdims=True)
-    return xp.take_along_axis(words, drawn, axis=1)[:, 0], xp.take_along_axis(values, drawn, axis=1)[:, 0]
+    return xp.take_along_axis(ids, drawn, axis=1)[:, 0], xp.take_along_axis(values, drawn, axis=1)[:, 0]
 
 
-def _forbid(logits, position, least, most):
+def _forbid(logits, length, least, most):
     """Logits of -inf for what may not come next: padding, BOS, EOS before `least` tokens, all but EOS after `most`.
 
-    logits: (R, V), changed; `position`: how many tokens there are; least, most: (R,).
+    logits: (R, V), changed; `length`: how many tokens there are; least, most: (R,).
     """
     logits[:, PAD] = logits[:, BOS] = -np.inf
     xp = module_of(logits)
-    logits[to_device(np.flatnonzero(position < least), xp), EOS] = -np.inf
-    full = to_device(np.flatnonzero(position >= most), xp)
+    logits[to_device(np.flatnonzero(length < least), xp), EOS] = -np.inf
+    full = to_device(np.flatnonzero(length >= most), xp)
     if full.size:
         end = logits[full, EOS]
         logits[full] = -np.inf

@@ -1,4 +1,4 @@
-"""The likeliest few of all continuations of a sentence's hypotheses."""
+"""The top k of all continuations of a sentence's hypotheses."""
 
 from minitransformer.backend import module_of
 
@@ -22,7 +22,7 @@ def grouped_logits(x, weight):
     return blocks, maxima
 
 
-def likeliest(blocks, maxima, before, count):
+def top_k_continuations(blocks, maxima, before, count):
     """The `count` largest before + logits of each sentence: (sums, parents, words), each (B, count), the largest first.
 
     blocks, maxima: grouped_logits of B * width rows; before: (B, width). Where there are fewer, sums of -inf make up
@@ -32,12 +32,12 @@ def likeliest(blocks, maxima, before, count):
     batch, width = before.shape
     n = maxima.shape[1]
     bounds = maxima.reshape(batch, width, n) + before[:, :, None].astype(maxima.dtype)
-    best, bounds = largest(bounds.reshape(batch, -1), count)
+    best, bounds = top_k(bounds.reshape(batch, -1), count)
     parents, groups = best // n, best % n                                             # (B, count)
     sentence = xp.arange(batch)[:, None]
     sums = blocks[:, sentence * width + parents, groups] + before[sentence, parents]  # (blocks, B, count)
     sums = xp.where(bounds > -xp.inf, sums, -xp.inf)                                   # no group twice
-    best, sums = largest(xp.moveaxis(sums, 0, 1).reshape(batch, -1), count)
+    best, sums = top_k(xp.moveaxis(sums, 0, 1).reshape(batch, -1), count)
     block, place = best // count, best % count
     return sums, parents[sentence, place], block * n + groups[sentence, place]
 
@@ -52,7 +52,7 @@ def log_normaliser(blocks, peak):
     return xp.log(total) + peak
 
 
-def largest(x, count):
+def top_k(x, count):
     """(places, values) of the `count` largest in each row of x (R, N), each (R, count), the largest first; changes x.
 
     Equal ones in the order of their places. To look `count` times is faster here than to sort or to partition.

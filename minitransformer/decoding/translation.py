@@ -1,20 +1,18 @@
 """From texts to texts: sentences of any lengths in batches, in threads, in their order."""
 
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import dataclass
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from minitransformer.backend import available_cores, keep_freed_memory
 from minitransformer.data.batches import pad
-from minitransformer.special import EOS
 from minitransformer.decoding.beam import beam_search
 from minitransformer.decoding.hypothesis import Hypothesis
 from minitransformer.decoding.sampling import sample
 from minitransformer.errors import InputError
+from minitransformer.host import available_cores
+from minitransformer.parallel import in_threads
+from minitransformer.special import EOS
 
 ROWS = 960    # hypotheses decoded together: with fewer the products are slower, and more were no faster
 
@@ -50,7 +48,6 @@ def decode_all(model, sources, search=GREEDY, threads=None):
 
     `threads` (default: the cores there are) take batches of similar lengths, each with one BLAS thread.
     """
-    keep_freed_memory()
     found = [[Hypothesis([], 0.0, 0.0)] for _ in sources]
     size = max(1, ROWS // max(search.beam, search.samples, 1))
     threads = (threads or available_cores()) if model.xp is np else 1
@@ -59,14 +56,7 @@ def decode_all(model, sources, search=GREEDY, threads=None):
         for i, hypotheses in zip(places, search(model, source, places)):
             found[i] = hypotheses
 
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
-        jobs = [pool.submit(copy_context().run, decode, *batch) for batch in longest_first(sources, size)]
-        try:
-            for job in jobs:
-                job.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    in_threads(decode, longest_first(sources, size), threads)
     return found
 
 
@@ -87,11 +77,11 @@ def encode(vocabulary, texts, max_length):
     for number, source in enumerate(sources, 1):
         if len(source) > max_length:
             print(f"line {number} has {len(source)} tokens: only the first {max_length} are read "
-                  "(max_length of the training)", file=sys.stderr)
+                  "(max_length in training)", file=sys.stderr)
     return [source[:max_length] for source in sources]
 
 
 def translate(model, vocabulary, texts, max_length, search=GREEDY, threads=None):
     """The output text for each of `texts`, of which at most `max_length` tokens are read."""
     found = decode_all(model, encode(vocabulary, texts, max_length), search, threads)
-    return [vocabulary.decode(best.tokens) for best, *_ in found]
+    return [vocabulary.decode(best.ids) for best, *_ in found]

@@ -1,4 +1,4 @@
-"""Checkpoints: all that a stopped training needs to go on as if it had never stopped."""
+"""Checkpoints: all that a stopped run needs to resume as if it had never stopped."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from minitransformer.backend import to_host
 from minitransformer.errors import InputError
 from minitransformer.training.files import check_manifest, make_folder, sync_folder, write_durably, write_manifest
-from minitransformer.training.standard_error import stderr
+from minitransformer.training.stderr import stderr
 
 FOLDER = "checkpoints"
 
@@ -22,7 +22,7 @@ class Checkpoint(NamedTuple):
 
 
 def save(run_folder, checkpoint):
-    """Write a Checkpoint as the folder checkpoints/step-N, which has its name only when it is whole."""
+    """Write a Checkpoint as the folder checkpoints/step-N, which has its name only when it is complete."""
     from safetensors.numpy import save as to_bytes
 
     folder = run_folder / FOLDER
@@ -78,11 +78,11 @@ def undamaged(run_folder, steps):
     """One after the other the Checkpoints of `steps`; each one that is damaged is named on stderr."""
     for step in steps:
         try:
-            whole = load(run_folder, step)
-        except (InputError, FileNotFoundError) as error:    # the latter: a training that goes on has just removed it
-            print(f"{error}; passed over", file=stderr)
+            found = load(run_folder, step)
+        except (InputError, FileNotFoundError) as error:    # the latter: a run under way has just removed it
+            print(f"{error}; skipped", file=stderr)
         else:
-            yield whole
+            yield found
 
 
 def keep_only(run_folder, kept):
@@ -96,9 +96,3 @@ def keep_only(run_folder, kept):
 
 def _folder(run_folder, step):
     return run_folder / FOLDER / f"step-{step:08d}"
-
-
-def average(arrays):
-    """The mean of dicts of arrays, {name: array}: the weights of several checkpoints (section 6.1 of the paper)."""
-    count = len(arrays)
-    return {name: sum(weights[name] / count for weights in arrays) for name in arrays[0]}

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from numbers import Integral
 
-from minitransformer.backend import available_cores
 from minitransformer.errors import InputError, choices
+from minitransformer.host import available_cores
 from minitransformer.optim import constant, cooldown, inverse_sqrt, schedule
 
 MAX_STEPS = 10 ** 9
@@ -22,14 +22,14 @@ def default_threads():
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """The settings of a training. Raises InputError for one that means nothing."""
+    """The settings of a training run. Raises InputError for one that means nothing."""
 
     steps: int                       # updates
     warmup: int                      # steps until the learning rate peaks
     schedule: str = "paper"          # or "inverse-sqrt" or "constant", which rise to peak_rate
     rate_factor: float = 1.0         # multiplies the paper's schedule
     peak_rate: float | None = None   # the highest learning rate of the other schedules
-    cooldown: float = 0.5            # share of the steps, at the end, in which the rate falls to 0
+    cooldown: float = 0.5            # share of the steps, at the end, in which the learning rate falls to 0
     accumulate: int = 1              # batches whose gradients are added up for each update
     smoothing: float = 0.1           # label smoothing
     clip: float = 1.0                # largest norm of the gradient

@@ -1,4 +1,4 @@
-"""Files that are whole or not there, whatever stops the process; and whether they still hold what was written."""
+"""Files that are complete or not there, whatever stops the process; and whether they still hold what was written."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from hashlib import sha256
 from minitransformer.errors import InputError
 
 MANIFEST = "manifest.json"
-FORMAT = 1    # of run folders
+FORMAT = 2    # of run folders
 
 
 def write_durably(path, data):
@@ -52,18 +52,18 @@ def write_manifest(folder, names):
 def check_manifest(folder, besides=()):
     """{name: sha256} of the files of manifest.json. Raises InputError, naming the file, if one is not as written.
 
-    Those named in `besides` are not looked at. Raises OSError where one cannot be read now: it may be whole.
+    Those named in `besides` are not looked at. Raises OSError where one cannot be read now: it may be intact.
     """
     path = folder / MANIFEST
     try:
         manifest = json.loads(path.read_bytes())
         version, files = manifest["format"], manifest["files"]
-        whole = manifest["sha256"] == _seal(version, files)
+        intact = manifest["sha256"] == _seal(version, files)
     except FileNotFoundError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     except (ValueError, LookupError, TypeError, RecursionError):
-        whole = False
-    if not whole:
+        intact = False
+    if not intact:
         raise InputError(f"{path}: damaged")
     if version != FORMAT:
         raise InputError(f"{folder} has format {version}, this version of minitransformer reads format {FORMAT}; "

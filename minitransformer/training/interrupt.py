@@ -4,7 +4,7 @@ import signal
 import threading
 from contextlib import contextmanager, suppress
 
-from minitransformer.training.standard_error import stderr
+from minitransformer.training.stderr import stderr
 
 
 @contextmanager

@@ -3,11 +3,11 @@
 from minitransformer.backend import module_of
 from minitransformer.layers.watch import watch
 from minitransformer.parameter import Parameter
-from minitransformer.training.step import add_gradient
+from minitransformer.training.step import add_gradients
 
 
-def find_not_finite(model, parts, smoothing):
-    """The first block that makes a value that is not finite out of finite ones; `parts`: what Team.parts gives.
+def locate_non_finite(model, shares, smoothing):
+    """The first block that makes a value that is not finite out of finite ones; `shares`: what Threads.shard gives.
 
     Returns (path, "forward" or "backward"), such as ("decoder.layers.0.feed_forward.inner",
     "forward"); ("the loss", "backward") where no block is to blame. The innermost block is named.
@@ -24,11 +24,10 @@ def find_not_finite(model, parts, smoothing):
         return result
 
     model.zero_grad()
-    tokens = sum(batch.tokens for batches, _ in parts for batch in batches)
+    terms = sum(batch.terms for _, batches, _ in shares for batch in batches)
     with watch(model, look):
-        for batches, rng in parts:
-            for batch in batches:
-                add_gradient(model, batch, tokens, rng, smoothing)
+        for _, batches, rng in shares:    # each on this model: a replica has the same weights
+            add_gradients(model, batches, terms, rng, smoothing)
     return found[0] if found else ("the loss", "backward")
 
 

@@ -1,10 +1,10 @@
-"""report.html in a run folder: how the training went, and what the model says and attends to now."""
+"""report.html in a run folder: how training went, and what the model answers and attends to now."""
 
 from html import escape
 
 from minitransformer import plots
 from minitransformer.attention_map import attention_map
-from minitransformer.training.run import read_metrics
+from minitransformer.training.log import read_metrics
 
 MAPS = 3         # sentences whose attention is drawn
 PAGE = """<!DOCTYPE html>
@@ -18,29 +18,29 @@ td, th {{ border-top: 1px solid #ccc; padding: .3em .6em; text-align: left; vert
 <h2>Curves</h2>
 <img src="curves.png" alt="loss, perplexity, learning rate and quality over the steps">
 <h2>Outputs on validation data</h2>
-<table><tr><th>source</th><th>output</th><th>reference</th></tr>{outputs}</table>
-<h2>Attention of the output (rows) to the source (columns), last layer</h2>
+<table><tr><th>text</th><th>output</th><th>expected</th></tr>{outputs}</table>
+<h2>Who attends (rows) to whom (columns): {kind} attention, last layer</h2>
 {maps}
 </body></html>
 """
 
 
 def write_report(run, examples):
-    """Write report.html, curves.png and attention-N.png for a run; `examples`: [(source text, reference)]."""
+    """Write report.html, curves.png and attention-N.png for a run; `examples`: [(text, expected answer)]."""
     log = read_metrics(run.path)
     plots.curves({run.path.name: log}, run.path / "curves.png")
-    sources = [source for source, _ in examples]
-    maps = [f"attention-{number}.png" for number in range(1, min(MAPS, len(examples)) + 1)]
-    for source, name in zip(sources, maps):
-        plots.attention(*attention_map(run, source), source, run.path / name)
+    texts = [text for text, _ in examples]
+    names = [f"attention-{number}.png" for number in range(1, min(MAPS, len(examples)) + 1)]
+    maps = [attention_map(run, text) for text in texts[:len(names)]]
+    for text, found, name in zip(texts, maps, names):
+        plots.attention(found.weights, found.queries, found.keys, text, run.path / name)
     last = {name: value for record in log for name, value in record.items() if name != "tokens_per_second"}
     facts = {"parameters": f"{run.model.num_parameters():,}", **{name: f"{value:,.6g}" for name, value in last.items()}}
     (run.path / "report.html").write_text(PAGE.format(
-        title=escape(f"{run.path.name}: {run.settings['task']}"),
+        title=escape(f"{run.path.name}: {run.task.name}"), kind=maps[0].kind,
         facts=_rows((name.replace("_", " "), value) for name, value in facts.items()),
-        outputs=_rows((source, output, reference) for (source, reference), output in
-                      zip(examples, run.translate(sources))),
-        maps="".join(f'<img src="{name}" alt="{escape(source, quote=True)}">' for source, name in zip(sources, maps))),
+        outputs=_rows((text, output, expected) for (text, expected), output in zip(examples, run.answer(texts))),
+        maps="".join(f'<img src="{name}" alt="{escape(text, quote=True)}">' for text, name in zip(texts, names))),
         encoding="utf-8")
 
 

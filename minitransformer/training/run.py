@@ -1,40 +1,34 @@
-"""A run folder: everything about one training, and what is needed to use its model."""
+"""A run folder: everything about one training run, and what is needed to use its model."""
 
 import json
-import math
 import os
 import shutil
-from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
 
 import numpy as np
 
 from minitransformer.backend import to_device, to_host
-from minitransformer.data import toy
-from minitransformer.data.subwords import SubwordVocabulary
-from minitransformer.data.vocabulary import SymbolVocabulary
-from minitransformer.decoding import GREEDY, Search, decode_all, encode, translate
+from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.errors import InputError
-from minitransformer.layers import Transformer, TransformerConfig
 from minitransformer.training import checkpoint
 from minitransformer.training.files import (
     MANIFEST, as_json, check_manifest, make_folder, sync_folder, write_durably, write_manifest)
+from minitransformer.training.settings import UNREADABLE, RunSettings
 
 WEIGHTS = "weights.safetensors"
-VOCABULARIES = {kind.__name__: kind for kind in (SymbolVocabulary, SubwordVocabulary)}
 
 
 class Run:
-    """A folder with everything about one training:
+    """A folder with everything about one training run:
 
-        config.json            `settings`: the task, the model's configuration and the training's
-        tokenizer.json         the vocabulary (vocabulary.json for a toy task)
-        manifest.json          the sha256 of these two, and of the weights when the training has ended
+        config.json            `settings`: the task, the model's configuration and how it is trained
+        tokenizer.json         the vocabulary (vocabulary.json if it is not one of subwords)
+        manifest.json          the sha256 of these two, and of the weights when training has ended
         metrics.jsonl          the log
-        checkpoints/step-N/    what a stopped training goes on from, each with a manifest.json of its own
+        checkpoints/step-N/    what a stopped run resumes from, each with a manifest.json of its own
         weights.safetensors    the trained weights, {parameter name: array}, a shared one once; and how they were made
-        report.html            how the training went, with curves.png and attention-N.png
+        report.html            how training went, with curves.png and attention-N.png
     """
 
     def __init__(self, path, settings, model, vocabulary):
@@ -43,16 +37,23 @@ class Run:
         self.model = model
         self.vocabulary = vocabulary
 
-    @classmethod
-    def create(cls, path, settings, model, vocabulary):
-        """A new folder with configuration and vocabulary.
+    @property
+    def task(self):
+        return self.settings.task
 
-        `settings`: "task", a toy task's name or "translate"; "language" of the task numbers, else None; "max_length",
-        the longest source in tokens; for translate "valid", the names of the validation files; and what else is to be kept.
-        Raises InputError for settings that lack one of these, and where something is already there.
+    def answer(self, texts, search=None):
+        """The model's output for each of `texts`: a translation, a continuation or a class, as the task has it."""
+        return self.task.answer(self, texts, search)
+
+    @classmethod
+    def create(cls, path, task, model, vocabulary, training=None, backend="numpy"):
+        """A new folder with settings and vocabulary.
+
+        training: the TrainingConfig by which a command may resume. Raises InputError where something is already there,
+        and where task, model or vocabulary is not registered, or not the others'.
         """
-        settings = {**settings, "vocabulary": type(vocabulary).__name__, "model": asdict(model.config)}
-        _check_settings(settings)
+        settings = RunSettings.of(task, model, vocabulary, training, backend)
+        _check_vocabulary(path, settings, vocabulary)
         run = cls(path, settings, model, vocabulary)
         check_free(path)
         new = run.path if run.path.exists() else run.path.with_name(f".{run.path.name}.{os.getpid()}")
@@ -60,11 +61,11 @@ class Run:
             if new != run.path:
                 shutil.rmtree(new, ignore_errors=True)    # of a process of that number that was killed here
                 make_folder(new)
-            write_durably(new / "config.json", (as_json(settings, indent=2) + "\n").encode())
+            write_durably(new / "config.json", settings.to_json().encode())
             write_durably(new / vocabulary.file_name, vocabulary.to_json().encode())
             write_manifest(new, run._fixed_files())
             if new != run.path:
-                os.rename(new, run.path)    # a run folder is whole from its first moment
+                os.rename(new, run.path)    # a run folder is complete from its first moment
                 sync_folder(run.path.parent)
         except BaseException as error:    # Ctrl-C too leaves nothing behind
             if new != run.path:
@@ -81,7 +82,7 @@ class Run:
     def load(cls, path, backend="numpy"):
         """The run in the folder `path`, its model on `backend`.
 
-        Its weights are the trained ones or, while the training has not ended, those of the newest good checkpoint;
+        Its weights are the trained ones or, while training has not ended, those of the newest intact checkpoint;
         a damaged one is named on stderr. Raises InputError where there is none.
         """
         run = cls.open(path)
@@ -90,7 +91,7 @@ class Run:
         elif last := checkpoint.newest(run.path):
             weights = last.weights
         else:
-            raise InputError(f"{path}: the run holds no trained model; begin its training with {run.resume_command}")
+            raise InputError(f"{path}: the run holds no trained model; start it with {run.resume_command}")
         if all(array.dtype == np.float64 for array in weights.values()):
             run.model = run.model.astype(np.float64)
         run.set_weights(weights)
@@ -99,7 +100,7 @@ class Run:
 
     @classmethod
     def open(cls, path):
-        """The run in the folder `path`, its model as the seed of its training draws it (0 where no command began it).
+        """The run in the folder `path`, its model with the first weights that its seed draws.
 
         Raises InputError as `load`.
         """
@@ -108,46 +109,27 @@ class Run:
             raise InputError(f"{path}: no run here (no config.json); give the folder that minitransformer train wrote")
         check_manifest(path, besides=[WEIGHTS])    # damaged ones can be made again from the checkpoints
         try:
-            settings = json.loads((path / "config.json").read_text(encoding="utf-8"))
-            _check_settings(settings)
-            kind = VOCABULARIES[settings["vocabulary"]]
-            model = Transformer(TransformerConfig(**settings["model"]), settings.get("training", {}).get("seed", 0))
+            settings = RunSettings.from_json((path / "config.json").read_text(encoding="utf-8"))
+            model = settings.make_model()
+            kind = VOCABULARIES[settings.vocabulary]
             vocabulary = kind.load(path / kind.file_name)
         except InputError as error:
             raise InputError(f"{path}: the run cannot be read: {error}") from None
-        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError,
-                OverflowError) as error:
+        except (OSError, *UNREADABLE) as error:
             raise InputError(f"{path}: the run cannot be read ({type(error).__name__}: {error})") from None
-        if vocabulary.size != model.config.target_vocab:
-            raise InputError(f"{path}: the vocabulary has {vocabulary.size} tokens, the model "
-                             f"{model.config.target_vocab}; they are not of one run")
+        _check_vocabulary(path, settings, vocabulary)
         return cls(path, settings, model, vocabulary)
 
     @property
     def finished(self):
-        """Whether its training has ended."""
+        """Whether training has ended."""
         return WEIGHTS in check_manifest(self.path, besides=[WEIGHTS])
 
     @property
     def resume_command(self):
-        """What goes on with its training: a command if a command began it, else a call."""
-        return (f"minitransformer train --resume {quote(str(self.path))}" if "training" in self.settings
+        """What resumes it: a command if a command began it, else a call."""
+        return (f"minitransformer train --resume {quote(str(self.path))}" if self.settings.training
                 else "train(..., resume=True)")
-
-    @property
-    def search(self):
-        """How its outputs are usually looked for: a beam of 5 for text, greedily for a toy task."""
-        return Search(beam=5) if self.settings["task"] == "translate" else GREEDY
-
-    def translate(self, texts, search=None):
-        """The model's output text for each of `texts`."""
-        return translate(self.model, self.vocabulary, texts, self.settings["max_length"], search or self.search)
-
-    def hypotheses(self, texts, search=None):
-        """For each of `texts` [(score, output text)], the best first; a text that is too long is named on stderr."""
-        sources = encode(self.vocabulary, texts, self.settings["max_length"])
-        return [[(hypothesis.score, self.vocabulary.decode(hypothesis.tokens)) for hypothesis in found]
-                for found in decode_all(self.model, sources, search or self.search)]
 
     def save_weights(self, provenance=None):
         """The model's weights as the trained ones: write weights.safetensors, and list it in manifest.json.
@@ -156,7 +138,7 @@ class Run:
         """
         from safetensors.numpy import save
 
-        self.disown_weights()    # before they change
+        self.invalidate_weights()    # before they change
         weights = {name: to_host(parameter.data) for name, parameter in self.model.parameters().items()}
         write_durably(self.path / WEIGHTS, save(weights, {"provenance": as_json(provenance)}))
         write_manifest(self.path, [*self._fixed_files(), WEIGHTS])
@@ -167,8 +149,8 @@ class Run:
         self.set_weights(weights)
         return provenance
 
-    def disown_weights(self):
-        """The trained weights, if there are any, are no longer this run's: its training goes on."""
+    def invalidate_weights(self):
+        """The trained weights, if there are any, are no longer this run's: training resumes."""
         write_manifest(self.path, self._fixed_files())
 
     def set_weights(self, weights):
@@ -206,42 +188,17 @@ def _read_weights(folder):
         raise InputError(f"{path}: cannot be read ({error})") from None
 
 
+def _check_vocabulary(path, settings, vocabulary):
+    """Raise InputError unless the model is as large as this task and vocabulary need it."""
+    sizes = settings.task.model_sizes(vocabulary)
+    expected = sizes.get("vocab_size")
+    found = getattr(settings.config, "target_vocab", None) or getattr(settings.config, "vocab_size", None)
+    if expected != found:
+        raise InputError(f"{path}: the vocabulary has {expected} tokens, the model {found}; they are not of one run")
+
+
 def check_free(path):
     """Raise InputError unless a new run can have the folder `path`: nothing of anyone's is overwritten."""
     path = Path(path)
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise InputError(f"{path} already exists and is not an empty folder; choose another --run")
-
-
-def read_metrics(path):
-    """The records of metrics.jsonl in the run folder `path`. Raises InputError where there is none to read."""
-    path = Path(path) / "metrics.jsonl"
-    try:
-        records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        usable = all(
-            isinstance(record, dict) and "step" in record
-            and all(isinstance(value, (int, float)) and math.isfinite(value) for value in record.values())
-            for record in records)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; give a folder that minitransformer train wrote") from None
-    except (ValueError, RecursionError, OverflowError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from None
-    if not records:
-        raise InputError(f"{path}: nothing was logged yet; let the training go on for some steps")
-    if not usable:
-        raise InputError(f"{path}: not the records of a training: expected an object of finite numbers on each line")
-    return records
-
-
-def _check_settings(settings):
-    """Raise InputError unless config.json says what evaluate and translate need."""
-    for name in ("task", "language", "max_length"):
-        if name not in settings:
-            raise InputError(f"config.json: there is no {name}")
-    task, files = settings["task"], settings.get("valid")
-    if task != "translate":
-        toy.make_task(task, settings["language"])
-    elif not (isinstance(files, list) and files and all(isinstance(file, str) for file in files)):
-        raise InputError(f"config.json: valid is {files!r}, expected the names of the validation files")
-    if not isinstance(settings["max_length"], int):
-        raise InputError(f"config.json: max_length is {settings['max_length']!r}, expected a whole number")

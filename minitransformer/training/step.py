@@ -1,29 +1,36 @@
 """One step of training: forward, loss, backward, clip, Adam."""
 
-from typing import Any, NamedTuple
-
-from minitransformer.optim import clip_gradient_norm
-
-
-class StepLoss(NamedTuple):
-    """Sums over a batch's real target tokens; arrays of no dimension, still on their device."""
-
-    loss: Any                     # with label smoothing: what is minimised
-    negative_log_likelihood: Any  # without: its mean's exponential is the perplexity
+from minitransformer.models.next_token import LossSums
+from minitransformer.parallel import Threads
 
 
-def training_step(model, optimizer, batch, rate, rng=None, smoothing=0.0, clip=1.0):
-    """Train `model` on one Batch at learning rate `rate`; `rng` draws the dropout. Returns StepLoss."""
-    sums = add_gradient(model, batch, batch.tokens, rng, smoothing)
-    clip_gradient_norm(optimizer.grad, clip)
-    optimizer.step(rate)
-    return sums
+def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0.0, clip=1.0, workers=None):
+    """Update `model` once at `learning_rate`; returns LossSums over the batch's terms.
+
+    batch: one, or a list of batches whose gradients are added up: together they are one update.
+    seed: integers from which the dropout is drawn, such as (0, step); None: no dropout.
+    clip: the largest norm of the gradient.
+    workers: who shares the work, such as Threads(model, 2); None: the calling thread alone.
+    """
+    workers = workers or Threads(model)
+    batches = batch if isinstance(batch, list) else [batch]
+    terms = sum(batch.terms for batch in batches)
+    sums = workers.run(lambda model, share, rng: add_gradients(model, share, terms, rng, smoothing),
+                       workers.shard(batches, seed))
+    optimizer.step(learning_rate, clip, workers)
+    return _total(sums)
 
 
-def add_gradient(model, batch, tokens, rng=None, smoothing=0.0):
-    """Add the gradient of the summed loss / `tokens` to the model's; returns StepLoss."""
-    y, cache = model.hidden(batch.source, batch.target, rng)
-    loss, loss_cache = model.output.loss_forward(y, batch.next_target, smoothing)
-    dy = model.output.loss_backward(1 / tokens, loss_cache)
-    model.hidden_backward(dy, cache)
-    return StepLoss(loss, -loss_cache.log_likelihood.sum())
+def add_gradients(model, batches, terms, rng=None, smoothing=0.0):
+    """Add the gradients of the batches' summed losses / `terms` to the model's; returns LossSums."""
+    found = []
+    for batch in batches:
+        sums, cache = model.loss_forward(batch, rng, smoothing)
+        model.loss_backward(1 / terms, cache)
+        found.append(sums)
+    return _total(found)
+
+
+def _total(sums):
+    losses, log_likelihoods = zip(*sums)
+    return LossSums(sum(losses), sum(log_likelihoods))

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from minitransformer.benchmarking import comparison, other_work, scaling
-from minitransformer.benchmarking.cases import CASES
-from minitransformer.benchmarking.measure import Measurement
+from minitransformer.benchmarks import comparison, other_work, scaling
+from minitransformer.benchmarks.cases import CASES
+from minitransformer.benchmarks.measure import Measurement
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_decoding_table(run_cli, text_run, monkeypatch):
     outputs = [[5, 6]] * 45
     found = {"minitransformer": Measurement([0.5], 2e6, None, outputs), "ctranslate2": Measurement([], 0, "no luck"),
              "marianmt": Measurement([1.5], 4e6, None, [*outputs[1:], [7]])}
-    monkeypatch.setattr("minitransformer.benchmarking.decoding.comparison.measure", lambda case, names, *_, **__: {
+    monkeypatch.setattr("minitransformer.benchmarks.decoding.comparison.measure", lambda case, names, *_, **__: {
         name: found[name.partition(":")[0]] for name in names})
     monkeypatch.setattr("minitransformer.cli.benchmark.require", lambda library: None)
     monkeypatch.setattr(other_work.OtherWork, "cores", lambda self: 1.26)
@@ -84,7 +84,7 @@ def test_decoding_table(run_cli, text_run, monkeypatch):
 
 
 def test_decoding_scaling(run_cli, text_run, monkeypatch):
-    monkeypatch.setattr("minitransformer.benchmarking.decoding.scaling.measure", lambda case, names, *_: {
+    monkeypatch.setattr("minitransformer.benchmarks.decoding.scaling.measure", lambda case, names, *_: {
         name: Measurement([0.64], 2e6, None, []) for name in names})
     code, out, _ = run_cli("benchmark", "--decoding", text_run, "--scaling")
     rows = [line.split() for line in out.splitlines()]

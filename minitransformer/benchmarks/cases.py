@@ -1,0 +1,48 @@
+"""What is measured: the sizes of a model and of a batch, and the settings that all contestants share."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from minitransformer.data.batches import make_batch
+from minitransformer.models import TransformerConfig
+
+DROPOUT = 0.1      # everywhere: embeddings + positions, residuals, attention weights, inside the feed-forward
+SMOOTHING = 0.1    # of the labels
+CLIP = 1.0         # largest norm of the gradient
+LEARNING_RATE, BETA1, BETA2, EPSILON = 1e-4, 0.9, 0.98, 1e-9    # Adam
+
+
+class Case(NamedTuple):
+    """A model and a batch of random tokens without padding."""
+
+    size: str            # a named configuration
+    vocabulary: int
+    sentences: int
+    length: int          # tokens of each source and target, with EOS or BOS
+    changes: dict = {}   # of the configuration
+
+    def config(self):
+        return TransformerConfig.named(self.size, self.vocabulary, dropout=DROPOUT, attention_dropout=DROPOUT,
+                                       feed_forward_dropout=DROPOUT, **self.changes)
+
+    def batch(self):
+        rng = np.random.default_rng(0)
+        ids = rng.integers(3, self.vocabulary, (self.sentences, 2, self.length - 1))    # 0, 1, 2: padding, BOS, EOS
+        return make_batch(ids.tolist())
+
+    def modules(self):
+        """{contestant: the module in minitransformer.benchmarks whose make_step(case, threads) makes a step}."""
+        return {"minitransformer": "ours", "torch": "torch_eager", "torch.compile": "torch_compiled", "jax": "jax_jit",
+                "matmul": "matmul"}
+
+    def report(self, losses):
+        """What a worker answers beside time and memory: nothing. Raises FloatingPointError for a loss that is none."""
+        if not all(map(math.isfinite, losses)):
+            raise FloatingPointError("the loss is not a number")
+        return {}
+
+
+CASES = {"copy": Case("toy", 64, 64, 16), "tiny": Case("tiny", 10_000, 128, 24), "small": Case("small", 8000, 64, 32),
+         "base": Case("base", 8000, 32, 32)}

@@ -1,0 +1,47 @@
+"""One case, measured: minitransformer's numbers, and their ratios to those of its peers."""
+
+from operator import truediv
+from statistics import median
+
+from minitransformer.benchmarks import matmul
+from minitransformer.benchmarks.measure import measure
+from minitransformer.benchmarks.operations import necessary_operations
+from minitransformer.benchmarks.other_work import OtherWork
+from minitransformer.errors import InputError
+
+PEERS = ("torch", "torch.compile", "jax")
+
+
+def compare(case, peers, threads, rounds):
+    """A dict for JSON; all ratios are minitransformer's number / the peer's, and None for a peer that failed.
+
+    The ratio of the speeds is the median of the rounds' own ratios. `matmul_share` is the speed at which a step's
+    necessary operations are done, as a share of the machine's best at one large matrix product. `other_work` is how
+    many cores were busy with something else meanwhile (None where that is not known).
+    """
+    other_work = OtherWork()
+    measured = measure(case, ("minitransformer", *peers, "matmul"), threads, rounds)
+    for name in ("minitransformer", "matmul"):
+        if measured[name].failed:
+            raise InputError(f"{name} failed: {measured[name].failed}")
+    ours, product = measured["minitransformer"], measured["matmul"]
+    operations = necessary_operations(case.config(), case.sentences, case.length, case.length)
+    machine = matmul.OPERATIONS / min(product.seconds)    # operations per second
+    peers = {name: measured[name] for name in peers}
+    return {
+        **numbers(ours, case),
+        "matmul_share": operations / median(ours.seconds) / machine,
+        "ratio": {name: None if peer.failed else median(map(truediv, peer.seconds, ours.seconds))
+                  for name, peer in peers.items()},
+        "peak_memory_ratio": {name: None if peer.failed else ours.peak / peer.peak
+                              for name, peer in peers.items()},
+        "peers": {name: {"failed": peer.failed} if peer.failed else numbers(peer, case)
+                  for name, peer in peers.items()},
+        "other_work": other_work.cores(),
+    }
+
+
+def numbers(measurement, case):
+    """Real target tokens per second, and bytes."""
+    tokens = case.sentences * case.length
+    return {"tokens_per_second": tokens / median(measurement.seconds), "peak_memory_bytes": measurement.peak}

@@ -1,0 +1,63 @@
+"""Beam search of one text, measured: minitransformer's numbers, and their ratios to those of its peers."""
+
+from operator import truediv
+from statistics import median
+
+from minitransformer.benchmarks.measure import measure
+from minitransformer.benchmarks.other_work import OtherWork
+from minitransformer.errors import InputError
+from minitransformer.evaluation import bleu
+
+# What is tried of each, before its best is measured: sentences together, and what the threads share.
+PEERS = {"marianmt": ("32", "64", "100"),
+         "ctranslate2": tuple(f"{shared}-{size}" for shared in ("batches", "operations") for size in (16, 32, 64))}
+LIBRARIES = {"marianmt": ("torch", "transformers"), "ctranslate2": ("ctranslate2",)}
+
+
+def check_model(config):
+    """Raise InputError unless the peers have a model of this TransformerConfig."""
+    for name, expected in (("pre_norm", False), ("positions", "sinusoidal"), ("activation", "relu"),
+                           ("share_embeddings", True), ("share_output", True), ("d_k", None), ("d_v", None)):
+        found = getattr(config, name)
+        if found != expected:
+            raise InputError(f"the run's model has {name} {found}, and its weights fit into MarianMT and CTranslate2 "
+                             f"only with {name} {expected}; leave --against out")
+
+
+def compare(case, peers, threads, rounds, vocabulary, references):
+    """A dict for JSON; ratios are minitransformer's number / the peer's, and None for a peer that failed.
+
+    `same_output` is the share of sentences for which the peer's output has the same tokens as ours.
+    """
+    other_work = OtherWork()
+    best = {"minitransformer": "minitransformer", **{peer: _best(case, peer, threads) for peer in peers}}
+    measured = measure(case, best.values(), threads, rounds, warm_up=1)
+    measured = {name: measured[contestant] for name, contestant in best.items()}
+    ours = measured.pop("minitransformer")
+    if ours.failed:
+        raise InputError(f"minitransformer failed: {ours.failed}")
+
+    def numbers(found):
+        score, _ = bleu([vocabulary.decode(output) for output in found.outputs], references, "none")
+        return {"sentences_per_second": len(references) / median(found.seconds), "peak_memory_bytes": found.peak,
+                "bleu": score}
+
+    def against(name, peer):
+        if peer.failed:
+            return {"failed": peer.failed}
+        return {**numbers(peer), "setting": best[name].partition(":")[2],
+                "ratio": median(map(truediv, peer.seconds, ours.seconds)),
+                "peak_memory_ratio": ours.peak / peer.peak,
+                "same_output": sum(map(list.__eq__, ours.outputs, peer.outputs)) / len(references)}
+
+    return {"sentences": len(references), "beam": case.beam, **numbers(ours),
+            "peers": {name: against(name, peer) for name, peer in measured.items()}, "other_work": other_work.cores()}
+
+
+def _best(case, peer, threads):
+    """The contestant of the fastest of the peer's settings, each of which decodes all sentences once."""
+    def seconds(contestant):
+        found = measure(case, [contestant], threads, rounds=1, warm_up=0)[contestant]
+        return float("inf") if found.failed else found.seconds[0]
+
+    return min((f"{peer}:{setting}" for setting in PEERS[peer]), key=seconds)

@@ -1,0 +1,23 @@
+"""minitransformer's beam search of one batch on one thread: how it grows with its sentences and hypotheses."""
+
+from threadpoolctl import threadpool_limits
+
+from minitransformer.benchmarks.decoding.sentences import ALPHA
+from minitransformer.data.batches import pad
+from minitransformer.decoding.beam import beam_search
+from minitransformer.host import keep_freed_memory
+from minitransformer.special import EOS
+
+DIFFERENT = 32    # sentences; a larger batch repeats them, so that each has the same work
+
+
+def make_step(case, threads, size):
+    """A function that decodes a batch of `size` sentences of middle length."""
+    threadpool_limits(threads, user_api="blas")
+    keep_freed_memory()
+    run, sources = case.load()
+    sources = sorted((source for source in sources if source), key=len)
+    start = max(0, (len(sources) - DIFFERENT) // 2)
+    middle = sources[start:start + DIFFERENT]
+    batch = pad([[*middle[i % len(middle)], EOS] for i in range(int(size))])
+    return lambda: [best.ids for best, *_ in beam_search(run.model, batch, case.beam, ALPHA)]

@@ -1,0 +1,55 @@
+"""What is decoded: a text, with a run's model and a beam of some width."""
+
+from typing import NamedTuple
+
+from minitransformer.decoding import encode
+from minitransformer.models.transformer import EXTRA_LENGTH
+from minitransformer.special import BOS, EOS, PAD
+from minitransformer.training.run import Run
+
+ALPHA = 0.6    # of the length penalty
+
+
+class Sentences(NamedTuple):
+    """The sources in `files` (as read_pairs takes them), for the model of the folder `run`."""
+
+    run: str
+    files: list
+    beam: int = 5
+
+    def modules(self):
+        """{contestant: the module in minitransformer.benchmarks whose make_step(case, threads, ...) decodes all}."""
+        return {"minitransformer": "decoding.ours", "marianmt": "decoding.marian",
+                "ctranslate2": "decoding.ctranslate2_float32", "one batch": "decoding.one_batch"}
+
+    def report(self, outputs):
+        """What a worker answers beside time and memory: the ids of each sentence's output."""
+        return {"outputs": outputs[-1]}
+
+    def load(self):
+        """The run, and the sources as lists of ids, without EOS."""
+        run = Run.load(self.run)
+        texts = [source for source, _ in run.task.test_pairs(self.files)]
+        return run, encode(run.vocabulary, texts, run.task.max_length)
+
+
+def limit(ids):
+    """How many tokens an output may have, without EOS: ids (B, T_k) of sources with EOS."""
+    return ids.shape[1] - 1 + EXTRA_LENGTH
+
+
+def power(sources):
+    """The power of an output's length n that is most like our length penalty ((5 + n) / 6)^0.6.
+
+    Others divide a log-probability by n^power. Both grow alike where the slopes of their logarithms are
+    equal, power / n = 0.6 / (5 + n): at the mean length of the sources with EOS.
+    """
+    lengths = [len(source) + 1 for source in sources if source]
+    mean = sum(lengths) / len(lengths)
+    return ALPHA * mean / (5 + mean)
+
+
+def strip(ids):
+    """An output's ids up to EOS, without padding and BOS."""
+    ids = list(ids)
+    return [i for i in ids[:ids.index(EOS) if EOS in ids else None] if i not in (PAD, BOS)]

@@ -1,0 +1,26 @@
+"""minitransformer's own training step, as `minitransformer train --threads N` makes it."""
+
+from itertools import count
+
+from threadpoolctl import threadpool_limits
+
+from minitransformer.benchmarks.cases import BETA1, BETA2, CLIP, EPSILON, LEARNING_RATE, SMOOTHING
+from minitransformer.host import keep_freed_memory
+from minitransformer.models import Transformer
+from minitransformer.optim import Adam
+from minitransformer.parallel import Threads
+from minitransformer.training.step import training_step
+
+
+def make_step(case, threads):
+    """A function that makes one training step on the case's batch and returns the loss per token."""
+    threadpool_limits(1, user_api="blas")    # our threads share the batch
+    keep_freed_memory()
+    model, batch, steps = Transformer(case.config()), case.batch(), count()
+    adam, workers = Adam(model, BETA1, BETA2, EPSILON), Threads(model, threads)
+
+    def step():
+        sums = training_step(model, adam, batch, LEARNING_RATE, (0, next(steps)), SMOOTHING, CLIP, workers)
+        return float(sums.loss) / batch.terms
+
+    return step

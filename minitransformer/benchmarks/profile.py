@@ -1,0 +1,105 @@
+"""Where the time of a training step goes: by kind of block, forward and backward, products and the rest."""
+
+import time
+from collections import defaultdict
+from contextlib import contextmanager
+from functools import partial
+
+from threadpoolctl import threadpool_limits
+
+from minitransformer.benchmarks import matmul
+from minitransformer.benchmarks.cases import CLIP, LEARNING_RATE, SMOOTHING
+from minitransformer.host import keep_freed_memory
+from minitransformer.layers import Linear
+from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
+from minitransformer.layers.attention import MultiHeadAttention
+from minitransformer.layers.watch import watch
+from minitransformer.models import Transformer
+from minitransformer.optim import Adam
+from minitransformer.training.step import training_step
+
+UPDATE = "clipping, Adam"
+
+
+def profile(case, rounds):
+    """Rows of a table, for one thread: {"block", "forward", "backward", "products"}, in seconds of a step.
+
+    A block's time is its own, without the blocks inside. `products` is how long its matrix products
+    take at the machine's best speed; what is left of forward + backward is everything else. The loss
+    makes its backward's products in the forward (kernels/numpy/linear_cross_entropy.py).
+    """
+    with threadpool_limits(1, user_api="blas"):
+        speed = matmul.OPERATIONS / _seconds(matmul.make_step(case, 1), 3)
+        keep_freed_memory()
+        model, batch = Transformer(case.config()), case.batch()
+        adam, clock = Adam(model), Clock(model)
+        for number in range(rounds + 1):
+            if number == 1:
+                clock.seconds.clear()    # the first step warms up
+                clock.operations.clear()
+            with watch(model, clock.around), clock.around_update(adam):
+                training_step(model, adam, batch, LEARNING_RATE, (0, number), SMOOTHING, CLIP)
+    return [{"block": block, **{name: clock.seconds[block, name] / rounds for name in ("forward", "backward")},
+             "products": clock.operations[block] / speed / rounds}
+            for block in sorted({block for block, _ in clock.seconds}, key=clock.total, reverse=True)]
+
+
+class Clock:
+    """Adds up what is spent in each block, but for the time in blocks that it calls."""
+
+    def __init__(self, model):
+        self.seconds = defaultdict(float)       # by (block, direction)
+        self.operations = defaultdict(float)    # of matrix products, by block
+        self._layers = model.sublayers()
+        self._inner = [0.0]                     # seconds in the calls made so far by each call under way
+
+    def around(self, path, direction, method, *arguments, **options):
+        layer = self._layers[path]
+        result = self.measure(type(layer).__name__, direction, method, *arguments, **options)
+        cache = result[1] if direction == "forward" else arguments[1]
+        self.operations[type(layer).__name__] += _operations(layer, direction, cache)
+        return result
+
+    def measure(self, block, direction, method, *arguments, **options):
+        self._inner.append(0.0)
+        start = time.perf_counter()
+        result = method(*arguments, **options)
+        elapsed = time.perf_counter() - start
+        self.seconds[block, direction] += elapsed - self._inner.pop()
+        self._inner[-1] += elapsed
+        return result
+
+    @contextmanager
+    def around_update(self, optimizer):
+        """Within it, the optimiser's step is measured too."""
+        optimizer.step = partial(self.measure, UPDATE, "backward", optimizer.step)
+        try:
+            yield
+        finally:
+            del optimizer.step
+
+    def total(self, block):
+        return self.seconds[block, "forward"] + self.seconds[block, "backward"]
+
+
+def _operations(layer, direction, cache):
+    """Floating-point operations of a layer's own matrix products: a backward makes two for each of the forward."""
+    if isinstance(layer, LinearCrossEntropy):
+        return 6 * cache.log_likelihood.size * layer.weight.data.size if direction == "forward" else 0
+    if isinstance(layer, Linear):
+        forward = 2 * cache.x.size * layer.weight.shape[1]
+    elif isinstance(layer, MultiHeadAttention):
+        forward = 2 * cache.attention.weights.size * (cache.attention.key.shape[-1] + cache.attention.value.shape[-1])
+    else:
+        return 0
+    return forward if direction == "forward" else 2 * forward
+
+
+def _seconds(step, rounds):
+    """The shortest of some runs."""
+    def once():
+        start = time.perf_counter()
+        step()
+        return time.perf_counter() - start
+
+    return min(once() for _ in range(rounds))

@@ -1,0 +1,29 @@
+"""How a training step's time and memory grow with the sizes of the model and of the batch."""
+
+from statistics import median
+
+from minitransformer.benchmarks.cases import Case
+from minitransformer.benchmarks.measure import measure
+from minitransformer.errors import InputError
+
+# What is doubled, while the others keep the value that stands second here.
+AXES = {"length": (16, 32, 64, 128, 256), "sentences": (8, 16, 32, 64), "d_model": (64, 128, 256, 512),
+        "vocabulary": (1000, 2000, 4000, 8000, 16_000)}
+
+
+def points():
+    """(axis, its value, Case): two layers of each stack, d_ff = 4 d_model."""
+    for axis, values in AXES.items():
+        for value in values:
+            sizes = {name: middle for name, (_, middle, *_) in AXES.items()} | {axis: value}
+            d_model = sizes.pop("d_model")
+            yield axis, value, Case("toy", **sizes, changes={"d_model": d_model, "d_ff": 4 * d_model})
+
+
+def scale(threads, rounds):
+    """One dict for JSON for each point, as soon as it is measured."""
+    for axis, value, case in points():
+        ours = measure(case, ["minitransformer"], threads, rounds)["minitransformer"]
+        if ours.failed:
+            raise InputError(f"minitransformer failed with {axis} {value}: {ours.failed}")
+        yield {"axis": axis, "value": value, "step_seconds": median(ours.seconds), "peak_memory_bytes": ours.peak}

@@ -1,0 +1,51 @@
+"""The same training step in PyTorch, eagerly: nn.Transformer without final norms, and fused Adam."""
+
+import math
+
+import torch
+import torch._dynamo    # Adam imports it at its first step: it shall count as import, not as memory of the step
+from torch import nn
+
+from minitransformer.benchmarks.cases import BETA1, BETA2, CLIP, EPSILON, LEARNING_RATE, SMOOTHING
+from minitransformer.functional import sinusoids
+
+
+class Model(nn.Module):
+    """source (B, T_k), target (B, T_q) token ids -> logits (B, T_q, V), with one table for embeddings and output."""
+
+    def __init__(self, config, length):
+        super().__init__()
+        self.embedding = nn.Embedding(config.target_vocab, config.d_model)
+        nn.init.normal_(self.embedding.weight, std=config.d_model ** -0.5)
+        self.body = nn.Transformer(config.d_model, config.num_heads, config.num_layers, config.num_layers,
+                                   config.d_ff, config.dropout, batch_first=True)
+        self.body.encoder.norm = self.body.decoder.norm = None
+        self.dropout = nn.Dropout(config.dropout)
+        self.scale = math.sqrt(config.d_model)
+        self.register_buffer("positions", torch.from_numpy(sinusoids(length, config.d_model, dtype="float32")))
+        self.register_buffer("future", nn.Transformer.generate_square_subsequent_mask(length))
+
+    def forward(self, source, target):
+        x, y = (self.dropout(self.embedding(ids) * self.scale + self.positions) for ids in (source, target))
+        return self.body(x, y, tgt_mask=self.future, tgt_is_causal=True) @ self.embedding.weight.T
+
+
+def make_step(case, threads, wrap=lambda model: model):
+    """A function that makes one training step of `wrap`(the model) and returns the loss."""
+    torch.set_num_threads(threads)
+    torch.manual_seed(0)
+    source, target, next_target = (torch.from_numpy(ids) for ids in case.batch()[:3])
+    model = Model(case.config(), case.length)
+    adam = torch.optim.Adam(model.parameters(), LEARNING_RATE, (BETA1, BETA2), EPSILON, fused=True)
+    forward = wrap(model)
+
+    def step():
+        adam.zero_grad()
+        logits = forward(source, target)
+        loss = nn.functional.cross_entropy(logits.flatten(0, 1), next_target.flatten(), label_smoothing=SMOOTHING)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), CLIP)
+        adam.step()
+        return loss.item()
+
+    return step

@@ -1,0 +1,28 @@
+"""minitransformer classify: let a classifier name the class of a text."""
+
+import json
+
+from minitransformer.cli.model_options import BACKENDS, check_command
+from minitransformer.cli.texts import read_texts
+from minitransformer.training.run import Run
+
+
+def add_arguments(parser):
+    parser.description = (
+        "Print the most probable class of TEXT, or of each line of standard input, and the probability of every class.")
+    parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
+    parser.add_argument("text", metavar="TEXT", nargs="?", help="the text (default: lines from standard input)")
+    parser.add_argument("--backend", choices=BACKENDS, default="numpy", help="default: numpy")
+    parser.add_argument("--json", action="store_true", help="print one JSON object for each text")
+
+
+def execute(args):
+    run = Run.load(args.run, args.backend)
+    check_command(run, "classify")
+    labels = run.task.labels
+    for p in run.task.probabilities(run, read_texts(args)):
+        best = labels[p.argmax()]
+        if args.json:
+            print(json.dumps({"class": best, "probabilities": dict(zip(labels, map(float, p)))}, ensure_ascii=False))
+        else:
+            print("\t".join([best, *(f"{label} {q:.4f}" for label, q in zip(labels, p))]))

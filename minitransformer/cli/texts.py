@@ -1,0 +1,15 @@
+"""The texts that a command is given: one as an argument, or lines on standard input."""
+
+import sys
+
+from minitransformer.data.text_files import decode_utf8, split_lines
+from minitransformer.errors import InputError
+
+
+def read_texts(args):
+    """[args.text], or the lines of standard input if there is none."""
+    if args.text is not None:
+        return [args.text]
+    if sys.stdin is None:
+        raise InputError("no TEXT is given and standard input is closed")
+    return split_lines(decode_utf8(sys.stdin.buffer.read(), "standard input"))

@@ -1,0 +1,39 @@
+"""Text that continues a prompt, token by token."""
+
+import numpy as np
+
+from minitransformer.backend import to_host
+from minitransformer.decoding.hypothesis import check_numbers
+from minitransformer.decoding.sampling import check_sampling, draw
+from minitransformer.errors import InputError
+from minitransformer.special import SPECIAL
+
+
+def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0):
+    """Yields `count` token ids that continue `prompt`, a list of ids, each as soon as it is drawn.
+
+    Each token is drawn as by `sample`, never a special one. Where the model's positions end, it reads the second half
+    of what it has read and written anew, and continues from there. Raises InputError at once for settings that mean
+    nothing, and for a prompt that is empty or longer than the model's positions.
+    """
+    if count < 1:
+        raise InputError(f"the number of tokens is {count}, expected at least 1")
+    check_sampling(temperature, top_k, top_p)
+    state = model.start(np.array([prompt], int))
+    return _continue(model, state, list(prompt), count, rng, temperature, top_k, top_p)
+
+
+def _continue(model, state, ids, count, rng, temperature, top_k, top_p):
+    read, room = len(ids), int(state.limit[0])
+    for _ in range(count):
+        if room < 0:
+            read = (read + 1) // 2
+            state = model.start(np.array([ids[-read:]]))
+            room = int(state.limit[0])
+        logits = state.output.forward(state.advance(np.array([ids[-1:]]))[:, 0])[0]    # (1, V)
+        logits[:, :len(SPECIAL)] = -np.inf
+        drawn, value = draw(logits, np.array([rng.random()]), temperature, top_k, top_p)
+        check_numbers(np.isfinite(to_host(value)))
+        ids.append(int(to_host(drawn)[0]))
+        yield ids[-1]
+        read, room = read + 1, room - 1

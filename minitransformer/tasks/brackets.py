@@ -1,0 +1,91 @@
+"""The toy task brackets: are they balanced? Classification without anything to download."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from minitransformer.data.drawn import DrawnBatches, draw_held_out
+from minitransformer.data.labelled import make_labelled_batch
+from minitransformer.data.vocabularies.characters import CharacterVocabulary
+from minitransformer.errors import InputError
+from minitransformer.tasks import TASKS
+from minitransformer.tasks.classification import Classification, accuracy, labelled_batches
+from minitransformer.tasks.task import Data
+from minitransformer.tasks.toy import EXAMPLES, TEST, TOY_TRAINING, VALID, is_held_out
+
+PAIRS = {"(": ")", "[": "]"}
+MAX_PAIRS = 8    # of brackets in a text
+_VOCABULARY = CharacterVocabulary("()[]")
+
+
+@TASKS.register("brackets")
+@dataclass(frozen=True, kw_only=True)
+class Brackets(Classification):
+    description: ClassVar[str] = "tell whether brackets are balanced: ([]) -> balanced"
+    defaults: ClassVar[dict] = {**TOY_TRAINING, "steps": 1000}
+    labels: ClassVar[tuple] = ("balanced", "unbalanced")
+    make_batch: ClassVar = staticmethod(make_labelled_batch)
+    is_held_out: ClassVar = staticmethod(is_held_out)
+
+    batch: int = 128
+
+    @classmethod
+    def add_arguments(cls, parser, option):
+        option("batch", int, "examples in a batch")
+
+    def draw(self, rng):
+        """(brackets, label): every other text is balanced, and the others differ from such a text in one bracket or two."""
+        brackets = draw_balanced(rng, int(rng.integers(1, MAX_PAIRS + 1)))
+        if rng.random() < 0.5:
+            return brackets, "balanced"
+        while is_balanced(brackets):
+            places = rng.integers(len(brackets), size=rng.integers(1, 3))
+            for place in places:
+                brackets[place] = "()[]"[rng.integers(4)]
+        return brackets, "unbalanced"
+
+    def make_vocabulary(self):
+        return _VOCABULARY
+
+    def encode(self, brackets, label):
+        return _VOCABULARY.encode("".join(brackets)), self.labels.index(label)
+
+    def encode_text(self, vocabulary, text):
+        brackets = "".join(text.split())
+        if not brackets:
+            raise InputError("the text is empty, expected brackets")
+        return vocabulary.encode(brackets)
+
+    def data(self, vocabulary, training):
+        held_out = draw_held_out(self, VALID, seed=1)
+        return Data(DrawnBatches(self, self.batch, training.seed), labelled_batches(held_out),
+                    lambda model: {"valid_accuracy": accuracy(model, held_out)},
+                    [(vocabulary.decode(ids), self.labels[label]) for ids, label in held_out[:EXAMPLES]])
+
+    def evaluate(self, run, search):
+        """Accuracy on held-out examples, the same ones every time."""
+        return self.scores(run.model, draw_held_out(self, TEST))
+
+    def summary(self, run):
+        scores = self.evaluate(run, self.search)
+        return (f"accuracy {scores['accuracy']:.1%} on {scores['examples']:,} examples never trained on "
+                f"(always naming the commonest class: {scores['majority']:.1%})")
+
+
+def draw_balanced(rng, pairs):
+    """A list of `pairs` pairs of brackets, balanced: each is split at random into what it holds and what follows it."""
+    if not pairs:
+        return []
+    inside = int(rng.integers(pairs))
+    opening = "(["[rng.integers(2)]
+    return [opening, *draw_balanced(rng, inside), PAIRS[opening], *draw_balanced(rng, pairs - 1 - inside)]
+
+
+def is_balanced(brackets):
+    """Whether each bracket is closed by one of its own kind, the innermost first."""
+    open_ones = []
+    for bracket in brackets:
+        if bracket in PAIRS:
+            open_ones.append(PAIRS[bracket])
+        elif not open_ones or open_ones.pop() != bracket:
+            return False
+    return not open_ones

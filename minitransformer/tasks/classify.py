@@ -1,0 +1,105 @@
+"""Sentence classification, learned from a file of labelled sentences."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import ClassVar
+
+from minitransformer.data.epochs import EpochBatches
+from minitransformer.data.labelled import make_labelled_batch, read_labelled, sentence_length
+from minitransformer.data.vocabularies.subwords import SubwordVocabulary
+from minitransformer.errors import InputError
+from minitransformer.models.classifier import POOLINGS
+from minitransformer.tasks import TASKS
+from minitransformer.tasks.classification import Classification, accuracy, labelled_batches
+from minitransformer.tasks.files import check_files, check_unchanged, checksums
+from minitransformer.tasks.task import Data
+
+EXAMPLES = 8
+MAX_VOCABULARY = 1_000_000
+MAX_LABELS = 1000
+
+
+@TASKS.register("classify")
+@dataclass(frozen=True, kw_only=True)
+class Classify(Classification):
+    description: ClassVar[str] = "classify sentences: a file with a sentence, a tab and its label on each line"
+    defaults: ClassVar[dict] = dict(config="tiny", steps=2500, warmup=200, schedule="inverse-sqrt", peak_rate=0.001,
+                                    pre_norm=True, dropout=0.3)
+    presets: ClassVar[dict] = {}
+    evaluate_options: ClassVar[tuple] = ("test",)
+    batch_unit: ClassVar[str] = "tokens"
+
+    train: list                    # the name of one file
+    valid: list
+    batch: int = 2048
+    vocab_size: int = 6000
+    max_length: int = 256          # the longest sentence, in subwords
+    pooling: str = "mean"
+    labels: list = field(default_factory=list)    # the classes' names, as the training file has them
+    sha256: dict = field(default_factory=dict)    # {file: hexadecimal digits}
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.check_whole("vocab_size", 1, MAX_VOCABULARY)
+        self.check_whole("max_length", 1, 10 ** 9)
+        if self.max_length + 1 > self.batch:
+            raise InputError(f"batch is {self.batch} tokens, expected at least max_length + 1 = {self.max_length + 1}")
+        for name in ("train", "valid"):
+            check_files(name, getattr(self, name))
+
+    @classmethod
+    def add_arguments(cls, parser, option):
+        parser.add_argument("--train", nargs=1, required=True, metavar="FILE.tsv",
+                            help="a sentence, a tab and its label on each line, plain or .gz")
+        parser.add_argument("--valid", nargs=1, required=True, metavar="FILE.tsv", help="the same for validation")
+        option("vocab_size", int, "subwords learned on the training sentences")
+        option("max_length", int, "longest sentence, in subwords")
+        option("batch", int, "tokens in a batch, padding included")
+        parser.add_argument("--pooling", choices=POOLINGS, help="what stands for a sentence: the mean over its positions, or "
+                            "the first of them (default: mean)")
+
+    def begin(self):
+        labels = sorted({label for _, label in self._texts["train"]})
+        if not 2 <= len(labels) <= MAX_LABELS:
+            raise InputError(f"--train {self.train[0]}: the column of labels has {len(labels):,} class"
+                             f"{'' if len(labels) == 1 else 'es'}, expected 2 to {MAX_LABELS:,}")
+        return replace(self, labels=labels, **checksums(self, "train", "valid"))
+
+    @cached_property
+    def _texts(self):
+        return {name: read_labelled(getattr(self, name)[0], f"--{name}") for name in ("train", "valid")}
+
+    def make_vocabulary(self):
+        return SubwordVocabulary.learn((text for text, _ in self._texts["train"]), self.vocab_size)
+
+    def model_sizes(self, vocabulary):
+        return {**super().model_sizes(vocabulary), "pooling": self.pooling}
+
+    def encode_text(self, vocabulary, text):
+        ids = vocabulary.encode(text.strip())[:self.max_length]
+        if not ids:
+            raise InputError("the text is empty, expected a sentence")
+        return ids
+
+    def data(self, vocabulary, training):
+        check_unchanged(self.sha256)
+        train, valid = (self._encode(vocabulary, getattr(self, name)[0], texts) for name, texts in self._texts.items())
+        return Data(EpochBatches(train, self.batch, training.seed, make_labelled_batch, sentence_length),
+                    labelled_batches(valid), lambda model: {"valid_accuracy": accuracy(model, valid)},
+                    self._texts["valid"][:EXAMPLES])
+
+    def evaluate(self, run, search, test=None):
+        """Accuracy, with that of always naming the commonest class beside it."""
+        files = test or self.valid
+        if len(files) != 1:
+            raise InputError(f"--test names {len(files)} files, expected one of labelled sentences")
+        return self.scores(run.model, self._encode(run.vocabulary, files[0], read_labelled(files[0], "--test")))
+
+    def _encode(self, vocabulary, file, texts):
+        """[(ids, class)]. Raises InputError for a label that the training file does not have."""
+        places = {label: i for i, label in enumerate(self.labels)}
+        unknown = next((label for _, label in texts if label not in places), None)
+        if unknown is not None:
+            raise InputError(f"{file}: the label {unknown!r} is not one of those trained on, {', '.join(self.labels[:12])}")
+        sentences = vocabulary.encode_all([text for text, _ in texts])
+        return [(ids[:self.max_length], places[label]) for ids, (_, label) in zip(sentences, texts) if ids]

@@ -1,0 +1,128 @@
+"""Language modelling: each token of a text is predicted from those before it."""
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from minitransformer.data.text_files import read_text
+from minitransformer.data.vocabularies.characters import CharacterVocabulary
+from minitransformer.data.vocabularies.subwords import SubwordVocabulary
+from minitransformer.data.windows import WindowBatches, check_length, consecutive_windows
+from minitransformer.decoding import generate
+from minitransformer.errors import InputError, choices
+from minitransformer.evaluation import mean_loss, perplexity
+from minitransformer.tasks import TASKS
+from minitransformer.tasks.files import check_files, check_unchanged, checksums
+from minitransformer.tasks.task import Data, Task
+
+EXAMPLES, PROMPT, CONTINUATION = 3, 40, 120    # texts in the report, and their tokens
+MAX_VOCABULARY = 1_000_000
+MAX_WINDOW = 100_000
+VOCABULARIES = {"characters": lambda text, size: CharacterVocabulary.learn(text),
+                "subwords": lambda text, size: SubwordVocabulary.learn(text.splitlines(keepends=True), size)}
+
+
+@TASKS.register("language")
+@dataclass(frozen=True, kw_only=True)
+class Language(Task):
+    description: ClassVar[str] = "predict the next character, or subword, of a text"
+    model: ClassVar[str] = "language-model"
+    command: ClassVar[str] = "generate"
+    defaults: ClassVar[dict] = dict(config="tiny", steps=2500, warmup=100, smoothing=0.0, schedule="inverse-sqrt",
+                                    peak_rate=0.002, pre_norm=True, dropout=0.0)
+    presets: ClassVar[dict] = {}
+    evaluate_options: ClassVar[tuple] = ("test",)
+    batch_unit: ClassVar[str] = "windows"
+
+    train: list                    # the name of one file
+    valid: list
+    batch: int = 32
+    vocabulary: str = "characters"
+    vocab_size: int = 1000         # of subwords
+    window: int = 128              # tokens
+    sha256: dict = field(default_factory=dict)    # {file: hexadecimal digits}
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.check_whole("window", 1, MAX_WINDOW)
+        self.check_whole("vocab_size", 1, MAX_VOCABULARY)
+        if self.vocabulary not in VOCABULARIES:
+            raise InputError(f"vocabulary is {self.vocabulary!r}; {choices(str(self.vocabulary), list(VOCABULARIES))}")
+        for name in ("train", "valid"):
+            check_files(name, getattr(self, name))
+
+    @classmethod
+    def add_arguments(cls, parser, option):
+        parser.add_argument("--train", nargs=1, required=True, metavar="FILE", help="text file, plain or .gz")
+        parser.add_argument("--valid", nargs=1, required=True, metavar="FILE", help="the same for validation")
+        parser.add_argument("--vocabulary", choices=VOCABULARIES, help="what a token is (default: characters)")
+        option("vocab_size", int, "subwords learned on the training text")
+        option("window", int, "tokens that are read at once")
+        option("batch", int, "windows in a batch")
+
+    def begin(self):
+        return replace(self, **checksums(self, "train", "valid"))
+
+    @cached_property
+    def _texts(self):
+        return {name: read_text(getattr(self, name)[0]) for name in ("train", "valid")}
+
+    def make_vocabulary(self):
+        return VOCABULARIES[self.vocabulary](self._texts["train"], self.vocab_size)
+
+    def model_sizes(self, vocabulary):
+        return {"vocab_size": vocabulary.size, "max_length": self.window}
+
+    def data(self, vocabulary, training):
+        check_unchanged(self.sha256)
+        ids = {name: self._encode(vocabulary, getattr(self, name)[0], text) for name, text in self._texts.items()}
+        for name in ids:
+            check_length(ids[name], self.window, f"--{name} {getattr(self, name)[0]}")
+        valid = consecutive_windows(ids["valid"], self.window, self.batch)
+        return Data(WindowBatches(ids["train"], self.window, self.batch, training.seed), valid, None,
+                    _examples(vocabulary, ids["valid"], self.window))
+
+    def answer(self, run, texts, search=None):
+        """How the model continues each text: drawn at temperature 0.8 from a fixed seed."""
+        rng = np.random.default_rng(0)
+        return [run.vocabulary.decode(list(generate(run.model, run.vocabulary.encode(text), CONTINUATION, rng, 0.8)))
+                for text in texts]
+
+    def evaluate(self, run, search, test=None):
+        """Perplexity and nats of a token, and bits of a character, over all of a text in windows that do not overlap."""
+        files = test or self.valid
+        if len(files) != 1:
+            raise InputError(f"--test names {len(files)} files, expected one text")
+        text = read_text(files[0])
+        ids = self._encode(run.vocabulary, files[0], text)
+        check_length(ids, self.window, files[0])
+        nats = mean_loss(run.model, consecutive_windows(ids, self.window, self.batch))
+        predicted = len(ids) - 1
+        characters = len(text) - len(run.vocabulary.decode(ids[:1]))
+        return {"perplexity": perplexity(nats), "nats_per_token": nats,
+                "bits_per_character": nats * predicted / characters / math.log(2), "tokens": predicted,
+                "characters": characters}
+
+    def attention(self, run, text):
+        ids = run.vocabulary.encode(text)
+        if not ids:
+            raise InputError("the text is empty, expected one to read")
+        tokens = run.vocabulary.tokens(ids)
+        return {"decoder": (run.model.attention_weights(np.array([ids]))["decoder"], tokens, tokens)}
+
+    @staticmethod
+    def _encode(vocabulary, file, text):
+        try:
+            return vocabulary.encode(text)
+        except InputError as error:
+            raise InputError(f"{file}, {error}") from None
+
+
+def _examples(vocabulary, ids, window):
+    """[(the beginning of a stretch of the text, how it goes on)]."""
+    read, length = min(PROMPT, window), min(PROMPT, window) + CONTINUATION
+    starts = np.linspace(0, max(0, len(ids) - length), EXAMPLES).astype(int)
+    return [(vocabulary.decode(ids[i:i + read]), vocabulary.decode(ids[i + read:i + length])) for i in starts]

@@ -1,0 +1,50 @@
+"""The toy task numbers: from English number words to German or Korean ones, for 0 to 999,999."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+from minitransformer.data import number_words
+from minitransformer.data.vocabularies.symbols import SymbolVocabulary
+from minitransformer.errors import InputError
+from minitransformer.tasks import TASKS
+from minitransformer.tasks.toy import TOY_TRAINING, ToyTask, is_held_out
+
+
+@TASKS.register("numbers")
+@dataclass(frozen=True, kw_only=True)
+class Numbers(ToyTask):
+    description: ClassVar[str] = "translate English number words to German or Korean ones"
+    defaults: ClassVar[dict] = {**TOY_TRAINING, "steps": 1600}
+
+    language: str = "german"    # or "korean"
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.language not in list(number_words.LANGUAGES):
+            raise InputError(f"language is {self.language!r}, expected {' or '.join(number_words.LANGUAGES)}")
+
+    @classmethod
+    def add_arguments(cls, parser, option):
+        super().add_arguments(parser, option)
+        parser.add_argument("--language", choices=list(number_words.LANGUAGES), help="default: german")
+
+    def draw(self, rng):
+        digits = rng.integers(1, 7)    # as many short numbers as long ones
+        n = int(rng.integers(10 ** digits))
+        return number_words.english(n), number_words.LANGUAGES[self.language](n)
+
+    @staticmethod
+    def is_held_out(source):
+        """Numbers below 100 are never held out: their words are irregular and can't be inferred."""
+        return len(source) > 2 and is_held_out(source)
+
+    def make_vocabulary(self):
+        return _vocabulary(self.language)
+
+
+@cache
+def _vocabulary(language):
+    symbols = {symbol for n in [*range(100), 100, 1000, 10_000, 100_000, 110_000, 999_999]
+               for words in (number_words.english(n), number_words.LANGUAGES[language](n)) for symbol in words}
+    return SymbolVocabulary(sorted(symbols), joint="")

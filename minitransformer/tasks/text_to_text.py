@@ -1,0 +1,47 @@
+"""What the tasks with a source and a target text have in common."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from minitransformer.decoding import decode_all, encode, translate
+from minitransformer.errors import InputError
+from minitransformer.special import BOS, EOS
+from minitransformer.tasks.task import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextToText(Task):
+    """An encoder-decoder reads a source and writes a target, both with one vocabulary."""
+
+    evaluate_options: ClassVar[tuple] = ("beam", "length_penalty", "min_length", "max_length")
+
+    max_length: int = 256    # the longest source, in tokens
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.check_whole("max_length", 1, 10 ** 9)
+
+    def model_sizes(self, vocabulary):
+        return {"vocab_size": vocabulary.size}
+
+    def answer(self, run, texts, search=None):
+        return translate(run.model, run.vocabulary, texts, self.max_length, search or self.search)
+
+    def hypotheses(self, run, texts, search=None):
+        """For each of `texts` [(score, output text)], the best first; a text that is too long is named on stderr."""
+        sources = encode(run.vocabulary, texts, self.max_length)
+        return [[(hypothesis.score, run.vocabulary.decode(hypothesis.ids)) for hypothesis in found]
+                for found in decode_all(run.model, sources, search or self.search)]
+
+    def attention(self, run, text):
+        (source,) = encode(run.vocabulary, [text], self.max_length)
+        if not source:
+            raise InputError("the text is empty, expected a source to attend to")
+        ((best, *_),) = decode_all(run.model, [source], self.search)
+        source, target = [*source, EOS], [BOS, *best.ids]
+        weights = run.model.attention_weights(np.array([source]), np.array([target]))
+        read, written = run.vocabulary.tokens(source), run.vocabulary.tokens(target)
+        return {"cross": (weights["cross"], written, read), "encoder": (weights["encoder"], read, read),
+                "decoder": (weights["decoder"], written, written)}

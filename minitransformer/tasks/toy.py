@@ -1,0 +1,76 @@
+"""What the toy tasks have in common: examples are drawn at random, and nothing has to be downloaded.
+
+One example in ten is held out, chosen by a checksum of its source text, so no seed can ever put a
+test example into training.
+"""
+
+import string
+from dataclasses import dataclass
+from typing import ClassVar
+from zlib import crc32
+
+from minitransformer.data.batches import make_batch
+from minitransformer.data.drawn import DrawnBatches, draw_held_out
+from minitransformer.data.vocabularies.symbols import SymbolVocabulary
+from minitransformer.evaluation import exact_match, mean_loss, pair_batches, perplexity
+from minitransformer.tasks.task import Data
+from minitransformer.tasks.text_to_text import TextToText
+
+MAX_LETTERS = 12
+VALID, EXAMPLES, TEST = 200, 8, 1000    # how many held-out examples validate, stand in the report, and test
+TOY_TRAINING = dict(config="toy", steps=500, warmup=50, rate_factor=0.3)
+
+
+def is_held_out(source):
+    """Whether an example with this source, a list of symbols, is kept from training."""
+    return crc32(" ".join(source).encode()) % 10 == 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToyTask(TextToText):
+    """From drawn symbols to their answer. A subclass has `draw(rng) -> (source, target)`, lists of symbols."""
+
+    defaults: ClassVar[dict] = TOY_TRAINING
+    make_batch: ClassVar = staticmethod(make_batch)
+    is_held_out: ClassVar = staticmethod(is_held_out)
+
+    @classmethod
+    def add_arguments(cls, parser, option):
+        option("batch", int, "examples in a batch")
+
+    def encode(self, source, target):
+        vocabulary = self.make_vocabulary()
+        return vocabulary.encode_symbols(source), vocabulary.encode_symbols(target)
+
+    def data(self, vocabulary, training):
+        pairs = draw_held_out(self, VALID, seed=1)
+        return Data(DrawnBatches(self, self.batch, training.seed), pair_batches(pairs),
+                    lambda model: {"valid_exact_match": exact_match(model, pairs, threads=training.threads)},
+                    [(" ".join(vocabulary.tokens(source)), vocabulary.decode(target))
+                     for source, target in pairs[:EXAMPLES]])
+
+    def evaluate(self, run, search):
+        """Exact match and perplexity on held-out examples, the same ones every time."""
+        pairs = draw_held_out(self, TEST)
+        return {"exact_match": exact_match(run.model, pairs, search), "examples": len(pairs),
+                "perplexity": perplexity(mean_loss(run.model, pair_batches(pairs)))}
+
+    def summary(self, run):
+        scores = self.evaluate(run, self.search)
+        return f"exact match {scores['exact_match']:.1%} on {scores['examples']:,} examples never trained on"
+
+
+_LETTERS = SymbolVocabulary(string.ascii_lowercase)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LetterTask(ToyTask):
+    """From 1 to 12 letters, "c a b", to what `transform`, a function of a list of letters, makes of them."""
+
+    def draw(self, rng):
+        letters = rng.integers(26, size=rng.integers(1, MAX_LETTERS + 1))
+        source = [string.ascii_lowercase[i] for i in letters]
+        return source, self.transform(source)
+
+    def make_vocabulary(self):
+        return _LETTERS

@@ -1,0 +1,108 @@
+"""Translation, learned from parallel text."""
+
+import sys
+import time
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import ClassVar
+
+from minitransformer.data.epochs import EpochBatches
+from minitransformer.data.parallel import encode_pairs, read_pairs
+from minitransformer.data.vocabularies.subwords import SubwordVocabulary
+from minitransformer.decoding import Search, translate
+from minitransformer.errors import InputError
+from minitransformer.evaluation import bleu, chrf, mean_loss, pair_batches, perplexity
+from minitransformer.extras import require
+from minitransformer.tasks import TASKS
+from minitransformer.tasks.files import check_files, check_unchanged, checksums
+from minitransformer.tasks.task import Data
+from minitransformer.tasks.text_to_text import TextToText
+
+EXAMPLES = 8
+MAX_VOCABULARY = 1_000_000
+
+
+@TASKS.register("translate")
+@dataclass(frozen=True, kw_only=True)
+class Translate(TextToText):
+    description: ClassVar[str] = "translate text: aligned files, or a two-column TSV"
+    search: ClassVar = Search(beam=5)
+    defaults: ClassVar[dict] = dict(config="tiny", steps=2500, warmup=500, rate_factor=0.5)
+    presets: ClassVar[dict] = {
+        # Multi30K, with the sizes and the dropout of the text-only model of Wu et al. 2021
+        # (https://aclanthology.org/2021.acl-long.480). With this dropout a post-norm model did not learn to look at its
+        # source here (docs/translation.md). A batch holds sentences of one length, so two small ones make a
+        # better update than a large one. Their warm-up, and three fifths of their peak rate for a quarter of their batch.
+        "multi30k": dict(config="tiny", pre_norm=True, vocab_size=6000, dropout=0.3, schedule="inverse-sqrt",
+                         peak_rate=0.003, warmup=2000, steps=24_000, batch=1024, accumulate=2, validate_every=1000),
+    }
+    evaluate_options: ClassVar[tuple] = (*TextToText.evaluate_options, "test", "tokenize")
+    batch_unit: ClassVar[str] = "tokens"
+
+    train: list                                   # the names of [SOURCE, TARGET], or of [TSV]
+    valid: list
+    batch: int = 2048
+    vocab_size: int = 6000
+    sha256: dict = field(default_factory=dict)    # {file: hexadecimal digits}
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.check_whole("vocab_size", 1, MAX_VOCABULARY)
+        for name in ("train", "valid"):
+            check_files(name, getattr(self, name))
+        if self.max_length + 1 > self.batch:
+            raise InputError(f"batch is {self.batch} tokens, expected at least max_length + 1 = {self.max_length + 1}")
+
+    @classmethod
+    def add_arguments(cls, parser, option):
+        parser.add_argument("--train", nargs="+", required=True, metavar=("SOURCE", "TARGET"),
+                            help="aligned text files, plain or .gz, or one two-column TSV")
+        parser.add_argument("--valid", nargs="+", required=True, metavar=("SOURCE", "TARGET"),
+                            help="the same for validation")
+        option("vocab_size", int, "subwords learned on both languages together")
+        option("max_length", int, "longest sentence, in subwords")
+        option("batch", int, "tokens in a batch, padding included")
+
+    def begin(self):
+        return replace(self, **checksums(self, "train", "valid"))
+
+    @cached_property
+    def _texts(self):
+        return {name: read_pairs(getattr(self, name), f"--{name}") for name in ("train", "valid")}
+
+    def make_vocabulary(self):
+        return SubwordVocabulary.learn((text for pair in self._texts["train"] for text in pair), self.vocab_size)
+
+    def data(self, vocabulary, training):
+        require("sacrebleu")    # now, and not at the first validation
+        check_unchanged(self.sha256)
+        pairs, valid = (encode_pairs(vocabulary, texts, self.max_length, " / ".join(getattr(self, name)))
+                        for name, texts in self._texts.items())
+        if len(pairs) < len(self._texts["train"]):
+            print(f"{len(self._texts['train']) - len(pairs)} pairs with an empty side are left out", file=sys.stderr)
+        sources, targets = zip(*self._texts["valid"])
+
+        def measure(model):
+            outputs = translate(model, vocabulary, sources, self.max_length, threads=training.threads)
+            return {"valid_bleu": bleu(outputs, targets)[0]}
+
+        examples = [pair for pair in self._texts["valid"] if all(pair)][:EXAMPLES]
+        return Data(EpochBatches(pairs, self.batch, training.seed), pair_batches(valid), measure, examples)
+
+    def evaluate(self, run, search, test=None, tokenize="13a"):
+        """BLEU with its signature, chrF, perplexity, and the seconds that decoding took."""
+        require("sacrebleu")    # now, and not after the decoding
+        files = test or self.valid
+        texts = self.test_pairs(files)
+        pairs = encode_pairs(run.vocabulary, texts, self.max_length, " / ".join(files))
+        since = time.perf_counter()
+        outputs = self.answer(run, [source for source, _ in texts], search)
+        seconds = time.perf_counter() - since
+        references = [target for _, target in texts]
+        score, signature = bleu(outputs, references, tokenize)
+        return {"bleu": score, "chrf": chrf(outputs, references), "signature": signature,
+                "perplexity": perplexity(mean_loss(run.model, pair_batches(pairs))), "sentences": len(texts),
+                "seconds": seconds}
+
+    def test_pairs(self, files):
+        return read_pairs(files or self.valid, "--test")

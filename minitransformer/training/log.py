@@ -1,0 +1,40 @@
+"""metrics.jsonl, the log of a run: an object of numbers on each line, with its step."""
+
+import json
+import math
+from pathlib import Path
+
+from minitransformer.errors import InputError
+
+FILE = "metrics.jsonl"
+
+
+def write_log(run_folder, records, mode="a"):
+    """Append records, or with mode "w" begin the log with them."""
+    with (run_folder / FILE).open(mode, encoding="utf-8") as file:
+        file.writelines(json.dumps(record) + "\n" for record in records)
+
+
+def parse_log(text):
+    """The records in the text of a log."""
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def read_metrics(path):
+    """The records of metrics.jsonl in the run folder `path`. Raises InputError where there is none to read."""
+    path = Path(path) / FILE
+    try:
+        records = parse_log(path.read_text(encoding="utf-8"))
+        usable = all(
+            isinstance(record, dict) and "step" in record
+            and all(isinstance(value, (int, float)) and math.isfinite(value) for value in record.values())
+            for record in records)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; give a folder that minitransformer train wrote") from None
+    except (ValueError, RecursionError, OverflowError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from None
+    if not records:
+        raise InputError(f"{path}: nothing was logged yet; let it train for some steps")
+    if not usable:
+        raise InputError(f"{path}: not the log of a run: expected an object of finite numbers on each line")
+    return records

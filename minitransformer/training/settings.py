@@ -1,0 +1,62 @@
+"""The settings of a run, as its config.json keeps them: read, written and checked in one place."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from minitransformer.data.vocabularies import VOCABULARIES
+from minitransformer.errors import InputError
+from minitransformer.models.registry import MODELS
+from minitransformer.tasks import TASKS
+from minitransformer.training.config import TrainingConfig
+
+UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError, OverflowError)
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """What a run is: its task, its model and, if a command or `training` says so, how it is trained."""
+
+    task: Any                              # a Task
+    model: str                             # a name in MODELS
+    config: Any                            # the model's configuration
+    vocabulary: str                        # a name in VOCABULARIES
+    training: TrainingConfig | None = None
+    backend: str = "numpy"
+
+    @classmethod
+    def of(cls, task, model, vocabulary, training=None, backend="numpy"):
+        """The settings of these objects. Raises InputError where one is not registered: it could not be loaded again."""
+        TASKS.name_of(task)
+        return cls(task, MODELS.name_of(model), model.config, VOCABULARIES.name_of(vocabulary), training, backend)
+
+    @property
+    def seed(self):
+        """Of the model's first weights; 0 where no TrainingConfig is kept."""
+        return self.training.seed if self.training else 0
+
+    def make_model(self):
+        return MODELS[self.model](self.config, self.seed)
+
+    def as_dict(self):
+        """{name: what JSON can hold}."""
+        return {"task": {"name": self.task.name, **asdict(self.task)},
+                "model": {"name": self.model, **asdict(self.config)}, "vocabulary": self.vocabulary,
+                "training": asdict(self.training) if self.training else None, "backend": self.backend}
+
+    def to_json(self):
+        return json.dumps(self.as_dict(), indent=2, default=lambda number: number.item()) + "\n"    # NumPy's numbers
+
+    @classmethod
+    def from_json(cls, text):
+        """Raises InputError where the text is not that of settings."""
+        try:
+            kept = json.loads(text)
+            task, model = dict(kept["task"]), dict(kept["model"])
+            task, name = TASKS[task.pop("name")](**task), model.pop("name")
+            return cls(task, name, MODELS[name].Config(**model), VOCABULARIES[kept["vocabulary"]].name,
+                       TrainingConfig(**kept["training"]) if kept["training"] is not None else None, kept["backend"])
+        except InputError:
+            raise
+        except UNREADABLE as error:
+            raise InputError(f"config.json is not that of a run ({type(error).__name__}: {error})") from None

@@ -1,0 +1,175 @@
+"""The measurements: what is counted, what a worker answers, when it ends, and that the peers train the same model."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from minitransformer.benchmarks import comparison, ours, scaling
+from minitransformer.benchmarks.cases import CASES, Case
+from minitransformer.benchmarks.measure import Measurement, Worker, measure
+from minitransformer.benchmarks.operations import necessary_operations
+from minitransformer.benchmarks.other_work import OtherWork, others_seconds
+from minitransformer.benchmarks.worker import peak_memory, serve
+from minitransformer.data.batches import make_batch
+from minitransformer.errors import InputError
+from minitransformer.layers import Transformer, TransformerConfig
+from minitransformer.training.step import add_gradient
+
+TINY = Case("toy", 20, 4, 6, {"num_layers": 1, "d_model": 8, "num_heads": 2, "d_ff": 16})
+
+
+class Counting(np.ndarray):
+    """An array that counts the operations of its matrix products."""
+
+    __module__ = "numpy"    # for module_of
+    operations = 0
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
+        plain = [x.view(np.ndarray) if isinstance(x, Counting) else x for x in inputs]
+        if out:
+            kwargs["out"] = tuple(x.view(np.ndarray) for x in out)
+        y = getattr(ufunc, method)(*plain, **kwargs)
+        if ufunc is np.matmul:
+            Counting.operations += 2 * y.size * plain[0].shape[-1]
+        return out[0] if out else y.view(Counting) if isinstance(y, np.ndarray) else y
+
+
+def test_necessary_operations_are_those_of_the_products_made():
+    config = TransformerConfig(13, 13, num_layers=2, d_model=12, num_heads=3, d_ff=20)
+    model = Transformer(config)
+    for parameter in model.parameters().values():
+        parameter.data, parameter.grad = parameter.data.view(Counting), parameter.grad.view(Counting)
+    batch = make_batch([(range(3, 8), range(3, 10))] * 4)
+    Counting.operations = 0
+    add_gradient(model, batch, batch.tokens)
+    assert Counting.operations == necessary_operations(config, 4, 6, 8)
+
+
+def test_necessary_operations_by_hand():
+    """One sentence, one layer, all widths 1, one token in, one out: 6 + 2 multiplications, 6 + 2 + 4 + 2, and V."""
+    config = TransformerConfig(10, 10, num_layers=1, d_model=1, num_heads=1, d_ff=1)
+    assert necessary_operations(config, 1, 1, 1) == 2 * 3 * (8 + 14 + 10)
+
+
+def test_tokens_of_a_case_are_all_real():
+    for case in CASES.values():
+        assert case.batch().tokens == case.sentences * case.length
+
+
+@pytest.fixture
+def trains(monkeypatch):
+    """trains(contestant): the loss of one batch, again and again, is finite and falls (its noise is dropout's)."""
+    def check(module):
+        monkeypatch.setattr(module, "RATE", 0.003)
+        step = module.make_step(TINY, threads=2)
+        losses = [step() for _ in range(60)]
+        assert np.isfinite(losses).all() and np.mean(losses[-15:]) < 0.97 * np.mean(losses[:15])
+
+    return check
+
+
+def test_our_step_trains(trains):
+    trains(ours)
+
+
+def test_torch_trains_the_same_model(trains):
+    pytest.importorskip("torch")
+    from torch.utils.flop_counter import FlopCounterMode
+
+    from minitransformer.benchmarks import torch_eager
+
+    count = sum(parameter.numel() for parameter in torch_eager.Model(TINY.config(), TINY.length).parameters())
+    assert count == Transformer(TINY.config()).num_parameters()
+    trains(torch_eager)
+    step = torch_eager.make_step(TINY, threads=1)
+    with FlopCounterMode(display=False) as counted:
+        step()
+    assert counted.get_total_flops() == necessary_operations(TINY.config(), TINY.sentences, TINY.length, TINY.length)
+
+
+def test_jax_trains_the_same_model(trains):
+    pytest.importorskip("jax")
+    from minitransformer.benchmarks import jax_jit
+
+    model, batch = Transformer(TINY.config()), TINY.batch()
+    weights = {name: parameter.data for name, parameter in model.parameters().items()}
+    logits = jax_jit.logits(model.config, weights, batch.source, batch.target, drop=lambda x: x)
+    np.testing.assert_allclose(logits, model.forward(batch.source, batch.target)[0], atol=1e-5)
+    trains(jax_jit)
+
+
+def test_a_worker_answers_each_order():
+    answers = list(serve("minitransformer", TINY, 1, ["1\n", "3\n"]))
+    assert len(answers) == 2
+    assert all(answer["seconds"] > 0 and 0 <= answer["peak"] < peak_memory() for answer in answers)
+
+
+def test_a_loss_that_is_no_number_is_a_failure(monkeypatch):
+    monkeypatch.setattr(ours, "make_step", lambda case, threads: lambda: float("nan"))
+    (answer,) = serve("minitransformer", TINY, 1, ["1"])
+    assert answer == {"failed": "FloatingPointError: the loss is not a number"}
+
+
+def test_one_that_fails_does_not_stop_the_others():
+    measured = measure(TINY, ("minitransformer", "nobody"), threads=1, rounds=2)
+    assert len(measured["minitransformer"].seconds) == 2 and measured["minitransformer"].peak > 0
+    assert measured["nobody"] == Measurement([], 0, "KeyError: 'nobody'")
+
+
+def test_a_worker_that_dies_says_so():
+    with Worker("minitransformer", TINY, 1) as worker:
+        worker._process.kill()
+        worker.take_turn()
+        worker.take_turn()    # asked no more
+    assert worker.failed == "its process ended (-9)"
+
+
+def test_no_worker_is_left_behind():
+    with pytest.raises(KeyboardInterrupt), Worker("minitransformer", TINY, 1) as worker:
+        worker.take_turn()
+        raise KeyboardInterrupt
+    assert worker._process.returncode == -9
+
+
+def test_work_of_our_own_children_is_not_that_of_others():
+    if OtherWork().cores() is None:
+        pytest.skip("no /proc here")
+    child = subprocess.Popen([sys.executable, "-c", "import time\nwhile time.process_time() < 0.5: pass"])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)    # it has ended, but is not ours before we wait for it
+    someones = others_seconds()
+    child.wait()
+    assert others_seconds() < someones - 0.4
+
+
+def test_ratios(monkeypatch):
+    """Ours / theirs: speeds paired in each round, and memory."""
+    monkeypatch.setattr(comparison, "measure", lambda *_: {
+        "minitransformer": Measurement([1.0, 2.0, 4.0], 300, None), "torch": Measurement([1.5, 6.0, 8.0], 600, None),
+        "jax": Measurement([], 0, "no luck"), "matmul": Measurement([0.1, 0.2], 0, None)})
+    result = comparison.compare(TINY, ("torch", "jax"), 1, 3)
+    assert result["ratio"] == {"torch": 2.0, "jax": None} and result["peak_memory_ratio"] == {"torch": 0.5, "jax": None}
+    assert result["tokens_per_second"] == 4 * 6 / 2.0 and result["peak_memory_bytes"] == 300
+    assert result["peers"] == {"torch": {"tokens_per_second": 4.0, "peak_memory_bytes": 600},
+                               "jax": {"failed": "no luck"}}
+    work = necessary_operations(TINY.config(), 4, 6, 6) / 2.0
+    assert result["matmul_share"] == pytest.approx(work / (2 * 2048 ** 3 / 0.1))
+
+
+def test_minitransformer_itself_must_not_fail(monkeypatch):
+    failed = {name: Measurement([], 0, "MemoryError: ") for name in ("minitransformer", "matmul")}
+    monkeypatch.setattr(comparison, "measure", lambda *_: failed)
+    monkeypatch.setattr(scaling, "measure", lambda *_: failed)
+    with pytest.raises(InputError, match="minitransformer failed: MemoryError"):
+        comparison.compare(TINY, (), 1, 1)
+    with pytest.raises(InputError, match="minitransformer failed with length 16: MemoryError"):
+        next(scaling.scale(1, 1))
+
+
+def test_scaling_doubles_one_size_at_a_time():
+    middle = {"length": 32, "sentences": 16, "d_model": 128, "vocabulary": 2000}
+    for axis, value, case in scaling.points():
+        sizes = {**case._asdict(), "d_model": case.config().d_model}
+        assert {name: sizes[name] for name in middle} == {**middle, axis: value}

@@ -1,0 +1,51 @@
+"""The profile accounts for all products and for all time."""
+
+import pytest
+
+from minitransformer.benchmarks import matmul, profile
+from minitransformer.benchmarks.cases import Case
+from minitransformer.benchmarks.operations import necessary_operations
+
+CASE = Case("toy", 50, 6, 9)
+
+
+def test_its_products_are_the_necessary_operations(monkeypatch):
+    monkeypatch.setattr(profile, "_seconds", lambda *_: matmul.OPERATIONS)    # a machine of one operation a second
+    blocks = profile.profile(CASE, 2)
+    assert sum(row["products"] for row in blocks) == pytest.approx(necessary_operations(CASE.config(), 6, 9, 9))
+    assert {"Linear", "SelfAttention", "LayerNorm", "logits and loss", "clipping, Adam"} <= {
+        row["block"] for row in blocks}
+
+
+def test_time_counts_once_and_where_it_is_spent(monkeypatch):
+    """An inner call's time is not its caller's."""
+    now = 0
+    monkeypatch.setattr(profile.time, "perf_counter", lambda: now)
+    clock = profile.Clock(profile.Transformer(CASE.config()))
+
+    def inner():
+        nonlocal now
+        now += 20
+
+    def outer():
+        nonlocal now
+        clock.measure("inner", "forward", inner)
+        now += 1
+        clock.measure("inner", "forward", inner)
+
+    clock.measure("outer", "forward", outer)
+    assert clock.seconds["inner", "forward"] == 40
+    assert clock.seconds["outer", "forward"] == 1
+
+
+def test_the_model_is_left_as_it_was():
+    model = profile.Transformer(CASE.config())
+    before = dict(vars(model.encoder))
+    with profile.watch(model, profile.Clock(model).around):
+        assert "forward" in vars(model.encoder)
+    assert vars(model.encoder) == before
+
+
+def test_the_table(run_cli):
+    code, out, _ = run_cli("benchmark", "--profile", "--config", "copy", "--rounds", 1)
+    assert code == 0 and "Linear" in out and out.splitlines()[-1].startswith("all ")
