@@ -20,7 +20,6 @@ _HOME = {
     "Transformer": "models",
     "TransformerConfig": "models",
     "beam_search": "decoding",
-    "clip_gradient_norm": "optim",
     "cross_entropy_backward": "functional",
     "cross_entropy_forward": "functional",
     "gradcheck": "checking",

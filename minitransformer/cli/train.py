@@ -10,6 +10,7 @@ from minitransformer.backend import get_module
 from minitransformer.cli.option_names import options_named_as_typed
 from minitransformer.cli.train_options import CHOICES, SIZES, add_task, defaults
 from minitransformer.errors import InputError
+from minitransformer.layers.config import StackConfig
 from minitransformer.models.registry import MODELS
 from minitransformer.tasks import TASKS
 from minitransformer.training.config import TrainingConfig
@@ -56,11 +57,11 @@ def _start(args):
         training = TrainingConfig(**_fields(TrainingConfig, args))
         task = TASKS[args.task](**_fields(TASKS[args.task], args))
         changes = {name: getattr(args, name) for name in (*SIZES, *CHOICES) if getattr(args, name) is not None}
-        kind = MODELS[task.model]
-        kind.Config.named(args.config, **{"vocab_size": 1, **changes})
+        StackConfig.named(args.config, **changes)    # the model's own checks it again, with the vocabulary's size
     task = task.begin()
     vocabulary = task.make_vocabulary()
     data = task.data(vocabulary, training)
+    kind = MODELS[task.model]
     config = kind.Config.named(args.config, **{**task.model_sizes(vocabulary), **changes})
     model = kind(config, training.seed).to(args.backend)
     run = Run.create(folder, task, model, vocabulary, training, args.backend)

@@ -1,6 +1,7 @@
 """A stack of layers one position at a time, with a key-value (KV) cache: earlier positions are not computed again."""
 
 import sys
+from functools import cached_property
 
 import numpy as np
 
@@ -128,10 +129,6 @@ class _SelfAttention:
         self._length = 0
         self.keys, self.values = (attention.split(self.xp.empty((batch, 0, part.weight.shape[1]), part.bias.data.dtype))
                                   for part in self._linears[1:])
-        if not is_replaced(Linear.forward):    # one product for all three
-            self._weight = self.xp.concatenate([part.weight.data for part in self._linears], axis=1)
-            self._bias = self.xp.concatenate([part.bias.data for part in self._linears])
-            self._ends = np.cumsum([part.weight.shape[1] for part in self._linears])[:2].tolist()
 
     def attend(self, x, mask):
         """x: (B, width, d_model), one position of `width` hypotheses. Returns the attention's output, of the same shape."""
@@ -144,12 +141,19 @@ class _SelfAttention:
     def _project(self, x):
         if is_replaced(Linear.forward):
             return [linear.forward(x)[0] for linear in self._linears]
+        weight, bias, first, second = self._joined
         batch, width, d_model = x.shape
-        projected = x.reshape(-1, d_model) @ self._weight
-        projected += self._bias
-        projected = projected.reshape(batch, width, len(self._bias))
-        first, second = self._ends
+        projected = x.reshape(-1, d_model) @ weight
+        projected += bias
+        projected = projected.reshape(batch, width, len(bias))
         return projected[:, :, :first], projected[:, :, first:second], projected[:, :, second:]
+
+    @cached_property
+    def _joined(self):
+        """The three linear layers as one: weight, bias, and where the keys and the values begin."""
+        weight = self.xp.concatenate([part.weight.data for part in self._linears], axis=1)
+        bias = self.xp.concatenate([part.bias.data for part in self._linears])
+        return weight, bias, *np.cumsum([part.weight.shape[1] for part in self._linears])[:2].tolist()
 
     def make_room(self, places, room):
         """Lists with that much room, of what lies in `places` (B, length) of those there are."""

@@ -5,7 +5,7 @@ from minitransformer.parallel import Threads
 
 
 def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0.0, clip=1.0, workers=None):
-    """Update `model` once at `learning_rate`; returns LossSums over the batch's terms.
+    """Update `model` once at `learning_rate`; returns LossSums over the batch's terms, those of all processes.
 
     batch: one, or a list of batches whose gradients are added up: together they are one update.
     seed: integers from which the dropout is drawn, such as (0, step); None: no dropout.
@@ -18,7 +18,7 @@ def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0
     sums = workers.run(lambda model, share, rng: add_gradients(model, share, terms, rng, smoothing),
                        workers.shard(batches, seed))
     optimizer.step(learning_rate, clip, workers)
-    return _total(sums)
+    return _total(sums) if workers.processes == 1 else _total_of_processes(sums, model, workers)
 
 
 def add_gradients(model, batches, terms, rng=None, smoothing=0.0):
@@ -34,3 +34,13 @@ def add_gradients(model, batches, terms, rng=None, smoothing=0.0):
 def _total(sums):
     losses, log_likelihoods = zip(*sums)
     return LossSums(sum(losses), sum(log_likelihoods))
+
+
+def _total_of_processes(sums, model, workers):
+    """As _total, over the sums of all processes; this one may have had no sentence."""
+    total = model.xp.zeros(2, model.flat.data.dtype)
+    for loss, negative_log_likelihood in sums:
+        total[0] += loss
+        total[1] += negative_log_likelihood
+    workers.sum(total)
+    return LossSums(total[0], total[1])

@@ -15,8 +15,8 @@ from minitransformer.benchmarks.other_work import OtherWork, others_seconds
 from minitransformer.benchmarks.worker import peak_memory, serve
 from minitransformer.data.batches import make_batch
 from minitransformer.errors import InputError
-from minitransformer.layers import Transformer, TransformerConfig
-from minitransformer.training.step import add_gradient
+from minitransformer.models import Transformer, TransformerConfig
+from minitransformer.training.step import add_gradients
 
 TINY = Case("toy", 20, 4, 6, {"num_layers": 1, "d_model": 8, "num_heads": 2, "d_ff": 16})
 
@@ -38,32 +38,32 @@ class Counting(np.ndarray):
 
 
 def test_necessary_operations_are_those_of_the_products_made():
-    config = TransformerConfig(13, 13, num_layers=2, d_model=12, num_heads=3, d_ff=20)
+    config = TransformerConfig(source_vocab=13, target_vocab=13, num_layers=2, d_model=12, num_heads=3, d_ff=20)
     model = Transformer(config)
     for parameter in model.parameters().values():
         parameter.data, parameter.grad = parameter.data.view(Counting), parameter.grad.view(Counting)
     batch = make_batch([(range(3, 8), range(3, 10))] * 4)
     Counting.operations = 0
-    add_gradient(model, batch, batch.tokens)
+    add_gradients(model, [batch], batch.terms)
     assert Counting.operations == necessary_operations(config, 4, 6, 8)
 
 
 def test_necessary_operations_by_hand():
     """One sentence, one layer, all widths 1, one token in, one out: 6 + 2 multiplications, 6 + 2 + 4 + 2, and V."""
-    config = TransformerConfig(10, 10, num_layers=1, d_model=1, num_heads=1, d_ff=1)
+    config = TransformerConfig(source_vocab=10, target_vocab=10, num_layers=1, d_model=1, num_heads=1, d_ff=1)
     assert necessary_operations(config, 1, 1, 1) == 2 * 3 * (8 + 14 + 10)
 
 
 def test_tokens_of_a_case_are_all_real():
     for case in CASES.values():
-        assert case.batch().tokens == case.sentences * case.length
+        assert case.batch().terms == case.sentences * case.length
 
 
 @pytest.fixture
 def trains(monkeypatch):
     """trains(contestant): the loss of one batch, again and again, is finite and falls (its noise is dropout's)."""
     def check(module):
-        monkeypatch.setattr(module, "RATE", 0.003)
+        monkeypatch.setattr(module, "LEARNING_RATE", 0.003)
         step = module.make_step(TINY, threads=2)
         losses = [step() for _ in range(60)]
         assert np.isfinite(losses).all() and np.mean(losses[-15:]) < 0.97 * np.mean(losses[:15])

@@ -8,11 +8,12 @@ from minitransformer.benchmarks.decoding.sentences import Sentences, limit, powe
 from minitransformer.benchmarks.measure import Measurement, measure
 from minitransformer.benchmarks.worker import serve
 from minitransformer.data.batches import make_batch
-from minitransformer.data.subwords import SubwordVocabulary
+from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.decoding.hypothesis import length_penalty
 from minitransformer.decoding.translation import longest_first
 from minitransformer.errors import InputError
-from minitransformer.layers import Transformer, TransformerConfig
+from minitransformer.models import Transformer, TransformerConfig
+from minitransformer.tasks import TASKS
 from minitransformer.training.run import Run
 
 TEXT = ["a dog runs .", "", "a cat sleeps in the red house .", "the dog sleeps .", "a red dog runs in the house ."]
@@ -24,8 +25,7 @@ def case(tmp_path_factory):
     folder = tmp_path_factory.mktemp("decoding")
     vocabulary = SubwordVocabulary.learn(TEXT, size=40)
     model = random_model(vocabulary.size)
-    run = Run.create(folder / "run", {"task": "translate", "language": None, "max_length": 30, "valid": ["none"]},
-                     model, vocabulary)
+    run = Run.create(folder / "run", TASKS["translate"](train=["none"], valid=["none"], max_length=30), model, vocabulary)
     run.save_weights()
     text = folder / "text.tsv"
     text.write_text("".join(f"{line}\t{line}\n" for line in TEXT), encoding="utf-8")
@@ -34,7 +34,7 @@ def case(tmp_path_factory):
 
 def random_model(vocabulary):
     """Biases and norms are random, too, so that a swapped one is seen."""
-    model = Transformer(TransformerConfig(vocabulary, vocabulary, num_layers=2, d_model=16, num_heads=2, d_ff=24), seed=3)
+    model = Transformer(TransformerConfig(source_vocab=vocabulary, target_vocab=vocabulary, num_layers=2, d_model=16, num_heads=2, d_ff=24), seed=3)
     rng = np.random.default_rng(5)
     for name, parameter in model.parameters().items():
         if parameter.data.ndim == 1:

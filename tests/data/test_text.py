@@ -9,11 +9,12 @@ from hypothesis import given, strategies as st
 
 from minitransformer import InputError, make_batch
 from minitransformer.data.batches import by_length, pad
-from minitransformer.data.corpus import CorpusBatches, encode_pairs
-from minitransformer.data.parallel import MAX_CHARACTERS, read_pairs, read_text, split_lines
-from minitransformer.data.subwords import NAMES, SubwordVocabulary
-from minitransformer.data.vocabulary import BOS, EOS, SymbolVocabulary
-from minitransformer.functional import PAD
+from minitransformer.data.epochs import EpochBatches
+from minitransformer.data.parallel import MAX_CHARACTERS, encode_pairs, read_pairs
+from minitransformer.data.text_files import read_text, split_lines
+from minitransformer.data.vocabularies.subwords import NAMES, SubwordVocabulary
+from minitransformer.data.vocabularies.symbols import SymbolVocabulary
+from minitransformer.special import BOS, EOS, PAD
 
 TEXTS = ["a man rides a bike .", "ein mann fährt rad .", "소녀가 책을 읽는다"] * 3
 
@@ -154,7 +155,7 @@ def test_a_batch():
     np.testing.assert_array_equal(batch.source, [[5, 6, EOS], [8, EOS, PAD]])
     np.testing.assert_array_equal(batch.target, [[BOS, 7, PAD, PAD], [BOS, 9, 5, 6]])
     np.testing.assert_array_equal(batch.next_target, [[7, EOS, PAD, PAD], [9, 5, 6, EOS]])
-    assert batch.tokens == 6
+    assert batch.terms == batch.num_tokens == 6
 
 
 def test_pad():
@@ -189,7 +190,7 @@ def test_no_pairs_make_no_batch():
 
 def test_epochs_differ_and_repeat():
     pairs = [([i], [i, i]) for i in range(3, 60)]
-    once, again = (CorpusBatches(pairs, 30, seed=4) for _ in range(2))
+    once, again = (EpochBatches(pairs, 30, seed=4) for _ in range(2))
     epochs = [[next(once).source.ravel().tolist() for _ in range(6)] for _ in range(2)]
     assert epochs[0] != epochs[1]
     assert epochs == [[next(again).source.ravel().tolist() for _ in range(6)] for _ in range(2)]
@@ -197,7 +198,7 @@ def test_epochs_differ_and_repeat():
 
 def test_an_epoch_is_all_pairs_once():
     pairs = [([i], [i] * (1 + i % 4)) for i in range(3, 60)]
-    batches, found = CorpusBatches(pairs, 30, seed=4), []
+    batches, found = EpochBatches(pairs, 30, seed=4), []
     for _ in range(3):
         sources = []
         while len(sources) < len(pairs):

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError
-from minitransformer.data import numbers, toy
+from minitransformer.data import number_words
+from minitransformer.data.drawn import DrawnBatches, draw_examples, draw_held_out
+from minitransformer.tasks import TASKS
 
 
 @pytest.mark.parametrize("n, english, german, korean", [
@@ -25,20 +27,20 @@ from minitransformer.data import numbers, toy
      "neunhundertneunundneunzigtausendneunhundertneunundneunzig", "구십구만 구천구백구십구"),
 ])
 def test_number_words(n, english, german, korean):
-    assert " ".join(numbers.english(n)) == english
-    assert "".join(numbers.german(n)) == german
-    assert "".join(numbers.korean(n)) == korean
+    assert " ".join(number_words.english(n)) == english
+    assert "".join(number_words.german(n)) == german
+    assert "".join(number_words.korean(n)) == korean
 
 
-@pytest.mark.parametrize("language", numbers.LANGUAGES)
+@pytest.mark.parametrize("language", number_words.LANGUAGES)
 def test_number_words_differ(language):
-    words = {"".join(numbers.LANGUAGES[language](n)) for n in range(20_000)}
+    words = {"".join(number_words.LANGUAGES[language](n)) for n in range(20_000)}
     assert len(words) == 20_000
 
 
 @pytest.mark.parametrize("name, expected", [("copy", "c a b a"), ("reverse", "a b a c"), ("sort", "a a b c")])
 def test_sequence_tasks(name, expected):
-    assert " ".join(toy.make_task(name).transform(list("caba"))) == expected
+    assert " ".join(TASKS[name]().transform(list("caba"))) == expected
 
 
 @pytest.mark.parametrize("name, language", [("copy", None), ("sort", None), ("numbers", "german"),
@@ -59,8 +61,8 @@ def test_unknown_tasks_are_named():
 
 def test_small_numbers_are_not_held_out():
     task = toy.make_task("numbers", "german")
-    assert not any(task.held_out(numbers.english(n)) for n in range(100))
-    share = np.mean([task.held_out(numbers.english(n)) for n in range(100, 20_000)])
+    assert not any(task.held_out(number_words.english(n)) for n in range(100))
+    share = np.mean([task.held_out(number_words.english(n)) for n in range(100, 20_000)])
     assert share == pytest.approx(0.1, abs=0.01)
 
 

@@ -5,9 +5,8 @@ from itertools import product
 import numpy as np
 
 from minitransformer import Transformer, TransformerConfig
-from minitransformer.data.vocabulary import BOS, EOS
 from minitransformer.decoding.hypothesis import length_penalty
-from minitransformer.functional import PAD
+from minitransformer.special import BOS, EOS, PAD
 
 
 def random_model(seed, **changes):

@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 
 from minitransformer import Ensemble, InputError, beam_search, greedy, sample
 from minitransformer.data.batches import pad
-from minitransformer.data.vocabulary import BOS, EOS
-from minitransformer.decoding.cached import those_left
-from minitransformer.decoding.ensemble import cached_decoder
-from minitransformer.decoding.hypothesis import EXTRA_LENGTH, length_penalty
-from minitransformer.decoding.likeliest import grouped_logits, likeliest, log_normaliser
+from minitransformer.decoding.hypothesis import compact_rows, length_penalty
+from minitransformer.decoding.top_k import grouped_logits, log_normaliser, top_k_continuations
+from minitransformer.models.transformer import EXTRA_LENGTH
+from minitransformer.special import BOS, EOS
 from tests.decoding import reference
 from tests.decoding.reference import random_model
 
@@ -30,7 +29,7 @@ models = some_models()
 
 
 def sources(model, rng, count):
-    return [rng.integers(EOS + 1, model.config.source_vocab, size=length).tolist()
+    return [rng.integers(EOS + 1, len(model.output.weight.data), size=length).tolist()
             for length in rng.integers(1, 7, size=count)]
 
 
@@ -47,7 +46,7 @@ def test_search_is_its_definition(model, size, width, least, most, alpha, seed):
     found = beam_search(model, batch(some), width, alpha, least, most)
     for source, hypotheses in zip(some, found):
         expected = reference.beam_search(model, source, width, alpha, least, most)
-        assert [h.tokens for h in hypotheses] == [tokens for tokens, _, _ in expected]
+        assert [h.ids for h in hypotheses] == [tokens for tokens, _, _ in expected]
         np.testing.assert_allclose([(h.log_probability, h.score) for h in hypotheses],
                                    [rest for _, *rest in expected], rtol=0, atol=1e-10)
 
@@ -56,8 +55,7 @@ def test_search_is_its_definition(model, size, width, least, most, alpha, seed):
 @given(models, st.integers(1, 4), st.integers(0, 100))
 def test_a_beam_of_one_is_greedy(model, size, seed):
     some = sources(model, np.random.default_rng(seed), size)
-    last = model.config.max_length - 1 if model.config.positions == "learned" else 10 ** 6
-    expected = [reference.greedy(model, source, min(len(source) + EXTRA_LENGTH, last)) for source in some]
+    expected = [reference.greedy(model, source, len(source) + EXTRA_LENGTH) for source in some]
     assert greedy(model, batch(some)) == expected
 
 
@@ -67,9 +65,9 @@ def test_scores_are_those_of_teacher_forcing(model, width, alpha, seed):
     some = sources(model, np.random.default_rng(seed), 3)
     for source, hypotheses in zip(some, beam_search(model, batch(some), width, alpha, max_length=9)):
         for hypothesis in hypotheses:
-            total = reference.rescore(model, source, hypothesis.tokens)
+            total = reference.rescore(model, source, hypothesis.ids)
             assert hypothesis.log_probability == pytest.approx(total, abs=1e-10)
-            assert hypothesis.score == pytest.approx(total / length_penalty(len(hypothesis.tokens) + 1, alpha), abs=1e-10)
+            assert hypothesis.score == pytest.approx(total / length_penalty(len(hypothesis.ids) + 1, alpha), abs=1e-10)
 
 
 @settings(max_examples=15)
@@ -79,30 +77,31 @@ def test_a_beam_that_holds_every_prefix_is_exhaustive(seed, most, alpha):
     width = sum(3 ** length for length in range(most + 1))    # as many as there are outputs
     (found,) = beam_search(model, batch([[3, 5, 4]]), width, alpha, max_length=most)
     expected = reference.exhaustive(model, [3, 5, 4], alpha, most)
-    assert [h.tokens for h in found] == [tokens for tokens, _, _ in expected]
+    assert [h.ids for h in found] == [tokens for tokens, _, _ in expected]
     np.testing.assert_allclose([h.score for h in found], [score for _, _, score in expected], rtol=0, atol=1e-10)
 
 
 @settings(max_examples=30)
 @given(models, st.integers(1, 4), st.integers(1, 4), st.integers(0, 100))
-def test_the_cached_decoder_is_the_decoder(model, size, width, seed):
-    """Logits at each position, while hypotheses continue any of the last ones and sentences leave."""
+def test_one_position_at_a_time_gives_the_logits_of_all_at_once(model, size, width, seed):
+    """At each position, while hypotheses continue any of the last ones and sentences leave."""
     rng = np.random.default_rng(seed)
     source = batch(sources(model, rng, size))
-    decoder = cached_decoder(model, source)
+    state = model.start(source)
+    assert (state.first == BOS).all() and state.limit.tolist() == ((source > EOS).sum(axis=1) + EXTRA_LENGTH).tolist()
     tokens = np.full((size, width, 1), BOS)
     parents = None
     for position in range(5):
-        logits, _ = model.output.forward(decoder.advance(tokens[:, :, -1], parents))
+        logits, _ = state.output.forward(state.advance(tokens[:, :, -1], parents))
         for k in range(width):
             expected, _ = model.forward(source, tokens[:, k])
             np.testing.assert_allclose(logits[:, k], expected[:, -1], rtol=0, atol=1e-10)
         if position == 2 and len(source) > 1:
-            left = those_left(rng.integers(0, 2, size=len(source)) == 1)
-            decoder.keep(left)
-            source, tokens = source[left], tokens[left]
+            rows = compact_rows(rng.integers(0, 2, size=len(source)) == 1)
+            state.keep(rows)
+            source, tokens = source[rows], tokens[rows]
         parents = rng.integers(0, width, size=(len(source), width))
-        new = rng.integers(EOS, model.config.target_vocab, size=(len(source), width, 1))
+        new = rng.integers(EOS, len(model.output.weight.data), size=(len(source), width, 1))
         tokens = np.concatenate([np.take_along_axis(tokens, parents[:, :, None], axis=1), new], axis=2)
 
 
@@ -127,17 +126,17 @@ def test_a_model_that_can_never_end_is_explained(search):
         search(model, batch([[3, 4]]))
 
 
-def test_those_left_are_the_ones_not_done_and_seldom_move():
+def test_the_rows_left_are_the_ones_not_done_and_seldom_move():
     done = np.array([0, 1, 0, 0, 1, 0, 1, 0], bool)
-    assert those_left(done).tolist() == [0, 5, 2, 3, 7]
-    assert those_left(~done).tolist() == [4, 1, 6]
-    assert those_left(np.ones(3, bool)).tolist() == []
+    assert compact_rows(done).tolist() == [0, 5, 2, 3, 7]
+    assert compact_rows(~done).tolist() == [4, 1, 6]
+    assert compact_rows(np.ones(3, bool)).tolist() == []
 
 
 def test_lengths_stay_within_their_limits():
     model = random_model(3)
     some = sources(model, np.random.default_rng(0), 20)
-    lengths = {len(h.tokens) for hypotheses in beam_search(model, batch(some), 3, min_length=4, max_length=6)
+    lengths = {len(h.ids) for hypotheses in beam_search(model, batch(some), 3, min_length=4, max_length=6)
                for h in hypotheses}
     assert lengths <= {4, 5, 6} and len(lengths) > 1
 
@@ -158,7 +157,7 @@ def test_the_likeliest_are_the_likeliest(batch, width, size, count, seed):
     logits = rng.standard_normal((batch * width, size)).round(1) - 5
     before = rng.standard_normal((batch, width)).round(1)
     blocks, maxima = grouped_logits(np.eye(batch * width), logits.T)
-    sums, parents, words = likeliest(blocks, maxima, before, count)
+    sums, parents, words = top_k_continuations(blocks, maxima, before, count)
     logits = logits.reshape(batch, width, size)
     expected = -np.sort(-(logits + before[:, :, None]).reshape(batch, -1), axis=1)[:, :count]
     for i in range(batch):

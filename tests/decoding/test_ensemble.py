@@ -20,7 +20,7 @@ def test_its_logits_are_the_mean_of_its_models():
 
 @pytest.mark.parametrize("models, words", [
     ([], "at least one model"),
-    ([random_model(0), random_model(0, vocab_size=8)], r"sizes \(8, 8\) and \(9, 9\), expected one pair"),
+    ([random_model(0), random_model(0, vocab_size=8)], r"sizes \(8, 8\) and \(9, 9\), expected the same"),
 ])
 def test_models_that_do_not_belong_together_are_explained(models, words):
     with pytest.raises(InputError, match=words):
@@ -31,4 +31,4 @@ def test_outputs_end_at_the_fewest_learned_positions():
     models = [random_model(0), random_model(1, positions="learned", max_length=9),
               random_model(2, positions="learned", max_length=6)]
     for found in beam_search(Ensemble(models), SOURCE, 2, min_length=20):
-        assert {len(hypothesis.tokens) for hypothesis in found} == {5}    # and EOS
+        assert {len(hypothesis.ids) for hypothesis in found} == {5}    # and EOS

@@ -5,7 +5,7 @@ import pytest
 
 from minitransformer import Ensemble, InputError, greedy, sample
 from minitransformer.data.batches import pad
-from minitransformer.data.vocabulary import EOS
+from minitransformer.special import EOS
 from tests.decoding import reference
 from tests.decoding.reference import random_model
 
@@ -23,7 +23,7 @@ def rngs(seeds=range(3)):
 def first_tokens(model, **options):
     """How often each token was drawn first, of 4,000 times; an output without tokens counts as EOS."""
     (found,) = sample(model, batch(SOURCES[:1]), rngs([7]), count=4000, max_length=1, **options)
-    return np.bincount([(h.tokens or [EOS])[0] for h in found], minlength=model.config.target_vocab) / 4000
+    return np.bincount([(h.ids or [EOS])[0] for h in found], minlength=model.config.target_vocab) / 4000
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
@@ -48,7 +48,7 @@ def test_frequencies_are_the_models(temperature, cut):
 def test_the_narrowest_cut_is_greedy(cut):
     model = random_model(2)
     found = sample(model, batch(SOURCES), rngs(), **cut)
-    assert [best.tokens for (best,) in found] == greedy(model, batch(SOURCES))
+    assert [best.ids for (best,) in found] == greedy(model, batch(SOURCES))
 
 
 @pytest.mark.parametrize("model", [random_model(2), Ensemble([random_model(2), random_model(3, d_model=16)])],
@@ -57,22 +57,22 @@ def test_log_probabilities_are_those_of_teacher_forcing(model):
     for source, hypotheses in zip(SOURCES, sample(model, batch(SOURCES), rngs(), 4, 1.5, top_k=4, max_length=8)):
         assert len(hypotheses) == 4
         for h in hypotheses:
-            assert h.log_probability == pytest.approx(reference.rescore(model, source, h.tokens), abs=1e-10)
+            assert h.log_probability == pytest.approx(reference.rescore(model, source, h.ids), abs=1e-10)
 
 
 def test_a_least_length_is_kept():
     model = random_model(2)
     for least, shortest in ((0, 0), (4, 4)):
         samples = sample(model, batch(SOURCES), rngs(), 20, temperature=50, min_length=least, max_length=6)
-        assert min(len(h.tokens) for found in samples for h in found) == shortest
+        assert min(len(h.ids) for found in samples for h in found) == shortest
 
 
 def test_a_draw_does_not_depend_on_the_batch():
     model = random_model(2)
     together = sample(model, batch(SOURCES), rngs(), 2)
     alone = [sample(model, batch([source]), rngs([seed]), 2)[0] for seed, source in enumerate(SOURCES)]
-    assert [[h.tokens for h in found] for found in together] == [[h.tokens for h in found] for found in alone]
-    assert len({tuple(h.tokens) for found in together for h in found}) > 3
+    assert [[h.ids for h in found] for found in together] == [[h.ids for h in found] for found in alone]
+    assert len({tuple(h.ids) for found in together for h in found}) > 3
 
 
 @pytest.mark.parametrize("options, words", [

@@ -6,10 +6,11 @@ import pytest
 from minitransformer import (
     Adam, InputError, Search, Transformer, TransformerConfig, beam_search, greedy, make_batch, sample, training_step, translate)
 from minitransformer.data.batches import pad
-from minitransformer.data.vocabulary import BOS, EOS, SymbolVocabulary
+from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.decoding import decode_all
-from minitransformer.decoding.hypothesis import EXTRA_LENGTH
-from minitransformer.evaluation import bleu, chrf, exact_match, mean_loss, perplexity
+from minitransformer.evaluation import bleu, chrf, exact_match, mean_loss, pair_batches, perplexity
+from minitransformer.models.transformer import EXTRA_LENGTH
+from minitransformer.special import BOS, EOS
 from tests.decoding.reference import random_model
 
 SOURCES = [[3, 4, 5, 6, 7], [8], [5, 5, 9, 3], [], [4, 8, 9]]
@@ -29,9 +30,9 @@ def model():
 def test_a_batch_decodes_as_its_sentences_do(model):
     together = decode_all(model, SOURCES)
     alone = [decode_all(model, [source])[0] for source in SOURCES]
-    assert [found[0].tokens for found in together] == [found[0].tokens for found in alone]
+    assert [found[0].ids for found in together] == [found[0].ids for found in alone]
     assert together[3] == [([], 0.0, 0.0)]
-    outputs = {tuple(found[0].tokens) for found in together}
+    outputs = {tuple(found[0].ids) for found in together}
     assert len(outputs) == len(SOURCES) and len(set(map(len, outputs))) > 2
 
 
@@ -45,7 +46,7 @@ def test_learned_positions_end_an_output():
     config = TransformerConfig.named("toy", 10, d_model=16, num_heads=2, positions="learned", max_length=8)
     model = Transformer(config, seed=1)
     model.flat.data[...] *= 3
-    assert max(len(best.tokens) for best, *_ in decode_all(model, SOURCES)) == 7
+    assert max(len(best.ids) for best, *_ in decode_all(model, SOURCES)) == 7
 
 
 def test_outputs_end_at_eos_or_at_the_limit(model):
@@ -60,8 +61,8 @@ def test_outputs_end_at_eos_or_at_the_limit(model):
 def test_the_batches_and_threads_change_nothing(model, search, monkeypatch):
     usual = decode_all(model, SOURCES * 5, search)
     monkeypatch.setattr("minitransformer.decoding.translation.ROWS", 7)
-    assert [[h.tokens for h in found] for found in decode_all(model, SOURCES * 5, search, threads=3)] == [
-        [h.tokens for h in found] for found in usual]
+    assert [[h.ids for h in found] for found in decode_all(model, SOURCES * 5, search, threads=3)] == [
+        [h.ids for h in found] for found in usual]
 
 
 def test_a_search_is_its_settings(model):
@@ -89,7 +90,7 @@ def test_translate_keeps_lines_in_order_and_empty_ones_empty(model):
 def test_a_line_that_is_too_long_is_cut_and_named(model, capsys):
     vocabulary = SymbolVocabulary("abcdefg")
     assert translate(model, vocabulary, ["a", "a b c"], 2) == translate(model, vocabulary, ["a", "a b"], 2)
-    assert capsys.readouterr().err == ("line 2 has 3 tokens: only the first 2 are read (max_length of the training)\n")
+    assert capsys.readouterr().err == ("line 2 has 3 tokens: only the first 2 are read (max_length in training)\n")
 
 
 def test_mean_loss_is_of_real_tokens(model):
@@ -101,7 +102,7 @@ def test_mean_loss_is_of_real_tokens(model):
         log_p = logits[0] - np.log(np.exp(logits[0]).sum(axis=-1, keepdims=True))
         total -= sum(log_p[i, token] for i, token in enumerate([*target, EOS]))
         tokens += len(target) + 1
-    assert mean_loss(model, pairs) == pytest.approx(total / tokens, rel=1e-12)
+    assert mean_loss(model, pair_batches(pairs)) == pytest.approx(total / tokens, rel=1e-12)
 
 
 def test_perplexity():
@@ -110,7 +111,7 @@ def test_perplexity():
 
 
 def test_exact_match(model):
-    outputs = [best.tokens for best, *_ in decode_all(model, SOURCES)]
+    outputs = [best.ids for best, *_ in decode_all(model, SOURCES)]
     pairs = list(zip(SOURCES, outputs))
     pairs[0] = (SOURCES[0], [*outputs[0], 3])
     assert exact_match(model, pairs) == pytest.approx(4 / 5)

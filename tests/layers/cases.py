@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from minitransformer import layers as L
-from minitransformer.functional import PAD
+from minitransformer import layers as L, models as M
+from minitransformer.special import PAD
 
 V = 9
 
@@ -17,16 +17,28 @@ class Case:
 
     name: str
     layer: L.Layer
-    inputs: tuple
+    inputs: tuple    # or {name of an argument: value}
     sizes: dict
 
     def __repr__(self):
         return f"Case({self.name}, {self.sizes})"
 
 
+def call(function, inputs, **options):
+    return function(**inputs, **options) if isinstance(inputs, dict) else function(*inputs, **options)
+
+
+def changed(inputs, change):
+    """`inputs` with change(value) in the place of each value."""
+    if isinstance(inputs, dict):
+        return {name: change(value) for name, value in inputs.items()}
+    return tuple(map(change, inputs))
+
+
 NAMES = ("Linear", "Embedding", "OutputProjection", "SinusoidalPositions", "LearnedPositions", "LayerNorm",
          "FeedForward", "MultiHeadAttention", "SelfAttention", "CrossAttention", "Residual", "Input",
-         "EncoderLayer", "DecoderLayer", "Encoder", "Decoder", "Transformer")
+         "EncoderLayer", "DecoderLayer", "Encoder", "Decoder", "LinearCrossEntropy", "MeanOverTokens", "FirstToken",
+         "Transformer", "LanguageModel", "Classifier")
 
 
 @st.composite
@@ -37,7 +49,7 @@ def cases(draw, name):
                  d_k=draw(size), d_v=draw(size), d_model=draw(st.integers(4, 7)), d_ff=draw(st.integers(1, 6)),
                  pre_norm=draw(st.booleans()), activation=draw(st.sampled_from(["relu", "gelu"])),
                  positions=draw(st.sampled_from(["sinusoidal", "learned"])),
-                 share=draw(st.booleans()), rate=draw(st.sampled_from([0.0, 0.3])), seed=draw(st.integers(0, 99)))
+                 share=draw(st.booleans()), dropout_rate=draw(st.sampled_from([0.0, 0.3])), seed=draw(st.integers(0, 99)))
     layer, inputs = _make(name, np.random.default_rng(sizes["seed"]), **sizes)
     for i, parameter in enumerate(layer.parameters().values()):    # no zeros or ones: they hide mistakes
         noise = np.random.default_rng([sizes["seed"], i]).standard_normal(parameter.shape)
@@ -46,19 +58,23 @@ def cases(draw, name):
 
 
 def _make(name, rng, batch, t_q, t_k, heads, d_k, d_v, d_model, d_ff, pre_norm, activation, positions, share,
-          rate, seed):
+          dropout_rate, seed):
     def array(*shape):
         return rng.standard_normal(shape)
 
-    config = L.TransformerConfig(
-        source_vocab=V, target_vocab=V, num_layers=2, d_model=d_model, num_heads=heads, d_ff=d_ff, d_k=d_k,
-        d_v=d_v, dropout=rate, attention_dropout=rate, feed_forward_dropout=rate, activation=activation,
-        pre_norm=pre_norm, positions=positions, max_length=6, share_embeddings=share, share_output=share)
+    stack = dict(
+        num_layers=2, d_model=d_model, num_heads=heads, d_ff=d_ff, d_k=d_k, d_v=d_v, dropout=dropout_rate,
+        attention_dropout=dropout_rate, feed_forward_dropout=dropout_rate, activation=activation, pre_norm=pre_norm,
+        positions=positions, max_length=6)
+    config = L.StackConfig(**stack)
+    transformer = M.TransformerConfig(**stack, source_vocab=V, target_vocab=V, share_embeddings=share, share_output=share)
+    language = M.LanguageModelConfig(**stack, vocab_size=V)
+    classifier = M.ClassifierConfig(**stack, vocab_size=V, num_classes=3, pooling="mean" if share else "first")
     x, memory = array(batch, t_q, d_model), array(batch, t_k, d_model)
     mask = rng.random((batch, 1, t_q, t_k)) < 0.6
     mask[0, 0, 0] = False
     square = rng.random((t_q, t_q)) < 0.6
-    attention = d_model, heads, rng, d_k, d_v, rate
+    attention = d_model, heads, rng, d_k, d_v, dropout_rate
     ids = rng.integers(1, V, (batch, t_k))
     ids[0, -1] = PAD
     return {
@@ -68,15 +84,21 @@ def _make(name, rng, batch, t_q, t_k, heads, d_k, d_v, d_model, d_ff, pre_norm, 
         "SinusoidalPositions": lambda: (L.SinusoidalPositions(), (x,)),
         "LearnedPositions": lambda: (L.LearnedPositions(6, d_model, rng), (x,)),
         "LayerNorm": lambda: (L.LayerNorm(d_model), (x,)),
-        "FeedForward": lambda: (L.FeedForward(d_model, d_ff, rng, activation, rate), (x,)),
+        "FeedForward": lambda: (L.FeedForward(d_model, d_ff, rng, activation, dropout_rate), (x,)),
         "MultiHeadAttention": lambda: (L.MultiHeadAttention(*attention), (x, memory, array(batch, t_k, d_model), mask)),
         "SelfAttention": lambda: (L.SelfAttention(*attention), (x, square)),
         "CrossAttention": lambda: (L.CrossAttention(*attention), (x, memory, mask)),
-        "Residual": lambda: (L.Residual(L.SelfAttention(*attention), d_model, rate, pre_norm), (x, square)),
-        "Input": lambda: (L.Input(L.Embedding(V, d_model, rng), L.LearnedPositions(6, d_model, rng), rate), (ids,)),
+        "Residual": lambda: (L.Residual(L.SelfAttention(*attention), d_model, dropout_rate, pre_norm), (x, square)),
+        "Input": lambda: (L.Input(L.Embedding(V, d_model, rng), L.LearnedPositions(6, d_model, rng), dropout_rate), (ids,)),
         "EncoderLayer": lambda: (L.EncoderLayer(config, rng), (x, square)),
         "DecoderLayer": lambda: (L.DecoderLayer(config, rng), (x, memory, square, mask)),
         "Encoder": lambda: (L.Encoder(config, rng), (x, square)),
         "Decoder": lambda: (L.Decoder(config, rng), (x, memory, square, mask)),
-        "Transformer": lambda: (L.Transformer(config, seed), (ids, rng.integers(1, V, (batch, t_q)))),
+        "LinearCrossEntropy": lambda: (L.LinearCrossEntropy(L.OutputProjection(V, d_model, rng).weight), {
+            "x": memory, "targets": ids, "smoothing": 0.1 if share else 0.0, "padding": PAD if pre_norm else None}),
+        "MeanOverTokens": lambda: (L.MeanOverTokens(), (memory, rng.random((batch, t_k)) < 0.6)),
+        "FirstToken": lambda: (L.FirstToken(), (memory, rng.random((batch, t_k)) < 0.6)),
+        "Transformer": lambda: (M.Transformer(transformer, seed), (ids, rng.integers(1, V, (batch, t_q)))),
+        "LanguageModel": lambda: (M.LanguageModel(language, seed), (ids,)),
+        "Classifier": lambda: (M.Classifier(classifier, seed), (ids,)),
     }[name]()

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minitransformer import gradcheck
-from minitransformer import layers as L
-from tests.layers.cases import NAMES, cases
+from minitransformer import layers as L, models as M
+from tests.layers.cases import NAMES, call, cases, changed
 
 
 def forward(layer, inputs, seed=0):
     """Forward with a fresh generator where the layer takes one, so that dropout repeats."""
     takes_rng = "rng" in inspect.signature(layer.forward).parameters
-    return layer.forward(*inputs, **({"rng": np.random.default_rng(seed)} if takes_rng else {}))
+    return call(layer.forward, inputs, **({"rng": np.random.default_rng(seed)} if takes_rng else {}))
 
 
 def backward(layer, dy, cache):
@@ -25,7 +25,7 @@ def backward(layer, dy, cache):
 
 
 def upstream(y, seed=7):
-    return np.random.default_rng(seed).standard_normal(y.shape)
+    return np.asarray(np.random.default_rng(seed).standard_normal(np.shape(y)))
 
 
 def arrays_of(cache):
@@ -42,7 +42,8 @@ def flat_gradient(layer):
 
 
 def test_every_layer_has_a_case():
-    classes = {name for name, value in vars(L).items() if inspect.isclass(value) and issubclass(value, L.Layer)}
+    classes = {name for name, value in {**vars(L), **vars(M)}.items()
+               if inspect.isclass(value) and issubclass(value, L.Layer)}
     assert classes - {"Layer"} == set(NAMES)
 
 
@@ -71,8 +72,7 @@ def test_contract(name, data):
     gradient = flat_gradient(layer)
 
     # inputs, upstream gradient and cache are as they were
-    for original, given_input in zip(originals, inputs):
-        np.testing.assert_array_equal(original, given_input)
+    np.testing.assert_equal(inputs, originals)
     np.testing.assert_array_equal(dy, upstream(y))
     for old, new in zip(before, arrays_of(cache), strict=True):
         np.testing.assert_array_equal(old, new)
@@ -97,8 +97,8 @@ def test_two_uses_in_swapped_order(name, data):
     """Two forwards, then the backwards in either order: a layer keeps nothing of its last use."""
     case = data.draw(cases(name))
     layer, inputs = case.layer, case.inputs
-    others = tuple(value[..., ::-1].copy() if isinstance(value, np.ndarray) and value.dtype != bool else value
-                   for value in inputs)
+    others = changed(inputs, lambda value: value[..., ::-1].copy()
+                     if isinstance(value, np.ndarray) and value.dtype != bool else value)
     results = []
     for swap in (False, True):
         layer.zero_grad()
@@ -120,7 +120,7 @@ def test_two_uses_in_swapped_order(name, data):
 @given(data=st.data())
 def test_no_generator_means_no_dropout(name, data):
     case = data.draw(cases(name))
-    y, _ = case.layer.forward(*case.inputs)
+    y, _ = call(case.layer.forward, case.inputs)
     for part in (case.layer, *case.layer.sublayers().values()):
         if hasattr(part, "dropout"):
             part.dropout = 0.0
@@ -134,9 +134,9 @@ def test_no_generator_means_no_dropout(name, data):
 def test_dtype_is_kept(name, data):
     case = data.draw(cases(name))
     layer = case.layer.astype(np.float32)
-    inputs = tuple(value.astype(np.float32) if isinstance(value, np.ndarray) and value.dtype == np.float64 else value
-                   for value in case.inputs)
+    inputs = changed(case.inputs, lambda value: value.astype(np.float32)
+                     if isinstance(value, np.ndarray) and value.dtype == np.float64 else value)
     y, cache = forward(layer, inputs)
-    gradients = backward(layer, upstream(y).astype(np.float32), cache)
-    floats = [array for array in arrays_of((y, cache, gradients)) if array.dtype.kind == "f"]
+    gradients = backward(layer, np.float32(upstream(y)), cache)
+    floats = [array for array in arrays_of((np.asarray(y), cache, gradients)) if array.dtype.kind == "f"]
     assert {array.dtype for array in floats} == {np.dtype(np.float32)}

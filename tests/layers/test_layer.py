@@ -8,7 +8,7 @@ import pytest
 
 from minitransformer import Adam, InputError
 from minitransformer.layers import Layer, Linear
-from tests.layers.test_transformer import V, ids, make
+from tests.models.test_transformer import V, ids, make
 
 
 def test_parameters_are_views_of_one_vector():

@@ -6,7 +6,8 @@ from hypothesis import given, settings, strategies as st
 
 from minitransformer import InputError, Transformer, TransformerConfig
 from minitransformer.layers import FeedForward, Residual
-from minitransformer.functional import PAD, cross_entropy_backward, cross_entropy_forward
+from minitransformer.functional import cross_entropy_backward, cross_entropy_forward
+from minitransformer.special import PAD
 
 V = 13
 
@@ -56,7 +57,7 @@ def test_padding_changes_nothing(pre_norm, seed, batch, t_k, t_q, more):
                    for array in (source, target, following))
         model.zero_grad()
         logits, cache = model.forward(s, t)
-        loss, loss_cache = cross_entropy_forward(logits, f, 0.1)
+        loss, loss_cache = cross_entropy_forward(logits, f, 0.1, padding=PAD)
         model.backward(cross_entropy_backward(1.0, loss_cache), cache)
         found.append((logits[:, :t_q], loss, loss_cache.count, model.flat.grad.copy()))
     for one, two in zip(*found):
@@ -140,7 +141,7 @@ def test_an_unknown_configuration_is_named():
     (np.ones((2, 3), int), np.ones((1, 2), int), r"target has shape \(1, 2\), expected \(2, T_q\)"),
     (np.full((1, 3), V), np.ones((1, 2), int), f"token id {V}, expected 0 to {V - 1}"),
     (np.full((1, 3), -1), np.ones((1, 2), int), "token id -1"),
-    (np.ones((1, 3)), np.ones((1, 2), int), "type float64, expected an array of integer"),
+    (np.ones((1, 3)), np.ones((1, 2), int), "dtype float64, expected an array of integer"),
 ])
 def test_wrong_ids_are_explained(source, target, words):
     with pytest.raises(InputError, match=words):
