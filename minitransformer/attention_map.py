@@ -19,9 +19,11 @@ class AttentionMap(NamedTuple):
 def attention_map(run, text, kind=None, layer=None):
     """The AttentionMap of one layer (default: the last) of run.model; `kind`: one of those the model has.
 
-    Raises InputError for an empty text, and a kind or a layer that is not there.
+    Raises InputError for an empty text, a kind or a layer that is not there, and a model without attention.
     """
     found = run.task.attention(run, text)
+    if not found:
+        raise InputError(f"{run.path}: this model has no attention to look at")
     kind = kind or next(iter(found))
     if kind not in found:
         raise InputError(f"kind is {kind}, but this model's attention is {' or '.join(found)}")

@@ -43,8 +43,10 @@ SHARED = {"share_embeddings": ("source_embedding.weight", "target_embedding.weig
 def to_pytorch(model):
     """The weights of a Transformer as {PyTorch's name: array}: copies, on the host, of the model's dtype.
 
-    Raises InputError where d_k or d_v is not d_model / num_heads: PyTorch's layers know no other.
+    Raises InputError for another model, and where d_k or d_v is not d_model / num_heads: PyTorch's layers know no other.
     """
+    if not isinstance(model, Transformer):
+        raise InputError(f"a {type(model).__name__} cannot be exported, only an encoder-decoder Transformer")
     _check_heads(model.config)
     # Contiguous, as safetensors writes an array's memory as it lies: a transposed one would come out wrong.
     return {name: np.ascontiguousarray(np.concatenate([to_host(view) for view in views]))

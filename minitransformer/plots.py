@@ -5,7 +5,8 @@ import warnings
 
 import numpy as np
 
-QUALITIES = (("valid_bleu", "BLEU of greedy outputs", 1), ("valid_exact_match", "exact match (%)", 100))
+QUALITIES = (("valid_bleu", "BLEU of greedy outputs", 1), ("valid_exact_match", "exact match (%)", 100),
+             ("valid_accuracy", "accuracy (%)", 100))
 HANGUL_FONTS = ("NanumGothic", "Noto Sans CJK KR", "Noto Sans KR", "Malgun Gothic", "Apple SD Gothic Neo",
                 "AppleGothic")
 
@@ -13,8 +14,8 @@ HANGUL_FONTS = ("NanumGothic", "Noto Sans CJK KR", "Noto Sans KR", "Malgun Gothi
 def curves(runs, path):
     """The curves of one run or of several, {name: records of metrics.jsonl}, over the steps.
 
-    Negative log-likelihood, perplexity, learning rate and, where it was measured, the quality of the
-    outputs: BLEU, or the share of exact matches in percent.
+    Negative log-likelihood, perplexity, learning rate and, if it was measured, the quality of the
+    outputs: BLEU, or the percentage of exact matches or of right classes.
     """
     found = set().union(*(record for records in runs.values() for record in records))
     panels = [("negative log-likelihood\nper token (nats)", {"nll": "training", "valid_nll": "validation"}, 1),

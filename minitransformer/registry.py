@@ -31,11 +31,11 @@ class Registry:
     def __getitem__(self, name):
         """The class called `name`. Raises InputError where there is none."""
         if name not in self._all():
-            raise InputError(f"unknown {self.kind} {name!r}; {choices(str(name), list(self._classes))}")
+            raise InputError(f"unknown {self.kind} {name!r}; {choices(str(name), list(self))}")
         return self._classes[name]
 
     def __iter__(self):
-        return iter(list(self._all()))
+        return iter(sorted(self._all()))    # whatever was imported first
 
     def name_of(self, thing):
         """The name under which the class of `thing` is registered. Raises InputError where it is not."""

@@ -144,7 +144,7 @@ def running(module="numpy", dtype="float32"):
 
 def _entry(function):
     entry = getattr(function, "replaceable", None)
-    if entry is None:
+    if not isinstance(entry, Replaceable):    # a module may have imported something of that name
         name = getattr(function, "__qualname__", repr(function))
         raise InputError(f"{name} cannot be replaced; {choices(name, list(TABLE))}")
     return entry
@@ -168,7 +168,8 @@ def _operations_in(operation):
 def _called(textbook):
     plain = unwrap(textbook)
     named = (plain.__globals__.get(name) for name in plain.__code__.co_names)
-    return [function.replaceable for function in named if hasattr(function, "replaceable")]
+    entries = (getattr(function, "replaceable", None) for function in named)
+    return [entry for entry in entries if isinstance(entry, Replaceable)]
 
 
 def _load_kernels():
@@ -183,6 +184,6 @@ def _first_array(values):
     for value in values:
         if isinstance(value, tuple):
             value = _first_array(value)
-        if getattr(value, "ndim", 0) and value.dtype.kind in "fc":
+        if isinstance(getattr(value, "ndim", None), int) and value.ndim and value.dtype.kind in "fc":    # np.ndim is a function
             return value
     return None

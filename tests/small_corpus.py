@@ -1,4 +1,4 @@
-"""A made-up corpus, and the server on this machine that it is downloaded from."""
+"""Made-up corpora, and the server on this machine that they are downloaded from."""
 
 import http.server
 import threading
@@ -8,6 +8,7 @@ import pytest
 
 FILES = {"raw/train.en.gz": b"\x1f\x8b not text", "raw/val.en.gz": b"\x1f\x8b other bytes" * 9000,
          "tok/train.en": b"a dog .\n"}
+POEM = "Rosen auf den Weg gestreut\r\nund des Harms vergessen: \nüber\n" * 7
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -20,7 +21,7 @@ class Server(http.server.ThreadingHTTPServer):
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.files, self.broken, self.asked = dict(FILES), set(), []
+        self.files, self.broken, self.asked = {**FILES, "poem.txt": POEM.encode()}, set(), []
         self.address = f"http://127.0.0.1:{self.server_port}/"
 
 
@@ -42,7 +43,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(monkeypatch):
-    """A server of FILES, and the corpus "small" that is there."""
+    """A server of FILES and POEM, and the corpora "small" and "poem" that are there."""
     from minitransformer.data import registry
 
     pytest.importorskip("pooch")
@@ -51,10 +52,13 @@ def server(monkeypatch):
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     small = registry.Corpus(
-        base=server.address, archive="https://example.org/all.zip", archive_folder="all/of", terms="Terms: none.",
+        base=server.address, archive="https://example.org/all.zip", archive_folder="all/of", terms="Terms: none.", task="translate",
         train=("tok/train.en", "tok/train.en"), valid=("tok/train.en", "tok/train.en"),
         sha256={name: sha256(data).hexdigest() for name, data in FILES.items()})
+    poem = small._replace(train=("train.txt",), valid=("valid.txt",), split="poem.txt", task="language",
+                          sha256={"poem.txt": sha256(POEM.encode()).hexdigest()})
     monkeypatch.setitem(registry.CORPORA, "small", small)
+    monkeypatch.setitem(registry.CORPORA, "poem", poem)
     yield server
     server.shutdown()
     server.server_close()

@@ -4,25 +4,33 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from minitransformer import (
-    Adam, Transformer, cross_entropy_backward, cross_entropy_forward, schedule, training_step)
+from minitransformer import Adam, cross_entropy_backward, cross_entropy_forward, schedule, training_step
 from minitransformer.data.batches import Batch
-from minitransformer.functional import PAD
-from tests.fixtures.cases import CASES, FROZEN, SMOOTHING, STEPS, WARMUP
+from minitransformer.data.windows import WindowBatch
+from minitransformer.models import LanguageModel, Transformer
+from minitransformer.special import PAD
+from tests.fixtures.cases import CASES, FROZEN, FROZEN_LANGUAGE, LANGUAGE_CASES, SMOOTHING, STEPS, WARMUP
 
 BOUND = 1e-10
 
 
 @pytest.fixture(params=["frozen", "live"])
 def expected(request):
-    """expected(case) -> {name: array} by PyTorch."""
+    """expected(kind, case) -> {name: array} by PyTorch; kind: "transformer" or "language_model"."""
     if request.param == "frozen":
-        arrays = load_file(FROZEN)
-        return lambda case: {name.removeprefix(f"{case}/"): array for name, array in arrays.items()
-                             if name.startswith(f"{case}/")}
+        def frozen(kind, case):
+            arrays = load_file(FROZEN if kind == "transformer" else FROZEN_LANGUAGE)
+            return {name.removeprefix(f"{case}/"): array for name, array in arrays.items() if name.startswith(f"{case}/")}
+
+        return frozen
     pytest.importorskip("torch", reason="torch is not installed: the frozen fixtures stand for it")
-    from tests.fixtures.pytorch_reference import reference
-    return lambda case: reference(CASES[case])
+    from tests.fixtures.pytorch_reference import KINDS
+
+    def live(kind, case):
+        _, cases, compute = KINDS[kind]
+        return compute(cases[case])
+
+    return live
 
 
 def error(ours, theirs, largest=0.0):
@@ -32,32 +40,57 @@ def error(ours, theirs, largest=0.0):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_against_pytorch(case, expected):
-    theirs = expected(case)
-    config = CASES[case]
-    model = Transformer(config).astype(np.float64)
+def test_transformer(case, expected):
+    batches = compare(Transformer(CASES[case]), expected("transformer", case), ("source", "target", "following"), Batch)
+    assert any((batch.next_target == PAD).any() for batch in batches)
+
+
+@pytest.mark.parametrize("case", LANGUAGE_CASES)
+def test_language_model(case, expected):
+    compare(LanguageModel(LANGUAGE_CASES[case]), expected("language_model", case), ("ids", "following"), WindowBatch)
+
+
+def test_the_frozen_language_models_are_small():
+    assert FROZEN_LANGUAGE.stat().st_size < 100_000
+
+
+def compare(model, theirs, names, kind):
+    """All that PyTorch computed, `theirs`, with the model; returns the batches, of `kind`, of which `names` are the arrays."""
+    config = model.config
+    model = model.astype(np.float64)
+    assert model.parameters().keys() == {name.removeprefix("weight/") for name in theirs if name.startswith("weight/")}
     for name, parameter in model.parameters().items():
         parameter.data[...] = theirs[f"weight/{name}"]
 
-    batches = [[theirs[f"batch/{step}/{name}"] for name in ("source", "target", "following")]
-               for step in range(1, STEPS + 1)]
-    source, target, following = batches[0]
-    logits, cache = model.forward(source, target)
+    batches = []
+    for step in range(1, STEPS + 1):
+        arrays = [theirs[f"batch/{step}/{name}"] for name in names]
+        batches.append(kind(*arrays, int((arrays[-1] != PAD).sum())))
+    first = batches[0]
+    logits, cache = model.forward(*first.inputs)
     assert error(logits, theirs["logits"]) < BOUND
 
-    _, loss_cache = cross_entropy_forward(logits, following, SMOOTHING)
-    model.backward(cross_entropy_backward(1 / (following != PAD).sum(), loss_cache), cache)
-    gradients = {name: parameter.grad for name, parameter in model.parameters().items()}
-    assert {f"gradient/{name}" for name in gradients} == {name for name in theirs if name.startswith("gradient/")}
-    largest = max(np.abs(gradient).max() for gradient in gradients.values())
-    for name, gradient in gradients.items():
-        assert error(gradient, theirs[f"gradient/{name}"], largest) < BOUND, name
-    model.zero_grad()
+    def check_gradients():
+        gradients = {name: parameter.grad for name, parameter in model.parameters().items()}
+        assert {f"gradient/{name}" for name in gradients} == {name for name in theirs if name.startswith("gradient/")}
+        largest = max(np.abs(gradient).max() for gradient in gradients.values())
+        for name, gradient in gradients.items():
+            assert error(gradient, theirs[f"gradient/{name}"], largest) < BOUND, name
+        model.zero_grad()
+
+    loss, loss_cache = cross_entropy_forward(logits, first.next_target, SMOOTHING, padding=PAD)
+    model.backward(cross_entropy_backward(1 / first.terms, loss_cache), cache)
+    assert error(np.array(loss / first.terms), theirs["losses"][0]) < BOUND
+    check_gradients()
+
+    sums, cache = model.loss_forward(first, smoothing=SMOOTHING)    # the path that training takes
+    model.loss_backward(1 / first.terms, cache)
+    assert error(np.array(sums.loss / first.terms), theirs["losses"][0]) < BOUND
+    check_gradients()
 
     adam, losses = Adam(model), []
-    for step, (source, target, following) in enumerate(batches, 1):
-        tokens = int((following != PAD).sum())
-        sums = training_step(model, adam, Batch(source, target, following, tokens),
-                             schedule(step, config.d_model, WARMUP), smoothing=SMOOTHING, clip=1e9)
-        losses.append(sums.loss / tokens)
+    for step, batch in enumerate(batches, 1):
+        sums = training_step(model, adam, batch, schedule(step, config.d_model, WARMUP), smoothing=SMOOTHING, clip=None)
+        losses.append(sums.loss / batch.terms)
     assert error(np.array(losses), theirs["losses"]) < BOUND
+    return batches

@@ -8,8 +8,8 @@ import pytest
 
 from minitransformer import InputError, Run, Transformer, TransformerConfig
 from minitransformer import backend
-from minitransformer.data.vocabulary import SymbolVocabulary
 from minitransformer.layers import Linear
+from minitransformer.tasks import TASKS
 
 
 def fake_cupy(available):
@@ -83,9 +83,10 @@ def test_generators_repeat():
 def test_the_command_says_in_one_line_that_there_is_no_gpu(run_cli, monkeypatch, tmp_path, command, cupy, words):
     monkeypatch.chdir(tmp_path)
     if command[0] != "train":
-        vocabulary = SymbolVocabulary("ab")
+        task = TASKS["copy"]()
+        vocabulary = task.make_vocabulary()
         model = Transformer(TransformerConfig.named("toy", vocabulary.size))
-        Run.create("run", {"task": "copy", "language": None, "max_length": 9}, model, vocabulary).save_weights()
+        Run.create("run", task, model, vocabulary).save_weights()
     before = set(tmp_path.rglob("*"))
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     code, out, error = run_cli(*command, "--backend", "cupy")

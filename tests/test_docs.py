@@ -1,21 +1,77 @@
-"""README and docs say what the code does: their Python runs, their commands exist, CI uses them."""
+"""README and docs say what the code does: their Python runs, their commands exist, their files are there, CI uses them."""
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from minitransformer.cli import main
+from minitransformer.cli.parser import COMMANDS
+from minitransformer.data.vocabularies import VOCABULARIES
+from minitransformer.models import MODELS
+from minitransformer.replaceable import TABLE, running
+from minitransformer.tasks import TASKS
 
 ROOT = Path(__file__).parent.parent
-COMMANDS = (
-    "data", "train", "evaluate", "translate", "compare", "export", "gradcheck", "attention", "plot", "info", "benchmark")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+OTHER_PROGRAMS = {"pip", "python", "jupytext", "head", "tail"}    # that pages call beside minitransformer
+MOST_FILES = {"add_a_layer": 2, "add_a_task": 1, "add_a_model": 4, "add_a_kernel": 1}    # that a contribution may need
 
 
 def blocks(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def prose(page):
+    """A page without its code blocks."""
+    return re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def program(page):
+    """All Python blocks of a page, as they lie in it: a traceback shows the right line."""
+    lines, keep = [], False
+    for line in page.read_text(encoding="utf-8").splitlines():
+        keep = line == "```python" or (keep and line != "```")
+        lines.append(line if keep and line != "```python" else "")
+    return "\n".join(lines)
+
+
+def commands(page):
+    """Each command of a page's bash blocks, as its words; settings in front of it are left out."""
+    found = []
+    for line in "\n".join(blocks(page, "bash")).replace("\\\n", " ").splitlines():
+        words = shlex.shlex(line, posix=True, punctuation_chars=True)
+        command = []
+        for word in (*words, "&&"):
+            if word in ("&&", "||", "|", ";"):
+                found.append(command)
+                command = []
+            elif command or not re.match(r"\w+=", word):
+                command.append(word)
+    return [command for command in found if command]
+
+
+def typed(page):
+    """The arguments of every minitransformer command on a page: in bash blocks, and in running text."""
+    in_blocks = [words[1:words.index("<") if "<" in words else None] for words in commands(page) if words[0] == "minitransformer"]
+    return in_blocks + [shlex.split(text) for text in re.findall(r"`minitransformer ([^`]+)`", prose(page))]
+
+
+def new_files(page):
+    """{path: code} of the files that a page tells its reader to write: their first line names them."""
+    return {code.split("\n")[0][2:]: code for code in blocks(page, "python") if re.match(r"# \S+\.py\n", code)}
+
+
+WITH_COMMANDS = [page for page in PAGES if typed(page)]
+CONTRIBUTIONS = [ROOT / "docs" / f"{name}.md" for name in MOST_FILES]
+
+
+def by_stem(page):
+    return page.stem
 
 
 @pytest.fixture
@@ -25,26 +81,95 @@ def a_copy_run(tmp_path, monkeypatch, capfd):
     assert main(["train", "copy", "--steps", "10"]) == 0
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_python_blocks_run(page, a_copy_run):
-    code = blocks(page, "python")
-    assert code
-    exec(compile("\n".join(code), str(page), "exec"), {"__name__": "__main__"})
+@pytest.fixture
+def registering():
+    """Whatever a page registers is unregistered after it."""
+    running()    # loads the kernels
+    registries = [(registry, {name: registry[name] for name in registry}) for registry in (MODELS, TASKS, VOCABULARIES)]
+    kernels = {name: list(entry.kernels) for name, entry in TABLE.items()}
+    yield
+    for registry, classes in registries:
+        registry._classes = classes
+    for name, entry in TABLE.items():
+        entry.kernels[:] = kernels[name]
+        assert entry.own is None
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_commands_are_accepted(page, monkeypatch, capfd):
-    """Each `minitransformer ...` line of a page parses; only the work behind it is left out."""
-    commands = re.findall(r"\bminitransformer [^\n|&]*", "\n".join(blocks(page, "bash")).replace("\\\n", " "))
+@pytest.mark.parametrize("page", PAGES, ids=by_stem)
+def test_python_blocks_run(page, a_copy_run, registering):
+    assert blocks(page, "python")
+    exec(compile(program(page), str(page), "exec"), {"__name__": "__main__"})
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=by_stem)
+def test_commands_are_accepted(page, registering, monkeypatch, capfd):
+    """Each `minitransformer ...` of a page parses; only the work behind it is left out."""
+    for code in new_files(page).values():
+        exec(compile(code, str(page), "exec"), {"__name__": "__main__"})
     for name in COMMANDS:
         monkeypatch.setattr(f"minitransformer.cli.{name}.execute", lambda args: 0)
-    for command in commands:
-        assert main(shlex.split(command, comments=True)[1:]) == 0, command
-    assert commands or page.stem != "README"
+    for arguments in typed(page):
+        try:
+            code = main(arguments)
+        except SystemExit as stop:    # --help
+            code = stop.code
+        assert code == 0, (arguments, capfd.readouterr().err)
+
+
+def test_no_command_is_overlooked():
+    """What follows "minitransformer " in a bash block was parsed, and what else stands there is known and exists."""
+    assert ROOT / "README.md" in WITH_COMMANDS
+    for page in PAGES:
+        text = "\n".join(re.sub(r"(^|\s)#.*", "", block, flags=re.MULTILINE) for block in blocks(page, "bash"))
+        found = commands(page)
+        assert len(re.findall(r"\bminitransformer ", text)) == sum(words[0] == "minitransformer" for words in found), page
+        for name, *arguments in found:
+            assert name == "minitransformer" or name in OTHER_PROGRAMS, (page, name)
+            if name == "python":
+                assert arguments[0] == "-m" or (ROOT / arguments[0]).exists(), (page, arguments)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=by_stem)
+def test_files_and_links_exist(page):
+    """Every file that a page names, unless the reader is to write it, and every relative link."""
+    text = prose(page)
+    to_write = {*new_files(page), "tests/layers/test_rms_norm.py"}
+    for name in re.findall(r"`((?:[\w.]+/)+[\w.]*\w\.(?:py|md|txt))`", text):
+        if name not in to_write and not name.startswith(("runs/", "data/multi30k")):
+            assert any((folder / name).exists() for folder in (ROOT, ROOT / "minitransformer", page.parent)), (page, name)
+    for link in re.findall(r"\]\((?!http)([^)#]+)", text):
+        assert (page.parent / link).exists(), (page, link)
+
+
+@pytest.mark.parametrize("page", CONTRIBUTIONS, ids=by_stem)
+def test_a_contribution_needs_few_files(page):
+    """One code block each: and nothing that is already there has to be edited."""
+    files = new_files(page)
+    assert 1 <= len(files) <= MOST_FILES[page.stem]
+    assert not any((ROOT / name).exists() for name in files)
+
+
+@pytest.mark.parametrize("name, arguments, shown", [
+    ("add_a_task", ["train", "--help"], "count repeated letters"),
+    ("add_a_model", ["train", "--help"], "from the last one alone"),
+    ("add_a_kernel", ["info"], "activations.gelu_backward_in_place"),
+])
+def test_a_file_in_its_folder_is_enough(name, arguments, shown, tmp_path):
+    """In a process of its own, whose packages have the page's files beside their own."""
+    lines = ["from importlib import import_module"]
+    for path, code in new_files(ROOT / "docs" / f"{name}.md").items():
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(code, encoding="utf-8")
+        package = ".".join(Path(path).parent.parts)
+        lines.append(f"import_module({package!r}).__path__.append({str(file.parent)!r})")
+    lines += ["from minitransformer.cli import main", f"main({arguments!r})"]
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True,
+                          env={**os.environ, "COLUMNS": "200"})
+    assert shown in done.stdout, done.stderr
 
 
 def test_ci_runs_the_two_commands_of_the_readme():
-    commands = blocks(ROOT / "README.md", "bash")[:2]
     ci = (ROOT / ".ci" / "run").read_text()
-    for command in commands:
+    for command in blocks(ROOT / "README.md", "bash")[:2]:
         assert command.strip() in ci

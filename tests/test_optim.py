@@ -1,14 +1,15 @@
-"""Adam, the schedule and clipping, against their formulas."""
+"""Adam, the schedules and clipping, against their formulas."""
 
 import numpy as np
 import pytest
 
-from minitransformer import Adam, clip_gradient_norm, schedule
+from minitransformer import Adam, schedule
 from minitransformer.layers import Linear
-from minitransformer.optim import constant, cooldown, inverse_sqrt
+from minitransformer.optim import clip_factor, constant, cooldown, inverse_sqrt
+from minitransformer.parallel import Threads
 
 
-def test_the_first_step_of_adam_moves_by_the_rate():
+def test_the_first_step_of_adam_moves_by_the_learning_rate():
     """m' / sqrt(v') is the gradient's sign at t = 1, whatever its size."""
     layer = Linear(2, 2, np.random.default_rng(0)).astype(np.float64)
     adam = Adam(layer)
@@ -45,9 +46,7 @@ def test_a_gradient_that_is_not_finite_stops_the_parameters(bad, clip):
         for gradient in (bad, 1.0):
             layer.flat.grad[...] = 1
             layer.flat.grad[2] = gradient
-            if clip:
-                clip_gradient_norm(adam.grad, 1.0)
-            adam.step(0.1)
+            adam.step(0.1, clip=1.0 if clip else None)
     np.testing.assert_array_equal(layer.flat.data, before)
     assert (adam.updates, adam.steps) == (1, 3)
 
@@ -66,17 +65,45 @@ def test_the_other_schedules():
     assert [constant(step, 4, 0.2) for step in (1, 4, 16)] == pytest.approx([0.05, 0.2, 0.2])
 
 
-@pytest.mark.parametrize("limit, expected", [(1.0, [0.6, 0.8]), (10.0, [3.0, 4.0])])
-def test_clipping(limit, expected):
-    grad = np.array([3.0, 4.0])
-    assert clip_gradient_norm(grad, limit) == 5
-    np.testing.assert_allclose(grad, expected)
+@pytest.mark.parametrize("clip, expected", [(1.0, [0.6, 0.8]), (10.0, [3.0, 4.0]), (None, [3.0, 4.0])])
+def test_clipping(clip, expected):
+    """The mean of the gradient after one step is a tenth of the clipped one; the square's, a fiftieth of its square."""
+    layer = Linear(1, 1, np.random.default_rng(0)).astype(np.float64)
+    adam = Adam(layer)
+    layer.flat.grad[...] = [3.0, 4.0]
+    adam.step(0.1, clip)
+    np.testing.assert_allclose(adam.m, 0.1 * np.array(expected), rtol=1e-12)
+    np.testing.assert_allclose(adam.v, 0.02 * np.square(expected), rtol=1e-12)
+    assert not layer.flat.grad.any()
 
 
 def test_clipping_nothing():
-    grad = np.zeros(3)
-    assert clip_gradient_norm(grad, 1.0) == 0
-    assert not grad.any()
+    """A gradient of zeros has no direction: it stays, and moves nothing."""
+    layer = Linear(2, 1, np.random.default_rng(0))
+    adam, before = Adam(layer), layer.flat.data.copy()
+    adam.step(0.1, clip=1.0)
+    np.testing.assert_array_equal(layer.flat.data, before)
+
+
+@pytest.mark.parametrize("norm, factor", [(5.0, 0.2), (1.0, 1.0), (0.5, 1.0), (0.0, 1.0), (np.inf, np.nan), (np.nan, np.nan)])
+def test_the_factor_of_clipping(norm, factor):
+    """Never above 1; NaN for what is not finite, since 0 would hide it."""
+    np.testing.assert_allclose(clip_factor(np.float64(norm) ** 2, 1.0), factor)
+
+
+def test_workers_share_a_step():
+    """Each moves its piece: the same parameters as without them, clipped by the norm of all of the gradient."""
+    found = []
+    for count in (None, 1, 3):
+        layer = Linear(5, 4, np.random.default_rng(0)).astype(np.float64)
+        adam = Adam(layer)
+        for step in range(3):
+            layer.flat.grad[...] = np.random.default_rng(step).standard_normal(24)
+            adam.step(0.1, 0.5, Threads(layer, count) if count else None)
+            assert not layer.flat.grad.any()
+        found.append((layer.flat.data, adam.m, adam.v))
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], rtol=1e-12)
 
 
 def test_the_cooldown_is_a_line_to_zero():

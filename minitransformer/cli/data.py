@@ -23,5 +23,5 @@ def execute(args):
     corpus = CORPORA[args.corpus]
     train, valid = (" ".join(quote(str(folder / name)) for name in names) for names in (corpus.train, corpus.valid))
     preset = f" --preset {args.corpus}" if args.corpus in TASKS[corpus.task].presets else ""
-    print(f"{args.corpus}: {len(corpus.sha256)} files in {folder}, all intact\n{corpus.terms}\n"
+    print(f"{args.corpus}: {len(corpus.files)} files in {folder}, all intact\n{corpus.terms}\n"
           f"train on it: minitransformer train {corpus.task}{preset} --train {train} --valid {valid} --run runs/{args.corpus}")

@@ -1,5 +1,7 @@
 """minitransformer generate: let a language model continue a text."""
 
+from itertools import chain
+
 import numpy as np
 
 from minitransformer.cli.model_options import check_command, load_run, add_model
@@ -35,7 +37,7 @@ def execute(args):
     with options_named_as_typed(args):
         ids = generate(run.model, prompt, args.tokens, np.random.default_rng(seed), **options)
     written, shown = list(prompt), ""
-    for i in (None, *ids):
+    for i in chain([None], ids):    # one by one
         written += [] if i is None else [i]
         text = run.vocabulary.decode(written)
         print(text[len(shown):], end="", flush=True)    # a subword may change the spacing of the one before it

@@ -1,18 +1,23 @@
-"""Downloading a corpus file by file: what is there and whole stays, so what was broken off goes on."""
+"""Downloading a corpus file by file: what is there and intact stays, so a download that was broken off resumes."""
 
 import os
 import stat
+from hashlib import sha256
 from pathlib import Path
 
 from minitransformer.data.registry import CORPORA
 from minitransformer.errors import InputError, choices
 from minitransformer.extras import require
 
+TRAIN_SHARE = 0.9    # of a text that has no split of its own
+_SPLIT = {"intact": "already there", "missing": "split off", "damaged": "split off again, it was damaged"}
+
 
 def download(corpus, folder, report):
-    """Every file of `corpus` into `folder`, whole by its sha256; `report(text)` is told of each of them.
+    """Every file of `corpus` into `folder`, intact by its sha256; `report(text)` is told of each of them.
 
-    A file that is damaged is downloaded again, and stays as it is until the new one is whole. Raises
+    A file that is damaged is downloaded again, and stays as it is until the new one is complete. A text without a split
+    is then split into a training and a validation file. Raises
     InputError where the corpus is unknown, the folder cannot be used, the library pooch is missing, or a
     file cannot be downloaded or is not the one expected; what was downloaded until then stays.
     """
@@ -24,13 +29,13 @@ def download(corpus, folder, report):
     source, folder = CORPORA[corpus], Path(folder)
     if os.path.isfile(folder):
         raise InputError(f"{folder}: a file, expected a folder")
-    states = {name: _state(folder / name, sha256) for name, sha256 in source.sha256.items()}
+    states = {name: _state(folder / name, digits) for name, digits in source.sha256.items()}
     for name, state in states.items():
-        if state == "whole":
+        if state == "intact":
             report(f"{name}: already there")
             continue
         path, address = folder / name, source.base + name
-        there = f"{list(states.values()).count('whole')} of {len(states)} files are there and whole"
+        there = f"{list(states.values()).count('intact')} of {len(states)} files are there and intact"
         offline = (f"without internet here, fetch {source.archive} elsewhere, copy {source.archive_folder}/* of it into "
                    f"{folder}, and run this command again to check them")
         try:
@@ -43,18 +48,44 @@ def download(corpus, folder, report):
         except ValueError:    # pooch's word for another sha256
             raise InputError(f"{path}: what came from {address} is not the file expected (its sha256 is another) and was "
                              f"not kept; {there}; run this command again, or {offline}") from None
-        states[name] = "whole"
+        states[name] = "intact"
         report(f"{name}: downloaded{' again, it was damaged' if state == 'damaged' else ''}")
+    if source.split:
+        _split(source, folder, report)
 
 
-def _state(path, sha256):
-    """"missing", "damaged" or "whole"."""
+def _split(corpus, folder, report):
+    """The first 90 % of the characters of the corpus's one text into its training file, and the rest into its validation file."""
+    text = (folder / corpus.split).read_bytes().decode()
+    end = int(TRAIN_SHARE * len(text))
+    for name, part in ((corpus.train[0], text[:end]), (corpus.valid[0], text[end:])):
+        path, data = folder / name, part.encode()
+        state = _state(path, sha256(data).hexdigest())
+        if state != "intact":
+            _write(path, data)
+        report(f"{name}: {_SPLIT[state]}")
+
+
+def _write(path, data):
+    """The bytes `data` into the file `path`: all of them, or what was there stays."""
+    new = path.with_name(f"{path.name}.new")
+    try:
+        new.write_bytes(data)
+        os.replace(new, path)
+    except OSError as error:
+        raise InputError(f"{path}: {_reason(error)}") from None
+    finally:
+        new.unlink(missing_ok=True)    # there only if something went wrong
+
+
+def _state(path, digits):
+    """"missing", "damaged" or "intact"."""
     import pooch
 
     try:
         if not stat.S_ISREG(path.stat().st_mode):    # reading a device may never end
             raise InputError(f"{path}: not a file; move it away and run this command again")
-        return "whole" if pooch.file_hash(str(path)) == sha256 else "damaged"
+        return "intact" if pooch.file_hash(str(path)) == digits else "damaged"
     except FileNotFoundError:
         return "missing"
     except InputError:

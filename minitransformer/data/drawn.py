@@ -2,6 +2,10 @@
 
 import numpy as np
 
+from minitransformer.errors import InputError
+
+MOST_MISSES = 10_000    # draws without a new example, after which there are no more
+
 
 class DrawnBatches:
     """An endless iterator of batches of `size` fresh examples of a toy task; the same seed gives the same ones.
@@ -27,13 +31,21 @@ def draw_held_out(task, size, seed=0):
 
 
 def draw_examples(task, seed, size, held_out=False):
-    """`size` random examples of a toy task, encoded: ones to train on, or different held-out ones."""
+    """`size` random examples of a toy task, encoded: ones to train on, or different held-out ones.
+
+    Raises InputError for a task that has too few.
+    """
     rng = np.random.default_rng(seed)
-    examples, seen = [], set()
+    examples, seen, misses = [], set(), 0
     while len(examples) < size:
         source, answer = task.draw(rng)
         if task.is_held_out(source) != held_out or (held_out and tuple(source) in seen):
+            misses += 1
+            if misses == MOST_MISSES:
+                raise InputError(f"the task {task.name} has only {len(examples):,} different examples "
+                                 f"{'to hold out' if held_out else 'to train on'}, expected {size:,}")
             continue
+        misses = 0
         seen.add(tuple(source))
         examples.append(task.encode(source, answer))
     return examples

@@ -2,7 +2,9 @@
 
 from typing import NamedTuple
 
-_COMMIT = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"    # of multi30k/dataset
+_MULTI30K = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"    # the commits of multi30k/dataset, karpathy/char-rnn and
+_CHAR_RNN = "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e"    # forest-snow/alps
+_ALPS = "43232f234087cdbb4b06cd0e3997460610a0dbfd"
 
 
 class Corpus(NamedTuple):
@@ -11,16 +13,22 @@ class Corpus(NamedTuple):
     archive_folder: str  # where they are in it
     terms: str
     task: str            # what it is for, a name in TASKS
-    train: tuple         # the names of the source and the target to train on
+    train: tuple         # the names of the files to train on, as --train of the task takes them
     valid: tuple
     sha256: dict         # {name: hexadecimal digits}; a name is also the file's path in the user's folder
+    split: str = ""      # the name of a text without a split: `train` gets the first 90 % of its characters, `valid` the rest
+
+    @property
+    def files(self):
+        """The names of all files in the user's folder."""
+        return [*self.sha256, *((*self.train, *self.valid) if self.split else ())]
 
 
 CORPORA = {
     "multi30k": Corpus(
         task="translate",
-        base=f"https://raw.githubusercontent.com/multi30k/dataset/{_COMMIT}/data/task1/",
-        archive=f"https://github.com/multi30k/dataset/archive/{_COMMIT}.zip",
+        base=f"https://raw.githubusercontent.com/multi30k/dataset/{_MULTI30K}/data/task1/",
+        archive=f"https://github.com/multi30k/dataset/archive/{_MULTI30K}.zip",
         archive_folder="data/task1",
         terms='Terms of use: for non-commercial research and education only; see "Use of the data" at '
               "https://github.com/multi30k/dataset",
@@ -52,6 +60,30 @@ CORPORA = {
             "tok/test_2017_flickr.lc.norm.tok.de": "02067e4a9402786a4fcb8c1b6f4307e4a5073ced64800abead5273b54f5f31f6",
             "tok/test_2017_mscoco.lc.norm.tok.en": "fe69ae004d71c42ead0301e70c57de5b1b6b5fb7f52210d42b22801e98e656f3",
             "tok/test_2017_mscoco.lc.norm.tok.de": "e2825990b8a4e5289d2cdba801d57c187810bab9b4f5d87a30c35800a0d871b6",
+        },
+    ),
+    "tinyshakespeare": Corpus(
+        task="language",
+        base=f"https://raw.githubusercontent.com/karpathy/char-rnn/{_CHAR_RNN}/data/tinyshakespeare/",
+        archive=f"https://github.com/karpathy/char-rnn/archive/{_CHAR_RNN}.zip",
+        archive_folder="data/tinyshakespeare",
+        terms="Terms of use: the works of Shakespeare are in the public domain; the repository that they come from, "
+              "https://github.com/karpathy/char-rnn, names the MIT license",
+        train=("train.txt",), valid=("valid.txt",), split="input.txt",
+        sha256={"input.txt": "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"},
+    ),
+    "sst2": Corpus(
+        task="classify",
+        base=f"https://raw.githubusercontent.com/forest-snow/alps/{_ALPS}/data/SST-2/",
+        archive=f"https://github.com/forest-snow/alps/archive/{_ALPS}.zip",
+        archive_folder="data/SST-2",
+        terms="Terms of use: its authors name no license; it is customary to use it in research and teaching. It is the "
+              "Stanford Sentiment Treebank (https://aclanthology.org/D13-1170) as GLUE has it, with two classes",
+        train=("train.tsv",), valid=("dev.tsv",),
+        sha256={
+            "train.tsv": "920e317b2c52e12cd22db1da2c6708312bd7dc4f3712b9bbf1b50ee6c2c792ba",
+            "dev.tsv": "92353770071a2a889f75d000a38a9e541ea8f0a5499e50f040b17917a5cbf66f",
+            "test.tsv": "54a9c12c77e402fc14d6a66a506f24d999f596b0176eb777c972cccc2f9cc4b0",
         },
     ),
 }

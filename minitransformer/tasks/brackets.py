@@ -12,16 +12,15 @@ from minitransformer.tasks.classification import Classification, accuracy, label
 from minitransformer.tasks.task import Data
 from minitransformer.tasks.toy import EXAMPLES, TEST, TOY_TRAINING, VALID, is_held_out
 
-PAIRS = {"(": ")", "[": "]"}
-MAX_PAIRS = 8    # of brackets in a text
-_VOCABULARY = CharacterVocabulary("()[]")
+MAX_PAIRS = 10    # of brackets in a text
+_VOCABULARY = CharacterVocabulary("()")
 
 
 @TASKS.register("brackets")
 @dataclass(frozen=True, kw_only=True)
 class Brackets(Classification):
-    description: ClassVar[str] = "tell whether brackets are balanced: ([]) -> balanced"
-    defaults: ClassVar[dict] = {**TOY_TRAINING, "steps": 1000}
+    description: ClassVar[str] = "tell whether brackets are balanced: (())() -> balanced"
+    defaults: ClassVar[dict] = {**TOY_TRAINING, "steps": 1000, "smoothing": 0.0, "pre_norm": True}
     labels: ClassVar[tuple] = ("balanced", "unbalanced")
     make_batch: ClassVar = staticmethod(make_labelled_batch)
     is_held_out: ClassVar = staticmethod(is_held_out)
@@ -38,9 +37,8 @@ class Brackets(Classification):
         if rng.random() < 0.5:
             return brackets, "balanced"
         while is_balanced(brackets):
-            places = rng.integers(len(brackets), size=rng.integers(1, 3))
-            for place in places:
-                brackets[place] = "()[]"[rng.integers(4)]
+            for place in rng.integers(len(brackets), size=rng.integers(1, 3)):
+                brackets[place] = ")" if brackets[place] == "(" else "("
         return brackets, "unbalanced"
 
     def make_vocabulary(self):
@@ -72,20 +70,18 @@ class Brackets(Classification):
 
 
 def draw_balanced(rng, pairs):
-    """A list of `pairs` pairs of brackets, balanced: each is split at random into what it holds and what follows it."""
+    """A list of `pairs` pairs of brackets, balanced: split at random into what the first pair holds and what follows it."""
     if not pairs:
         return []
     inside = int(rng.integers(pairs))
-    opening = "(["[rng.integers(2)]
-    return [opening, *draw_balanced(rng, inside), PAIRS[opening], *draw_balanced(rng, pairs - 1 - inside)]
+    return ["(", *draw_balanced(rng, inside), ")", *draw_balanced(rng, pairs - 1 - inside)]
 
 
 def is_balanced(brackets):
-    """Whether each bracket is closed by one of its own kind, the innermost first."""
-    open_ones = []
+    """Whether no bracket is closed before it was opened, and none stays open."""
+    depth = 0
     for bracket in brackets:
-        if bracket in PAIRS:
-            open_ones.append(PAIRS[bracket])
-        elif not open_ones or open_ones.pop() != bracket:
+        depth += 1 if bracket == "(" else -1
+        if depth < 0:
             return False
-    return not open_ones
+    return depth == 0

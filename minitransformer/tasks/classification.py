@@ -38,6 +38,8 @@ class Classification(Task):
         return [self.labels[i] for i in self.probabilities(run, texts).argmax(axis=1)]
 
     def attention(self, run, text):
+        if not hasattr(run.model, "attention_weights"):
+            return {}
         ids = self.encode_text(run.vocabulary, text)
         tokens = run.vocabulary.tokens(ids)
         return {"encoder": (run.model.attention_weights(np.array([ids]))["encoder"], tokens, tokens)}
@@ -62,6 +64,8 @@ def accuracy(model, examples):
 
 def predict(model, examples):
     """(N, C) the model's probabilities for (ids, class), whatever class stands there."""
+    if not examples:
+        return np.zeros((0, model.config.num_classes))
     order = sorted(range(len(examples)), key=lambda i: len(examples[i][0]))
     found = []
     for chunk in by_length([examples[i] for i in order], BATCH_TOKENS, lengths=sentence_length):

@@ -70,8 +70,11 @@ class Task:
         raise NotImplementedError
 
     def attention(self, run, text):
-        """{kind: (weights (B, H, T_q, T_k) of each layer, query tokens, key tokens)} for a text, the usual kind first."""
-        raise NotImplementedError
+        """{kind: (weights (B, H, T_q, T_k) of each layer, query tokens, key tokens)} for a text, the usual kind first.
+
+        {} for a model without attention.
+        """
+        return {}
 
     def summary(self, run):
         """One line for the end of a training run; None where there is nothing quick to say."""

@@ -36,6 +36,8 @@ class TextToText(Task):
                 for found in decode_all(run.model, sources, search or self.search)]
 
     def attention(self, run, text):
+        if not hasattr(run.model, "attention_weights"):
+            return {}
         (source,) = encode(run.vocabulary, [text], self.max_length)
         if not source:
             raise InputError("the text is empty, expected a source to attend to")

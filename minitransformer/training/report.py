@@ -19,10 +19,10 @@ td, th {{ border-top: 1px solid #ccc; padding: .3em .6em; text-align: left; vert
 <img src="curves.png" alt="loss, perplexity, learning rate and quality over the steps">
 <h2>Outputs on validation data</h2>
 <table><tr><th>text</th><th>output</th><th>expected</th></tr>{outputs}</table>
-<h2>Who attends (rows) to whom (columns): {kind} attention, last layer</h2>
 {maps}
 </body></html>
 """
+ATTENTION = "<h2>Who attends (rows) to whom (columns): {kind} attention, last layer</h2>\n{pictures}"
 
 
 def write_report(run, examples):
@@ -30,17 +30,18 @@ def write_report(run, examples):
     log = read_metrics(run.path)
     plots.curves({run.path.name: log}, run.path / "curves.png")
     texts = [text for text, _ in examples]
-    names = [f"attention-{number}.png" for number in range(1, min(MAPS, len(examples)) + 1)]
-    maps = [attention_map(run, text) for text in texts[:len(names)]]
-    for text, found, name in zip(texts, maps, names):
+    attended = texts[:MAPS] if run.task.attention(run, texts[0]) else []    # not every model attends
+    maps = {f"attention-{number}.png": attention_map(run, text) for number, text in enumerate(attended, 1)}
+    for text, (name, found) in zip(attended, maps.items()):
         plots.attention(found.weights, found.queries, found.keys, text, run.path / name)
+    pictures = "".join(f'<img src="{name}" alt="{escape(text, quote=True)}">' for text, name in zip(attended, maps))
     last = {name: value for record in log for name, value in record.items() if name != "tokens_per_second"}
     facts = {"parameters": f"{run.model.num_parameters():,}", **{name: f"{value:,.6g}" for name, value in last.items()}}
     (run.path / "report.html").write_text(PAGE.format(
-        title=escape(f"{run.path.name}: {run.task.name}"), kind=maps[0].kind,
+        title=escape(f"{run.path.name}: {run.task.name}"),
         facts=_rows((name.replace("_", " "), value) for name, value in facts.items()),
         outputs=_rows((text, output, expected) for (text, expected), output in zip(examples, run.answer(texts))),
-        maps="".join(f'<img src="{name}" alt="{escape(text, quote=True)}">' for text, name in zip(texts, names))),
+        maps=ATTENTION.format(kind=next(iter(maps.values())).kind, pictures=pictures) if maps else ""),
         encoding="utf-8")
 
 

@@ -22,7 +22,7 @@ TINY = Case("toy", 20, 4, 6, {"num_layers": 1, "d_model": 8, "num_heads": 2, "d_
 
 
 class Counting(np.ndarray):
-    """An array that counts the operations of its matrix products."""
+    """An array that counts the operations of its products of two matrices; a product with a vector is a sum."""
 
     __module__ = "numpy"    # for module_of
     operations = 0
@@ -32,7 +32,7 @@ class Counting(np.ndarray):
         if out:
             kwargs["out"] = tuple(x.view(np.ndarray) for x in out)
         y = getattr(ufunc, method)(*plain, **kwargs)
-        if ufunc is np.matmul:
+        if ufunc is np.matmul and min(x.ndim for x in plain) > 1:
             Counting.operations += 2 * y.size * plain[0].shape[-1]
         return out[0] if out else y.view(Counting) if isinstance(y, np.ndarray) else y
 

@@ -13,7 +13,7 @@ def test_its_products_are_the_necessary_operations(monkeypatch):
     monkeypatch.setattr(profile, "_seconds", lambda *_: matmul.OPERATIONS)    # a machine of one operation a second
     blocks = profile.profile(CASE, 2)
     assert sum(row["products"] for row in blocks) == pytest.approx(necessary_operations(CASE.config(), 6, 9, 9))
-    assert {"Linear", "SelfAttention", "LayerNorm", "logits and loss", "clipping, Adam"} <= {
+    assert {"Linear", "SelfAttention", "LayerNorm", "LinearCrossEntropy", "clipping, Adam"} <= {
         row["block"] for row in blocks}
 
 

@@ -1,13 +1,16 @@
 """What is wrong is said in one line, with exit code 2, and nothing is lost."""
 
 import io
+import json
 import os
+import shutil
 import sys
 
 import pytest
 
 from minitransformer import InputError, Run, extras
 from minitransformer.cli import gradcheck as gradcheck_command
+from minitransformer.training import files
 from tests.cli.conftest import one_line
 
 SMALL = ("--steps", 12, "--batch", 8, "--validate-every", 6)
@@ -19,7 +22,7 @@ def test_a_missing_library_is_named_before_the_work(run_cli, text_run, corpus, m
     (corpus / "run").symlink_to(text_run)
     monkeypatch.setitem(sys.modules, "sacrebleu", None)
     monkeypatch.setattr(Run, "create", None)
-    monkeypatch.setattr(Run, "translate", None)
+    monkeypatch.setattr(Run, "answer", None)
     code, _, error = run_cli(*command.split())
     assert code == 2 and "this needs sacrebleu: pip install sacrebleu" in error and one_line(error)
 
@@ -47,8 +50,17 @@ def test_a_library_that_is_broken_is_not_called_missing(monkeypatch):
     (("train", "copy", "--seed", -1), "--seed is -1"),
     (("train", "copy", "--schedule", "constant", "--peak-rate", 0.1, "--rate-factor", 2), "constant has --peak-rate"),
     (("train", "copy", "--dropout", 1), "--dropout is 1.0"),
+    (("train", "copy", "--d-model", 10, "--num-heads", 4), "num_heads"),
+    (("train", "brackets", "--d-model", 10, "--num-heads", 4), "num_heads"),
+    (("train", "copy", "--window", 8), "unrecognized arguments: --window"),
+    (("train", "brackets", "--preset", "x"), "unrecognized arguments: --preset"),
+    (("train", "language"), "required: --train, --valid"), (("train", "classify", "--train", "x"), "required: --valid"),
+    (("train", "language", "--train", "x", "y", "--valid", "x"), "unrecognized arguments: y"),
+    (("train", "language", "--train", "x", "--valid", "x"), "x: No such file or directory"),
+    (("generate", "no/such/run"), "required: PROMPT"), (("generate", "no/such/run", "x"), "no run here"),
+    (("classify", "no/such/run", "x"), "no run here"), (("classify",), "required: RUN"),
     (("train", "copy", "--config", "huge"), "unknown configuration 'huge'"),
-    (("train",), "no TASK is given; choose from copy, reverse"),
+    (("train",), "no TASK is given; choose from brackets, classify, copy, language, numbers, reverse, sort, translate"),
     (("train", "--resume", "no/such/run"), "no run here"),
     (("train", "--resume", "no/such/run", "copy"), "leave copy and its options out"),
     (("train", "copy", "--schedule", "constant"), "--peak-rate is None, but the schedule constant needs one"),
@@ -98,7 +110,7 @@ def test_a_line_that_is_too_long_is_named_and_the_others_are_translated(run_cli,
     code, out, error = run_cli("translate", trained, "--min-length", 1)
     lines = out.split("\n")
     assert code == 0 and len(lines) == 5 and lines[0] and lines[1] and not lines[2] and lines[3]
-    assert error == "line 2 has 10000 tokens: only the first 256 are read (max_length of the training)\n"
+    assert error == "line 2 has 10000 tokens: only the first 256 are read (max_length in training)\n"
 
 
 @pytest.mark.parametrize("arguments, words", [
@@ -142,7 +154,64 @@ def test_runs_of_another_task_cannot_answer_together(run_cli, trained, text_run)
 @pytest.mark.parametrize("option", [("--test", "a", "b"), ("--tokenize", "none")])
 def test_toy_runs_bring_their_own_test(run_cli, trained, option):
     code, _, error = run_cli("evaluate", trained, *option)
-    assert code == 2 and f"leave {option[0]} out" in error and one_line(error)
+    assert code == 2 and f"the task copy, which has no use for {option[0]}; leave it out" in error and one_line(error)
+
+
+COMMANDS = {"translate": ("copy", "translate"), "generate": ("language", "subwords"), "classify": ("classify", "brackets")}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_run_is_used_by_the_command_of_its_task(run_cli, runs, command):
+    for name, run in runs.items():
+        right = next(other for other, names in COMMANDS.items() if name in names)
+        if command != right:
+            code, out, error = run_cli(command, run, "x")
+            assert code == 2 and not out and one_line(error)
+            assert f"{run} was trained on the task {Run.load(run).task.name}: use minitransformer {right} instead" in error
+
+
+@pytest.mark.parametrize("name, options", [
+    ("copy", "test tokenize"), ("translate", ""), ("language", "tokenize beam length-penalty min-length max-length"),
+    ("classify", "tokenize beam length-penalty min-length max-length"),
+    ("brackets", "test tokenize beam length-penalty min-length max-length")])
+def test_options_that_a_task_has_no_use_for(run_cli, runs, name, options):
+    values = {"tokenize": "none", "test": "x"}
+    for option in options.split():
+        code, out, error = run_cli("evaluate", runs[name], f"--{option}", values.get(option, 1))
+        assert code == 2 and not out and one_line(error)
+        assert f"was trained on the task {name}, which has no use for --{option}; leave it out" in error
+
+
+def test_only_a_transformer_is_exported_and_only_translation_is_timed(run_cli, runs, tmp_path):
+    for name in ("language", "classify", "brackets"):
+        code, out, error = run_cli("export", runs[name], "--output", tmp_path / "a")
+        assert code == 2 and not out and "cannot be exported" in error and one_line(error) and not (tmp_path / "a").exists()
+        code, out, error = run_cli("benchmark", "--decoding", runs[name])
+        assert code == 2 and not out and f"the task {name} has no text to decode" in error and one_line(error)
+
+
+def test_an_ensemble_is_of_runs_that_write_text_and_have_one_vocabulary(run_cli, runs):
+    for run, other, words in (("language", "subwords", "has another task or vocabulary"), ("language", "copy", "has another task"),
+                              ("classify", "classify", "not for a classifier; leave it out"), ("copy", "brackets", "has another task")):
+        code, out, error = run_cli("evaluate", runs[run], "--ensemble", runs[other])
+        assert code == 2 and not out and words in error and one_line(error)
+
+
+def test_a_run_folder_of_the_old_format(run_cli, trained, tmp_path):
+    """One that an older version wrote, with its own seal, and nothing in it damaged."""
+    run = tmp_path / "old"
+    shutil.copytree(trained, run)
+    (run / "config.json").write_text(json.dumps({"task": "copy", "language": None, "vocabulary": "SymbolVocabulary"}))
+    known = {name: files.digest(run / name) for name in json.loads((run / "manifest.json").read_text())["files"]}
+    (run / "manifest.json").write_text(json.dumps({"sha256": files._seal(1, known), "format": 1, "files": known}))
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    for arguments in (("translate", run, "a"), ("generate", run, "a"), ("classify", run, "a"), ("evaluate", run),
+                      ("attention", run, "a", "--output", tmp_path / "a.png"), ("compare", run, trained),
+                      ("export", run, "--output", tmp_path / "a"), ("train", "--resume", run), ("benchmark", "--decoding", run)):
+        code, out, error = run_cli(*arguments)
+        assert code == 2 and not out and one_line(error)
+        assert f"{run} has format 1, this version of minitransformer reads format 2; use a version that reads 1" in error
+    assert before == {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} and list(tmp_path.iterdir()) == [run]
 
 
 def test_a_run_is_not_overwritten(run_cli, trained):
@@ -157,14 +226,14 @@ def test_a_run_is_not_overwritten(run_cli, trained):
     ({"--train": ["en", "short"]}, "en has 45 lines and"),
     ({"--train": ["en", "de", "tsv"]}, "--train: 3 files"),
     ({"--valid": ["none", "de"]}, "No such file"),
-    ({"--valid": ["empty", "de"]}, "empty, expected one sentence a line"),
+    ({"--valid": ["empty", "de"]}, "empty, expected text"),
     ({"--train": ["binary", "de"]}, "not UTF-8"),
     ({"--train": ["en"]}, "line 1: one column"),
     ({"--max-length": [5]}, "line 1: a sentence of"),
     ({"--vocab-size": [0]}, "--vocab-size is 0"),
     ({"--vocab-size": [10 ** 30]}, "expected 1 to 1,000,000"),
     ({"--max-length": [0]}, "--max-length is 0"),
-    ({"--batch": [100]}, "--batch is 100 tokens, expected at least --max-length + 1 = 257"),
+    ({"--batch": [100]}, "--batch is 100 tokens, expected at least max_length + 1 = 257"),
 ])
 def test_unusable_text_gives_one_line_and_2(run_cli, corpus, changes, words):
     (corpus / "short").write_text("a\n")

@@ -93,7 +93,7 @@ def test_decoding_scaling(run_cli, text_run, monkeypatch):
 
 def test_decoding_of_what_cannot_be_decoded(run_cli, trained, text_run, tmp_path):
     (tmp_path / "tsv").write_text("\tein\n")
-    for arguments, words in (((trained,), "was trained on the toy task copy"),
+    for arguments, words in (((trained,), "the task copy has no text to decode; this needs a translation run"),
                              ((text_run, "--test", tmp_path / "none"), "No such file"),
                              ((text_run, "--test", tmp_path / "tsv"), "no source sentence, expected at least one")):
         code, out, error = run_cli("benchmark", "--decoding", *arguments)

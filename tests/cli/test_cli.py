@@ -11,9 +11,10 @@ import sys
 import pytest
 
 from minitransformer import Ensemble, Run, Search
-from minitransformer.cli.evaluate import evaluate_toy
 from minitransformer.data.parallel import read_pairs
+from minitransformer.decoding import GREEDY
 from minitransformer.evaluation import bleu, chrf
+from minitransformer.tasks import TASKS
 from minitransformer.training.files import write_manifest
 from tests.checking.test_gradcheck import X, WrongLinear
 from tests.cli.conftest import one_line
@@ -25,8 +26,8 @@ def test_help(run_cli):
     """Of every command, found in the help of all."""
     code, out, error = run_cli("--help")
     commands = re.findall(r"^    (\w+) ", out, re.MULTILINE)
-    assert code == 0 and not error and {"train", "compare", "data"} <= set(commands)
-    for command in [*commands, "train copy", "train translate"]:
+    assert code == 0 and not error and {"train", "generate", "classify", "data"} <= set(commands)
+    for command in [*commands, *(f"train {name}" for name in TASKS)]:
         code, out, error = run_cli(*command.split(), "--help")
         assert code == 0 and f"usage: minitransformer {command}" in out and not error
 
@@ -66,12 +67,12 @@ def test_gradcheck_that_fails_exits_with_1(run_cli, monkeypatch):
 
 def test_train_evaluate_translate_a_toy_task(run_cli, trained):
     code, out, _ = run_cli("evaluate", trained, "--json")
-    scores = json.loads(out)
-    assert code == 0 and scores == evaluate_toy(Run.load(trained)) and scores["examples"] == 1000
+    scores, run = json.loads(out), Run.load(trained)
+    assert code == 0 and scores == run.task.evaluate(run, GREEDY) and scores["examples"] == 1000
     code, out, _ = run_cli("evaluate", trained)
     assert code == 0 and out.startswith(f"exact match: {scores['exact_match']:.4g}\n")
     code, out, _ = run_cli("translate", trained, "c a b")
-    assert code == 0 and out == Run.load(trained).translate(["c a b"])[0] + "\n"
+    assert code == 0 and out == run.answer(["c a b"])[0] + "\n"
 
 
 def test_train_says_what_comes_next(run_cli, tmp_path, monkeypatch):
@@ -142,7 +143,7 @@ def test_evaluate_with_a_beam(run_cli, text_run, alpha, least):
     scores = json.loads(out)
     assert code == 0 and list(scores) == ["bleu", "chrf", "signature", "perplexity", "sentences", "seconds"]
     sources, references = zip(*read_pairs([text_run.parent / "tsv"]))
-    outputs = Run.load(text_run).translate(sources, Search(beam=3, alpha=alpha, min_length=least))
+    outputs = Run.load(text_run).answer(sources, Search(beam=3, alpha=alpha, min_length=least))
     assert scores["chrf"] == chrf(outputs, references) and scores["bleu"] == bleu(outputs, references)[0]
     assert scores["seconds"] > 0
 
@@ -163,7 +164,7 @@ def test_runs_answer_together(run_cli, text_run, other_run):
     run = Run.load(text_run)
     run.model = Ensemble([run.model, other_run.model])
     sources, references = zip(*read_pairs([text_run.parent / "tsv"]))
-    outputs = run.translate(sources)
+    outputs = run.answer(sources)
     assert code == 0 and scores["chrf"] == chrf(outputs, references)
     code, out, _ = run_cli("translate", text_run, "--ensemble", other_run.path, sources[0])
     assert code == 0 and out == outputs[0] + "\n"
@@ -185,7 +186,7 @@ def test_samples_are_repeated_by_their_seed(run_cli, text_run):
     assert draws[0] == draws[1] != draws[2] and len(draws[0].splitlines()) == 3
 
 
-def test_resume_goes_on_where_it_stopped(run_cli, text_run, tmp_path, monkeypatch):
+def test_training_resumes_where_it_stopped(run_cli, text_run, tmp_path, monkeypatch):
     """Killed before its last checkpoint: the command ends with the bits of the run that was not."""
     run = tmp_path / "killed"
     shutil.copytree(text_run, run)
@@ -203,9 +204,10 @@ def test_resume_goes_on_where_it_stopped(run_cli, text_run, tmp_path, monkeypatc
 
 def test_the_options_of_a_model_reach_it(text_run):
     model = json.loads((text_run / "config.json").read_text())["model"]
+    assert model["name"] == "transformer"
     assert {name: value for name, value in model.items() if "dropout" in name or name == "pre_norm"} == {
         "dropout": 0.1, "embedding_dropout": 0.2, "attention_dropout": 0.15, "feed_forward_dropout": 0.05, "pre_norm": False}
-    assert Run.load(text_run).search == Search(beam=5)
+    assert Run.load(text_run).task.search == Search(beam=5)
 
 
 @pytest.mark.parametrize("options, schedule, peak, pre_norm", [
@@ -218,16 +220,16 @@ def test_a_preset_and_what_changes_it(run_cli, corpus, options, schedule, peak, 
     settings = json.loads((corpus / "run" / "config.json").read_text())
     training, model = settings["training"], settings["model"]
     assert (training["schedule"], training["peak_rate"], model["pre_norm"]) == (schedule, peak, pre_norm)
-    assert (training["accumulate"], settings["batch"], model["dropout"]) == (2, 1024, 0.3)
+    assert (training["accumulate"], settings["task"]["batch"], model["dropout"]) == (2, 1024, 0.3)
 
 
 def test_resume_wants_the_text_it_began_with(run_cli, text_run, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(text_run, run)
     settings = json.loads((run / "config.json").read_text())
-    file = settings["train"][0]
-    settings["sha256"][file] = "0" * 64
+    file = settings["task"]["train"][0]
+    settings["task"]["sha256"][file] = "0" * 64
     (run / "config.json").write_text(json.dumps(settings))
     write_manifest(run, ["config.json", "tokenizer.json", "weights.safetensors"])
     code, _, error = run_cli("train", "--resume", run)
-    assert code == 2 and f"{file} is not what it was when the training began" in error and one_line(error)
+    assert code == 2 and f"{file} is not what it was when training began" in error and one_line(error)

@@ -19,7 +19,7 @@ def long_training(run, **streams):
                              "--steps", "5000", "--validate-every", "5000"], **streams)
 
 
-def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
+def test_ctrl_c_saves_and_says_how_to_resume(tmp_path):
     """The real command, interrupted as a terminal does it."""
     process = long_training(tmp_path / "run", stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     for line in process.stderr:
@@ -28,7 +28,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path):
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130 and "Traceback" not in error
-    assert f"go on: minitransformer train --resume {tmp_path / 'run'}" in error
+    assert f"resume: minitransformer train --resume {tmp_path / 'run'}" in error
     assert f"minitransformer evaluate {tmp_path / 'run'}" in error
     assert len(list((tmp_path / "run" / "checkpoints").iterdir())) == 1 and Run.load(tmp_path / "run")
 

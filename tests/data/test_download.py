@@ -1,4 +1,4 @@
-"""A corpus arrives whole or not at all; what is there stays; what goes wrong is named."""
+"""A corpus arrives intact or not at all; what is there stays; what goes wrong is named."""
 
 import gzip
 import os
@@ -11,17 +11,18 @@ import pytest
 from minitransformer import InputError
 from minitransformer.data import registry
 from minitransformer.data.download import download
-from tests.small_corpus import FILES
+from minitransformer.tasks import TASKS
+from tests.small_corpus import FILES, POEM
 
 
 def contents(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def refused(folder):
+def refused(folder, corpus="small"):
     """The message of a download that fails."""
     with pytest.raises(InputError) as caught:
-        download("small", folder, lambda line: None)
+        download(corpus, folder, lambda line: None)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -33,7 +34,7 @@ def test_download(server, tmp_path):
     assert lines == [f"{name}: downloaded" for name in FILES] and server.asked == list(FILES)
 
 
-def test_what_is_there_and_whole_is_kept_and_damage_is_mended(server, tmp_path):
+def test_what_is_there_and_intact_is_kept_and_damage_is_mended(server, tmp_path):
     download("small", tmp_path, lambda line: None)
     (tmp_path / "raw/val.en.gz").write_bytes(FILES["raw/val.en.gz"][:1000])
     (tmp_path / "tok/train.en").unlink()
@@ -46,7 +47,7 @@ def test_what_is_there_and_whole_is_kept_and_damage_is_mended(server, tmp_path):
                      "tok/train.en: downloaded"]
 
 
-def test_whole_files_need_no_server_and_no_right_to_write(server, tmp_path, monkeypatch):
+def test_intact_files_need_no_server_and_no_right_to_write(server, tmp_path, monkeypatch):
     download("small", tmp_path, lambda line: None)
     server.asked.clear()
     monkeypatch.setattr("tempfile.NamedTemporaryFile", None)
@@ -54,11 +55,11 @@ def test_whole_files_need_no_server_and_no_right_to_write(server, tmp_path, monk
     assert not server.asked
 
 
-def test_a_download_that_breaks_off_goes_on_where_it_was(server, tmp_path):
+def test_a_download_that_was_broken_off_resumes(server, tmp_path):
     server.broken.add("raw/val.en.gz")
     message = refused(tmp_path)
     assert f"{tmp_path}/raw/val.en.gz: not downloaded from {server.address}raw/val.en.gz (IncompleteRead" in message
-    assert "1 of 3 files are there and whole" in message
+    assert "1 of 3 files are there and intact" in message
     assert contents(tmp_path) == {"raw/train.en.gz": FILES["raw/train.en.gz"]}    # no half file, whatever its name
     server.broken.clear()
     download("small", tmp_path, lambda line: None)
@@ -73,7 +74,7 @@ def test_offline(server, tmp_path, monkeypatch):
     message = refused(tmp_path)
     address = server.address + "raw/train.en.gz"
     assert f"{tmp_path}/raw/train.en.gz: not downloaded from {address} (Connection refused)" in message
-    assert "1 of 3 files are there and whole" in message
+    assert "1 of 3 files are there and intact" in message
     assert f"fetch https://example.org/all.zip elsewhere, copy all/of/* of it into {tmp_path}, and run this" in message
     (tmp_path / "raw/train.en.gz").write_bytes(b"half")
     assert "train.en.gz: damaged, and not downloaded again" in refused(tmp_path)
@@ -91,7 +92,7 @@ def test_another_file_than_expected_is_not_kept(server, tmp_path):
     server.files["raw/val.en.gz"] = b"<html>please log in</html>"
     message = refused(tmp_path)
     assert f"what came from {server.address}raw/val.en.gz is not the file expected (its sha256 is another)" in message
-    assert "1 of 3 files are there and whole" in message
+    assert "1 of 3 files are there and intact" in message
     assert contents(tmp_path) == {"raw/train.en.gz": FILES["raw/train.en.gz"]}
 
 
@@ -112,7 +113,7 @@ def test_a_folder_that_cannot_be_written(server, tmp_path, monkeypatch):
 
     (tmp_path / "raw").mkdir()
     monkeypatch.setattr("tempfile.NamedTemporaryFile", deny)    # a mode of the folder would not stop root
-    assert refused(tmp_path) == f"{tmp_path}/raw/train.en.gz: Permission denied; 0 of 3 files are there and whole"
+    assert refused(tmp_path) == f"{tmp_path}/raw/train.en.gz: Permission denied; 0 of 3 files are there and intact"
     assert not server.asked
 
 
@@ -121,6 +122,34 @@ def test_a_full_disk(server, tmp_path, monkeypatch):
     monkeypatch.setattr("pooch.core.temporary_file", lambda path: nullcontext("/dev/full"))
     assert "raw/train.en.gz: No space left on device; 0 of 3" in refused(tmp_path)
     assert not contents(tmp_path)
+
+
+def test_a_text_without_a_split_is_split(server, tmp_path):
+    lines = []
+    download("poem", tmp_path, lines.append)
+    assert lines == ["poem.txt: downloaded", "train.txt: split off", "valid.txt: split off"]
+    parts = [(tmp_path / name).read_bytes().decode() for name in ("train.txt", "valid.txt")]
+    assert "".join(parts) == POEM and len(parts[0]) == int(0.9 * len(POEM)) and len(contents(tmp_path)) == 3
+    (tmp_path / "valid.txt").write_text("half")
+    (tmp_path / "train.txt").unlink()
+    lines.clear()
+    download("poem", tmp_path, lines.append)
+    assert lines == ["poem.txt: already there", "train.txt: split off", "valid.txt: split off again, it was damaged"]
+    assert [(tmp_path / name).read_bytes().decode() for name in ("train.txt", "valid.txt")] == parts
+    lines.clear()
+    download("poem", tmp_path, lines.append)
+    assert lines == [f"{name}: already there" for name in ("poem.txt", "train.txt", "valid.txt")]
+
+
+def test_a_split_that_cannot_be_written_leaves_what_was_there(server, tmp_path, monkeypatch):
+    def full(self, data):
+        self.touch()
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "train.txt").write_text("the user's")
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    assert refused(tmp_path, "poem") == f"{tmp_path}/train.txt: No space left on device"
+    assert contents(tmp_path) == {"poem.txt": POEM.encode(), "train.txt": b"the user's"}
 
 
 def test_an_unknown_corpus(tmp_path):
@@ -136,7 +165,8 @@ def test_a_missing_library_is_named(tmp_path, monkeypatch):
 
 def test_the_registry_is_well_formed():
     for corpus in registry.CORPORA.values():
-        assert {*corpus.train, *corpus.valid} <= corpus.sha256.keys() and corpus.base.endswith("/")
+        assert {*corpus.train, *corpus.valid} <= set(corpus.files) and corpus.base.endswith("/") and corpus.task in TASKS
+        assert not corpus.split or (corpus.split in corpus.sha256 and not {*corpus.train, *corpus.valid} & corpus.sha256.keys())
         assert all(len(digits) == 64 and int(digits, 16) for digits in corpus.sha256.values())
         assert len(set(corpus.sha256.values())) == len(corpus.sha256)
 
@@ -149,3 +179,27 @@ def test_the_registry_knows_the_real_files(multi30k):
     assert found
     for name, data in found.items():
         assert sha256(data).hexdigest() == known[name], name
+
+
+@pytest.mark.parametrize("corpus", ["tinyshakespeare", "sst2"])
+def test_the_registry_knows_the_other_real_files(corpus, multi30k):
+    folder = multi30k.with_name(corpus)
+    if not folder.is_dir():
+        pytest.skip(f"{folder} does not exist: no real data here")
+    found = {path.stem: gzip.decompress(path.read_bytes()) for path in folder.glob("*.gz")}
+    assert {name: sha256(data).hexdigest() for name, data in found.items()} == registry.CORPORA[corpus].sha256
+
+
+def test_tiny_shakespeare_gets_its_usual_split(server, multi30k, tmp_path, monkeypatch):
+    """From a server on this machine, and read by its task."""
+    text = multi30k.with_name("tinyshakespeare") / "input.txt.gz"
+    if not text.is_file():
+        pytest.skip(f"{text} does not exist: no real data here")
+    corpus = registry.CORPORA["tinyshakespeare"]
+    server.files["input.txt"] = gzip.decompress(text.read_bytes())
+    monkeypatch.setitem(registry.CORPORA, "tinyshakespeare", corpus._replace(base=server.address))
+    download("tinyshakespeare", tmp_path, lambda line: None)
+    task = TASKS["language"](train=[str(tmp_path / corpus.train[0])], valid=[str(tmp_path / corpus.valid[0])])
+    assert task.make_vocabulary().size == 65 + 3
+    assert {path.name: path.stat().st_size for path in tmp_path.iterdir()} == {
+        "input.txt": 1_115_394, "train.txt": 1_003_854, "valid.txt": 111_540}

@@ -8,6 +8,7 @@ from hypothesis import given, strategies as st
 
 from minitransformer import InputError, gradcheck
 from minitransformer import functional as F
+from minitransformer.special import PAD
 
 PAIRS = {
     "relu": (F.relu_forward, F.relu_backward), "gelu": (F.gelu_forward, F.gelu_backward),
@@ -28,7 +29,8 @@ def test_gradients(name, rows, width, other, seed):
         "relu": (x,), "gelu": (x,), "softmax": (x, some),
         "layer_norm": (x, rng.standard_normal(width), rng.standard_normal(width)), "dropout": (x, 0.4),
         "attention": (x, rng.standard_normal((2, other, width)), rng.standard_normal((2, other, 2)), mask, 0.3),
-        "cross_entropy": (x, rng.integers(0, width, (2, rows)), 0.1),
+        "cross_entropy": {"logits": x, "targets": rng.integers(0, width, (2, rows)), "smoothing": 0.1,
+                          "padding": PAD if seed % 2 else None},
     }[name]
     report = gradcheck(PAIRS[name], inputs, seed=seed)
     assert report.passed, f"\n{report}"
@@ -65,10 +67,10 @@ def test_layer_norm_normalises():
     np.testing.assert_allclose(y.var(axis=-1), 1, rtol=1e-5)
 
 
-@pytest.mark.parametrize("rate", [0.1, 0.3, 0.5, 0.9])
-def test_dropout_keeps_the_expectation(rate):
-    mask = F.dropout_mask((400, 1000), rate, np.random.default_rng(0), np.float64)
-    assert (mask == 0).mean() == pytest.approx(rate, abs=0.004)    # the rate is rounded to k / 256
+@pytest.mark.parametrize("dropout_rate", [0.1, 0.3, 0.5, 0.9])
+def test_dropout_keeps_the_expectation(dropout_rate):
+    mask = F.dropout_mask((400, 1000), dropout_rate, np.random.default_rng(0), np.float64)
+    assert (mask == 0).mean() == pytest.approx(dropout_rate, abs=0.004)    # it is rounded to k / 256
     assert mask.mean() == pytest.approx(1, abs=0.01)
 
 
@@ -87,33 +89,46 @@ def test_dropout_without_generator_is_the_identity():
 def test_cross_entropy_is_its_definition():
     """-sum_i q_i log p_i over the real tokens, with q smoothed over the whole vocabulary."""
     rng = np.random.default_rng(0)
-    logits, targets, smoothing = rng.standard_normal((2, 3, 5)), np.array([[1, 4, F.PAD], [2, F.PAD, F.PAD]]), 0.1
+    logits, targets, smoothing = rng.standard_normal((2, 3, 5)), np.array([[1, 4, PAD], [2, PAD, PAD]]), 0.1
     expected = log_likelihood = 0.0
     for row, target in zip(logits.reshape(-1, 5), targets.ravel()):
-        if target != F.PAD:
+        if target != PAD:
             log_p = np.log(np.exp(row) / np.exp(row).sum())
             q = np.full(5, smoothing / 5)
             q[target] += 1 - smoothing
             expected -= (q * log_p).sum()
             log_likelihood += log_p[target]
-    loss, cache = F.cross_entropy_forward(logits, targets, smoothing)
+    loss, cache = F.cross_entropy_forward(logits, targets, smoothing, padding=PAD)
     assert loss == pytest.approx(expected, rel=1e-12)
     assert cache.count == 3
     assert cache.log_likelihood.sum() == pytest.approx(log_likelihood, rel=1e-12)
 
 
+@pytest.mark.parametrize("padding, count", [(None, 6), (PAD, 3), (4, 5)])
+def test_padding_is_what_the_caller_says(padding, count):
+    """Its rows have no share in the sum, the count or the gradient; with None every class counts."""
+    logits, targets = np.random.default_rng(0).standard_normal((2, 3, 5)), np.array([[1, 4, 0], [2, 0, 0]])
+    loss, cache = F.cross_entropy_forward(logits, targets, padding=padding)
+    log_p = np.log(np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True))
+    each = -np.take_along_axis(log_p, targets[..., None], axis=-1)[..., 0]
+    assert loss == pytest.approx(each[targets != padding].sum(), rel=1e-12)
+    assert cache.count == count
+    gradient = F.cross_entropy_backward(1.0, cache)
+    np.testing.assert_array_equal(np.abs(gradient).sum(axis=-1) > 0, targets != padding)
+
+
 def test_cross_entropy_with_ties_and_huge_logits():
     """Equal logits are not all the target, and smoothing gives no infinity."""
-    loss, cache = F.cross_entropy_forward(np.zeros((1, 4)), np.array([2]))
+    loss, cache = F.cross_entropy_forward(np.zeros((1, 4)), np.array([2]), padding=None)
     assert loss == pytest.approx(math.log(4))
     np.testing.assert_allclose(F.cross_entropy_backward(1.0, cache), [[0.25, 0.25, -0.75, 0.25]])
-    assert np.isfinite(F.cross_entropy_forward(np.array([[1e5, -1e5, 0]]), np.array([1]), 0.1)[0])
+    assert np.isfinite(F.cross_entropy_forward(np.array([[1e5, -1e5, 0]]), np.array([1]), 0.1, padding=None)[0])
 
 
 def test_cross_entropy_of_any_memory_order():
     rng = np.random.default_rng(0)
     logits, targets = rng.standard_normal((4, 3, 2)).transpose(2, 1, 0), rng.integers(0, 4, (2, 3))
-    found = [F.cross_entropy_backward(1.0, F.cross_entropy_forward(array, targets)[1])
+    found = [F.cross_entropy_backward(1.0, F.cross_entropy_forward(array, targets, padding=PAD)[1])
              for array in (logits, np.ascontiguousarray(logits))]
     np.testing.assert_array_equal(*found)
 
@@ -121,7 +136,7 @@ def test_cross_entropy_of_any_memory_order():
 @pytest.mark.parametrize("target", [-1, -100, 3])
 def test_targets_outside_of_the_vocabulary_are_named(target):
     with pytest.raises(InputError, match=f"targets holds the token id {target}, expected 0 to 2"):
-        F.cross_entropy_forward(np.zeros((2, 3)), np.array([1, target]))
+        F.cross_entropy_forward(np.zeros((2, 3)), np.array([1, target]), padding=None)
 
 
 def test_a_mask_of_numbers_is_refused():
@@ -131,7 +146,7 @@ def test_a_mask_of_numbers_is_refused():
 
 def test_cross_entropy_wants_a_target_for_each_row():
     with pytest.raises(InputError, match=r"targets has shape \(2,\), expected \(3,\)"):
-        F.cross_entropy_forward(np.zeros((3, 4)), np.array([1, 2]))
+        F.cross_entropy_forward(np.zeros((3, 4)), np.array([1, 2]), padding=None)
 
 
 @given(length=st.integers(1, 40), d_model=st.integers(1, 33))
@@ -145,6 +160,6 @@ def test_sinusoids_are_their_definition(length, d_model):
 
 
 def test_masks():
-    ids = np.array([[5, 6, F.PAD]])
+    ids = np.array([[5, 6, PAD]])
     np.testing.assert_array_equal(F.causal_mask(ids), np.tri(3, dtype=bool))
     np.testing.assert_array_equal(F.padding_mask(ids), [[[[True, True, False]]]])

@@ -8,6 +8,7 @@ import pytest
 
 from minitransformer import InputError
 from minitransformer.backend import generator, get_module
+from minitransformer.replaceable import textbook
 from tests.gpu import strict
 
 
@@ -70,7 +71,6 @@ def device(request):
     if request.param == "gpu":
         yield Gpu()
         return
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, textbook():    # the kernels are NumPy's alone
         patch.setitem(sys.modules, "cupy", strict.cupy)
-        patch.setattr("minitransformer.functional.USE_FAST", False)    # the twins are NumPy's alone
         yield StandIn()

@@ -14,13 +14,16 @@ from minitransformer import (
     train, training_step)
 from minitransformer.backend import get_module, to_device, to_host
 from minitransformer.checking.blocks import blocks
-from minitransformer.data import toy
-from minitransformer.evaluation import mean_loss
+from minitransformer.data.drawn import DrawnBatches, draw_held_out
+from minitransformer.decoding import generate
+from minitransformer.evaluation import mean_loss, pair_batches
 from minitransformer.layers import Embedding, Linear
-from minitransformer.optim import clip_gradient_norm
+from minitransformer.tasks import TASKS
+from minitransformer.tasks.classification import predict
 from minitransformer.training.report import write_report
 from tests.gpu import strict
-from tests.layers.cases import NAMES, cases
+from tests.layers.cases import NAMES, call, cases, changed
+from tests.models.makers import KINDS, make_batch_for, make_model
 
 BLOCKS = blocks()
 FLOAT32, FLOAT64 = np.dtype("float32"), np.dtype("float64")
@@ -41,7 +44,7 @@ def forward_backward(device, block, inputs, backend, dtype):
         return to_device(value.astype(dtype) if value.dtype.kind == "f" else value, xp) if is_array else value
 
     takes_rng = "rng" in inspect.signature(forward).parameters
-    y, cache = forward(*map(move, inputs), **({"rng": device.generator(xp, 0)} if takes_rng else {}))
+    y, cache = call(forward, changed(inputs, move), **({"rng": device.generator(xp, 0)} if takes_rng else {}))
     dy = np.asarray(np.random.default_rng(1).standard_normal(y.shape))
     returned = backward(move(dy), cache)
     returned = returned if isinstance(returned, tuple) else () if returned is None else (returned,)
@@ -105,9 +108,8 @@ def test_clipping_and_adam(device):
         for step in (1, 2, 3):
             gradient = rng.standard_normal(layer.flat.grad.shape).astype(FLOAT32)
             layer.flat.grad[...] = to_device(gradient, layer.xp)
-            norm = clip_gradient_norm(adam.grad, 1.0)
-            adam.step(0.1 * step)
-        return {"norm": norm, "data": adam.data, "m": adam.m, "v": adam.v, "grad": adam.grad}
+            adam.step(0.1 * step, clip=1.0)
+        return {"updates": adam.updates.astype(FLOAT32), "data": adam.data, "m": adam.m, "v": adam.v, "grad": adam.grad}
 
     device.check(worst(*on_both(work), FLOAT32), FLOAT32)
 
@@ -120,31 +122,94 @@ def model(backend, **changes):
     return model.to(backend)
 
 
-def test_training_steps_never_wait(device):
-    batch = make_batch(PAIRS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_training_steps_never_wait(device, kind, monkeypatch):
+    """Loss, both backwards, clipping and Adam: everything on the device, and the host is never made to wait."""
+    batch = make_batch_for(kind)
+    monkeypatch.setattr("minitransformer.parallel.generator", device.generator)
 
     def work(backend):
-        trained = model(backend, dropout=0.2, attention_dropout=0.1, feed_forward_dropout=0.1)
-        trained = trained.astype(device.dtype)
+        trained = make_model(kind, dropout=0.2, attention_dropout=0.1, feed_forward_dropout=0.1)
+        trained = trained.astype(device.dtype).to(backend)
         adam = Adam(trained)
-
-        def step(number):
-            rng = device.generator(trained.xp, 0, number)
-            return training_step(trained, adam, batch, 0.01, rng, smoothing=0.1)
-
         with device.never_waits():
-            step(1)
-            sums = step(2)
+            training_step(trained, adam, batch, 0.01, (0, 1), smoothing=0.1)
+            sums = training_step(trained, adam, [batch, batch], 0.01, (0, 2), smoothing=0.1)
         return {"loss": sums.loss, "nll": sums.negative_log_likelihood, "data": adam.data, "m": adam.m, "v": adam.v}
 
     device.check(worst(*on_both(work), device.dtype), device.dtype, slack=1e4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_loss_of_every_model(device, kind):
+    """loss_forward and loss_backward, and mean_loss over batches, one wait each."""
+    batches = [make_batch_for(kind, seed) for seed in range(3)]
+
+    def work(backend):
+        model = make_model(kind).astype(device.dtype).to(backend)
+        with device.never_waits():
+            sums, cache = model.loss_forward(batches[0], smoothing=0.1)
+            model.loss_backward(0.3, cache)
+        return {"loss": sums.loss, "nll": sums.negative_log_likelihood, "gradient": model.flat.grad}
+
+    device.check(worst(*on_both(work), device.dtype), device.dtype, slack=1e4)
+    one, other = (make_model(kind).to(backend) for backend in ("cupy", "numpy"))
+    strict.waits.clear()
+    assert mean_loss(one, batches) == pytest.approx(mean_loss(other, batches), rel=1e-12)
+    assert len(strict.waits) <= 3
+
+
+def test_generation(device):
+    """The same tokens where the text outgrows the learned positions, too; two waits a token, not more."""
+    count = 12
+    for sampling in (dict(), dict(temperature=0.5, top_k=4, top_p=0.9)):
+        texts = []
+        for backend in ("cupy", "numpy"):
+            model = make_model("language-model", positions="learned", max_length=7, pre_norm=True).to(backend)
+            strict.waits.clear()
+            texts.append(list(generate(model, [3, 4, 5], count, np.random.default_rng(0), **sampling)))
+            assert len(strict.waits) <= 2 * count
+        assert texts[0] == texts[1] and len(set(texts[0])) > 1
+
+
+def test_states_on_the_device(device):
+    """Hidden states of hypotheses that are reordered and dropped, of both models that write; no wait."""
+    prompt, rng = np.array([[3, 4], [5, 6], [7, 8]]), np.random.default_rng(0)
+    steps = [(rng.integers(3, 12, (3, 2)), rng.integers(0, 2, (3, 2))) for _ in range(4)]
+
+    def work(kind):
+        def advanced(backend):
+            found, rows = {}, np.arange(3)
+            state = make_model(kind).to(backend).start(prompt)
+            state.advance(state.first)
+            with device.never_waits():
+                for number, (ids, parents) in enumerate(steps):
+                    parents = parents[rows] if number else 0 * parents[rows]
+                    found[str(number)] = state.advance(ids[rows], parents)
+                    if number == 1:
+                        state.keep(rows := np.array([0, 2]))
+            return found
+        return advanced
+
+    for kind in ("transformer", "language-model"):
+        device.check(worst(*on_both(work(kind)), FLOAT64), FLOAT64, slack=1e4)
+
+
+def test_classes(device):
+    """Probabilities of sentences of all lengths."""
+    rng = np.random.default_rng(0)
+    examples = [(rng.integers(1, 12, length).tolist(), 0) for length in (3, 1, 6, 2)]
+    for pooling in ("mean", "first"):
+        one, other = (predict(make_model("classifier", pooling=pooling).to(backend), examples) for backend in ("cupy", "numpy"))
+        np.testing.assert_allclose(one, other, rtol=1e-10)
+        assert type(one) is np.ndarray
 
 
 def test_evaluation_and_decoding(device):
     """The same validation loss, the same outputs, and one wait at each position, not more."""
     batch = make_batch(PAIRS)
     one, other = (model(backend).astype(FLOAT64) for backend in ("cupy", "numpy"))
-    assert mean_loss(one, PAIRS) == pytest.approx(mean_loss(other, PAIRS), rel=1e-12)
+    assert mean_loss(one, pair_batches(PAIRS)) == pytest.approx(mean_loss(other, pair_batches(PAIRS)), rel=1e-12)
     strict.waits.clear()
     outputs = greedy(one, batch.source)
     assert len(strict.waits) <= 1 + max(map(len, outputs))
@@ -160,7 +225,7 @@ def test_evaluation_and_decoding(device):
 def test_search(device, search, answering):
     batch = make_batch(PAIRS)
     one, other = (search(answering(model(backend).astype(FLOAT64)), batch.source) for backend in ("cupy", "numpy"))
-    assert [[h.tokens for h in found] for found in one] == [[h.tokens for h in found] for found in other]
+    assert [[h.ids for h in found] for found in one] == [[h.ids for h in found] for found in other]
     for found, expected in zip(one, other):
         np.testing.assert_allclose([h[1:] for h in found], [h[1:] for h in expected], rtol=1e-10)
 
@@ -171,16 +236,16 @@ def test_models_on_different_backends_cannot_answer_together(device):
 
 
 def test_a_run(device, tmp_path):
-    """The whole loop: log, validation, weights on disk, translation, loading; waits for the log alone."""
-    task = toy.make_task("copy")
-    config = TransformerConfig.named("toy", task.vocabulary.size, dropout=device.dropout, d_model=16, d_ff=16)
+    """All of the loop: log, validation, weights on disk, answers, loading; waits for the log alone."""
+    task = TASKS["copy"]()
+    vocabulary = task.make_vocabulary()
+    config = TransformerConfig.named("toy", vocabulary.size, dropout=device.dropout, d_model=16, d_ff=16)
     logs, weights, outputs = [], [], []
     for backend in ("cupy", "numpy"):
-        run = Run.create(tmp_path / backend, {"task": "copy", "language": None, "max_length": 256},
-                         Transformer(config, seed=0).astype(device.dtype).to(backend), task.vocabulary)
+        run = Run.create(tmp_path / backend, task, Transformer(config, seed=0).astype(device.dtype).to(backend), vocabulary)
         strict.waits.clear()
-        train(run, TrainingConfig(steps=12, warmup=4, validate_every=6, threads=1), toy.ToyBatches(task, 8, 0),
-              toy.held_out(task, 20))
+        train(run, TrainingConfig(steps=12, warmup=4, validate_every=6, threads=1), DrawnBatches(task, 8, 0),
+              pair_batches(draw_held_out(task, 20)))
         if run.model.xp is strict.cupy:
             places = Counter(wait.partition(",")[0] for wait in strict.waits)
             assert places.keys() == {
@@ -192,7 +257,7 @@ def test_a_run(device, tmp_path):
         lines = (run.path / "metrics.jsonl").read_text().splitlines()
         logs.append([{k: v for k, v in json.loads(line).items() if k != "tokens_per_second"} for line in lines])
         weights.append(load_file(run.path / "weights.safetensors"))
-        outputs.append(Run.load(run.path, backend).translate(["a b c", "", "z"]))
+        outputs.append(Run.load(run.path, backend).answer(["a b c", "", "z"]))
     device.check(worst(*weights, device.dtype), device.dtype, slack=1e6)
     assert [record.keys() for record in logs[0]] == [record.keys() for record in logs[1]]
     for one, other in zip(*logs):

@@ -1,4 +1,4 @@
-"""What is damaged is named and gone around, and a full disk loses nothing."""
+"""What is damaged is named and skipped, and a full disk loses nothing."""
 
 import os
 import shutil
@@ -82,7 +82,7 @@ def test_a_run_that_is_trained_again_is_not_finished(tmp_path):
 
 
 def test_damaged_checkpoints_do_not_stand_in_the_way_of_new_ones(tmp_path):
-    """All there are, later than those of the training that begins anew."""
+    """All there are, later than those of the run that begins anew."""
     run, batches, valid = start(tmp_path / "run")
     config = TrainingConfig(steps=20, warmup=5, validate_every=4, average=2)
     train(run, config, Interrupted(batches, 18), valid)
@@ -101,12 +101,12 @@ def test_a_finished_run_without_checkpoints_cannot_be_trained_further(tmp_path):
     shutil.rmtree(run.path / "checkpoints")
     before = {path.name: path.read_bytes() for path in run.path.iterdir()}
     more = TrainingConfig(steps=6, warmup=2, validate_every=2)
-    with pytest.raises(InputError, match="its training has ended, and no checkpoint is left to go on from"):
+    with pytest.raises(InputError, match="training has ended, and no checkpoint is left to resume from"):
         train(run, more, batches, valid, resume=True)
     assert {path.name: path.read_bytes() for path in run.path.iterdir()} == before
 
 
-def test_a_checkpoint_that_is_removed_while_it_is_read_is_passed_over(tmp_path, monkeypatch):
+def test_a_checkpoint_that_is_removed_while_it_is_read_is_skipped(tmp_path, monkeypatch):
     run, batches, valid = start(tmp_path / "run")
     train(run, TrainingConfig(steps=4, warmup=2, validate_every=2), batches, valid)
     shutil.rmtree(run.path / "checkpoints" / "step-00000004")
@@ -152,7 +152,7 @@ FILES = ("weights.safetensors", "optimizer.safetensors", "state.json", "metrics.
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("damage", [flip, cut, os.remove])
-def test_a_damaged_checkpoint_is_passed_over(tmp_path, capsys, name, damage):
+def test_a_damaged_checkpoint_is_skipped(tmp_path, capsys, name, damage):
     run, batches, valid = start(tmp_path / "run")
     config = TrainingConfig(steps=20, warmup=5, validate_every=4)
     train(run, config, Interrupted(batches, 10), valid)
@@ -162,7 +162,7 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path, capsys, name, damage):
     capsys.readouterr()
     Run.load(run.path)
     error = capsys.readouterr().err
-    assert f"step-00000010/{name}: " in error and error.endswith("; passed over\n")
+    assert f"step-00000010/{name}: " in error and error.endswith("; skipped\n")
 
     whole, batches, _ = start(tmp_path / "whole")
     train(whole, config, batches, valid)
@@ -191,9 +191,9 @@ def test_every_byte_of_a_checkpoint_counts(tmp_path):
 
 def test_another_format_is_named(tmp_path, monkeypatch):
     run, _, _ = start(tmp_path / "run")
-    monkeypatch.setattr("minitransformer.training.files.FORMAT", 2)
-    with pytest.raises(InputError, match="has format 1, this version of minitransformer reads format 2; "
-                                         "use a version that reads 1"):
+    monkeypatch.setattr("minitransformer.training.files.FORMAT", 3)
+    with pytest.raises(InputError, match="has format 2, this version of minitransformer reads format 3; "
+                                         "use a version that reads 2"):
         Run.open(run.path)
 
 
@@ -209,7 +209,7 @@ def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
             yield batch
 
     with pytest.raises(InputError, match=r"step 8 cannot be saved \(No space left on device\); the checkpoint of step 4 "
-                                         r"is kept. When that is mended: train\(..., resume=True\)"):
+                                         r"is kept. When that is fixed: train\(..., resume=True\)"):
         train(run, config, fill(), valid)
     assert {path.name for path in (run.path / "checkpoints").iterdir()} == {"step-00000004"}
     monkeypatch.setattr(os, "fsync", usual)
@@ -223,7 +223,7 @@ def test_a_full_disk_met_by_the_log(tmp_path):
     run, batches, valid = start(tmp_path / "run")
     (run.path / "metrics.jsonl").symlink_to("/dev/full")
     with pytest.raises(InputError, match=r"metrics.jsonl cannot be saved \(No space left on device\); no checkpoint was saved "
-                                         r"before. When that is mended: train\(..., resume=True\)"):
+                                         r"before. When that is fixed: train\(..., resume=True\)"):
         train(run, TrainingConfig(steps=20, warmup=5, validate_every=4), batches, valid)
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C ends the step and saves, where there is someone to press it."""
+"""Ctrl-C ends the step and saves, if there is someone to press it."""
 
 import signal
 import threading
@@ -71,7 +71,7 @@ def test_ctrl_c_after_the_last_step_interrupts_at_once(tmp_path, monkeypatch):
 
     run, batches, _ = start(tmp_path / "run")
     with monkeypatch.context() as patch:
-        patch.setattr(trainer.checkpoint, "average", lambda weights: signal.raise_signal(signal.SIGINT))
+        patch.setattr(trainer.retention, "averaged_weights", lambda *_: signal.raise_signal(signal.SIGINT))
         with pytest.raises(KeyboardInterrupt):
             train(run, config, batches, valid)
     assert not run.finished

@@ -1,4 +1,4 @@
-"""SIGKILL at random moments: the run always goes on, and ends with the bits of one that was left alone.
+"""SIGKILL at random moments: the run always resumes, and ends with the bits of one that was left alone.
 
 `MINITRANSFORMER_KILLS=100 python -m pytest -s tests/training/test_kill.py` is the long form; it takes
 minutes and prints how many of the kills fell into a save.
@@ -40,4 +40,4 @@ def test_killed_at_random_moments(tmp_path):
     last, expected = (checkpoint.newest(path) for path in (run, whole))
     assert last.state == expected.state
     assert all((last.optimizer[name] == expected.optimizer[name]).all() for name in expected.optimizer)
-    print(f"\n{kills} kills in a training of {last.step} steps, {in_a_save} of them in a save")
+    print(f"\n{kills} kills in a run of {last.step} steps, {in_a_save} of them in a save")

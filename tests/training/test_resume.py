@@ -1,4 +1,4 @@
-"""A training that was stopped ends with the same bits as one that was not."""
+"""A training run that was stopped ends with the same bits as one that was not."""
 
 import json
 import signal
@@ -7,23 +7,28 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from minitransformer import Adam, Run, TrainingConfig, Transformer, TransformerConfig, make_batch, train
-from minitransformer.data import toy
-from minitransformer.data.corpus import CorpusBatches
+from minitransformer import (
+    Adam, Run, TrainingConfig, Transformer, TransformerConfig, make_batch, train, training_step)
+from minitransformer.data.drawn import DrawnBatches
+from minitransformer.data.epochs import EpochBatches
+from minitransformer.data.labelled import make_labelled_batch, sentence_length
+from minitransformer.data.windows import WindowBatches
 from minitransformer.evaluation import mean_loss
+from minitransformer.models import MODELS
+from minitransformer.parallel import Threads
+from minitransformer.tasks import TASKS
 from minitransformer.training import checkpoint
-from minitransformer.training.team import Team
 from tests.training.test_training import start
 
 PAIRS = [([3 + i % 5, 4, 3 + i % 7], [5, 3 + i % 4][: 1 + i % 2]) for i in range(50)]
 
 
 def of_task(seed):
-    return toy.ToyBatches(toy.make_task("copy"), 8, seed)
+    return DrawnBatches(TASKS["copy"](), 8, seed)
 
 
 def of_corpus(seed):
-    return CorpusBatches(PAIRS, 40, seed)
+    return EpochBatches(PAIRS, 40, seed)
 
 
 def of_no_position(seed):
@@ -78,8 +83,8 @@ def test_to_the_same_bits(tmp_path, batches, settings):
     run, _, _ = start(tmp_path / "stopped", 5)
     before = 0
     for step in (3, 8, *([20] if steps > 20 else [])):
-        passed_over = step if batches is of_no_position else step - before
-        interrupted = Interrupted(batches(5), passed_over * config.accumulate)
+        skipped = step if batches is of_no_position else step - before
+        interrupted = Interrupted(batches(5), skipped * config.accumulate)
         assert train(run, config, interrupted, valid, resume=before > 0) == step
         run, before = Run.open(tmp_path / "stopped"), step
     assert train(run, config, batches(5), valid, resume=True) == steps
@@ -92,14 +97,45 @@ def test_to_the_same_bits(tmp_path, batches, settings):
         np.testing.assert_array_equal(arrays[name], expected[name])
 
 
-def test_accumulated_batches_are_one_update(tmp_path):
+@pytest.mark.parametrize("name, options", [
+    ("language", dict(window=8, batch=4)), ("classify", dict(batch=64, max_length=20, vocab_size=60)), ("brackets", dict(batch=8))])
+def test_every_kind_of_model_resumes_to_the_same_bits(tmp_path, name, options):
+    """Through its own task's data, opened anew as a command does."""
+    if name != "brackets":
+        lines = [f"the {word} is here {i}" + (f"\t{word}" if name == "classify" else "")
+                 for i, word in enumerate(["dog", "cat", "bird", "cat"] * 6)]
+        file = tmp_path / "text.tsv"
+        file.write_text("\n".join(lines) + "\n")
+        options = {**options, "train": [str(file)], "valid": [str(file)]}
+    config = TrainingConfig(steps=13, warmup=4, validate_every=5, seed=5, threads=2, average=2)
+    task = TASKS[name](**options).begin()
+    vocabulary, kind = task.make_vocabulary(), MODELS[task.model]
+    sizes = dict(d_model=16, num_heads=2, d_ff=16, dropout=0.1)
+
+    def make(folder):
+        model = kind(kind.Config.named("toy", **{**sizes, **task.model_sizes(vocabulary)}), config.seed)
+        run = Run.create(tmp_path / folder, task, model, vocabulary, config)
+        return run, run.task.data(vocabulary, config)
+
+    whole, data = make("whole")
+    train(whole, config, data.batches, data.valid)
+    run, data = make("stopped")
+    assert train(run, config, Interrupted(data.batches, 7), data.valid) == 7
+    run = Run.open(tmp_path / "stopped")
+    data = run.task.data(run.vocabulary, run.settings.training)
+    assert train(run, run.settings.training, data.batches, data.valid, resume=True) == 13
+    assert losses(run) == losses(whole)
+    assert (run.path / "weights.safetensors").read_bytes() == (whole.path / "weights.safetensors").read_bytes()
+
+
+def test_accumulated_batches_are_one_update():
     """Three batches of one update: the loss and the moments of the one batch that holds them all."""
     pairs = [([3, 4, 5], [6, 7]), ([4], [5]), ([6, 6], [7, 8, 9])] * 2
     moments = []
     for parts in ([pairs], [pairs[:2], pairs[2:3], pairs[3:]]):
         model = Transformer(TransformerConfig.named("toy", 12), 0).astype(np.float64)
         adam = Adam(model)
-        sums = Team(model, 2).training_step(adam, [make_batch(part) for part in parts], 0.01, (0, 1), 0.1)
+        sums = training_step(model, adam, [make_batch(part) for part in parts], 0.01, (0, 1), 0.1, workers=Threads(model, 2))
         moments.append((float(sums.loss), adam.m, adam.v))
     for one, several in zip(*moments):
         np.testing.assert_allclose(one, several, rtol=1e-9, atol=1e-15)
@@ -116,7 +152,7 @@ def test_the_average_is_of_the_last_checkpoints(tmp_path, capsys):
 
 
 def test_patience_keeps_the_best(tmp_path):
-    """With a rate that is far too high the validation loss soon rises."""
+    """With a learning rate that is far too high the validation loss soon rises."""
     run, batches, valid = start(tmp_path / "run")
     config = TrainingConfig(steps=60, warmup=1, schedule="constant", peak_rate=0.3, cooldown=0, validate_every=2, patience=3)
     steps = train(run, config, batches, valid)
@@ -136,11 +172,24 @@ def test_two_checkpoints_are_kept(tmp_path, monkeypatch):
         assert checkpoint.steps(run.path) == kept
 
 
-def test_a_position_is_reached_without_the_batches_before_it():
-    whole, later = of_corpus(1), of_corpus(1)
+def of_windows(seed):
+    return WindowBatches(np.random.default_rng(0).integers(3, 9, 200), 6, 4, seed)
+
+
+def of_sentences(seed):
+    return EpochBatches([(source, i % 3) for i, (source, _) in enumerate(PAIRS)], 40, seed, make_labelled_batch, sentence_length)
+
+
+@pytest.mark.parametrize("make", [of_task, of_corpus, of_windows, of_sentences])
+def test_a_position_is_reached_without_the_batches_before_it(make):
+    whole, later, other_seed = make(1), make(1), make(2)
     for _ in range(17):
         next(whole)
     later.position = json.loads(json.dumps(whole.position))
+    other_seed.position = whole.position
+    differences = 0
     for _ in range(19):
-        for one, other in zip(next(whole)[:3], next(later)[:3]):
-            np.testing.assert_array_equal(one, other)
+        batch = next(whole)
+        np.testing.assert_equal(tuple(next(later)), tuple(batch))
+        differences += not np.array_equal(next(other_seed).inputs[0], batch.inputs[0])
+    assert differences > 9    # the seed says what is drawn

@@ -9,7 +9,11 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from minitransformer import InputError, Run, TrainingConfig, Transformer, TransformerConfig, train
-from minitransformer.data import toy
+from minitransformer.data.drawn import DrawnBatches, draw_held_out
+from minitransformer.data.vocabularies.characters import CharacterVocabulary
+from minitransformer.evaluation import pair_batches
+from minitransformer.tasks import TASKS
+from minitransformer.tasks.copy import Copy
 from minitransformer.training.files import MANIFEST, write_manifest
 from minitransformer.training.lock import only_trainer
 from tests.training.test_resume import Interrupted
@@ -22,24 +26,58 @@ def test_a_run_is_not_overwritten(tmp_path):
         start(tmp_path / "run")
 
 
-@pytest.mark.parametrize("settings, words", [
-    ({"task": "copy", "max_length": 9}, "there is no language"),
-    ({"task": "cpoy", "language": None, "max_length": 9}, "cpoy"),
-    ({"task": "translate", "language": None, "max_length": 9}, "valid is None, expected the names of the validation files"),
+def parts():
+    task = TASKS["copy"]()
+    vocabulary = task.make_vocabulary()
+    return {"task": task, "model": Transformer(TransformerConfig.named("toy", vocabulary.size)), "vocabulary": vocabulary}
+
+
+class OwnTask(Copy):
+    """Not registered: no run folder with it could be opened again."""
+
+
+class OwnModel(Transformer):
+    """The same."""
+
+
+class OwnVocabulary(CharacterVocabulary):
+    """The same."""
+
+
+@pytest.mark.parametrize("changes, words", [
+    (lambda: {"task": OwnTask()}, r'OwnTask is not registered, .*; put @TASKS.register\("a-name"\) above the class'),
+    (lambda: {"model": OwnModel(parts()["model"].config)}, r"OwnModel is not registered, .*@MODELS.register"),
+    (lambda: {"vocabulary": OwnVocabulary("abc")}, r"OwnVocabulary is not registered, .*@VOCABULARIES.register"),
+    (lambda: {"vocabulary": CharacterVocabulary("abc")}, "the vocabulary has 6 tokens, the model 29; they are not of one run"),
 ])
-def test_settings_that_load_would_refuse_are_refused_at_once(tmp_path, settings, words):
-    """And not after a training, when nobody can evaluate its run."""
-    vocabulary = toy.make_task("copy").vocabulary
+def test_what_load_would_refuse_is_refused_at_once(tmp_path, changes, words):
+    """And not after the training run, when nobody can evaluate it."""
     with pytest.raises(InputError, match=words):
-        Run.create(tmp_path / "run", settings, Transformer(TransformerConfig.named("toy", vocabulary.size)), vocabulary)
+        Run.create(tmp_path / "run", **{**parts(), **changes()})
     assert not list(tmp_path.iterdir())
 
 
+def test_what_create_is_given_load_gives_back(tmp_path):
+    config = TrainingConfig(steps=7, warmup=3, seed=5, clip=0.5)
+    made = Run.create(tmp_path / "run", **parts(), training=config)
+    assert made.resume_command == f"minitransformer train --resume {tmp_path / 'run'}"
+    made.save_weights()
+    loaded = Run.load(tmp_path / "run")
+    assert loaded.settings == made.settings and loaded.settings.training == config and loaded.settings.seed == 5
+    assert loaded.task == made.task and type(loaded.model) is Transformer
+    assert loaded.answer(["a b", "c"]) == made.answer(["a b", "c"])
+    assert json.loads((tmp_path / "run" / MANIFEST).read_text())["format"] == 2
+    without = Run.create(tmp_path / "other", **parts())
+    assert without.settings.training is None and without.resume_command == "train(..., resume=True)"
+
+
 def test_numpy_numbers_are_settings_too(tmp_path):
-    task = toy.make_task("copy")
-    model = Transformer(TransformerConfig.named("toy", task.vocabulary.size, d_ff=np.int64(16)))
-    run = Run.create(tmp_path / "run", {"task": "copy", "language": None, "max_length": 256}, model, task.vocabulary)
-    train(run, TrainingConfig(steps=np.int64(3), warmup=1, clip=np.float32(1)), toy.ToyBatches(task, 8, 0), toy.held_out(task, 9))
+    task = TASKS["copy"]()
+    vocabulary = task.make_vocabulary()
+    model = Transformer(TransformerConfig.named("toy", vocabulary.size, d_ff=np.int64(16)))
+    config = TrainingConfig(steps=np.int64(3), warmup=1, clip=np.float32(1))
+    run = Run.create(tmp_path / "run", task, model, vocabulary, config)
+    train(run, config, DrawnBatches(task, 8, 0), pair_batches(draw_held_out(task, 9)))
     assert Run.load(run.path).model.config.d_ff == 16
 
 
@@ -70,11 +108,11 @@ def test_a_failed_save_leaves_no_half_file(tmp_path, monkeypatch):
 
 
 def test_weights_that_the_manifest_does_not_know_are_not_used(tmp_path):
-    """Killed between the two files: the weights are there, but nobody has said that they are whole."""
+    """Killed between the two files: the weights are there, but nobody has said that they are complete."""
     run, batches, valid = start(tmp_path / "run")
     train(run, TrainingConfig(steps=4, warmup=1), batches, valid)
     run.model.flat.data[...] = 0
-    run.disown_weights()
+    run.invalidate_weights()
     (run.path / "weights.safetensors").write_bytes(b"half")
     loaded = Run.load(run.path)
     assert not loaded.finished and loaded.model.flat.data.any()
@@ -154,7 +192,7 @@ def test_a_trained_run_is_not_trained_over(tmp_path):
     run, batches, valid = start(tmp_path / "run")
     train(run, TrainingConfig(steps=1, warmup=1), batches, valid)
     for _ in range(2):
-        with pytest.raises(InputError, match="this run was trained already; go on with resume=True"):
+        with pytest.raises(InputError, match="this run was trained already; resume it with resume=True"):
             train(run, TrainingConfig(steps=1, warmup=1), batches, valid)
         shutil.rmtree(run.path / "checkpoints", ignore_errors=True)    # deleted to save space
 
@@ -195,16 +233,23 @@ def poison(weights):
      r"more: found \(2,\), expected no such array"),
     ("vocabulary.json", lambda path: path.write_text('{"symbols": ["a"], "joint": " "}'), "they are not of one run"),
     ("vocabulary.json", lambda path: path.write_text('{"symbols": [1], "joint": 3}'), "the run cannot be read"),
-    ("config.json", lambda path: edit(path, lambda settings: settings.update(task="sing")), "unknown toy task 'sing'"),
-    ("config.json", lambda path: edit(path, lambda settings: settings.update(task=["copy"])), "the run cannot be read"),
-    ("config.json", lambda path: edit(path, lambda settings: settings.update(task="translate")), "valid is None"),
-    ("config.json", lambda path: edit(path, lambda settings: settings.update(max_length="9")), "max_length is '9'"),
+    ("config.json", lambda path: edit(path, lambda settings: settings["task"].update(name="sing")), "unknown task 'sing'"),
+    ("config.json", lambda path: edit(path, lambda settings: settings.update(task="copy")), "the run cannot be read"),
+    ("config.json", lambda path: edit(path, lambda settings: settings["task"].update(name="translate")),
+     "the run cannot be read.*train"),
+    ("config.json", lambda path: edit(path, lambda settings: settings["task"].update(max_length="9")), "max_length is '9'"),
+    ("config.json", lambda path: edit(path, lambda settings: settings["task"].update(batch=True)), "batch is True"),
+    ("config.json", lambda path: edit(path, lambda settings: settings["task"].update(speed=9)), "the run cannot be read.*speed"),
+    ("config.json", lambda path: edit(path, lambda settings: settings["model"].update(name="gpt")), "unknown model 'gpt'"),
+    ("config.json", lambda path: edit(path, lambda settings: settings.update(vocabulary="words")), "unknown vocabulary 'words'"),
+    ("config.json", lambda path: edit(path, lambda settings: settings.update(training={"steps": 0})), "the run cannot be read"),
+    ("config.json", lambda path: edit(path, lambda settings: settings.update(training={"steps": 0, "warmup": 1})), "steps is 0"),
     ("config.json", lambda path: path.write_text("[" * 100_000), "the run cannot be read"),
     ("config.json", os.remove, "no run here"),
     ("config.json", lambda path: path.write_text("{"), "the run cannot be read"),
     ("config.json", lambda path: path.write_text("{}"), "the run cannot be read"),
     ("config.json", change_model, r"feed_forward.inner.bias: found \(16,\), expected \(24,\)"),
-    ("config.json", lambda path: edit(path, lambda settings: settings.pop("task")), "the run cannot be read.*there is no task"),
+    ("config.json", lambda path: edit(path, lambda settings: settings.pop("task")), "the run cannot be read.*'task'"),
     ("config.json", lambda path: edit(path, lambda settings: settings["model"].update(norm="rms")), "the run cannot be read"),
     ("config.json", lambda path: edit(path, lambda settings: settings["model"].update(share_output=False)),
      "output.weight: found no such array, expected"),

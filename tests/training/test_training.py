@@ -6,33 +6,31 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from minitransformer.backend import generator
-from minitransformer.evaluation import mean_loss
 from minitransformer import (
-    Adam, InputError, Run, TrainingConfig, Transformer, TransformerConfig, make_batch, train, training_step)
-from minitransformer.data import toy
-from minitransformer.decoding import translation
+    Adam, InputError, Run, TrainingConfig, Transformer, TransformerConfig, make_batch, parallel, train, training_step)
+from minitransformer.data.drawn import DrawnBatches, draw_held_out
+from minitransformer.evaluation import mean_loss, pair_batches
+from minitransformer.parallel import Threads
+from minitransformer.tasks import TASKS
 from minitransformer.training import checkpoint, trainer
-from minitransformer.training.run import read_metrics
-from minitransformer.training.task import make_data
-
-SETTINGS = {"task": "copy", "language": None, "max_length": 256}
+from minitransformer.training.locate_non_finite import locate_non_finite
+from minitransformer.training.log import read_metrics
+from tests.models.makers import make_batch_for, make_model
 
 
 def start(folder, seed=0):
-    """A run of the copy task with its batches and validation pairs."""
-    task = toy.make_task("copy")
-    model = Transformer(TransformerConfig.named("toy", task.vocabulary.size, dropout=0.1, d_model=16, d_ff=16), seed)
-    return (Run.create(folder, SETTINGS, model, task.vocabulary),
-            toy.ToyBatches(task, 8, seed), toy.held_out(task, 20))
+    """A run of the copy task with its batches and validation batches."""
+    task = TASKS["copy"]()
+    vocabulary = task.make_vocabulary()
+    model = Transformer(TransformerConfig.named("toy", vocabulary.size, dropout=0.1, d_model=16, d_ff=16), seed)
+    return (Run.create(folder, task, model, vocabulary), DrawnBatches(task, 8, seed), pair_batches(draw_held_out(task, 20)))
 
 
 def test_a_step_learns():
-    rng = np.random.default_rng(0)
     model = Transformer(TransformerConfig.named("toy", 12))
     adam = Adam(model)
     batch = make_batch([([4, 5, 6], [6, 5, 4])] * 4)
-    losses = [float(training_step(model, adam, batch, 0.003, rng, 0.1).loss) for _ in range(30)]
+    losses = [float(training_step(model, adam, batch, 0.003, (0, step), 0.1).loss) for step in range(30)]
     assert losses[-1] < losses[0] / 2
     sums = training_step(model, adam, batch, 0.003)
     assert sums.loss == pytest.approx(sums.negative_log_likelihood)    # without smoothing they are one
@@ -71,19 +69,19 @@ def test_the_loop_is_its_steps(tmp_path):
     config = TrainingConfig(steps=14, warmup=5, rate_factor=0.4, cooldown=0.5, smoothing=0.2, clip=0.3, seed=9, threads=1)
     run, batches, valid = start(tmp_path / "run")
     train(run, config, batches, valid)
-    twin, batches, _ = start(tmp_path / "twin")
-    adam, sums, tokens = Adam(twin.model), [], []
+    again, batches, _ = start(tmp_path / "again")
+    adam, sums, terms = Adam(again.model), [], []
     for step in range(1, 15):
-        rate = 0.4 * 16 ** -0.5 * min(step ** -0.5, step * 5 ** -1.5) * min(1, (15 - step) / 7)
+        learning_rate = 0.4 * 16 ** -0.5 * min(step ** -0.5, step * 5 ** -1.5) * min(1, (15 - step) / 7)
         batch = next(batches)
-        sums.append(training_step(twin.model, adam, batch, rate, generator(np, 9, step, 0), 0.2, 0.3))
-        tokens.append(batch.tokens)
-    np.testing.assert_array_equal(run.model.flat.data, twin.model.flat.data)
+        sums.append(training_step(again.model, adam, batch, learning_rate, (9, step), 0.2, 0.3))
+        terms.append(batch.terms)
+    np.testing.assert_array_equal(run.model.flat.data, again.model.flat.data)
     first, last, valid_record = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
-    assert first["loss"] == pytest.approx(sum(s.loss for s in sums[:10]) / sum(tokens[:10]), rel=1e-6)
-    assert last["nll"] == pytest.approx(sum(s.negative_log_likelihood for s in sums[10:]) / sum(tokens[10:]), rel=1e-6)
+    assert first["loss"] == pytest.approx(sum(s.loss for s in sums[:10]) / sum(terms[:10]), rel=1e-6)
+    assert last["nll"] == pytest.approx(sum(s.negative_log_likelihood for s in sums[10:]) / sum(terms[10:]), rel=1e-6)
     assert last["perplexity"] == pytest.approx(np.exp(last["nll"]))
-    assert last["learning_rate"] == pytest.approx(rate)
+    assert last["learning_rate"] == pytest.approx(learning_rate)
     assert valid_record["valid_nll"] == pytest.approx(mean_loss(run.model, valid))
 
 
@@ -99,7 +97,7 @@ def test_a_step_clips_and_zeroes_the_gradient():
 def test_float32_stays_float32():
     model = Transformer(TransformerConfig.named("toy", 12, dropout=0.1))
     adam = Adam(model)
-    sums = training_step(model, adam, make_batch([([4, 5], [6])]), 0.001, np.random.default_rng(0), 0.1)
+    sums = training_step(model, adam, make_batch([([4, 5], [6])]), 0.001, (0,), 0.1)
     assert {a.dtype for a in (adam.data, adam.grad, adam.m, adam.v, sums.loss, sums.negative_log_likelihood)} == {
         np.dtype(np.float32)}
 
@@ -152,11 +150,18 @@ def test_a_block_that_overflows_is_named(tmp_path, monkeypatch, path, direction)
     assert len(weights) == 9 and all(np.array_equal(weights[0], later) for later in weights)
 
 
-def test_a_loss_that_overflows_is_named(tmp_path, monkeypatch):
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_a_loss_that_overflows_is_named(tmp_path, monkeypatch, direction):
+    """The layer that makes it, `loss`, is a block like any other."""
     run, batches, valid = start(tmp_path / "run")
-    usual = run.model.output.loss_forward
-    monkeypatch.setattr(run.model.output, "loss_forward", lambda *given: (np.float32(np.inf), usual(*given)[1]))
-    with pytest.raises(InputError, match="NaN or infinity in the loss"):
+    usual = getattr(run.model.loss, direction)
+
+    def overflow(*arguments, **options):
+        result = usual(*arguments, **options)
+        return (np.float32(np.inf), result[1]) if direction == "forward" else result * np.float32(np.inf)
+
+    monkeypatch.setattr(run.model.loss, direction, overflow)
+    with pytest.raises(InputError, match=f"NaN or infinity in loss, {direction}; no weights were saved yet"):
         train(run, TrainingConfig(steps=50, warmup=5, threads=1), batches, valid)
 
 
@@ -164,14 +169,37 @@ def test_a_loss_that_overflows_is_named(tmp_path, monkeypatch):
 def test_no_block_is_blamed_for_what_it_received(tmp_path, monkeypatch, scale):
     """Not for the gradient that arrives, and not for what is in a weight's gradient that it shares."""
     run, batches, valid = start(tmp_path / "run")
+    model = run.model
 
-    def spoil(dloss, cache):
-        run.model.output.weight.grad[0] = np.inf
-        return cache.dx * np.float32(scale)
+    def spoil(dloss, cache):    # between the loss and the hidden states, where no layer is
+        dy = model.loss.backward(dloss, cache.loss)
+        model.output.weight.grad[0] = np.inf
+        model.hidden_backward(dy * np.float32(scale), cache.hidden)
 
-    monkeypatch.setattr(run.model.output, "loss_backward", spoil)
+    monkeypatch.setattr(model, "loss_backward", spoil)
     with pytest.raises(InputError, match="step 1: NaN or infinity in the loss, backward"):
         train(run, TrainingConfig(steps=50, warmup=5, threads=1), batches, valid)
+
+
+@pytest.mark.parametrize("kind", ["language-model", "classifier"])
+@pytest.mark.parametrize("path, direction", [("feed_forward.inner", "backward"), ("self_attention", "forward")])
+def test_the_search_for_nan_knows_every_model(kind, path, direction):
+    """It knows loss_forward and loss_backward alone."""
+    model, batch = make_model(kind).astype(np.float32), make_batch_for(kind)
+    stack = "stack" if kind == "language-model" else "encoder"
+    layer = model.sublayers()[f"{stack}.layers.1.{path}"]
+    usual = getattr(layer, direction)
+
+    def overflow(*arguments, **options):
+        result = usual(*arguments, **options)
+        (result[0] if isinstance(result, tuple) else result)[0] = np.inf
+        return result
+
+    setattr(layer, direction, overflow)
+    model.flat.grad[...] = np.nan    # as the step may have left it: this blames no block
+    with np.errstate(all="ignore"):
+        found = locate_non_finite(model, Threads(model, 2).shard([batch], (0, 1)), 0.1)
+    assert found == (f"{stack}.layers.1.{path}", direction)
 
 
 def test_the_speed_is_that_of_the_steps(tmp_path, monkeypatch):
@@ -194,20 +222,23 @@ def test_what_is_measured_may_be_of_any_kind_of_number(tmp_path):
 
 
 def test_validation_keeps_to_the_threads(tmp_path, monkeypatch):
+    """The loss and the task's own measure both."""
     pools = []
-    usual = translation.ThreadPoolExecutor
-    monkeypatch.setattr(translation, "ThreadPoolExecutor", lambda threads: pools.append(threads) or usual(threads))
+    usual = parallel.ThreadPoolExecutor
+    monkeypatch.setattr(parallel, "ThreadPoolExecutor", lambda threads: pools.append(threads) or usual(threads))
     run, _, _ = start(tmp_path / "run")
-    data = make_data({**SETTINGS, "batch": 8, "training": {"seed": 0, "threads": 3}}, run.vocabulary)
+    data = run.task.data(run.vocabulary, TrainingConfig(steps=1, warmup=1, threads=3))
     data.measure(run.model)
     assert pools == [3]
+    mean_loss(run.model, data.valid, 2)
+    assert pools == [3, 2]
 
 
 @pytest.mark.parametrize("settings, rates", [
     (dict(rate_factor=2.0), [2 / 32, 2 / 8, 2 / 16, 2 / 16 / 8]),
     (dict(schedule="constant", peak_rate=0.1), [0.025, 0.1, 0.1, 0.1 / 8]),
     (dict(schedule="inverse-sqrt", peak_rate=0.1), [0.025, 0.1, 0.05, 0.05 / 8])])
-def test_the_rate_of_each_schedule(settings, rates):
+def test_the_learning_rate_of_each_schedule(settings, rates):
     """At steps 1 and 4, where the warm-up ends; at 16; and there as the last step of a cooldown that began at 9."""
     config = TrainingConfig(steps=32, warmup=4, **settings)
     last = TrainingConfig(steps=16, warmup=4, **settings)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from minitransformer.cli.kernels import AVX512, choose_kernels
+from minitransformer.cli.blas_kernels import AVX512, choose_blas_kernels
 
 
 @pytest.mark.parametrize("vendor, flags, environment, expected", [
@@ -20,15 +20,15 @@ from minitransformer.cli.kernels import AVX512, choose_kernels
 def test_kernels(tmp_path, monkeypatch, vendor, flags, environment, expected):
     monkeypatch.delitem(sys.modules, "numpy")
     (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nvendor_id\t: {vendor}\nflags\t\t: fpu {' '.join(flags)}\n\n")
-    choose_kernels(environment, tmp_path / "cpuinfo")
+    choose_blas_kernels(environment, tmp_path / "cpuinfo")
     assert environment.get("OPENBLAS_CORETYPE") == expected
-    choose_kernels(other := {}, tmp_path / "missing")
+    choose_blas_kernels(other := {}, tmp_path / "missing")
     assert other == {}
 
 
 def test_numpy_that_is_loaded_is_left_alone(tmp_path):
     (tmp_path / "cpuinfo").write_text(f"vendor_id\t: AuthenticAMD\nflags\t\t: {' '.join(AVX512)}\n")
-    choose_kernels(environment := {}, tmp_path / "cpuinfo")
+    choose_blas_kernels(environment := {}, tmp_path / "cpuinfo")
     assert environment == {}
 
 

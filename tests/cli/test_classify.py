@@ -1,0 +1,151 @@
+"""Classifiers by the command: train classify and brackets, evaluate, classify, attention and the report."""
+
+import gzip
+import io
+import json
+import re
+import sys
+
+import matplotlib.image
+import numpy as np
+import pytest
+
+from minitransformer import Run
+from minitransformer.data.labelled import read_labelled
+from tests.cli.conftest import SENTIMENTS, one_line
+
+
+def test_it_learns_and_is_measured(run_cli, classify_run):
+    """Accuracy is the share of sentences that `classify` puts into their class; majority that of the commonest, 5 of 10."""
+    code, out, _ = run_cli("evaluate", classify_run, "--json")
+    scores, run = json.loads(out), Run.load(classify_run)
+    examples = read_labelled(classify_run.parent / "valid.tsv", "--valid")
+    assert code == 0 and list(scores) == ["accuracy", "majority", "examples", "nats"]
+    right = [run.answer([text])[0] == label for text, label in examples]
+    assert scores["accuracy"] == np.mean(right) > 0.8 and scores["majority"] == 0.5 and scores["examples"] == 10
+    p = run.task.probabilities(run, [text for text, _ in examples])
+    nats = -np.log([row[run.task.labels.index(label)] for row, (_, label) in zip(p, examples)])
+    assert scores["nats"] == pytest.approx(nats.mean(), rel=1e-4)
+    last = json.loads((classify_run / "metrics.jsonl").read_text().splitlines()[-1])
+    assert last["valid_accuracy"] == scores["accuracy"] and last["valid_nll"] == pytest.approx(scores["nats"], rel=1e-5)
+
+
+def test_evaluate_another_file(run_cli, classify_run, tmp_path):
+    """Of one class of the three, with a header and an empty line."""
+    (tmp_path / "test.gz").write_bytes(gzip.compress("sentence\tlabel\na fine good film xu\tvery good\n\n".encode()))
+    scores = json.loads(run_cli("evaluate", classify_run, "--test", tmp_path / "test.gz", "--json")[1])
+    assert scores["majority"] == 1 and scores["examples"] == 1 and scores["accuracy"] in (0, 1)
+
+
+def test_the_labels_are_those_of_the_file(classify_run):
+    run = Run.load(classify_run)
+    assert run.task.labels == sorted(SENTIMENTS) and run.model.config.num_classes == 3
+
+
+@pytest.mark.parametrize("sentence", ["a fine good film xu", "a dull bad film", "something else 漢", "film " * 50])
+def test_classify_a_text(run_cli, classify_run, sentence):
+    code, out, _ = run_cli("classify", classify_run, sentence, "--json")
+    found, run = json.loads(out), Run.load(classify_run)
+    p = found["probabilities"]
+    assert code == 0 and list(p) == run.task.labels and sum(p.values()) == pytest.approx(1, abs=1e-5)
+    assert found["class"] == max(p, key=p.get) == run.answer([sentence])[0]
+    best, *rest = run_cli("classify", classify_run, sentence)[1].removesuffix("\n").split("\t")
+    assert best == found["class"] and rest == [f"{label} {q:.4f}" for label, q in p.items()]
+
+
+def test_classify_lines_of_standard_input(run_cli, classify_run, monkeypatch):
+    """Each as alone, in their order, though sentences of a length are read together."""
+    lines = ["a dull bad film zw, zw, zw and zw", "a fine good film", "xu is just a film", "bad", "a fine good film zw zw zw zw"]
+    alone = [json.loads(run_cli("classify", classify_run, line, "--json")[1]) for line in lines]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
+    code, out, _ = run_cli("classify", classify_run, "--json")
+    together = [json.loads(line) for line in out.splitlines()]
+    assert code == 0 and [found["class"] for found in together] == [found["class"] for found in alone]
+    for one, other in zip(together, alone):
+        assert one["probabilities"] == pytest.approx(other["probabilities"], abs=1e-5)
+    assert len({found["class"] for found in together}) > 1
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert run_cli("classify", classify_run)[:2] == (0, "")
+
+
+def test_brackets(run_cli, brackets_run, tmp_path):
+    code, out, _ = run_cli("evaluate", brackets_run, "--json")
+    scores, run = json.loads(out), Run.load(brackets_run)
+    assert code == 0 and scores == run.task.evaluate(run, None) and scores["examples"] == 1000
+    assert 0 <= scores["accuracy"] <= 1 and 0.5 <= scores["majority"] < 0.6
+    code, out, _ = run_cli("classify", brackets_run, "( ())", "--json")
+    assert code == 0 and list(json.loads(out)["probabilities"]) == ["balanced", "unbalanced"]
+    assert out == run_cli("classify", brackets_run, "(())", "--json")[1]    # blanks between brackets mean nothing
+    code, out, _ = run_cli("train", "brackets", "--steps", 2, "--batch", 4, "--config", "toy", "--run", tmp_path / "run")
+    assert code == 0 and "examples never trained on (always naming the commonest class: 5" in out and "minitransformer classify" in out
+
+
+@pytest.mark.parametrize("which, text", [("classify", "a fine film"), ("brackets", "(())")])
+def test_attention_and_the_report(run_cli, runs, which, text, tmp_path):
+    run = runs[which]
+    code, _, error = run_cli("attention", run, text, "--kind", "encoder", "--output", tmp_path / "a.png")
+    assert code == 0 and not error and matplotlib.image.imread(tmp_path / "a.png").std() > 0.01
+    code, _, error = run_cli("attention", run, text, "--kind", "cross", "--output", tmp_path / "b.png")
+    assert code == 2 and "--kind is cross, but this model's attention is encoder" in error and one_line(error)
+    page = (run / "report.html").read_text(encoding="utf-8")
+    shown = re.findall(r'src="([^"]+)"', page)
+    assert shown == ["curves.png", "attention-1.png", "attention-2.png", "attention-3.png"]
+    assert all((run / name).stat().st_size > 1000 for name in shown) and "encoder attention" in page and "valid accuracy" in page
+    weights, queries, keys = Run.load(run).task.attention(Run.load(run), text)["encoder"]
+    assert queries == keys and weights[0].shape[2:] == (len(queries), len(keys))
+    assert np.allclose(weights[-1].sum(axis=-1), 1, atol=1e-5)
+
+
+GOOD = "good\tyes\nbad\tno\n"
+
+
+@pytest.mark.parametrize("option, content, words", [
+    ("--train", "good\tyes\nfine\tyes\n", "the column of labels has 1 class, expected 2 to 1,000"),
+    ("--valid", "good\tyes\nso so\tmaybe\n", "the label 'maybe' is not one of those trained on, no, yes"),
+    ("--train", GOOD + "fine\n", "line 3: expected a sentence, a tab and its label"),
+    ("--valid", "\tno\n", "line 1: expected a sentence, a tab and its label"),
+    ("--valid", "sentence\tlabel\n", "no sentence, expected one on each line"),
+    ("--train", "", "empty, expected text"), ("--valid", "\n\n", "empty, expected text"), ("--valid", None, "No such file"),
+    ("--train", b"\xff\tno\n", "line 1: not UTF-8"),
+    ("--train", "".join(f"a\t{i}\n" for i in range(1001)), "has 1,001 classes, expected 2 to 1,000"),
+])
+def test_files_that_cannot_be_trained_on(run_cli, tmp_path, option, content, words):
+    (tmp_path / "good").write_text(GOOD)
+    if content is not None:
+        (tmp_path / "file").write_bytes(content if isinstance(content, bytes) else content.encode())
+    files = {"--train": tmp_path / "good", "--valid": tmp_path / "good", option: tmp_path / "file"}
+    code, out, error = run_cli("train", "classify", *(item for pair in files.items() for item in pair), "--run", tmp_path / "run",
+                               "--vocab-size", 30, "--steps", 2)
+    assert code == 2 and not out and words in error and str(tmp_path / "file") in error and one_line(error)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("options, words", [
+    (("--d-model", 10, "--num-heads", 4), "num_heads"), (("--pooling", "last"), "invalid choice: 'last'"),
+    (("--max-length", 0), "--max-length is 0"), (("--batch", 20), "--batch is 20 tokens, expected at least max_length + 1 = 257"),
+    (("--vocab-size", -1), "--vocab-size is -1"), (("--window", 9), "unrecognized arguments: --window"),
+])
+def test_settings_that_mean_nothing(run_cli, tmp_path, options, words):
+    (tmp_path / "good").write_text(GOOD)
+    code, out, error = run_cli("train", "classify", "--train", tmp_path / "good", "--valid", tmp_path / "good",
+                               "--run", tmp_path / "run", *options)
+    assert code == 2 and not out and words in error and one_line(error) and not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("which, text, words", [
+    ("classify", " ", "the text is empty, expected a sentence"), ("brackets", "", "the text is empty, expected brackets"),
+    ("brackets", "(x)", "the character 'x' is not in the vocabulary"),
+])
+def test_texts_that_cannot_be_classified(run_cli, runs, which, text, words):
+    code, out, error = run_cli("classify", runs[which], text)
+    assert code == 2 and not out and words in error and one_line(error)
+
+
+@pytest.mark.parametrize("content, words", [("good\tyes\n", "the label 'yes' is not one of those trained on, 0, very good"),
+                                            ("good\n", "line 1: expected a sentence"), ("", "empty, expected text")])
+def test_files_that_cannot_be_measured_on(run_cli, classify_run, tmp_path, content, words):
+    (tmp_path / "file").write_text(content)
+    code, out, error = run_cli("evaluate", classify_run, "--test", tmp_path / "file")
+    assert code == 2 and not out and words in error and str(tmp_path / "file") in error and one_line(error)
+    code, _, error = run_cli("evaluate", classify_run, "--test", "a", "b")
+    assert code == 2 and "--test names 2 files, expected one of labelled sentences" in error and one_line(error)

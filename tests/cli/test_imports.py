@@ -1,0 +1,42 @@
+"""What is imported, and when: the command answers before NumPy is loaded."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("numpy", "matplotlib", "tokenizers", "safetensors", "tqdm", "threadpoolctl")
+
+
+def imported(code):
+    """Those of HEAVY that a fresh process has imported after `code`."""
+    code += f"\nimport json, sys; print(json.dumps([name for name in {HEAVY} if name in sys.modules]))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def command(arguments):
+    return f"""
+from minitransformer.cli import main
+try:
+    main({arguments.split()})
+except SystemExit:
+    pass
+"""
+
+
+@pytest.mark.parametrize("code", ["import minitransformer", "import minitransformer.cli", command("--help"), command("--version"),
+                                  command(""), command("trian")])
+def test_nothing_large_is_imported_before_it_is_needed(code):
+    assert imported(code) == []
+
+
+@pytest.mark.parametrize("name", ["info", "gradcheck", "evaluate", "generate", "classify"])
+def test_the_help_of_a_command_does_without_matplotlib(name):
+    assert "matplotlib" not in imported(command(f"{name} --help"))
+
+
+def test_public_names_are_imported_when_they_are_used():
+    assert "numpy" in imported("import minitransformer; minitransformer.Transformer")
+    assert imported("import minitransformer; dir(minitransformer); minitransformer.InputError") == []

@@ -1,0 +1,47 @@
+"""Small models of each kind in float64, and batches for them."""
+
+import numpy as np
+
+from minitransformer.data.batches import make_batch
+from minitransformer.data.labelled import make_labelled_batch
+from minitransformer.data.windows import consecutive_windows
+from minitransformer.models import (
+    Classifier, ClassifierConfig, LanguageModel, LanguageModelConfig, Transformer, TransformerConfig)
+
+V, CLASSES = 13, 3
+SIZES = dict(num_layers=2, d_model=12, num_heads=3, d_ff=10, dropout=0.0)
+KINDS = ("transformer", "language-model", "classifier")
+
+
+def make_model(kind, seed=0, **changes):
+    """A model in float64 with every parameter random: zeros and ones (biases, gamma) hide mistakes."""
+    sizes = {**SIZES, **changes}
+    model = {
+        "transformer": lambda: Transformer(TransformerConfig(source_vocab=V, target_vocab=V, **sizes), seed),
+        "language-model": lambda: LanguageModel(LanguageModelConfig(vocab_size=V, **sizes), seed),
+        "classifier": lambda: Classifier(ClassifierConfig(vocab_size=V, num_classes=CLASSES, **sizes), seed),
+    }[kind]().astype(np.float64)
+    rng = np.random.default_rng([seed, 1])
+    for parameter in model.parameters().values():
+        parameter.data += 0.2 * rng.standard_normal(parameter.shape)
+    return model
+
+
+def random_ids(rng, *shape):
+    """Ids of tokens, none of them padding."""
+    return rng.integers(1, V, shape)
+
+
+def make_batch_for(kind, seed=0, sentences=5):
+    """A batch with padding."""
+    rng = np.random.default_rng(seed)
+
+    def ids():
+        return random_ids(rng, rng.integers(1, 6)).tolist()
+
+    if kind == "transformer":
+        return make_batch([(ids(), ids()) for _ in range(sentences)])
+    if kind == "classifier":
+        return make_labelled_batch([(ids(), int(rng.integers(CLASSES))) for _ in range(sentences)])
+    (batch,) = consecutive_windows(random_ids(rng, 6 * sentences - 2), 6, sentences)    # the last window is shorter
+    return batch

@@ -1,0 +1,222 @@
+"""Tasks, models and vocabularies of your own: one file or one decorator, and everything finds them."""
+
+import json
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from minitransformer import InputError, Run, Transformer, TransformerConfig, tasks
+from minitransformer.data.vocabularies import VOCABULARIES
+from minitransformer.data.vocabularies.characters import CharacterVocabulary
+from minitransformer.data.vocabularies.symbols import SymbolVocabulary
+from minitransformer.evaluation import mean_loss
+from minitransformer.layers import Embedding, LinearCrossEntropy, OutputProjection
+from minitransformer.models import MODELS
+from minitransformer.models.next_token import NextTokenModel
+from minitransformer.tasks import TASKS
+from minitransformer.training.config import TrainingConfig
+from minitransformer.training.trainer import train
+
+TWICE = '''
+"""The toy task twice."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from minitransformer.tasks import TASKS
+from minitransformer.tasks.toy import LetterTask
+
+
+@TASKS.register("twice")
+@dataclass(frozen=True, kw_only=True)
+class Twice(LetterTask):
+    description: ClassVar[str] = "say each letter twice: a b -> a a b b"
+
+    times: int = 2
+
+    def transform(self, letters):
+        return [letter for letter in letters for _ in range(self.times)]
+
+    @classmethod
+    def add_arguments(cls, parser, option):
+        super().add_arguments(parser, option)
+        option("times", int, "how often each letter is said")
+'''
+TRAINING = TrainingConfig(steps=30, warmup=5, schedule="constant", peak_rate=0.03, smoothing=0.0, threads=1)
+
+
+@pytest.fixture
+def twice(tmp_path, monkeypatch):
+    """The file twice.py in a folder in which tasks are looked for, until the test ends."""
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "twice.py").write_text(TWICE)
+    monkeypatch.setattr(tasks, "__path__", [*tasks.__path__, str(tmp_path / "package")])
+    monkeypatch.setattr(TASKS, "_loaded", False)
+    yield tmp_path
+    TASKS._classes.pop("twice", None)
+    sys.modules.pop("minitransformer.tasks.twice", None)
+    vars(tasks).pop("twice", None)
+
+
+def test_a_new_task_is_one_file(run_cli, twice):
+    """It stands in the help with its own option, trains, resumes, and is measured and used like the others."""
+    run = twice / "run"
+    assert "say each letter twice: a b -> a a b b" in run_cli("train", "--help")[1]
+    assert "--times" in run_cli("train", "twice", "--help")[1]
+    code, out, error = run_cli("train", "twice", "--times", 3, "--steps", 4, "--batch", 8, "--run", run)
+    assert code == 0 and f"saved in {run}" in out and "exact match" in out, error
+    assert (run / "report.html").exists() and json.loads((run / "config.json").read_text())["task"] == {
+        "name": "twice", "batch": 8, "max_length": 256, "times": 3}
+    code, out, _ = run_cli("evaluate", run, "--json")
+    assert code == 0 and json.loads(out)["examples"] == 1000
+    assert Run.load(run).task.transform(list("ab")) == list("aaabbb")
+    assert run_cli("translate", run, "a b")[0] == run_cli("train", "--resume", run)[0] == 0
+
+
+def test_a_run_of_a_task_that_is_gone_is_one_line(run_cli, twice):
+    run_cli("train", "twice", "--steps", 1, "--batch", 2, "--run", twice / "run")
+    del TASKS._classes["twice"]
+    code, out, error = run_cli("evaluate", twice / "run")
+    assert code == 2 and not out and "unknown task 'twice'" in error and error.count("\n") == 1
+    code, _, error = run_cli("train", "twice")
+    assert code == 2 and "invalid choice: 'twice'" in error
+
+
+@dataclass(frozen=True, kw_only=True)
+class BigramConfig:
+    vocab_size: int
+    d_model: int = 8
+
+
+class Bigram(NextTokenModel):
+    """The next token from the last one alone."""
+
+    Config = BigramConfig
+
+    def __init__(self, config, seed=0):
+        rng = np.random.default_rng(seed)
+        self.config = config
+        self.embedding = Embedding(config.vocab_size, config.d_model, rng)
+        self.output = OutputProjection(config.vocab_size, config.d_model, rng)
+        self.loss = LinearCrossEntropy(self.output.weight)
+
+    def hidden(self, ids, rng=None):
+        return self.embedding.forward(ids)
+
+    def hidden_backward(self, dy, cache):
+        self.embedding.backward(dy, cache)
+
+    def start(self, prompt):
+        return BigramState(self, prompt)
+
+
+class BigramState:
+    def __init__(self, model, prompt):
+        self.embedding, self.output, self.first = model.embedding, model.output, prompt[:, -1:]
+        self.limit = np.full(len(prompt), sys.maxsize)
+
+    def advance(self, ids, parents=None):
+        return self.embedding.forward(ids)[0]
+
+    def keep(self, rows):
+        """No past, nothing to drop."""
+
+
+@pytest.fixture
+def bigram():
+    yield MODELS.register("bigram")(Bigram)
+    del MODELS._classes["bigram"], Bigram.name
+
+
+@pytest.fixture
+def language(tmp_path):
+    """(the task language on a text of two letters in turn, its vocabulary)."""
+    (tmp_path / "text").write_text("ab" * 100)
+    task = TASKS["language"](train=[str(tmp_path / "text")], valid=[str(tmp_path / "text")], window=8, batch=4).begin()
+    return task, task.make_vocabulary()
+
+
+def test_a_model_of_your_own_is_trained(run_cli, bigram, language, tmp_path):
+    """By train(), kept in a run folder, loaded again, measured by the command, and resumed."""
+    task, vocabulary = language
+    data = task.data(vocabulary, TRAINING)
+    run = Run.create(tmp_path / "run", task, bigram(BigramConfig(vocab_size=vocabulary.size)), vocabulary, TRAINING)
+    before = mean_loss(run.model, data.valid)
+    assert train(run, TRAINING, data.batches, data.valid, data.measure) == 30
+    loaded = Run.load(tmp_path / "run")
+    assert type(loaded.model) is Bigram and loaded.settings.model == "bigram"
+    assert mean_loss(loaded.model, data.valid) == mean_loss(run.model, data.valid) < 0.3 * before
+    code, out, _ = run_cli("evaluate", tmp_path / "run", "--json")
+    assert code == 0 and json.loads(out)["nats_per_token"] == pytest.approx(mean_loss(run.model, data.valid), rel=1e-6)
+    code, out, error = run_cli("train", "--resume", tmp_path / "run")    # a report without attention
+    assert code == 0 and f"saved in {tmp_path / 'run'}" in out and "Traceback" not in error
+    assert run_cli("generate", tmp_path / "run", "ab", "--tokens", 6, "--top-k", 1)[1] == "abababab\n"
+    code, out, error = run_cli("attention", tmp_path / "run", "ab", "--output", tmp_path / "a.png")
+    assert code == 2 and "no attention to look at" in error and error.count("\n") == 1
+
+
+def copy_run(**changes):
+    task = TASKS["copy"]()
+    vocabulary = task.make_vocabulary()
+    model = Transformer(TransformerConfig.named("toy", vocabulary.size, num_layers=1, d_model=8, num_heads=2))
+    return {"task": task, "model": model, "vocabulary": vocabulary, **changes}
+
+
+class OwnVocabulary(SymbolVocabulary):
+    pass
+
+
+class OwnTransformer(Transformer):
+    pass
+
+
+class OwnTask(TASKS["copy"]):
+    pass
+
+
+@pytest.mark.parametrize("name, make, variable", [
+    ("vocabulary", lambda usual: OwnVocabulary("abc"), "VOCABULARIES"), ("vocabulary", lambda usual: object(), "VOCABULARIES"),
+    ("model", lambda usual: OwnTransformer(usual["model"].config), "MODELS"), ("task", lambda usual: OwnTask(), "TASKS"),
+    ("task", lambda usual: "copy", "TASKS"),
+])
+def test_what_is_not_registered_is_refused(tmp_path, name, make, variable):
+    """A class that inherits from a registered one, too: another would be there when the folder is opened."""
+    own = make(copy_run())
+    with pytest.raises(InputError) as caught:
+        Run.create(tmp_path / "run", **copy_run(**{name: own}))
+    assert str(caught.value) == (f"{type(own).__name__} is not registered, so a run folder with it could not be opened again; "
+                                 f'put @{variable}.register("a-name") above the class')
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_vocabulary_of_your_own_is_kept_and_loaded(tmp_path):
+    VOCABULARIES.register("own")(OwnVocabulary)
+    try:
+        usual = copy_run(vocabulary=OwnVocabulary([chr(i) for i in range(97, 123)], joint="+"))
+        run = Run.create(tmp_path / "run", **usual)
+        run.save_weights()
+        loaded = Run.load(tmp_path / "run")
+        assert type(loaded.vocabulary) is OwnVocabulary and loaded.vocabulary.joint == "+"
+        assert loaded.settings == run.settings and loaded.settings.vocabulary == "own"
+    finally:
+        del VOCABULARIES._classes["own"], OwnVocabulary.name
+
+
+def test_a_vocabulary_of_another_size_is_refused(tmp_path):
+    with pytest.raises(InputError, match="the vocabulary has 6 tokens, the model 29; they are not of one run"):
+        Run.create(tmp_path / "run", **copy_run(vocabulary=CharacterVocabulary("abc")))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("registry, name, words", [
+    (TASKS, "cpoy", "unknown task 'cpoy'; did you mean copy?"), (MODELS, "transfomer", "unknown model 'transfomer'; did you mean"),
+    (VOCABULARIES, "x", "unknown vocabulary 'x'; choose from characters, subwords, symbols"),
+    (TASKS, None, "unknown task None; choose from"),
+])
+def test_a_name_that_is_not_there_is_named(registry, name, words):
+    with pytest.raises(InputError) as caught:
+        registry[name]
+    assert words in str(caught.value)
+    assert name not in list(registry) and all(registry[known].name == known for known in registry)

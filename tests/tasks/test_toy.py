@@ -1,0 +1,103 @@
+"""The toy tasks: their examples, that held-out ones stay out, and what is measured on them."""
+
+import numpy as np
+import pytest
+
+from minitransformer import InputError, Run
+from minitransformer.data import number_words
+from minitransformer.data.drawn import DrawnBatches, draw_examples, draw_held_out
+from minitransformer.evaluation import exact_match, mean_loss, pair_batches, perplexity
+from minitransformer.decoding import GREEDY, decode_all
+from minitransformer.models import Transformer, TransformerConfig
+from minitransformer.tasks import TASKS
+from minitransformer.tasks.brackets import draw_balanced, is_balanced
+from minitransformer.training.config import TrainingConfig
+
+DRAWN = [TASKS["copy"](), TASKS["sort"](), TASKS["numbers"](), TASKS["numbers"](language="korean"), TASKS["brackets"]()]
+
+
+@pytest.mark.parametrize("name, expected", [("copy", "c a b a"), ("reverse", "a b a c"), ("sort", "a a b c")])
+def test_letter_tasks(name, expected):
+    assert " ".join(TASKS[name]().transform(list("caba"))) == expected
+
+
+@pytest.mark.parametrize("task", DRAWN, ids=lambda task: f"{task.name}-{getattr(task, 'language', '')}")
+def test_held_out_examples_are_never_trained_on(task):
+    tested = {tuple(source) for source, _ in draw_held_out(task, 300)}
+    assert len(tested) == 300
+    assert not tested & {tuple(source) for source, _ in draw_examples(task, 0, 5000)}
+
+
+@pytest.mark.parametrize("name, settings, words", [
+    ("cpoy", {}, "unknown task 'cpoy'; did you mean copy?"),
+    ("numbers", {"language": "french"}, "language is 'french', expected german or korean"),
+    ("numbers", {"language": None}, "language is None"),
+    ("copy", {"batch": 0}, "batch is 0, expected 1 to 1,000,000"), ("brackets", {"batch": 2.0}, "batch is 2.0"),
+    ("sort", {"max_length": True}, "max_length is True"),
+])
+def test_settings_that_mean_nothing_are_named(name, settings, words):
+    with pytest.raises(InputError, match=words.replace("?", ".")):
+        TASKS[name](**settings)
+
+
+def test_small_numbers_are_not_held_out():
+    task = TASKS["numbers"]()
+    assert not any(task.is_held_out(number_words.english(n)) for n in range(100))
+    share = np.mean([task.is_held_out(number_words.english(n)) for n in range(100, 20_000)])
+    assert share == pytest.approx(0.1, abs=0.01)
+
+
+def test_batches_repeat_with_the_seed_and_continue_from_a_position():
+    task = TASKS["copy"]()
+    first, again, other = (DrawnBatches(task, 4, seed) for seed in (1, 1, 2))
+    some = [next(first).source.tolist() for _ in range(3)]
+    assert some[0] != some[1] and some == [next(again).source.tolist() for _ in range(3)]
+    assert some[0] != next(other).source.tolist()
+    again.position = 1
+    assert next(again).source.tolist() == some[1] and again.position == 2
+
+
+def test_it_is_measured_on_held_out_examples():
+    task = TASKS["copy"]()
+    model = Transformer(TransformerConfig.named("toy", task.make_vocabulary().size, d_model=8, num_heads=2, num_layers=1))
+    run = Run("nowhere", type("Settings", (), {"task": task}), model, task.make_vocabulary())
+    scores = task.evaluate(run, GREEDY)
+    pairs = draw_held_out(task, 1000)
+    assert scores == {"exact_match": exact_match(model, pairs), "examples": 1000,
+                      "perplexity": perplexity(mean_loss(model, pair_batches(pairs)))}
+    outputs = decode_all(model, [source for source, _ in pairs[:50]])
+    right = [(source, best.ids) for (source, _), (best, *_) in zip(pairs, outputs)]
+    assert exact_match(model, right) == 1
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("()", True), ("(())()", True), ("(()())", True), ("(()", False), ("())", False), (")(", False), ("())(()", False),
+    (")", False),
+])
+def test_balanced_brackets(text, expected):
+    assert is_balanced(text) is expected
+
+
+def test_balanced_brackets_are_drawn_with_their_number_of_pairs():
+    rng = np.random.default_rng(0)
+    drawn = [draw_balanced(rng, pairs) for pairs in range(9) for _ in range(20)]
+    assert all(map(is_balanced, drawn)) and [len(text) for text in drawn] == [2 * pairs for pairs in range(9) for _ in range(20)]
+    assert len({"".join(text) for text in drawn if len(text) == 16}) > 10
+
+
+def test_brackets_and_their_labels():
+    """The label is the definition's; both are as frequent; and an unbalanced text has as many brackets as a balanced one."""
+    task, rng = TASKS["brackets"](), np.random.default_rng(0)
+    drawn = [task.draw(rng) for _ in range(2000)]
+    assert all((label == "balanced") == is_balanced(text) for text, label in drawn)
+    assert np.mean([label == "balanced" for _, label in drawn]) == pytest.approx(0.5, abs=0.04)
+    lengths = {label: np.mean([len(text) for text, found in drawn if found == label]) for label in task.labels}
+    assert lengths["balanced"] == pytest.approx(lengths["unbalanced"], abs=0.6) and all(len(text) % 2 == 0 for text, _ in drawn)
+
+
+def test_brackets_are_validated_by_their_accuracy():
+    task = TASKS["brackets"](batch=16)
+    data = task.data(task.make_vocabulary(), TrainingConfig(steps=1, warmup=1))
+    batch = next(data.batches)
+    assert len(batch.labels) == 16 and sum(batch.terms for batch in data.valid) == 200 and len(data.examples) == 8
+    assert all((answer == "balanced") == is_balanced(text) for text, answer in data.examples)
