@@ -45,6 +45,7 @@ def commands(page):
     found = []
     for line in "\n".join(blocks(page, "bash")).replace("\\\n", " ").splitlines():
         words = shlex.shlex(line, posix=True, punctuation_chars=True)
+        words.whitespace_split = True
         command = []
         for word in (*words, "&&"):
             if word in ("&&", "||", "|", ";"):
@@ -57,7 +58,8 @@ def commands(page):
 
 def typed(page):
     """The arguments of every minitransformer command on a page: in bash blocks, and in running text."""
-    in_blocks = [words[1:words.index("<") if "<" in words else None] for words in commands(page) if words[0] == "minitransformer"]
+    in_blocks = [words[1:words.index("<") if "<" in words else None]    # without what it reads from a file
+                 for words in commands(page) if words[0] == "minitransformer"]
     return in_blocks + [shlex.split(text) for text in re.findall(r"`minitransformer ([^`]+)`", prose(page))]
 
 
@@ -151,11 +153,14 @@ def test_a_contribution_needs_few_files(page):
 
 @pytest.mark.parametrize("name, arguments, shown", [
     ("add_a_task", ["train", "--help"], "count repeated letters"),
-    ("add_a_model", ["train", "--help"], "from the last one alone"),
+    ("add_a_model", ["train", "bigram", "--train", "a.txt", "--valid", "a.txt", "--steps", "2"], "saved in runs/bigram"),
     ("add_a_kernel", ["info"], "activations.gelu_backward_in_place"),
 ])
 def test_a_file_in_its_folder_is_enough(name, arguments, shown, tmp_path):
     """In a process of its own, whose packages have the page's files beside their own."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("one two buckle my shoe. " * 20)
     lines = ["from importlib import import_module"]
     for path, code in new_files(ROOT / "docs" / f"{name}.md").items():
         file = tmp_path / path
@@ -163,10 +168,11 @@ def test_a_file_in_its_folder_is_enough(name, arguments, shown, tmp_path):
         file.write_text(code, encoding="utf-8")
         package = ".".join(Path(path).parent.parts)
         lines.append(f"import_module({package!r}).__path__.append({str(file.parent)!r})")
-    lines += ["from minitransformer.cli import main", f"main({arguments!r})"]
-    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True,
-                          env={**os.environ, "COLUMNS": "200"})
-    assert shown in done.stdout, done.stderr
+    lines += ["from minitransformer.cli import main", f"raise SystemExit(main({arguments!r}))"]
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, cwd=work,
+                          env={**os.environ, "COLUMNS": "200", "MPLBACKEND": "agg"})
+    assert done.returncode == 0 and shown in done.stdout, done.stderr
+    assert "report.html was not written" not in done.stderr
 
 
 def test_ci_runs_the_two_commands_of_the_readme():

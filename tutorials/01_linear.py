@@ -18,9 +18,9 @@
 # 1. **forward**: given the input $x$, what is the output $y$?
 # 2. **backward**: given how the loss changes with $y$, how does it change with $x$, and with the parameters?
 #
-# There is no autograd in minitransformer, so somebody has to answer the second question with pencil and
-# paper. In this chapter that is you, for the most useful layer there is: the linear one. You will derive its
-# backward, write it, prove it right twice, and meet the contract that every other layer keeps.
+# minitransformer has no autograd, so somebody has to answer the second question with pencil and paper. In
+# this chapter that is you, for the most useful layer there is: the linear one. You derive its backward, write
+# it, prove it in two ways, and meet the contract that every other layer keeps.
 
 # %%
 from typing import Any, NamedTuple
@@ -32,11 +32,13 @@ from minitransformer import Layer, Parameter, gradcheck
 # %% [markdown]
 # ## The forward
 #
-# Each row of $X$ is one token, described by $d_{in}$ numbers. The layer mixes them into $d_{out}$ new ones:
+# Each row of $X$ is one token, described by $d_{in}$ numbers. The layer mixes them into $d_{out}$ new numbers:
 #
 # $$ Y = X W + b, \qquad y_{nj} = \sum_i x_{ni} W_{ij} + b_j $$
 #
-# Small and unequal sizes are a good habit: if $N = d_{in}$, a forgotten transpose goes unnoticed.
+# Choose small sizes, all different: if $N = d_{in}$, a forgotten transpose goes unnoticed.
+#
+# **Predict:** which shape does $Y$ have?
 
 # %%
 N, d_in, d_out = 4, 3, 2
@@ -49,12 +51,18 @@ Y.shape
 # %% [markdown]
 # ## The backward, derived
 #
-# Somewhere above, a loss $L$ is computed from $Y$, and backward has already reached us: we are given
+# Somewhere above, a loss $L$ is computed from $Y$. Backward has already passed that part, and hands us the
+# gradient of the loss with respect to $Y$:
 #
-# $$ dY_{nj} = \frac{\partial L}{\partial y_{nj}} \qquad \text{(called `dy` in code; it has the shape of } Y). $$
+# $$ dY_{nj} = \frac{\partial L}{\partial y_{nj}} \qquad \text{(called dy in code; it has the shape of } Y). $$
 #
-# We owe three things, and all of them come from the chain rule: *the loss changes with $x$ through every $y$
-# that $x$ touches, so sum over those.*
+# We need three gradients from it: those with respect to $W$, $b$ and $X$. All three come from the chain rule:
+# *the loss changes with a number through every $y$ that this number touches, so sum over those.*
+#
+# **One number by hand.** Take one token with $d_{in} = 2$ and $d_{out} = 1$: $x = (3, 5)$, so
+# $y = 3 W_{11} + 5 W_{21} + b_1$. Let $dY = 10$: if $y$ grows by 0.01, the loss grows by 0.1. How much does the
+# loss grow if $W_{21}$ grows by 0.01? Then $y$ grows by 0.05 and the loss by 0.5. So
+# $\partial L / \partial W_{21} = 5 \cdot 10 = 50$: the input times the gradient that arrived.
 #
 # **The weight.** $W_{ij}$ appears in $y_{nj}$ for every $n$, with the factor $x_{ni}$:
 #
@@ -70,8 +78,8 @@ Y.shape
 #
 # $$ dX_{ni} = \sum_j dY_{nj} W_{ij} \quad\Longrightarrow\quad dX = dY\, W^\top $$
 #
-# A check that costs nothing: each gradient has the shape of what it is the gradient of. $X^\top dY$ is
-# $(d_{in}, N)(N, d_{out}) = (d_{in}, d_{out})$. It could not have been $dY^\top X$.
+# One check costs nothing: a gradient has the shape of the array it belongs to. $X^\top dY$ has the shape
+# $(d_{in}, N)(N, d_{out}) = (d_{in}, d_{out})$, as $W$ does. It could not have been $dY^\top X$.
 
 # %%
 dY = rng.standard_normal(Y.shape)
@@ -81,9 +89,9 @@ assert dW.shape == W.shape and db.shape == b.shape and dX.shape == X.shape
 # %% [markdown]
 # ## Checked: central differences
 #
-# A derivation can be wrong and still have the right shapes. But a derivative has a definition, and the
-# definition can be computed. Nudge one number, see how much $\sum dY \cdot Y$ moves (a stand-in for the loss:
-# its derivative with respect to $Y$ is exactly $dY$):
+# A derivation can be wrong and still have the right shapes. But a derivative has a definition, and a
+# definition can be computed: nudge one number and see how much the loss moves. As a stand-in for the loss we
+# take $L = \sum dY \cdot Y$, whose gradient with respect to $Y$ is exactly $dY$:
 #
 # $$ \frac{\partial L}{\partial W_{ij}} \approx \frac{L(W_{ij} + h) - L(W_{ij} - h)}{2h} $$
 
@@ -106,8 +114,9 @@ assert abs(central_difference(1e-5) - dW[1, 0]) < 1e-9
 
 # %% [markdown]
 # They agree, but not in every digit: $L(W+h)$ and $L(W-h)$ are nearly equal, and subtracting them throws most
-# digits away. A smaller $h$ makes it worse, not better. For a function that curves, a larger $h$ is worse too.
-# Watch both ends, for $\tanh$ at 0.5:
+# digits away.
+#
+# **Predict:** would a smaller $h$ help? Here is the error for $\tanh$ at 0.5, from large steps to tiny ones:
 
 # %%
 for h in 10.0 ** -np.arange(1, 16, 2):
@@ -117,13 +126,16 @@ for h in 10.0 ** -np.arange(1, 16, 2):
 # %% [markdown]
 # ## Checked again: the complex step
 #
-# There is a way to lose no digits at all. Step not along the real axis but along the imaginary one:
+# Both ends are bad. A large step misses the curve, a small one loses the digits, and the best step in between
+# gives about eleven digits.
+#
+# There is a way to lose no digits at all. Step along the imaginary axis instead of the real one:
 #
 # $$ f(x + ih) = f(x) + i h f'(x) - \tfrac{h^2}{2} f''(x) - \dots \quad\Longrightarrow\quad
 #    f'(x) = \frac{\operatorname{Im} f(x + ih)}{h} + O(h^2) $$
 #
-# Nothing is subtracted, so $h$ can be $10^{-20}$, and $h^2$ is far below the last digit. All it asks is that each
-# operation of the forward has a complex derivative and keeps the imaginary part; ours are only `@` and `+`.
+# Nothing is subtracted, so $h$ can be $10^{-20}$, and $h^2$ is far below the last digit. It asks one thing: each
+# operation of the forward must have a complex derivative and keep the imaginary part. Ours are only `@` and `+`.
 
 # %%
 h = 1e-20
@@ -137,12 +149,12 @@ assert abs(numeric - dW[1, 0]) < 1e-14
 # %% [markdown]
 # ## The layer
 #
-# Now the same as a `Layer`. The contract is short:
+# Now write the same as a `Layer`. The contract is short:
 #
-# - `forward` returns `y` and a `cache` with what `backward` will need. Nothing else is kept: a layer may be used
-#   twice before it is walked back once, and the second use must not disturb the first.
-# - `backward(dy, cache)` returns the gradient of the input, and **adds** the gradients of the parameters to
-#   their `grad`. Adding is what makes a weight that is used in two places come out right.
+# - `forward` returns `y` and a `cache` with what `backward` needs. The layer keeps nothing else: it may be used
+#   twice before backward reaches it, and the second use must not disturb the first.
+# - `backward(dy, cache)` returns the gradient with respect to the input, and **adds** the gradients of the
+#   parameters to their `grad`. Because it adds, a weight that is used in two places gets the sum of both.
 
 
 # %%
@@ -165,7 +177,9 @@ class Linear(Layer):
 
 
 # %% [markdown]
-# You never have to write the check again. `gradcheck` nudges every input and every parameter, both ways:
+# You never have to write the check again. `gradcheck` nudges every input and every parameter, in both ways, with
+# a random $dY$. (Random matters: with a $dY$ of ones, some wrong layers pass, such as a LayerNorm with its sign
+# flipped.)
 
 # %%
 layer = Linear(d_in, d_out, rng)
@@ -176,7 +190,7 @@ assert report.passed
 # %% [markdown]
 # ## What a mistake looks like
 #
-# Forget that the bias touches every row:
+# Forget that the bias touches every row. **Predict:** which of the three gradients fails?
 
 
 # %%
@@ -192,18 +206,22 @@ print(report)
 assert not report.passed
 
 # %% [markdown]
-# The table names the array, the place, and both numbers, and its last line guesses the mistake: remove all of the
-# batch but one row and the gradient is right, so a sum over the batch is missing. Would training have told you? Not clearly: the bias
-# would still have moved in roughly the right direction, and the model would only have been a little worse than
-# it should. That is how wrong gradients survive for years.
+# The table names the array, the position and both numbers. Its last line names the likely mistake. How does it
+# know? It removes all rows of the batch but one, and the gradient is right. So a sum over the batch is missing.
+#
+# Would training have told you? Not clearly. The bias still moves in roughly the right direction, and the model
+# ends up only a little worse than it should be. That is how wrong gradients survive for years.
 #
 # ## Exercises
 #
-# 1. Write `=` instead of `+=` in `backward`. `gradcheck(layer, [X])` still passes. Why? Build a small `Layer` that
-#    uses one `Linear` twice, $y = \mathrm{linear}(\mathrm{linear}(x))$, and check that.
-# 2. Derive the backward of $y = x \odot x$ and check it: `gradcheck((forward, backward), [x])` takes a pair of
-#    functions too.
-# 3. `abs` breaks the complex step. What does `np.abs(3 + 1e-20j)` return, and why is that no use?
+# 1. Write `self.weight.grad[...] =` instead of `+=` in `backward`. `gradcheck(layer, [X])` still passes. Why?
+#    Build a small `Layer` that uses one `Linear` twice, $y = \mathrm{linear}(\mathrm{linear}(x))$, and check that.
+# 2. Derive the backward of $y = x \odot x$ and check it: `gradcheck((forward, backward), [x])` also takes a pair
+#    of functions.
+# 3. `abs` breaks the complex step. What does `np.abs(3 + 1e-20j)` return, and why is that useless?
+# 4. Let your `Linear` run inside the library's Transformer: put `with plugged(layers.Linear.backward, ...)`
+#    around a training step, with a function that does what yours does for inputs `(..., d_in)`. Both names come
+#    from `minitransformer`; README shows such a step.
 #
-# The library's own `Linear` is this one, for inputs with any number of leading axes: read
+# The library's own `Linear` is this one, for inputs with any number of leading axes: read `Linear` in
 # `minitransformer/layers/linear.py` next.

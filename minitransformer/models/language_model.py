@@ -9,6 +9,7 @@ from minitransformer.backend import module_of, to_device
 from minitransformer.checks import check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import causal_mask, padding_mask
+from minitransformer.layers.attention import MultiHeadAttention
 from minitransformer.layers.config import StackConfig
 from minitransformer.layers.embedding import Embedding
 from minitransformer.layers.encoder import Encoder, EncoderCache
@@ -18,7 +19,9 @@ from minitransformer.layers.output_projection import OutputCache, OutputProjecti
 from minitransformer.layers.positions import make_positions
 from minitransformer.models.cached import CachedStack, longest_output
 from minitransformer.models.next_token import NextTokenModel
+from minitransformer.models.recomputed import RecomputedState
 from minitransformer.models.registry import MODELS
+from minitransformer.replaceable import is_replaced
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +88,7 @@ class LanguageModel(NextTokenModel):
         self.input.backward(dx, cache.input)
 
     def start(self, prompt):
-        """The state (a CachedStack) that continues prompt (B, T), ids of at least one token each, without padding."""
+        """The state (such as a CachedStack) that continues prompt (B, T), ids of at least one token each, without padding."""
         check_shape("prompt", prompt, "B", "T")
         if not prompt.shape[1]:
             raise InputError("the prompt is empty, expected at least one token to continue")
@@ -93,6 +96,9 @@ class LanguageModel(NextTokenModel):
         if prompt.shape[1] - 1 > longest:
             raise InputError(f"the prompt has {prompt.shape[1]} tokens, at most {longest + 1} positions were learned")
         limit = np.full(len(prompt), longest - (prompt.shape[1] - 1))
+        if is_replaced(MultiHeadAttention.forward):    # the cache would bypass it
+            return RecomputedState(lambda rows, ids: self.hidden(ids)[0], self.output, prompt[:, -1:], limit,
+                                   prompt[:, None, :-1])
         state = CachedStack(self.stack, self.input, self.output, prompt[:, -1:], limit)
         for ids in prompt[:, :-1].T:
             state.advance(ids[:, None])

@@ -72,12 +72,12 @@ def test_brackets(run_cli, brackets_run, tmp_path):
     code, out, _ = run_cli("evaluate", brackets_run, "--json")
     scores, run = json.loads(out), Run.load(brackets_run)
     assert code == 0 and scores == run.task.evaluate(run, None) and scores["examples"] == 1000
-    assert 0 <= scores["accuracy"] <= 1 and 0.5 <= scores["majority"] < 0.6
+    assert 0 <= scores["accuracy"] <= 1 and 0.5 <= scores["majority"] < 0.7
     code, out, _ = run_cli("classify", brackets_run, "( ())", "--json")
     assert code == 0 and list(json.loads(out)["probabilities"]) == ["balanced", "unbalanced"]
     assert out == run_cli("classify", brackets_run, "(())", "--json")[1]    # blanks between brackets mean nothing
     code, out, _ = run_cli("train", "brackets", "--steps", 2, "--batch", 4, "--config", "toy", "--run", tmp_path / "run")
-    assert code == 0 and "examples never trained on (always naming the commonest class: 5" in out and "minitransformer classify" in out
+    assert code == 0 and "examples never trained on (always naming the commonest class: " in out and "minitransformer classify" in out
 
 
 @pytest.mark.parametrize("which, text", [("classify", "a fine film"), ("brackets", "(())")])

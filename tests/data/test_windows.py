@@ -1,0 +1,109 @@
+"""Windows of a text, and labelled sentences: what a language model and a classifier are trained on."""
+
+import gzip
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minitransformer import InputError
+from minitransformer.data.epochs import EpochBatches
+from minitransformer.data.labelled import make_labelled_batch, read_labelled, sentence_length
+from minitransformer.data.vocabularies.characters import CharacterVocabulary
+from minitransformer.data.windows import WindowBatches, consecutive_windows
+from minitransformer.special import BOS, EOS, PAD
+
+IDS = list(range(3, 60))
+
+
+@given(st.integers(2, 60), st.integers(1, 70), st.integers(1, 9), st.integers(1, 5))
+def test_consecutive_windows_predict_each_token_once(length, window, size, parts):
+    """In its order, each from the one before it, and no batch is larger than asked."""
+    ids = list(range(3, 3 + length))
+    batches = consecutive_windows(ids, window, size)
+    for found in (batches, [part for batch in batches for part in batch.split(parts)]):
+        real = [batch.next_target != PAD for batch in found]
+        targets = np.concatenate([batch.next_target[where] for batch, where in zip(found, real)])
+        inputs = np.concatenate([batch.ids[where] for batch, where in zip(found, real)])
+        assert targets.tolist() == ids[1:] and inputs.tolist() == ids[:-1]
+        assert [batch.terms for batch in found] == [where.sum() for where in real]
+        assert all(batch.ids.shape[0] <= size and batch.ids.shape[1] <= window for batch in found)
+        assert not any(batch.ids[~where].any() for batch, where in zip(found, real))
+
+
+def test_random_windows_repeat_with_the_seed_and_continue_from_a_position():
+    first, again, other = (WindowBatches(IDS, 8, 5, seed) for seed in (1, 1, 2))
+    some = [next(first) for _ in range(3)]
+    for batch in some:
+        assert batch.ids.shape == (5, 8) and batch.terms == batch.num_tokens == 40
+        np.testing.assert_array_equal(batch.next_target, batch.ids + 1)
+    assert all(np.array_equal(batch.ids, next(again).ids) for batch in some) and not np.array_equal(some[0].ids, next(other).ids)
+    again.position = 1
+    np.testing.assert_array_equal(next(again).ids, some[1].ids)
+
+
+def test_windows_begin_everywhere():
+    """The last token of the text is a target, and the first one is read."""
+    batches = WindowBatches(IDS, 50, 100, seed=0)
+    batch = next(batches)
+    assert batch.ids[:, 0].min() == 3 and batch.next_target.max() == IDS[-1]
+    np.testing.assert_array_equal(next(WindowBatches(IDS, 56, 2, 0)).ids, [IDS[:-1]] * 2)
+    with pytest.raises(InputError, match="the text has 57 tokens, expected at least 58: one window of 57"):
+        WindowBatches(IDS, 57, 2, 0)
+
+
+def test_characters():
+    vocabulary = CharacterVocabulary.learn("banana\n 한")
+    assert vocabulary.size == 6 + 3 and vocabulary.characters == "\n abn한"
+    ids = vocabulary.encode("한 ban\n")
+    assert vocabulary.decode([BOS, *ids, EOS, PAD]) == "한 ban\n" and vocabulary.tokens([PAD, ids[0]]) == ["<pad>", "한"]
+    assert vocabulary.encode("") == [] and vocabulary.decode([]) == ""
+    with pytest.raises(InputError, match="line 2: the character 'x' is not in the vocabulary, which knows the 6 characters"):
+        vocabulary.encode("ban\nax x")
+    for wrong in ("aa", ["a", "b"], None):
+        with pytest.raises(InputError, match="as one text, each once"):
+            CharacterVocabulary(wrong)
+
+
+@given(st.text(min_size=1))
+def test_characters_are_kept_and_restored(tmp_path_factory, text):
+    file = tmp_path_factory.mktemp("characters") / CharacterVocabulary.file_name
+    vocabulary = CharacterVocabulary.learn(text)
+    file.write_bytes(vocabulary.to_json().encode("utf-8", "surrogatepass"))
+    assert CharacterVocabulary.load(file).decode(vocabulary.encode(text)) == text
+
+
+@pytest.mark.parametrize("header", ["", "sentence\tlabel\n"])
+def test_labelled_sentences(tmp_path, header):
+    text = f"{header}a film \t good\r\n\nzwei u\u0308ber\t1\tmore\n"
+    (tmp_path / "file.gz").write_bytes(gzip.compress(text.encode()))
+    assert read_labelled(tmp_path / "file.gz", "--train") == [("a film", "good"), ("zwei \u00fcber", "1")]
+
+
+@pytest.mark.parametrize("content, words", [
+    ("a\tb\nc\n", "line 2: expected a sentence, a tab and its label"), ("a\t\n", "line 1: expected"), ("\tb\n", "line 1: expected"),
+    ("a\tb\nsentence\n", "line 2: expected"), ("sentence\tlabel\n\n", "--valid .*: no sentence"), ("\n", "empty, expected text"),
+])
+def test_labelled_files_that_cannot_be_used(tmp_path, content, words):
+    (tmp_path / "file").write_text(content)
+    with pytest.raises(InputError, match=words):
+        read_labelled(tmp_path / "file", "--valid")
+
+
+def test_a_labelled_batch_and_its_parts():
+    batch = make_labelled_batch([([5, 6, 7], 2), ([8], 0), ([9, 3], 1)])
+    np.testing.assert_array_equal(batch.ids, [[5, 6, 7], [8, PAD, PAD], [9, 3, PAD]])
+    assert batch.labels.tolist() == [2, 0, 1] and batch.terms == 3 and batch.num_tokens == 6
+    first, second = batch.split(2)
+    assert first.labels.tolist() == [2, 0] and second.ids.tolist() == [[9, 3]] and len(batch.split(9)) == 3
+
+
+def test_an_epoch_is_all_labelled_sentences_once():
+    examples = [([i] * (1 + i % 5), i) for i in range(3, 50)]
+    batches, labels = EpochBatches(examples, 20, 4, make_labelled_batch, sentence_length), []
+    while len(labels) < len(examples):
+        batch = next(batches)
+        assert batch.ids.size <= 20 and all(ids[0] == label for ids, label in zip(batch.ids, batch.labels))
+        labels += batch.labels.tolist()
+    assert sorted(labels) == list(range(3, 50))

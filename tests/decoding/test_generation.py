@@ -1,0 +1,105 @@
+"""Text that continues a prompt: what is drawn, and what is read for it where learned positions end."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from minitransformer import Ensemble, InputError
+from minitransformer.decoding import generate
+from minitransformer.models import LanguageModel, LanguageModelConfig
+
+PROMPT = [3, 5, 4]
+
+
+def random_model(seed, **changes):
+    sizes = dict(vocab_size=9, d_model=12, num_layers=2, num_heads=2, d_ff=20, dropout=0.0)
+    model = LanguageModel(LanguageModelConfig(**{**sizes, **changes}), seed).astype(np.float64)
+    model.flat.data[...] += 0.5 * np.random.default_rng(seed).standard_normal(model.flat.data.size)
+    return model
+
+
+def by_definition(model, prompt, count, rng, positions):
+    """A continuation that is drawn with everything computed anew; from the second half of what was read where `positions` end."""
+    ids, read = list(prompt), len(prompt)
+    for _ in range(count):
+        if read > positions:
+            read = (read + 1) // 2
+        logits = model.forward(np.array([ids[-read:]]))[0][0, -1]
+        logits[:3] = -np.inf
+        order = np.argsort(-logits)
+        reached = np.cumsum(np.exp(logits[order] - logits.max()))
+        ids.append(int(order[(reached <= rng.random() * reached[-1]).sum()]))
+        read += 1
+    return ids[len(prompt):]
+
+
+@pytest.mark.parametrize("make", [random_model, lambda seed, **changes: Ensemble([random_model(seed, **changes), random_model(9, **changes)])])
+@pytest.mark.parametrize("positions", [None, 3, 4, 7, 10])
+def test_a_continuation_is_its_definition(make, positions):
+    model = make(1) if positions is None else make(1, positions="learned", max_length=positions)
+    found = list(generate(model, PROMPT, 40, np.random.default_rng(0)))
+    assert found == by_definition(model, PROMPT, 40, np.random.default_rng(0), positions or 10 ** 6)
+    assert len(set(found)) > 2 and min(found) > 2
+
+
+def test_the_narrowest_cut_is_the_likeliest_token():
+    model, ids = random_model(1), list(PROMPT)
+    for token in generate(model, PROMPT, 10, np.random.default_rng(0), top_k=1):
+        assert token == model.forward(np.array([ids]))[0][0, -1, 3:].argmax() + 3
+        ids.append(token)
+
+
+def test_frequencies_are_the_models():
+    model = random_model(2)
+    logits = model.forward(np.array([PROMPT]))[0][0, -1]
+    p = np.exp(logits / 1.5)
+    p[:3] = 0
+    p /= p.sum()
+    rng = np.random.default_rng(0)
+    drawn = [next(generate(model, PROMPT, 1, rng, temperature=1.5)) for _ in range(2000)]
+    assert np.abs(np.bincount(drawn, minlength=9) / 2000 - p).max() < 4.5 * 0.5 / np.sqrt(2000)    # standard deviations
+
+
+def test_tokens_come_one_by_one(monkeypatch):
+    model, advanced = random_model(1), []
+    start = model.start
+
+    def counted(prompt):
+        state = start(prompt)
+        advance = state.advance
+        state.advance = lambda *arguments: (advanced.append(arguments), advance(*arguments))[1]
+        return state
+
+    monkeypatch.setattr(model, "start", counted)
+    tokens = generate(model, PROMPT, 1000, np.random.default_rng(0))
+    assert len(list(islice(tokens, 5))) == len(advanced) == 5
+
+
+def test_the_seed_decides():
+    model = random_model(1)
+    first, again, other = (list(generate(model, PROMPT, 30, np.random.default_rng(seed))) for seed in (1, 1, 2))
+    assert first == again != other
+
+
+@pytest.mark.parametrize("prompt, options, words", [
+    ([], {}, "the prompt is empty"), ([3] * 8, {}, "the prompt has 8 tokens, at most 7 positions were learned"),
+    ([3, 99], {}, "token id 99"), ([3], {"count": 0}, "the number of tokens is 0"), ([3], {"temperature": 0}, "temperature is 0"),
+    ([3], {"top_k": -1}, "top_k is -1"), ([3], {"top_p": 0}, "top_p is 0"),
+])
+def test_what_cannot_be_continued_is_said_at_once(prompt, options, words):
+    model = random_model(1, positions="learned", max_length=7)
+    with pytest.raises(InputError, match=words):
+        next(generate(model, prompt, **{"count": 2, "rng": np.random.default_rng(0), **options}))
+
+
+def test_a_full_prompt_can_be_continued():
+    model = random_model(1, positions="learned", max_length=7)
+    assert len(list(generate(model, [3] * 7, 2, np.random.default_rng(0)))) == 2
+
+
+def test_a_model_without_numbers_is_explained():
+    model = random_model(0)
+    model.flat.data[...] *= 1e200    # finite, but its logits are not
+    with np.errstate(all="ignore"), pytest.raises(InputError, match="logits are not finite"):
+        list(generate(model, PROMPT, 2, np.random.default_rng(0)))
