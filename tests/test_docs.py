@@ -18,7 +18,7 @@ from minitransformer.tasks import TASKS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-OTHER_PROGRAMS = {"pip", "python", "jupytext", "head", "tail"}    # that pages call beside minitransformer
+OTHER_PROGRAMS = {"pip", "python", "jupytext"}    # that pages call beside minitransformer
 MOST_FILES = {"add_a_layer": 2, "add_a_task": 1, "add_a_model": 4, "add_a_kernel": 1}    # that a contribution may need
 
 

@@ -30,7 +30,8 @@ def execute(args):
         if name not in run.task.evaluate_options:
             raise InputError(f"{args.run} was trained on the task {run.task.name}, which has no use for "
                              f"--{name.replace('_', '-')}; leave it out")
-    scores = run.task.evaluate(run, make_search(args, run), **{name: getattr(args, name) for name in OWN_OPTIONS if name in given})
+    own = {name: getattr(args, name) for name in OWN_OPTIONS if name in given}
+    scores = run.task.evaluate(run, make_search(args, run), **own)
     if args.json:
         print(json.dumps(scores, ensure_ascii=False))
     else:

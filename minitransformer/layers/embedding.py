@@ -7,7 +7,6 @@ import numpy as np
 
 from minitransformer.backend import module_of, to_device
 from minitransformer.checks import check_ids
-from minitransformer.checks import check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
 from minitransformer.replaceable import replaceable

@@ -33,7 +33,7 @@ class Brackets(Classification):
 
     def draw(self, rng):
         """(brackets, label): every other text is balanced, and the others differ from such a text in one bracket or two."""
-        brackets = draw_balanced(rng, int(rng.integers(1, MAX_PAIRS + 1)))
+        brackets = draw_balanced(rng, 1 + int(MAX_PAIRS * rng.random() ** 0.5))    # there are few short ones
         if rng.random() < 0.5:
             return brackets, "balanced"
         while is_balanced(brackets):

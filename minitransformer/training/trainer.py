@@ -83,7 +83,7 @@ class _Loop:
                 threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
             with stop_on_interrupt() as stop:
                 self._start_clock()
-                while not (stopped := self.workers.agree(stop.is_set())) and self.step < config.steps and not self._out_of_patience():
+                while not (stopped := self.workers.agree(stop.is_set())) and not self._at_the_end():
                     self._make_step()
                     validating = self.step % config.validate_every == 0 or self.step == config.steps
                     if self.step % LOG_EVERY == 0 or validating:
@@ -150,8 +150,8 @@ class _Loop:
         else:
             self.worse += 1
 
-    def _out_of_patience(self):
-        return 0 < self.config.patience <= self.worse
+    def _at_the_end(self):
+        return self.step >= self.config.steps or 0 < self.config.patience <= self.worse
 
     def _save(self):
         """A checkpoint; of the older ones those that may still be needed are kept."""
