@@ -8,7 +8,7 @@ one): if the gradients are then right, that was it. Where nothing fits, it says 
 """
 
 from minitransformer.checking import experiments, signatures
-from minitransformer.checking.patient import Patient
+from minitransformer.checking.failed_check import FailedCheck
 
 UNKNOWN = "no known pattern"
 PATTERNS = (    # from the most specific to the least
@@ -27,12 +27,12 @@ def diagnose(block, inputs, seed=0):
     pattern that fits names the mistake.
     """
     try:
-        patient = Patient(block, inputs, seed)
+        check = FailedCheck(block, inputs, seed)
     except (TypeError, ValueError):    # the forward does not take complex numbers: nothing to examine it with
         return UNKNOWN
-    if patient.wrong:
+    if check.wrong:
         for pattern in PATTERNS:
-            sentence = pattern(patient)
+            sentence = pattern(check)
             if sentence:
                 return sentence
     return UNKNOWN

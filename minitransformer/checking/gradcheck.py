@@ -7,7 +7,7 @@ import numpy as np
 from minitransformer.checking.doctor import diagnose
 from minitransformer.checking.numeric import central, complex_step, kink
 from minitransformer.checking.report import BOUNDS, Report, Result
-from minitransformer.checking.subject import Subject
+from minitransformer.checking.checked_block import CheckedBlock
 from minitransformer.errors import InputError
 
 METHODS = {"central": (central, np.float64), "complex": (complex_step, np.complex128)}
@@ -37,7 +37,7 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
     if unknown or not methods:
         raise InputError(f"gradcheck: methods is {methods!r}, expected some of {', '.join(METHODS)}")
     make_rng = partial(np.random.default_rng, seed)
-    exact = Subject(block, inputs, np.float64, make_rng)
+    exact = CheckedBlock(block, inputs, np.float64, make_rng)
     if not exact.variables:
         raise InputError(f"gradcheck: {name} has nothing to check: no parameter, and no input is a float array")
     y, cache = exact.forward()
@@ -49,20 +49,20 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
     results = []
     for method in methods:
         differentiate, dtype = METHODS[method]
-        subject = exact if dtype == np.float64 else Subject(block, inputs, dtype, make_rng)
+        checked = exact if dtype == np.float64 else CheckedBlock(block, inputs, dtype, make_rng)
         check = _check_projections if projection else _check_elements
-        results += check(name, method, differentiate, subject, gradients, dy, rng)
+        results += check(name, method, differentiate, checked, gradients, dy, rng)
     passed = all(result.passed for result in results)
     return Report(results, {} if passed else {name: diagnose(block, inputs, seed)})
 
 
-def _check_elements(name, method, differentiate, subject, gradients, dy, rng):
+def _check_elements(name, method, differentiate, checked, gradients, dy, rng):
     """Each element of each array on its own."""
     numerics = {}
-    for wrt, array in subject.variables.items():
+    for wrt, array in checked.variables.items():
         numerics[wrt] = np.empty(array.shape)
         for index in np.ndindex(array.shape):
-            numerics[wrt][index] = differentiate(subject.evaluate, dy, array, index, 1.0)
+            numerics[wrt][index] = differentiate(checked.evaluate, dy, array, index, 1.0)
     largest = max(_size(g) for gs in (gradients, numerics) for g in gs.values())
     for wrt, numeric in numerics.items():
         analytic = gradients[wrt]
@@ -70,7 +70,7 @@ def _check_elements(name, method, differentiate, subject, gradients, dy, rng):
         errors = _relative(np.abs(analytic - numeric), scale)
         kinks = 0
         for index in map(tuple, np.argwhere(errors > BOUNDS[method]) if method == "central" else ()):
-            if kink(subject.evaluate, dy, subject.variables[wrt], index, 1.0, analytic[index], BOUNDS[method] * scale):
+            if kink(checked.evaluate, dy, checked.variables[wrt], index, 1.0, analytic[index], BOUNDS[method] * scale):
                 errors[index] = 0
                 kinks += 1
         where = np.unravel_index(errors.argmax(), errors.shape)    # a nan counts as the largest
@@ -78,7 +78,7 @@ def _check_elements(name, method, differentiate, subject, gradients, dy, rng):
                      float(analytic[where]), float(numeric[where]), kinks)
 
 
-def _check_projections(name, method, differentiate, subject, gradients, dy, rng):
+def _check_projections(name, method, differentiate, checked, gradients, dy, rng):
     """The slope along one random direction v per array against g.v; typical size |g| |v| / sqrt(size)."""
     directions = {wrt: rng.standard_normal(g.shape) for wrt, g in gradients.items()}
     sizes = {wrt: np.linalg.norm(g) * np.linalg.norm(directions[wrt]) / np.sqrt(g.size)
@@ -86,11 +86,11 @@ def _check_projections(name, method, differentiate, subject, gradients, dy, rng)
     method = f"{method} projection"
     for wrt, v in directions.items():
         analytic = float((gradients[wrt] * v).sum())
-        numeric = float(differentiate(subject.evaluate, dy, subject.variables[wrt], ..., v))
+        numeric = float(differentiate(checked.evaluate, dy, checked.variables[wrt], ..., v))
         scale = max(np.nanmax([sizes[wrt], 0]), np.nanmax([*sizes.values(), 0]) / 10)
         error, kinks = float(_relative(np.abs(analytic - numeric), scale)), 0
         if method == "central projection" and error > BOUNDS[method]:
-            if kink(subject.evaluate, dy, subject.variables[wrt], ..., v, analytic, BOUNDS[method] * scale):
+            if kink(checked.evaluate, dy, checked.variables[wrt], ..., v, analytic, BOUNDS[method] * scale):
                 error, kinks = 0.0, 1
         yield Result(name, wrt, method, error, None, analytic, numeric, kinks)
 

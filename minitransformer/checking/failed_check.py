@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from minitransformer.checking.numeric import complex_step
-from minitransformer.checking.subject import Subject
+from minitransformer.checking.checked_block import CheckedBlock
 from minitransformer.special import PAD
 from minitransformer.layers import Layer
 
@@ -14,19 +14,19 @@ EXPLAINED = 1e-8  # what a pattern must bring the error down to
 BUDGET = 800      # so many numbers of wrong arrays are compared one by one, to answer within a second
 
 
-class Patient:
+class FailedCheck:
     """A block with its inputs, its analytic and numeric gradients, and the names of the wrong ones."""
 
     def __init__(self, block, inputs, seed):
         self.block = block
         self._positional = not isinstance(inputs, dict)
         self._make_rng = partial(np.random.default_rng, seed)
-        subject = Subject(block, inputs, np.float64, self._make_rng)
-        self.inputs, self.takes_rng = dict(subject.arguments), subject.takes_rng
+        checked = CheckedBlock(block, inputs, np.float64, self._make_rng)
+        self.inputs, self.takes_rng = dict(checked.arguments), checked.takes_rng
         self.parameters = [] if isinstance(block, tuple) else list(block.parameters())
         self.dy, self.analytic, errors = self._examine(block, inputs, self._make_rng)
         self.wrong = [name for name, error in errors.items() if not error <= WRONG]
-        exact = Subject(block, inputs, np.complex128, self._make_rng)
+        exact = CheckedBlock(block, inputs, np.complex128, self._make_rng)
         self.numeric = {}    # of the wrong arrays, as far as the budget goes
         for name in self.wrong:
             array = exact.variables[name]
@@ -69,9 +69,9 @@ class Patient:
         alive = not self.wrong or any(analytic[name].any() for name in self.wrong if name in analytic)
         return alive and all(error <= EXPLAINED for error in errors.values())
 
-    def subject(self, block=None, make_rng=None):
+    def checked(self, block=None, make_rng=None):
         """The block, or another one, with the inputs of the check in float64."""
-        return Subject(block or self.block, self._as_given(self.inputs), np.float64, make_rng or self._make_rng)
+        return CheckedBlock(block or self.block, self._as_given(self.inputs), np.float64, make_rng or self._make_rng)
 
     def _as_given(self, named):
         return list(named.values()) if self._positional else named
@@ -98,12 +98,12 @@ class Patient:
     @staticmethod
     def _examine(block, inputs, make_rng):
         """(dy, analytic gradients, {name: error along a random direction})."""
-        subject = Subject(block, inputs, np.float64, make_rng)
-        y, cache = subject.forward()
+        checked = CheckedBlock(block, inputs, np.float64, make_rng)
+        y, cache = checked.forward()
         rng = np.random.default_rng(0)
         dy = rng.standard_normal(np.shape(y))
-        analytic = subject.gradients(dy, cache)
-        exact = Subject(block, inputs, np.complex128, make_rng)
+        analytic = checked.gradients(dy, cache)
+        exact = CheckedBlock(block, inputs, np.complex128, make_rng)
         directions = {name: rng.standard_normal(g.shape) for name, g in analytic.items()}
         numeric = {name: complex_step(exact.evaluate, dy, exact.variables[name], ..., v)
                    for name, v in directions.items()}

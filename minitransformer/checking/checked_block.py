@@ -8,7 +8,7 @@ import numpy as np
 from minitransformer.errors import InputError
 
 
-class Subject:
+class CheckedBlock:
     """A layer, or a pair (forward, backward), with its inputs in one dtype.
 
     arguments: {name: value} of forward's arguments; inputs: the names of the float arrays among them.
