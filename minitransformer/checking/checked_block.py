@@ -1,11 +1,17 @@
 """What is checked: a block that can be run again and again, the same way each time."""
 
 import inspect
+import os
+import traceback
 from collections.abc import Mapping
 
 import numpy as np
 
 from minitransformer.errors import InputError
+
+
+class Breach(InputError):
+    """The block does not keep the contract of a layer; the message says how."""
 
 
 class CheckedBlock:
@@ -18,59 +24,110 @@ class CheckedBlock:
 
     def __init__(self, block, inputs, dtype, make_rng):
         if isinstance(block, tuple):
-            self._forward, self._backward = block
-            self.parameters = {}
+            self.layer, self._pair, self.parameters = None, block, {}
         else:
-            block = block.astype(dtype)
-            self._forward, self._backward = block.forward, block.backward
-            self.parameters = block.parameters()
-        signature = inspect.signature(self._forward)
-        named = _in_order(signature, inputs) if isinstance(inputs, Mapping) else _named(signature, inputs)
-        self.arguments = {key: value.astype(dtype) if _is_float(value) else value
-                           for key, value in named.items()}
-        self._by_keyword = isinstance(inputs, Mapping)
-        self.takes_rng = "rng" in signature.parameters
+            self.layer = block.astype(dtype)
+            self.parameters = self.layer.parameters()
+        self._signature = inspect.signature(self._method(0))
+        check = _in_order if isinstance(inputs, Mapping) else _named
+        self.arguments = {key: value.astype(dtype) if is_float(value) else value
+                          for key, value in check(self._signature, inputs).items()}
+        self.takes_rng = "rng" in self._signature.parameters
         self._make_rng = make_rng
-        self.inputs = [key for key, value in self.arguments.items() if _is_float(value)]
+        self.inputs = [key for key, value in self.arguments.items() if is_float(value)]
         self.variables = {**{key: self.arguments[key] for key in self.inputs},
                           **{key: parameter.data for key, parameter in self.parameters.items()}}
 
+    def _method(self, direction):
+        """The forward (0) or the backward (1), looked up at each call: somebody may have put another in its place."""
+        return self._pair[direction] if self.layer is None else (self.layer.forward, self.layer.backward)[direction]
+
     def forward(self):
         """y, cache; with a fresh generator where forward takes one."""
-        rng = {"rng": self._make_rng()} if self.takes_rng else {}
-        if self._by_keyword:
-            return self._forward(**self.arguments, **rng)
-        return self._forward(*self.arguments.values(), **rng)
+        values = {**self.arguments, **({"rng": self._make_rng()} if self.takes_rng else {})}
+        positional, keywords, in_order = [], {}, True
+        for name, parameter in self._signature.parameters.items():
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                positional += [value for key, value in values.items() if key.startswith(f"{name}[")]
+            elif name not in values:
+                in_order = False    # left out: what follows goes by keyword
+            elif in_order and parameter.kind is not parameter.KEYWORD_ONLY:
+                positional.append(values[name])
+            else:
+                keywords[name] = values[name]
+        returned = _call("forward", self._method(0), *positional, **keywords)
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            raise Breach("forward does not return a pair: expected `return y, cache`")
+        return returned
 
     def evaluate(self):
-        return self.forward()[0]
+        """The numbers of y in one vector; those of all outputs if y is a tuple."""
+        return flat(self.forward()[0])
+
+    def upstream(self, y, rng):
+        """A random upstream gradient for y: an array, or a tuple of arrays. A constant would hide a wrong LayerNorm."""
+        if isinstance(y, tuple):
+            return tuple(self.upstream(one, rng) for one in y)
+        return rng.standard_normal(np.shape(y))
 
     def gradients(self, dy, cache):
         """{name: what backward says}, for every variable."""
-        given = dy.copy()
-        returned = self._backward(given, cache)
-        if not np.array_equal(given, dy):
-            raise InputError("gradcheck: backward changed dy in place; it belongs to the caller")
+        given = tuple(one.copy() for one in dy) if isinstance(dy, tuple) else np.array(dy)
+        returned = _call("backward", self._method(1), given, cache)
+        if not np.array_equal(flat(given), flat(dy), equal_nan=True):
+            raise Breach("backward changes dy in place, but dy belongs to the caller; copy it first")
         returned = returned if isinstance(returned, tuple) else () if returned is None else (returned,)
         if len(returned) != len(self.inputs):
-            raise InputError(f"gradcheck: backward returned {len(returned)} gradients, expected "
-                             f"{len(self.inputs)}: one each for {', '.join(self.inputs) or 'no input'}")
+            raise Breach(f"backward returned {len(returned)} gradients, expected "
+                         f"{len(self.inputs)}: one each for {', '.join(self.inputs) or 'no input'}")
         gradients = {**dict(zip(self.inputs, returned)),
                      **{key: parameter.grad for key, parameter in self.parameters.items()}}
         for key, gradient in gradients.items():
             got, expected = np.shape(gradient), self.variables[key].shape
             if got != expected:
-                hint = "; sum it over the axes along which it was broadcast" if len(got) > len(expected) else ""
-                raise InputError(f"gradcheck: the gradient for {key} has shape {got}, expected {expected}{hint}")
+                raise Breach(_wrong_shape(key, got, expected, {k: v.shape for k, v in self.variables.items()}))
         return gradients
+
+
+def flat(y):
+    """The numbers of an array, or of a tuple of arrays, in one vector."""
+    return np.concatenate([np.ravel(one) for one in y]) if isinstance(y, tuple) else np.array(y).ravel()
+
+
+def is_float(value):
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fc"
+
+
+def _call(what, function, *arguments, **keywords):
+    """function(...); an error of the learner's own code becomes one sentence that says where it arose."""
+    try:
+        return function(*arguments, **keywords)
+    except InputError:
+        raise
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        message = str(error).partition("\n")[0]
+        raise Breach(f"{what} raises {type(error).__name__}: {message} "
+                     f"({os.path.basename(last.filename)}, line {last.lineno})") from error
+
+
+def _wrong_shape(key, got, expected, shapes):
+    sentence = f"the gradient for {key} has shape {got}, expected {expected}"
+    others = [name for name, shape in shapes.items() if shape == got]
+    if len(got) > len(expected):
+        return f"{sentence}; sum it over the axes along which it was broadcast"
+    if got == expected[::-1] and got != expected:
+        return f"{sentence}; it is transposed"
+    return f"{sentence}; {others[0]} has that shape: are they returned in another order?" if others else sentence
 
 
 def _in_order(signature, inputs):
     """`inputs` in the order of forward's arguments, which is the order of backward's gradients."""
-    unknown = inputs.keys() - signature.parameters.keys()
+    others = [name for name, p in signature.parameters.items() if p.kind is p.VAR_POSITIONAL]
+    unknown = {name for name in inputs if name.partition("[")[0] not in {*signature.parameters, *others}}
     if unknown:
         raise InputError(f"gradcheck: forward{signature} has no argument {', '.join(sorted(unknown))}")
-    return {name: inputs[name] for name in signature.parameters if name in inputs}
+    return {key: inputs[key] for name in signature.parameters for key in inputs if key.partition("[")[0] == name}
 
 
 def _named(signature, inputs):
@@ -84,7 +141,3 @@ def _named(signature, inputs):
     if len(inputs) > len(names):
         raise InputError(f"gradcheck: {len(inputs)} inputs for forward{signature}")
     return dict(zip(names, inputs))
-
-
-def _is_float(value):
-    return isinstance(value, np.ndarray) and value.dtype.kind in "fc"

@@ -4,20 +4,24 @@ from functools import partial
 
 import numpy as np
 
-from minitransformer.checking.doctor import diagnose
-from minitransformer.checking.numeric import central, complex_step, kink
+from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
+from minitransformer.checking.contract import complex_evaluation, run_by_contract
+from minitransformer.checking.doctor import diagnose, find_breach
+from minitransformer.checking.finding import CONTRACT, EVIDENCE, Finding
+from minitransformer.checking.numeric import CENTRAL_STEP, central, complex_step, kink
 from minitransformer.checking.report import BOUNDS, Report, Result
-from minitransformer.checking.checked_block import CheckedBlock
 from minitransformer.errors import InputError
 
-METHODS = {"central": (central, np.float64), "complex": (complex_step, np.complex128)}
+METHODS = {"central": central, "complex": complex_step}
 FULL_CHECK = 2000   # up to so many numbers each one is checked; above, one projection per array
+DROPPED = 1e-4      # central differences and the complex step further apart than this differentiate different functions
 
 
 def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), projection=None, seed=0):
     """Check every gradient of `block` at `inputs`; returns a Report (`.passed`, `print(report)`).
 
-    block: a Layer, or a pair of functions (forward, backward) that keep the same contract.
+    block: a Layer, or a pair of functions (forward, backward) that keep the same contract. If forward returns a tuple of
+        arrays as y (a recurrent layer's outputs and its last state), backward takes a tuple dy of the same shapes.
     inputs: forward's arguments, a sequence or {name: value}. Float arrays are differentiated, all
         else (ids, masks, None) is passed on. If forward takes `rng`, each evaluation gets the same
         fresh generator, so dropout is checked too.
@@ -28,9 +32,9 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
 
     The error of an array is max|a - n| / max(max|a|, max|n|, G / 10), with a analytic, n numeric and
     G the largest gradient of the whole check: some gradients are exactly zero (a key's bias), and
-    without the floor noise would be compared with noise. Raises InputError where backward does
-    not return one gradient of the right shape for each differentiable input, and where there is
-    nothing to check.
+    without the floor noise would be compared with noise. A block that does not keep the contract of a layer fails with
+    one sentence in the report; one whose gradients are wrong with what the doctor can prove of the mistake. Raises
+    InputError for inputs that are not forward's, and if there is nothing to check.
     """
     name = name or _name(block)
     unknown = [method for method in methods if method not in METHODS]
@@ -40,20 +44,73 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
     exact = CheckedBlock(block, inputs, np.float64, make_rng)
     if not exact.variables:
         raise InputError(f"gradcheck: {name} has nothing to check: no parameter, and no input is a float array")
-    y, cache = exact.forward()
-    rng = np.random.default_rng([seed, 1])    # not the dropout's
-    dy = rng.standard_normal(np.shape(y))    # non-uniform: a constant would hide a wrong LayerNorm
-    gradients = exact.gradients(dy, cache)
-    if projection is None:
-        projection = sum(gradient.size for gradient in gradients.values()) > FULL_CHECK
     results = []
-    for method in methods:
-        differentiate, dtype = METHODS[method]
-        checked = exact if dtype == np.float64 else CheckedBlock(block, inputs, dtype, make_rng)
+    try:
+        with np.errstate(all="ignore"):    # a NaN is reported, not warned of
+            y, dy, gradients = run_by_contract(exact, seed=seed)
+            moved = complex_evaluation(block, inputs, make_rng) if "complex" in methods else None
+            if moved:
+                _same_function(exact, moved, flat(dy))
+        rng = np.random.default_rng([seed, 2])    # not the dropout's, nor the upstream gradient's
+        if projection is None:
+            projection = sum(gradient.size for gradient in gradients.values()) > FULL_CHECK
         check = _check_projections if projection else _check_elements
-        results += check(name, method, differentiate, checked, gradients, dy, rng)
-    passed = all(result.passed for result in results)
-    return Report(results, {} if passed else {name: diagnose(block, inputs, seed)})
+        for method in methods:
+            results += check(name, method, METHODS[method], moved if method == "complex" else exact, gradients, flat(dy), rng)
+    except Breach as breach:
+        return Report(results, {name: find_breach(block, inputs, make_rng, breach)})
+    if all(result.passed for result in results):
+        return Report(results)
+    return Report(results, {name: _nan(results) or diagnose(block, inputs, make_rng) or _only_here(results)})
+
+
+def _same_function(exact, moved, dy):
+    """Raise Breach unless both numeric derivatives agree along a random direction of everything that moves.
+
+    A forward that drops the imaginary part has a complex step that misses part of the derivative; a backward with the same
+    part missing would agree with it.
+    """
+    rng = np.random.default_rng(0)
+    directions = {name: rng.standard_normal(array.shape) for name, array in exact.variables.items()}
+    along = _slope_of_all(moved, dy, directions, 1j * 1e-20).imag / 1e-20
+    slopes = []
+    for step in (CENTRAL_STEP, CENTRAL_STEP / 10):    # a kink within the longer one is not within both
+        ahead, behind = (_slope_of_all(exact, dy, directions, sign * step).real for sign in (1, -1))
+        slopes.append((ahead - behind) / (2 * step))
+        if abs(slopes[-1] - along) <= DROPPED * max(abs(slopes[-1]), abs(along), _typical(dy)):
+            return
+    raise Breach(f"the complex step ({along:.6g}) and central differences ({slopes[-1]:.6g}) disagree along one direction, so the "
+                 "forward drops the imaginary part (or jumps there): no abs, var, std or norm in a forward; write squares as x * x")
+
+
+def _slope_of_all(checked, dy, directions, step):
+    saved = {name: checked.variables[name].copy() for name in directions}
+    try:
+        for name, v in directions.items():
+            checked.variables[name][...] = saved[name] + step * v
+        return complex((dy * checked.evaluate()).sum())
+    finally:
+        for name, value in saved.items():
+            checked.variables[name][...] = value
+
+
+def _typical(dy):
+    return 1e-3 * float(np.sqrt((dy * dy).sum()))
+
+
+def _nan(results):
+    """The Finding for a gradient of NaN or infinity, if there is one."""
+    for result in results:
+        if not np.isfinite(result.analytic):
+            place = f" at {result.wrt}{list(result.index)}" if result.index is not None else ""
+            return Finding(CONTRACT, f"the gradient of {result.wrt} is NaN or infinite{place}", array=result.wrt,
+                           index=result.index, analytic=result.analytic, numeric=result.numeric)
+
+
+def _only_here(results):
+    worst = max((r for r in results if not r.passed), key=lambda r: r.max_relative_error)
+    return Finding(EVIDENCE, f"the {worst.method} check of {worst.wrt} fails by {worst.max_relative_error:.0e}, but along random "
+                             "directions the gradients agree with the complex step: rounding, or a kink near the inputs")
 
 
 def _check_elements(name, method, differentiate, checked, gradients, dy, rng):
@@ -106,4 +163,4 @@ def _relative(difference, scale):
 
 
 def _name(block):
-    return block[0].__name__.removesuffix("_forward") if isinstance(block, tuple) else type(block).__name__
+    return getattr(block[0], "__name__", "block").removesuffix("_forward") if isinstance(block, tuple) else type(block).__name__

@@ -1,0 +1,142 @@
+"""What can be said of any gradient, whatever the block: its sign, a factor, its order, what of dy it saw, another's place."""
+
+from itertools import combinations
+
+import numpy as np
+
+from minitransformer.checking.case import EXPLAINED, apart
+from minitransformer.checking.factors import named_factors, ratio
+
+
+def explanations(cases):
+    """[(sentence, error)] of what turns the right gradients into the wrong ones in every case."""
+    names = [name for name in cases[0].observed if any(name in case.wrong for case in cases)]
+    if not names or not all(set(names) <= case.right.keys() for case in cases):
+        return []
+    together = _of(cases, names)
+    if together or not 1 < len(names) <= 3:
+        return together
+    alone = [_of(cases, [name]) for name in names]
+    if all(len(found) == 1 for found in alone):
+        return [("; ".join(found[0][0] for found in alone), max(found[0][1] for found in alone))]
+    return []
+
+
+def _of(cases, names):
+    found = []
+    observed = [{name: case.observed[name] for name in names} for case in cases]
+    right = [{name: case.right[name] for name in names} for case in cases]
+    ratios = [ratio(a, n) for a, n in zip(observed, right)]
+    what = _gradients(names)
+    if all(not g.any() for a in observed for g in a.values()):
+        found.append((f"{what} is missing: it is zero everywhere, so it is never computed, added or returned", 0.0))
+    elif all(ratios):
+        errors = [apart(a, {name: r * n[name] for name in names}) for a, n, r in zip(observed, right, ratios)]
+        found += [(f"{what} {text}", max(errors)) for text in named_factors(cases, ratios)]
+    for sentence, wrong in _changes(cases, names):
+        errors = []
+        for case, a, n in zip(cases, observed, right):
+            try:
+                made = wrong(case, n)
+            except (ValueError, IndexError):
+                made = None
+            if made is None:
+                break
+            errors.append(apart(a, made))
+        if len(errors) == len(cases) and max(errors) <= EXPLAINED:
+            found.append((f"{what} {sentence}", max(errors)))
+    return found
+
+
+def _changes(cases, names):
+    """(sentence, change(case, right gradients)) for the ways in which gradients of these names go wrong."""
+    def each(change):
+        return lambda case, right: {name: change(g) for name, g in right.items()}
+
+    def of_square(g):
+        return g.swapaxes(-1, -2) if g.ndim >= 2 else None
+
+    yield "is transposed (a transpose is missing, or one too many)", lambda case, right: (
+        {name: of_square(g) for name, g in right.items()} if all(g.ndim >= 2 and g.shape[-1] == g.shape[-2] for g in right.values()) else None)
+    for axis, axis_name in ((0, "first"), (1, "second"), (-1, "last")):
+        for step, way in ((1, "later"), (-1, "earlier")):
+            yield (f"is shifted: each row is one place too far ({way}) along the {axis_name} axis (off by one)",
+                   each(lambda g, axis=axis, step=step: _shifted(g, step, axis)))
+            yield (f"is rolled by one place ({way}) along the {axis_name} axis (off by one)",
+                   each(lambda g, axis=axis, step=step: np.roll(g, step, axis)))
+        yield (f"is reversed along the {axis_name} axis", each(lambda g, axis=axis: np.flip(g, axis)))
+        yield (f"is averaged over the {axis_name} axis: every row there is the mean of all",
+               each(lambda g, axis=axis: np.broadcast_to(g.mean(axis=axis, keepdims=True), g.shape)))
+        yield (f"is summed over the {axis_name} axis: every row there is the sum of all",
+               each(lambda g, axis=axis: np.broadcast_to(g.sum(axis=axis, keepdims=True), g.shape)))
+        for place, place_name in ((0, "first"), (-1, "last")):
+            yield (f"is missing (zero) at the {place_name} place of the {axis_name} axis",
+                   each(lambda g, axis=axis, place=place: _without(g, place, axis)))
+            yield (f"is there only at the {place_name} place of the {axis_name} axis, and zero elsewhere",
+                   each(lambda g, axis=axis, place=place: g - _without(g, place, axis)))
+    yield "has lost its sign: it is the absolute value of the true one", each(np.abs)
+    yield from _of_upstream(names)
+    for one, other in combinations(names, 2):
+        yield (f"are swapped: {one} gets that of {other} and {other} that of {one} (the wrong order)",
+               lambda case, right, one=one, other=other: _swapped(right, one, other))
+    for other in cases[0].observed:
+        if len(names) == 1 and other not in names:
+            yield (f"is that of {other}: the wrong one is returned",
+                   lambda case, right, other=other: {names[0]: case.right[other]} if other in case.right else None)
+    for name in names:
+        yield ("contains the parameter itself: it is added to its own gradient, as by a weight decay", lambda case, right: (
+            {name: g + case.checked.variables[name] for name, g in right.items()} if not set(right) & set(case.inputs) else None))
+
+
+def _of_upstream(names):
+    """Changes that concern dy: what of it was seen, and where it was added."""
+    def with_dy(change):
+        return lambda case, right: (
+            None if isinstance(case.dy, tuple) or any(g.shape != np.shape(case.dy) for g in right.values())
+            else {name: change(g, case.dy) for name, g in right.items()})
+
+    yield "is dy itself: the block is skipped in backward, its derivative is missing", with_dy(lambda g, dy: dy)
+    yield "lacks dy itself: the direct (residual, skip, identity) path is missing", with_dy(lambda g, dy: g - dy)
+    yield "contains dy once too often: a direct (residual, skip) path is counted that is not there, or twice (doubled)", with_dy(lambda g, dy: g + dy)
+
+    def seen(change):
+        def wrong(case, right):
+            if isinstance(case.dy, tuple) or np.ndim(case.dy) < 2:
+                return None
+            gradients = case.right_for(change(case.dy))
+            return {name: gradients[name] for name in right if name in gradients} if set(right) <= set(gradients) else None
+        return wrong
+
+    for axis, what, missing in ((0, "sentence of the batch", "batch"), (1, "position", "length (positions)")):
+        for place, which in ((0, "first"), (-1, "last")):
+            yield (f"counts the {which} {what} only: the sum over the {missing} is missing",
+                   seen(lambda dy, axis=axis, place=place: dy - _without(dy, place, axis)))
+            yield (f"leaves the {which} {what} out of the sum over the {missing}",
+                   seen(lambda dy, axis=axis, place=place: _without(dy, place, axis)))
+
+
+def _shifted(g, step, axis):
+    moved = np.roll(g, step, axis)
+    moved[(slice(None),) * (axis % g.ndim) + (0 if step > 0 else -1,)] = 0
+    return moved
+
+
+def _without(g, place, axis):
+    if not -g.ndim <= axis < g.ndim:
+        raise IndexError
+    kept = np.array(g)
+    kept[(slice(None),) * (axis % g.ndim) + (place,)] = 0
+    return kept
+
+
+def _swapped(right, one, other):
+    if right[one].shape != right[other].shape:
+        return None
+    return {**right, one: right[other], other: right[one]}
+
+
+def _gradients(names):
+    if len(names) == 1:
+        return f"the gradient of {names[0]}"
+    shown = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
+    return f"the gradient of {shown}"
