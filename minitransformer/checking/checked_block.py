@@ -34,9 +34,23 @@ class CheckedBlock:
                           for key, value in check(self._signature, inputs).items()}
         self.takes_rng = "rng" in self._signature.parameters
         self._make_rng = make_rng
+        self._positional, self._keywords = self._passed()
         self.inputs = [key for key, value in self.arguments.items() if is_float(value)]
         self.variables = {**{key: self.arguments[key] for key in self.inputs},
                           **{key: parameter.data for key, parameter in self.parameters.items()}}
+
+    def _passed(self):
+        """The names of the arguments that go by position, and of those that go by keyword, as one before was left out."""
+        given = [*self.arguments, *(["rng"] if self.takes_rng else [])]
+        positional, keywords, in_order = [], [], True
+        for name, parameter in self._signature.parameters.items():
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                positional += [key for key in given if key.startswith(f"{name}[")]
+            elif name not in given:
+                in_order = False
+            else:
+                (positional if in_order and parameter.kind is not parameter.KEYWORD_ONLY else keywords).append(name)
+        return positional, keywords
 
     def _method(self, direction):
         """The forward (0) or the backward (1), looked up at each call: somebody may have put another in its place."""
@@ -44,18 +58,9 @@ class CheckedBlock:
 
     def forward(self):
         """y, cache; with a fresh generator where forward takes one."""
-        values = {**self.arguments, **({"rng": self._make_rng()} if self.takes_rng else {})}
-        positional, keywords, in_order = [], {}, True
-        for name, parameter in self._signature.parameters.items():
-            if parameter.kind is parameter.VAR_POSITIONAL:
-                positional += [value for key, value in values.items() if key.startswith(f"{name}[")]
-            elif name not in values:
-                in_order = False    # left out: what follows goes by keyword
-            elif in_order and parameter.kind is not parameter.KEYWORD_ONLY:
-                positional.append(values[name])
-            else:
-                keywords[name] = values[name]
-        returned = _call("forward", self._method(0), *positional, **keywords)
+        values = {**self.arguments, "rng": self._make_rng()} if self.takes_rng else self.arguments
+        returned = _call("forward", self._method(0), *(values[name] for name in self._positional),
+                         **{name: values[name] for name in self._keywords})
         if not isinstance(returned, tuple) or len(returned) != 2:
             raise Breach("forward does not return a pair: expected `return y, cache`")
         return returned
