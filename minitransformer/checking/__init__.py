@@ -2,5 +2,6 @@
 
 from minitransformer.checking.finding import Finding
 from minitransformer.checking.gradcheck import gradcheck
+from minitransformer.checking.judge import Verdict, judge
 from minitransformer.checking.mistakes import mistake
 from minitransformer.checking.report import BOUNDS, Report, Result

@@ -33,7 +33,13 @@ def _of(cases, names):
     elif all(ratios):
         errors = [apart(a, {name: r * n[name] for name in names}) for a, n, r in zip(observed, right, ratios)]
         found += [(f"{what} {text}", max(errors)) for text in named_factors(cases, ratios)]
-    for sentence, wrong in _changes(cases, names):
+    return found or _fitting(_changes(cases, names), cases, observed, right, what) or _fitting(
+        _of_upstream(names), cases, observed, right, what)
+
+
+def _fitting(changes, cases, observed, right, what):
+    found = []
+    for sentence, wrong in changes:
         errors = []
         for case, a, n in zip(cases, observed, right):
             try:
@@ -53,6 +59,10 @@ def _changes(cases, names):
     def each(change):
         return lambda case, right: {name: change(g) for name, g in right.items()}
 
+    def along(axis, change):
+        """The last axis of one or two is the first or the second, and is not asked about again."""
+        return lambda case, right: None if any(axis == -1 and g.ndim < 3 for g in right.values()) else each(change)(case, right)
+
     def of_square(g):
         return g.swapaxes(-1, -2) if g.ndim >= 2 else None
 
@@ -61,21 +71,20 @@ def _changes(cases, names):
     for axis, axis_name in ((0, "first"), (1, "second"), (-1, "last")):
         for step, way in ((1, "later"), (-1, "earlier")):
             yield (f"is shifted: each row is one place too far ({way}) along the {axis_name} axis (off by one)",
-                   each(lambda g, axis=axis, step=step: _shifted(g, step, axis)))
+                   along(axis, lambda g, axis=axis, step=step: _shifted(g, step, axis)))
             yield (f"is rolled by one place ({way}) along the {axis_name} axis (off by one)",
-                   each(lambda g, axis=axis, step=step: np.roll(g, step, axis)))
-        yield (f"is reversed along the {axis_name} axis", each(lambda g, axis=axis: np.flip(g, axis)))
+                   along(axis, lambda g, axis=axis, step=step: _rolled(g, step, axis)))
+        yield (f"is reversed along the {axis_name} axis", along(axis, lambda g, axis=axis: np.flip(g, axis)))
         yield (f"is averaged over the {axis_name} axis: every row there is the mean of all",
-               each(lambda g, axis=axis: np.broadcast_to(g.mean(axis=axis, keepdims=True), g.shape)))
+               along(axis, lambda g, axis=axis: np.broadcast_to(g.mean(axis=axis, keepdims=True), g.shape)))
         yield (f"is summed over the {axis_name} axis: every row there is the sum of all",
-               each(lambda g, axis=axis: np.broadcast_to(g.sum(axis=axis, keepdims=True), g.shape)))
+               along(axis, lambda g, axis=axis: np.broadcast_to(g.sum(axis=axis, keepdims=True), g.shape)))
         for place, place_name in ((0, "first"), (-1, "last")):
             yield (f"is missing (zero) at the {place_name} place of the {axis_name} axis",
-                   each(lambda g, axis=axis, place=place: _without(g, place, axis)))
+                   along(axis, lambda g, axis=axis, place=place: _without(g, place, axis)))
             yield (f"is there only at the {place_name} place of the {axis_name} axis, and zero elsewhere",
-                   each(lambda g, axis=axis, place=place: g - _without(g, place, axis)))
+                   along(axis, lambda g, axis=axis, place=place: g - _without(g, place, axis)))
     yield "has lost its sign: it is the absolute value of the true one", each(np.abs)
-    yield from _of_upstream(names)
     for one, other in combinations(names, 2):
         yield (f"are swapped: {one} gets that of {other} and {other} that of {one} (the wrong order)",
                lambda case, right, one=one, other=other: _swapped(right, one, other))
@@ -111,14 +120,34 @@ def _of_upstream(names):
         for place, which in ((0, "first"), (-1, "last")):
             yield (f"counts the {which} {what} only: the sum over the {missing} is missing",
                    seen(lambda dy, axis=axis, place=place: dy - _without(dy, place, axis)))
+            yield (f"is that of the {which} {what} everywhere: dy is taken from it for all",
+                   seen(lambda dy, axis=axis, place=place: np.broadcast_to(np.take(dy, [place], axis), dy.shape).copy()))
             yield (f"leaves the {which} {what} out of the sum over the {missing}",
                    seen(lambda dy, axis=axis, place=place: _without(dy, place, axis)))
+
+
+    yield "does not depend on dy: the upstream gradient is ignored (missing), as if it were 1", seen(np.ones_like)
+    yield "has dy twice: the upstream gradient is squared", seen(lambda dy: dy * dy)
+    for axis, what in ((0, "batch"), (1, "positions")):
+        yield (f"belongs to dy reversed along the {what}", seen(lambda dy, axis=axis: np.flip(dy, axis).copy()))
+        yield (f"belongs to dy averaged over the {what}", seen(
+            lambda dy, axis=axis: np.broadcast_to(dy.mean(axis=axis, keepdims=True), dy.shape).copy()))
+        for step in (1, -1):
+            yield (f"belongs to dy shifted by one place along the {what} (off by one)", seen(
+                lambda dy, axis=axis, step=step: _shifted(dy, step, axis)))
 
 
 def _shifted(g, step, axis):
     moved = np.roll(g, step, axis)
     moved[(slice(None),) * (axis % g.ndim) + (0 if step > 0 else -1,)] = 0
     return moved
+
+
+def _rolled(g, step, axis):
+    rolled = np.roll(g, step, axis)
+    if np.array_equal(rolled, _shifted(g, step, axis)):
+        raise ValueError("the same as shifted")
+    return rolled
 
 
 def _without(g, place, axis):

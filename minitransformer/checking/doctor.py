@@ -65,14 +65,14 @@ def _innermost_first(calls):
 def examine(case, parts=frozenset()):
     """(sentence, error once it is undone, NAMED or EVIDENCE) for one wrong block whose `parts` are right."""
     case.twin = find_twin(case)
-    others = [other for other in other_cases(case) if other.is_wrong]
+    others = other_cases(case)
     cases = [case, *others]
     for other in others:
         other.twin = find_twin(other)
     found = _explanations(cases, parts)
-    if not others:
+    if not any(other.is_wrong for other in others):
         found_text = [f"a candidate, not proven at other sizes: {sentence}" for sentence, _ in found[:3]]
-        return "; ".join([_size_note(case), *found_text, *observations(case)]), None, EVIDENCE
+        return "; ".join([_size_note(others), *found_text, *observations(case)]), None, EVIDENCE
     if len(found) == 1:
         return *found[0], NAMED
     if found:
@@ -81,9 +81,9 @@ def examine(case, parts=frozenset()):
     return "; ".join(observations(case)), None, EVIDENCE
 
 
-def _size_note(case):
-    if other_cases(case):
-        return "it shows at the given sizes only, and is right at the other sizes tried"
+def _size_note(others):
+    if others:
+        return "it shows at the given inputs only, and is right at the other sizes tried"
     return "the block runs only at the given sizes (one batch size, one length), so nothing can be proven at others"
 
 

@@ -16,56 +16,54 @@ CONSTANTS = {
 
 
 def sizes(case):
-    """{what it is: how many}, of everything in the block that can be counted."""
+    """{key: (how many, what it is)} of everything in the block that can be counted; a key means the same in every case.
+
+    What has a name of its own comes before the plain widths: of two that are always equal the first one is said.
+    """
     found = {}
-    arrays = [v for v in case.arguments.values() if isinstance(v, np.ndarray) and v.dtype != bool and v.ndim]
-    layer = case.block if isinstance(case.block, Layer) else None
-    first = max(arrays, key=lambda a: (a.ndim, is_float(a)), default=None)
-    for array in arrays:
-        if array.ndim >= 2 and (layer is not None or array.ndim == first.ndim or not is_float(array)):
-            found.setdefault(f"the batch (B = {len(array)})", len(array))
-            axis = array.ndim - 2 if is_float(array) else 1
-            if axis > 0:
-                found[f"the length (T = {array.shape[axis]})"] = array.shape[axis]
-                found[f"the number of all tokens (B T = {len(array) * array.shape[axis]})"] = len(array) * array.shape[axis]
+    arrays = {k: v for k, v in case.arguments.items() if isinstance(v, np.ndarray) and v.dtype != bool and v.ndim}
+    deepest = max(arrays.values(), key=lambda a: (a.ndim, is_float(a)), default=None)
+    if deepest is not None and deepest.ndim >= 2:
+        batch, length = deepest.shape[0], deepest.shape[-2] if is_float(deepest) and deepest.ndim > 2 else deepest.shape[1]
+        found["batch"] = batch, f"the batch (B = {batch})"
+        if deepest.ndim > 2 or not is_float(deepest):
+            found["length"] = length, f"the length (T = {length})"
+            found["tokens"] = batch * length, f"the number of all tokens (B T = {batch * length})"
+    for key, array in arrays.items():
         if array.dtype.kind in "iu" and (array == PAD).any():
-            found[f"the number of real tokens ({(array != PAD).sum()})"] = int((array != PAD).sum())
-    for array in arrays:
-        if is_float(array):
-            for axis, size in enumerate(array.shape):
-                found[f"the size {size} of the axis {axis - array.ndim} of an input"] = size
-    if layer is not None:
-        layers = [layer, *layer.sublayers().values()]
-        for one in layers:
-            if getattr(one, "num_heads", 1) > 1:
-                found[f"the number of heads (H = {one.num_heads})"] = one.num_heads
-                width = one.query.weight.shape[1] if hasattr(one, "query") else 0
-                found[f"the width of a head (d_k = {width // one.num_heads})"] = width // one.num_heads
-            if len(getattr(one, "layers", ())) > 1:
-                found[f"the number of layers ({len(one.layers)})"] = len(one.layers)
-        for parameter in layer.parameters().values():
-            for size in parameter.shape:
-                found[f"the width {size}"] = size
-    distinct = {}
-    for what, size in found.items():
-        if size > 1 and size not in distinct.values():
-            distinct[what] = size
-    return distinct
+            real = int((array != PAD).sum())
+            found["real", key] = real, f"the number of real tokens ({real})"
+    for path, layer in _layers(case):
+        if getattr(layer, "num_heads", 1) > 1:
+            found["heads", path] = layer.num_heads, f"the number of heads (H = {layer.num_heads})"
+            if hasattr(layer, "query"):
+                width = layer.query.weight.shape[1] // layer.num_heads
+                found["d_k", path] = width, f"the width of a head (d_k = {width})"
+        if len(getattr(layer, "layers", ())) > 1:
+            found["layers", path] = len(layer.layers), f"the number of layers ({len(layer.layers)})"
+    for name, variable in case.checked.variables.items():
+        for axis in reversed(range(variable.ndim)):
+            what = "d_model, the width" if axis == variable.ndim - 1 else f"the axis {axis}"
+            found["axis", name, axis] = variable.shape[axis], f"{what} of {name} ({variable.shape[axis]})"
+    return {key: (size, what) for key, (size, what) in found.items() if size > 1}
+
+
+def _layers(case):
+    return [("", case.block), *case.block.sublayers().items()] if isinstance(case.block, Layer) else []
 
 
 def keep_scales(case):
     """The factors 1 / (1 - rate) of the dropouts in the block."""
     rates = [v for k, v in case.arguments.items() if isinstance(v, float) and "rate" in k]
-    if isinstance(case.block, Layer):
-        rates += [getattr(one, "dropout", 0) for one in (case.block, *case.block.sublayers().values())]
+    rates += [getattr(layer, "dropout", 0) for _, layer in _layers(case)]
     return [256 / (256 - round(256 * rate)) for rate in dict.fromkeys(rates) if 0 < rate < 1]
 
 
 def expressions(case):
-    """{kind of factor: (its value in this case, what it says)}; the kinds are the same in every case."""
+    """{(form, key of a size): (the factor's value in this case, what it says)}."""
     found = {}
-    for i, (what, size) in enumerate(sizes(case).items()):
-        for kind, value, sentence in (
+    for key, (size, what) in sizes(case).items():
+        for form, value, sentence in (
                 ("times", size, f"is multiplied by {what}: a division by it is missing, or a sum was taken for a mean"),
                 ("over", 1 / size, f"is divided by {what}: it was averaged over it (a mean for a sum)"),
                 ("times squared", size ** 2, f"is multiplied by the square of {what}"),
@@ -73,16 +71,12 @@ def expressions(case):
                 ("times root", size ** 0.5, f"is multiplied by the square root of {what}: a division by sqrt is missing"),
                 ("over root", size ** -0.5, f"is divided by the square root of {what}: a factor sqrt is missing, or 1/sqrt too many"),
                 ("unbiased", size / (size - 1), f"was divided by one less than {what}"),
-                ("biased", (size - 1) / size, f"was divided by {what} where one less belongs")):
-            found[kind, _kind(what)] = value, sentence
+                ("biased", (size - 1) / size, f"was divided by {what}, but one less belongs there")):
+            found[form, key] = value, sentence
     for i, scale in enumerate(keep_scales(case)):
         found["keep", i] = scale, "is multiplied by the dropout's scale 1 / (1 - rate) once too often"
         found["drop", i] = 1 / scale, "lacks the dropout's scale 1 / (1 - rate)"
     return found
-
-
-def _kind(what):
-    return "".join(c for c in what if not c.isdigit()) + ("" if "axis" not in what else what.split("axis ")[1])
 
 
 def ratio(observed, right):
@@ -105,8 +99,11 @@ def named_factors(cases, ratios):
     else:
         constant = []
     tables = [expressions(case) for case in cases]
-    fitting = [kind for kind in tables[0] if all(kind in table and close(table[kind][0], r) for table, r in zip(tables, ratios))]
-    return constant + [tables[0][kind][1] for kind in fitting]
+    fitting = {}
+    for form, key in tables[0]:
+        if all((form, key) in table and close(table[form, key][0], r) for table, r in zip(tables, ratios)):
+            fitting.setdefault(form, tables[0][form, key][1])    # others of this form are the same size by another name
+    return constant + list(fitting.values())
 
 
 def close(a, b):
