@@ -10,7 +10,7 @@ import inspect
 
 import numpy as np
 
-from minitransformer.checking import arrays, known
+from minitransformer.checking import arrays, known, terms
 from minitransformer.checking.case import EXPLAINED, made
 from minitransformer.checking.checked_block import Breach, CheckedBlock
 from minitransformer.checking.contract import run_by_contract
@@ -95,7 +95,7 @@ def _explanations(cases, parts):
             found = _formulas(cases, names)
             if found:
                 return found
-    return arrays.explanations(cases)
+    return terms.explanations(cases) or arrays.explanations(cases)
 
 
 def _formulas(cases, names):

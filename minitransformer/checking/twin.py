@@ -53,6 +53,17 @@ class Twin:
         named = dict(zip(self.case.inputs, [gradients[name] for name in self._checked.inputs]))
         return {name: np.array(named.get(name, gradients.get(name))) for name in self.case.observed}
 
+    def terms(self, function):
+        """{array of the case: {term: its part of the right gradient}}, by a function of terms.py."""
+        with library_only():
+            for parameter in self._checked.parameters.values():
+                parameter.grad[...] = 0
+            _, cache = self._checked.forward()
+            layer = self._checked.layer
+            found = function(*([layer] if layer is not None else []), self.case.dy, cache)
+        names = dict(zip(self._checked.inputs, self.case.inputs))
+        return {names.get(name, name): parts for name, parts in found.items()}
+
     def operations(self):
         """The names of the operations that its backward is made of, itself first."""
         recorder = Recorder()

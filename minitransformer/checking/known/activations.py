@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from minitransformer.checking.mistakes import mistake
+from minitransformer.checking.terms import terms
 from minitransformer.functional.activations import CUBIC, SLOPE
 
 for sentence, wrong in (
@@ -85,3 +86,11 @@ for sentence, wrong in (
         ("the GELU is skipped in backward: dx = dy", lambda dy, c: dy),
         ("tanh is taken of x, not of u", lambda dy, c: gelu()(dy, c._replace(tanh=np.tanh(c.x))))):
     mistake("gelu", sentence)(wrong)
+
+
+@terms("gelu")
+def parts(dy, cache):
+    x, t = cache
+    chain = dy * 0.5 * x * (1 - t * t) * SLOPE
+    return {"x": {"(1 + tanh u) / 2": dy * 0.5 * (1 + t), "x (1 - tanh^2 u) sqrt(2/pi) / 2 of the inner derivative u'": chain,
+                  "3 * 0.044715 x^2 (cubic) of the inner derivative u'": chain * 3 * CUBIC * x * x}}

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from minitransformer.checking.mistakes import mistake
+from minitransformer.checking.terms import terms
 from minitransformer.functional.dropout import dropout_backward
 from minitransformer.functional.softmax import SoftmaxCache, softmax_backward
 
@@ -136,3 +137,14 @@ def value_of_scores(dy, cache):
 def causal_again(dy, cache):
     dscores = softmax_backward(dropout_backward(dy @ turned(cache.value), cache.dropout), cache.softmax)
     return attention(dy, cache, dscores=dscores * np.tri(*dscores.shape[-2:]))
+
+
+@terms("attention")
+def parts(dy, cache):
+    p = cache.softmax.p
+    pdp = p * dropout_backward(dy @ turned(cache.value), cache.dropout) / math.sqrt(d_k(cache))
+    rows = -p * pdp.sum(axis=-1, keepdims=True)
+    first, second = "p dp (of the softmax)", "- p sum(dp p) (of the softmax, over the row)"
+    return {"query": {first: pdp @ cache.key, second: rows @ cache.key},
+            "key": {first: turned(pdp) @ cache.query, second: turned(rows) @ cache.query},
+            "value": {"A^T dy": turned(cache.weights) @ dy}}

@@ -3,6 +3,7 @@
 import numpy as np
 
 from minitransformer.checking.mistakes import mistake
+from minitransformer.checking.terms import terms
 
 
 def gradient(dloss, cache, target=None, spread=None, real=None, p=None, targets=None):
@@ -95,3 +96,11 @@ for sentence, wrong in (
         ("the gradient of the weight (dweight) is counted twice (doubled)", joint(dweight=2)),
         ("the gradient of the hidden states (dx) is counted twice (doubled)", joint(dx=2))):
     mistake("linear_cross_entropy", sentence)(wrong)
+
+
+@terms("cross_entropy")
+def parts(dloss, cache):
+    size, s, real = cache.p.shape[-1], cache.smoothing, cache.real[..., None] * dloss
+    hot = np.arange(size) == cache.targets[..., None]
+    return {"logits": {"p": cache.p * real, "- (1 - s) at the target": -(1 - s) * hot * real,
+                       "- s / V of the label smoothing": np.full(cache.p.shape, -s / size) * real}}

@@ -3,6 +3,7 @@
 import numpy as np
 
 from minitransformer.checking.mistakes import mistake
+from minitransformer.checking.terms import terms
 from minitransformer.functional import attention_backward
 from minitransformer.layers import MultiHeadAttention
 
@@ -121,3 +122,16 @@ for sentence, combine in (
 @mistake("SelfAttention", "dy is added to dx: the residual connection is not part of the attention, so its path is counted here too")
 def with_residual(self, dy, cache):
     return sum(MultiHeadAttention.backward(self, dy, cache)) + dy
+
+
+@terms("SelfAttention")
+def parts(self, dy, cache):
+    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
+    return {"x": {"dquery (the path through the query)": dquery, "dkey (the path through the key)": dkey,
+                  "dvalue (the path through the value)": dvalue}}
+
+
+@terms("CrossAttention")
+def memory_parts(self, dy, cache):
+    _, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
+    return {"memory": {"dkey (the path through the key)": dkey, "dvalue (the path through the value)": dvalue}}

@@ -3,6 +3,7 @@
 import numpy as np
 
 from minitransformer.checking.mistakes import mistake
+from minitransformer.checking.terms import terms
 
 
 def mean(array, axis=-1):
@@ -151,3 +152,10 @@ def epsilon_forgotten(dy, cache, x):
     s = 1 / np.sqrt(mean(centred * centred))
     n = centred * s
     return with_dx(lambda dn, n_, s_, gamma, dy: full(dn, n, s))(dy, cache)
+
+
+@terms("layer_norm")
+def parts(dy, cache):
+    normed, s, dn = cache.normed, cache.inverse, dy * cache.gamma
+    return {"x": {"dn": s * dn, "- mean(dn) (of the mean)": -s * mean(dn),
+                  "- n mean(dn * n) (of the variance, the standard deviation)": -s * normed * mean(dn * normed)}}

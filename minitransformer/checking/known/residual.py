@@ -1,6 +1,7 @@
 """The residual: post-norm dx = dz + sublayer(dropout(dz)) with dz = norm(dy); pre-norm dx = dy + norm(sublayer(dropout(dy)))."""
 
 from minitransformer.checking.mistakes import mistake
+from minitransformer.checking.terms import terms
 from minitransformer.functional import dropout_backward
 
 
@@ -68,3 +69,14 @@ def norm_twice(self, dy, cache):
         self.norm.backward(dy, cache.norm)
     dx = residual()(self, dy, cache)
     return dx
+
+
+@terms("Residual")
+def parts(self, dy, cache):
+    if not self.pre_norm:
+        dy = self.norm.backward(dy, cache.norm)
+    dh = self.sublayer.backward(dropout_backward(dy, cache.dropout), cache.sublayer)
+    dh = dh[0] if isinstance(dh, tuple) else dh
+    if self.pre_norm:
+        dh = self.norm.backward(dh, cache.norm)
+    return {"x": {"dy (the residual path, skip connection, shortcut)": dy, "of the sub-layer's path": dh}}

@@ -3,6 +3,7 @@
 import numpy as np
 
 from minitransformer.checking.mistakes import mistake
+from minitransformer.checking.terms import terms
 
 
 def total(array, axis=-1):
@@ -115,3 +116,8 @@ def mask_ignored(dp, cache, x):
     p = np.exp(x - x.real.max(axis=-1, keepdims=True))
     p = p / total(p)
     return p * (dp - total(dp * p))
+
+
+@terms("softmax")
+def parts(dp, cache):
+    return {"x": {"p dp": cache.p * dp, "- p sum(dp p)": -cache.p * total(dp * cache.p)}}
