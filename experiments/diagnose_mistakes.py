@@ -31,7 +31,7 @@ def main():
     tables, slowest = {}, {}
     for place, block_of in places.items():
         tables[place], slowest[place] = Counter(), 0.0
-        for mistake in mistakes:
+        for mistake in filter(block_of, mistakes):
             answer = ask(mistake, block_of(mistake))
             tables[place][answer.verdict] += 1
             slowest[place] = max(slowest[place], answer.seconds)
@@ -40,7 +40,7 @@ def main():
     print(f"\n| {len(mistakes)} mistakes | caught | named rightly | evidence only | named wrongly | slowest answer |\n|---|--:|--:|--:|--:|--:|")
     for place, counts in tables.items():
         caught = counts.total() - counts[MISSED]
-        print(f"| {place} | {caught} | {counts[RIGHTLY]} | {counts[ONLY_EVIDENCE]} | {counts[WRONGLY]} | {slowest[place]:.1f} s |")
+        print(f"| {place} | {caught} of {counts.total()} | {counts[RIGHTLY]} | {counts[ONLY_EVIDENCE]} | {counts[WRONGLY]} | {slowest[place]:.1f} s |")
     return int(any(counts[MISSED] + counts[WRONGLY] for counts in tables.values()))
 
 

@@ -41,9 +41,34 @@ def _repeatable(checked, dy, cache, first):
         if name in checked.parameters and gradient.any() and np.array_equal(second[name], gradient, equal_nan=True):
             raise Breach(f"the gradient of {name} is assigned (=), not added (+=): backward called twice gives it once, "
                          "so a second use of the parameter overwrites the first")
-        if np.isfinite(gradient).all() and not np.allclose(second[name], expected, rtol=1e-9, atol=1e-12 * (np.abs(gradient).max(initial=0) + 1)):
-            raise Breach(f"backward called twice with the same cache gives another gradient of {name}: it draws its own random "
-                         "numbers, or changes what it is given")
+        if np.isfinite(gradient).all() and not _close(second[name], expected):
+            raise Breach(f"backward called a second time with the same cache gives another gradient of {name}: {_why(checked, dy, cache, first)}")
+
+
+def _why(checked, dy, cache, first):
+    """What differs between two calls of backward: the gradients collected so far, random numbers, or something kept."""
+    fresh = [_from_zero(checked, dy, cache) for _ in range(2)]
+    if all(_close(gradients[name], first[name]) for gradients in fresh for name in first):
+        return "it depends on the gradients collected so far (parameter.grad is read, where the parameter's data belongs)"
+    again = any(not _close(fresh[0][name], fresh[1][name]) for name in first)
+    return "it is different in each call: it draws random numbers of its own, or keeps something between calls" if again else (
+        "the first call changed something that it needs")
+
+
+def _has_single_precision(numbers):
+    """Whether all of several numbers fit float32: by chance, one in 2 ** 29 does."""
+    some = numbers[numbers != np.round(numbers)]
+    return some.size >= 4 and np.array_equal(some.astype(np.float32).astype(np.float64), some)
+
+
+def _from_zero(checked, dy, cache):
+    for parameter in checked.parameters.values():
+        parameter.grad[...] = 0
+    return _copied(checked.gradients(dy, cache))
+
+
+def _close(one, other):
+    return np.allclose(one, other, rtol=1e-9, atol=1e-12 * (np.abs(other).max(initial=0) + 1))
 
 
 def _stateless(checked, dy, first):
@@ -54,16 +79,17 @@ def _stateless(checked, dy, first):
     try:
         for name in moved:
             checked.variables[name][...] += 0.1 + 0.1 * checked.variables[name]
-        checked.forward()
+        elsewhere = flat(checked.forward()[0])
     except Breach:
         return    # it cannot run elsewhere: nothing to see here
     finally:
         for name, value in saved.items():
             checked.variables[name][...] = value
-    for parameter in checked.parameters.values():
-        parameter.grad[...] = 0
-    for name, gradient in checked.gradients(dy, cache).items():
-        if np.isfinite(first[name]).all() and not np.allclose(gradient, first[name], rtol=1e-9, atol=1e-12 * (np.abs(first[name]).max(initial=0) + 1)):
+    if _has_single_precision(elsewhere):
+        raise Breach("forward computes in float32 inside: its results for inputs of float64 have the precision of float32 "
+                     "only; a layer does not change its input's dtype")
+    for name, gradient in _from_zero(checked, dy, cache).items():
+        if np.isfinite(first[name]).all() and not _close(gradient, first[name]):
             raise Breach(f"the gradient of {name} depends on a later forward: something is kept on self and not in the cache, "
                          "so a layer that is used twice gets the wrong one")
 

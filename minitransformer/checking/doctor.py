@@ -18,6 +18,7 @@ from minitransformer.checking.evidence import observations
 from minitransformer.checking.finding import CONTRACT, EVIDENCE, NAMED, Finding
 from minitransformer.checking.locate import locate
 from minitransformer.checking.mistakes import mistakes_of
+from minitransformer.checking.other_sizes import wrong_elsewhere
 from minitransformer.checking.recorder import Recorder
 from minitransformer.checking.resize import other_cases
 from minitransformer.checking.twin import find_twin, name_of
@@ -28,11 +29,21 @@ assert known    # importing it teaches the doctor what it knows
 def diagnose(block, inputs, make_rng):
     """The Finding for a block whose check failed; None if its gradients are right after all."""
     case = made(block, inputs, make_rng)
-    if case is None or not case.is_wrong:
-        return None
+    try:
+        if case is None or not case.is_wrong:
+            return None
+    except Breach as breach:
+        return Finding(EVIDENCE, f"the doctor examines by the complex step, which this forward does not take: {breach}")
     located = locate(case)
     sentence, error, kind = examine(located.case, located.parts)
     return _finding(located, sentence, error, kind)
+
+
+def check_elsewhere(block, inputs, make_rng):
+    """The Finding for a block that is right at its inputs, but wrong at other sizes; None if it is right there too."""
+    case = made(block, inputs, make_rng)
+    found = wrong_elsewhere(case) if case else None
+    return Finding(CONTRACT, found[0]) if found else None
 
 
 def find_breach(block, inputs, make_rng, breach):

@@ -6,7 +6,7 @@ import numpy as np
 
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.contract import complex_evaluation, run_by_contract
-from minitransformer.checking.doctor import diagnose, find_breach
+from minitransformer.checking.doctor import check_elsewhere, diagnose, find_breach
 from minitransformer.checking.finding import CONTRACT, EVIDENCE, Finding
 from minitransformer.checking.numeric import CENTRAL_STEP, central, complex_step, kink
 from minitransformer.checking.report import BOUNDS, Report, Result
@@ -60,7 +60,8 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
     except Breach as breach:
         return Report(results, {name: find_breach(block, inputs, make_rng, breach)})
     if all(result.passed for result in results):
-        return Report(results)
+        elsewhere = check_elsewhere(block, inputs, make_rng) if moved else None
+        return Report(results, {name: elsewhere} if elsewhere else {})
     return Report(results, {name: _nan(results) or diagnose(block, inputs, make_rng) or _only_here(results)})
 
 
@@ -106,8 +107,9 @@ def _nan(results):
 
 def _only_here(results):
     worst = max((r for r in results if not r.passed), key=lambda r: r.max_relative_error)
-    return Finding(EVIDENCE, f"the {worst.method} check of {worst.wrt} fails by {worst.max_relative_error:.0e}, but along random "
-                             "directions the gradients agree with the complex step: rounding, or a kink near the inputs")
+    return Finding(EVIDENCE, f"the {worst.method} check of {worst.wrt} fails by {worst.max_relative_error:.0e}, but the gradients "
+                             "agree with the complex step: a kink near the inputs, rounding, or a forward that drops the imaginary "
+                             "part (abs, var, std, norm)")
 
 
 def _check_elements(name, method, differentiate, checked, gradients, dy, rng):

@@ -6,6 +6,7 @@ each size everywhere alike and no two by a different amount: what was unequal st
 
 import copy
 import math
+from functools import partial
 
 import numpy as np
 
@@ -16,10 +17,14 @@ from minitransformer.layers import Layer
 
 def other_cases(case, seed=7):
     """Cases of the same block at other sizes, as many as it runs at; none if it runs at the given sizes only."""
+    cases = [made(*inputs) for inputs in other_inputs(case, seed)]
+    return [one for one in cases if one is not None and all(np.isfinite(g).all() for g in one.observed.values())]
+
+
+def other_inputs(case, seed=7):
+    """[(block, arguments, make_rng)] of other sizes: all grown, the batch alone, the length alone."""
     found = []
-    for number, (grow_width, grow_batch, grow_length) in enumerate(((True, 1, 1), (False, 2, 0), (False, 0, 1), (False, 1, 1))):
-        if number == 3 and found:
-            break
+    for number, (grow_width, grow_batch, grow_length) in enumerate(((True, 1, 1), (False, 2, 0), (False, 0, 1))):
         rng = np.random.default_rng([seed, number])
         block, widths = _widened(case.block, rng) if grow_width else (case.block, {})
         if grow_width and block is None:
@@ -29,11 +34,12 @@ def other_cases(case, seed=7):
                      for name, value in case.arguments.items()}
         if not widths and all(np.shape(a) == np.shape(b) for a, b in zip(arguments.values(), case.arguments.values())):
             continue
-        one = made(block, arguments, lambda number=number: np.random.default_rng([seed, 9, number])
-                   if _draws(case) else None)
-        if one is not None and all(np.isfinite(g).all() for g in one.observed.values()):
-            found.append(one)
+        found.append((block, arguments, partial(_generator, case, [seed, 9, number])))
     return found
+
+
+def _generator(case, seed):
+    return np.random.default_rng(seed) if _draws(case) else None
 
 
 def _draws(case):
