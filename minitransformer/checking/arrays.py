@@ -33,8 +33,22 @@ def _of(cases, names):
     elif all(ratios):
         errors = [apart(a, {name: r * n[name] for name in names}) for a, n, r in zip(observed, right, ratios)]
         found += [(f"{what} {text}", max(errors)) for text in named_factors(cases, ratios)]
-    return found or _fitting(_changes(cases, names), cases, observed, right, what) or _fitting(
-        _of_upstream(names), cases, observed, right, what)
+    return (found or _fitting(_changes(cases, names), cases, observed, right, what)
+            or _fitting(_of_upstream(names), cases, observed, right, what) or _other_mask(cases, observed, right, what))
+
+
+def _other_mask(cases, observed, right, what):
+    """A gradient that is dy times zeros and one number, in forward and in backward, but with the zeros elsewhere."""
+    for case, a, n in zip(cases, observed, right):
+        for name in a:
+            if a[name].shape != np.shape(case.dy) or not np.all(case.dy):
+                return []
+            masks = [np.round(g / case.dy, 9) for g in (a[name], n[name])]
+            kept, dropped = ({*np.unique(mask)} for mask in masks)
+            if not (len(kept) == len(dropped) == 2 and kept == dropped and 0 in kept):
+                return []
+    return [(f"{what} is dy times a mask, but not times the mask of the forward: other numbers are zero, so backward uses another "
+             "mask (drawn anew, at random, or taken from the wrong array)", 0.0)]
 
 
 def _fitting(changes, cases, observed, right, what):
@@ -68,22 +82,26 @@ def _changes(cases, names):
 
     yield "is transposed (a transpose is missing, or one too many)", lambda case, right: (
         {name: of_square(g) for name, g in right.items()} if all(g.ndim >= 2 and g.shape[-1] == g.shape[-2] for g in right.values()) else None)
-    for axis, axis_name in ((0, "first"), (1, "second"), (-1, "last")):
+    of_input = all(name in cases[0].inputs and cases[0].observed[name].ndim > 1 for name in names)
+    for axis, axis_name in ((0, "first axis (the batch, sentences)" if of_input else "first axis"),
+                            (1, "second axis (the positions)" if of_input else "second axis"), (-1, "last axis")):
         for step, way in ((1, "later"), (-1, "earlier")):
-            yield (f"is shifted: each row is one place too far ({way}) along the {axis_name} axis (off by one)",
+            yield (f"is shifted: each row is one place too far ({way}) along the {axis_name} (off by one)",
                    along(axis, lambda g, axis=axis, step=step: _shifted(g, step, axis)))
-            yield (f"is rolled by one place ({way}) along the {axis_name} axis (off by one)",
+            yield (f"is rolled by one place ({way}) along the {axis_name} (off by one)",
                    along(axis, lambda g, axis=axis, step=step: _rolled(g, step, axis)))
-        yield (f"is reversed along the {axis_name} axis", along(axis, lambda g, axis=axis: np.flip(g, axis)))
-        yield (f"is averaged over the {axis_name} axis: every row there is the mean of all",
+        yield (f"is reversed along the {axis_name}", along(axis, lambda g, axis=axis: np.flip(g, axis)))
+        yield (f"is averaged over the {axis_name}: every row there is the mean of all",
                along(axis, lambda g, axis=axis: np.broadcast_to(g.mean(axis=axis, keepdims=True), g.shape)))
-        yield (f"is summed over the {axis_name} axis: every row there is the sum of all",
+        yield (f"is summed over the {axis_name}: every row there is the sum of all",
                along(axis, lambda g, axis=axis: np.broadcast_to(g.sum(axis=axis, keepdims=True), g.shape)))
         for place, place_name in ((0, "first"), (-1, "last")):
-            yield (f"is missing (zero) at the {place_name} place of the {axis_name} axis",
+            yield (f"is missing (zero) at the {place_name} place of the {axis_name}",
                    along(axis, lambda g, axis=axis, place=place: _without(g, place, axis)))
-            yield (f"is there only at the {place_name} place of the {axis_name} axis, and zero elsewhere",
+            yield (f"is there only at the {place_name} place of the {axis_name}, and zero elsewhere",
                    along(axis, lambda g, axis=axis, place=place: g - _without(g, place, axis)))
+    yield "has the right numbers in the wrong places: transposed, and then reshaped to fit", lambda case, right: (
+        {name: g.T.reshape(g.shape) for name, g in right.items()} if all(g.ndim == 2 for g in right.values()) else None)
     yield "has lost its sign: it is the absolute value of the true one", each(np.abs)
     for one, other in combinations(names, 2):
         yield (f"are swapped: {one} gets that of {other} and {other} that of {one} (the wrong order)",
@@ -92,9 +110,17 @@ def _changes(cases, names):
         if len(names) == 1 and other not in names:
             yield (f"is that of {other}: the wrong one is returned",
                    lambda case, right, other=other: {names[0]: case.right[other]} if other in case.right else None)
-    for name in names:
-        yield ("contains the parameter itself: it is added to its own gradient, as by a weight decay", lambda case, right: (
-            {name: g + case.checked.variables[name] for name, g in right.items()} if not set(right) & set(case.inputs) else None))
+    yield "contains a multiple of the parameter itself, added to its gradient as by a weight decay: it is not zero where dy is", _with_decay
+
+
+def _with_decay(case, right):
+    """The right gradients plus the parameters times one constant, which must be the same in every case."""
+    if set(right) & set(case.inputs):
+        return None
+    values = {name: case.checked.variables[name] for name in right}
+    along = sum(float(((case.observed[name] - right[name]) * v).sum()) for name, v in values.items())
+    constant = along / sum(float((v * v).sum()) for v in values.values())
+    return {name: g + float(f"{constant:.6g}") * values[name] for name, g in right.items()}
 
 
 def _of_upstream(names):
@@ -127,6 +153,9 @@ def _of_upstream(names):
 
 
     yield "does not depend on dy: the upstream gradient is ignored (missing), as if it were 1", seen(np.ones_like)
+    for limit in (0.1, 0.5, 1, 2, 5, 10):
+        yield (f"is that of dy clipped to {limit}: a backward is linear in dy, so nothing may be clipped in it",
+               seen(lambda dy, limit=limit: np.clip(dy, -limit, limit)))
     yield "has dy twice: the upstream gradient is squared", seen(lambda dy: dy * dy)
     for axis, what in ((0, "batch"), (1, "positions")):
         yield (f"belongs to dy reversed along the {what}", seen(lambda dy, axis=axis: np.flip(dy, axis).copy()))

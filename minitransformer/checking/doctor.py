@@ -7,10 +7,11 @@ gradient (arrays.py). A mistake is named if it alone explains all. Otherwise wha
 """
 
 import inspect
+from functools import partial
 
 import numpy as np
 
-from minitransformer.checking import arrays, known, terms
+from minitransformer.checking import arrays, handed, known, terms
 from minitransformer.checking.case import EXPLAINED, made
 from minitransformer.checking.checked_block import Breach, CheckedBlock
 from minitransformer.checking.contract import run_by_contract
@@ -21,7 +22,7 @@ from minitransformer.checking.mistakes import mistakes_of
 from minitransformer.checking.other_sizes import wrong_elsewhere
 from minitransformer.checking.recorder import Recorder
 from minitransformer.checking.resize import other_cases
-from minitransformer.checking.twin import find_twin, name_of
+from minitransformer.checking.twin import find_twin, name_of, put_in_place
 
 assert known    # importing it teaches the doctor what it knows
 
@@ -35,6 +36,9 @@ def diagnose(block, inputs, make_rng):
     except Breach as breach:
         return Finding(EVIDENCE, f"the doctor examines by the complex step, which this forward does not take: {breach}")
     located = locate(case)
+    if located.changed:
+        path, changing, sentence = located.changed[0]
+        return Finding(CONTRACT, sentence, _place(path, changing))
     sentence, error, kind = examine(located.case, located.parts)
     return _finding(located, sentence, error, kind)
 
@@ -61,9 +65,7 @@ def find_breach(block, inputs, make_rng, breach):
             with np.errstate(all="ignore"):
                 run_by_contract(CheckedBlock(call.block, call.arguments, np.float64, call.make_rng), call.dy)
         except Breach as inner:
-            kind = name_of(call.block)
-            place = call.path if call.path.endswith(kind) else f"{call.path} ({kind})".strip()
-            return Finding(CONTRACT, str(inner), place)
+            return Finding(CONTRACT, str(inner), _place(call.path, call.block))
         except Exception:    # a part that cannot run alone tells nothing
             continue
     return Finding(CONTRACT, str(breach))
@@ -102,10 +104,9 @@ def _explanations(cases, parts):
     """[(sentence, error)] of what explains the wrong gradients in all cases; the most specific kind that does."""
     if all(case.twin for case in cases):
         own, *inner = cases[0].twin.operations()
-        for names in ([own], [name for name in inner if name not in parts]):
-            found = _formulas(cases, names)
-            if found:
-                return found
+        found = _formulas(cases, [own]) or handed.explanations(cases) or _formulas(cases, [n for n in inner if n not in parts])
+        if found:
+            return found
     return terms.explanations(cases) or arrays.explanations(cases)
 
 
@@ -116,7 +117,7 @@ def _formulas(cases, names):
         for case in cases:
             try:
                 with np.errstate(all="ignore"):
-                    error = max(error, case.error(case.twin.gradients(case.dy, mistake)))
+                    error = max(error, case.error(case.twin.gradients(case.dy, partial(put_in_place, mistake))))
             except Exception:    # a wrong formula need not fit every shape
                 error = np.inf
             if not error <= EXPLAINED:
@@ -135,9 +136,13 @@ def _finding(located, sentence, error, kind):
         index = np.unravel_index(difference.argmax(), difference.shape)
         where = dict(array=name, index=tuple(map(int, index)), analytic=float(case.observed[name][index]),
                      numeric=float(right[name][index]))
-    kind_of = name_of(case.block)
-    place = f"{located.path} ({kind_of})" if located.path and not located.path.endswith(kind_of) else located.path
-    return Finding(kind, sentence, place, before=case.error(right), after=error, read=_read(case), **where)
+    return Finding(kind, sentence, _place(located.path, case.block) if located.path else "", before=case.error(right), after=error, read=_read(case), **where)
+
+
+def _place(path, block):
+    """A part in words: its path, and what it is if the path does not say so."""
+    kind = name_of(block)
+    return path if path.endswith(kind) else f"{path} ({kind})".strip()
 
 
 def _read(case):

@@ -15,6 +15,8 @@ def observations(case):
     r = ratio({n: case.observed[n] for n in case.wrong}, case.right) if set(case.wrong) <= set(case.right) else None
     if r is not None:
         found.append(f"the wrong numbers are {r:.6g} times the true ones")
+    if not isinstance(case.dy, tuple) and _is_not_linear(case):
+        found.append("backward is not linear in dy: three times the upstream gradient does not give three times the gradients")
     for sentence, change, look in (
             ("right without the mask", _open_masks, "at where backward needs the mask"),
             ("right without dropout", _no_dropout, "at the dropout's mask and scale"),
@@ -27,6 +29,11 @@ def observations(case):
         if changed is not None and not changed.is_wrong and any(changed.observed[n].any() for n in case.wrong if n in changed.observed):
             found.append(f"{sentence}: look {look}")
     return found
+
+
+def _is_not_linear(case):
+    more = made(case.block, case.given, case.make_rng, 3 * case.dy)
+    return more is not None and not np.allclose(case.error({name: g / 3 for name, g in more.observed.items()}), 0, atol=1e-9)
 
 
 def _which(case):

@@ -15,6 +15,7 @@ class Located(NamedTuple):
     case: object   # of the innermost wrong part
     others: list   # paths of other parts that are wrong in themselves
     parts: set     # the names of what its backward called: all of it right, for what it received
+    changed: list  # [(path, block, sentence)] of what parts changed in place, whoever is wrong then
 
 
 def locate(case):
@@ -26,7 +27,7 @@ def locate(case):
         checked.gradients(case.dy, cache)
     found = _innermost(recorder.backward.parts) or [(recorder.backward, case)]
     (call, innermost), *others = found
-    return Located(call.path, innermost, [other.path for other, _ in others], _blocks(call.parts))
+    return Located(call.path, innermost, [other.path for other, _ in others], _blocks(call.parts), recorder.changed)
 
 
 def _innermost(calls):

@@ -35,6 +35,7 @@ class Recorder:
         self.forward = Call("", None, {}, None, None, [])
         self.backward = Call("", None, {}, None, None, [])
         self._open = {"forward": [self.forward], "backward": [self.backward]}
+        self.changed = []   # [(path, block, sentence)] of what was changed in place, the innermost first
         self._made = {}     # {(part, id of its cache): (cache, the forward's Call)}
         self._layers = [""]
         self._bases = {}    # {id of a layer: the layer as its base class}
@@ -99,9 +100,19 @@ class Recorder:
             returned = function(*values, **options)
         finally:
             self._open[direction].pop()
+        self._look_for_changes(direction, call, values)
         if direction == "forward" and isinstance(returned, tuple) and len(returned) == 2:
             self._made[_key(block), id(returned[1])] = returned[1], call
         return returned
+
+    def _look_for_changes(self, direction, call, values):
+        given = [call.dy] if direction == "backward" else list(call.arguments.values())
+        for before, now in zip(given, values):
+            if isinstance(before, np.ndarray) and isinstance(now, np.ndarray) and not np.array_equal(
+                    before, now, equal_nan=before.dtype.kind in "fc"):
+                what = "dy" if direction == "backward" else "its input"
+                self.changed.append((call.path, call.block, f"{direction} changes {what} in place, but it belongs to the caller, "
+                                                            "who may need it again: work on a copy"))
 
     def _forward_call(self, path, block, values, options):
         function, values = (block[0], values) if isinstance(block, tuple) else (type(block).forward, (block, *values))

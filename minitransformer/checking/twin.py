@@ -40,12 +40,12 @@ class Twin:
         if theirs.shape != ours.shape or not np.abs(theirs - ours).max(initial=0) <= SAME * np.abs(ours).max(initial=0):
             raise Breach("not the same")
 
-    def gradients(self, dy, mistake=None):
-        """{name: gradient} of the library's backward; with `mistake`, of the backward in which it is made."""
+    def gradients(self, dy, make=None):
+        """{name: gradient} of the library's backward; `make(stack, layer)` makes a mistake in it for that time."""
         with ExitStack() as stack:
             stack.enter_context(library_only())
-            if mistake:
-                put_in_place(stack, mistake)
+            if make:
+                make(stack, self._checked.layer)
             for parameter in self._checked.parameters.values():
                 parameter.grad[...] = 0
             _, cache = self._checked.forward()
@@ -64,14 +64,18 @@ class Twin:
         names = dict(zip(self._checked.inputs, self.case.inputs))
         return {names.get(name, name): parts for name, parts in found.items()}
 
-    def operations(self):
-        """The names of the operations that its backward is made of, itself first."""
+    def calls(self):
+        """The calls of its parts' backwards, as a tree (recorder.Call)."""
         recorder = Recorder()
-        layer = self._checked.layer
-        with library_only(), recorder.watching(layer):
+        with library_only(), recorder.watching(self._checked.layer):
             _, cache = self._checked.forward()
             self._checked.gradients(self.case.dy, cache)
-        found, waiting = [self.operation.name], list(recorder.backward.parts)
+        return recorder.backward.parts
+
+    def operations(self):
+        """The names of the operations that its backward is made of, itself first."""
+        layer = self._checked.layer
+        found, waiting = [self.operation.name], list(self.calls())
         found += [cls.__name__ for cls in self.operation.owner.__mro__[1:] if cls.__name__ in OPERATIONS] if layer else []
         while waiting:
             call = waiting.pop(0)
@@ -81,7 +85,7 @@ class Twin:
         return list(dict.fromkeys(found))
 
 
-def put_in_place(stack, mistake):
+def put_in_place(mistake, stack, layer=None):
     """Make the mistake wherever its operation runs backward; what else it asks for by name are forward's arguments."""
     operation = OPERATIONS[mistake.of]
     own = 1 if operation.owner is None else 2    # (dy, cache) or (self, dy, cache)

@@ -15,6 +15,8 @@ for sentence, wrong in (
         ("the ReLU mask is taken from the upstream gradient dy (where dy > 0), not from x", lambda dy, cache: dy * (dy > 0)),
         ("the ReLU mask is taken from the upstream gradient dy as well: guided backpropagation, dy > 0 and x > 0",
          lambda dy, cache: dy * (dy > 0) * cache.positive),
+        ("the ReLU mask of the first sentence is used for the whole batch", lambda dy, cache: dy * cache.positive[:1]),
+        ("the ReLU mask of the first position is used for all positions", lambda dy, cache: dy * cache.positive[..., :1, :]),
         ("dy is missing: the ReLU's derivative itself is returned", lambda dy, cache: 1.0 * cache.positive),
         ("the gradient is 1 or -1 by the sign of x: the derivative of abs, not of ReLU",
          lambda dy, cache: dy * np.where(cache.positive, 1, -1)),

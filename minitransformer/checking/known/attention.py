@@ -127,6 +127,35 @@ def key_and_value_swapped(dy, cache):
     return (dquery, dvalue, dkey) if dkey.shape == dvalue.shape else (dquery, dkey, dvalue)
 
 
+def on_one_path(path, dscores):
+    """Other gradients of the scores, on the way to the query or to the key only; dscores(dy, cache)."""
+    def wrong(dy, cache):
+        right, other = attention(dy, cache), attention(dy, cache, dscores=dscores(dy, cache))
+        return tuple(other[i] if i == path else right[i] for i in range(3))
+    return wrong
+
+
+def without_softmax(dy, cache):
+    return dropout_backward(dy @ turned(cache.value), cache.dropout)
+
+
+def without_dropout(dy, cache):
+    return softmax_backward(dy @ turned(cache.value), cache.softmax)
+
+
+for place, which in enumerate(("query", "key")):
+    mistake("attention", f"the softmax's backward (its Jacobian) is skipped on the way to the {which} (d{which}) only: the {which}'s gradient misses the softmax")(
+        on_one_path(place, without_softmax))
+    mistake("attention", f"the dropout mask is skipped on the way to the {which} (d{which}) only")(on_one_path(place, without_dropout))
+
+
+@mistake("attention", "the mask is ignored in backward: the softmax is made again without the mask")
+def mask_ignored(dy, cache):
+    scores = cache.query @ turned(cache.key) / math.sqrt(d_k(cache))
+    p = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return attention(dy, cache, p=p / p.sum(axis=-1, keepdims=True))
+
+
 @mistake("attention", "dvalue uses the gradient of the scores in place of the attention weights: dS^T dy, not A^T dy")
 def value_of_scores(dy, cache):
     dscores = softmax_backward(dropout_backward(dy @ turned(cache.value), cache.dropout), cache.softmax)

@@ -22,6 +22,10 @@ for sentence, change in (
         ("the scale is 1 / rate, not 1 / (1 - rate)",
          lambda dy, mask: dy * (mask > 0) / max(1 - 1 / mask.max(initial=1), 1e-9)),
         ("the scale is the rate, not 1 / (1 - rate)", lambda dy, mask: dy * (mask > 0) * (1 - 1 / mask.max(initial=1))),
+        ("one mask is shared by the whole batch: the first sentence's dropout mask is used for every one", lambda dy, mask: dy * mask[:1]),
+        ("one mask is shared by the whole batch: the last sentence's dropout mask is used for every one", lambda dy, mask: dy * mask[-1:]),
+        ("one mask is shared by all positions: the first position's dropout mask is used for every one", lambda dy, mask: dy * mask[..., :1, :]),
+        ("the dropout mask is reversed or flipped along the last axis", lambda dy, mask: dy * mask[..., ::-1]),
         ("dropout is scaled by sqrt(1 / (1 - rate)), not 1 / (1 - rate)", lambda dy, mask: dy * mask / mask.max(initial=1) ** 0.5)):
     mistake("dropout", sentence)(with_mask(change))
 

@@ -76,6 +76,18 @@ for sentence, wrong in (
     mistake("MultiHeadAttention", sentence)(wrong)
 
 
+@mistake("MultiHeadAttention", "the gradients of key and value are added up, and their sum is returned for both")
+def one_sum(self, dy, cache):
+    dquery, dkey, dvalue = heads()(self, dy, cache)
+    return dquery, dkey + dvalue, dkey + dvalue
+
+
+@mistake("MultiHeadAttention", "the sum of all three gradients is returned for each of query, key and value")
+def one_sum_of_three(self, dy, cache):
+    dquery, dkey, dvalue = heads()(self, dy, cache)
+    return (dquery + dkey + dvalue,) * 3
+
+
 def _only(gradient, head):
     kept = np.zeros_like(gradient)
     kept[:, head] = gradient[:, head]
@@ -111,8 +123,8 @@ for name, factors in {"query": (1, 0, 0), "key": (0, 1, 0), "value": (0, 0, 1)}.
 mistake("SelfAttention", "the three gradients are averaged, not added: divided by 3")(combined(lambda q, k, v: (q + k + v) / 3))
 for sentence, combine in (
         ("the memory's gradient is averaged, not added: divided by 2", lambda q, k, v: (q, (k + v) / 2)),
-        ("the memory's gradient is missing: it is zero", lambda q, k, v: (q, 0 * k)),
-        ("the gradient of x is missing: it is zero", lambda q, k, v: (0 * q, k + v)),
+        ("the memory's gradient (dkey + dvalue, the paths through key and value) is missing: it is zero", lambda q, k, v: (q, 0 * k)),
+        ("the gradient of x (dquery, the path through the query) is missing: it is zero", lambda q, k, v: (0 * q, k + v)),
         ("the gradients of x and memory are swapped: returned in the wrong order", lambda q, k, v: (k + v, q) if same(q, k) else (q, k + v)),
         ("the query's gradient goes to the memory and the key's to x: they are swapped",
          lambda q, k, v: (k, q + v) if same(q, k) else (q, k + v))):

@@ -132,6 +132,8 @@ mistake("layer_norm", "dbeta is multiplied by the normed n: sum(dy n) is dgamma'
     with_parameters(dbeta=lambda dy, c: summed(dy * c.normed)))
 mistake("layer_norm", "dbeta is multiplied by 1 / standard deviation, which belongs to dx only")(
     with_parameters(dbeta=lambda dy, c: summed(dy * c.inverse)))
+mistake("layer_norm", "dbeta is the sum of dx, not the sum of dy: the wrong array is summed")(
+    with_parameters(dbeta=lambda dy, c: summed(full(dy * c.gamma, c.normed, c.inverse))))
 mistake("layer_norm", "dgamma and dbeta are swapped: returned in the wrong order")(
     with_parameters(dgamma=lambda dy, c: summed(dy), dbeta=lambda dy, c: summed(dy * c.normed)))
 
@@ -159,3 +161,11 @@ def parts(dy, cache):
     normed, s, dn = cache.normed, cache.inverse, dy * cache.gamma
     return {"x": {"dn": s * dn, "- mean(dn) (of the mean)": -s * mean(dn),
                   "- n mean(dn * n) (of the variance, the standard deviation)": -s * normed * mean(dn * normed)}}
+
+
+@mistake("layer_norm", "the normed x is divided by its own standard deviation once more: backward is that of a LayerNorm without epsilon, "
+                       "1 / sqrt(variance)")
+def epsilon_free(dy, cache):
+    deviation = cache.normed.std(axis=-1, keepdims=True)
+    n, s = cache.normed / deviation, cache.inverse / deviation
+    return full(dy * cache.gamma, n, s), summed(dy * n), summed(dy)

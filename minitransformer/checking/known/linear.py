@@ -21,11 +21,7 @@ def linear(dx=None, dweight=None, dbias=None):
 for sentence, wrong in (
         ("missing transpose: dx = dy W, not dy W^T", linear(dx=lambda d, w: d @ w if len(set(w.shape)) == 1 else d @ w.T)),
         ("missing transpose: the gradient of the weight is dy^T x, the transpose of x^T dy",
-         linear(dweight=lambda r, d, w, dy: (r.T @ d).T if len(set(w.shape)) == 1 else r.T @ d)),
-        ("the bias is added into dx: dx = dy W^T plus the sum of dy",
-         linear(dx=lambda d, w: d @ w.T + d.sum())),
-        ("the gradient of the bias uses x's rows of ones twice: it is the sum of dy squared", linear(dbias=lambda d, dy: (d * d).sum(axis=0))),
-        ("weight decay is in the gradient: W is added to the gradient of the weight", linear(dweight=lambda r, d, w, dy: r.T @ d + w))):
+         linear(dweight=lambda r, d, w, dy: (r.T @ d).T if len(set(w.shape)) == 1 else r.T @ d))):
     mistake("Linear", sentence)(wrong)
 
 
@@ -81,7 +77,26 @@ def moved(step):
     return lambda ids, dy, table: summed((ids + step) % len(table), dy, table)
 
 
+def turned(ids, dy, table):
+    return summed(ids.T.reshape(-1), dy.reshape(-1, table.shape[-1]), table)
+
+
+def ordered(ids, dy, table):
+    return summed(np.sort(ids.reshape(-1)), dy.reshape(-1, table.shape[-1]), table)
+
+
+def backwards(ids, dy, table):
+    return summed(ids[..., ::-1], dy, table)
+
+
+def of_sentence(which):
+    return lambda ids, dy, table: summed(ids[which], dy[which], table)
+
+
 for sentence, wrong in (
+        ("the ids are transposed: each gradient goes to the row of another place's token (the wrong order of positions and batch)", embedding(turned)),
+        ("the ids are sorted, but the gradients are not: each gradient goes to the row of another token (the wrong order)", embedding(ordered)),
+        ("the ids are reversed: each gradient goes to the row of another position's token (the wrong order)", embedding(backwards)),
         ("repeated ids are lost: where a token stands more than once only one of its places (the last) is kept, `grad[ids] += dy`",
          embedding(last_place)),
         ("repeated ids are lost: where a token stands more than once only one of its places (the first) is kept", embedding(first_place)),

@@ -14,7 +14,8 @@ def transformer(target=True, source=True, memory=1.0, output=True, encoder=True,
         dx, dmemory = self.decoder.backward(dy, hidden.decode.decoder)
         if target:
             self.target_input.backward(dx, hidden.decode.input)
-        dx = self.encoder.backward(memory * dmemory, hidden.encode.encoder) if encoder else memory * dmemory
+        dmemory = memory(self) * dmemory if callable(memory) else memory * dmemory
+        dx = self.encoder.backward(dmemory, hidden.encode.encoder) if encoder else dmemory
         if source:
             self.source_input.backward(dx, hidden.encode.input)
     return wrong
@@ -25,6 +26,8 @@ for sentence, options in (
         ("the source's embedding gets no gradient from the encoder: source_input.backward is not called (skipped)", dict(source=False)),
         ("the encoder gets no gradient: the memory's gradient is dropped (zero)", dict(memory=0.0)),
         ("the memory's gradient is counted twice (doubled) on its way into the encoder", dict(memory=2.0)),
+        ("the memory's gradient is divided by the number of the decoder's layers (averaged) on its way into the encoder: it is a sum over them",
+         dict(memory=lambda model: 1 / len(model.decoder.layers))),
         ("the encoder is skipped in backward: the memory's gradient goes straight to the source's embedding", dict(encoder=False)),
         ("the pre-softmax weight gets no gradient: a shared (tied) weight lacks the output projection's share", dict(weight=0.0)),
         ("the output projection's share of the weight's gradient is counted twice (doubled)", dict(weight=2.0))):

@@ -71,6 +71,11 @@ def sum_without_p(dp, cache):
     return cache.p * dp - total(dp * cache.p)
 
 
+@mistake("softmax", "the factor p is missing in the first term (dp is not multiplied by p): dx = dp - p sum(dp p)")
+def p_on_sum_only(dp, cache):
+    return dp - cache.p * total(dp * cache.p)
+
+
 @mistake("softmax", "the factor p is applied twice (p squared): dx = p p (dp - sum(dp p))")
 def p_twice(dp, cache):
     return cache.p * cache.p * (dp - total(dp * cache.p))

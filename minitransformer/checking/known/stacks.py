@@ -7,7 +7,7 @@ from minitransformer.functional.activations import ReluCache
 ACTIVATIONS = {"relu": relu_backward, "gelu": gelu_backward}
 
 
-def feed_forward(dropout=1, activation=True, outer=True, positive=None):
+def feed_forward(dropout=1, activation=1, outer=True, positive=None):
     """A backward of FeedForward with some of its steps left out or repeated."""
     def wrong(self, dy, cache):
         dh = self.outer.backward(dy, cache.outer)
@@ -15,7 +15,7 @@ def feed_forward(dropout=1, activation=True, outer=True, positive=None):
             dh = dropout_backward(dh, cache.dropout)
         if positive is not None and self.activation == "relu":
             dh = relu_backward(dh, ReluCache(positive(dh, cache)))
-        elif activation:
+        for _ in range(activation if positive is None or self.activation != "relu" else 0):
             dh = ACTIVATIONS[self.activation](dh, cache.activation)
         return self.inner.backward(dh, cache.inner)
     return wrong
@@ -29,7 +29,8 @@ def other_activation(self, dy, cache):
 
 
 for sentence, wrong in (
-        ("the activation is skipped in backward: its derivative (the ReLU mask, or GELU's) is missing", feed_forward(activation=False)),
+        ("the activation is skipped in backward: its derivative (the ReLU mask, or GELU's) is missing", feed_forward(activation=0)),
+        ("the activation's derivative (the ReLU mask, or GELU's) is applied twice", feed_forward(activation=2)),
         ("the dropout inside the feed-forward network is skipped in backward: its mask is not applied", feed_forward(dropout=0)),
         ("the dropout mask inside the feed-forward network is applied twice", feed_forward(dropout=2)),
         ("the ReLU mask is taken from the wrong array: from the upstream gradient, not from the inner linear's output",
@@ -64,14 +65,14 @@ for sentence, wrong in (
     mistake("Input", sentence)(wrong)
 
 
-def encoder(norm=1, order=reversed, caches=reversed, last=None, straight=False):
+def encoder(norm=1, order=reversed, caches=reversed, last=None, straight=False, around=False):
     """A backward of Encoder with its layers in another order, or some of them left out."""
     def wrong(self, dy, cache):
         for _ in range(norm if self.norm else 0):
             dy = self.norm.backward(dy, cache.norm)
         upstream = dy
         for layer, layer_cache in list(zip(order(self.layers), caches(cache.layers)))[:last]:
-            dy = layer.backward(upstream if straight else dy, layer_cache)
+            dy = layer.backward(upstream if straight else dy, layer_cache) + (dy if around else 0)
         return dy
     return wrong
 
@@ -93,7 +94,8 @@ for sentence, options in (
         ("only the last layer runs backward: the other layers get no gradient", dict(last=1)),
         ("the last layer of the stack is skipped in backward", dict(order=skip_first, caches=skip_first)),
         ("the first layer of the stack is skipped in backward", dict(order=skip_last, caches=skip_last)),
-        ("every layer gets the same upstream gradient, not that of the layer after it: dy is not handed on", dict(straight=True))):
+        ("every layer gets the same upstream gradient, not that of the layer after it: dy is not handed on", dict(straight=True)),
+        ("dy is added around every layer: the residual path (skip connection) is inside the layers already, so it is counted twice", dict(around=True))):
     mistake("Encoder", sentence)(encoder(**options))
 
 
