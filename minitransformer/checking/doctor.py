@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from minitransformer.checking import arrays, handed, known, terms
+from minitransformer.checking import arrays, forwards, handed, known, terms
 from minitransformer.checking.case import EXPLAINED, made
 from minitransformer.checking.checked_block import Breach, CheckedBlock
 from minitransformer.checking.contract import run_by_contract
@@ -102,6 +102,9 @@ def _size_note(others):
 
 def _explanations(cases, parts):
     """[(sentence, error)] of what explains the wrong gradients in all cases; the most specific kind that does."""
+    found = forwards.explanations(cases)
+    if found:
+        return found
     if all(case.twin for case in cases):
         own, *inner = cases[0].twin.operations()
         found = _formulas(cases, [own]) or handed.explanations(cases) or _formulas(cases, [n for n in inner if n not in parts])

@@ -62,7 +62,16 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
     if all(result.passed for result in results):
         elsewhere = check_elsewhere(block, inputs, make_rng) if moved else None
         return Report(results, {name: elsewhere} if elsewhere else {})
-    return Report(results, {name: _nan(results) or diagnose(block, inputs, make_rng) or _only_here(results)})
+    return Report(results, {name: _nan(results) or _diagnosis(block, inputs, make_rng) or _only_here(results)})
+
+
+def _diagnosis(block, inputs, make_rng):
+    """What the doctor finds. A block that it cannot examine gets a sentence, not a traceback of the doctor's."""
+    try:
+        with np.errstate(all="ignore"):
+            return diagnose(block, inputs, make_rng)
+    except Exception as error:
+        return Finding(EVIDENCE, f"the doctor could not examine this block ({type(error).__name__}: {error})")
 
 
 def _same_function(exact, moved, dy):

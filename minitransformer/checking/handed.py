@@ -3,6 +3,7 @@
 Each of these is made in the twin, at one part after the other, and compared with what the composite really gave.
 """
 
+from collections import Counter
 from functools import partial
 
 import numpy as np
@@ -20,10 +21,16 @@ def explanations(cases):
     """[(sentence, error)] of the one thing that a composite of layers does wrong with one of its parts, in every case."""
     if not isinstance(cases[0].block, Layer):
         return []
-    parts = _parts(cases[0].twin.calls())
+    parts, called = _parts(cases[0].twin.calls()), _times_called(cases[0])
     found = []
-    for path, call in parts.items():
-        for sentence, around in (*_ways(path), *_mixed_up(path, call, parts), *_handed(cases, path)):
+    unusual = [path for path in parts if called[path] != 1]    # if there are such, they are what is wrong
+    for path in unusual or parts:
+        call = parts[path]
+        if called[path] == 1:
+            ways = *_ways(path), *_mixed_up(path, call, parts), *_handed(cases, path)
+        else:
+            ways = _not_called_ways(path) if not called[path] else _called_twice_ways(path)
+        for sentence, around in ways:
             error = 0.0
             for case in cases:
                 try:
@@ -57,13 +64,33 @@ def _watching(path, around, stack, layer):
     stack.enter_context(watch(layer, look))
 
 
-def _ways(path):
-    """(sentence, around) of what can be done wrong with one part alone."""
-    yield f"the backward of {path} is not called (skipped): what it should be handed goes on unchanged", lambda method, dy, cache, seen: dy
-    yield (f"the backward of {path} is not called (skipped): its path is missing, its gradient zero", _not_called)
-    yield f"what the backward of {path} returns is ignored: what it was handed goes on in its place", _ignored
-    yield f"the backward of {path} is called twice: it adds to its gradients two times", _called_twice
+def _times_called(case):
+    """How often each part's backward is called by the block as it is."""
+    counts = Counter()
+
+    def count(path, direction, method, *values, **options):
+        counts[path] += direction == "backward"
+        return method(*values, **options)
+
+    with watch(case.checked.layer, count):
+        _, cache = case.checked.forward()
+        case.checked.gradients(case.dy, cache)
+    return counts
+
+
+def _not_called_ways(path):
+    yield f"the backward of {path} is not called (skipped): what it should be handed goes on unchanged", _unchanged
+    yield f"the backward of {path} is not called (skipped): its path is missing, its gradient zero", _not_called
+
+
+def _called_twice_ways(path):
+    yield f"the backward of {path} is called twice: it adds to its gradients two times (doubled)", _called_twice
     yield f"the backward of {path} is applied twice in a row", lambda method, dy, cache, seen: method(method(dy, cache), cache)
+
+
+def _ways(path):
+    """(sentence, around) of what can be done wrong with one part that is called once, as it should be."""
+    yield f"what the backward of {path} returns is ignored (not used): what it was handed goes on in its place, around it", _ignored
     yield (f"the gradient that goes around {path} (dy itself, a residual path) is added to what it returns, although it is not there",
            lambda method, dy, cache, seen: method(dy, cache) + dy)
     for what, factor in FACTORS.items():
@@ -122,9 +149,14 @@ def _not_called(method, dy, cache, seen):
     return _times(returned, 0)
 
 
+def _unchanged(method, dy, cache, seen):
+    returned = _not_called(method, dy, cache, seen)
+    return (dy, *returned[1:]) if isinstance(returned, tuple) else dy
+
+
 def _ignored(method, dy, cache, seen):
-    method(dy, cache)
-    return dy
+    returned = method(dy, cache)
+    return (dy, *returned[1:]) if isinstance(returned, tuple) else dy
 
 
 def _called_twice(method, dy, cache, seen):

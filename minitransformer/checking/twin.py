@@ -119,7 +119,7 @@ def _library_function(operation, direction):
 
 def find_twin(case):
     """The Twin of a case's block, proven right by a numeric derivative, or None."""
-    for operation in _candidates(case.block):
+    for operation in candidates(case.block):
         try:
             with np.errstate(all="ignore"):
                 twin = Twin(operation, case)
@@ -131,7 +131,8 @@ def find_twin(case):
     return None
 
 
-def _candidates(block):
+def candidates(block):
+    """The operations that a block may be: its own ones, or all of its kind."""
     if isinstance(block, tuple):
         same = [operation for operation in OPERATIONS.values() if (operation.forward, operation.backward) == block]
         return same or [operation for operation in OPERATIONS.values() if operation.is_pair]

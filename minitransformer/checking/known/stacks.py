@@ -45,6 +45,8 @@ for sentence, wrong in (
 def inputs(before=1, positions=True, embedding=True, dropout_for_positions=True, dropout_for_embedding=True):
     """A backward of Input with some of its steps left out or repeated."""
     def wrong(self, dy, cache):
+        if not (dropout_for_positions and dropout_for_embedding) and not self.positions.parameters():
+            raise ValueError("without learned positions this is another mistake")
         dx = dy
         for _ in range(before):
             dx = dropout_backward(dx, cache.dropout)
