@@ -7,6 +7,7 @@ from minitransformer.layers import Layer
 from minitransformer.special import PAD
 
 CLOSE = 1e-9
+WIDTHS = {"logits": "the vocabulary's size V"}
 CONSTANTS = {
     -1.0: "is the negative of the true one: it has the wrong sign",
     2.0: "is twice the true one: it is added or counted two times (doubled), or a factor 2 is too many",
@@ -43,7 +44,7 @@ def sizes(case):
             found["layers", path] = len(layer.layers), f"the number of layers ({len(layer.layers)})"
     for name, variable in case.checked.variables.items():
         for axis in reversed(range(variable.ndim)):
-            what = "d_model, the width" if axis == variable.ndim - 1 else f"the axis {axis}"
+            what = WIDTHS.get(name, "the width (last axis)") if axis == variable.ndim - 1 else f"the axis {axis}"
             found["axis", name, axis] = variable.shape[axis], f"{what} of {name} ({variable.shape[axis]})"
     return {key: (size, what) for key, (size, what) in found.items() if size > 1}
 
@@ -64,12 +65,14 @@ def expressions(case):
     found = {}
     for key, (size, what) in sizes(case).items():
         for form, value, sentence in (
-                ("times", size, f"is multiplied by {what}: a division by it is missing, or a sum was taken for a mean"),
+                ("times", size, f"is the true one times {what}: a division by it is missing (or the forward divides by it: a mean, not a sum)"),
                 ("over", 1 / size, f"is divided by {what}: it was averaged over it (a mean for a sum)"),
-                ("times squared", size ** 2, f"is multiplied by the square of {what}"),
+                ("times squared", size ** 2, f"is the true one times the square of {what}"),
                 ("over squared", size ** -2, f"is divided by {what} twice (squared)"),
-                ("times root", size ** 0.5, f"is multiplied by the square root of {what}: a division by sqrt is missing"),
-                ("over root", size ** -0.5, f"is divided by the square root of {what}: a factor sqrt is missing, or 1/sqrt too many"),
+                ("times root", size ** 0.5, f"is the true one times sqrt({size}), the square root of {what}: a scale that only backward has"
+                                            " (or a division by it is missing)"),
+                ("over root", size ** -0.5, f"is divided by sqrt({size}), the square root of {what}: a scale that only backward has"
+                                            " (or a factor sqrt is missing)"),
                 ("unbiased", size / (size - 1), f"was divided by one less than {what}"),
                 ("biased", (size - 1) / size, f"was divided by {what}, but one less belongs there")):
             found[form, key] = value, sentence

@@ -30,6 +30,8 @@ def explanations(cases):
         return []
     sentences = []
     for name in names:
+        if any(np.ptp(list(fit[name].values())) <= 1e-8 for fit in fits if len(fit[name]) > 1):
+            return []    # one factor for all terms is a factor of the whole gradient
         said = [sentence for term in fits[0][name] for sentence in _said(cases, name, term, [fit[name].get(term) for fit in fits])]
         if not 1 <= len(said) <= 2 or None in said:
             return []
