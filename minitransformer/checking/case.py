@@ -101,7 +101,7 @@ def apart(one, other):
             return np.inf
         difference = np.abs(one[name] - expected).max(initial=0)
         scale = max(np.abs(one[name]).max(initial=0), np.abs(expected).max(initial=0), largest / 10)
-        error = difference / scale if difference else 0.0
+        error = float(difference / scale) if difference else 0.0
         worst = error if not error <= worst else worst    # keeps nan
     return worst
 

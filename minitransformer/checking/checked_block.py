@@ -81,6 +81,8 @@ class CheckedBlock:
         returned = _call("backward", self._method(1), given, cache)
         if not np.array_equal(flat(given), flat(dy), equal_nan=True):
             raise Breach("backward changes dy in place, but dy belongs to the caller; copy it first")
+        if isinstance(returned, list):
+            raise Breach("backward returns a list, expected a tuple of gradients, or one array if there is one input")
         returned = returned if isinstance(returned, tuple) else () if returned is None else (returned,)
         if len(returned) != len(self.inputs):
             raise Breach(f"backward returned {len(returned)} gradients, expected "

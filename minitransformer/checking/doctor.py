@@ -47,7 +47,14 @@ def check_elsewhere(block, inputs, make_rng):
     """The Finding for a block that is right at its inputs, but wrong at other sizes; None if it is right there too."""
     case = made(block, inputs, make_rng)
     found = wrong_elsewhere(case) if case else None
-    return Finding(CONTRACT, found[0]) if found else None
+    if found is None:
+        return None
+    where, breach, other = found
+    if breach:
+        return Finding(CONTRACT, f"right at the given sizes only: with {where} {breach}")
+    located = locate(other)
+    sentence, error, kind = examine(located.case, located.parts)
+    return _finding(located, f"{sentence}; it does not show at the given inputs, but with {where}", error, kind)
 
 
 def find_breach(block, inputs, make_rng, breach):

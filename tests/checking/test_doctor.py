@@ -162,7 +162,7 @@ GENERATOR = np.random.default_rng(0)
     ((lambda x: (x * x, x), lambda dy, x: dy @ x), "backward raises ValueError"),
     ((lambda x: x @ x, lambda dy, x: dy @ x), "forward raises ValueError"),
     ((lambda x: x * x, lambda dy, x: dy), "expected `return y, cache`"),
-    ((lambda x: (x * x, x), lambda dy, x: np.stack([2 * x[0] * dy[0], 2 * x[1] * dy[1]])), "right at the given sizes only"),
+    ((lambda x: (x * x, x), lambda dy, x: np.stack([2 * x[0] * dy[0], 2 * x[1] * dy[1]])), "right at the given sizes only: with x of shape"),
     ((lambda x: (x / x.std(), x), lambda dy, x: dy / x.std()), "drops the imaginary part: no abs, var, std or norm"),
     ((counting, lambda dy, cache: 2 * LAST["x"] * dy), "kept on self and not in the cache"),
     (Forgetful(5, 4, np.random.default_rng(0)), "kept on self and not in the cache"),

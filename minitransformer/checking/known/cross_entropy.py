@@ -43,6 +43,8 @@ for sentence, wrong in (
         ("the label smoothing is added, not subtracted (wrong sign)", lambda d, c: gradient(d, c, spread=-c.smoothing / c.p.shape[-1])),
         ("the label smoothing is swapped: s on the target and 1 - s spread",
          lambda d, c: gradient(d, c, target=c.smoothing, spread=(1 - c.smoothing) / c.p.shape[-1])),
+        ("the label smoothing scales the whole gradient by 1 - s, and nothing is spread over the classes: p is not to be scaled",
+         lambda d, c: (1 - c.smoothing) * gradient(d, c, 1, 0)),
         ("the label smoothing is applied twice (2 s)", lambda d, c: gradient(d, c, 1 - 2 * c.smoothing, 2 * c.smoothing / c.p.shape[-1])),
         ("padding is counted: it gets a gradient (the padding mask is missing)", lambda d, c: gradient(d, c, real=everywhere(c))),
         ("the padding mask is inverted: only padding gets a gradient", lambda d, c: gradient(d, c, real=~c.real)),
