@@ -1,5 +1,7 @@
-"""The gradient checker and its report."""
+"""The gradient checker, its report, and the doctor that names a proven mistake."""
 
-from minitransformer.checking.doctor import diagnose
+from minitransformer.checking.finding import Finding
 from minitransformer.checking.gradcheck import gradcheck
+from minitransformer.checking.judge import Verdict, judge
+from minitransformer.checking.mistakes import mistake
 from minitransformer.checking.report import BOUNDS, Report, Result

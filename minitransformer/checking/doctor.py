@@ -1,38 +1,163 @@
-"""The gradient doctor: names the likely mistake behind a gradient that failed its check.
+"""The gradient doctor: names the mistake behind a wrong gradient, but only one that it can prove.
 
-It sees what the check saw: the block, its inputs, the analytic and the numeric gradients. It has two
-kinds of evidence. A *signature* (signatures.py) is an equation between the two gradients: one is the
-other's negative, its transpose, a constant times it. An *experiment* (experiments.py) runs the block
-again with something taken away (the dropout, the mask, a gamma that is not 1, all of the batch but
-one): if the gradients are then right, that was it. Where nothing fits, it says so rather than guess.
+It finds the innermost part whose own gradient is wrong (locate.py), runs it at several sizes (resize.py), and asks of each
+mistake that it knows: does this very mistake, made in the right gradient, give the wrong one to rounding, at every size?
+It knows wrong formulas of the library's blocks (known/, made in the block's twin, twin.py) and what can go wrong with any
+gradient (arrays.py). A mistake is named if it alone explains all. Otherwise what is known is listed as evidence (evidence.py).
 """
 
-from minitransformer.checking import experiments, signatures
-from minitransformer.checking.patient import Patient
+import inspect
+from functools import partial
 
-UNKNOWN = "no known pattern"
-PATTERNS = (    # from the most specific to the least
-    signatures.wrong_sign, signatures.divided_by_a_size, signatures.transposed, experiments.asymmetric,
-    signatures.shifted, signatures.residual_dropped, signatures.mean_term_forgotten, experiments.dropout,
-    signatures.scale_forgotten, signatures.counted_twice, experiments.gamma_outside,
-    experiments.smoothing_forgotten, experiments.padding_counted, experiments.ties,
-    experiments.mask_in_forward_only, experiments.heads_merged, experiments.one_layer_only,
-    experiments.sublayer_only, experiments.axis_lost, experiments.relu_mask, experiments.assigned)
+import numpy as np
+
+from minitransformer.checking import arrays, forwards, handed, known, terms
+from minitransformer.checking.case import EXPLAINED, made
+from minitransformer.checking.checked_block import Breach, CheckedBlock
+from minitransformer.checking.contract import run_by_contract
+from minitransformer.checking.evidence import observations
+from minitransformer.checking.finding import CONTRACT, EVIDENCE, NAMED, Finding
+from minitransformer.checking.locate import locate
+from minitransformer.checking.mistakes import mistakes_of
+from minitransformer.checking.other_sizes import wrong_elsewhere
+from minitransformer.checking.recorder import Recorder
+from minitransformer.checking.resize import other_cases
+from minitransformer.checking.twin import find_twin, name_of, put_in_place
+
+assert known    # importing it teaches the doctor what it knows
 
 
-def diagnose(block, inputs, seed=0):
-    """One sentence that names the likely mistake in the backward of `block`, or "no known pattern".
-
-    block, inputs, seed: as for gradcheck, which asks this when a check fails. The first
-    pattern that fits names the mistake.
-    """
+def diagnose(block, inputs, make_rng):
+    """The Finding for a block whose check failed; None if its gradients are right after all."""
+    case = made(block, inputs, make_rng)
     try:
-        patient = Patient(block, inputs, seed)
-    except (TypeError, ValueError):    # the forward does not take complex numbers: nothing to examine it with
-        return UNKNOWN
-    if patient.wrong:
-        for pattern in PATTERNS:
-            sentence = pattern(patient)
-            if sentence:
-                return sentence
-    return UNKNOWN
+        if case is None or not case.is_wrong:
+            return None
+    except Breach as breach:
+        return Finding(EVIDENCE, f"the doctor examines by the complex step, which this forward does not take: {breach}")
+    located = locate(case)
+    if located.changed:
+        path, changing, sentence = located.changed[0]
+        return Finding(CONTRACT, sentence, _place(path, changing))
+    sentence, error, kind = examine(located.case, located.parts)
+    return _finding(located, sentence, error, kind)
+
+
+def check_elsewhere(block, inputs, make_rng):
+    """The Finding for a block that is right at its inputs, but wrong at other sizes; None if it is right there too."""
+    case = made(block, inputs, make_rng)
+    found = wrong_elsewhere(case) if case else None
+    if found is None:
+        return None
+    where, breach, other = found
+    if breach:
+        return Finding(CONTRACT, f"right at the given sizes only: with {where} {breach}")
+    located = locate(other)
+    sentence, error, kind = examine(located.case, located.parts)
+    return _finding(located, f"{sentence}; it does not show at the given inputs, but with {where}", error, kind)
+
+
+def find_breach(block, inputs, make_rng, breach):
+    """The Finding for a block that does not keep the contract: the breach, and the innermost part that commits it."""
+    recorder = Recorder()
+    try:
+        checked = CheckedBlock(block, inputs, np.float64, make_rng)
+        with np.errstate(all="ignore"), recorder.watching(checked.layer):
+            y, cache = checked.forward()
+            checked.gradients(checked.upstream(y, np.random.default_rng(0)), cache)
+    except Breach:
+        pass    # what was seen until then is enough
+    for call in _innermost_first(recorder.forward.parts) + _innermost_first(recorder.backward.parts):
+        try:
+            with np.errstate(all="ignore"):
+                run_by_contract(CheckedBlock(call.block, call.arguments, np.float64, call.make_rng), call.dy)
+        except Breach as inner:
+            return Finding(CONTRACT, str(inner), _place(call.path, call.block))
+        except Exception:    # a part that cannot run alone tells nothing
+            continue
+    return Finding(CONTRACT, str(breach))
+
+
+def _innermost_first(calls):
+    return [found for call in calls for found in (*_innermost_first(call.parts), call)]
+
+
+def examine(case, parts=frozenset()):
+    """(sentence, error once it is undone, NAMED or EVIDENCE) for one wrong block whose `parts` are right."""
+    case.twin = find_twin(case)
+    others = other_cases(case)
+    cases = [case, *others]
+    for other in others:
+        other.twin = find_twin(other)
+    found = _explanations(cases, parts)
+    if not any(other.is_wrong for other in others):
+        found_text = [f"a candidate, not proven at other sizes: {sentence}" for sentence, _ in found[:3]]
+        return "; ".join([_size_note(others), *found_text, *observations(case)]), None, EVIDENCE
+    if len(found) == 1:
+        return *found[0], NAMED
+    if found:
+        several = [f"several mistakes explain it equally well: {' | '.join(sentence for sentence, _ in found[:4])}"]
+        return "; ".join([*several, *observations(case)]), None, EVIDENCE
+    return "; ".join(observations(case)), None, EVIDENCE
+
+
+def _size_note(others):
+    if others:
+        return "it shows at the given inputs only, and is right at the other sizes tried"
+    return "the block runs only at the given sizes (one batch size, one length), so nothing can be proven at others"
+
+
+def _explanations(cases, parts):
+    """[(sentence, error)] of what explains the wrong gradients in all cases; the most specific kind that does."""
+    found = forwards.explanations(cases)
+    if found:
+        return found
+    if all(case.twin for case in cases):
+        own, *inner = cases[0].twin.operations()
+        found = _formulas(cases, [own]) or handed.explanations(cases) or _formulas(cases, [n for n in inner if n not in parts])
+        if found:
+            return found
+    return terms.explanations(cases) or arrays.explanations(cases)
+
+
+def _formulas(cases, names):
+    fitting = []
+    for mistake in mistakes_of(names):
+        error = 0.0
+        for case in cases:
+            try:
+                with np.errstate(all="ignore"):
+                    error = max(error, case.error(case.twin.gradients(case.dy, partial(put_in_place, mistake))))
+            except Exception:    # a wrong formula need not fit every shape
+                error = np.inf
+            if not error <= EXPLAINED:
+                break
+        else:
+            fitting.append((mistake.sentence, error))
+    return fitting
+
+
+def _finding(located, sentence, error, kind):
+    case = located.case
+    right = case.right
+    where = {}
+    for name in sorted(set(case.wrong) & set(right), key=lambda n: -np.abs(case.observed[n] - right[n]).max(initial=0))[:1]:
+        difference = np.abs(case.observed[name] - right[name])
+        index = np.unravel_index(difference.argmax(), difference.shape)
+        where = dict(array=name, index=tuple(map(int, index)), analytic=float(case.observed[name][index]),
+                     numeric=float(right[name][index]))
+    return Finding(kind, sentence, _place(located.path, case.block) if located.path else "", before=case.error(right), after=error, read=_read(case), **where)
+
+
+def _place(path, block):
+    """A part in words: its path, and what it is if the path does not say so."""
+    kind = name_of(block)
+    return path if path.endswith(kind) else f"{path} ({kind})".strip()
+
+
+def _read(case):
+    """The function whose docstring derives the gradient."""
+    if case.twin is None:
+        return ""
+    backward = inspect.unwrap(case.twin.operation.backward)
+    return f"{backward.__module__}.{backward.__qualname__}"

@@ -4,20 +4,24 @@ from functools import partial
 
 import numpy as np
 
-from minitransformer.checking.doctor import diagnose
-from minitransformer.checking.numeric import central, complex_step, kink
+from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
+from minitransformer.checking.contract import complex_evaluation, run_by_contract
+from minitransformer.checking.doctor import check_elsewhere, diagnose, find_breach
+from minitransformer.checking.finding import CONTRACT, EVIDENCE, Finding
+from minitransformer.checking.numeric import CENTRAL_STEP, central, complex_step, kink
 from minitransformer.checking.report import BOUNDS, Report, Result
-from minitransformer.checking.subject import Subject
 from minitransformer.errors import InputError
 
-METHODS = {"central": (central, np.float64), "complex": (complex_step, np.complex128)}
+METHODS = {"central": central, "complex": complex_step}
 FULL_CHECK = 2000   # up to so many numbers each one is checked; above, one projection per array
+DROPPED = 1e-4      # central differences and the complex step further apart than this differentiate different functions
 
 
 def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), projection=None, seed=0):
     """Check every gradient of `block` at `inputs`; returns a Report (`.passed`, `print(report)`).
 
-    block: a Layer, or a pair of functions (forward, backward) that keep the same contract.
+    block: a Layer, or a pair of functions (forward, backward) that keep the same contract. If forward returns a tuple of
+        arrays as y (a recurrent layer's outputs and its last state), backward takes a tuple dy of the same shapes.
     inputs: forward's arguments, a sequence or {name: value}. Float arrays are differentiated, all
         else (ids, masks, None) is passed on. If forward takes `rng`, each evaluation gets the same
         fresh generator, so dropout is checked too.
@@ -28,41 +32,102 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
 
     The error of an array is max|a - n| / max(max|a|, max|n|, G / 10), with a analytic, n numeric and
     G the largest gradient of the whole check: some gradients are exactly zero (a key's bias), and
-    without the floor noise would be compared with noise. Raises InputError where backward does
-    not return one gradient of the right shape for each differentiable input, and where there is
-    nothing to check.
+    without the floor noise would be compared with noise. A block that does not keep the contract of a layer fails with
+    one sentence in the report; one whose gradients are wrong with what the doctor can prove of the mistake. Raises
+    InputError for inputs that are not forward's, and if there is nothing to check.
     """
     name = name or _name(block)
     unknown = [method for method in methods if method not in METHODS]
     if unknown or not methods:
         raise InputError(f"gradcheck: methods is {methods!r}, expected some of {', '.join(METHODS)}")
     make_rng = partial(np.random.default_rng, seed)
-    exact = Subject(block, inputs, np.float64, make_rng)
+    exact = CheckedBlock(block, inputs, np.float64, make_rng)
     if not exact.variables:
         raise InputError(f"gradcheck: {name} has nothing to check: no parameter, and no input is a float array")
-    y, cache = exact.forward()
-    rng = np.random.default_rng([seed, 1])    # not the dropout's
-    dy = rng.standard_normal(np.shape(y))    # non-uniform: a constant would hide a wrong LayerNorm
-    gradients = exact.gradients(dy, cache)
-    if projection is None:
-        projection = sum(gradient.size for gradient in gradients.values()) > FULL_CHECK
     results = []
-    for method in methods:
-        differentiate, dtype = METHODS[method]
-        subject = exact if dtype == np.float64 else Subject(block, inputs, dtype, make_rng)
+    try:
+        with np.errstate(all="ignore"):    # a NaN is reported, not warned of
+            y, dy, gradients = run_by_contract(exact, seed=seed)
+            moved = complex_evaluation(block, inputs, make_rng) if "complex" in methods else None
+            if moved:
+                _same_function(exact, moved, flat(dy))
+        rng = np.random.default_rng([seed, 2])    # not the dropout's, nor the upstream gradient's
+        if projection is None:
+            projection = sum(gradient.size for gradient in gradients.values()) > FULL_CHECK
         check = _check_projections if projection else _check_elements
-        results += check(name, method, differentiate, subject, gradients, dy, rng)
-    passed = all(result.passed for result in results)
-    return Report(results, {} if passed else {name: diagnose(block, inputs, seed)})
+        for method in methods:
+            results += check(name, method, METHODS[method], moved if method == "complex" else exact, gradients, flat(dy), rng)
+    except Breach as breach:
+        return Report(results, {name: find_breach(block, inputs, make_rng, breach)})
+    if all(result.passed for result in results):
+        elsewhere = check_elsewhere(block, inputs, make_rng) if moved else None
+        return Report(results, {name: elsewhere} if elsewhere else {})
+    return Report(results, {name: _nan(results) or _diagnosis(block, inputs, make_rng) or _only_here(results)})
 
 
-def _check_elements(name, method, differentiate, subject, gradients, dy, rng):
+def _diagnosis(block, inputs, make_rng):
+    """What the doctor finds. A block that it cannot examine gets a sentence, not a traceback of the doctor's."""
+    try:
+        with np.errstate(all="ignore"):
+            return diagnose(block, inputs, make_rng)
+    except Exception as error:
+        return Finding(EVIDENCE, f"the doctor could not examine this block ({type(error).__name__}: {error})")
+
+
+def _same_function(exact, moved, dy):
+    """Raise Breach unless both numeric derivatives agree along a random direction of everything that moves.
+
+    A forward that drops the imaginary part has a complex step that misses part of the derivative; a backward with the same
+    part missing would agree with it.
+    """
+    rng = np.random.default_rng(0)
+    directions = {name: rng.standard_normal(array.shape) for name, array in exact.variables.items()}
+    along = _slope_of_all(moved, dy, directions, 1j * 1e-20).imag / 1e-20
+    tolerance = DROPPED * max(abs(along), 1e-3 * float(np.sqrt((dy * dy).sum())))
+    here = _slope_of_all(exact, dy, directions, 0).real
+    for step in (CENTRAL_STEP, CENTRAL_STEP / 10):    # a kink within the longer one need not be within the other
+        ahead, behind = (sign * (_slope_of_all(exact, dy, directions, sign * step).real - here) / step for sign in (1, -1))
+        slope = (ahead + behind) / 2
+        if abs(slope - along) <= max(tolerance, DROPPED * abs(slope)) or abs(ahead - behind) > 0.1 * abs(slope - along):
+            return    # they agree, or the slopes to both sides differ: a kink, at which the complex step sees one side
+    raise Breach(f"the complex step ({along:.6g}) and central differences ({slope:.6g}) disagree along one direction, so the "
+                 "forward drops the imaginary part: no abs, var, std or norm in a forward; write squares as x * x")
+
+
+def _slope_of_all(checked, dy, directions, step):
+    saved = {name: checked.variables[name].copy() for name in directions}
+    try:
+        for name, v in directions.items():
+            checked.variables[name][...] = saved[name] + step * v
+        return complex((dy * checked.evaluate()).sum())
+    finally:
+        for name, value in saved.items():
+            checked.variables[name][...] = value
+
+
+def _nan(results):
+    """The Finding for a gradient of NaN or infinity, if there is one."""
+    for result in results:
+        if not np.isfinite(result.analytic):
+            place = f" at {result.wrt}{list(result.index)}" if result.index is not None else ""
+            return Finding(CONTRACT, f"the gradient of {result.wrt} is NaN or infinite{place}", array=result.wrt,
+                           index=result.index, analytic=result.analytic, numeric=result.numeric)
+
+
+def _only_here(results):
+    worst = max((r for r in results if not r.passed), key=lambda r: r.max_relative_error)
+    return Finding(EVIDENCE, f"the {worst.method} check of {worst.wrt} fails by {worst.max_relative_error:.0e}, but the gradients "
+                             "agree with the complex step: a kink near the inputs, rounding, or a forward that drops the imaginary "
+                             "part (abs, var, std, norm)")
+
+
+def _check_elements(name, method, differentiate, checked, gradients, dy, rng):
     """Each element of each array on its own."""
     numerics = {}
-    for wrt, array in subject.variables.items():
+    for wrt, array in checked.variables.items():
         numerics[wrt] = np.empty(array.shape)
         for index in np.ndindex(array.shape):
-            numerics[wrt][index] = differentiate(subject.evaluate, dy, array, index, 1.0)
+            numerics[wrt][index] = differentiate(checked.evaluate, dy, array, index, 1.0)
     largest = max(_size(g) for gs in (gradients, numerics) for g in gs.values())
     for wrt, numeric in numerics.items():
         analytic = gradients[wrt]
@@ -70,7 +135,7 @@ def _check_elements(name, method, differentiate, subject, gradients, dy, rng):
         errors = _relative(np.abs(analytic - numeric), scale)
         kinks = 0
         for index in map(tuple, np.argwhere(errors > BOUNDS[method]) if method == "central" else ()):
-            if kink(subject.evaluate, dy, subject.variables[wrt], index, 1.0, analytic[index], BOUNDS[method] * scale):
+            if kink(checked.evaluate, dy, checked.variables[wrt], index, 1.0, analytic[index], BOUNDS[method] * scale):
                 errors[index] = 0
                 kinks += 1
         where = np.unravel_index(errors.argmax(), errors.shape)    # a nan counts as the largest
@@ -78,7 +143,7 @@ def _check_elements(name, method, differentiate, subject, gradients, dy, rng):
                      float(analytic[where]), float(numeric[where]), kinks)
 
 
-def _check_projections(name, method, differentiate, subject, gradients, dy, rng):
+def _check_projections(name, method, differentiate, checked, gradients, dy, rng):
     """The slope along one random direction v per array against g.v; typical size |g| |v| / sqrt(size)."""
     directions = {wrt: rng.standard_normal(g.shape) for wrt, g in gradients.items()}
     sizes = {wrt: np.linalg.norm(g) * np.linalg.norm(directions[wrt]) / np.sqrt(g.size)
@@ -86,11 +151,11 @@ def _check_projections(name, method, differentiate, subject, gradients, dy, rng)
     method = f"{method} projection"
     for wrt, v in directions.items():
         analytic = float((gradients[wrt] * v).sum())
-        numeric = float(differentiate(subject.evaluate, dy, subject.variables[wrt], ..., v))
+        numeric = float(differentiate(checked.evaluate, dy, checked.variables[wrt], ..., v))
         scale = max(np.nanmax([sizes[wrt], 0]), np.nanmax([*sizes.values(), 0]) / 10)
         error, kinks = float(_relative(np.abs(analytic - numeric), scale)), 0
         if method == "central projection" and error > BOUNDS[method]:
-            if kink(subject.evaluate, dy, subject.variables[wrt], ..., v, analytic, BOUNDS[method] * scale):
+            if kink(checked.evaluate, dy, checked.variables[wrt], ..., v, analytic, BOUNDS[method] * scale):
                 error, kinks = 0.0, 1
         yield Result(name, wrt, method, error, None, analytic, numeric, kinks)
 
@@ -106,4 +171,4 @@ def _relative(difference, scale):
 
 
 def _name(block):
-    return block[0].__name__.removesuffix("_forward") if isinstance(block, tuple) else type(block).__name__
+    return getattr(block[0], "__name__", "block").removesuffix("_forward") if isinstance(block, tuple) else type(block).__name__

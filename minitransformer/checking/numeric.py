@@ -1,6 +1,6 @@
 """Two ways to differentiate a function by evaluating it: central differences and the complex step.
 
-Each takes `evaluate() -> y`, the upstream gradient `dy`, and an `array` that evaluate depends on,
+Each takes `evaluate() -> y`, a vector, the upstream gradient `dy`, and an `array` that evaluate depends on,
 and returns the slope of sum(dy * y) when array[where] moves along `v`. The array is put back.
 """
 

@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass, field
 
+from minitransformer.checking.notebook import as_html
+
 # How far analytic and numeric gradient may be apart. Central differences lose digits to
 # cancellation; the complex step subtracts nothing and keeps nearly all of float64's 16.
 BOUNDS = {"central": 1e-7, "complex": 1e-12, "central projection": 1e-6, "complex projection": 1e-12}
@@ -28,17 +30,22 @@ class Result:
 
 @dataclass(frozen=True)
 class Report:
-    """The results of a check; `print(report)` shows them as a table.
+    """The results of a check; `print(report)` shows them as a table, a notebook in colour.
 
-    diagnoses: {block: the doctor's sentence} for each block that failed.
+    findings: {block: what the doctor found} for each block that failed.
     """
 
     results: list
-    diagnoses: dict = field(default_factory=dict)
+    findings: dict = field(default_factory=dict)
 
     @property
     def passed(self):
-        return all(result.passed for result in self.results)
+        return all(result.passed for result in self.results) and not self.findings
+
+    @property
+    def diagnoses(self):
+        """{block: what the doctor says, in one sentence} for each block that failed."""
+        return {block: str(finding) for block, finding in self.findings.items()}
 
     @property
     def worst(self):
@@ -46,7 +53,7 @@ class Report:
         return _largest(result.max_relative_error for result in self.results)
 
     def __add__(self, other):
-        return Report(self.results + other.results, {**self.diagnoses, **other.diagnoses})
+        return Report(self.results + other.results, {**self.findings, **other.findings})
 
     def raise_if_failed(self):
         """Raise AssertionError with the failed rows and the diagnosis; for use in tests."""
@@ -61,7 +68,8 @@ class Report:
                              "max_relative_error": finite(r.max_relative_error), "passed": r.passed}
                             for r in self.results],
                 "worst": finite(self.worst), "passed": self.passed,
-                **({"diagnoses": self.diagnoses} if self.diagnoses else {})}
+                **({"diagnoses": self.diagnoses,
+                    "findings": {block: finding.as_dict() for block, finding in self.findings.items()}} if self.findings else {})}
 
     def __str__(self):
         return self._table(self.results)
@@ -79,15 +87,29 @@ class Report:
         cells = [(r.block, r.wrt, r.method, f"{r.max_relative_error:.1e}",
                   "" if r.index is None else str(list(r.index)), f"{r.analytic:+.6e}", f"{r.numeric:+.6e}",
                   ("ok" if r.passed else "FAILED") + (f", {r.kinks} at a kink" if r.kinks else "")) for r in rows]
+        if not cells:
+            return "\n".join(self._conclusions())
         widths = [max(map(len, column)) for column in zip(header, *cells)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
                  for row in (header, *cells)]
+        return "\n".join([*lines, *self._conclusions()])
+
+    def _conclusions(self):
+        """The verdict, and what the doctor says: where, what, and where to read."""
+        if not self.results:
+            return [f"{block}: not checked: {finding}" for block, finding in self.findings.items()]
         count, failed = len(self.results), sum(not result.passed for result in self.results)
         verdict = f"{failed} of {count} checks FAILED" if failed else f"all {count} checks passed"
         worst = ", ".join(f"{method} {_largest(errors):.1e} (bound {BOUNDS[method]:.0e})" for method in BOUNDS
                           if (errors := [r.max_relative_error for r in self.results if r.method == method]))
-        diagnoses = [f"{block}: likely mistake: {sentence}" for block, sentence in self.diagnoses.items()]
-        return "\n".join([*lines, f"{verdict}; largest error: {worst}", *diagnoses])
+        lines = [f"{verdict}; largest error: {worst}"]
+        for block, finding in self.findings.items():
+            lines += [f"{block}: {finding.where}"] if finding.where else []
+            lines.append(f"{block}: {finding}")
+        return lines
+
+    def _repr_html_(self):
+        return as_html(self)
 
 
 def _largest(errors):

@@ -1,0 +1,115 @@
+"""A block run once, forward and backward: what went in, what its backward said, and what would be right."""
+
+from functools import cached_property
+
+import numpy as np
+
+from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
+from minitransformer.checking.numeric import complex_step
+
+EXPLAINED = 1e-10    # gradients this close (relative) are the same to rounding
+AFFORDABLE = 800     # so many numbers of wrong arrays are differentiated one by one, to answer in time
+
+
+class Case:
+    """The block `block` at `arguments`, with the upstream gradient `dy` (random if None).
+
+    observed: {name: what backward says}, for each input and parameter.
+    """
+
+    def __init__(self, block, arguments, make_rng, dy=None):
+        self.block, self.given, self.make_rng = block, arguments, make_rng
+        self.checked = CheckedBlock(block, arguments, np.float64, make_rng)
+        self.arguments = self.checked.arguments
+        self.inputs = self.checked.inputs
+        self.y, cache = self.checked.forward()
+        self.dy = self.checked.upstream(self.y, np.random.default_rng(0)) if dy is None else dy
+        self.observed = {name: np.array(g) for name, g in self.checked.gradients(self.dy, cache).items()}
+        self.twin = None    # the library's block that computes the same, once it is known (twin.py)
+
+    @cached_property
+    def wrong(self):
+        """The names of the arrays whose gradient is wrong."""
+        return [name for name in self.observed if not self._error_along([name]) <= EXPLAINED]
+
+    @cached_property
+    def is_wrong(self):
+        """Whether any gradient is wrong: one evaluation tells."""
+        return bool(self.observed) and not self._error_along(list(self.observed)) <= EXPLAINED
+
+    @cached_property
+    def right(self):
+        """{name: the right gradient} of all arrays, or of those that could be afforded."""
+        return self.right_for(self.dy)
+
+    def right_for(self, dy):
+        """The right gradients for another upstream gradient: from the twin, or number by number."""
+        if self.twin:
+            return self.twin.gradients(dy)
+        exact = self._complex
+        found, budget = {}, AFFORDABLE
+        for name in sorted(self.wrong, key=lambda name: (name not in self.inputs, self.observed[name].size)):
+            array = exact.variables[name]
+            budget -= array.size
+            if budget >= 0:
+                slopes = [complex_step(exact.evaluate, flat(dy), array, index, 1.0) for index in np.ndindex(array.shape)]
+                found[name] = np.reshape(slopes, array.shape)
+        return {name: found.get(name, g) for name, g in self.observed.items() if name in found or name not in self.wrong}
+
+    def slope(self, directions, dy=None):
+        """The slope of sum(dy * y) along {name: direction}, by one complex step."""
+        exact = self._complex
+        saved = {name: exact.variables[name].copy() for name in directions}
+        step = 1e-20
+        try:
+            for name, v in directions.items():
+                exact.variables[name][...] += 1j * step * v
+            return float((flat(self.dy if dy is None else dy) * exact.evaluate().imag).sum() / step)
+        finally:
+            for name, value in saved.items():
+                exact.variables[name][...] = value
+
+    def agrees(self, gradients):
+        """Whether {name: gradient} agree with the numeric slope along a random direction of all arrays at once."""
+        return self._error_along(list(gradients), gradients) <= EXPLAINED
+
+    def error(self, gradients):
+        """The largest error of the observed gradients against {name: gradient}, as the check measures it."""
+        return apart(self.observed, gradients)
+
+    @cached_property
+    def _complex(self):
+        return CheckedBlock(self.block, self.given, np.complex128, self.make_rng)
+
+    def _error_along(self, names, gradients=None):
+        gradients = gradients or self.observed
+        rng = np.random.default_rng(1)
+        directions = {name: rng.standard_normal(gradients[name].shape) for name in names}
+        numeric = self.slope(directions)
+        analytic = sum(float((gradients[name] * v).sum()) for name, v in directions.items())
+        sizes = [np.sqrt((g * g).sum()) for g in gradients.values()]
+        scale = max(np.sqrt(sum((gradients[name] ** 2).sum() for name in names)), abs(numeric), max(sizes, default=0) / 10)
+        return abs(analytic - numeric) / scale if scale else 0.0
+
+
+def apart(one, other):
+    """The largest error between two sets of gradients, over the arrays of `other`: relative, with the check's floor."""
+    largest = max((np.abs(g).max(initial=0) for gradients in (one, other) for g in gradients.values()), default=0)
+    worst = 0.0
+    for name, expected in other.items():
+        if one[name].shape != np.shape(expected):
+            return np.inf
+        difference = np.abs(one[name] - expected).max(initial=0)
+        scale = max(np.abs(one[name]).max(initial=0), np.abs(expected).max(initial=0), largest / 10)
+        error = float(difference / scale) if difference else 0.0
+        worst = error if not error <= worst else worst    # keeps nan
+    return worst
+
+
+def made(block, arguments, make_rng, dy=None):
+    """The Case, or None if the block cannot run like that."""
+    try:
+        with np.errstate(all="ignore"):
+            return Case(block, arguments, make_rng, dy)
+    except (Breach, ValueError, TypeError):
+        return None

@@ -1,0 +1,150 @@
+"""What is checked: a block that can be run again and again, the same way each time."""
+
+import inspect
+import os
+import traceback
+from collections.abc import Mapping
+
+import numpy as np
+
+from minitransformer.errors import InputError
+
+
+class Breach(InputError):
+    """The block does not keep the contract of a layer; the message says how."""
+
+
+class CheckedBlock:
+    """A layer, or a pair (forward, backward), with its inputs in one dtype.
+
+    arguments: {name: value} of forward's arguments; inputs: the names of the float arrays among them.
+    variables: {name: array} of everything that has a gradient, inputs and parameters; moving an
+    array in place moves the block. make_rng() gives each evaluation its generator.
+    """
+
+    def __init__(self, block, inputs, dtype, make_rng):
+        if isinstance(block, tuple):
+            self.layer, self._pair, self.parameters = None, block, {}
+        else:
+            self.layer = block.astype(dtype)
+            self.parameters = self.layer.parameters()
+        self._signature = inspect.signature(self._method(0))
+        check = _in_order if isinstance(inputs, Mapping) else _named
+        self.arguments = {key: value.astype(dtype) if is_float(value) else value
+                          for key, value in check(self._signature, inputs).items()}
+        self.takes_rng = "rng" in self._signature.parameters
+        self._make_rng = make_rng
+        self._positional, self._keywords = self._passed()
+        self.inputs = [key for key, value in self.arguments.items() if is_float(value)]
+        self.variables = {**{key: self.arguments[key] for key in self.inputs},
+                          **{key: parameter.data for key, parameter in self.parameters.items()}}
+
+    def _passed(self):
+        """The names of the arguments that go by position, and of those that go by keyword, as one before was left out."""
+        given = [*self.arguments, *(["rng"] if self.takes_rng else [])]
+        positional, keywords, in_order = [], [], True
+        for name, parameter in self._signature.parameters.items():
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                positional += [key for key in given if key.startswith(f"{name}[")]
+            elif name not in given:
+                in_order = False
+            else:
+                (positional if in_order and parameter.kind is not parameter.KEYWORD_ONLY else keywords).append(name)
+        return positional, keywords
+
+    def _method(self, direction):
+        """The forward (0) or the backward (1), looked up at each call: somebody may have put another in its place."""
+        return self._pair[direction] if self.layer is None else (self.layer.forward, self.layer.backward)[direction]
+
+    def forward(self):
+        """y, cache; with a fresh generator where forward takes one."""
+        values = {**self.arguments, "rng": self._make_rng()} if self.takes_rng else self.arguments
+        returned = _call("forward", self._method(0), *(values[name] for name in self._positional),
+                         **{name: values[name] for name in self._keywords})
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            raise Breach("forward does not return a pair: expected `return y, cache`")
+        return returned
+
+    def evaluate(self):
+        """The numbers of y in one vector; those of all outputs if y is a tuple."""
+        return flat(self.forward()[0])
+
+    def upstream(self, y, rng):
+        """A random upstream gradient for y: an array, or a tuple of arrays. A constant would hide a wrong LayerNorm."""
+        if isinstance(y, tuple):
+            return tuple(self.upstream(one, rng) for one in y)
+        return rng.standard_normal(np.shape(y))
+
+    def gradients(self, dy, cache):
+        """{name: what backward says}, for every variable."""
+        given = tuple(one.copy() for one in dy) if isinstance(dy, tuple) else np.array(dy)
+        returned = _call("backward", self._method(1), given, cache)
+        if not np.array_equal(flat(given), flat(dy), equal_nan=True):
+            raise Breach("backward changes dy in place, but dy belongs to the caller; copy it first")
+        if isinstance(returned, list):
+            raise Breach("backward returns a list, expected a tuple of gradients, or one array if there is one input")
+        returned = returned if isinstance(returned, tuple) else () if returned is None else (returned,)
+        if len(returned) != len(self.inputs):
+            raise Breach(f"backward returned {len(returned)} gradients, expected "
+                         f"{len(self.inputs)}: one each for {', '.join(self.inputs) or 'no input'}")
+        gradients = {**dict(zip(self.inputs, returned)),
+                     **{key: parameter.grad for key, parameter in self.parameters.items()}}
+        for key, gradient in gradients.items():
+            got, expected = np.shape(gradient), self.variables[key].shape
+            if got != expected:
+                raise Breach(_wrong_shape(key, got, expected, {k: v.shape for k, v in self.variables.items()}))
+        return gradients
+
+
+def flat(y):
+    """The numbers of an array, or of a tuple of arrays, in one vector."""
+    return np.concatenate([np.ravel(one) for one in y]) if isinstance(y, tuple) else np.array(y).ravel()
+
+
+def is_float(value):
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fc"
+
+
+def _call(what, function, *arguments, **keywords):
+    """function(...); an error of the learner's own code becomes one sentence that says where it arose."""
+    try:
+        return function(*arguments, **keywords)
+    except InputError:
+        raise
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        message = str(error).partition("\n")[0]
+        raise Breach(f"{what} raises {type(error).__name__}: {message} "
+                     f"({os.path.basename(last.filename)}, line {last.lineno})") from error
+
+
+def _wrong_shape(key, got, expected, shapes):
+    sentence = f"the gradient for {key} has shape {got}, expected {expected}"
+    others = [name for name, shape in shapes.items() if shape == got]
+    if len(got) > len(expected):
+        return f"{sentence}; sum it over the axes along which it was broadcast"
+    if got == expected[::-1] and got != expected:
+        return f"{sentence}; it is transposed"
+    return f"{sentence}; {others[0]} has that shape: are they returned in another order?" if others else sentence
+
+
+def _in_order(signature, inputs):
+    """`inputs` in the order of forward's arguments, which is the order of backward's gradients."""
+    others = [name for name, p in signature.parameters.items() if p.kind is p.VAR_POSITIONAL]
+    unknown = {name for name in inputs if name.partition("[")[0] not in {*signature.parameters, *others}}
+    if unknown:
+        raise InputError(f"gradcheck: forward{signature} has no argument {', '.join(sorted(unknown))}")
+    return {key: inputs[key] for name in signature.parameters for key in inputs if key.partition("[")[0] == name}
+
+
+def _named(signature, inputs):
+    """{argument's name: value} for positional inputs; those of *others are others[0], others[1], ..."""
+    names = []
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            names += [f"{parameter.name}[{i}]" for i in range(len(inputs) - len(names))]
+        elif parameter.name != "rng":
+            names.append(parameter.name)
+    if len(inputs) > len(names):
+        raise InputError(f"gradcheck: {len(inputs)} inputs for forward{signature}")
+    return dict(zip(names, inputs))

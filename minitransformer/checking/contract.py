@@ -1,0 +1,149 @@
+"""The contract of a layer, looked at directly: inputs stay as they are, randomness is an argument, gradients are added.
+
+Each function raises a Breach whose sentence says what was seen. Nothing here is a guess.
+"""
+
+import numpy as np
+
+from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
+
+
+def run_by_contract(checked, dy=None, seed=0):
+    """(y, dy, {name: gradient}) of a CheckedBlock in float64 that keeps the contract; dy is drawn from `seed` if None."""
+    before = _values(checked)
+    y, cache = checked.forward()
+    _unchanged(checked, before, "forward")
+    _finite_and_float64(y)
+    again, _ = checked.forward()
+    if not np.array_equal(flat(y), flat(again)):
+        raise Breach("forward draws its own random numbers, or keeps something between calls: called again with the same "
+                     "inputs and an equal generator it returns something else; draw from the argument `rng` only")
+    dy = checked.upstream(y, np.random.default_rng([seed, 1])) if dy is None else dy
+    kept = _arrays_in(cache)
+    first = _copied(checked.gradients(dy, cache))
+    _unchanged(checked, before, "backward")
+    changed = [name for name, array, copy in kept if not np.array_equal(array, copy, equal_nan=True)]
+    if changed:
+        raise Breach(f"backward changes its cache in place ({changed[0]}): a second backward would see other values")
+    for name, gradient in first.items():
+        if gradient.dtype != np.float64:
+            raise Breach(f"the gradient of {name} is {gradient.dtype}, expected float64 as its array: the dtype was changed in backward")
+    _repeatable(checked, dy, cache, first)
+    _stateless(checked, dy, first)
+    return y, dy, first
+
+
+def _repeatable(checked, dy, cache, first):
+    """Backward repeated must return the same and add the same once more."""
+    second = _copied(checked.gradients(dy, cache))
+    for name, gradient in first.items():
+        expected = 2 * gradient if name in checked.parameters else gradient
+        if name in checked.parameters and gradient.any() and np.array_equal(second[name], gradient, equal_nan=True):
+            raise Breach(f"the gradient of {name} is assigned (=), not added (+=): backward called twice gives it once, "
+                         "so a second use of the parameter overwrites the first")
+        if np.isfinite(gradient).all() and not _close(second[name], expected):
+            raise Breach(f"backward called a second time with the same cache gives another gradient of {name}: {_why(checked, dy, cache, first)}")
+
+
+def _why(checked, dy, cache, first):
+    """What differs between two calls of backward: the gradients collected so far, random numbers, or something kept."""
+    fresh = [_from_zero(checked, dy, cache) for _ in range(2)]
+    if all(_close(gradients[name], first[name]) for gradients in fresh for name in first):
+        return "it depends on the gradients collected so far (parameter.grad is read, where the parameter's data belongs)"
+    again = any(not _close(fresh[0][name], fresh[1][name]) for name in first)
+    return "it is different in each call: it draws random numbers of its own, or keeps something between calls" if again else (
+        "the first call changed something that it needs")
+
+
+def _has_single_precision(numbers):
+    """Whether all of several numbers fit float32: by chance, one in 2 ** 29 does."""
+    some = numbers[numbers != np.round(numbers)]
+    return some.size >= 4 and np.array_equal(some.astype(np.float32).astype(np.float64), some)
+
+
+def _from_zero(checked, dy, cache):
+    for parameter in checked.parameters.values():
+        parameter.grad[...] = 0
+    return _copied(checked.gradients(dy, cache))
+
+
+def _close(one, other):
+    return np.allclose(one, other, rtol=1e-9, atol=1e-12 * (np.abs(other).max(initial=0) + 1))
+
+
+def _stateless(checked, dy, first):
+    """Another forward in between must not change what backward says: everything that it needs is in the cache."""
+    _, cache = checked.forward()
+    rng, given = np.random.default_rng(0), dict(checked.arguments)
+    saved = {name: p.data.copy() for name, p in checked.parameters.items()} if not checked.inputs else {}
+    try:
+        for name in checked.inputs:
+            checked.arguments[name] = given[name] * rng.uniform(-2, 2, given[name].shape)
+        for name in saved:
+            checked.parameters[name].data[...] *= rng.uniform(-2, 2, saved[name].shape)
+        elsewhere = flat(checked.forward()[0])
+    except Breach:
+        return    # it cannot run elsewhere: nothing to see here
+    finally:
+        checked.arguments.update(given)
+        for name, value in saved.items():
+            checked.parameters[name].data[...] = value
+    if _has_single_precision(elsewhere):
+        raise Breach("forward computes in float32 inside: its results for inputs of float64 have the precision of float32 "
+                     "only; a layer does not change its input's dtype")
+    for name, gradient in _from_zero(checked, dy, cache).items():
+        if np.isfinite(first[name]).all() and not _close(gradient, first[name]):
+            raise Breach(f"the gradient of {name} depends on a later forward: something is kept on self and not in the cache, "
+                         "so a layer that is used twice gets the wrong one")
+
+
+def complex_evaluation(block, inputs, make_rng):
+    """The CheckedBlock in complex128. Raises Breach if forward does not take complex numbers."""
+    exact = CheckedBlock(block, inputs, np.complex128, make_rng)
+    try:
+        with np.errstate(all="ignore"):
+            exact.evaluate()
+    except Breach as error:
+        raise Breach(f"{error}; the complex step needs a forward that takes complex numbers, so check it with "
+                     'methods=("central",)') from error
+    return exact
+
+
+def _values(checked):
+    return {**{k: v.copy() for k, v in checked.arguments.items() if isinstance(v, np.ndarray)},
+            **{k: p.data.copy() for k, p in checked.parameters.items()}}
+
+
+def _unchanged(checked, before, direction):
+    for name, value in before.items():
+        now = checked.parameters[name].data if name in checked.parameters else checked.arguments[name]
+        if now.shape != value.shape or not np.array_equal(now, value, equal_nan=value.dtype.kind in "fc"):
+            what = "parameter" if name in checked.parameters else "input"
+            raise Breach(f"{direction} changes its {what} {name} in place, but it belongs to the caller: work on a copy")
+
+
+def _finite_and_float64(y):
+    for one in y if isinstance(y, tuple) else (y,):
+        one = np.asarray(one)
+        if one.dtype != np.float64:
+            raise Breach(f"forward returns {one.dtype} for inputs of float64: a layer does not change its input's dtype")
+        if not np.isfinite(one).all():
+            index = tuple(map(int, np.argwhere(~np.isfinite(one))[0]))
+            value = "NaN" if np.isnan(one[index]) else "infinity"
+            raise Breach(f"forward returns {value}, first at y{list(index)}: no gradient is defined there")
+
+
+def _arrays_in(cache, path="cache"):
+    """[(name, array, a copy)] of the arrays in a cache, at any depth."""
+    if isinstance(cache, np.ndarray):
+        return [(path, cache, cache.copy())]
+    if isinstance(cache, (tuple, list)):
+        names = getattr(cache, "_fields", range(len(cache)))
+        return [found for name, value in zip(names, cache) for found in _arrays_in(value, f"{path}.{name}")]
+    if isinstance(cache, dict):
+        return [found for name, value in cache.items() for found in _arrays_in(value, f"{path}.{name}")]
+    return []
+
+
+def _copied(gradients):
+    return {name: np.array(gradient) for name, gradient in gradients.items()}

@@ -1,0 +1,113 @@
+"""A constant between the wrong gradient and the right one, and the size of the block that it is."""
+
+import numpy as np
+
+from minitransformer.checking.checked_block import is_float
+from minitransformer.layers import Layer
+from minitransformer.special import PAD
+
+CLOSE = 1e-9
+WIDTHS = {"logits": "the vocabulary's size V"}
+CONSTANTS = {
+    -1.0: "is the negative of the true one: it has the wrong sign",
+    2.0: "is twice the true one: it is added or counted two times (doubled), or a factor 2 is too many",
+    0.5: "is half the true one (halved): a factor 1/2 is too many, or one of two equal parts is missing",
+    -2.0: "is -2 times the true one: wrong sign, and doubled",
+    3.0: "is three times the true one", 1 / 3: "is a third of the true one: divided by 3"}
+
+
+def sizes(case):
+    """{key: (how many, what it is)} of everything in the block that can be counted; a key means the same in every case.
+
+    What has a name of its own comes before the plain widths: of two that are always equal the first one is said.
+    """
+    found = {}
+    arrays = {k: v for k, v in case.arguments.items() if isinstance(v, np.ndarray) and v.dtype != bool and v.ndim}
+    deepest = max(arrays.values(), key=lambda a: (a.ndim, is_float(a)), default=None)
+    if deepest is not None and deepest.ndim >= 2:
+        batch, length = deepest.shape[0], deepest.shape[-2] if is_float(deepest) and deepest.ndim > 2 else deepest.shape[1]
+        found["batch"] = batch, f"the batch (B = {batch})"
+        if deepest.ndim > 2 or not is_float(deepest):
+            found["length"] = length, f"the length (T = {length})"
+            found["tokens"] = batch * length, f"the number of all tokens (B T = {batch * length})"
+    for key, array in arrays.items():
+        if array.dtype.kind in "iu" and (array == PAD).any():
+            real = int((array != PAD).sum())
+            found["real", key] = real, f"the number of real tokens ({real})"
+    for path, layer in _layers(case):
+        if getattr(layer, "num_heads", 1) > 1:
+            found["heads", path] = layer.num_heads, f"the number of heads (H = {layer.num_heads})"
+            if hasattr(layer, "query"):
+                width = layer.query.weight.shape[1] // layer.num_heads
+                found["d_k", path] = width, f"the width of a head (d_k = {width})"
+        if len(getattr(layer, "layers", ())) > 1:
+            found["layers", path] = len(layer.layers), f"the number of layers ({len(layer.layers)})"
+    for name, variable in case.checked.variables.items():
+        for axis in reversed(range(variable.ndim)):
+            what = WIDTHS.get(name, "the width (last axis)") if axis == variable.ndim - 1 else f"the axis {axis}"
+            found["axis", name, axis] = variable.shape[axis], f"{what} of {name} ({variable.shape[axis]})"
+    return {key: (size, what) for key, (size, what) in found.items() if size > 1}
+
+
+def _layers(case):
+    return [("", case.block), *case.block.sublayers().items()] if isinstance(case.block, Layer) else []
+
+
+def keep_scales(case):
+    """The factors 1 / (1 - rate) of the dropouts in the block, rounded as the library does and exact."""
+    rates = [v for k, v in case.arguments.items() if isinstance(v, float) and "rate" in k]
+    rates += [getattr(layer, "dropout", 0) for _, layer in _layers(case)]
+    return [scale for rate in dict.fromkeys(rates) if 0 < rate < 1 for scale in (256 / (256 - round(256 * rate)), 1 / (1 - rate))]
+
+
+def expressions(case):
+    """{(form, key of a size): (the factor's value in this case, what it says)}."""
+    found = {}
+    for key, (size, what) in sizes(case).items():
+        for form, value, sentence in (
+                ("times", size, f"is the true one times {what}: a division by it is missing (or the forward divides by it: a mean, not a sum)"),
+                ("over", 1 / size, f"is divided by {what}: it was averaged over it (a mean for a sum)"),
+                ("times squared", size ** 2, f"is the true one times the square of {what}"),
+                ("over squared", size ** -2, f"is divided by {what} twice (squared)"),
+                ("times root", size ** 0.5, f"is the true one times sqrt({size}), the square root of {what}: a scale that only backward has"
+                                            " (or a division by it is missing)"),
+                ("over root", size ** -0.5, f"is divided by sqrt({size}), the square root of {what}: a scale that only backward has"
+                                            " (or a factor sqrt is missing)"),
+                ("unbiased", size / (size - 1), f"was divided by one less than {what}"),
+                ("biased", (size - 1) / size, f"was divided by {what}, but one less belongs there")):
+            found[form, key] = value, sentence
+    for i, scale in enumerate(keep_scales(case)):
+        found["keep", i] = scale, "is multiplied by the dropout's scale 1 / (1 - rate) once too often"
+        found["drop", i] = 1 / scale, "lacks the dropout's scale 1 / (1 - rate)"
+    return found
+
+
+def ratio(observed, right):
+    """The constant r with observed = r * right in every array, or None."""
+    pairs = [(observed[name], right[name]) for name in observed]
+    largest = max((np.abs(n).max(initial=0) for _, n in pairs), default=0)
+    along = sum(float((a * n).sum()) for a, n in pairs), sum(float((n * n).sum()) for _, n in pairs)
+    if not along[1]:
+        return None
+    r = along[0] / along[1]
+    fits = all(np.abs(a - r * n).max(initial=0) <= CLOSE * largest * max(1, abs(r)) for a, n in pairs)
+    return r if fits and abs(r) > 1e-12 else None
+
+
+def named_factors(cases, ratios):
+    """The sentences that give the constant of every case; none if several different ones are needed."""
+    if all(close(r, ratios[0]) for r in ratios):
+        nearest = [text for value, text in CONSTANTS.items() if close(value, ratios[0])]
+        constant = nearest or [f"is {ratios[0]:.6g} times the true one, at every size"]
+    else:
+        constant = []
+    tables = [expressions(case) for case in cases]
+    fitting = {}
+    for form, key in tables[0]:
+        if all((form, key) in table and close(table[form, key][0], r) for table, r in zip(tables, ratios)):
+            fitting.setdefault(form, tables[0][form, key][1])    # others of this form are the same size by another name
+    return constant + list(fitting.values())
+
+
+def close(a, b):
+    return abs(a - b) <= CLOSE * abs(b)

@@ -1,0 +1,56 @@
+"""What the doctor has to say about a block that failed: where, what, the proof, and where to read."""
+
+from dataclasses import asdict, dataclass
+
+NAMED, EVIDENCE, CONTRACT = "named", "evidence", "contract"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One answer of the doctor.
+
+    kind: "named": the mistake is proven; "contract": the block does not keep the contract of a layer, which was seen
+    directly; "evidence": what is known, and no more.
+    """
+
+    kind: str
+    sentence: str            # the mistake, the breach, or what is known
+    place: str = ""          # the innermost wrong part: its path and kind; "" for the block itself
+    array: str = ""          # the worst number: of which array,
+    index: tuple | None = None
+    analytic: float | None = None    # what backward says there,
+    numeric: float | None = None     # and what is right
+    before: float | None = None      # the error as it is,
+    after: float | None = None       # and with the mistake undone
+    read: str = ""           # whose docstring derives the right gradient
+
+    @property
+    def proof(self):
+        if self.kind != NAMED or self.before is None:
+            return ""
+        return f"with this undone the error falls from {self.before:.0e} to {self.after:.0e}"
+
+    def __str__(self):
+        if self.kind == EVIDENCE:
+            text = f"no mistake is proven; {self.sentence}"
+        else:
+            text = self.sentence + (f" ({self.proof})" if self.proof else "")
+        if self.place:
+            text = f"in {self.place}: {text}"
+        return text + (f"; read {self.read}" if self.read else "")
+
+    @property
+    def where(self):
+        """The worst number, in words; "" if none is known."""
+        if self.index is None:
+            return ""
+        return f"{self.array}{list(self.index)}: {self.analytic:+.6e}, but the true gradient is {self.numeric:+.6e}"
+
+    def as_dict(self):
+        """Plain values for JSON."""
+        plain = {key: value for key, value in asdict(self).items() if value not in (None, "")}
+        return {key: list(value) if isinstance(value, tuple) else _finite(value) for key, value in plain.items()}
+
+
+def _finite(value):
+    return None if isinstance(value, float) and value - value != 0 else value

@@ -1,0 +1,102 @@
+"""A mistake in the forward: it computes something else than the library's, or stores something else in its cache.
+
+Backward may then be the library's own, and still give a wrong gradient of this forward.
+"""
+
+import inspect
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minitransformer.checking.case import EXPLAINED, apart
+from minitransformer.checking.checked_block import CheckedBlock, flat
+from minitransformer.checking.operations import OPERATIONS, in_place, library_only
+from minitransformer.checking.twin import candidates
+from minitransformer.layers import Layer
+
+TAUGHT_FORWARDS = []
+
+
+class ForwardMistake(NamedTuple):
+    of: str
+    sentence: str
+    wrong: Any    # the wrong forward, with the parameters of the right one
+
+
+def forward_mistake(of, sentence):
+    """Teach the doctor a wrong forward that goes with the right backward."""
+    def teach(wrong):
+        TAUGHT_FORWARDS.append(ForwardMistake(of, sentence, wrong))
+        return wrong
+    return teach
+
+
+def explanations(cases):
+    """[(sentence, error)] of what the forward does wrong, in every case."""
+    if all(case.twin for case in cases):
+        return _of_cache(cases)
+    names = {operation.name for operation in candidates(cases[0].block)}
+    found = []
+    for mistake in (one for one in TAUGHT_FORWARDS if one.of in names):
+        errors = [_error(case, mistake) for case in cases]
+        if max(errors) <= EXPLAINED:
+            found.append((mistake.sentence, max(errors)))
+    return found
+
+
+def _error(case, mistake):
+    """How far outputs and gradients are from those of the library's block with the wrong forward; inf if it cannot run."""
+    operation = OPERATIONS[mistake.of]
+    try:
+        with np.errstate(all="ignore"), library_only(), in_place(operation, "forward", mistake.wrong):
+            checked = _library_block(operation, case)
+            y, cache = checked.forward()
+            gradients = checked.gradients(case.dy, cache)
+    except Exception:    # a wrong formula need not fit every block
+        return np.inf
+    named = {**gradients, **dict(zip(case.inputs, [gradients[name] for name in checked.inputs]))}
+    return max(apart({"y": flat(case.y)}, {"y": flat(y)}), case.error({name: named[name] for name in case.observed}))
+
+
+def _library_block(operation, case):
+    block = (operation.forward, operation.backward)
+    if isinstance(case.block, Layer):
+        block = case.block.astype(np.float64)
+        block.__class__ = operation.owner
+    names = inspect.signature(operation.forward).parameters
+    same_names = all(name.partition("[")[0] in names for name in case.arguments)
+    return CheckedBlock(block, case.arguments if same_names else list(case.arguments.values()), np.float64, case.make_rng)
+
+
+def _of_cache(cases):
+    """The one field of the cache that holds other values than the library's, if the library's backward then gives all."""
+    fields, error = None, 0.0
+    for case in cases:
+        _, cache = case.checked.forward()
+        with np.errstate(all="ignore"), library_only():
+            checked = _library_block(case.twin.operation, case)
+            _, right = checked.forward()
+            if type(cache) is not type(right) or not hasattr(right, "_fields"):
+                return []
+            wrong = [name for name, ours, theirs in zip(right._fields, right, cache) if not _same(ours, theirs)]
+            fields = wrong if fields is None else fields
+            if len(wrong) != 1 or wrong != fields:
+                return []
+            try:
+                gradients = checked.gradients(case.dy, cache)
+            except Exception:    # the library's backward does not take such a cache
+                return []
+        named = {**gradients, **dict(zip(case.inputs, [gradients[name] for name in checked.inputs]))}
+        error = max(error, case.error({name: named[name] for name in case.observed}))
+    if not error <= EXPLAINED:
+        return []
+    return [(f"forward stores a wrong value in its cache: cache.{fields[0]} is not what backward needs there "
+             "(backward itself is right)", error)]
+
+
+def _same(one, other):
+    if isinstance(one, (tuple, list)) and isinstance(other, (tuple, list)):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.shape(one) == np.shape(other) and np.allclose(one, other, rtol=1e-9, atol=1e-12)
+    return one is other or type(one) is type(other) and bool(one == other)

@@ -1,0 +1,174 @@
+"""What a composite does with its parts: one is skipped, called twice, handed too much, or given another's cache.
+
+Each of these is made in the twin, at one part after the other, and compared with what the composite really gave.
+"""
+
+from collections import Counter
+from functools import partial
+
+import numpy as np
+
+from minitransformer.checking.case import EXPLAINED
+from minitransformer.checking.factors import named_factors, ratio
+from minitransformer.checking.recorder import Recorder
+from minitransformer.layers import Layer
+from minitransformer.layers.watch import watch
+
+FACTORS = {"is zero: it is missing": 0, "is counted twice (doubled)": 2, "has the wrong sign (negative)": -1, "is halved (divided by 2)": 0.5}
+
+
+def explanations(cases):
+    """[(sentence, error)] of the one thing that a composite of layers does wrong with one of its parts, in every case."""
+    if not isinstance(cases[0].block, Layer):
+        return []
+    parts, called = _parts(cases[0].twin.calls()), _times_called(cases[0])
+    found = []
+    unusual = [path for path in parts if called[path] != 1]    # if there are such, they are what is wrong
+    for path in unusual or parts:
+        call = parts[path]
+        if called[path] == 1:
+            ways = *_ways(path), *_mixed_up(path, call, parts), *_handed(cases, path)
+        else:
+            ways = _not_called_ways(path) if not called[path] else _called_twice_ways(path)
+        for sentence, around in ways:
+            error = 0.0
+            for case in cases:
+                try:
+                    error = max(error, case.error(case.twin.gradients(case.dy, partial(_watching, path, around))))
+                except Exception:    # this cannot be done to this part
+                    error = np.inf
+                if not error <= EXPLAINED:
+                    break
+            else:
+                found.append((sentence, error))
+    return found
+
+
+def _parts(calls):
+    """{path: Call} of the layers that a backward calls itself."""
+    return {call.path: call for call in calls if isinstance(call.block, Layer) and call.path}
+
+
+def _watching(path, around, stack, layer):
+    """Run `around(method, dy, cache)` in place of the part's backward; what it needs of other calls is in `seen`."""
+    seen = {}
+
+    def look(at, direction, method, *values, **options):
+        if direction == "backward" and at == path:
+            return around(method, *values, seen)
+        returned = method(*values, **options)
+        if direction == "forward":
+            seen[at] = method.__self__, returned[1]
+        return returned
+
+    stack.enter_context(watch(layer, look))
+
+
+def _times_called(case):
+    """How often each part's backward is called by the block as it is."""
+    counts = Counter()
+
+    def count(path, direction, method, *values, **options):
+        counts[path] += direction == "backward"
+        return method(*values, **options)
+
+    with watch(case.checked.layer, count):
+        _, cache = case.checked.forward()
+        case.checked.gradients(case.dy, cache)
+    return counts
+
+
+def _not_called_ways(path):
+    yield f"the backward of {path} is not called (skipped): what it should be handed goes on unchanged", _unchanged
+    yield f"the backward of {path} is not called (skipped): its path is missing, its gradient zero", _not_called
+
+
+def _called_twice_ways(path):
+    yield f"the backward of {path} is called twice: it adds to its gradients two times (doubled)", _called_twice
+    yield f"the backward of {path} is applied twice in a row", lambda method, dy, cache, seen: method(method(dy, cache), cache)
+
+
+def _ways(path):
+    """(sentence, around) of what can be done wrong with one part that is called once, as it should be."""
+    yield f"what the backward of {path} returns is ignored (not used): what it was handed goes on in its place, around it", _ignored
+    yield (f"the gradient that goes around {path} (dy itself, a residual path) is added to what it returns, although it is not there",
+           lambda method, dy, cache, seen: method(dy, cache) + dy)
+    for what, factor in FACTORS.items():
+        yield (f"the gradient that comes back from {path} {what}",
+               lambda method, dy, cache, seen, factor=factor: _times(method(dy, cache), factor))
+        for i, which in enumerate(("first", "second", "third")):
+            yield (f"the {which} of the gradients that come back from {path} {what}",
+                   lambda method, dy, cache, seen, i=i, factor=factor: _one_times(method(dy, cache), i, factor))
+
+
+def _mixed_up(path, call, parts):
+    """Another part's cache, or another part in its place."""
+    for other in parts:
+        if other != path and type(parts[other].block) is type(call.block):
+            yield (f"the backward of {path} is given the cache of {other} (the wrong one)",
+                   lambda method, dy, cache, seen, other=other: method(dy, seen[other][1]))
+            yield (f"the gradient of {path} goes through {other} (the wrong layer)",
+                   lambda method, dy, cache, seen, other=other: type(seen[other][0]).backward(seen[other][0], dy, cache))
+
+
+def _handed(cases, path):
+    """A factor between what the part was really handed and what it should be."""
+    ratios = []
+    for case in cases:
+        recorder = Recorder()
+        with recorder.watching(case.checked.layer):
+            _, cache = case.checked.forward()
+            case.checked.gradients(case.dy, cache)
+        got, expected = _parts(recorder.backward.parts).get(path), _parts(case.twin.calls()).get(path)
+        if got is None or expected is None or isinstance(got.dy, tuple) or got.dy.shape != expected.dy.shape:
+            return
+        ratios.append(ratio({"dy": got.dy}, {"dy": expected.dy}))
+    if None in ratios or all(abs(r - 1) < 1e-9 for r in ratios):
+        return
+    for sentence in named_factors(cases, ratios):
+        yield f"the gradient handed to {path} {sentence}", _Scaled(ratios)
+
+
+class _Scaled:
+    """Hands on dy times the factor of the case that runs; the cases run in turn."""
+
+    def __init__(self, factors):
+        self.turns, self.turn = factors, 0
+
+    def __call__(self, method, dy, cache, seen):
+        factor = self.turns[self.turn % len(self.turns)]
+        self.turn += 1
+        return method(factor * dy, cache)
+
+
+def _not_called(method, dy, cache, seen):
+    saved = {name: p.grad.copy() for name, p in method.__self__.parameters().items()}
+    returned = method(dy, cache)
+    for name, parameter in method.__self__.parameters().items():
+        parameter.grad[...] = saved[name]
+    return _times(returned, 0)
+
+
+def _unchanged(method, dy, cache, seen):
+    returned = _not_called(method, dy, cache, seen)
+    return (dy, *returned[1:]) if isinstance(returned, tuple) else dy
+
+
+def _ignored(method, dy, cache, seen):
+    returned = method(dy, cache)
+    return (dy, *returned[1:]) if isinstance(returned, tuple) else dy
+
+
+def _called_twice(method, dy, cache, seen):
+    method(dy, cache)
+    return method(dy, cache)
+
+
+def _times(returned, factor):
+    return tuple(factor * one for one in returned) if isinstance(returned, tuple) else None if returned is None else factor * returned
+
+
+def _one_times(returned, place, factor):
+    if not isinstance(returned, tuple) or place >= len(returned):
+        raise ValueError("there is no such gradient")
+    return tuple(factor * one if i == place else one for i, one in enumerate(returned))

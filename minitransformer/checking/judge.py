@@ -1,0 +1,115 @@
+"""Which mistake is it? A learner's function against a reference and a list of wrong formulas: the same rule as the doctor's.
+
+A wrong formula is named only if it gives what the learner's function gives, to rounding, for every input, and no other of
+another sentence does.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minitransformer.errors import InputError
+
+SAME = 1e-10
+
+
+class Verdict(NamedTuple):
+    """What `judge` says: print it."""
+
+    right: bool          # the learner's function gives what the reference gives
+    sentence: str        # the mistake that is named; "" if none is
+    candidates: tuple    # if several explain it equally well: their sentences
+    error: float         # the largest relative error against the reference
+    after: float | None  # the error once the named mistake is undone; None if the function could not be compared at all
+
+    def __str__(self):
+        if self.right:
+            return "right"
+        if self.sentence and self.after is None:
+            return self.sentence
+        if self.sentence:
+            return f"{self.sentence} (with this undone the error falls from {self.error:.0e} to {self.after:.0e})"
+        if self.candidates:
+            return f"no mistake is proven; several explain it equally well: {' | '.join(self.candidates)}"
+        return f"wrong by {self.error:.0e}, and by none of the mistakes known here"
+
+
+def judge(function, reference, mistakes, inputs):
+    """The Verdict on a learner's `function`.
+
+    function, reference: they take the same arguments and return an array or a tuple of arrays.
+    mistakes: {sentence: wrong function}, with the reference's arguments.
+    inputs: two or more tuples of arguments, of pairwise unequal sizes, so that no two mistakes give the same numbers.
+
+    What the function raises, a NaN, a wrong shape or number of arrays is said in a sentence. Raises InputError if fewer than
+    two inputs are given.
+    """
+    if len(inputs) < 2:
+        raise InputError(f"judge: {len(inputs)} inputs, expected at least 2 of other sizes: on one, different mistakes can "
+                         "give the same numbers")
+    expected = [_arrays(reference(*_copied(one))) for one in inputs]
+    got = []
+    for one, right in zip(inputs, expected):
+        given = _copied(one)
+        try:
+            returned = _arrays(function(*given))
+        except Exception as error:    # the learner's own code: its error becomes a sentence
+            return _broken(f"the function raises {type(error).__name__}: {error}")
+        if not all(_same(a, b) for a, b in zip(given, one)):
+            return _broken("the function changes one of its arguments in place: work on a copy")
+        if len(returned) != len(right):
+            return _broken(f"the function returns {len(returned)} arrays, expected {len(right)}")
+        for a, b in zip(returned, right):
+            if a.shape != b.shape:
+                return _broken(f"the function returns an array of shape {a.shape}, expected {b.shape}")
+            if not np.isfinite(a).all():
+                return _broken("the function returns NaN or infinity")
+        got.append(returned)
+    error = max(map(_apart, got, expected))
+    if error <= SAME:
+        return Verdict(True, "", (), error, None)
+    fitting = {}
+    for sentence, wrong in mistakes.items():
+        after = max(_distance(wrong, one, returned) for one, returned in zip(inputs, got))
+        if after <= SAME:
+            fitting[sentence] = after
+    if len(fitting) == 1:
+        (sentence, after), = fitting.items()
+        return Verdict(False, sentence, (), error, after)
+    return Verdict(False, "", tuple(fitting), error, None)
+
+
+def _distance(wrong, arguments, returned):
+    """How far what a wrong formula gives is from what the learner's function gave; inf if it cannot run there."""
+    try:
+        with np.errstate(all="ignore"):
+            made = _arrays(wrong(*_copied(arguments)))
+    except Exception:    # a wrong formula need not fit every shape
+        return np.inf
+    return _apart(returned, made) if [a.shape for a in made] == [a.shape for a in returned] else np.inf
+
+
+def _apart(one, other):
+    largest = max((np.abs(a).max(initial=0) for a in (*one, *other)), default=0)
+    worst = 0.0
+    for a, b in zip(one, other):
+        scale = max(np.abs(a).max(initial=0), np.abs(b).max(initial=0), largest / 10)
+        error = np.abs(a - b).max(initial=0) / scale if scale else 0.0
+        worst = error if not error <= worst else worst    # keeps nan
+    return float(worst)
+
+
+def _broken(sentence):
+    return Verdict(False, sentence, (), np.inf, None)
+
+
+def _arrays(returned):
+    return [np.asarray(one) for one in (returned if isinstance(returned, tuple) else (returned,))]
+
+
+def _copied(arguments):
+    return [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
+
+
+def _same(a, b):
+    return np.array_equal(a, b) if isinstance(b, np.ndarray) else True

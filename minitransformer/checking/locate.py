@@ -1,0 +1,51 @@
+"""Where the mistake is: the innermost part whose own gradient is wrong, for the inputs and dy that it really received."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from minitransformer.checking.case import made
+from minitransformer.checking.checked_block import CheckedBlock
+from minitransformer.checking.recorder import Recorder
+from minitransformer.checking.twin import name_of
+
+
+class Located(NamedTuple):
+    path: str      # "" for the block itself
+    case: object   # of the innermost wrong part
+    others: list   # paths of other parts that are wrong in themselves
+    parts: set     # the names of what its backward called: all of it right, for what it received
+    changed: list  # [(path, block, sentence)] of what parts changed in place, whoever is wrong then
+
+
+def locate(case):
+    """The innermost wrong part of a wrong Case; the case itself if all its parts are right."""
+    recorder = Recorder()
+    checked = CheckedBlock(case.block, case.given, np.float64, case.make_rng)
+    with recorder.watching(checked.layer):
+        _, cache = checked.forward()
+        checked.gradients(case.dy, cache)
+    found = _innermost(recorder.backward.parts) or [(recorder.backward, case)]
+    (call, innermost), *others = found
+    return Located(call.path, innermost, [other.path for other, _ in others], _blocks(call.parts), recorder.changed)
+
+
+def _innermost(calls):
+    """[(Call, Case)] of the wrong calls none of whose parts is wrong, in the order of backward."""
+    found = []
+    for call in calls:
+        one = made(call.block, call.arguments, call.make_rng, call.dy)
+        if one is not None and one.is_wrong:
+            inside = _innermost(call.parts)
+            found += inside or [(call, one)]
+        elif one is None:
+            found += _innermost(call.parts)
+    return found
+
+
+def _blocks(calls):
+    """The names of what was called, at any depth."""
+    found = set()
+    for call in calls:
+        found |= {name_of(call.block)} | _blocks(call.parts)
+    return found

@@ -1,0 +1,47 @@
+"""Mistakes that the doctor can recognise: each is a wrong backward and the sentence that says what is wrong with it."""
+
+import inspect
+from typing import Any, NamedTuple
+
+from minitransformer.checking.operations import OPERATIONS
+from minitransformer.errors import InputError, choices
+
+TAUGHT = []    # every Mistake, in the order in which it was taught
+
+
+class Mistake(NamedTuple):
+    of: str          # the operation: "softmax", or a class's name, "Linear"
+    sentence: str
+    wrong: Any       # wrong(dy, cache), a method's wrong(self, dy, cache); more parameters are forward's arguments
+
+
+def mistake(of, sentence):
+    """Teach the doctor a mistake: decorate the wrong backward, and say in one sentence what is wrong with it.
+
+        @mistake("softmax", "only the diagonal of the Jacobian is used")
+        def diagonal_only(dp, cache):
+            return cache.p * (1 - cache.p) * dp
+
+    of: the name of a pair of functions in `functional`, or of a class in `layers` or `models`; the wrong backward has the
+    parameters of the right one, and may ask for arguments of the forward, by their names, after them. Raises InputError
+    for an unknown name.
+    """
+    if of not in OPERATIONS:
+        raise InputError(f"the doctor knows no operation {of!r}; {choices(of, list(OPERATIONS))}")
+
+    def teach(wrong):
+        forward = inspect.signature(OPERATIONS[of].forward).parameters
+        own = 2 if OPERATIONS[of].is_pair else 3
+        unknown = [name for name in list(inspect.signature(wrong).parameters)[own:] if name not in forward]
+        if unknown:
+            raise InputError(f"the wrong backward of {of} asks for {unknown[0]!r}, expected (dy, cache) and then "
+                             f"arguments of the forward: {', '.join(forward)}")
+        TAUGHT.append(Mistake(of, sentence, wrong))
+        return wrong
+
+    return teach
+
+
+def mistakes_of(names):
+    """The mistakes of these operations, those of the first one first."""
+    return [one for name in names for one in TAUGHT if one.of == name]

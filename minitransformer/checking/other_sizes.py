@@ -1,0 +1,38 @@
+"""Is it right at other sizes too? A backward may have the size of one batch written into it."""
+
+import numpy as np
+
+from minitransformer.checking.case import Case
+from minitransformer.checking.checked_block import Breach, CheckedBlock
+from minitransformer.checking.resize import other_inputs
+from minitransformer.errors import InputError
+
+FEW = 2_000             # a block with more numbers is run at one other size only, to answer as fast as the check itself
+AFFORDABLE = 300_000    # a block with more numbers is not run again: its parts are small blocks elsewhere
+
+
+def wrong_elsewhere(case):
+    """(shapes in words, the breach or None, the Case or None) of other sizes at which the block is wrong; None if there are none.
+
+    Sizes that the forward does not take tell nothing.
+    """
+    if sum(array.size for array in case.checked.variables.values()) > AFFORDABLE:
+        return None
+    few = sum(array.size for array in case.checked.variables.values()) > FEW
+    for block, arguments, make_rng in other_inputs(case)[:1 if few else None]:
+        try:
+            with np.errstate(all="ignore"):
+                y, _ = CheckedBlock(block, arguments, np.float64, make_rng).forward()
+                if not all(np.isfinite(one).all() for one in (y if isinstance(y, tuple) else (y,))):
+                    continue
+        except InputError:
+            continue
+        shapes = ", ".join(f"{name} of shape {value.shape}" for name, value in arguments.items() if isinstance(value, np.ndarray))
+        try:
+            with np.errstate(all="ignore"):
+                one = Case(block, arguments, make_rng)
+                if one.is_wrong:
+                    return shapes, None, one
+        except Breach as breach:
+            return shapes, breach, None
+    return None

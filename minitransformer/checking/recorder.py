@@ -1,0 +1,147 @@
+"""Looking on while a block runs: every call of a part's forward and backward, with what it really received."""
+
+import copy
+import inspect
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minitransformer.checking.operations import OPERATIONS, in_place
+from minitransformer.layers import Layer
+from minitransformer.layers.watch import watch
+
+
+class Call(NamedTuple):
+    """One call of a part: of its forward with what belongs to it, or of its backward."""
+
+    path: str          # of the layer, as in the names of its parameters; of a function: its layer's path and its name
+    block: Any         # the layer, or the pair of functions
+    arguments: dict    # of forward, {name: value}
+    make_rng: Any      # makes the generator that forward received, in its state at that time
+    dy: Any            # what backward received; None in a call of forward
+    parts: list        # the calls inside this one, in order
+
+
+class Recorder:
+    """After a forward and a backward within `watching`, `backward.parts` are the calls of backward, as a tree.
+
+    A backward belongs to the forward that made its cache. One that is handed another cache stands for nothing that
+    could be checked: it is left out, and what called it is to blame.
+    """
+
+    def __init__(self):
+        self.forward = Call("", None, {}, None, None, [])
+        self.backward = Call("", None, {}, None, None, [])
+        self._open = {"forward": [self.forward], "backward": [self.backward]}
+        self.changed = []   # [(path, block, sentence)] of what was changed in place, the innermost first
+        self._made = {}     # {(part, id of its cache): (cache, the forward's Call)}
+        self._layers = [""]
+        self._bases = {}    # {id of a layer: the layer as its base class}
+
+    @contextmanager
+    def watching(self, layer=None):
+        """Look on, within it, at the parts of `layer` and at the functions it calls."""
+        with ExitStack() as stack:
+            for operation in OPERATIONS.values():
+                if operation.is_pair:
+                    self._watch_function(stack, operation)
+                elif operation.name == "MultiHeadAttention":    # which self- and cross-attention call as super()
+                    self._watch_method(stack, operation)
+            if layer is not None:
+                stack.enter_context(watch(layer, self._around_layer))
+            yield self
+
+    def _watch_function(self, stack, operation):
+        pair = operation.forward, operation.backward
+        for direction, function in zip(("forward", "backward"), pair):
+            entry = function.replaceable
+            runs = partial(self._around, operation.name, pair, direction, entry.own or entry.textbook)
+            stack.enter_context(in_place(operation, direction, runs))
+
+    def _watch_method(self, stack, operation):
+        for direction in ("forward", "backward"):
+            entry = getattr(operation, direction).replaceable
+            method = entry.own or entry.textbook
+
+            def runs(layer, *values, _direction=direction, _method=method, **options):
+                if type(layer) is operation.owner:
+                    return _method(layer, *values, **options)    # seen as a layer already
+                seen = self._as_its_base(layer, operation.owner)
+                return self._around("", seen, _direction, partial(_method, layer), *values, **options)
+
+            stack.enter_context(in_place(operation, direction, runs))
+
+    def _as_its_base(self, layer, base):
+        """The layer with the methods of a class that it inherits from."""
+        if id(layer) not in self._bases:
+            seen = self._bases[id(layer)] = copy.copy(layer)
+            seen.__class__ = base
+            for name in {"forward", "backward"} & vars(seen).keys():    # where `watch` looks on
+                delattr(seen, name)
+        return self._bases[id(layer)]
+
+    def _around_layer(self, path, direction, method, *values, **options):
+        self._layers.append(path)
+        try:
+            return self._around("", method.__self__, direction, method, *values, **options)
+        finally:
+            self._layers.pop()
+
+    def _around(self, name, block, direction, function, *values, **options):
+        path = ".".join(part for part in (self._layers[-1], name) if part)
+        call = (self._forward_call if direction == "forward" else self._backward_call)(path, block, values, options)
+        if call is None:
+            return function(*values, **options)
+        self._open[direction][-1].parts.append(call)
+        self._open[direction].append(call)
+        try:
+            returned = function(*values, **options)
+        finally:
+            self._open[direction].pop()
+        self._look_for_changes(direction, call, values)
+        if direction == "forward" and isinstance(returned, tuple) and len(returned) == 2:
+            self._made[_key(block), id(returned[1])] = returned[1], call
+        return returned
+
+    def _look_for_changes(self, direction, call, values):
+        given = [call.dy] if direction == "backward" else list(call.arguments.values())
+        for before, now in zip(given, values):
+            if isinstance(before, np.ndarray) and isinstance(now, np.ndarray) and not np.array_equal(
+                    before, now, equal_nan=before.dtype.kind in "fc"):
+                what = "dy" if direction == "backward" else "its input"
+                self.changed.append((call.path, call.block, f"{direction} changes {what} in place, but it belongs to the caller, "
+                                                            "who may need it again: work on a copy"))
+
+    def _forward_call(self, path, block, values, options):
+        function, values = (block[0], values) if isinstance(block, tuple) else (type(block).forward, (block, *values))
+        try:
+            bound = inspect.signature(function).bind(*values, **options).arguments
+        except TypeError:
+            return None
+        bound.pop("self", None)
+        arguments, rng = {}, None
+        for name, value in bound.items():
+            if name == "rng":
+                rng = copy.deepcopy(value)
+            elif isinstance(value, tuple):
+                arguments.update({f"{name}[{i}]": _copied(one) for i, one in enumerate(value)})
+            else:
+                arguments[name] = _copied(value)
+        return Call(path, block, arguments, partial(copy.deepcopy, rng), None, [])
+
+    def _backward_call(self, path, block, values, options):
+        if options or len(values) != 2 or (_key(block), id(values[1])) not in self._made:
+            return None
+        _, made = self._made[_key(block), id(values[1])]
+        dy = tuple(map(np.array, values[0])) if isinstance(values[0], tuple) else np.array(values[0])
+        return made._replace(path=path, dy=dy, parts=[])
+
+
+def _key(block):
+    return id(block) if isinstance(block, Layer) else block
+
+
+def _copied(value):
+    return value.copy() if isinstance(value, np.ndarray) else value

@@ -1,0 +1,110 @@
+"""The same block at other sizes: a second input, on which two explanations of a gradient part ways.
+
+At a batch of two, "a division by the batch is missing" and "added twice" are the same number. So all sizes are changed,
+each size everywhere alike and no two by a different amount: what was unequal stays unequal, what was equal stays equal.
+"""
+
+import copy
+import math
+from functools import partial
+
+import numpy as np
+
+from minitransformer.checking.case import made
+from minitransformer.checking.checked_block import is_float
+from minitransformer.layers import Layer
+
+
+def other_cases(case, seed=7):
+    """Cases of the same block at other sizes, as many as it runs at; none if it runs at the given sizes only."""
+    cases = [made(*inputs) for inputs in other_inputs(case, seed)]
+    return [one for one in cases if one is not None and all(np.isfinite(g).all() for g in one.observed.values())]
+
+
+def other_inputs(case, seed=7):
+    """[(block, arguments, make_rng)] of other sizes: all grown, the batch alone, the length alone."""
+    found = []
+    for number, (grow_width, grow_batch, grow_length) in enumerate(((True, 1, 1), (False, 2, 0), (False, 0, 1))):
+        rng = np.random.default_rng([seed, number])
+        block, widths = _widened(case.block, rng) if grow_width else (case.block, {})
+        if grow_width and block is None:
+            continue
+        pair = not isinstance(case.block, Layer)
+        arguments = {name: _resized(name, value, widths, grow_batch, grow_length, pair and grow_width, case, rng)
+                     for name, value in case.arguments.items()}
+        if not widths and all(np.shape(a) == np.shape(b) for a, b in zip(arguments.values(), case.arguments.values())):
+            continue
+        found.append((block, arguments, partial(_generator, case, [seed, 9, number])))
+    return found
+
+
+def _generator(case, seed):
+    return np.random.default_rng(seed) if _draws(case) else None
+
+
+def _draws(case):
+    return case.make_rng() is not None
+
+
+def _widened(block, rng):
+    """A copy of the layer with other widths, another number of heads and one layer more in each stack; {old width: new}.
+
+    A width is the same everywhere, and what was a multiple of the number of heads stays one.
+    """
+    if not isinstance(block, Layer):
+        return block, {}
+    block = block.astype(np.float64)
+    for layer in [block, *block.sublayers().values()]:
+        if isinstance(getattr(layer, "layers", None), list) and len(layer.layers) > 1:
+            layer.layers.append(copy.deepcopy(layer.layers[-1]))
+    layers = [block, *block.sublayers().values()]
+    heads = math.lcm(*(getattr(layer, "num_heads", 1) for layer in layers))
+    parameters = block.parameters().values()
+    widths = _other_widths({size for parameter in parameters for size in parameter.shape}, heads)
+    for parameter in parameters:
+        shape = [widths[size] for size in parameter.shape]
+        spread = parameter.data.std() or 1.0
+        parameter.data = parameter.data.mean() + spread * rng.standard_normal(shape)
+        parameter.grad = np.zeros(shape)
+    for layer in layers:
+        if getattr(layer, "num_heads", 1) == heads > 1:
+            layer.num_heads = heads + 1
+        if 0 < getattr(layer, "dropout", 0) < 0.7:
+            layer.dropout *= 1.3
+    return block, widths
+
+
+def _other_widths(widths, heads):
+    """{width: another}: H k becomes (H + 1) (k + 1), all others grow by one number, so that none collide."""
+    multiples = {size: (heads + 1) * (size // heads + 1) for size in widths if heads > 1 and size % heads == 0}
+    for growth in range(1, 100):
+        others = {size: size + growth for size in widths - multiples.keys()}
+        if not set(others.values()) & set(multiples.values()):
+            return {**multiples, **others}
+
+
+def _resized(name, value, widths, grow_batch, grow_length, every_axis, case, rng):
+    if isinstance(value, float) and 0 < value < 0.7:
+        return 1.3 * value    # a dropout rate, a smoothing
+    if not isinstance(value, np.ndarray) or value.ndim == 0:
+        return value
+    floats = [a for a in case.arguments.values() if is_float(a)]
+    batch = max(floats or [value], key=np.ndim).shape[:1]
+    shape = []
+    for axis, size in enumerate(value.shape):
+        is_batch = axis == 0 and value.shape[:1] == batch
+        if is_float(value) and axis == value.ndim - 1 and not every_axis:
+            shape.append(widths.get(size, size))
+        elif size == 1:
+            shape.append(1)
+        else:
+            shape.append(size + (grow_batch if is_batch else grow_length))
+    if is_float(value):
+        some = rng.choice(value.ravel(), shape) * rng.uniform(0.8, 1.2, shape)
+        return some + 0.1 * np.abs(value).mean() * rng.standard_normal(shape) if (value < 0).any() else some
+    return _filled(value, shape, rng)
+
+
+def _filled(value, shape, rng):
+    """Ids or a mask of another shape: what was there, continued from its start."""
+    return np.pad(value, [(0, max(new - old, 0)) for old, new in zip(value.shape, shape)], mode="wrap")

@@ -1,0 +1,150 @@
+"""The library's own block that computes the same as the one that is checked: in it, mistakes are made on purpose.
+
+"Does this very mistake, made in the right gradient, give the wrong one?" needs a right backward to make it in. If a
+block's forward returns what a block of the library returns for the same inputs and parameters, that is its twin.
+"""
+
+import inspect
+from contextlib import ExitStack
+from functools import partial
+
+import numpy as np
+
+from minitransformer.checking.case import apart
+from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
+from minitransformer.checking.operations import OPERATIONS, in_place, library_only
+from minitransformer.checking.recorder import Recorder
+from minitransformer.layers import Layer
+
+SAME = 1e-12
+
+
+class Twin:
+    """The operation of the library that computes what the case's block computes, at the case's inputs."""
+
+    def __init__(self, operation, case):
+        self.operation, self.case = operation, case
+        block = case.block
+        if isinstance(block, Layer):
+            block = block.astype(np.float64)
+            block.__class__ = operation.owner
+        else:
+            block = operation.forward, operation.backward
+        names = inspect.signature(operation.forward).parameters
+        same_names = all(name.partition("[")[0] in names for name in case.arguments)
+        arguments = case.arguments if same_names else list(case.arguments.values())
+        with library_only():
+            self._checked = CheckedBlock(block, arguments, np.float64, case.make_rng)
+            y, _ = self._checked.forward()
+        theirs, ours = flat(case.y), flat(y)
+        if theirs.shape != ours.shape or not np.abs(theirs - ours).max(initial=0) <= SAME * np.abs(ours).max(initial=0):
+            raise Breach("not the same")
+
+    def gradients(self, dy, make=None):
+        """{name: gradient} of the library's backward; `make(stack, layer)` makes a mistake in it for that time."""
+        with ExitStack() as stack:
+            stack.enter_context(library_only())
+            if make:
+                make(stack, self._checked.layer)
+            for parameter in self._checked.parameters.values():
+                parameter.grad[...] = 0
+            _, cache = self._checked.forward()
+            gradients = self._checked.gradients(dy, cache)
+        named = dict(zip(self.case.inputs, [gradients[name] for name in self._checked.inputs]))
+        return {name: np.array(named.get(name, gradients.get(name))) for name in self.case.observed}
+
+    def terms(self, function):
+        """{array of the case: {term: its part of the right gradient}}, by a function of terms.py."""
+        with library_only():
+            for parameter in self._checked.parameters.values():
+                parameter.grad[...] = 0
+            _, cache = self._checked.forward()
+            layer = self._checked.layer
+            found = function(*([layer] if layer is not None else []), self.case.dy, cache)
+        names = dict(zip(self._checked.inputs, self.case.inputs))
+        return {names.get(name, name): parts for name, parts in found.items()}
+
+    def calls(self):
+        """The calls of its parts' backwards, as a tree (recorder.Call)."""
+        recorder = Recorder()
+        with library_only(), recorder.watching(self._checked.layer):
+            _, cache = self._checked.forward()
+            self._checked.gradients(self.case.dy, cache)
+        return recorder.backward.parts
+
+    def operations(self):
+        """The names of the operations that its backward is made of, itself first."""
+        layer = self._checked.layer
+        found, waiting = [self.operation.name], list(self.calls())
+        found += [cls.__name__ for cls in self.operation.owner.__mro__[1:] if cls.__name__ in OPERATIONS] if layer else []
+        while waiting:
+            call = waiting.pop(0)
+            names = [name_of(call.block)] if isinstance(call.block, tuple) else [c.__name__ for c in type(call.block).__mro__]
+            found += [name for name in names if name in OPERATIONS]
+            waiting += call.parts
+        return list(dict.fromkeys(found))
+
+
+def put_in_place(mistake, stack, layer=None):
+    """Make the mistake wherever its operation runs backward; what else it asks for by name are forward's arguments."""
+    operation = OPERATIONS[mistake.of]
+    own = 1 if operation.owner is None else 2    # (dy, cache) or (self, dy, cache)
+    wanted = list(inspect.signature(mistake.wrong).parameters)[own + 1:]
+    if not wanted:
+        stack.enter_context(in_place(operation, "backward", mistake.wrong))
+        return
+    made = {}    # {id of a cache: (the cache, forward's arguments)}
+    forward = _library_function(operation, "forward")
+    signature = inspect.signature(forward)
+
+    def remembering(*values, **options):
+        y, cache = forward(*values, **options)
+        bound = signature.bind(*values, **options)
+        bound.apply_defaults()
+        made[id(cache)] = cache, bound.arguments
+        return y, cache
+
+    def wrong(*values):
+        arguments = made[id(values[-1])][1]
+        return mistake.wrong(*values, **{name: arguments[name] for name in wanted})
+
+    stack.enter_context(in_place(operation, "forward", remembering))
+    stack.enter_context(in_place(operation, "backward", wrong))
+
+
+def _library_function(operation, direction):
+    function = getattr(operation, direction)
+    return function.replaceable.textbook if hasattr(function, "replaceable") else function
+
+
+def find_twin(case):
+    """The Twin of a case's block, proven right by a numeric derivative, or None."""
+    for operation in candidates(case.block):
+        try:
+            with np.errstate(all="ignore"):
+                twin = Twin(operation, case)
+                right = twin.gradients(case.dy)
+        except Exception:    # whatever a block of the library says about inputs that are not for it
+            continue
+        if case.agrees(right) and apart(right, right) == 0:
+            return twin
+    return None
+
+
+def candidates(block):
+    """The operations that a block may be: its own ones, or all of its kind."""
+    if isinstance(block, tuple):
+        same = [operation for operation in OPERATIONS.values() if (operation.forward, operation.backward) == block]
+        return same or [operation for operation in OPERATIONS.values() if operation.is_pair]
+    bases = [OPERATIONS[cls.__name__] for cls in type(block).__mro__ if getattr(OPERATIONS.get(cls.__name__), "owner", None) is cls]
+    others = [operation for operation in OPERATIONS.values() if operation.owner]
+    return [*bases, *(operation for operation in others if operation not in bases)]
+
+
+def name_of(block):
+    """The library's name of a block: "softmax", "Linear"; of a reader's own its class or function."""
+    if isinstance(block, tuple):
+        return getattr(block[0], "__name__", "the function").removesuffix("_forward")
+    return type(block).__name__
+
+

@@ -1,0 +1,74 @@
+"""A corpus of mistakes, and what the doctor says to each: alone on its smallest block, and inside a whole Transformer.
+
+A folder of the corpus holds Python files, each with a list MISTAKES (mistakes/mistake.py).
+"""
+
+import runpy
+import time
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
+
+from minitransformer.checking import gradcheck
+from minitransformer.checking.blocks import blocks
+from minitransformer.checking.finding import EVIDENCE
+from minitransformer.replaceable import TABLE, plugged
+
+SEEN = Path(__file__).parent / "mistakes" / "seen"
+RIGHTLY, WRONGLY, ONLY_EVIDENCE, MISSED = "named rightly", "named wrongly", "evidence", "not caught"
+
+
+class Answer(NamedTuple):
+    verdict: str      # one of the four above
+    says: str         # the report's last word
+    seconds: float
+
+
+def mistakes_in(folder):
+    """Every Mistake of the files in a folder, in their order."""
+    return [mistake for path in sorted(Path(folder).glob("*.py")) for mistake in runpy.run_path(str(path)).get("MISTAKES", [])]
+
+
+@contextmanager
+def made(mistake):
+    """Within it, the mistake is in its place everywhere."""
+    if mistake.replaces in TABLE:
+        with plugged(SimpleNamespace(replaceable=TABLE[mistake.replaces]), mistake.wrong):
+            yield
+        return
+    module, _, path = mistake.replaces.partition(":")
+    *owners, name = path.split(".")
+    owner = import_module(module)
+    for part in owners:
+        owner = getattr(owner, part)
+    before = vars(owner)[name]
+    setattr(owner, name, mistake.wrong)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+def ask(mistake, block_name, seed=0):
+    """The doctor's Answer for the block of that name with the mistake in it."""
+    with made(mistake):
+        block, inputs = blocks(seed)[block_name]
+        start = time.perf_counter()
+        report = gradcheck(block, inputs, name=block_name, methods=("complex",), projection=True, seed=seed)
+        seconds = time.perf_counter() - start
+    if report.passed:
+        return Answer(MISSED, "", seconds)
+    finding = report.findings[block_name]
+    said = f"{finding.place}: {finding.sentence}"
+    if finding.kind == EVIDENCE:
+        return Answer(ONLY_EVIDENCE, said, seconds)
+    return Answer(RIGHTLY if is_right(mistake, finding.sentence) else WRONGLY, said, seconds)
+
+
+def is_right(mistake, sentence):
+    """Whether a sentence has a word of each group that a right diagnosis has, and none that it must not have."""
+    text = sentence.lower()
+    return (all(any(word.lower() in text for word in group) for group in mistake.says)
+            and not any(word.lower() in text for word in mistake.excludes))
