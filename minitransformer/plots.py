@@ -18,7 +18,7 @@ def curves(runs, path):
     outputs: BLEU, or the percentage of exact matches or of right classes.
     """
     found = set().union(*(record for records in runs.values() for record in records))
-    panels = [("negative log-likelihood\nper token (nats)", {"nll": "training", "valid_nll": "validation"}, 1),
+    panels = [("mean negative\nlog-likelihood (nats)", {"nll": "training", "valid_nll": "validation"}, 1),
               ("perplexity", {"perplexity": "training", "valid_perplexity": "validation"}, 1),
               ("learning rate", {"learning_rate": ""}, 1),
               *((label, {key: ""}, scale) for key, label, scale in QUALITIES if key in found)]
