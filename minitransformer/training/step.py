@@ -23,12 +23,13 @@ def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0
 
 def add_gradients(model, batches, terms, rng=None, smoothing=0.0):
     """Add the gradients of the batches' summed losses / `terms` to the model's; returns LossSums."""
-    found = []
-    for batch in batches:
-        sums, cache = model.loss_forward(batch, rng, smoothing)
-        model.loss_backward(1 / terms, cache)
-        found.append(sums)
-    return _total(found)
+    return _total([_add_gradient(model, batch, terms, rng, smoothing) for batch in batches])
+
+
+def _add_gradient(model, batch, terms, rng, smoothing):
+    sums, cache = model.loss_forward(batch, rng, smoothing)
+    model.loss_backward(1 / terms, cache)
+    return sums
 
 
 def _total(sums):
