@@ -9,7 +9,6 @@ from minitransformer.backend import module_of, to_device
 from minitransformer.checks import check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import causal_mask, padding_mask
-from minitransformer.layers.attention import MultiHeadAttention
 from minitransformer.layers.config import StackConfig
 from minitransformer.layers.embedding import Embedding
 from minitransformer.layers.encoder import Encoder, EncoderCache
@@ -19,9 +18,8 @@ from minitransformer.layers.output_projection import OutputCache, OutputProjecti
 from minitransformer.layers.positions import make_positions
 from minitransformer.models.cached import CachedStack, longest_output
 from minitransformer.models.next_token import NextTokenModel
-from minitransformer.models.recomputed import RecomputedState
+from minitransformer.models.recomputed import RecomputedState, cache_would_bypass
 from minitransformer.models.registry import MODELS
-from minitransformer.replaceable import is_replaced
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +94,7 @@ class LanguageModel(NextTokenModel):
         if prompt.shape[1] - 1 > longest:
             raise InputError(f"the prompt has {prompt.shape[1]} tokens, at most {longest + 1} positions were learned")
         limit = np.full(len(prompt), longest - (prompt.shape[1] - 1))
-        if is_replaced(MultiHeadAttention.forward):    # the cache would bypass it
+        if cache_would_bypass():
             return RecomputedState(lambda rows, ids: self.hidden(ids)[0], self.output, prompt[:, -1:], limit,
                                    prompt[:, None, :-1])
         state = CachedStack(self.stack, self.input, self.output, prompt[:, -1:], limit)
