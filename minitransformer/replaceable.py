@@ -72,14 +72,7 @@ _state = _State()
 
 
 def replaceable(textbook):
-    """Mark a function, or a method, as one that kernels and readers may replace.
-
-    Raises InputError where a function of that name in another module is marked already.
-    """
-    before = TABLE.get(textbook.__qualname__)
-    if before and before.textbook.__module__ != textbook.__module__:
-        raise InputError(f"{textbook.__qualname__} is the name of a replaceable function in {before.textbook.__module__}; "
-                         "choose another, or plug it in there: with plugged(...)")
+    """Mark a function, or a method, as one that kernels and readers may replace."""
     entry = TABLE[textbook.__qualname__] = Replaceable(textbook)
 
     @wraps(textbook)
@@ -111,12 +104,9 @@ def plugged(function, own):
         with plugged(softmax_backward, my_softmax_backward):
             model.backward(dlogits, cache)
 
-    Forward and backward belong into one `with`: a cache is read by the half that was chosen with it. Raises InputError
-    where `function` is not replaceable.
+    Raises InputError where `function` is not replaceable.
     """
     entry = _entry(function)
-    if not callable(own):
-        raise InputError(f"what is plugged in for {entry.name} is a {type(own).__name__}, expected a function")
     before = entry.own
     _plug(entry, own)
     try:
