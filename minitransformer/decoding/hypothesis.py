@@ -41,8 +41,10 @@ def length_limits(state, min_length=0, max_length=None):
 
 
 def compact_rows(done):
-    """Which rows go on, for a state's `keep`; done: (B,) bool. A row that is done is filled from the end, so that few rows
-    move: done 0 1 0 0 1 0 1 0 gives 0 5 2 3 7."""
+    """The rows to continue with, for a state's `keep`; done: (B,) bool.
+
+    A row that is done is replaced by one from the end, so that few rows move: done 0 1 0 0 1 0 1 0 gives 0 5 2 3 7.
+    """
     left = np.flatnonzero(~done)
     rows = np.arange(len(left))
     rows[done[:len(left)]] = left[left >= len(left)]

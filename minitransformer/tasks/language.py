@@ -128,7 +128,7 @@ class Language(Task):
 
 
 def _examples(vocabulary, ids, window):
-    """[(the beginning of a stretch of the text, how it goes on)]."""
+    """[(the beginning of a passage, its continuation)]."""
     read = max(1, min(PROMPT, window // 2))    # half a window: the text of some subwords may be read as a few more
     length = read + CONTINUATION
     starts = np.linspace(0, max(0, len(ids) - length), EXAMPLES).astype(int)
