@@ -47,8 +47,8 @@ class Registry:
 
     def _all(self):
         if not self._loaded:
-            self._loaded = True
             package = import_module(self.package)
             for module in iter_modules(package.__path__, f"{package.__name__}."):
                 import_module(module.name)
+            self._loaded = True
         return self._classes

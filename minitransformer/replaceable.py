@@ -72,7 +72,14 @@ _state = _State()
 
 
 def replaceable(textbook):
-    """Mark a function, or a method, as one that kernels and readers may replace."""
+    """Mark a function, or a method, as one that kernels and readers may replace.
+
+    Raises InputError where a function of that name in another module is marked already.
+    """
+    before = TABLE.get(textbook.__qualname__)
+    if before and before.textbook.__module__ != textbook.__module__:
+        raise InputError(f"{textbook.__qualname__} is the name of a replaceable function in {before.textbook.__module__}; "
+                         "choose another, or plug it in there: with plugged(...)")
     entry = TABLE[textbook.__qualname__] = Replaceable(textbook)
 
     @wraps(textbook)
@@ -104,9 +111,12 @@ def plugged(function, own):
         with plugged(softmax_backward, my_softmax_backward):
             model.backward(dlogits, cache)
 
-    Raises InputError where `function` is not replaceable.
+    Forward and backward belong in one `with`: a cache is read by the half that was chosen with it. None takes out what
+    an outer `with` plugged in. Raises InputError if `function` is not replaceable or `own` is not a function.
     """
     entry = _entry(function)
+    if own is not None and not callable(own):
+        raise InputError(f"what is plugged in for {entry.name} is of type {type(own).__name__}, expected a function")
     before = entry.own
     _plug(entry, own)
     try:

@@ -12,7 +12,7 @@ from minitransformer.special import SPECIAL
 def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0):
     """Yields `count` token ids that continue `prompt`, a list of ids, each as soon as it is drawn.
 
-    Each token is drawn as by `sample`, never a special one. Where the model's positions end, it reads the second half
+    Each token is drawn as by `sample`, never a special one. When the model's window is full, it reads the second half
     of what it has read and written anew, and continues from there. Raises InputError at once for settings that mean
     nothing, and for a prompt that is empty or longer than the model's positions.
     """

@@ -9,7 +9,6 @@ from minitransformer.backend import module_of, to_device
 from minitransformer.checks import check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import causal_mask, padding_mask
-from minitransformer.layers.attention import MultiHeadAttention
 from minitransformer.layers.config import StackConfig
 from minitransformer.layers.embedding import Embedding
 from minitransformer.layers.encoder import Encoder, EncoderCache
@@ -17,16 +16,15 @@ from minitransformer.layers.input import Input, InputCache
 from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
 from minitransformer.layers.output_projection import OutputCache, OutputProjection
 from minitransformer.layers.positions import make_positions
-from minitransformer.models.cached import CachedStack, longest_output
+from minitransformer.models.cached import CachedStack
 from minitransformer.models.next_token import NextTokenModel
-from minitransformer.models.recomputed import RecomputedState
+from minitransformer.models.recomputed import RecomputedState, cache_would_bypass
 from minitransformer.models.registry import MODELS
-from minitransformer.replaceable import is_replaced
 
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageModelConfig(StackConfig):
-    """All sizes and choices of a language model."""
+    """All sizes and choices of a language model; `max_length` is the window that it reads, whatever the positions."""
 
     vocab_size: int                      # number of tokens
 
@@ -92,11 +90,10 @@ class LanguageModel(NextTokenModel):
         check_shape("prompt", prompt, "B", "T")
         if not prompt.shape[1]:
             raise InputError("the prompt is empty, expected at least one token to continue")
-        longest = longest_output(self.input.positions)
-        if prompt.shape[1] - 1 > longest:
-            raise InputError(f"the prompt has {prompt.shape[1]} tokens, at most {longest + 1} positions were learned")
-        limit = np.full(len(prompt), longest - (prompt.shape[1] - 1))
-        if is_replaced(MultiHeadAttention.forward):    # the cache would bypass it
+        if prompt.shape[1] > self.config.max_length:
+            raise InputError(f"the prompt has {prompt.shape[1]} tokens, but the model has {self.config.max_length} positions")
+        limit = np.full(len(prompt), self.config.max_length - prompt.shape[1])    # no other positions were trained
+        if cache_would_bypass():
             return RecomputedState(lambda rows, ids: self.hidden(ids)[0], self.output, prompt[:, -1:], limit,
                                    prompt[:, None, :-1])
         state = CachedStack(self.stack, self.input, self.output, prompt[:, -1:], limit)

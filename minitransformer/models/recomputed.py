@@ -2,6 +2,15 @@
 
 import numpy as np
 
+from minitransformer.functional import causal_mask, padding_mask, sinusoids
+from minitransformer.layers.attention import MultiHeadAttention
+from minitransformer.replaceable import is_replaced
+
+
+def cache_would_bypass():
+    """Whether a reader replaced a function that a key-value cache does not call as training does."""
+    return any(map(is_replaced, (MultiHeadAttention.forward, causal_mask, padding_mask, sinusoids)))
+
 
 class RecomputedState:
     """The state of writing, as a CachedStack (models/cached.py), where the cache would bypass a function of the reader's.

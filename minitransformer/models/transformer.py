@@ -9,7 +9,6 @@ from minitransformer.backend import module_of, to_device
 from minitransformer.checks import check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import causal_mask, padding_mask
-from minitransformer.layers.attention import MultiHeadAttention
 from minitransformer.layers.config import StackConfig
 from minitransformer.layers.decoder import Decoder, DecoderCache
 from minitransformer.layers.embedding import Embedding
@@ -20,9 +19,8 @@ from minitransformer.layers.output_projection import OutputCache, OutputProjecti
 from minitransformer.layers.positions import make_positions
 from minitransformer.models.cached import CachedStack, longest_output
 from minitransformer.models.next_token import NextTokenModel
-from minitransformer.models.recomputed import RecomputedState
+from minitransformer.models.recomputed import RecomputedState, cache_would_bypass
 from minitransformer.models.registry import MODELS
-from minitransformer.replaceable import is_replaced
 from minitransformer.special import BOS, PAD
 
 EXTRA_LENGTH = 50   # an output is at most this much longer than its source (section 6.1 of the paper)
@@ -144,7 +142,7 @@ class Transformer(NextTokenModel):
         memory_mask = to_device(padding_mask(source), module_of(memory))
         limit = np.minimum((source != PAD).sum(axis=1) - 1 + EXTRA_LENGTH, longest_output(self.target_input.positions))
         first = np.full((len(source), 1), BOS)
-        if is_replaced(MultiHeadAttention.forward):    # the cache would bypass it
+        if cache_would_bypass():
             def decode(rows, target):
                 return self.decode(target, memory[to_device(rows, module_of(memory))], source[rows])[0]
 

@@ -1,6 +1,7 @@
 """Language modelling: each token of a text is predicted from those before it."""
 
 import math
+import unicodedata
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
@@ -72,7 +73,7 @@ class Language(Task):
 
     @cached_property
     def _texts(self):
-        return {name: read_text(getattr(self, name)[0]) for name in ("train", "valid")}
+        return {name: _read(getattr(self, name)[0]) for name in ("train", "valid")}
 
     def make_vocabulary(self):
         return VOCABULARIES[self.vocabulary](self._texts["train"], self.vocab_size)
@@ -100,7 +101,7 @@ class Language(Task):
         files = test or self.valid
         if len(files) != 1:
             raise InputError(f"--test names {len(files)} files, expected one text")
-        text = read_text(files[0])
+        text = _read(files[0])
         ids = self._encode(run.vocabulary, files[0], text)
         check_length(ids, self.window, files[0])
         nats = mean_loss(run.model, consecutive_windows(ids, self.window, self.batch))
@@ -125,6 +126,11 @@ class Language(Task):
             return vocabulary.encode(text)
         except InputError as error:
             raise InputError(f"{file}, {error}") from None
+
+
+def _read(file):
+    """A file's text in Unicode's composed form (NFC), in which subwords are learned: characters are counted in it."""
+    return unicodedata.normalize("NFC", read_text(file))
 
 
 def _examples(vocabulary, ids, window):

@@ -195,6 +195,9 @@ def _check_vocabulary(path, settings, vocabulary):
     found = getattr(settings.config, "target_vocab", None) or getattr(settings.config, "vocab_size", None)
     if expected != found:
         raise InputError(f"{path}: the vocabulary has {expected} tokens, the model {found}; they are not of one run")
+    expected, found = sizes.get("num_classes"), getattr(settings.config, "num_classes", None)
+    if expected != found:
+        raise InputError(f"{path}: the task has {expected} classes, the model {found}; they are not of one run")
 
 
 def check_free(path):

@@ -24,7 +24,7 @@ from minitransformer.tasks import brackets, toy
 from minitransformer.training.files import MANIFEST, write_manifest
 from minitransformer.training.log import read_metrics
 
-CASES = settings(max_examples=int(os.environ.get("MINITRANSFORMER_FUZZ", 30)), deadline=None,
+CASES = settings(max_examples=int(os.environ.get("MINITRANSFORMER_FUZZ", 20)), deadline=None,
                  suppress_health_check=list(HealthCheck))
 
 SMALL = "--config toy --steps 2 --batch 90 --max-length 80 --validate-every 1 --vocab-size 80".split()

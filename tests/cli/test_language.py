@@ -146,7 +146,7 @@ def test_the_report(runs, which):
 
 @pytest.mark.parametrize("prompt, options, words", [
     ("", (), "the prompt is empty, expected at least one token to continue"),
-    ("the dog is red and blue .", (), "the prompt has 25 tokens, at most 16 positions were learned"),
+    ("the dog is red and blue .", (), "the prompt has 25 tokens, but the model has 16 positions"),
     ("the Dog", (), "PROMPT, line 1: the character 'D' is not in the vocabulary"),
     ("the\u2028", (), "PROMPT, line 1: the character"),
     ("the\udcff", (), "PROMPT, line 1: the character"),

@@ -83,7 +83,7 @@ def test_the_seed_decides():
 
 
 @pytest.mark.parametrize("prompt, options, words", [
-    ([], {}, "the prompt is empty"), ([3] * 8, {}, "the prompt has 8 tokens, at most 7 positions were learned"),
+    ([], {}, "the prompt is empty"), ([3] * 8, {}, "the prompt has 8 tokens, but the model has 7 positions"),
     ([3, 99], {}, "token id 99"), ([3], {"count": 0}, "the number of tokens is 0"), ([3], {"temperature": 0}, "temperature is 0"),
     ([3], {"top_k": -1}, "top_k is -1"), ([3], {"top_p": 0}, "top_p is 0"),
 ])

@@ -200,6 +200,21 @@ def test_plugging_one_function_into_another_ends_in_turn():
     assert not is_replaced(F.relu_forward)
 
 
+def test_none_takes_out_what_is_plugged_in():
+    own = counting(F.relu_forward)
+    with plugged(F.relu_forward, own):
+        with plugged(F.relu_forward, None):
+            F.relu_forward(QUERY)
+            assert not is_replaced(F.relu_forward)
+        assert own.calls == 0 and is_replaced(F.relu_forward)
+
+
+def test_only_a_function_can_be_plugged_in():
+    with pytest.raises(InputError, match="what is plugged in for relu_forward is of type int, expected a function"):
+        with plugged(F.relu_forward, 3):
+            pass
+
+
 def test_what_is_plugged_in_runs_in_every_thread():
     model, mine = small_model(), counting(F.softmax_backward)
     with plugged(F.softmax_backward, mine):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from minitransformer import beam_search, generate, plugged
+from minitransformer.functional import causal_mask, padding_mask, sinusoids
 from minitransformer.layers import MultiHeadAttention
 from minitransformer.models.recomputed import RecomputedState
 from minitransformer.special import PAD
@@ -54,3 +55,22 @@ def test_rows_are_kept_in_their_new_order():
     cached = model.start(source[[2, 0]])
     cached.advance(np.array([[1], [1]]))
     np.testing.assert_allclose(kept, cached.advance(np.array([[5, 6], [7, 8]]), np.array([[0, 0], [0, 0]])), rtol=1e-10)
+
+
+@pytest.mark.parametrize("function, own", [
+    (causal_mask, lambda ids: np.tri(ids.shape[1], dtype=bool) & ~np.tri(ids.shape[1], k=-2, dtype=bool)),
+    (padding_mask, lambda ids: ((ids != PAD) & (ids != 5))[:, None, None, :]),
+    (sinusoids, lambda length, d_model, xp=np, dtype="float64": np.full((length, d_model), 1 / length, dtype))])
+@pytest.mark.parametrize("kind", ["transformer", "language-model"])
+def test_masks_and_positions_of_your_own_hold_in_decoding_too(function, own, kind):
+    """The state's hidden states are those that training would compute."""
+    model = make_model(kind)
+    source, ids = np.array([[3, 5, 4]]), np.array([[1, 7, 5, 8, 9]])
+    inputs = (source, ids) if kind == "transformer" else (ids,)
+    usual, _ = model.hidden(*inputs)
+    with plugged(function, own):
+        expected, _ = model.hidden(*inputs)
+        state = model.start(source if kind == "transformer" else ids[:, :1])
+        found = np.concatenate([state.advance(ids[:, [t]]) for t in range(ids.shape[1])], axis=1)
+    assert np.abs(expected - usual).max() > 1e-3
+    np.testing.assert_allclose(found[:, -1], expected[:, -1], rtol=1e-10)

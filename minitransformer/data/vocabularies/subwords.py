@@ -40,6 +40,9 @@ class SubwordVocabulary:
         return self._tokenizer.get_vocab_size()
 
     def encode(self, text):
+        """The ids of a text. Raises InputError for one that holds bytes which are not UTF-8."""
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise InputError("the text is not UTF-8")
         return self._tokenizer.encode(text).ids
 
     def encode_all(self, texts):
