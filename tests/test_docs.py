@@ -1,10 +1,14 @@
 """README and docs say what the code does: their Python runs, their commands exist, their files are there, CI uses them."""
 
+import io
 import os
 import re
+import runpy
 import shlex
+import shutil
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -68,6 +72,7 @@ def new_files(page):
     return {code.split("\n")[0][2:]: code for code in blocks(page, "python") if re.match(r"# \S+\.py\n", code)}
 
 
+WITH_PYTHON = [page for page in PAGES if blocks(page, "python")]
 WITH_COMMANDS = [page for page in PAGES if typed(page)]
 CONTRIBUTIONS = [ROOT / "docs" / f"{name}.md" for name in MOST_FILES]
 
@@ -76,11 +81,19 @@ def by_stem(page):
     return page.stem
 
 
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory):
+    """A folder of runs, with the one that README's first command leaves (after a few steps)."""
+    folder = tmp_path_factory.mktemp("docs") / "runs"
+    assert main(["train", "copy", "--steps", "10", "--run", str(folder / "copy")]) == 0
+    return folder
+
+
 @pytest.fixture
-def a_copy_run(tmp_path, monkeypatch, capfd):
-    """A current folder in which README's first command has (briefly) run."""
+def a_copy_run(runs, tmp_path, monkeypatch):
+    """A current folder in which README's first command has run."""
     monkeypatch.chdir(tmp_path)
-    assert main(["train", "copy", "--steps", "10"]) == 0
+    shutil.copytree(runs, "runs")
 
 
 @pytest.fixture
@@ -97,10 +110,38 @@ def registering():
         assert entry.own is None
 
 
-@pytest.mark.parametrize("page", PAGES, ids=by_stem)
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=by_stem)
 def test_python_blocks_run(page, a_copy_run, registering):
-    assert blocks(page, "python")
     exec(compile(program(page), str(page), "exec"), {"__name__": "__main__"})
+
+
+def test_readme_is_a_front_door():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
+
+
+@pytest.mark.parametrize("code", blocks(ROOT / "README.md", "python"), ids=lambda code: code.split("\n")[0])
+def test_each_block_of_the_readme_runs_alone_and_twice(code, tmp_path):
+    """In an empty folder and a fresh interpreter; what it writes the first time does not disturb the second."""
+    once, again = (subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, cwd=tmp_path)
+                   for _ in range(2))
+    assert once.returncode == 0 and not once.stderr, once.stderr
+    assert (again.returncode, again.stdout, again.stderr) == (once.returncode, once.stdout, once.stderr)
+
+
+def test_the_readme_quotes_the_doctor():
+    """The sentence after the gradient check is one that its block prints."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    checks = [code for code in blocks(ROOT / "README.md", "python") if "print(gradcheck(" in code]
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(checks[0], {"__name__": "__main__"})
+    assert re.search(r'It can: "([^"]+)"', text)[1] in printed.getvalue()
+
+
+def test_the_picture_of_the_readme_can_be_drawn(a_copy_run, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["front_door.py", "runs/copy", "picture.png"])
+    runpy.run_path(str(ROOT / "docs" / "pictures" / "front_door.py"), run_name="__main__")
+    assert Path("picture.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=by_stem)
