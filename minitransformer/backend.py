@@ -13,10 +13,10 @@ def module_of(array):
 
 
 def get_module(name):
-    """The array module called `name`: "numpy", "cupy", or "auto" (CuPy where a GPU answers).
+    """The array module called `name`: "numpy", "cupy", or "auto" (CuPy if a GPU answers).
 
-    Raises InputError where CuPy is asked for and cannot run: it can be imported on a machine
-    without a GPU, so importing it is not enough.
+    Raises InputError if CuPy is requested and cannot run. (It can be imported on a machine without
+    a GPU, so importing it is not enough.)
     """
     if name == "numpy":
         return np
@@ -29,7 +29,7 @@ def get_module(name):
         problem = "CuPy is installed, but finds no GPU"
     except ModuleNotFoundError:
         problem = 'CuPy is not installed; install it with pip install cupy-cuda12x'
-    except Exception as error:    # a broken driver or a wrong build raises what it likes
+    except Exception as error:    # a broken driver or a wrong build may raise anything
         problem = f"CuPy cannot be used ({error})"
     if name == "auto":
         return np
@@ -47,9 +47,9 @@ def to_host(array):
 
 
 def generator(xp, *entropy):
-    """A random generator of `xp`, made from integers: the same integers, the same numbers.
+    """A random generator of `xp`, made from integers: the same integers give the same random numbers.
 
-    `generator(xp, seed, step)` gives each training step a generator that can be remade.
+    `generator(xp, seed, step)` gives each training step a generator that can be made again.
     """
     seed = np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0]
     return xp.random.default_rng(int(seed))

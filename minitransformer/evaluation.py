@@ -16,7 +16,7 @@ BATCH_TOKENS = 4096
 def mean_loss(model, batches, threads=None):
     """The mean negative log-likelihood of a term (a target token, EOS too, or a label) over batches, in nats.
 
-    `threads` (default: the cores there are) take a batch each.
+    `threads` (default: one for each available core) take a batch each.
     """
     def work(batch):
         sums, _ = model.loss_forward(batch)
@@ -34,7 +34,7 @@ def pair_batches(pairs):
 
 def perplexity(loss):
     """exp(mean loss): as undecided as a choice among this many equally likely tokens."""
-    return math.exp(min(loss, 700.0))    # exp of more is no float
+    return math.exp(min(loss, 700.0))    # exp of more overflows
 
 
 def exact_match(model, pairs, search=GREEDY, threads=None):

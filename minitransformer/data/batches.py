@@ -9,10 +9,10 @@ from minitransformer.special import BOS, EOS, PAD
 
 
 class Batch(NamedTuple):
-    """What a model trains on at once. Token ids stay NumPy arrays, wherever the model is: a layer moves what it makes of them.
+    """One batch of sentence pairs. Token ids stay NumPy arrays on any device: a layer moves what it computes from them.
 
     Every kind of batch has `terms`, by which its summed loss is divided; `num_tokens`, by which speed is measured; and
-    `split(n)`, at most n batches that hold its sentences in their order.
+    `split(n)`, at most n batches with its sentences in their order.
     """
 
     source: Any        # (B, T_k) ids, ending with EOS, then padding
@@ -45,18 +45,18 @@ def make_batch(pairs):
 
 
 def split_rows(rows, n):
-    """At most n slices of equal size, or one row less, that are all the rows."""
+    """At most n slices that cover all rows; their sizes differ by one row at most."""
     ends = [part[-1] + 1 for part in np.array_split(np.arange(rows), min(n, rows))]
     return list(map(slice, [0, *ends], ends))
 
 
 def trim(ids):
-    """Without the columns behind the last that holds a token."""
+    """`ids` without the columns after the last token of the longest row."""
     return ids[:, : np.flatnonzero((ids != PAD).any(axis=0)).max(initial=0) + 1]
 
 
 def pad(sequences):
-    """(B, T) ids of `sequences`, the shorter ones filled up with PAD."""
+    """(B, T) ids of `sequences`, the shorter ones padded with PAD."""
     batch = np.full((len(sequences), max(map(len, sequences))), PAD)
     for row, ids in zip(batch, sequences):
         row[: len(ids)] = ids
@@ -64,17 +64,17 @@ def pad(sequences):
 
 
 def pair_lengths(pair):
-    """By what pairs are sorted: the target's length, then the source's."""
+    """The sort key of a pair: the target's length, then the source's."""
     source, target = pair
     return len(target), len(source)
 
 
 def by_length(examples, max_tokens, rng=None, lengths=pair_lengths):
-    """All `examples` once, in lists of similar length: each at most `max_tokens` with its padding.
+    """All `examples` once, in lists of similar length: at most `max_tokens` each, padding included.
 
-    lengths(example): the lengths of its sides, of which the longest counts; an example that is longer alone is a
-    list of its own. `rng` shuffles the examples among equal lengths and the order of the lists; without it the
-    order is that of the lengths.
+    lengths(example): the lengths of its sides, of which the longest counts. An example longer than `max_tokens` is a
+    list of its own. `rng` shuffles examples of equal length, and the order of the lists; without it, lists are in the
+    order of their lengths.
     """
     order = np.arange(len(examples)) if rng is None else rng.permutation(len(examples))
     order = sorted(order, key=lambda i: lengths(examples[i]))

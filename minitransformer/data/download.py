@@ -1,4 +1,4 @@
-"""Downloading a corpus file by file: what is there and intact stays, so a download that was broken off resumes."""
+"""Downloading a corpus file by file: intact files stay, so an interrupted download resumes."""
 
 import os
 import stat
@@ -14,18 +14,18 @@ _SPLIT = {"intact": "already there", "missing": "split off", "damaged": "split o
 
 
 def download(corpus, folder, report):
-    """Every file of `corpus` into `folder`, intact by its sha256; `report(text)` is told of each of them.
+    """Download every file of `corpus` into `folder` and check its sha256; `report(text)` is called for each of them.
 
-    A file that is damaged is downloaded again, and stays as it is until the new one is complete. A text without a split
+    A damaged file is downloaded again, and stays as it is until the new one is complete. A text without a split
     is then split into a training and a validation file. Raises
-    InputError where the corpus is unknown, the folder cannot be used, the library pooch is missing, or a
-    file cannot be downloaded or is not the one expected; what was downloaded until then stays.
+    InputError if the corpus is unknown, the folder cannot be used, the library pooch is missing, or a
+    file cannot be downloaded or is not the one expected; files downloaded before that stay.
     """
     if corpus not in CORPORA:
         raise InputError(f"unknown corpus '{corpus}'; {choices(corpus, list(CORPORA))}")
     pooch, requests = require("pooch"), require("requests")
     pooch.get_logger().setLevel("WARNING")    # `report` says what it would say
-    fetch = pooch.HTTPDownloader(timeout=30, stream=False)    # a stream that breaks off leaves its socket open
+    fetch = pooch.HTTPDownloader(timeout=30, stream=False)    # an interrupted stream leaves its socket open
     source, folder = CORPORA[corpus], Path(folder)
     if os.path.isfile(folder):
         raise InputError(f"{folder}: a file, expected a folder")
@@ -46,7 +46,7 @@ def download(corpus, folder, report):
         except OSError as error:
             raise InputError(f"{path}: {_reason(error)}; {there}") from None
         except ValueError:    # pooch's word for another sha256
-            raise InputError(f"{path}: what came from {address} is not the file expected (its sha256 is another) and was "
+            raise InputError(f"{path}: what came from {address} is not the file expected (its sha256 differs) and was "
                              f"not kept; {there}; run this command again, or {offline}") from None
         states[name] = "intact"
         report(f"{name}: downloaded{' again, it was damaged' if state == 'damaged' else ''}")
@@ -95,7 +95,7 @@ def _state(path, digits):
 
 
 def _reason(error):
-    """What lies at the bottom of an error that others are wrapped around, in a few words."""
+    """The first cause of an error that others are wrapped around, in a few words."""
     if getattr(error, "response", None) is not None:
         return f"the server answered {error.response.status_code} {error.response.reason}"
     while error.__cause__ or error.__context__:

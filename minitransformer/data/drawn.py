@@ -1,16 +1,16 @@
-"""Examples that are drawn at random, for the toy tasks: as many as you like, and some that are never trained on."""
+"""Examples drawn at random for the toy tasks: as many as you like to train on, and held-out ones."""
 
 import numpy as np
 
 from minitransformer.errors import InputError
 
-MOST_MISSES = 10_000    # draws without a new example, after which there are no more
+MOST_MISSES = 10_000    # after this many draws without a new example, there are no more
 
 
 class DrawnBatches:
     """An endless iterator of batches of `size` fresh examples of a toy task; the same seed gives the same ones.
 
-    `position`: how many it has given; set it to continue from there.
+    `position`: how many batches it has given; set it to continue from there.
     """
 
     def __init__(self, task, size, seed):
@@ -26,12 +26,12 @@ class DrawnBatches:
 
 
 def draw_held_out(task, size, seed=0):
-    """`size` different examples that no training batch can hold."""
+    """`size` different examples that no training batch can contain."""
     return draw_examples(task, seed, size, held_out=True)
 
 
 def draw_examples(task, seed, size, held_out=False):
-    """`size` random examples of a toy task, encoded: ones to train on, or different held-out ones.
+    """`size` random examples of a toy task, encoded: for training, or all different and held out.
 
     Raises InputError for a task that has too few.
     """

@@ -1,4 +1,4 @@
-"""Endless batches of a corpus: epoch after epoch, each in an order of its own."""
+"""Endless batches of a corpus: epoch after epoch, each in its own order."""
 
 import numpy as np
 
@@ -6,10 +6,10 @@ from minitransformer.data.batches import by_length, make_batch, pair_lengths
 
 
 class EpochBatches:
-    """An endless iterator of batches: each epoch all examples once, in an order of its own made from `seed`.
+    """An endless iterator of batches: in each epoch all examples once, in an order drawn from `seed` and the epoch.
 
     `examples`: pairs of id lists, or what `make` and `lengths` take (see by_length). `position`: [epoch, how many of its
-    batches were given]; set it to continue from there.
+    batches it has given]; set it to continue from there.
     """
 
     def __init__(self, examples, max_tokens, seed, make=make_batch, lengths=pair_lengths):

@@ -12,7 +12,7 @@ from minitransformer.special import PAD
 
 
 class LabelledBatch(NamedTuple):
-    """As Batch, of sentences and their classes."""
+    """Like Batch, for sentences and their classes."""
 
     ids: Any      # (B, T), then padding
     labels: Any   # (B,) 0 .. C-1
@@ -39,7 +39,7 @@ def make_labelled_batch(examples):
 
 
 def sentence_length(example):
-    """By what labelled sentences are sorted: their length."""
+    """The sort key of a labelled sentence: its length."""
     ids, _ = example
     return (len(ids),)
 
@@ -47,7 +47,7 @@ def sentence_length(example):
 def read_labelled(path, name):
     """[(sentence, label as text)] of a file with a sentence, a tab and its label on each line, plain or .gz.
 
-    A first line "sentence<TAB>label" is a header. Raises InputError, with the line, where there is no second column, or
+    A first line "sentence<TAB>label" is a header. Raises InputError, with the line, if there is no second column, or
     no sentence; `name` says which option the file came from.
     """
     examples = []

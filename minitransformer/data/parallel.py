@@ -11,8 +11,8 @@ MAX_CHARACTERS = 20_000    # in a sentence; learning subwords takes time quadrat
 def read_pairs(paths, name="files"):
     """[(source, target)] from [SOURCE, TARGET], aligned line by line, or from one [TSV].
 
-    Unicode is normalised (NFC), outer blanks are stripped; further columns of a TSV (attribution) are ignored. Raises InputError
-    where the files have different lengths, a line has no second column or is endless, or there are
+    Unicode is normalised (NFC), outer spaces are removed; further columns of a TSV (attribution) are ignored. Raises
+    InputError if the files have different lengths, a line has no second column or is too long, or there are
     more than two files; `name` says in the message where these came from.
     """
     if len(paths) > 2:
@@ -29,7 +29,7 @@ def read_pairs(paths, name="files"):
     for number, pair in enumerate(pairs, 1):
         if max(map(len, pair)) > MAX_CHARACTERS:
             raise InputError(f"{' / '.join(map(str, paths))}, line {number}: {max(map(len, pair)):,} characters, "
-                             f"at most {MAX_CHARACTERS:,} make a sentence")
+                             f"expected at most {MAX_CHARACTERS:,} in a sentence")
     return pairs
 
 
@@ -43,7 +43,7 @@ def _columns(path, number, line):
 def encode_pairs(vocabulary, texts, max_length, name):
     """Pairs of id lists for pairs of texts; pairs with an empty side are left out.
 
-    Raises InputError for a sentence of more than `max_length` tokens, and where no pair is left;
+    Raises InputError for a sentence of more than `max_length` tokens, and if no pair is left;
     `name` says in the message where the texts come from.
     """
     sources, targets = (vocabulary.encode_all([text[side] for text in texts]) for side in (0, 1))

@@ -10,7 +10,7 @@ from minitransformer.errors import InputError
 def read_text(path):
     """The text of a UTF-8 file (.gz is unpacked).
 
-    Raises InputError where it is missing, unreadable, not UTF-8, or empty.
+    Raises InputError if it is missing, unreadable, not UTF-8, or empty.
     """
     path = Path(path)
     if path.is_char_device():
@@ -20,7 +20,7 @@ def read_text(path):
         if path.suffix == ".gz":
             raw = gzip.decompress(raw)
     except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or f"not a whole gzip file ({error})"
+        reason = getattr(error, "strerror", None) or f"not an intact gzip file ({error})"
         raise InputError(f"{path}: {reason}") from None
     except ValueError as error:    # a NUL in the name
         raise InputError(f"{path}: {error}") from None
@@ -31,7 +31,7 @@ def read_text(path):
 
 
 def decode_utf8(raw, name):
-    """The text of bytes. Raises InputError, with the line, where they are not UTF-8."""
+    """The text of bytes. Raises InputError, with the line, if they are not UTF-8."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -41,5 +41,5 @@ def decode_utf8(raw, name):
 
 
 def split_lines(text):
-    """The lines of `text`: only \\n (or \\r\\n) ends a line, as in every aligned corpus."""
+    """The lines of `text`: only \\n (or \\r\\n) ends a line, as in aligned corpora."""
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []

@@ -10,10 +10,10 @@ from minitransformer.special import PAD
 
 
 class WindowBatch(NamedTuple):
-    """As Batch, of windows of a text."""
+    """Like Batch, for windows of a text."""
 
     ids: Any           # (B, T)
-    next_target: Any   # (B, T) the id after each; PAD behind the end of the text
+    next_target: Any   # (B, T) the id after each; PAD after the end of the text
     terms: int         # real targets
 
     @property
@@ -32,7 +32,7 @@ class WindowBatch(NamedTuple):
 class WindowBatches:
     """An endless iterator of WindowBatches: `size` windows at random places of a text, ids (N,).
 
-    `position`: how many it has given; set it to continue from there.
+    `position`: how many batches it has given; set it to continue from there.
     """
 
     def __init__(self, ids, window, size, seed):
@@ -55,7 +55,7 @@ def consecutive_windows(ids, window, size):
     ids = np.asarray(ids)
     inputs = [ids[start:start + window] for start in range(0, len(ids) - 1, window)]
     targets = [ids[start + 1:start + 1 + window] for start in range(0, len(ids) - 1, window)]
-    inputs[-1] = inputs[-1][:len(targets[-1])]    # the last token of all predicts nothing
+    inputs[-1] = inputs[-1][:len(targets[-1])]    # the last token of the text predicts nothing
     return [WindowBatch(pad(inputs[i:i + size]), pad(targets[i:i + size]), sum(map(len, targets[i:i + size])))
             for i in range(0, len(inputs), size)]
 

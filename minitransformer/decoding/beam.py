@@ -12,17 +12,17 @@ FIRST_WORD = len(SPECIAL)    # the tokens before it are PAD, BOS and EOS
 
 
 def greedy(model, source):
-    """The likeliest next token, again and again: source (B, T_k) ids -> B lists of ids up to EOS."""
+    """The most likely next token at each position: source (B, T_k) ids -> B lists of ids up to EOS."""
     return [best.ids for best, *_ in beam_search(model, source, 1)]
 
 
 def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None):
-    """For each sentence of source (B, T_k) ids its Hypotheses, the best first, at most `width` of them.
+    """The Hypotheses for each sentence of source (B, T_k) ids: at most `width`, the best first.
 
-    At each position all continuations of the `width` live hypotheses compete. Of the 2 `width`
-    likeliest, those that end with EOS and stand among the first `width` are found; the `width`
-    likeliest others live on. A sentence is done when `width` are found. Those found are ordered by
-    log-probability / length_penalty(length, alpha).
+    At each position, all continuations of the `width` live hypotheses compete. Of the 2 `width` most
+    likely ones, those that end with EOS and rank among the first `width` are finished; the `width`
+    most likely others stay live. A sentence is done when `width` hypotheses are finished. The finished
+    ones are ordered by log-probability / length_penalty(length, alpha).
 
     Raises InputError for a width below 1, limits that contradict each other, and a model whose logits are not finite.
     """
@@ -31,7 +31,7 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None):
     state = model.start(source)
     least, most = length_limits(state, min_length, max_length)
     found = [[] for _ in source]
-    alive = np.arange(len(source))                   # the sentences not done, by their places in `source`
+    alive = np.arange(len(source))                   # the indices in `source` of the sentences not done
     ids = state.first[:, :, None]                    # (B, width, 1 + length); at first there is one hypothesis
     sums = np.zeros((len(source), 1))
     parents = None
@@ -52,15 +52,15 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None):
             rows = compact_rows(done)
             state.keep(rows)
             alive, ids, parents, sums = alive[rows], ids[rows], parents[rows], sums[rows]
-    check_numbers(np.array([bool(hypotheses) for hypotheses in found]))    # one that may never end is not found
+    check_numbers(np.array([bool(hypotheses) for hypotheses in found]))    # none is found if none can end
     return [sorted(hypotheses, key=lambda h: -h.score)[:width] for hypotheses in found]
 
 
 def _continuations(weight, x, sums, count):
-    """What may follow x (B, width, d_model), of hypotheses with the log-probabilities sums (B, width).
+    """The continuations of hypotheses with hidden states x (B, width, d_model) and log-probabilities sums (B, width).
 
-    Returns the log-probabilities with EOS, (B, width), and those of the `count` likeliest continuations of each
-    sentence, their parents and ids, each (B, count), the likeliest first.
+    Returns the log-probabilities with EOS, (B, width), and those of the `count` most likely continuations of each
+    sentence, their parents and ids, each (B, count), the most likely first.
     """
     xp, rows = module_of(x), x.reshape(-1, x.shape[-1])
     special = rows @ weight[:FIRST_WORD].T
@@ -70,7 +70,7 @@ def _continuations(weight, x, sums, count):
     before = to_device(sums, xp) - log_normaliser(all_logits, peak).reshape(sums.shape)
     ends = before + special[:, EOS].reshape(sums.shape)
     totals, parents, words = top_k_continuations(blocks, maxima, before, count)
-    found = to_host(xp.concatenate([ends, totals, parents, words], axis=1))    # at once: a GPU is waited for once
+    found = to_host(xp.concatenate([ends, totals, parents, words], axis=1))    # in one piece: the host waits for a GPU once
     check_numbers(~np.isnan(found))
     ends, totals, parents, words = np.split(found, np.cumsum([sums.shape[1], count, count]), axis=1)
     return ends, totals, parents.astype(int), words.astype(int) + FIRST_WORD

@@ -1,4 +1,4 @@
-"""Several models that answer as one."""
+"""An ensemble: several models that decode as one."""
 
 import numpy as np
 
@@ -10,17 +10,17 @@ from minitransformer.parameter import Parameter
 
 
 class Ensemble(NextTokenModel):
-    """Trained models of the next token, with one vocabulary, whose mean logits decide.
+    """Trained next-token models with the same vocabulary, which decode by their mean logits.
 
     The mean of logits is the geometric mean of probabilities, normalised again: a token is likely
-    where no model finds it unlikely. Models that differ by their seeds alone make different mistakes,
-    so together they make fewer (Sutskever et al. 2014, https://arxiv.org/abs/1409.3215). With hidden states
+    if no model finds it unlikely. Models that differ only in their seeds make different mistakes,
+    so an ensemble makes fewer (Sutskever et al. 2014, https://arxiv.org/abs/1409.3215). With hidden states
     x_i and output weights W_i it is one product, of all models' hidden states side by side:
 
         (x_1 W_1^T + ... + x_n W_n^T) / n = [x_1 ... x_n] [W_1 ... W_n]^T / n
 
-    Decodes, and is measured, as its models are; it cannot be trained. Raises InputError where the
-    models are not of one kind, vocabulary size and array module, or there are none.
+    It decodes and is evaluated like one of its models; it cannot be trained. Raises InputError if the
+    models differ in kind, vocabulary size or array module, or if there are none.
     """
 
     def __init__(self, models):
@@ -34,14 +34,14 @@ class Ensemble(NextTokenModel):
             raise InputError("the models of an ensemble have vocabularies of sizes "
                              f"{' and '.join(map(str, sorted(sizes)))}, expected the same")
         if len({model.xp for model in models}) > 1:
-            raise InputError("the models of an ensemble lie on different backends; bring them to one with model.to(...)")
+            raise InputError("the models of an ensemble are on different backends; move them to one with model.to(...)")
         self.models = list(models)
         weight = self.xp.concatenate([model.output.weight.data for model in models], axis=1) / len(models)
         self.output = OutputProjection(*weight.shape, rng=None, weight=Parameter(weight))
         self.loss = LinearCrossEntropy(self.output.weight)
 
     def forward(self, *ids):
-        """Returns logits (B, T, V) and, as each model, a cache."""
+        """Returns logits (B, T, V) and, like each model, a cache."""
         return self.output.forward(self.hidden(*ids)[0])
 
     def hidden(self, *ids, rng=None):

@@ -13,8 +13,8 @@ def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0):
     """Yields `count` token ids that continue `prompt`, a list of ids, each as soon as it is drawn.
 
     Each token is drawn as by `sample`, never a special one. When the model's window is full, it reads the second half
-    of what it has read and written anew, and continues from there. Raises InputError at once for settings that mean
-    nothing, and for a prompt that is empty or longer than the model's positions.
+    of what it has read and written again, and continues from there. Raises InputError at once for invalid
+    settings, and for a prompt that is empty or longer than the model's positions.
     """
     if count < 1:
         raise InputError(f"the number of tokens is {count}, expected at least 1")

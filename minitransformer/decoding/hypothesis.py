@@ -10,7 +10,7 @@ from minitransformer.errors import InputError
 class Hypothesis(NamedTuple):
     ids: list                 # of its tokens, without EOS
     log_probability: float    # of the tokens and EOS, given the source: what teacher forcing gives
-    score: float              # by which hypotheses are compared
+    score: float              # for comparing hypotheses
 
 
 def check_numbers(usable):
@@ -22,7 +22,7 @@ def check_numbers(usable):
 def length_penalty(length, alpha):
     """((5 + length) / 6)^alpha, by which a log-probability is divided (Wu et al. 2016, https://arxiv.org/abs/1609.08144).
 
-    `length` counts EOS. Without it (alpha = 0) each more token makes a hypothesis worse.
+    `length` counts EOS. Without it (alpha = 0), each additional token makes a hypothesis worse.
     """
     return ((5 + length) / 6) ** alpha
 

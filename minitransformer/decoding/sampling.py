@@ -1,4 +1,4 @@
-"""Outputs drawn at random: from all of the model's distribution, or from its likelier part."""
+"""Outputs drawn at random, from the model's full distribution or from its most likely part."""
 
 import numpy as np
 
@@ -10,19 +10,19 @@ from minitransformer.special import BOS, EOS, PAD
 
 
 def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, min_length=0, max_length=None):
-    """For each sentence of source (B, T_k) ids `count` Hypotheses, drawn token by token, the likeliest first.
+    """`count` Hypotheses for each sentence of source (B, T_k) ids, drawn token by token, the most likely first.
 
-    Each token is drawn from softmax(logits / temperature), cut to the `top_k` likeliest tokens (0: all)
-    and to the fewest whose probability reaches `top_p` (Holtzman et al. 2020,
-    https://arxiv.org/abs/1904.09751). `rngs`: a NumPy generator for each sentence, so that what is
-    drawn does not depend on the batch; each draw gets its own from it. The reported log-probabilities are the model's own.
+    Each token is drawn from softmax(logits / temperature), restricted to the `top_k` most likely tokens (0: all)
+    and to the fewest whose total probability reaches `top_p` (Holtzman et al. 2020,
+    https://arxiv.org/abs/1904.09751). `rngs`: a NumPy generator for each sentence, so that the
+    draws do not depend on the batch; each draw spawns its own from it. The reported log-probabilities are the model's own.
 
-    Raises InputError for settings that mean nothing, and a model whose logits are not finite.
+    Raises InputError for invalid settings, and for a model whose logits are not finite.
     """
     if count < 1:
         raise InputError(f"the number of samples is {count}, expected at least 1")
     check_sampling(temperature, top_k, top_p)
-    source = np.repeat(source, count, axis=0)    # draws share nothing: each is a row
+    source = np.repeat(source, count, axis=0)    # each draw is a row of its own
     rngs = [own for rng in rngs for own in rng.spawn(count)]
     state = model.start(source)
     least, most = length_limits(state, min_length, max_length)
@@ -51,7 +51,7 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
 
 
 def check_sampling(temperature, top_k, top_p):
-    """Raise InputError for settings that mean nothing."""
+    """Raise InputError for invalid settings."""
     if not 1e-3 <= temperature <= 1e3:
         raise InputError(f"temperature is {temperature}, expected a number from 0.001 to 1000")
     if top_k < 0:
@@ -67,7 +67,7 @@ def draw(logits, draws, temperature, top_k, top_p):
     values = xp.take_along_axis(logits, ids, axis=1)
     p = xp.exp((values - values[:, :1]) / temperature)
     p = p / p.sum(axis=1, keepdims=True)
-    before = xp.cumsum(p, axis=1) - p                  # the probability of all likelier tokens
+    before = xp.cumsum(p, axis=1) - p                  # the probability of all more likely tokens
     p = p * (before < top_p)
     reached = xp.cumsum(p, axis=1)
     drawn = (reached <= to_device(draws, xp)[:, None] * reached[:, -1:]).sum(axis=1, keepdims=True)
@@ -77,7 +77,7 @@ def draw(logits, draws, temperature, top_k, top_p):
 def _forbid(logits, length, least, most):
     """Logits of -inf for what may not come next: padding, BOS, EOS before `least` tokens, all but EOS after `most`.
 
-    logits: (R, V), changed; `length`: how many tokens there are; least, most: (R,).
+    logits: (R, V), changed; `length`: the number of tokens so far; least, most: (R,).
     """
     logits[:, PAD] = logits[:, BOS] = -np.inf
     xp = module_of(logits)

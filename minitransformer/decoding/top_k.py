@@ -2,13 +2,13 @@
 
 from minitransformer.backend import module_of
 
-GROUPS = 250    # of words; that many columns of logits are made, and looked at, while they are in the processor's cache
+GROUPS = 250    # of tokens; this many columns of logits are computed and compared while in the processor's cache
 
 
 def grouped_logits(x, weight):
-    """logits x W^T in blocks of 250 words, (blocks, R, n), and the largest of each group, (R, n): x (R, d), W (V, d).
+    """logits x W^T in blocks of 250 tokens, (blocks, R, n), and the largest of each group, (R, n): x (R, d), W (V, d).
 
-    Group g holds the words g, n + g, 2n + g, ...: one of each block. Logits of -inf fill the last block.
+    Group g holds the tokens g, n + g, 2n + g, ...: one of each block. Logits of -inf fill the last block.
     """
     xp = module_of(x)
     size, n = len(weight), min(GROUPS, max(1, len(weight)))
@@ -23,10 +23,10 @@ def grouped_logits(x, weight):
 
 
 def top_k_continuations(blocks, maxima, before, count):
-    """The `count` largest before + logits of each sentence: (sums, parents, words), each (B, count), the largest first.
+    """The `count` largest before + logits of each sentence: (sums, parents, token ids), each (B, count), the largest first.
 
-    blocks, maxima: grouped_logits of B * width rows; before: (B, width). Where there are fewer, sums of -inf make up
-    the number. All of them lie in the `count` groups with the largest maxima, so only these are looked at again.
+    blocks, maxima: grouped_logits of B * width rows; before: (B, width). If there are fewer, the
+    rest are sums of -inf. All of them lie in the `count` groups with the largest maxima, so only these are searched.
     """
     xp = module_of(blocks)
     batch, width = before.shape
@@ -55,7 +55,7 @@ def log_normaliser(blocks, peak):
 def top_k(x, count):
     """(places, values) of the `count` largest in each row of x (R, N), each (R, count), the largest first; changes x.
 
-    Equal ones in the order of their places. To look `count` times is faster here than to sort or to partition.
+    Equal values are in the order of their places. Searching `count` times is faster here than sorting or partitioning.
     """
     xp = module_of(x)
     rows = xp.arange(len(x))

@@ -1,4 +1,4 @@
-"""From texts to texts: sentences of any lengths in batches, in threads, in their order."""
+"""From texts to texts: sentences of any length, decoded in batches and threads, returned in their order."""
 
 import sys
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from minitransformer.host import available_cores
 from minitransformer.parallel import in_threads
 from minitransformer.special import EOS
 
-ROWS = 960    # hypotheses decoded together: with fewer the products are slower, and more were no faster
+ROWS = 960    # hypotheses decoded together; with fewer, the products are slower, and more were no faster
 
 
 @dataclass(frozen=True)
 class Search:
-    """How outputs are looked for: beam search, or `samples` drawn at random."""
+    """How outputs are found: by beam search, or by drawing `samples` at random."""
 
     beam: int = 1                   # 1: greedy
-    alpha: float = 0.6              # of the length penalty; 0: none
+    alpha: float = 0.6              # exponent of the length penalty; 0: none
     min_length: int = 0             # tokens
     max_length: int | None = None   # tokens, if that is less than the source's length + 50
     samples: int = 0                # how many to draw; 0: beam search
@@ -32,7 +32,7 @@ class Search:
     seed: int = 0
 
     def __call__(self, model, source, places):
-        """Lists of Hypotheses for source (B, T_k) ids; `places`: of the sentences in their text, for their randomness."""
+        """Lists of Hypotheses for source (B, T_k) ids; `places`: the sentences' places in the text, which seed the draws."""
         if not self.samples:
             return beam_search(model, source, self.beam, self.alpha, self.min_length, self.max_length)
         rngs = [np.random.default_rng([self.seed, place]) for place in places]
@@ -46,7 +46,7 @@ GREEDY = Search()
 def decode_all(model, sources, search=GREEDY, threads=None):
     """Lists of Hypotheses, the best first, for id lists of any lengths; an empty source has an empty output.
 
-    `threads` (default: the cores there are) take batches of similar lengths, each with one BLAS thread.
+    `threads` (default: one for each available core) decode batches of similar lengths, with one BLAS thread each.
     """
     found = [[Hypothesis([], 0.0, 0.0)] for _ in sources]
     size = max(1, ROWS // max(search.beam, search.samples, 1))

@@ -1,6 +1,6 @@
 """Mathematics without parameters, in pairs: `xxx_forward` and, next to it, `xxx_backward`.
 
-What is marked @replaceable may run as a faster kernel (kernels/), or as a function of your own (replaceable.py).
+A function marked @replaceable may run as a faster kernel (kernels/), or as one that you plug in (replaceable.py).
 """
 
 from minitransformer.functional.activations import gelu_backward, gelu_forward, relu_backward, relu_forward

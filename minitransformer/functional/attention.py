@@ -23,7 +23,7 @@ def attention_forward(query, key, value, mask=None, dropout_rate=0.0, rng=None):
 
     query: (..., T_q, d_k); key: (..., T_k, d_k); value: (..., T_k, d_v); mask: None or bool,
     broadcastable to (..., T_q, T_k), True = may attend. Returns y (..., T_q, d_v).
-    A query that may attend to nothing gives 0 and gets and sends no gradient.
+    A query that may attend to nothing gives 0, and neither receives nor passes on a gradient.
     """
     scores = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])
     p, softmax = softmax_forward(scores, mask)

@@ -10,7 +10,7 @@ from minitransformer.replaceable import replaceable
 
 class CrossEntropyCache(NamedTuple):
     p: Any                # (..., V) softmax of the logits
-    targets: Any          # (...) the right token ids
+    targets: Any          # (...) the correct token ids
     real: Any             # (...) bool: where the target is not padding
     smoothing: float
     count: Any            # () how many targets are real
@@ -22,8 +22,8 @@ def cross_entropy_forward(logits, targets, smoothing=0.0, *, padding):
     """The summed loss -sum_i q_i log p_i over the real targets; cache.count is their number.
 
     logits: (..., V); targets: (...) ids. q puts 1 - smoothing on the target and spreads
-    `smoothing` evenly over all V classes. padding: the id that stands for no target, such as PAD; None where
-    every class counts. Whoever trains divides by the count: the sum is what shards of a batch can add up.
+    `smoothing` evenly over all V classes. padding: the id that marks a missing target, such as PAD; None if
+    every class counts. The training step divides by the count: sums can be added over the shards of a batch.
     Raises InputError for targets that do not fit the logits.
     """
     check_targets(targets, logits.shape)

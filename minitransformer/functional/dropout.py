@@ -6,7 +6,7 @@ from minitransformer.replaceable import replaceable
 
 
 class DropoutCache(NamedTuple):
-    mask: Any   # (...) 0 where dropped, 1 / (1 - dropout_rate) elsewhere; None where nothing is dropped
+    mask: Any   # (...) 0 where dropped, 1 / (1 - dropout_rate) elsewhere; None if nothing is dropped
 
 
 @replaceable
@@ -15,7 +15,7 @@ def dropout_mask(shape, dropout_rate, rng, dtype):
 
     One random byte decides each element (the cheapest random number there is), so the dropout_rate is
     rounded to k / 256 and the scale is 256 / (256 - k): the expectation stays exactly 1.
-    (A dropout_rate below 1/512 drops nothing, and none drops more than 255 of 256.)
+    (A dropout_rate below 1/512 drops nothing. No dropout_rate drops more than 255 of 256.)
     """
     dropped = min(round(256 * dropout_rate), 255)
     keep = rng.integers(0, 256, size=shape, dtype="uint8") >= dropped
@@ -24,7 +24,7 @@ def dropout_mask(shape, dropout_rate, rng, dtype):
 
 @replaceable
 def dropout_forward(x, dropout_rate, rng=None):
-    """y = x * mask, with a fresh mask; y = x where rng is None (evaluation) or dropout_rate is 0."""
+    """y = x * mask, with a fresh mask; y = x if rng is None (evaluation) or dropout_rate is 0."""
     if rng is None or dropout_rate == 0:
         return x, DropoutCache(None)
     mask = dropout_mask(x.shape, dropout_rate, rng, x.real.dtype)

@@ -16,7 +16,7 @@ class LayerNormCache(NamedTuple):
 def layer_norm_forward(x, gamma, beta, epsilon=1e-5):
     """y = gamma * n + beta with n = (x - mean) / sqrt(variance + epsilon).
 
-    x: (..., D); gamma, beta: (D,). The mean and the (biased) variance are of each row's D values.
+    x: (..., D); gamma, beta: (D,). The mean and the (biased) variance are taken over the D values of each row.
     """
     centred = x - x.mean(axis=-1, keepdims=True)
     variance = (centred * centred).mean(axis=-1, keepdims=True)

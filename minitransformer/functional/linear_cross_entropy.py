@@ -1,4 +1,4 @@
-"""The pre-softmax linear and the loss in one, since the logits between them are the largest array of all."""
+"""The pre-softmax linear layer and the loss in one function: the logits between them are the largest array of all."""
 
 from typing import Any, NamedTuple
 

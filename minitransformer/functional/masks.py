@@ -1,4 +1,4 @@
-"""The two masks of the Transformer: boolean, True = may attend; on the host, as the ids are."""
+"""The two masks of the Transformer: boolean, True = may attend; on the host, like the token ids."""
 
 import numpy as np
 

@@ -16,7 +16,7 @@ def softmax_forward(x, mask=None):
     """p_i = exp(x_i) / sum_j exp(x_j) over the last axis.
 
     x: (..., K); mask: None or bool, broadcastable to x, True where an entry takes part.
-    Entries masked out get probability 0; a row with all of them masked out is 0 throughout.
+    Entries masked out get probability 0; a row whose entries are all masked out is 0 everywhere.
     Returns p, of x's shape. Subtracting the row's maximum changes nothing but avoids overflow.
     Raises InputError for a mask that is not bool.
     """

@@ -1,4 +1,4 @@
-"""Faster implementations of textbook functions, a folder for each kind and a file for each function they replace."""
+"""Faster implementations of textbook functions: a folder for each array module, a file for each function or pair."""
 
 from importlib import import_module
 from pkgutil import iter_modules

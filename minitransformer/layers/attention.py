@@ -27,7 +27,7 @@ class MultiHeadAttention(Layer):
     Unlike in the paper each of these projections also has a bias, as in PyTorch.
     query: (B, T_q, d_model); key, value: (B, T_k, d_model); y: (B, T_q, d_model). The heads' weights
     lie side by side in one matrix, W_Q: (d_model, H d_k). d_k and d_v are d_model / H if not given (d_v: d_k
-    where that is no whole number).
+    if that is not a whole number).
     """
 
     def __init__(self, d_model, num_heads, rng, d_k=None, d_v=None, dropout=0.0):

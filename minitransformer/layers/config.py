@@ -30,7 +30,7 @@ class StackConfig:
     num_heads: int = 8
     d_ff: int = 2048
     d_k: int | None = None               # width of a head's queries and keys; None: d_model / num_heads
-    d_v: int | None = None               # width of a head's values; None: the same (d_k where that is no whole number)
+    d_v: int | None = None               # width of a head's values; None: the same (d_k if that is not a whole number)
     dropout: float = 0.1
     embedding_dropout: float | None = None    # None: as `dropout`
     attention_dropout: float = 0.0

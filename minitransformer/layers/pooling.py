@@ -32,7 +32,7 @@ class FirstCache(NamedTuple):
 
 
 class FirstToken(Layer):
-    """y = the first position of x (B, T, d_model): y (B, d_model). What marks the mask of real positions plays no part."""
+    """y = the first position of x (B, T, d_model): y (B, d_model). The mask of real positions is not used."""
 
     def forward(self, x, real):
         return x[:, 0], FirstCache(x.shape)

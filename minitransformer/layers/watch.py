@@ -1,4 +1,4 @@
-"""Looking on while a model runs: what each layer's forward and backward receives and returns."""
+"""Watching a model run: what each layer's forward and backward receives and returns."""
 
 from contextlib import contextmanager
 from functools import partial

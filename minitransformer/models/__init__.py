@@ -1,4 +1,4 @@
-"""Whole models: token ids in, a loss out (loss_forward, loss_backward), and for those that write text, `start`."""
+"""Complete models: token ids in, a loss out (loss_forward, loss_backward); `start` for those that generate text."""
 
 from minitransformer.models.classifier import Classifier, ClassifierConfig
 from minitransformer.models.language_model import LanguageModel, LanguageModelConfig

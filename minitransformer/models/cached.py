@@ -17,7 +17,7 @@ def longest_output(positions):
 
 
 class CachedStack:
-    """The state of writing: one or more hypotheses of each of B sentences, all at the same position.
+    """The state of decoding: one or more hypotheses of each of B sentences, all at the same position.
 
     first:  (B, 1), the ids to advance with first
     limit:  (B,), the most tokens that may be written after them, without EOS
@@ -37,7 +37,7 @@ class CachedStack:
         self._self_attentions = [_SelfAttention(layer.self_attention, len(first)) for layer in stack.layers]
         self._cross_attentions = ([] if memory is None else
                                   [_CrossAttention(layer.cross_attention, memory) for layer in stack.layers])
-        self._mask = None    # (B, width, list): whose past is what
+        self._mask = None    # (B, width, list): which entries belong to which hypothesis
         self._room = 0       # of the list
         self._position = 0
 

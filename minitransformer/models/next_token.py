@@ -1,4 +1,4 @@
-"""What models that predict the next token have in common: their loss, which is their training."""
+"""What models that predict the next token have in common: their loss."""
 
 from typing import Any, NamedTuple
 

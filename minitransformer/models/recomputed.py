@@ -1,4 +1,4 @@
-"""Writing token by token by its definition: at each position the whole prefix is computed again."""
+"""Decoding by its definition: at each position, the entire prefix is computed again."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ from minitransformer.replaceable import is_replaced
 
 
 def cache_would_bypass():
-    """Whether a reader replaced a function that a key-value cache does not call as training does."""
+    """Whether a function is plugged in that a key-value cache does not call as training does."""
     return any(map(is_replaced, (MultiHeadAttention.forward, causal_mask, padding_mask, sinusoids)))
 
 
 class RecomputedState:
-    """The state of writing, as a CachedStack (models/cached.py), where the cache would bypass a function of the reader's.
+    """The state of decoding, like a CachedStack (models/cached.py), for when the cache would bypass a plugged-in function.
 
     decode(rows, ids): the hidden states (N, T, d_model) of ids (N, T), written for the sentences `rows` (N,).
     """

@@ -1,4 +1,4 @@
-"""The models there are, by the names under which run folders keep them."""
+"""All models, by the names that run folders store."""
 
 from minitransformer.registry import Registry
 

@@ -91,7 +91,7 @@ def test_the_server_has_no_such_file(server, tmp_path):
 def test_another_file_than_expected_is_not_kept(server, tmp_path):
     server.files["raw/val.en.gz"] = b"<html>please log in</html>"
     message = refused(tmp_path)
-    assert f"what came from {server.address}raw/val.en.gz is not the file expected (its sha256 is another)" in message
+    assert f"what came from {server.address}raw/val.en.gz is not the file expected (its sha256 differs)" in message
     assert "1 of 3 files are there and intact" in message
     assert contents(tmp_path) == {"raw/train.en.gz": FILES["raw/train.en.gz"]}
 

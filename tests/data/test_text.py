@@ -40,8 +40,8 @@ def test_lines(tmp_path, content, lines, packed):
     ("x", b"\xef\xbb\xbfok\n\xffc\n", r"x, line 2: not UTF-8 text \(byte 0xff\)"),    # after a mark of UTF-8
     ("x", b"", "x: empty"),
     ("x", b" \n\n", "x: empty"),
-    ("x.gz", b"plain", "x.gz: not a whole gzip file"),
-    ("x.gz", gzip.compress(b"hello" * 99, mtime=0)[:-9], "x.gz: not a whole gzip file"),
+    ("x.gz", b"plain", "x.gz: not an intact gzip file"),
+    ("x.gz", gzip.compress(b"hello" * 99, mtime=0)[:-9], "x.gz: not an intact gzip file"),
 ])
 def test_unusable_files_are_named(tmp_path, name, data, words):
     with pytest.raises(InputError, match=words):
@@ -78,7 +78,7 @@ def test_columns_are_not_shifted(tmp_path):
 
 def test_an_endless_line_is_named(tmp_path):
     tsv = write(tmp_path / "x.tsv", "a\tx\n" + "a" * (MAX_CHARACTERS + 1) + "\ty\n")
-    with pytest.raises(InputError, match="x.tsv, line 2: 20,001 characters, at most 20,000"):
+    with pytest.raises(InputError, match="x.tsv, line 2: 20,001 characters, expected at most 20,000"):
         read_pairs([tsv])
 
 

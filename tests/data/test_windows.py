@@ -62,7 +62,7 @@ def test_characters():
     with pytest.raises(InputError, match="line 2: the character 'x' is not in the vocabulary, which knows the 6 characters"):
         vocabulary.encode("ban\nax x")
     for wrong in ("aa", ["a", "b"], None):
-        with pytest.raises(InputError, match="as one text, each once"):
+        with pytest.raises(InputError, match="contains each character once"):
             CharacterVocabulary(wrong)
 
 

@@ -231,7 +231,7 @@ def test_search(device, search, answering):
 
 
 def test_models_on_different_backends_cannot_answer_together(device):
-    with pytest.raises(InputError, match="lie on different backends"):
+    with pytest.raises(InputError, match="are on different backends"):
         Ensemble([model("cupy"), model("numpy")])
 
 

@@ -1,4 +1,4 @@
-"""Between text and token ids: symbols, characters or subwords."""
+"""Vocabularies translate between text and token ids: of symbols, characters or subwords."""
 
 from minitransformer.registry import Registry
 

@@ -1,4 +1,4 @@
-"""Between text and token ids where each character is a token: blanks, line ends and all."""
+"""A vocabulary in which each character is a token, including spaces and line breaks."""
 
 import json
 
@@ -15,7 +15,7 @@ class CharacterVocabulary:
 
     def __init__(self, characters):
         if not isinstance(characters, str) or len(set(characters)) != len(characters):
-            raise InputError("a vocabulary of characters needs them as one text, each once")
+            raise InputError("a character vocabulary needs a string that contains each character once")
         self.characters = characters
         self._ids = {character: i for i, character in enumerate(characters, len(SPECIAL))}
 

@@ -1,4 +1,4 @@
-"""Between text and subword ids: byte-pair encoding learned on both languages together."""
+"""A vocabulary of subwords: byte-pair encoding learned on both languages together."""
 
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.errors import InputError
@@ -13,7 +13,7 @@ NAMES = (*SPECIAL, UNKNOWN)    # of the first ids
 class SubwordVocabulary:
     """Byte-pair encoding (Sennrich et al. 2016, https://aclanthology.org/P16-1162) by the library tokenizers.
 
-    A word carries its leading blank as "▁" (U+2581), so decoding restores the spacing of a text that has no "▁" itself.
+    A word carries its leading space as "▁" (U+2581), so decoding restores the spacing of a text that has no "▁" itself.
     """
 
     file_name = "tokenizer.json"
@@ -49,7 +49,7 @@ class SubwordVocabulary:
         return [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
 
     def tokens(self, ids):
-        """The subword of each id, special ones too."""
+        """The subword of each id, special tokens included."""
         return [NAMES[i] if i < len(NAMES) else self._tokenizer.id_to_token(i) for i in ids]
 
     def decode(self, ids):
@@ -69,5 +69,5 @@ class SubwordVocabulary:
 
 
 def _unmergeable(name):
-    """A special token as no merge spells it: a text's blanks are "▁", so that "</s>" learned from a text is another."""
+    """A special token's name that no merge can spell: spaces of a text become "▁", so a learned "</s>" is another token."""
     return name + " "

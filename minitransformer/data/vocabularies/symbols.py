@@ -1,4 +1,4 @@
-"""Between text and token ids for toy tasks: each symbol is one token."""
+"""A vocabulary for toy tasks: each symbol is one token."""
 
 import json
 import re
@@ -10,13 +10,13 @@ from minitransformer.special import BOS, EOS, PAD, SPECIAL
 
 @VOCABULARIES.register("symbols")
 class SymbolVocabulary:
-    """Symbols separated by blanks or hyphens in the source, joined by `joint` in the output."""
+    """Symbols separated by spaces or hyphens in the source, joined by `joint` in the output."""
 
     file_name = "vocabulary.json"
 
     def __init__(self, symbols, joint=" "):
         if not isinstance(joint, str) or not all(isinstance(symbol, str) for symbol in symbols):
-            raise InputError("a vocabulary needs its symbols and their joint as text")
+            raise InputError("a symbol vocabulary needs its symbols and their joint as strings")
         self.symbols = [*SPECIAL, *symbols]
         self.joint = joint
         self.ids = {symbol: i for i, symbol in enumerate(symbols, len(SPECIAL))}    # no text holds a special one
@@ -37,7 +37,7 @@ class SymbolVocabulary:
         return [self.ids[symbol] for symbol in symbols]
 
     def tokens(self, ids):
-        """The symbol of each id, special ones too."""
+        """The symbol of each id, special tokens included."""
         return [self.symbols[i] for i in ids]
 
     def decode(self, ids):

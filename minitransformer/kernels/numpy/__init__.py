@@ -1,1 +1,1 @@
-"""Kernels for NumPy: temporaries are reused, sums are products with a vector (BLAS), large work goes by blocks."""
+"""Kernels for NumPy: temporary arrays are reused, sums are products with a vector (BLAS), large arrays go in blocks."""

@@ -1,4 +1,4 @@
-"""Adam by blocks that stay in the processor's cache through all of its operations."""
+"""Adam in blocks that stay in the processor's cache through all of its operations."""
 
 import math
 

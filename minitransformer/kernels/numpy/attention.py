@@ -38,7 +38,7 @@ def attention_backward_in_place(dy, cache):
 
 
 def _softmax(scores, mask):
-    """Overwrites `scores`. One maximum serves all rows if no exponential can vanish, and the mask comes after it."""
+    """Overwrites `scores`. If no exponential can vanish, one maximum serves all rows, and the mask is applied after it."""
     peak = scores.max(initial=-np.inf)
     together = peak - scores.min(initial=np.inf) <= SPREAD    # False for nan
     if not together or (mask is not None and mask.dtype != bool):

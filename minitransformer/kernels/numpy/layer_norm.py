@@ -1,4 +1,4 @@
-"""Layer normalisation in place, each sum over a row a product with a vector."""
+"""Layer normalisation in place, with each sum over a row as a product with a vector."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The loss by blocks of rows: the logits of a block become their gradient while they are in the processor's cache."""
+"""The loss in blocks of rows: the logits of a block become their gradient while they are in the processor's cache."""
 
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from minitransformer.functional import linear_cross_entropy_backward, linear_cro
 from minitransformer.functional.cross_entropy import check_targets
 from minitransformer.replaceable import replaces
 
-BLOCK = 1 << 23    # logits in a block: with fewer the products are slower, and the rest is not faster
+BLOCK = 1 << 23    # logits in a block; smaller blocks make the products slower and the rest no faster
 
 
 class LinearCrossEntropyGradients(NamedTuple):
