@@ -50,7 +50,7 @@ def attention(weights, queries, keys, title, path):
     columns = min(heads, 4)
     rows = -(-heads // columns)
     longest = max(len(keys), len(queries))
-    inches, every = min(0.25, 10 / longest), -(-longest // 80)    # of a token; one token in how many has a label
+    inches, every = min(0.25, 10 / longest), -(-longest // 80)    # of a token; which of them are named
     figure = _figure(columns * (1.2 + inches * len(keys)), 0.5 + rows * (1.2 + inches * len(queries)))
     _use_hangul_font([*queries, *keys])
     for head, axes in enumerate(figure.subplots(rows, columns, squeeze=False).flat):
@@ -102,7 +102,7 @@ def _figure(width, height):
 
 def _save(figure, path):
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")    # a warning for each character without a glyph; its box is seen
+        warnings.filterwarnings("ignore", "Glyph")    # a line for each character without a font; the box is seen
         figure.savefig(path, dpi=120)
 
 

@@ -47,7 +47,7 @@ def sentence_length(example):
 def read_labelled(path, name):
     """[(sentence, label as text)] of a file with a sentence, a tab and its label on each line, plain or .gz.
 
-    A first line "sentence<TAB>label" is a header. Raises InputError, with the line, if there is no second column, or
+    A first line "sentence<TAB>label" is a header. Raises InputError, with the line, where there is no second column, or
     no sentence; `name` says which option the file came from.
     """
     examples = []
