@@ -49,8 +49,8 @@ def draw_errors(axes):
     axes.legend(loc="upper center", bbox_to_anchor=(0.35, -0.16), ncols=2, fontsize=9, frameon=False)
 
 
-if __name__ == "__main__":
-    folder, path = sys.argv[1:]
+def draw(folder, path):
+    """The picture of a run of the task reverse, into the file `path`."""
     figure = Figure(figsize=(8.4, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
     draw_attention(left, Run.load(folder))
@@ -58,3 +58,7 @@ if __name__ == "__main__":
     for axes in (left, right):
         axes.tick_params(labelsize=9)
     figure.savefig(path, dpi=200)
+
+
+if __name__ == "__main__":
+    draw(*sys.argv[1:])
