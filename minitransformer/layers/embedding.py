@@ -31,7 +31,7 @@ class Embedding(Layer):
 
     @replaceable
     def backward(self, dy, cache):
-        """dW[v] = sqrt(d_model) * (sum of dy over the places where v stood). Ids get no gradient.
+        """dW[v] = sqrt(d_model) * (sum of dy over the places where v occurs). Ids get no gradient.
 
         `dW[ids] += dy` would keep only one of several places. So a stable sort brings equal ids
         together, and each run of them is cut into pieces of 1, 2, 4, ... places (13 = 1 + 4 + 8). Of

@@ -1,4 +1,4 @@
-"""Initial weights. They come from NumPy's generator, so that a seed means the same model anywhere."""
+"""Initial weights. They come from NumPy's generator, so a seed gives the same model anywhere."""
 
 import math
 
@@ -20,8 +20,8 @@ def xavier(rng, d_in, d_out):
 def normal(rng, rows, d_model):
     """A (rows, d_model) table, normal with standard deviation 1 / sqrt(d_model).
 
-    Times sqrt(d_model) in the embedding that is variance 1; as the pre-softmax weight, logits of
-    variance 1.
+    Multiplied by sqrt(d_model) in the embedding, it has variance 1; as the pre-softmax weight, it
+    gives logits of variance 1.
     """
     return Parameter((rng.standard_normal((rows, d_model)) / math.sqrt(d_model)).astype(np.float32))
 

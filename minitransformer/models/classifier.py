@@ -55,10 +55,10 @@ class ClassifierLossCache(NamedTuple):
 
 @MODELS.register("classifier")
 class Classifier(Layer):
-    """ids (B, T), filled up with PAD -> logits (B, C).
+    """ids (B, T), padded with PAD -> logits (B, C).
 
     Every position attends to all real ones; their hidden states become one vector (pooling), and a linear layer
-    makes the logits from it. Padding changes nothing: no one attends to it, and pooling leaves it out.
+    makes the logits from it. Padding changes nothing: nothing attends to it, and pooling leaves it out.
     """
 
     Config = ClassifierConfig
