@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from minitransformer.attention_map import Attended
 from minitransformer.backend import to_host
 from minitransformer.data.batches import by_length
 from minitransformer.data.labelled import make_labelled_batch, sentence_length
@@ -38,11 +39,9 @@ class Classification(Task):
         return [self.labels[i] for i in self.probabilities(run, texts).argmax(axis=1)]
 
     def attention(self, run, text):
-        if not hasattr(run.model, "attention_weights"):
-            return {}
         ids = self.encode_text(run.vocabulary, text)
         tokens = run.vocabulary.tokens(ids)
-        return {"encoder": (run.model.attention_weights(np.array([ids]))["encoder"], tokens, tokens)}
+        return {"encoder": Attended(run.model.attention_weights(np.array([ids]))["encoder"], tokens, tokens)}
 
     def scores(self, model, examples):
         """{"accuracy", "majority": of always naming the commonest class, ...} over (ids, class)."""

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from minitransformer.attention_map import Attended
 from minitransformer.data.text_files import read_text
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
@@ -112,13 +113,12 @@ class Language(Task):
                 "characters": characters}
 
     def attention(self, run, text):
-        if not hasattr(run.model, "attention_weights"):
-            return {}
         ids = run.vocabulary.encode(text)
         if not ids:
             raise InputError("the text is empty, expected one to read")
         tokens = run.vocabulary.tokens(ids)
-        return {"decoder": (run.model.attention_weights(np.array([ids]))["decoder"], tokens, tokens)}
+        weights = run.model.attention_weights(np.array([ids]))["decoder"]
+        return {"decoder": Attended(weights, tokens, tokens, [*tokens[1:], "…"])}    # what follows the text is not known
 
     @staticmethod
     def _encode(vocabulary, file, text):

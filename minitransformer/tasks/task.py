@@ -70,10 +70,7 @@ class Task:
         raise NotImplementedError
 
     def attention(self, run, text):
-        """{kind: (weights (B, H, T_q, T_k) of each layer, query tokens, key tokens)} for a text, the usual kind first.
-
-        {} for a model without attention.
-        """
+        """{kind: an attention_map.Attended} for a text and a model that has attention_weights, the usual kind first."""
         return {}
 
     def summary(self, run):

@@ -28,7 +28,7 @@ class Run:
         metrics.jsonl          the log
         checkpoints/step-N/    what a stopped run resumes from, each with a manifest.json of its own
         weights.safetensors    the trained weights, {parameter name: array}, a shared one once; and how they were made
-        report.html            how training went, with curves.png and attention-N.png
+        report.html            how training went, and what the model does: one page that needs no other file
     """
 
     def __init__(self, path, settings, model, vocabulary):
