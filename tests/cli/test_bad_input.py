@@ -37,11 +37,18 @@ def test_a_library_that_is_broken_is_not_called_missing(monkeypatch):
 
 
 @pytest.mark.parametrize("arguments, words", [
-    ((), "the following arguments are required: COMMAND"),
+    ((), "minitransformer: no COMMAND is given; begin with: minitransformer train copy (see minitransformer --help)"),
+    (("--hlep",), "unrecognized arguments: --hlep; did you mean --help?"),
+    (("--hlep", "train"), "unrecognized arguments: --hlep; did you mean --help?"),
+    (("train", "--stpes", 5, "copy"), "minitransformer train: unrecognized arguments: --stpes; did you mean --steps?"),
+    (("train", "--d-model", 5, "copy"), "--d-model belongs behind TASK: minitransformer train TASK --d-model ..."),
+    (("train", "copy", "--heads", 3), "did you mean --num-heads? (see minitransformer train copy --help)"),
+    (("train", "copy", "--layers", 3), "did you mean --num-layers?"),
+    (("train", "copy", "--resume", "no/such/run"), "leave copy and its options out"),
     (("trian",), "invalid choice: 'trian'; did you mean train?"),
     (("train", "cpoy"), "invalid choice: 'cpoy'; did you mean copy?"),
     (("train", "copy", "--step", "x"), "invalid int value: 'x'"),
-    (("train", "copy", "--nonsense"), "unrecognized arguments: --nonsense; choose from -h, --help, --batch"),
+    (("train", "copy", "--nonsense"), "unrecognized arguments: --nonsense (see minitransformer train copy --help)"),
     (("train", "copy", "--rate_factr=3"), "did you mean --rate-factor? (see minitransformer train copy --help)"),
     (("train", "copy", "--rate-factor", "inf"), "--rate-factor is inf, expected a number above 0"),
     (("train", "copy", "--backend", "torch"), "invalid choice: 'torch'; choose from numpy, cupy, auto"),
@@ -218,8 +225,16 @@ def test_a_run_is_not_overwritten(run_cli, trained):
     contents = lambda: {path: path.read_bytes() for path in trained.rglob("*") if path.is_file()}
     before = contents()
     code, _, error = run_cli("train", "copy", *SMALL, "--run", trained)
-    assert code == 2 and "already exists" in error
+    assert code == 2 and one_line(error)
+    assert f"--run {trained}: already exists; resume it: minitransformer train --resume {trained}, or choose" in error
     assert before == contents()
+
+
+def test_a_folder_with_other_files_is_not_a_run_folder(run_cli, tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    code, _, error = run_cli("train", "copy", *SMALL, "--run", tmp_path)
+    assert code == 2 and f"--run {tmp_path}: already exists; choose another name" in error and one_line(error)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
 @pytest.mark.parametrize("changes, words", [
