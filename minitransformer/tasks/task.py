@@ -62,8 +62,16 @@ class Task:
         raise NotImplementedError
 
     def answer(self, run, texts, search=None):
-        """The model's output text for each of `texts`."""
+        """The model's output text for each of `texts`; `search`: a Search other than the usual one.
+
+        Raises InputError for a search where the task has none.
+        """
         raise NotImplementedError
+
+    def check_no_search(self, search):
+        """Raise InputError for a Search: the outputs of this task are not searched for."""
+        if search is not None:
+            raise InputError(f"the task {self.name} does not search for its outputs; leave `search` out")
 
     def evaluate(self, run, search, **options):
         """{name: value} of all that is measured; `options` are those of evaluate_options that were given."""

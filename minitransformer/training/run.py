@@ -139,6 +139,8 @@ class Run:
         Raises InputError where there are not more, and where training ended early because `patience` ran out.
         """
         planned = self.settings.training
+        if planned is None:
+            raise InputError(f"{self.path}: config.json does not say how it was trained; give train() a longer TrainingConfig")
         if steps <= planned.steps:
             raise InputError(f"steps is {steps}, expected more than the {planned.steps:,} that this run has planned")
         if self.finished and max(checkpoint.steps(self.path), default=0) < planned.steps:

@@ -100,6 +100,9 @@ def test_wrong_arguments_give_one_line_and_2(run_cli, monkeypatch, tmp_path, arg
 def test_translate_of_unusable_input(run_cli, trained, monkeypatch):
     code, _, error = run_cli("translate", trained, "a X")
     assert code == 2 and "unknown symbol 'X'" in error and one_line(error)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\n\nb X\n")))
+    code, out, error = run_cli("translate", trained)
+    assert code == 2 and not out and "line 3: unknown symbol 'X'" in error and one_line(error)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\n\xff")))
     code, _, error = run_cli("translate", trained)
     assert code == 2 and "standard input, line 2: not UTF-8" in error
@@ -131,6 +134,12 @@ def test_a_line_that_is_too_long_is_named_and_the_others_are_translated(run_cli,
 def test_wrong_search_options(run_cli, trained, arguments, words):
     code, out, error = run_cli("translate", trained, "a b", *arguments)
     assert code == 2 and not out and words in error and one_line(error)
+
+
+def test_what_a_translation_model_cannot_read_is_named(run_cli, text_run, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("the dog\nthe 漢 字 漢\n".encode())))
+    code, out, error = run_cli("translate", text_run)
+    assert code == 0 and len(out.splitlines()) == 2 and error == "line 2: not in the vocabulary, read as <unk>: '漢', '字'\n"
 
 
 def test_translate_with_no_standard_input(run_cli, trained, monkeypatch):
