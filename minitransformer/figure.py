@@ -3,7 +3,9 @@
 import io
 import sys
 import warnings
+from base64 import b64encode
 from contextlib import contextmanager
+from html import escape
 
 from matplotlib import font_manager, rc_context
 from matplotlib.figure import Figure as MatplotlibFigure
@@ -28,6 +30,12 @@ class Figure(MatplotlibFigure):
         file = io.BytesIO()
         self.savefig(file, format=format)
         return file.getvalue()
+
+    def as_html(self, description):
+        """An <img> that holds the picture itself, at its own size."""
+        png = self.as_bytes()
+        width = int.from_bytes(png[16:20], "big") * 96 // DPI    # of the PNG's header; a page has 96 dots an inch
+        return f'<img width="{width}" src="data:image/png;base64,{b64encode(png).decode()}" alt="{escape(description)}">'
 
     def _repr_png_(self):
         return self.as_bytes()

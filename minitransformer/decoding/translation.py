@@ -14,12 +14,13 @@ from minitransformer.errors import InputError
 from minitransformer.host import available_cores
 from minitransformer.parallel import in_threads
 from minitransformer.special import EOS
+from minitransformer.tables import ShownAsTable
 
 ROWS = 960    # hypotheses decoded together: with fewer the products are slower, and more were no faster
 
 
 @dataclass(frozen=True)
-class Search:
+class Search(ShownAsTable):
     """How outputs are looked for: beam search, or `samples` drawn at random."""
 
     beam: int = 1                   # 1: greedy

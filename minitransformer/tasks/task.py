@@ -5,6 +5,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from minitransformer.decoding import GREEDY
 from minitransformer.errors import InputError
+from minitransformer.tables import ShownAsTable
 
 MAX_BATCH = 1_000_000
 
@@ -19,7 +20,7 @@ class Data(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
+class Task(ShownAsTable):
     """A task with its settings, the fields: they are typed, checked in __post_init__ and kept by the run folder."""
 
     description: ClassVar[str]              # of the one line in the help

@@ -3,8 +3,9 @@
 from datetime import datetime, timedelta
 from html import escape
 
-from minitransformer import html, plots
+from minitransformer import plots
 from minitransformer.attention_map import attention_map, has_attention
+from minitransformer.tables import settings_tables, table
 from minitransformer.training.log import CLOCKS, read_metrics
 
 MAPS = 3         # sentences whose attention is drawn
@@ -42,14 +43,14 @@ def write_report(run, examples):
     outputs = run.answer([text for text, _ in examples])
     (run.path / "report.html").write_text(PAGE.format(
         title=escape(f"{run.path.name}: {run.task.name}"),
-        facts=html.table(_facts(run, log).items()),
-        results=html.table((name.replace("_", " "), f"{value:,.6g}") for name, value in last.items()),
+        facts=table(_facts(run, log).items()),
+        results=table((name.replace("_", " "), f"{value:,.6g}") for name, value in last.items()),
         smoothing=SMOOTHING.format(smoothing=training.smoothing) if training and training.smoothing else "",
-        curves=html.picture(plots.curves({run.path.name: log}), "loss, perplexity, learning rate and quality over the steps"),
-        outputs=html.table(((text, output, expected) for (text, expected), output in zip(examples, outputs)),
-                           ("text", "output", "expected")),
+        curves=plots.curves({run.path.name: log}).as_html("loss, perplexity, learning rate and quality over the steps"),
+        outputs=table(((text, output, expected) for (text, expected), output in zip(examples, outputs)),
+                      ("text", "output", "expected")),
         maps=_maps(run, [text for text, _ in examples[:MAPS]]) if has_attention(run.model) else "",
-        settings=_settings(run.settings.as_dict())), encoding="utf-8")
+        settings=settings_tables(run.settings.as_dict())), encoding="utf-8")
 
 
 def _facts(run, log):
@@ -71,22 +72,7 @@ def _date(seconds):
 def _maps(run, texts):
     """The attention of the last layer while the model reads each of `texts`."""
     found = [attention_map(run, text) for text in texts]
-    pictures = [html.picture(plots.attention(one.weights, one.queries, one.keys, text, one.predicted), text)
+    pictures = [plots.attention(one.weights, one.queries, one.keys, text, one.predicted).as_html(text)
                 for text, one in zip(texts, found)]
     return (f"<h2>Who attends (rows) to whom (columns): {found[0].kind} attention, last layer</h2>\n"
             + "".join(f"<figure>{one}</figure>\n" for one in pictures))
-
-
-def _settings(settings):
-    """A table for each part of the settings: the task, the model, the training."""
-    parts = {name: part for name, part in settings.items() if isinstance(part, dict)}
-    rest = {name: part for name, part in settings.items() if not isinstance(part, dict)}
-    return "\n".join(f"<h3>{escape(name)}</h3>\n{html.table((key.replace('_', ' '), _as_text(value)) for key, value in part.items())}"
-                     for name, part in {**parts, "other": rest}.items())
-
-
-def _as_text(value):
-    """A setting as a reader sees it: of several files each on a line."""
-    if isinstance(value, dict):
-        return "\n".join(f"{name}: {part}" for name, part in value.items())
-    return "\n".join(map(str, value)) if isinstance(value, list) else str(value)

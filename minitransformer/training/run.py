@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from shlex import quote
 
@@ -12,6 +13,7 @@ import numpy as np
 from minitransformer.backend import to_device, to_host
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.errors import FolderTaken, InputError
+from minitransformer.tables import settings_tables
 from minitransformer.training import checkpoint
 from minitransformer.training.files import (
     MANIFEST, as_json, check_manifest, make_folder, replace_listed, sync_folder, write_durably, write_manifest)
@@ -37,6 +39,18 @@ class Run:
         self.settings = settings
         self.model = model
         self.vocabulary = vocabulary
+
+    def __repr__(self):
+        try:
+            last = max(checkpoint.steps(self.path), default=0)
+            state = "trained" if self.finished else f"{last:,} steps saved" if last else "not trained yet"
+        except (InputError, OSError):
+            state = "its folder cannot be read"
+        return (f"Run({str(self.path)!r}): {self.task.name}, {type(self.model).__name__} with "
+                f"{self.model.num_parameters():,} parameters, {state}")
+
+    def _repr_html_(self):
+        return f"<p>{escape(repr(self))}</p>{settings_tables(self.settings.as_dict())}"
 
     @property
     def task(self):
