@@ -203,7 +203,8 @@ def test_training_resumes_where_it_stopped(run_cli, text_run, tmp_path, monkeypa
     assert code == 0 and f"saved in {run}" in out
     assert (run / "weights.safetensors").read_bytes() == (text_run / "weights.safetensors").read_bytes()
     weights = (run / "weights.safetensors").read_bytes()
-    code, out, _ = run_cli("train", "--resume", run)    # there is nothing more to do
+    code, out, error = run_cli("train", "--resume", run)    # there is nothing more to do
+    assert f"to train longer: minitransformer train --resume {run} --steps N" in error
     assert code == 0 and (run / "weights.safetensors").read_bytes() == weights
 
 
@@ -219,6 +220,7 @@ def test_a_finished_run_is_lengthened(run_cli, tmp_path):
     assert run_cli("train", "copy", "--steps", 24, *options, "--run", tmp_path / "whole")[0] == 0
     code, out, error = run_cli("train", "--resume", tmp_path / "run", "--steps", 24)
     assert code == 0 and "resuming after step 12" in error and "saved in" in out
+    assert "24 steps are planned now, not 12: the learning rate follows the new plan" in error
     assert Run.load(tmp_path / "run").settings == Run.load(tmp_path / "whole").settings
     weights = [load_file(tmp_path / name / "weights.safetensors") for name in ("run", "whole")]
     assert all(np.array_equal(weights[0][name], weights[1][name]) for name in weights[1])
