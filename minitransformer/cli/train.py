@@ -102,6 +102,7 @@ def _resume(folder, steps):
     run = Run.open(folder)
     if run.settings.training is None:
         raise InputError(f"{folder}: config.json does not say how it was trained; resume it from Python: train(..., resume=True)")
+    data = run.task.data(run.vocabulary, run.settings.training)
     if steps is not None:
         planned = run.settings.training.steps
         with options_named_as_typed(argparse.Namespace(steps=steps)):
@@ -109,7 +110,6 @@ def _resume(folder, steps):
         print(f"{steps:,} steps are planned now, not {planned:,}: the learning rate follows the new plan", file=sys.stderr)
     elif run.finished:
         print(f"to train longer: {run.resume_command} --steps N", file=sys.stderr)
-    data = run.task.data(run.vocabulary, run.settings.training)
     run.model = run.model.to(run.settings.backend)
     return _train(run, data, resume=True)
 
