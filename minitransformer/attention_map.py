@@ -8,12 +8,27 @@ from minitransformer.errors import InputError
 KINDS = ("encoder", "decoder", "cross")
 
 
+class Attended(NamedTuple):
+    """What a task knows of one kind of attention while the model reads a text."""
+
+    weights: Any              # (B, H, T_q, T_k) of each layer
+    queries: list             # tokens as text
+    keys: list
+    predicted: Any = None     # for each query the token that its position predicts, or None: an encoder predicts none
+
+
 class AttentionMap(NamedTuple):
     weights: Any      # (H, T_q, T_k), on the host
     queries: list     # tokens as text
     keys: list
+    predicted: Any    # the token that each query's position predicts, or None
     kind: str         # one of KINDS
     layer: int
+
+
+def has_attention(model):
+    """Whether there is an attention of `model` to look at."""
+    return hasattr(model, "attention_weights")
 
 
 def attention_map(run, text, kind=None, layer=None):
@@ -21,14 +36,14 @@ def attention_map(run, text, kind=None, layer=None):
 
     Raises InputError for an empty text, a kind or a layer that is not there, and a model without attention.
     """
-    found = run.task.attention(run, text)
+    found = run.task.attention(run, text) if has_attention(run.model) else {}
     if not found:
         raise InputError(f"{run.path}: this model has no attention to look at")
     kind = kind or next(iter(found))
     if kind not in found:
         raise InputError(f"kind is {kind}, but this model's attention is {' or '.join(found)}")
-    weights, queries, keys = found[kind]
-    layer = len(weights) - 1 if layer is None else layer
-    if not 0 <= layer < len(weights):
-        raise InputError(f"layer is {layer}, expected 0 to {len(weights) - 1}")
-    return AttentionMap(to_host(weights[layer][0]), queries, keys, kind, layer)
+    attended = Attended(*found[kind])
+    layer = len(attended.weights) - 1 if layer is None else layer
+    if not 0 <= layer < len(attended.weights):
+        raise InputError(f"layer is {layer}, expected 0 to {len(attended.weights) - 1}")
+    return AttentionMap(to_host(attended.weights[layer][0]), *attended[1:], kind, layer)

@@ -8,6 +8,10 @@ class InputError(ValueError):
     """
 
 
+class FolderTaken(InputError):
+    """A new run cannot have the folder: something is there already."""
+
+
 def one_line(text):
     """`text` with line ends, control characters and broken UTF-8 as escapes, whatever a user typed into it."""
     return "".join(character if character.isprintable() else character.encode("unicode_escape").decode()
@@ -16,7 +20,14 @@ def one_line(text):
 
 def choices(name, known):
     """The end of a message about the unknown `name`: the nearest of `known`, or all of them."""
+    nearest = nearest_of(name, known)
+    return f"did you mean {nearest}?" if nearest else f"choose from {', '.join(known)}"
+
+
+def nearest_of(name, known):
+    """The one of `known` that the unknown `name` was probably meant to be, or None: --heads is --num-heads."""
     from difflib import get_close_matches    # here: a command is to be ready for Ctrl-C before slow imports
 
-    nearest = get_close_matches(name, known, n=1, cutoff=0.7)
-    return f"did you mean {nearest[0]}?" if nearest else f"choose from {', '.join(known)}"
+    core = name.strip("-")
+    ends = [other for other in known if len(core) > 2 and other.endswith(f"-{core}")]
+    return next(iter(ends or get_close_matches(name, known, n=1, cutoff=0.7)), None)

@@ -1,11 +1,9 @@
 """minitransformer attention: see who attends to whom."""
 
-from functools import partial
-
 from minitransformer import plots
 from minitransformer.attention_map import KINDS, attention_map
 from minitransformer.cli.option_names import options_named_as_typed
-from minitransformer.cli.pictures import write_picture
+from minitransformer.cli.pictures import picture_path, write_picture
 from minitransformer.training.run import Run
 
 
@@ -15,14 +13,16 @@ def add_arguments(parser):
         "self-attention, or the decoder's cross-attention to the source, whichever the model has.")
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
     parser.add_argument("text", metavar="TEXT", help="the source text")
-    parser.add_argument("--output", required=True, metavar="FILE.png", help="picture to write")
+    parser.add_argument("--output", metavar="FILE.png",
+                        help="picture to write; it must not exist yet (default: attention.png, or attention-2.png and so on)")
     parser.add_argument("--kind", choices=KINDS, help="default: cross, or what the model has")
     parser.add_argument("--layer", type=int, metavar="N", help="layer, from 0 (default: the last)")
 
 
 def execute(args):
+    path = picture_path(args.output, "attention.png")
     run = Run.load(args.run)
     with options_named_as_typed(args):
         found = attention_map(run, args.text, args.kind, args.layer)
     title = f"{found.kind} attention, layer {found.layer}"
-    write_picture(partial(plots.attention, found.weights, found.queries, found.keys, title), args.output)
+    write_picture(plots.attention(found.weights, found.queries, found.keys, title, found.predicted), path)

@@ -4,12 +4,14 @@ import json
 
 from minitransformer.cli.model_options import BACKENDS, check_command
 from minitransformer.cli.texts import read_texts
+from minitransformer.errors import InputError
 from minitransformer.training.run import Run
 
 
 def add_arguments(parser):
     parser.description = (
-        "Print the most probable class of TEXT, or of each line of standard input, and the probability of every class.")
+        "Print the most probable class of TEXT, or of each line of standard input, and the probability of every class. An empty "
+        "line stays empty (with --json: null); of a line that is too long the beginning is read, and standard error says so.")
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
     parser.add_argument("text", metavar="TEXT", nargs="?", help="the text (default: lines from standard input)")
     parser.add_argument("--backend", choices=BACKENDS, default="numpy", help="default: numpy")
@@ -19,8 +21,13 @@ def add_arguments(parser):
 def execute(args):
     run = Run.load(args.run, args.backend)
     check_command(run, "classify")
+    if args.text is not None and not args.text.strip():
+        raise InputError("the text is empty, expected one to classify")
     labels = run.task.labels
     for p in run.task.probabilities(run, read_texts(args)):
+        if p is None:
+            print("null" if args.json else "")
+            continue
         best = labels[p.argmax()]
         if args.json:
             print(json.dumps({"class": best, "probabilities": dict(zip(labels, map(float, p)))}, ensure_ascii=False))

@@ -1,10 +1,9 @@
 """minitransformer compare: runs side by side."""
 
-from functools import partial
 from hashlib import sha256
 
 from minitransformer import plots
-from minitransformer.cli.pictures import write_picture
+from minitransformer.cli.pictures import picture_path, write_picture
 from minitransformer.errors import InputError
 from minitransformer.training.log import read_metrics
 from minitransformer.training.run import Run
@@ -15,12 +14,13 @@ def add_arguments(parser):
         "Print what differs between the settings of several runs, and how far each has come; with --output "
         "also draw their curves into one picture.")
     parser.add_argument("runs", nargs="+", metavar="RUN", help="folders that minitransformer train wrote")
-    parser.add_argument("--output", metavar="FILE.png", help="picture to write")
+    parser.add_argument("--output", metavar="FILE.png", help="picture to write; it must not exist yet")
 
 
 def execute(args):
     if len(args.runs) < 2:
         raise InputError("one RUN is given, expected two or more to compare")
+    picture = args.output and picture_path(args.output)
     runs = [Run.open(path) for path in args.runs]
     logs = [read_metrics(path) for path in args.runs]
     rows = [("", args.runs), *_differences([_flat(run.settings.as_dict()) for run in runs]),
@@ -29,8 +29,8 @@ def execute(args):
     first = max(len(name) for name, _ in rows)
     for name, cells in rows:
         print("  ".join([f"{name:{first}}", *(f"{cell:>{width}}" for cell, width in zip(cells, widths))]))
-    if args.output:
-        write_picture(partial(plots.curves, dict(zip(args.runs, logs))), args.output)
+    if picture:
+        write_picture(plots.curves(dict(zip(args.runs, logs))), picture)
 
 
 def _flat(settings, prefix=""):
@@ -56,7 +56,7 @@ def _results(logs):
     """The last step, the last value of all that was logged, and the best validation."""
     rows = [("last step", [f"{log[-1]['step']:,}" for log in logs])]
     last = [{name: value for record in log for name, value in record.items()} for log in logs]
-    names = dict.fromkeys(name for one in last for name in one if name not in ("step", "learning_rate"))
+    names = dict.fromkeys(name for one in last for name in one if name not in ("step", "time", "learning_rate"))
     rows += [(name.replace("_", " "), [f"{one[name]:,.5g}" if name in one else "-" for one in last]) for name in names]
     valid = [[record["valid_perplexity"] for record in log if "valid_perplexity" in record] for log in logs]
     return [*rows, ("best valid perplexity", [f"{min(values):,.5g}" if values else "-" for values in valid])]

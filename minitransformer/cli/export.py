@@ -1,7 +1,6 @@
 """minitransformer export: a run's weights for PyTorch's layers."""
 
-from pathlib import Path
-
+from minitransformer.cli.output import check_new, write_new
 from minitransformer.errors import InputError
 from minitransformer.interchange import to_pytorch
 from minitransformer.training.run import Run
@@ -41,12 +40,11 @@ def add_arguments(parser):
 def execute(args):
     from safetensors.numpy import save
 
+    check_new(args.output)
     run = Run.load(args.run)
     arrays = to_pytorch(run.model)
     try:
-        _write_new(Path(args.output), save(arrays))
-    except FileExistsError:
-        raise InputError(f"--output {args.output}: already exists; choose another name") from None
+        write_new(args.output, save(arrays))
     except OSError as error:
         raise InputError(f"--output {args.output}: {error.strerror}") from None
     print(f"written: {args.output} ({len(arrays)} arrays), which this loads:\n")
@@ -59,14 +57,3 @@ def loading_code(config, file):
     return LOADING.format(c=config, file=file, activation=ACTIVATIONS[config.activation],
                           positions=POSITIONS.format(c=config) if config.positions == "learned" else "",
                           norm=f"nn.LayerNorm({config.d_model})" if config.pre_norm else None)
-
-
-def _write_new(path, data):
-    """The bytes `data` into a file that is not there yet: all of them, or no file."""
-    file = path.open("xb")
-    try:
-        with file:
-            file.write(data)
-    except BaseException:
-        path.unlink()
-        raise

@@ -1,10 +1,8 @@
 """minitransformer generate: let a language model continue a text."""
 
-from itertools import chain
-
 import numpy as np
 
-from minitransformer.cli.model_options import check_command, load_run, add_model
+from minitransformer.cli.model_options import add_model, check_command, load_run
 from minitransformer.cli.option_names import options_named_as_typed
 from minitransformer.cli.sampling_options import add_sampling, given_sampling
 from minitransformer.decoding import generate
@@ -30,16 +28,13 @@ def execute(args):
         raise InputError(f"--seed is {seed}, expected 0 or more")
     if not 1 <= args.tokens <= MAX_TOKENS:
         raise InputError(f"--tokens is {args.tokens}, expected 1 to {MAX_TOKENS:,}")
-    try:
-        prompt = run.vocabulary.encode(args.prompt)
-    except InputError as error:
-        raise InputError(f"PROMPT, {error}") from None
+    prompt = run.task.encode_text(run.vocabulary, args.prompt, "PROMPT")
     with options_named_as_typed(args):
         ids = generate(run.model, prompt, args.tokens, np.random.default_rng(seed), **options)
-    written, shown = list(prompt), ""
-    for i in chain([None], ids):    # one by one
-        written += [] if i is None else [i]
-        text = run.vocabulary.decode(written)
-        print(text[len(shown):], end="", flush=True)    # a subword may change the spacing of the one before it
-        shown = text
+    print(run.vocabulary.decode(prompt), end="", flush=True)
+    before = prompt[-1:]    # a subword begins a word or goes on with one: its text depends on whether one stands before it
+    for i in ids:
+        text = run.vocabulary.decode([*before, i])
+        print(text[len(run.vocabulary.decode(before)):], end="", flush=True)
+        before = [i]
     print()

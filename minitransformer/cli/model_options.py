@@ -22,6 +22,9 @@ def load_run(args):
         if _answers(other) != _answers(run):
             raise InputError(f"--ensemble {other.path} has another task or vocabulary than {run.path}; give runs that were "
                              "trained on the same text")
+        if _window(other) != _window(run):
+            raise InputError(f"--ensemble {other.path} reads windows of {_window(other):,} tokens and {run.path} of "
+                             f"{_window(run):,}; give runs with the same --window")
     if others and run.task.command == "classify":
         raise InputError("--ensemble is for models that write text, not for a classifier; leave it out")
     if others:
@@ -37,3 +40,8 @@ def check_command(run, command):
 
 def _answers(run):
     return run.task.name, run.vocabulary.to_json()
+
+
+def _window(run):
+    """How many tokens a language model reads at once."""
+    return getattr(run.task, "window", None)

@@ -2,10 +2,11 @@
 
 import argparse
 import sys
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 
-from minitransformer.errors import choices, one_line
+from minitransformer.errors import choices, nearest_of, one_line
 
 COMMANDS = {    # each is a module of this package, imported when it is the one that was asked for
     "data": "download a corpus to train on",
@@ -22,25 +23,63 @@ COMMANDS = {    # each is a module of this package, imported when it is the one 
     "benchmark": "measure a training step or beam search, alone or against others",
     "info": "versions, backends, BLAS, threads and kernels of this installation",
 }
+FIRST = "minitransformer train copy"
+
+
+class HelpFormatter(argparse.HelpFormatter):
+    """The help of each command on the line of its name."""
+
+    def __init__(self, prog):
+        super().__init__(prog, max_help_position=30)
+
+    def add_argument(self, action):
+        super().add_argument(action)
+        if isinstance(action, argparse._SubParsersAction):    # argparse forgets that their names are indented
+            self._action_max_length += self._indent_increment
 
 
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, without the usage in front of it, and what was probably meant."""
 
+    def __init__(self, **settings):
+        super().__init__(**settings, formatter_class=HelpFormatter)
+
     def error(self, message):
         self.exit(2, one_line(f"{self.prog}: {message} (see {self.prog} --help)") + "\n")
 
     def parse_known_args(self, args=None, namespace=None):
+        args = sys.argv[1:] if args is None else args
+        self._check_options_before_command(args)
         namespace, unknown = super().parse_known_args(args, namespace)
         left_out = [action.dest for action in self._get_positional_actions()
                     if action.nargs == "?" and getattr(namespace, action.dest) is None]
         if left_out and unknown and not unknown[0].startswith("-"):
             setattr(namespace, left_out[0], unknown.pop(0))    # older Pythons do not find it behind an option
         if unknown:    # said here, and not by the parser of all commands, which doesn't know the options of one
-            name = unknown[0].partition("=")[0]
-            hint = f"; {choices(name, self._option_string_actions)}" if name.startswith("-") else ""
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+            self._reject(" ".join(unknown), self._option_string_actions)
         return namespace, unknown
+
+    def _check_options_before_command(self, args):
+        """An unknown option in front of a command would make argparse take its value for the command."""
+        commands = next((action for action in self._actions if isinstance(action, argparse._SubParsersAction)), None)
+        words = iter(args if commands else [])
+        for word in words:
+            name, _, value = word.partition("=")
+            if not word.startswith("-"):
+                return
+            options = [option for option in self._option_string_actions if option.startswith(name)]
+            if not options:
+                behind = {option for command in commands.choices.values() for option in command._option_string_actions}
+                if name in behind:
+                    self.error(f"{name} belongs behind {commands.metavar}: {self.prog} {commands.metavar} {name} ...")
+                self._reject(word, [*self._option_string_actions, *sorted(behind)])
+            if self._option_string_actions[options[0]].nargs is None and not value:
+                next(words, None)
+
+    def _reject(self, text, known):
+        name = text.split()[0].partition("=")[0]
+        nearest = nearest_of(name, known) if name.startswith("-") else None
+        self.error(f"unrecognized arguments: {text}" + (f"; did you mean {nearest}?" if nearest else ""))
 
     def _check_value(self, action, value):
         if action.choices is not None and value not in action.choices:
@@ -52,10 +91,11 @@ def make_parser(argv=None):
 
     Only that one gets its options: the others' modules are not imported, so that --help answers at once.
     """
-    parser = Parser(prog="minitransformer",
+    parser = Parser(prog="minitransformer", epilog=f"begin with: {FIRST}",
                     description="Attention Is All You Need in NumPy: train it, use it, check its gradients.")
     parser.add_argument("--version", action="version", version=f"minitransformer {version('minitransformer')}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    parser.set_defaults(execute=partial(_no_command, parser))
     asked_for = next(iter(sys.argv[1:] if argv is None else argv), None)
     for name, text in COMMANDS.items():
         command = commands.add_parser(name, help=text)
@@ -64,3 +104,7 @@ def make_parser(argv=None):
             module.add_arguments(command)
             command.set_defaults(execute=module.execute)
     return parser
+
+
+def _no_command(parser, _):
+    parser.error(f"no COMMAND is given; begin with: {FIRST}")

@@ -2,17 +2,24 @@
 
 from pathlib import Path
 
+from minitransformer.cli.output import check_new, free_name, write_new
 from minitransformer.errors import InputError
 
 
-def write_picture(draw, output):
-    """draw(path) for --output, a PNG unless its name says otherwise, and one line about it."""
+def picture_path(output, default=None):
+    """The Path of a new picture: the `output` that the user named, a PNG unless it says otherwise, or a free `default`."""
+    if output is None:
+        return free_name(default)
     path = Path(output)
-    if path.is_dir():
-        raise InputError(f"--output {output}: a folder, expected the name of a picture")
-    path = path if path.suffix else path.with_name(path.name + ".png")
+    path = path if path.suffix or path.is_dir() else path.with_name(path.name + ".png")
+    check_new(path, "a picture")
+    return path
+
+
+def write_picture(figure, path):
+    """A figure.Figure into a new file in the format that its name says, and one line about it."""
     try:
-        draw(path)
+        write_new(path, figure.as_bytes(path.suffix[1:]))
     except (OSError, ValueError, RuntimeError) as error:    # RuntimeError: a program that .pgf needs is missing
-        raise InputError(f"--output {output}: {error}") from None
+        raise InputError(f"--output {path}: {error}") from None
     print(f"drawn: {path}")

@@ -2,14 +2,16 @@
 
 import argparse
 import sys
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 from shlex import quote
 
 from minitransformer.backend import get_module
 from minitransformer.cli.option_names import options_named_as_typed
+from minitransformer.cli.output import free_name
 from minitransformer.cli.train_options import CHOICES, SIZES, add_task, defaults
-from minitransformer.errors import InputError
+from minitransformer.errors import FolderTaken, InputError
 from minitransformer.layers.config import StackConfig
 from minitransformer.models.registry import MODELS
 from minitransformer.tasks import TASKS
@@ -24,11 +26,14 @@ def add_arguments(parser):
         "Train a model; see `minitransformer train TASK --help`. A run that was stopped resumes with "
         "`minitransformer train --resume RUN`.")
     parser.add_argument("--resume", metavar="RUN", help="resume the run in this folder")
+    parser.add_argument("--steps", type=int, metavar="INT", default=argparse.SUPPRESS,
+                        help="with --resume: train to this many updates instead of those planned, a finished run too")
     tasks = parser.add_subparsers(dest="task", metavar="TASK")
     for name in TASKS:
         text = TASKS[name].description
-        add_task(tasks.add_parser(name, help=text, description=f"Train a model to {text}.",
-                                  argument_default=argparse.SUPPRESS), name)
+        task = tasks.add_parser(name, help=text, description=f"Train a model to {text}.", argument_default=argparse.SUPPRESS)
+        add_task(task, name)
+        task.add_argument("--resume", help=argparse.SUPPRESS)    # `execute` says that it stands alone
 
 
 def execute(args):
@@ -36,7 +41,7 @@ def execute(args):
         if args.task:
             raise InputError(f"--resume {args.resume} resumes with the run's own task and settings; "
                              f"leave {args.task} and its options out")
-        return _resume(args.resume)
+        return _resume(args.resume, getattr(args, "steps", None))
     if not args.task:
         raise InputError(f"train: no TASK is given; choose from {', '.join(TASKS)} (see minitransformer train --help)")
     given = vars(args)
@@ -50,8 +55,9 @@ def execute(args):
 
 def _start(args):
     """A new run."""
-    folder = args.run or _free_folder(args.task)
-    check_free(folder)    # what can fail at once does, before any work
+    if args.run is not None:
+        with _taken_folder_named(args.run):    # what can fail at once does, before any work
+            check_free(args.run)
     get_module(args.backend)
     with options_named_as_typed(args):
         training = TrainingConfig(**_fields(TrainingConfig, args))
@@ -64,18 +70,46 @@ def _start(args):
     kind = MODELS[task.model]
     config = kind.Config.named(args.config, **{**task.model_sizes(vocabulary), **changes})
     model = kind(config, training.seed).to(args.backend)
-    run = Run.create(folder, task, model, vocabulary, training, args.backend)
-    print(f"{args.task}: {args.config} {kind.__name__} with {model.num_parameters():,} parameters, "
-          f"{vocabulary.size:,} tokens in the vocabulary", file=sys.stderr)
+    run = _create(args.run, task, model, vocabulary, training, args.backend)
+    print(f"{args.task}: {args.config} {kind.__name__}, {config.num_layers} layers of width {config.d_model} with "
+          f"{config.num_heads} heads, {model.num_parameters():,} parameters, {vocabulary.size:,} tokens in the vocabulary",
+          file=sys.stderr)
     return _train(run, data)
 
 
-def _resume(folder):
+def _create(folder, task, *settings):
+    """The new run in `folder`; without one in a free folder, even if another command takes one at the same time."""
+    while folder is None:
+        with suppress(FolderTaken):
+            return Run.create(free_name(Path("runs", task.name)), task, *settings)
+    with _taken_folder_named(folder):
+        return Run.create(folder, task, *settings)
+
+
+@contextmanager
+def _taken_folder_named(folder):
+    """A folder that is taken was named by --run, and the command has a way to resume the run in it."""
+    try:
+        yield
+    except FolderTaken:
+        hint = (f"resume it: minitransformer train --resume {quote(folder)}, or choose another name"
+                if Path(folder, "config.json").exists() else "choose another name")
+        raise InputError(f"--run {folder}: already exists; {hint}") from None
+
+
+def _resume(folder, steps):
     """An old run, from its newest intact checkpoint."""
     run = Run.open(folder)
     if run.settings.training is None:
         raise InputError(f"{folder}: config.json does not say how it was trained; resume it from Python: train(..., resume=True)")
     data = run.task.data(run.vocabulary, run.settings.training)
+    if steps is not None:
+        planned = run.settings.training.steps
+        with options_named_as_typed(argparse.Namespace(steps=steps)):
+            run.lengthen(steps)
+        print(f"{steps:,} steps are planned now, not {planned:,}: the learning rate follows the new plan", file=sys.stderr)
+    elif run.finished:
+        print(f"to train longer: {run.resume_command} --steps N", file=sys.stderr)
     run.model = run.model.to(run.settings.backend)
     return _train(run, data, resume=True)
 
@@ -102,10 +136,3 @@ def _train(run, data, resume=False):
 def _fields(kind, args):
     """{field: value} of a dataclass, from the arguments that have its fields' names."""
     return {field.name: getattr(args, field.name) for field in fields(kind) if hasattr(args, field.name)}
-
-
-def _free_folder(task):
-    folder, number = Path("runs") / task, 2
-    while folder.exists():
-        folder, number = Path("runs") / f"{task}-{number}", number + 1
-    return str(folder)

@@ -32,7 +32,10 @@ def add_task(parser, name):
         parser.add_argument("--preset", choices=task.presets,
                             help="settings that are known to work well, instead of the defaults")
     parser.add_argument("--config", metavar="NAME",
-                        help=f"model size: {', '.join(NAMED)} (default: {known['config']})")
+                        help=f"model size (default: {known['config']}), as layers x d_model, heads, d_ff: "
+                             + "; ".join("{name} {num_layers} x {d_model}, {num_heads}, {d_ff}".format(name=name, **sizes)
+                                         for name, sizes in NAMED.items())
+                             + "; each can be changed by an option of its own:")
     option("num_layers", int, "layers of each stack (default: the model size's own, as for the next three)")
     option("d_model", int, "width of the model")
     option("num_heads", int, "attention heads")

@@ -47,7 +47,7 @@ def sentence_length(example):
 def read_labelled(path, name):
     """[(sentence, label as text)] of a file with a sentence, a tab and its label on each line, plain or .gz.
 
-    A first line "sentence<TAB>label" is a header. Raises InputError, with the line, where there is no second column, or
+    A first line "sentence<TAB>label" is a header. Raises InputError, with the line, where there are not two columns, or
     no sentence; `name` says which option the file came from.
     """
     examples = []
@@ -55,6 +55,8 @@ def read_labelled(path, name):
         columns = [unicodedata.normalize("NFC", column.strip()) for column in line.split("\t")]
         if (number == 1 and columns == ["sentence", "label"]) or not line.strip():
             continue
+        if len(columns) > 2:
+            raise InputError(f"{path}, line {number}: {len(columns)} columns, expected two: a sentence, a tab and its label")
         if len(columns) < 2 or not columns[0] or not columns[1]:
             raise InputError(f"{path}, line {number}: expected a sentence, a tab and its label")
         examples.append((columns[0], columns[1]))

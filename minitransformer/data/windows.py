@@ -60,8 +60,8 @@ def consecutive_windows(ids, window, size):
             for i in range(0, len(inputs), size)]
 
 
-def check_length(ids, window, name):
+def check_length(ids, window, name, help="give more text"):
     """Raise InputError for a text that is shorter than one window and the token after it."""
     if len(ids) < window + 1:
         raise InputError(f"{name} has {len(ids):,} tokens, expected at least {window + 1:,}: one window of {window:,} and the "
-                         "token after it; give more text, or a smaller --window")
+                         f"token after it; {help}")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from minitransformer.data.batches import pad
+from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.decoding.beam import beam_search
 from minitransformer.decoding.hypothesis import Hypothesis
 from minitransformer.decoding.sampling import sample
@@ -13,12 +14,13 @@ from minitransformer.errors import InputError
 from minitransformer.host import available_cores
 from minitransformer.parallel import in_threads
 from minitransformer.special import EOS
+from minitransformer.tables import ShownAsTable
 
 ROWS = 960    # hypotheses decoded together; with fewer, the products are slower, and more were no faster
 
 
 @dataclass(frozen=True)
-class Search:
+class Search(ShownAsTable):
     """How outputs are found: by beam search, or by drawing `samples` at random."""
 
     beam: int = 1                   # 1: greedy
@@ -69,12 +71,21 @@ def longest_first(sources, size):
 
 
 def encode(vocabulary, texts, max_length):
-    """Id lists of source texts, [] for an empty one; a text that is cut to `max_length` tokens is named on stderr."""
+    """Id lists of source texts, [] for an empty one, each of at most `max_length` tokens.
+
+    A text that is cut, and characters that the vocabulary lacks, are named on stderr. Raises InputError, with the line,
+    for a text that cannot be read.
+    """
+    sources = []
     for number, text in enumerate(texts, 1):
         if not text.isprintable() and any("\ud800" <= character <= "\udfff" for character in text):
             raise InputError(f"line {number} is not UTF-8 text")
-    sources = [vocabulary.encode(text.strip()) for text in texts]
-    for number, source in enumerate(sources, 1):
+        try:
+            sources.append(vocabulary.encode(text.strip()))
+        except InputError as error:
+            raise InputError(f"line {number}: {error}") from None
+    for number, (text, source) in enumerate(zip(texts, sources), 1):
+        warn_of_unknown(vocabulary, text.strip(), source, f"line {number}")
         if len(source) > max_length:
             print(f"line {number} has {len(source)} tokens: only the first {max_length} are read "
                   "(max_length in training)", file=sys.stderr)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from numbers import Integral
 
 from minitransformer.errors import InputError, choices
+from minitransformer.tables import ShownAsTable
 
 NAMED = {
     # The paper's, table 3.
@@ -17,7 +18,7 @@ NAMED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class StackConfig:
+class StackConfig(ShownAsTable):
     """What encoders and decoders are made of; the defaults are the paper's base model.
 
     `dropout` is the paper's (after each sub-layer, and on the sum of embeddings and positions unless

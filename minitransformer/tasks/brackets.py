@@ -8,8 +8,7 @@ from minitransformer.data.labelled import make_labelled_batch
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.errors import InputError
 from minitransformer.tasks import TASKS
-from minitransformer.tasks.classification import Classification, accuracy, labelled_batches
-from minitransformer.tasks.task import Data
+from minitransformer.tasks.classification import Classification
 from minitransformer.tasks.toy import EXAMPLES, TEST, TOY_TRAINING, VALID, is_held_out
 
 MAX_PAIRS = 10    # of brackets in a text
@@ -49,15 +48,14 @@ class Brackets(Classification):
 
     def encode_text(self, vocabulary, text):
         brackets = "".join(text.split())
-        if not brackets:
-            raise InputError("the text is empty, expected brackets")
+        if other := brackets.strip("()"):
+            raise InputError(f"{other[0]!r} is not a bracket, expected only ( and )")
         return vocabulary.encode(brackets)
 
     def data(self, vocabulary, training):
         held_out = draw_held_out(self, VALID, seed=1)
-        return Data(DrawnBatches(self, self.batch, training.seed), labelled_batches(held_out),
-                    lambda model: {"valid_accuracy": accuracy(model, held_out)},
-                    [(vocabulary.decode(ids), self.labels[label]) for ids, label in held_out[:EXAMPLES]])
+        return self.make_data(DrawnBatches(self, self.batch, training.seed), held_out,
+                              [(vocabulary.decode(ids), self.labels[label]) for ids, label in held_out[:EXAMPLES]])
 
     def evaluate(self, run, search):
         """Accuracy on held-out examples, the same ones every time."""

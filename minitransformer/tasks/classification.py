@@ -1,48 +1,73 @@
 """What the tasks that sort sentences into classes have in common."""
 
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from minitransformer.attention_map import Attended
 from minitransformer.backend import to_host
 from minitransformer.data.batches import by_length
 from minitransformer.data.labelled import make_labelled_batch, sentence_length
+from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.errors import InputError
 from minitransformer.evaluation import BATCH_TOKENS, mean_loss
 from minitransformer.functional import softmax_forward
-from minitransformer.tasks.task import Task
+from minitransformer.tasks.task import Data, Task
 
 
 @dataclass(frozen=True, kw_only=True)
 class Classification(Task):
-    """A classifier names the class of a sentence. A subclass has `labels`, the classes' names, and encode_text."""
+    """A classifier names the class of a sentence. A subclass has `labels`, the classes' names, and max_length or None."""
 
     model: ClassVar[str] = "classifier"
     command: ClassVar[str] = "classify"
+    max_length: ClassVar[int | None] = None    # of a text, in tokens
 
     def encode_text(self, vocabulary, text):
-        """The ids that the model reads. Raises InputError for a text that it cannot."""
-        raise NotImplementedError
+        """The ids that the model reads, [] for an empty text. Raises InputError for a text that it cannot read."""
+        return vocabulary.encode(text.strip())
 
     def model_sizes(self, vocabulary):
         return {"vocab_size": vocabulary.size, "num_classes": len(self.labels)}
 
     def probabilities(self, run, texts):
-        """(N, C), for the classes in the order of `labels`."""
-        examples = [(self.encode_text(run.vocabulary, text), 0) for text in texts]
-        return predict(run.model, examples)
+        """For each text (C,), for the classes in the order of `labels`; None for an empty text.
+
+        A text of which only the beginning is read, and characters that are not in the vocabulary, are named on stderr.
+        """
+        ids = [self._read(run.vocabulary, text, f"line {number}") for number, text in enumerate(texts, 1)]
+        found = iter(predict(run.model, [(one, 0) for one in ids if one]))
+        return [next(found) if one else None for one in ids]
 
     def answer(self, run, texts, search=None):
-        return [self.labels[i] for i in self.probabilities(run, texts).argmax(axis=1)]
+        """The class of each text; "" for an empty one."""
+        self.check_no_search(search)
+        return ["" if p is None else self.labels[p.argmax()] for p in self.probabilities(run, texts)]
+
+    def _read(self, vocabulary, text, name):
+        try:
+            ids = self.encode_text(vocabulary, text)
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from None
+        warn_of_unknown(vocabulary, text.strip(), ids, name)
+        if self.max_length and len(ids) > self.max_length:
+            print(f"{name} has {len(ids)} tokens: only the first {self.max_length} are read (max_length in training)",
+                  file=sys.stderr)
+        return ids[:self.max_length]
 
     def attention(self, run, text):
-        if not hasattr(run.model, "attention_weights"):
-            return {}
-        ids = self.encode_text(run.vocabulary, text)
+        ids = self._read(run.vocabulary, text, "the text")
+        if not ids:
+            raise InputError("the text is empty, expected one to classify")
         tokens = run.vocabulary.tokens(ids)
-        return {"encoder": (run.model.attention_weights(np.array([ids]))["encoder"], tokens, tokens)}
+        return {"encoder": Attended(run.model.attention_weights(np.array([ids]))["encoder"], tokens, tokens)}
+
+    def make_data(self, batches, valid, examples):
+        """The Data of `batches` to train on; `valid`: [(ids, class)]; `examples`: [(text, label)] for the report."""
+        return Data(batches, labelled_batches(valid), lambda model: {"valid_accuracy": accuracy(model, valid)}, examples)
 
     def scores(self, model, examples):
         """{"accuracy", "majority": of always naming the commonest class, ...} over (ids, class)."""

@@ -1,5 +1,6 @@
 """Sentence classification, learned from a file of labelled sentences."""
 
+import sys
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
@@ -10,9 +11,8 @@ from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.errors import InputError
 from minitransformer.models.classifier import POOLINGS
 from minitransformer.tasks import TASKS
-from minitransformer.tasks.classification import Classification, accuracy, labelled_batches
+from minitransformer.tasks.classification import Classification
 from minitransformer.tasks.files import check_files, check_unchanged, checksums
-from minitransformer.tasks.task import Data
 
 EXAMPLES = 8
 MAX_VOCABULARY = 1_000_000
@@ -79,25 +79,19 @@ class Classify(Classification):
     def model_sizes(self, vocabulary):
         return {**super().model_sizes(vocabulary), "pooling": self.pooling}
 
-    def encode_text(self, vocabulary, text):
-        ids = vocabulary.encode(text.strip())[:self.max_length]
-        if not ids:
-            raise InputError("the text is empty, expected a sentence")
-        return ids
-
     def data(self, vocabulary, training):
         check_unchanged(self.sha256)
         train, valid = (self._encode(vocabulary, getattr(self, name)[0], texts) for name, texts in self._texts.items())
-        return Data(EpochBatches(train, self.batch, training.seed, make_labelled_batch, sentence_length),
-                    labelled_batches(valid), lambda model: {"valid_accuracy": accuracy(model, valid)},
-                    self._texts["valid"][:EXAMPLES])
+        return self.make_data(EpochBatches(train, self.batch, training.seed, make_labelled_batch, sentence_length), valid,
+                              self._texts["valid"][:EXAMPLES])
 
     def evaluate(self, run, search, test=None):
         """Accuracy, with that of always naming the commonest class beside it."""
         files = test or self.valid
         if len(files) != 1:
             raise InputError(f"--test names {len(files)} files, expected one of labelled sentences")
-        return self.scores(run.model, self._encode(run.vocabulary, files[0], read_labelled(files[0], "--test")))
+        texts = read_labelled(files[0], "--test" if test else "validation file")
+        return self.scores(run.model, self._encode(run.vocabulary, files[0], texts))
 
     def _encode(self, vocabulary, file, texts):
         """[(ids, class)]. Raises InputError for a label that the training file does not have."""
@@ -106,4 +100,7 @@ class Classify(Classification):
         if unknown is not None:
             raise InputError(f"{file}: the label {unknown!r} is not one of those trained on, {', '.join(self.labels[:12])}")
         sentences = vocabulary.encode_all([text for text, _ in texts])
+        if long := sum(len(ids) > self.max_length for ids in sentences):
+            print(f"{file}: {long:,} sentence{'s are' if long > 1 else ' is'} longer than {self.max_length} tokens: only the first "
+                  f"{self.max_length} are read (--max-length in training)", file=sys.stderr)
         return [(ids[:self.max_length], places[label]) for ids, (_, label) in zip(sentences, texts) if ids]

@@ -8,7 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from minitransformer.attention_map import Attended
 from minitransformer.data.text_files import read_text
+from minitransformer.data.unknown import count_unknown, warn_of_unknown
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.data.windows import WindowBatches, check_length, consecutive_windows
@@ -83,54 +85,67 @@ class Language(Task):
 
     def data(self, vocabulary, training):
         check_unchanged(self.sha256)
-        ids = {name: self._encode(vocabulary, getattr(self, name)[0], text) for name, text in self._texts.items()}
+        ids = {name: self.encode_text(vocabulary, text, getattr(self, name)[0]) for name, text in self._texts.items()}
         for name in ids:
-            check_length(ids[name], self.window, f"--{name} {getattr(self, name)[0]}")
+            check_length(ids[name], self.window, f"--{name} {getattr(self, name)[0]}", "give more text, or a smaller --window")
         valid = consecutive_windows(ids["valid"], self.window, self.batch)
         return Data(WindowBatches(ids["train"], self.window, self.batch, training.seed), valid, None,
                     _examples(vocabulary, ids["valid"], self.window))
 
+    def encode_text(self, vocabulary, text, name="the text"):
+        """The ids of a text as a file of it would be read; characters that are not in the vocabulary are named on stderr.
+
+        Raises InputError, with `name` and the line, for a vocabulary without an unknown token.
+        """
+        text = _normalised(text)
+        try:
+            ids = vocabulary.encode(text)
+        except InputError as error:
+            raise InputError(f"{name}, {error}") from None
+        warn_of_unknown(vocabulary, text, ids, name)
+        return ids
+
     def answer(self, run, texts, search=None):
         """How the model continues each text: drawn at temperature 0.8 from a fixed seed."""
+        self.check_no_search(search)
         rng = np.random.default_rng(0)
-        return [run.vocabulary.decode(list(generate(run.model, run.vocabulary.encode(text), CONTINUATION, rng, 0.8)))
+        return [run.vocabulary.decode(list(generate(run.model, self.encode_text(run.vocabulary, text), CONTINUATION, rng, 0.8)))
                 for text in texts]
 
     def evaluate(self, run, search, test=None):
-        """Perplexity and nats of a token, and bits of a character, over all of a text in windows that do not overlap."""
+        """Perplexity and nats of a token, and bits of a character, over all of a text in windows that do not overlap.
+
+        Of characters that are not in the vocabulary the model was asked for <unk>: how many they are is counted.
+        """
         files = test or self.valid
         if len(files) != 1:
             raise InputError(f"--test names {len(files)} files, expected one text")
         text = _read(files[0])
-        ids = self._encode(run.vocabulary, files[0], text)
+        ids = self.encode_text(run.vocabulary, text, files[0])
         check_length(ids, self.window, files[0])
         nats = mean_loss(run.model, consecutive_windows(ids, self.window, self.batch))
         predicted = len(ids) - 1
         characters = len(text) - len(run.vocabulary.decode(ids[:1]))
         return {"perplexity": perplexity(nats), "nats_per_token": nats,
                 "bits_per_character": nats * predicted / characters / math.log(2), "tokens": predicted,
-                "characters": characters}
+                "characters": characters, "unknown_characters": count_unknown(run.vocabulary, ids)}
 
     def attention(self, run, text):
-        if not hasattr(run.model, "attention_weights"):
-            return {}
-        ids = run.vocabulary.encode(text)
+        ids = self.encode_text(run.vocabulary, text)
         if not ids:
             raise InputError("the text is empty, expected one to read")
         tokens = run.vocabulary.tokens(ids)
-        return {"decoder": (run.model.attention_weights(np.array([ids]))["decoder"], tokens, tokens)}
-
-    @staticmethod
-    def _encode(vocabulary, file, text):
-        try:
-            return vocabulary.encode(text)
-        except InputError as error:
-            raise InputError(f"{file}, {error}") from None
+        weights = run.model.attention_weights(np.array([ids]))["decoder"]
+        return {"decoder": Attended(weights, tokens, tokens, [*tokens[1:], "…"])}    # what follows the text is not known
 
 
 def _read(file):
-    """A file's text in Unicode's composed form (NFC), in which subwords are learned: characters are counted in it."""
-    return unicodedata.normalize("NFC", read_text(file))
+    return _normalised(read_text(file))
+
+
+def _normalised(text):
+    """A text in Unicode's composed form (NFC), in which subwords are learned and characters counted, its lines ended by \\n."""
+    return unicodedata.normalize("NFC", text.replace("\r\n", "\n"))
 
 
 def _examples(vocabulary, ids, window):

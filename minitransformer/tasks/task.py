@@ -5,6 +5,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from minitransformer.decoding import GREEDY
 from minitransformer.errors import InputError
+from minitransformer.tables import ShownAsTable
 
 MAX_BATCH = 1_000_000
 
@@ -19,7 +20,7 @@ class Data(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
+class Task(ShownAsTable):
     """A task with its settings, the fields: they are typed, checked in __post_init__ and kept by the run folder."""
 
     description: ClassVar[str]              # of the one line in the help
@@ -62,18 +63,23 @@ class Task:
         raise NotImplementedError
 
     def answer(self, run, texts, search=None):
-        """The model's output text for each of `texts`."""
+        """The model's output text for each of `texts`; `search`: a Search other than the usual one.
+
+        Raises InputError for a search where the task has none.
+        """
         raise NotImplementedError
+
+    def check_no_search(self, search):
+        """Raise InputError for a Search: the outputs of this task are not searched for."""
+        if search is not None:
+            raise InputError(f"the task {self.name} does not search for its outputs; leave `search` out")
 
     def evaluate(self, run, search, **options):
         """{name: value} of all that is measured; `options` are those of evaluate_options that were given."""
         raise NotImplementedError
 
     def attention(self, run, text):
-        """{kind: (weights (B, H, T_q, T_k) of each layer, query tokens, key tokens)} for a text, the usual kind first.
-
-        {} for a model without attention.
-        """
+        """{kind: an attention_map.Attended} for a text and a model that has attention_weights, the usual kind first."""
         return {}
 
     def summary(self, run):

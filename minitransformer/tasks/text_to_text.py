@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from minitransformer.attention_map import Attended
 from minitransformer.decoding import decode_all, encode, translate
 from minitransformer.errors import InputError
 from minitransformer.special import BOS, EOS
@@ -36,8 +37,6 @@ class TextToText(Task):
                 for found in decode_all(run.model, sources, search or self.search)]
 
     def attention(self, run, text):
-        if not hasattr(run.model, "attention_weights"):
-            return {}
         (source,) = encode(run.vocabulary, [text], self.max_length)
         if not source:
             raise InputError("the text is empty, expected a source to attend to")
@@ -45,5 +44,7 @@ class TextToText(Task):
         source, target = [*source, EOS], [BOS, *best.ids]
         weights = run.model.attention_weights(np.array([source]), np.array([target]))
         read, written = run.vocabulary.tokens(source), run.vocabulary.tokens(target)
-        return {"cross": (weights["cross"], written, read), "encoder": (weights["encoder"], read, read),
-                "decoder": (weights["decoder"], written, written)}
+        predicted = run.vocabulary.tokens([*best.ids, EOS])
+        return {"cross": Attended(weights["cross"], written, read, predicted),
+                "encoder": Attended(weights["encoder"], read, read),
+                "decoder": Attended(weights["decoder"], written, written, predicted)}

@@ -6,6 +6,7 @@ from numbers import Integral
 from minitransformer.errors import InputError, choices
 from minitransformer.host import available_cores
 from minitransformer.optim import constant, cooldown, inverse_sqrt, schedule
+from minitransformer.tables import ShownAsTable
 
 MAX_STEPS = 10 ** 9
 MAX_FACTOR = 10 ** 6
@@ -21,7 +22,7 @@ def default_threads():
 
 
 @dataclass(frozen=True)
-class TrainingConfig:
+class TrainingConfig(ShownAsTable):
     """The settings of a training run. Raises InputError for one that means nothing."""
 
     steps: int                       # updates

@@ -7,7 +7,8 @@ from hashlib import sha256
 from minitransformer.errors import InputError
 
 MANIFEST = "manifest.json"
-FORMAT = 2    # of run folders
+NEXT = ".next"    # ends the name of what will replace a listed file
+FORMAT = 2        # of run folders
 
 
 def write_durably(path, data):
@@ -44,9 +45,17 @@ def make_folder(path):
 
 def write_manifest(folder, names):
     """manifest.json of `folder`: the sha256 of each of its files `names`, and of itself."""
-    files = {name: digest(folder / name) for name in names}
-    write_durably(folder / MANIFEST, json.dumps({"sha256": _seal(FORMAT, files), "format": FORMAT, "files": files},
-                                                indent=1).encode())
+    write_durably(folder / MANIFEST, _manifest({name: digest(folder / name) for name in names}))
+
+
+def replace_listed(folder, name, data):
+    """The bytes `data` into the file `name` that manifest.json lists: whatever stops the process, one of both is there."""
+    new = folder / (name + NEXT)
+    write_durably(new, data)
+    files = {**check_manifest(folder), name: digest(new)}
+    write_durably(folder / MANIFEST, _manifest(files))    # from here on the new file is the listed one
+    os.replace(new, folder / name)
+    sync_folder(folder)
 
 
 def check_manifest(folder, besides=()):
@@ -71,6 +80,9 @@ def check_manifest(folder, besides=()):
     for name, expected in files.items():
         if name in besides:
             continue
+        new = folder / (name + NEXT)
+        if new.exists() and digest(new) == expected:    # stopped in the middle of `replace_listed`
+            os.replace(new, folder / name)
         try:
             found = digest(folder / name)
         except FileNotFoundError as error:
@@ -88,6 +100,10 @@ def as_json(value, **layout):
 def digest(path):
     """The sha256 of a file, as hexadecimal digits."""
     return sha256(path.read_bytes()).hexdigest()
+
+
+def _manifest(files):
+    return json.dumps({"sha256": _seal(FORMAT, files), "format": FORMAT, "files": files}, indent=1).encode()
 
 
 def _seal(version, files):

@@ -1,4 +1,4 @@
-"""Ctrl-C: the step under way ends, and nothing is lost."""
+"""Ctrl-C, a request to end, a terminal that is closed: the step under way ends, and nothing is lost."""
 
 import signal
 import threading
@@ -6,24 +6,33 @@ from contextlib import contextmanager, suppress
 
 from minitransformer.training.stderr import stderr
 
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]    # Windows: no SIGHUP
+
 
 @contextmanager
 def stop_on_interrupt():
-    """Yields an Event that the first Ctrl-C sets; the second one interrupts at once, as usual."""
+    """Yields an Event that the first of SIGNALS sets; a second one does what it always does: it ends the process at once."""
     stop = threading.Event()
-    usual = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or usual in (signal.SIG_IGN, None):
-        yield stop    # only the main thread may handle signals, and who started us may not want any
+    if threading.current_thread() is not threading.main_thread():
+        yield stop    # only the main thread may handle signals
         return
+    usual = {number: signal.getsignal(number) for number in SIGNALS}
+    handled = [number for number in SIGNALS if usual[number] not in (signal.SIG_IGN, None)]    # who started us wants no others
 
-    def handle(*_):
+    def restore():
+        for number in handled:
+            signal.signal(number, usual[number])
+
+    def handle(number, _):
         stop.set()
-        signal.signal(signal.SIGINT, usual)
+        restore()
+        again = "Ctrl-C again" if number == signal.SIGINT else f"another {signal.Signals(number).name}"
         with suppress(RuntimeError):    # in the middle of a write that waits for its reader
-            print("\nstopping after this step; Ctrl-C again stops at once, without saving", file=stderr)
+            print(f"\nstopping after this step; {again} stops at once, without saving", file=stderr)
 
-    signal.signal(signal.SIGINT, handle)
+    for number in handled:
+        signal.signal(number, handle)
     try:
         yield stop
     finally:
-        signal.signal(signal.SIGINT, usual)
+        restore()

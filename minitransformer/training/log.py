@@ -7,6 +7,7 @@ from pathlib import Path
 from minitransformer.errors import InputError
 
 FILE = "metrics.jsonl"
+CLOCKS = ("seconds", "time")    # of each record: of training so far, and since 1970
 
 
 def write_log(run_folder, records, mode="a"):

@@ -1,49 +1,78 @@
-"""report.html in a run folder: how training went, and what the model answers and attends to now."""
+"""report.html in a run folder: one page that needs no other file, of how training went and what the model does now."""
 
+from datetime import datetime, timedelta
 from html import escape
 
 from minitransformer import plots
-from minitransformer.attention_map import attention_map
-from minitransformer.training.log import read_metrics
+from minitransformer.attention_map import attention_map, has_attention
+from minitransformer.tables import settings_tables, table
+from minitransformer.training.log import CLOCKS, read_metrics
 
 MAPS = 3         # sentences whose attention is drawn
 PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
-body {{ font: 16px/1.5 sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; color: #222 }}
-img {{ max-width: 100% }} table {{ border-collapse: collapse; width: 100% }}
-td, th {{ border-top: 1px solid #ccc; padding: .3em .6em; text-align: left; vertical-align: top }}
+body {{ font: 16px/1.5 sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em; color: #222 }}
+figure {{ margin: 1em 0; overflow-x: auto }} table {{ border-collapse: collapse; width: 100% }}
+td, th {{ border-top: 1px solid #ccc; padding: .3em .6em; text-align: left; vertical-align: top;
+         white-space: pre-wrap; overflow-wrap: anywhere }}
+td:first-child {{ min-width: 11em }}
 </style></head><body>
 <h1>{title}</h1>
-<table>{facts}</table>
+{facts}
+<h2>Results</h2>
+{results}
+{smoothing}
 <h2>Curves</h2>
-<img src="curves.png" alt="loss, perplexity, learning rate and quality over the steps">
+<figure>{curves}</figure>
 <h2>Outputs on validation data</h2>
-<table><tr><th>text</th><th>output</th><th>expected</th></tr>{outputs}</table>
+{outputs}
 {maps}
+<h2>Settings</h2>
+{settings}
 </body></html>
 """
-ATTENTION = "<h2>Who attends (rows) to whom (columns): {kind} attention, last layer</h2>\n{pictures}"
+SMOOTHING = ("<p>The loss includes label smoothing ({smoothing}); nll and perplexity do not, so exp(loss) is not the "
+             "perplexity: exp(nll) is.</p>")
 
 
 def write_report(run, examples):
-    """Write report.html, curves.png and attention-N.png for a run; `examples`: [(text, expected answer)]."""
+    """Write report.html for a run; `examples`: [(text, expected answer)]."""
     log = read_metrics(run.path)
-    plots.curves({run.path.name: log}, run.path / "curves.png")
-    texts = [text for text, _ in examples]
-    attended = texts[:MAPS] if run.task.attention(run, texts[0]) else []    # not every model attends
-    maps = {f"attention-{number}.png": attention_map(run, text) for number, text in enumerate(attended, 1)}
-    for text, (name, found) in zip(attended, maps.items()):
-        plots.attention(found.weights, found.queries, found.keys, text, run.path / name)
-    pictures = "".join(f'<img src="{name}" alt="{escape(text, quote=True)}">' for text, name in zip(attended, maps))
-    last = {name: value for record in log for name, value in record.items() if name != "tokens_per_second"}
-    facts = {"parameters": f"{run.model.num_parameters():,}", **{name: f"{value:,.6g}" for name, value in last.items()}}
+    training = run.settings.training
+    last = {name: value for record in log for name, value in record.items() if name not in ("tokens_per_second", *CLOCKS)}
+    outputs = run.answer([text for text, _ in examples])
     (run.path / "report.html").write_text(PAGE.format(
         title=escape(f"{run.path.name}: {run.task.name}"),
-        facts=_rows((name.replace("_", " "), value) for name, value in facts.items()),
-        outputs=_rows((text, output, expected) for (text, expected), output in zip(examples, run.answer(texts))),
-        maps=ATTENTION.format(kind=next(iter(maps.values())).kind, pictures=pictures) if maps else ""),
-        encoding="utf-8")
+        facts=table(_facts(run, log).items()),
+        results=table((name.replace("_", " "), f"{value:,.6g}") for name, value in last.items()),
+        smoothing=SMOOTHING.format(smoothing=training.smoothing) if training and training.smoothing else "",
+        curves=plots.curves({run.path.name: log}).as_html("loss, perplexity, learning rate and quality over the steps"),
+        outputs=table(((text, output, expected) for (text, expected), output in zip(examples, outputs)),
+                      ("text", "output", "expected")),
+        maps=_maps(run, [text for text, _ in examples[:MAPS]]) if has_attention(run.model) else "",
+        settings=settings_tables(run.settings.as_dict())), encoding="utf-8")
 
 
-def _rows(rows):
-    return "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n" for row in rows)
+def _facts(run, log):
+    """What was trained, when, and for how long. Logs of an older version hold no clock."""
+    facts = {"task": f"{run.task.name}: {run.task.description}",
+             "model": f"{type(run.model).__name__} with {run.model.num_parameters():,} parameters",
+             "steps": f"{log[-1]['step']:,}" + (f" of {run.settings.training.steps:,}" if run.settings.training else "")}
+    if all(name in record for record in (log[0], log[-1]) for name in CLOCKS):
+        facts["begun"] = _date(log[0]["time"] - log[0]["seconds"])
+        facts["ended"] = _date(log[-1]["time"])
+        facts["duration"] = f"{timedelta(seconds=round(log[-1]['seconds']))} (hours:minutes:seconds, without pauses)"
+    return facts
+
+
+def _date(seconds):
+    return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
+
+
+def _maps(run, texts):
+    """The attention of the last layer while the model reads each of `texts`."""
+    found = [attention_map(run, text) for text in texts]
+    pictures = [plots.attention(one.weights, one.queries, one.keys, text, one.predicted).as_html(text)
+                for text, one in zip(texts, found)]
+    return (f"<h2>Who attends (rows) to whom (columns): {found[0].kind} attention, last layer</h2>\n"
+            + "".join(f"<figure>{one}</figure>\n" for one in pictures))

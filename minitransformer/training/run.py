@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+from dataclasses import replace
+from html import escape
 from pathlib import Path
 from shlex import quote
 
@@ -10,10 +12,11 @@ import numpy as np
 
 from minitransformer.backend import to_device, to_host
 from minitransformer.data.vocabularies import VOCABULARIES
-from minitransformer.errors import InputError
+from minitransformer.errors import FolderTaken, InputError
+from minitransformer.tables import settings_tables
 from minitransformer.training import checkpoint
 from minitransformer.training.files import (
-    MANIFEST, as_json, check_manifest, make_folder, sync_folder, write_durably, write_manifest)
+    MANIFEST, as_json, check_manifest, make_folder, replace_listed, sync_folder, write_durably, write_manifest)
 from minitransformer.training.settings import UNREADABLE, RunSettings
 
 WEIGHTS = "weights.safetensors"
@@ -28,7 +31,7 @@ class Run:
         metrics.jsonl          the log
         checkpoints/step-N/    what a stopped run resumes from, each with a manifest.json of its own
         weights.safetensors    the trained weights, {parameter name: array}, a shared one once; and how they were made
-        report.html            how training went, with curves.png and attention-N.png
+        report.html            how training went, and what the model does: one page that needs no other file
     """
 
     def __init__(self, path, settings, model, vocabulary):
@@ -36,6 +39,18 @@ class Run:
         self.settings = settings
         self.model = model
         self.vocabulary = vocabulary
+
+    def __repr__(self):
+        try:
+            last = max(checkpoint.steps(self.path), default=0)
+            state = "trained" if self.finished else f"{last:,} steps saved" if last else "not trained yet"
+        except (InputError, OSError):
+            state = "its folder cannot be read"
+        return (f"Run({str(self.path)!r}): {self.task.name}, {type(self.model).__name__} with "
+                f"{self.model.num_parameters():,} parameters, {state}")
+
+    def _repr_html_(self):
+        return f"<p>{escape(repr(self))}</p>{settings_tables(self.settings.as_dict())}"
 
     @property
     def task(self):
@@ -49,8 +64,8 @@ class Run:
     def create(cls, path, task, model, vocabulary, training=None, backend="numpy"):
         """A new folder with settings and vocabulary.
 
-        training: the TrainingConfig by which a command may resume. Raises InputError where something is already there,
-        and where task, model or vocabulary is not registered, or not the others'.
+        training: the TrainingConfig by which a command may resume. Raises FolderTaken where something is already there,
+        InputError where task, model or vocabulary is not registered, or not the others'.
         """
         settings = RunSettings.of(task, model, vocabulary, training, backend)
         _check_vocabulary(path, settings, vocabulary)
@@ -75,7 +90,8 @@ class Run:
                     (new / name).unlink(missing_ok=True)
             if not isinstance(error, OSError):
                 raise
-            raise InputError(f"{path}: {error.strerror}; choose a --run folder that can be written") from None
+            check_free(path)    # another process may have taken it meanwhile
+            raise InputError(f"{path}: {error.strerror}; choose a folder that can be written") from None
         return run
 
     @classmethod
@@ -130,6 +146,23 @@ class Run:
         """What resumes it: a command if a command began it, else a call."""
         return (f"minitransformer train --resume {quote(str(self.path))}" if self.settings.training
                 else "train(..., resume=True)")
+
+    def lengthen(self, steps):
+        """Plan `steps` updates, more than until now. Training resumes; the cooldown is that of the new plan.
+
+        Raises InputError where there are not more, and where training ended early because `patience` ran out.
+        """
+        planned = self.settings.training
+        if planned is None:
+            raise InputError(f"{self.path}: config.json does not say how it was trained; give train() a longer TrainingConfig")
+        if steps <= planned.steps:
+            raise InputError(f"steps is {steps}, expected more than the {planned.steps:,} that this run has planned")
+        if self.finished and max(checkpoint.steps(self.path), default=0) < planned.steps:
+            raise InputError(f"{self.path}: training ended because `patience` ran out, not because of its steps: more "
+                             "steps would not continue it")
+        settings = replace(self.settings, training=replace(planned, steps=steps))
+        replace_listed(self.path, "config.json", settings.to_json().encode())
+        self.settings = settings
 
     def save_weights(self, provenance=None):
         """The model's weights as the trained ones: write weights.safetensors, and list it in manifest.json.
@@ -201,7 +234,10 @@ def _check_vocabulary(path, settings, vocabulary):
 
 
 def check_free(path):
-    """Raise InputError unless a new run can have the folder `path`: nothing of anyone's is overwritten."""
+    """Raise FolderTaken unless a new run can have the folder `path`: nothing of anyone's is overwritten."""
     path = Path(path)
+    if (path / "config.json").exists():
+        raise FolderTaken(f"{path} already exists and holds a run: take another folder, or go on with this run: "
+                          f"run = Run.open({str(path)!r}), then train(run, ..., resume=True)")
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise InputError(f"{path} already exists and is not an empty folder; choose another --run")
+        raise FolderTaken(f"{path} already exists and is not an empty folder; choose another")

@@ -7,13 +7,14 @@ from typing import Any
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.errors import InputError
 from minitransformer.models.registry import MODELS
+from minitransformer.tables import settings_tables
 from minitransformer.tasks import TASKS
 from minitransformer.training.config import TrainingConfig
 
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError, OverflowError)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunSettings:
     """What a run is: its task, its model and, if a command or `training` says so, how it is trained."""
 
@@ -37,6 +38,12 @@ class RunSettings:
 
     def make_model(self):
         return MODELS[self.model](self.config, self.seed)
+
+    def __repr__(self):
+        return f"RunSettings {self.to_json().strip()}"
+
+    def _repr_html_(self):
+        return settings_tables(self.as_dict())
 
     def as_dict(self):
         """{name: what JSON can hold}."""

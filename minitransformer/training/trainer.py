@@ -8,7 +8,6 @@ from itertools import islice
 
 import numpy as np
 from threadpoolctl import threadpool_limits
-from tqdm import tqdm
 
 from minitransformer.backend import to_device
 from minitransformer.errors import InputError
@@ -20,12 +19,12 @@ from minitransformer.training.checkpoint import Checkpoint
 from minitransformer.training.interrupt import stop_on_interrupt
 from minitransformer.training.locate_non_finite import locate_non_finite
 from minitransformer.training.lock import only_trainer
-from minitransformer.training.log import FILE, parse_log, write_log
+from minitransformer.training.log import CLOCKS, FILE, parse_log, write_log
+from minitransformer.training.progress import make_progress
 from minitransformer.training.stderr import stderr
 from minitransformer.training.step import training_step
 
 LOG_EVERY = 10    # steps; reading the loss waits for the GPU
-BAR = "{percentage:3.0f}% |{bar:10}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
 
 
 def train(run, config, batches, valid, measure=None, resume=False, make_workers=Threads):
@@ -37,8 +36,8 @@ def train(run, config, batches, valid, measure=None, resume=False, make_workers=
     already are skipped), and run.model too where no checkpoint was saved yet. `make_workers(model, threads)` makes
     who shares the work (parallel.Threads, or a subclass for several processes).
 
-    Returns how many steps were made: fewer than config.steps after Ctrl-C, which ends the step under
-    way and saves a checkpoint, or once `patience` ran out. Raises InputError where the loss is no
+    Returns how many steps were made: fewer than config.steps after Ctrl-C or SIGTERM, which ends the
+    step under way and saves a checkpoint, or once `patience` ran out. Raises InputError where the loss is no
     longer a number, or a checkpoint cannot be saved; the checkpoint saved last is kept. Also where the
     run was trained already and `resume` is False, or was trained to its end and no checkpoint is left.
     """
@@ -67,6 +66,7 @@ class _Loop:
         self.worse = 0         # validations since the best one
         self.saved = None      # the step of the last checkpoint
         self.log = []          # what metrics.jsonl holds
+        self.began = time.monotonic()    # minus the seconds of what is resumed
         self.recent = []       # the batches since the last look at the loss
 
     def train(self, resume=False):
@@ -79,7 +79,7 @@ class _Loop:
             raise InputError(f"{self.run.path}: this run was trained already; resume it with resume=True, or make another run")
         config = self.config
         self._write_log(self.log, "w")
-        with tqdm(total=config.steps, initial=self.step, bar_format=BAR, file=stderr, dynamic_ncols=True) as self.bar, \
+        with make_progress(config.steps, self.step) as self.progress, \
                 threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
             with stop_on_interrupt() as stop:
                 self._start_clock()
@@ -113,14 +113,14 @@ class _Loop:
         self.sums["nll"] = self.sums["nll"] + sums.negative_log_likelihood
         self.terms += sum(batch.terms for batch in batches)
         self.num_tokens += sum(batch.num_tokens for batch in batches)
-        self.bar.update()
+        self.progress.update()
 
     def _log_training(self, loss, nll):
         loss, nll = loss / self.terms, nll / self.terms
         speed = self.num_tokens / (time.perf_counter() - self.since)
         self._record(loss=loss, nll=nll, perplexity=perplexity(nll), tokens_per_second=round(speed),
                      learning_rate=self.config.learning_rate(self.step, self.model.config.d_model))
-        self.bar.set_postfix_str(f"loss {loss:.3f}, perplexity {perplexity(nll):.4g}, {speed:,.0f} tokens/s")
+        self.progress.show(f"loss {loss:.3f}, perplexity {perplexity(nll):.4g}, {speed:,.0f} tokens/s")
         self.sums, self.terms = {"loss": 0, "nll": 0}, 0
         self._start_clock()
 
@@ -144,7 +144,7 @@ class _Loop:
         nll = mean_loss(self.model, self.valid, self.config.threads)
         measured = {name: float(value) for name, value in self.measure(self.model).items()}
         self._record(valid_nll=nll, valid_perplexity=perplexity(nll), **measured)
-        self.bar.write(f"step {self.step}: " + _as_text(self.log[-1]), file=stderr)
+        self.progress.write(f"step {self.step}: " + _as_text(self.log[-1]))
         if self.best_nll is None or nll < self.best_nll:
             self.best_step, self.best_nll, self.worse = self.step, nll, 0
         else:
@@ -186,6 +186,7 @@ class _Loop:
             self.sums = {name: to_device(last.optimizer[name], self.model.xp) for name in self.sums}
         self.best_step, self.best_nll, self.worse = (last.state[name] for name in ("best_step", "best_nll", "worse"))
         self.log = parse_log(last.metrics.decode())
+        self.began -= self.log[-1].get("seconds", 0) if self.log else 0
         if last.state["position"] is None:
             for _ in islice(self.batches, last.step * self.config.accumulate):
                 pass
@@ -211,7 +212,7 @@ class _Loop:
             self.run.set_weights(weights)
             nll = mean_loss(self.model, self.valid, self.config.threads)
             self._record(averaged=count, averaged_nll=nll, averaged_perplexity=perplexity(nll))
-            self.bar.write(f"{count} checkpoints averaged: {_as_text(self.log[-1])}", file=stderr)
+            self.progress.write(f"{count} checkpoints averaged: {_as_text(self.log[-1])}")
         elif self.config.patience:
             self.run.set_weights(retention.best_weights(self.run.path, self.log))
 
@@ -222,7 +223,8 @@ class _Loop:
         self._write_files(save)
 
     def _record(self, **values):
-        self.log.append({"step": self.step, **values})
+        self.log.append({"step": self.step, **values, "seconds": round(time.monotonic() - self.began, 3),
+                         "time": round(time.time(), 3)})
         self._write_log(self.log[-1:])
 
     def _write_log(self, records, mode="a"):
@@ -249,4 +251,5 @@ class _Loop:
 
 
 def _as_text(record):
-    return ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in record.items() if name != "step")
+    return ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in record.items()
+                     if name not in ("step", *CLOCKS))

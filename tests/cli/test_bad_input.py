@@ -37,11 +37,18 @@ def test_a_library_that_is_broken_is_not_called_missing(monkeypatch):
 
 
 @pytest.mark.parametrize("arguments, words", [
-    ((), "the following arguments are required: COMMAND"),
+    ((), "minitransformer: no COMMAND is given; begin with: minitransformer train copy (see minitransformer --help)"),
+    (("--hlep",), "unrecognized arguments: --hlep; did you mean --help?"),
+    (("--hlep", "train"), "unrecognized arguments: --hlep; did you mean --help?"),
+    (("train", "--stpes", 5, "copy"), "minitransformer train: unrecognized arguments: --stpes; did you mean --steps?"),
+    (("train", "--d-model", 5, "copy"), "--d-model belongs behind TASK: minitransformer train TASK --d-model ..."),
+    (("train", "copy", "--heads", 3), "did you mean --num-heads? (see minitransformer train copy --help)"),
+    (("train", "copy", "--layers", 3), "did you mean --num-layers?"),
+    (("train", "copy", "--resume", "no/such/run"), "leave copy and its options out"),
     (("trian",), "invalid choice: 'trian'; did you mean train?"),
     (("train", "cpoy"), "invalid choice: 'cpoy'; did you mean copy?"),
     (("train", "copy", "--step", "x"), "invalid int value: 'x'"),
-    (("train", "copy", "--nonsense"), "unrecognized arguments: --nonsense; choose from -h, --help, --batch"),
+    (("train", "copy", "--nonsense"), "unrecognized arguments: --nonsense (see minitransformer train copy --help)"),
     (("train", "copy", "--rate_factr=3"), "did you mean --rate-factor? (see minitransformer train copy --help)"),
     (("train", "copy", "--rate-factor", "inf"), "--rate-factor is inf, expected a number above 0"),
     (("train", "copy", "--backend", "torch"), "invalid choice: 'torch'; choose from numpy, cupy, auto"),
@@ -93,6 +100,9 @@ def test_wrong_arguments_give_one_line_and_2(run_cli, monkeypatch, tmp_path, arg
 def test_translate_of_unusable_input(run_cli, trained, monkeypatch):
     code, _, error = run_cli("translate", trained, "a X")
     assert code == 2 and "unknown symbol 'X'" in error and one_line(error)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\n\nb X\n")))
+    code, out, error = run_cli("translate", trained)
+    assert code == 2 and not out and "line 3: unknown symbol 'X'" in error and one_line(error)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\n\xff")))
     code, _, error = run_cli("translate", trained)
     assert code == 2 and "standard input, line 2: not UTF-8" in error
@@ -124,6 +134,12 @@ def test_a_line_that_is_too_long_is_named_and_the_others_are_translated(run_cli,
 def test_wrong_search_options(run_cli, trained, arguments, words):
     code, out, error = run_cli("translate", trained, "a b", *arguments)
     assert code == 2 and not out and words in error and one_line(error)
+
+
+def test_what_a_translation_model_cannot_read_is_named(run_cli, text_run, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("the dog\nthe 漢 字 漢\n".encode())))
+    code, out, error = run_cli("translate", text_run)
+    assert code == 0 and len(out.splitlines()) == 2 and error == "line 2: not in the vocabulary, read as <unk>: '漢', '字'\n"
 
 
 def test_translate_with_no_standard_input(run_cli, trained, monkeypatch):
@@ -218,8 +234,16 @@ def test_a_run_is_not_overwritten(run_cli, trained):
     contents = lambda: {path: path.read_bytes() for path in trained.rglob("*") if path.is_file()}
     before = contents()
     code, _, error = run_cli("train", "copy", *SMALL, "--run", trained)
-    assert code == 2 and "already exists" in error
+    assert code == 2 and one_line(error)
+    assert f"--run {trained}: already exists; resume it: minitransformer train --resume {trained}, or choose" in error
     assert before == contents()
+
+
+def test_a_folder_with_other_files_is_not_a_run_folder(run_cli, tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    code, _, error = run_cli("train", "copy", *SMALL, "--run", tmp_path)
+    assert code == 2 and f"--run {tmp_path}: already exists; choose another name" in error and one_line(error)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
 @pytest.mark.parametrize("changes, words", [

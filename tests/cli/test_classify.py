@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import re
+import shutil
 import sys
 
 import matplotlib.image
@@ -12,6 +13,7 @@ import pytest
 
 from minitransformer import Run
 from minitransformer.data.labelled import read_labelled
+from minitransformer.training.files import replace_listed
 from tests.cli.conftest import SENTIMENTS, one_line
 
 
@@ -68,6 +70,51 @@ def test_classify_lines_of_standard_input(run_cli, classify_run, monkeypatch):
     assert run_cli("classify", classify_run)[:2] == (0, "")
 
 
+def lines_of(monkeypatch, *lines):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
+
+
+def test_an_empty_line_stays_empty(run_cli, classify_run, monkeypatch):
+    lines = ["a dull bad film", "", " ", "a fine good film"]
+    lines_of(monkeypatch, *lines)
+    code, out, error = run_cli("classify", classify_run)
+    first, second, third, last = out.removesuffix("\n").split("\n")
+    assert code == 0 and not error and not second and not third
+    assert [first + "\n", last + "\n"] == [run_cli("classify", classify_run, line)[1] for line in (lines[0], lines[3])]
+    lines_of(monkeypatch, *lines)
+    out = run_cli("classify", classify_run, "--json")[1]
+    assert [json.loads(line) and "object" for line in out.splitlines()] == ["object", None, None, "object"]
+    assert Run.load(classify_run).answer(lines)[1:3] == ["", ""]
+
+
+def test_a_line_that_cannot_be_read_is_named(run_cli, brackets_run, monkeypatch):
+    lines_of(monkeypatch, "()", "", "(x)")
+    code, out, error = run_cli("classify", brackets_run)
+    assert code == 2 and not out and "line 3: 'x' is not a bracket, expected only ( and )" in error and one_line(error)
+
+
+def test_what_is_cut_or_not_known_is_named(run_cli, classify_run, monkeypatch, tmp_path):
+    lines_of(monkeypatch, "a fine film", "film " * 50, "a 漢 film")
+    code, out, error = run_cli("classify", classify_run)
+    assert code == 0 and len(out.splitlines()) == 3
+    assert re.fullmatch("line 2 has [0-9]+ tokens: only the first 20 are read .max_length in training.\n"
+                        "line 3: not in the vocabulary, read as <unk>: '漢'\n", error)
+    (tmp_path / "test.tsv").write_text("film " * 50 + "\tvery good\na fine film\tvery good\n")
+    code, _, error = run_cli("evaluate", classify_run, "--test", tmp_path / "test.tsv")
+    assert code == 0 and error == (f"{tmp_path / 'test.tsv'}: 1 sentence is longer than 20 tokens: only the first 20 are read "
+                                   "(--max-length in training)\n")
+
+
+def test_what_was_not_given_is_not_named(run_cli, classify_run, tmp_path):
+    folder = shutil.copytree(classify_run.parent, tmp_path / "copy")
+    settings = json.loads((folder / "run" / "config.json").read_text())
+    settings["task"]["valid"] = [str(folder / "valid.tsv")]
+    replace_listed(folder / "run", "config.json", json.dumps(settings).encode())
+    (folder / "valid.tsv").write_text("sentence\tlabel\n")
+    code, _, error = run_cli("evaluate", folder / "run")
+    assert code == 2 and f"validation file {folder / 'valid.tsv'}: no sentence" in error and "--test" not in error and one_line(error)
+
+
 def test_brackets(run_cli, brackets_run, tmp_path):
     code, out, _ = run_cli("evaluate", brackets_run, "--json")
     scores, run = json.loads(out), Run.load(brackets_run)
@@ -88,11 +135,9 @@ def test_attention_and_the_report(run_cli, runs, which, text, tmp_path):
     code, _, error = run_cli("attention", run, text, "--kind", "cross", "--output", tmp_path / "b.png")
     assert code == 2 and "--kind is cross, but this model's attention is encoder" in error and one_line(error)
     page = (run / "report.html").read_text(encoding="utf-8")
-    shown = re.findall(r'src="([^"]+)"', page)
-    assert shown == ["curves.png", "attention-1.png", "attention-2.png", "attention-3.png"]
-    assert all((run / name).stat().st_size > 1000 for name in shown) and "encoder attention" in page and "valid accuracy" in page
-    weights, queries, keys = Run.load(run).task.attention(Run.load(run), text)["encoder"]
-    assert queries == keys and weights[0].shape[2:] == (len(queries), len(keys))
+    assert page.count('<img width="') == page.count('src="data:image/png;base64,') == 4 and "encoder attention" in page and "valid accuracy" in page
+    weights, queries, keys, predicted = Run.load(run).task.attention(Run.load(run), text)["encoder"]
+    assert predicted is None and queries == keys and weights[0].shape[2:] == (len(queries), len(keys))
     assert np.allclose(weights[-1].sum(axis=-1), 1, atol=1e-5)
 
 
@@ -103,6 +148,7 @@ GOOD = "good\tyes\nbad\tno\n"
     ("--train", "good\tyes\nfine\tyes\n", "the column of labels has 1 class, expected 2 to 1,000"),
     ("--valid", "good\tyes\nso so\tmaybe\n", "the label 'maybe' is not one of those trained on, no, yes"),
     ("--train", GOOD + "fine\n", "line 3: expected a sentence, a tab and its label"),
+    ("--train", GOOD + "fine\tyes\tno\n", "line 3: 3 columns, expected two: a sentence, a tab and its label"),
     ("--valid", "\tno\n", "line 1: expected a sentence, a tab and its label"),
     ("--valid", "sentence\tlabel\n", "no sentence, expected one on each line"),
     ("--train", "", "empty, expected text"), ("--valid", "\n\n", "empty, expected text"), ("--valid", None, "No such file"),
@@ -133,8 +179,9 @@ def test_settings_that_mean_nothing(run_cli, tmp_path, options, words):
 
 
 @pytest.mark.parametrize("which, text, words", [
-    ("classify", " ", "the text is empty, expected a sentence"), ("brackets", "", "the text is empty, expected brackets"),
-    ("brackets", "(x)", "the character 'x' is not in the vocabulary"),
+    ("classify", " ", "the text is empty, expected one to classify"),
+    ("brackets", "", "the text is empty, expected one to classify"),
+    ("brackets", "(x)", "line 1: 'x' is not a bracket, expected only ( and )"),
 ])
 def test_texts_that_cannot_be_classified(run_cli, runs, which, text, words):
     code, out, error = run_cli("classify", runs[which], text)

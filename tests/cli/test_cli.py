@@ -8,14 +8,18 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from minitransformer import Ensemble, Run, Search
+from minitransformer.cli.parser import COMMANDS
 from minitransformer.data.parallel import read_pairs
 from minitransformer.decoding import GREEDY
 from minitransformer.evaluation import bleu, chrf
 from minitransformer.tasks import TASKS
 from minitransformer.training.files import write_manifest
+from minitransformer.training.log import CLOCKS
 from tests.checking.test_gradcheck import X, WrongLinear
 from tests.cli.conftest import one_line
 
@@ -25,7 +29,8 @@ SMALL = ("--steps", 12, "--batch", 8, "--validate-every", 6)
 def test_help(run_cli):
     """Of every command, found in the help of all."""
     code, out, error = run_cli("--help")
-    commands = re.findall(r"^    (\w+) ", out, re.MULTILINE)
+    commands = re.findall(r"^    (\w+) +\w", out, re.MULTILINE)
+    assert commands == list(COMMANDS) and "begin with: minitransformer train copy" in out
     assert code == 0 and not error and {"train", "generate", "classify", "data"} <= set(commands)
     for command in [*commands, *(f"train {name}" for name in TASKS)]:
         code, out, error = run_cli(*command.split(), "--help")
@@ -198,8 +203,93 @@ def test_training_resumes_where_it_stopped(run_cli, text_run, tmp_path, monkeypa
     assert code == 0 and f"saved in {run}" in out
     assert (run / "weights.safetensors").read_bytes() == (text_run / "weights.safetensors").read_bytes()
     weights = (run / "weights.safetensors").read_bytes()
-    code, out, _ = run_cli("train", "--resume", run)    # there is nothing more to do
+    code, out, error = run_cli("train", "--resume", run)    # there is nothing more to do
+    assert f"to train longer: minitransformer train --resume {run} --steps N" in error
     assert code == 0 and (run / "weights.safetensors").read_bytes() == weights
+
+
+def without_clocks(run):
+    records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [{name: value for name, value in record.items() if name not in ("tokens_per_second", *CLOCKS)} for record in records]
+
+
+def test_a_finished_run_is_lengthened(run_cli, tmp_path):
+    """Where nothing depends on the number of steps, to the bits of a run of that length."""
+    options = ("--batch", 8, "--validate-every", 6, "--cooldown", 0, "--average", 2)
+    assert run_cli("train", "copy", "--steps", 12, *options, "--run", tmp_path / "run")[0] == 0
+    assert run_cli("train", "copy", "--steps", 24, *options, "--run", tmp_path / "whole")[0] == 0
+    code, out, error = run_cli("train", "--resume", tmp_path / "run", "--steps", 24)
+    assert code == 0 and "resuming after step 12" in error and "saved in" in out
+    assert "24 steps are planned now, not 12: the learning rate follows the new plan" in error
+    assert Run.load(tmp_path / "run").settings == Run.load(tmp_path / "whole").settings
+    weights = [load_file(tmp_path / name / "weights.safetensors") for name in ("run", "whole")]
+    assert all(np.array_equal(weights[0][name], weights[1][name]) for name in weights[1])
+    log, whole = without_clocks(tmp_path / "run"), without_clocks(tmp_path / "whole")
+    assert [record for record in log if "averaged" not in record] == [record for record in whole if "averaged" not in record]
+    records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    seconds = [record["seconds"] for record in records]
+    assert seconds == sorted(seconds) and 0 < seconds[0] < seconds[-1]
+
+
+def test_a_run_that_was_stopped_is_lengthened(run_cli, tmp_path):
+    assert run_cli("train", "copy", "--steps", 4, "--batch", 8, "--run", tmp_path / "run")[0] == 0
+    run = Run.open(tmp_path / "run")
+    run.invalidate_weights()
+    assert not run.finished
+    assert run_cli("train", "--resume", tmp_path / "run", "--steps", 6)[0] == 0
+    assert Run.load(tmp_path / "run").settings.training.steps == 6
+
+
+@pytest.mark.parametrize("steps, words", [(12, "--steps is 12, expected more than the 12 that this run has planned"),
+                                          (3, "--steps is 3, expected more than the 12"), (10 ** 12, "--steps is 1000000000000")])
+def test_a_run_is_not_shortened(run_cli, trained, steps, words):
+    before = (trained / "config.json").read_bytes()
+    code, out, error = run_cli("train", "--resume", trained, "--steps", steps)
+    assert code == 2 and not out and words in error and one_line(error) and (trained / "config.json").read_bytes() == before
+
+
+def test_patience_that_ran_out_is_not_lengthened(run_cli, tmp_path):
+    run = tmp_path / "run"
+    assert run_cli("train", "copy", "--steps", 40, "--batch", 8, "--validate-every", 2, "--patience", 1, "--schedule", "constant",
+                   "--peak-rate", 0.5, "--warmup", 1, "--run", run)[0] == 0
+    code, out, error = run_cli("train", "--resume", run, "--steps", 80)
+    assert code == 2 and not out and "training ended because `patience` ran out" in error and one_line(error)
+
+
+def test_two_commands_at_once_take_two_folders(run_cli, tmp_path, monkeypatch):
+    """The other one takes the name after this one has looked, before it has its folder."""
+    monkeypatch.chdir(tmp_path)
+    usual, other = os.rename, [True]
+
+    def rename(old, new):
+        if other and str(new) == "runs/copy":
+            other.clear()
+            (tmp_path / "runs" / "copy").mkdir()
+            (tmp_path / "runs" / "copy" / "config.json").write_text("theirs")
+        usual(old, new)
+
+    monkeypatch.setattr("minitransformer.training.run.os.rename", rename)
+    code, out, _ = run_cli("train", "copy", "--steps", 1, "--batch", 4)
+    assert code == 0 and "saved in runs/copy-2\n" in out
+    assert (tmp_path / "runs" / "copy" / "config.json").read_text() == "theirs"
+    assert sorted(os.listdir("runs")) == ["copy", "copy-2"]
+    other.append(True)
+    shutil.rmtree("runs/copy")
+    code, _, error = run_cli("train", "copy", "--steps", 1, "--batch", 4, "--run", "runs/copy")
+    assert code == 2 and "--run runs/copy: already exists; resume it" in error
+
+
+def test_the_help_says_what_a_model_size_is(run_cli):
+    out = " ".join(run_cli("train", "copy", "--help")[1].split())
+    assert "base 6 x 512, 8, 2048" in out and "toy 2 x 64, 4, 256" in out and out.index("--config") < out.index("--num-layers")
+
+
+def test_the_sizes_of_a_model_are_options(run_cli, tmp_path):
+    code, _, error = run_cli("train", "copy", "--steps", 1, "--batch", 2, "--num-layers", 1, "--d-model", 24, "--num-heads", 3,
+                             "--d-ff", 7, "--run", tmp_path / "run")
+    config = Run.load(tmp_path / "run").model.config
+    assert (config.num_layers, config.d_model, config.num_heads, config.d_ff) == (1, 24, 3, 7)
+    assert code == 0 and "1 layers of width 24 with 3 heads" in error
 
 
 def test_the_options_of_a_model_reach_it(text_run):

@@ -9,6 +9,7 @@ from safetensors.numpy import load_file, save_file
 
 from minitransformer import Run, Transformer, TransformerConfig
 from minitransformer.cli import export
+from minitransformer.cli.output import write_new
 from minitransformer.interchange import to_pytorch
 from tests.cli.conftest import one_line
 from tests.fixtures.cases import SIZES
@@ -56,7 +57,8 @@ def test_the_printed_code_of_every_kind(config, tmp_path):
 
 
 @pytest.mark.parametrize("arguments, words", [
-    ((), "required: --output"), (("--output", ""), "already exists"), (("--output", "none/a.safetensors"), "No such file"),
+    ((), "required: --output"), (("--output", ""), "a folder, expected the name of a file"),
+    (("--output", "none/a.safetensors"), "there is no folder none"),
     (("--output", "mine"), "--output mine: already exists; choose another name"),
     (("--output", "a" * 300), "File name too long"),
 ])
@@ -80,5 +82,5 @@ def test_a_run_that_cannot_be_exported(run_cli, trained, tmp_path, monkeypatch):
 
 def test_half_a_file_is_removed(tmp_path):
     with pytest.raises(TypeError):
-        export._write_new(tmp_path / "a", "no bytes")
+        write_new(tmp_path / "a", "no bytes")
     assert not list(tmp_path.iterdir())

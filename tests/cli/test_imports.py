@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from minitransformer.cli.parser import COMMANDS
+
 HEAVY = ("numpy", "matplotlib", "tokenizers", "safetensors", "tqdm", "threadpoolctl")
 
 
@@ -32,9 +34,20 @@ def test_nothing_large_is_imported_before_it_is_needed(code):
     assert imported(code) == []
 
 
-@pytest.mark.parametrize("name", ["info", "gradcheck", "evaluate", "generate", "classify"])
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "benchmark"] + ["train copy"])
 def test_the_help_of_a_command_does_without_matplotlib(name):
     assert "matplotlib" not in imported(command(f"{name} --help"))
+
+
+def test_matplotlib_is_imported_when_a_picture_is_drawn(tmp_path):
+    """And not by what can draw one, nor by a training run from Python."""
+    code = """
+from minitransformer import Run, plots, train
+import minitransformer.training.report
+repr(minitransformer.TrainingConfig(steps=1, warmup=1)._repr_html_())
+"""
+    assert "matplotlib" not in imported(code)
+    assert "matplotlib" in imported(code + "plots.positions()")
 
 
 def test_public_names_are_imported_when_they_are_used():

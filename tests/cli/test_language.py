@@ -3,16 +3,15 @@
 import gzip
 import json
 import math
-import re
 import shutil
 
 import matplotlib.image
 import numpy as np
 import pytest
 
-from minitransformer import Ensemble, Run
+from minitransformer import Ensemble, InputError, Run, Search
 from minitransformer.decoding import generate
-from tests.cli.conftest import one_line
+from tests.cli.conftest import QUICK, one_line
 
 WINDOW = 16
 
@@ -39,7 +38,9 @@ def test_evaluate_is_over_all_of_the_text(run_cli, language_run):
     scores, run = json.loads(out), Run.load(language_run)
     text = (language_run.parent / "valid").read_text()
     ids = run.vocabulary.encode(text)
-    assert code == 0 and list(scores) == ["perplexity", "nats_per_token", "bits_per_character", "tokens", "characters"]
+    assert code == 0 and list(scores) == ["perplexity", "nats_per_token", "bits_per_character", "tokens", "characters",
+                                          "unknown_characters"]
+    assert scores["unknown_characters"] == 0
     assert scores["tokens"] == scores["characters"] == len(text) - 1 and (len(text) - 1) % WINDOW
     assert scores["nats_per_token"] == pytest.approx(nats_by_hand(run.model, ids, WINDOW), rel=1e-5)
     assert scores["bits_per_character"] == pytest.approx(scores["nats_per_token"] / math.log(2), rel=1e-12)
@@ -126,10 +127,64 @@ def test_subwords_keep_their_spacing(run_cli, subword_run, prompt):
     assert len(drawn) == 25 > 12
 
 
+def test_the_text_is_not_decoded_anew_for_each_token(run_cli, subword_run, monkeypatch):
+    from minitransformer.data.vocabularies.subwords import SubwordVocabulary
+
+    lengths, usual = [], SubwordVocabulary.decode
+    monkeypatch.setattr(SubwordVocabulary, "decode", lambda own, ids: lengths.append(len(ids)) or usual(own, ids))
+    assert run_cli("generate", subword_run, "the dog", "--tokens", 50)[0] == 0
+    assert len(lengths) > 50 and max(lengths[1:]) <= 2
+
+
+def test_characters_of_a_prompt_that_are_not_known_are_named(run_cli, subword_run):
+    code, out, error = run_cli("generate", subword_run, "the 漢 dog 字漢", "--tokens", 3)
+    assert code == 0 and out.startswith("the \ufffd dog \ufffd\ufffd")
+    assert error == "PROMPT: not in the vocabulary, read as <unk>: '漢', '字'\n"
+
+
+def test_characters_of_a_text_that_are_not_known_are_counted(run_cli, subword_run, tmp_path):
+    (tmp_path / "text").write_text("the dog is red and blue .\n" * 3 + "漢字漢 the dog\n", encoding="utf-8")
+    code, out, error = run_cli("evaluate", subword_run, "--test", tmp_path / "text", "--json")
+    assert code == 0 and json.loads(out)["unknown_characters"] == 3
+    assert error == f"{tmp_path / 'text'}: not in the vocabulary, read as <unk>: '漢', '字'\n"
+
+
+def test_line_ends_and_accents_are_read_alike_everywhere(run_cli, language_run, tmp_path):
+    """\\r\\n as \\n, and a letter with its accent in one or two characters: as a file and as a prompt."""
+    text = (language_run.parent / "en").read_text()[:80]
+    for name, ends in (("unix", "\n"), ("windows", "\r\n")):
+        (tmp_path / name).write_bytes(text.replace("\n", ends).encode())
+    scores = [run_cli("evaluate", language_run, "--test", tmp_path / name, "--json")[1] for name in ("unix", "windows")]
+    assert scores[0] == scores[1] and "characters" in scores[0]
+    assert run_cli("generate", language_run, "blue .\r\nthe", "--tokens", 5) == run_cli("generate", language_run, "blue .\nthe", "--tokens", 5)
+    (tmp_path / "accent").write_text("café " * 20, encoding="utf-8")
+    run = tmp_path / "run"
+    assert run_cli("train", "language", "--train", tmp_path / "accent", "--valid", tmp_path / "accent", "--steps", 1, "--config", "toy",
+                   "--window", 8, "--batch", 2, "--run", run)[0] == 0
+    assert run_cli("generate", run, "cafe\u0301", "--tokens", 1)[1].startswith("café")
+
+
+def test_an_ensemble_reads_windows_of_one_length(run_cli, language_run, tmp_path):
+    text, run = language_run.parent / "en", tmp_path / "run"
+    assert run_cli("train", "language", "--train", text, "--valid", text, *QUICK, "--steps", 1, "--window", 8, "--batch", 2, "--positions",
+                   "learned", "--run", run)[0] == 0
+    for command in (("evaluate", language_run), ("generate", language_run, "the")):
+        code, out, error = run_cli(*command, "--ensemble", run)
+        assert code == 2 and not out and one_line(error)
+        assert f"--ensemble {run} reads windows of 8 tokens and {language_run} of 16; give runs with the same --window" in error
+
+
+def test_a_language_model_is_not_searched(language_run, classify_run):
+    for run in (Run.load(language_run), Run.load(classify_run)):
+        with pytest.raises(InputError, match=f"the task {run.task.name} does not search for its outputs; leave `search` out"):
+            run.answer(["the"], Search(beam=2))
+
+
 def test_attention(run_cli, language_run, tmp_path):
     code, out, error = run_cli("attention", language_run, "the dog is red", "--output", tmp_path / "a.png", "--layer", 0)
     assert code == 0 and not error and matplotlib.image.imread(tmp_path / "a.png").std() > 0.01
-    weights, queries, keys = Run.load(language_run).task.attention(Run.load(language_run), "the dog")["decoder"]
+    weights, queries, keys, predicted = Run.load(language_run).task.attention(Run.load(language_run), "the dog")["decoder"]
+    assert predicted == [*"he dog", "…"]
     assert len(weights) == 2 and weights[0].shape == (1, 2, 7, 7) and queries == keys == list("the dog")
     assert np.allclose(weights[0].sum(axis=-1), 1, atol=1e-5) and not np.triu(weights[0][0, 0], 1).any()
 
@@ -138,9 +193,7 @@ def test_attention(run_cli, language_run, tmp_path):
 def test_the_report(runs, which):
     run = runs[which]
     page = (run / "report.html").read_text(encoding="utf-8")
-    shown = re.findall(r'src="([^"]+)"', page)
-    assert shown == ["curves.png", "attention-1.png", "attention-2.png", "attention-3.png"]
-    assert all((run / name).stat().st_size > 1000 for name in shown) and "decoder attention" in page and "http" not in page
+    assert page.count('<img width="') == page.count('src="data:image/png;base64,') == 4 and "decoder attention" in page
     assert page.count("<tr>") > 10 and "valid perplexity" in page
 
 
@@ -168,7 +221,8 @@ def test_attention_of_what_cannot_be_read(run_cli, language_run, tmp_path, text,
 
 
 @pytest.mark.parametrize("option, content, words", [
-    ("--train", b"short", "has 5 tokens, expected at least 17: one window of 16 and the token after it"),
+    ("--train", b"short", "has 5 tokens, expected at least 17: one window of 16 and the token after it; give more text, or a "
+                         "smaller --window"),
     ("--valid", b"the dog is red .", "has 16 tokens, expected at least 17"),
     ("--valid", b"the dog is red\nthe Dog is red", "line 2: the character 'D' is not in the vocabulary"),
     ("--train", b"", "empty, expected text"), ("--valid", b" \n ", "empty, expected text"),
@@ -194,6 +248,7 @@ def test_texts_that_cannot_be_measured_on(run_cli, language_run, tmp_path, conte
     (tmp_path / "text").write_text(content)
     code, out, error = run_cli("evaluate", language_run, "--test", tmp_path / "text")
     assert code == 2 and not out and f"{tmp_path / 'text'}" in error and words in error and one_line(error)
+    assert "--window" not in error    # evaluate has no such option
     code, _, error = run_cli("evaluate", language_run, "--test", tmp_path / "text", tmp_path / "text")
     assert code == 2 and "--test names 2 files, expected one text" in error and one_line(error)
 

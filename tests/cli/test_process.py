@@ -19,13 +19,14 @@ def long_training(run, **streams):
                              "--steps", "5000", "--validate-every", "5000"], **streams)
 
 
-def test_ctrl_c_saves_and_says_how_to_resume(tmp_path):
-    """The real command, interrupted as a terminal does it."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_and_says_how_to_resume(tmp_path, number):
+    """The real command, interrupted as a terminal does it, or ended as a job scheduler does it."""
     process = long_training(tmp_path / "run", stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     for line in process.stderr:
-        if re.search("[1-9]/5000", line):
+        if re.search("^step [1-9][0-9]* of 5000: ", line):
             break
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130 and "Traceback" not in error
     assert f"resume: minitransformer train --resume {tmp_path / 'run'}" in error
@@ -39,7 +40,7 @@ def test_ctrl_c_saves_though_nobody_reads_on(tmp_path):
     process = long_training(tmp_path / "run", stderr=writer, stdout=writer)
     os.close(writer)
     seen = b""
-    while not re.search(b"[1-9]/5000", seen):
+    while not re.search(b"[0-9] of 5000", seen):
         more = os.read(reader, 1000)
         assert more, seen    # it ended
         seen += more

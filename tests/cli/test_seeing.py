@@ -1,15 +1,21 @@
 """attention, plot, compare, info and the report of a run: pictures and facts."""
 
+import io
 import json
 import re
 import shutil
 import sys
+from base64 import b64decode
+from datetime import datetime, timedelta
+from pathlib import Path
 
 import matplotlib.image
 import numpy as np
 import pytest
 
 from minitransformer import Run, plots
+from minitransformer.attention_map import attention_map
+from minitransformer.figure import Figure, fonts_for
 from minitransformer.training.report import write_report
 from tests.cli.conftest import one_line
 
@@ -48,24 +54,84 @@ def test_attention_of_what_is_not_there(run_cli, trained, tmp_path, arguments, w
     assert code == 2 and words in error and error.count("\n") == 1
 
 
+def labels(figure):
+    """(row labels, column labels, the label of the rows, that of the columns) of an attention picture."""
+    first = figure.axes[0]
+    return ([text.get_text() for text in first.get_yticklabels()], [text.get_text() for text in first.get_xticklabels()],
+            figure.get_supylabel(), figure.get_supxlabel())
+
+
+def test_the_rows_of_a_decoder_say_what_they_predict(trained):
+    """Row by row what it has read last and what it writes next: the output, one place later."""
+    run = Run.load(trained)
+    for kind in ("cross", "decoder"):
+        found = attention_map(run, "twenty-one", kind)
+        written = run.vocabulary.tokens(run.vocabulary.encode_symbols(list(run.answer(["twenty-one"])[0])))
+        assert found.queries == ["<s>", *written] and found.predicted == [*written, "</s>"]
+        rows, columns, side, below = labels(plots.attention(found.weights, found.queries, found.keys, "a", found.predicted))
+        assert rows == [f"{a} → {b}" for a, b in zip(["<s>", *written], [*written, "</s>"])] and columns == found.keys
+        assert side == "query: token read → token predicted" and below == "key: the token that is looked at"
+
+
+def test_the_rows_of_an_encoder_predict_nothing(trained):
+    found = attention_map(Run.load(trained), "twenty-one", "encoder")
+    assert found.predicted is None
+    rows, columns, side, _ = labels(plots.attention(found.weights, found.queries, found.keys, "a"))
+    assert rows == columns == ["twenty", "one", "</s>"] and side == "query: the token that looks"
+
+
+def test_blanks_and_line_ends_are_seen():
+    figure = plots.attention(np.eye(3)[None], list("a \n"), list("a \n"), "a", [" ", "\n", "…"])
+    assert labels(figure)[:2] == (["a → ␣", "␣ → ↵", "↵ → …"], ["a", "␣", "↵"])
+
+
+def test_a_picture_of_attention_has_a_scale_and_fits_its_labels():
+    """The colours have one; text is 9 points or more; and nothing hangs out of the picture."""
+    tokens = ["twenty-one", "and", "</s>"]
+    figure = plots.attention(np.eye(3)[None].repeat(6, axis=0), tokens, tokens, "cross attention, layer 1", tokens)
+    assert "attention weight" in [axes.get_ylabel() for axes in figure.axes]
+    assert min(text.get_fontsize() for text in figure.findobj(lambda artist: hasattr(artist, "get_fontsize"))) >= 9
+    pixels = matplotlib.image.imread(io.BytesIO(figure.as_bytes()))[:, :, :3]
+    border = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
+    assert (border == 1).all()
+
+
 def test_hangul_gets_a_font_or_a_word(monkeypatch, capsys):
+    """And matplotlib's own settings stay as they were."""
     from matplotlib import font_manager, rcParams
 
     before = rcParams["font.family"]
     monkeypatch.setattr(font_manager, "get_font_names", lambda: ["DejaVu Sans"])
-    plots._use_hangul_font(["a", "십"])
+    with fonts_for(["a", "십"]):
+        pass
     assert "no font with Hangul is installed" in capsys.readouterr().err
     monkeypatch.setattr(font_manager, "get_font_names", lambda: ["DejaVu Sans", "NanumGothic"])
-    plots._use_hangul_font(["a", "b"])
+    with fonts_for(["a", "b"]):
+        assert rcParams["font.family"] == before
+    with fonts_for(["십"]):
+        assert rcParams["font.family"] == ["DejaVu Sans", "NanumGothic"]
     assert rcParams["font.family"] == before
-    plots._use_hangul_font(["십"])
-    assert rcParams["font.family"] == ["DejaVu Sans", "NanumGothic"]
-    rcParams["font.family"] = before
+
+
+def test_a_figure_shows_itself_in_a_notebook():
+    for figure in (plots.positions(), plots.schedules(), plots.curves({"a": LOG}), plots.attention(np.eye(2)[None], "ab", "ab", "a")):
+        assert figure._repr_png_().startswith(b"\x89PNG")
+
+
+LOG = [{"step": 1, "nll": 1.0, "perplexity": 2.7, "learning_rate": 0.1}]
+
+
+def test_a_validated_run_has_a_curve_of_its_quality():
+    for name, label, value in (("valid_accuracy", "accuracy (%)", 75), ("valid_exact_match", "exact match (%)", 75),
+                               ("valid_bleu", "BLEU of greedy outputs", 0.75)):
+        last = plots.curves({"a": [*LOG, {"step": 2, name: 0.75}]}).axes[-1]
+        (line,) = last.lines
+        assert last.get_ylabel() == label and list(line.get_xdata()) == [2] and list(line.get_ydata()) == [value]
 
 
 def test_plots(run_cli, trained, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for what, picture in (("positions", "positions.png"), ("schedule", "schedule.png"), (trained, trained / "curves.png")):
+    for what, picture in (("positions", "positions.png"), ("schedule", "schedule.png"), (trained, trained / "curves.png"), ("positions", "positions-2.png"), ("positions", "positions-3.png")):
         code, out, _ = run_cli("plot", what)
         assert code == 0 and out == f"drawn: {picture}\n"
         assert min(size_of(picture)) > 300
@@ -84,7 +150,20 @@ def test_a_run_that_cannot_be_drawn(run_cli, tmp_path, content, words):
     assert code == 2 and words in error and error.count("\n") == 1
 
 
-@pytest.mark.parametrize("output, words", [("none/a.png", "No such file"), ("a.xyz", "'xyz' is not supported"),
+def test_no_file_is_overwritten(run_cli, trained, text_run, tmp_path, monkeypatch):
+    """One that was named is refused, before any work; a name that the command chooses takes the next number."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.png").write_text("mine")
+    for command in (("plot", "positions"), ("plot", trained), ("attention", trained, "two"), ("compare", trained, text_run)):
+        for name in ("mine", "mine.png"):
+            code, out, error = run_cli(*command, "--output", name)
+            assert code == 2 and not out and one_line(error)
+            assert "--output mine.png: already exists; choose another name, or delete it first" in error
+    assert Path("mine.png").read_text() == "mine"
+    assert [run_cli("attention", trained, "two")[1] for _ in range(2)] == ["drawn: attention.png\n", "drawn: attention-2.png\n"]
+
+
+@pytest.mark.parametrize("output, words", [("none/a.png", "there is no folder none"), ("a.xyz", "'xyz' is not supported"),
                                            (".", ".: a folder, expected the name of a picture")])
 def test_a_picture_that_cannot_be_written(run_cli, trained, tmp_path, monkeypatch, output, words):
     monkeypatch.chdir(tmp_path)
@@ -94,26 +173,24 @@ def test_a_picture_that_cannot_be_written(run_cli, trained, tmp_path, monkeypatc
 
 
 def test_a_picture_whose_program_is_missing(run_cli, tmp_path, monkeypatch):
-    def draw(path):
+    def draw(*_):
         raise RuntimeError("xelatex not found")
 
-    monkeypatch.setattr(plots, "positions", draw)
+    monkeypatch.setattr(Figure, "as_bytes", draw)
     code, _, error = run_cli("plot", "positions", "--output", tmp_path / "a.pgf")
     assert code == 2 and "a.pgf: xelatex not found" in error and one_line(error)
 
 
 def test_maps_of_long_sentences_stay_pictures(tmp_path):
     tokens = [f"t{i}" for i in range(300)]
-    plots.attention(np.eye(300)[None], tokens, tokens[:200], "long", tmp_path / "a.png")
+    plots.attention(np.eye(300)[None], tokens, tokens[:200], "long").savefig(tmp_path / "a.png")
     assert 1000 < max(size_of(tmp_path / "a.png")) < 1500
 
 
-def test_curves_of_runs_with_odd_names(tmp_path, monkeypatch, recwarn):
+def test_curves_of_runs_with_odd_names(tmp_path, recwarn):
     """Matplotlib would read TeX between two $, leave out what begins with _, and warn of each letter without a font."""
-    log, figures, save = [{"step": 1, "nll": 1.0, "perplexity": 2.7, "learning_rate": 0.1}], [], plots._save
-    monkeypatch.setattr(plots, "_save", lambda figure, path: (figures.append(figure), save(figure, path)))
-    plots.curves({"_hidden": log, r"$\bad{$": log, "한국": log}, tmp_path / "a.png")
-    (figure,) = figures
+    figure = plots.curves({"_hidden": LOG, r"$\bad{$": LOG, "한국": LOG})
+    figure.savefig(tmp_path / "a.png")
     shown = [text.get_text() for text in figure.axes[0].get_legend().texts]
     assert shown == ["_hidden training", r"$\bad{$ training", "한국 training"] and not recwarn.list
     size_of(tmp_path / "a.png")
@@ -129,13 +206,61 @@ def test_info(run_cli, monkeypatch):
     assert json.loads(run_cli("info", "--json")[1])["blas_kernels"] is None
 
 
-def test_the_report_of_a_run(trained):
-    """A page that loads nothing from elsewhere, and every picture it shows."""
+def pictures_of(page):
+    """[(description, pixels)] of the pictures inside a page."""
+    found = re.findall(r'<img width="[0-9]+" src="data:image/png;base64,([^"]+)" alt="([^"]*)">', page)
+    assert len(found) == page.count("<img")
+    return [(name, matplotlib.image.imread(io.BytesIO(b64decode(data)))) for data, name in found]
+
+
+def test_the_report_of_a_run_is_one_page(trained, tmp_path):
+    """It loads nothing from elsewhere, and lies alone in the folder."""
     page = (trained / "report.html").read_text(encoding="utf-8")
-    shown = re.findall(r'src="([^"]+)"', page)
-    assert shown == ["curves.png", "attention-1.png", "attention-2.png", "attention-3.png"]
-    assert all(min(size_of(trained / name)) > 100 for name in shown) and "http" not in page
-    assert "valid perplexity" in page and page.count("<tr>") > 10
+    (curves, pixels), *maps = pictures_of(page)
+    assert curves.startswith("loss, perplexity") and pixels.std() > 0.01 and min(pixels.shape[:2]) > 300
+    examples = re.findall(r"<tr><td>([^<]*)</td><td>[^<]*</td><td>", page)
+    assert len(examples) == 8 and [name for name, _ in maps] == examples[:3]
+    assert all(pixels.std() > 0.01 and min(pixels.shape[:2]) > 100 for _, pixels in maps)
+    bare = re.sub('src="data:image/png;base64,[^"]*"', "", page)
+    assert not any(word in bare for word in ("http", "src", "href", "url")) and not list(trained.glob("attention*.png"))
+
+
+def rows_of(page):
+    """{first cell: second cell} of the tables with two columns."""
+    return dict(re.findall(r"<tr><td>([^<]*)</td><td>([^<]*)</td></tr>", page))
+
+
+def test_the_report_says_what_was_set_and_when_and_how_long(trained):
+    page = (trained / "report.html").read_text(encoding="utf-8")
+    rows, run = rows_of(page), Run.load(trained)
+    assert rows["steps"] == "3" and rows["language"] == "korean" and rows["d model"] == "64" and rows["smoothing"] == "0.1"
+    settings = run.settings.as_dict()
+    assert {name.replace("_", " ") for part in ("task", "model", "training") for name in settings[part]} <= rows.keys()
+    assert "3 of 3" in page and rows["model"].startswith("Transformer with ")
+    begun, ended = (datetime.strptime(rows[name][:19], "%Y-%m-%d %H:%M:%S") for name in ("begun", "ended"))
+    assert timedelta(0) <= ended - begun < timedelta(minutes=5) and abs(datetime.now() - ended) < timedelta(minutes=30)
+    assert re.match(r"0:0[0-4]:[0-5][0-9] \(hours:minutes:seconds", rows["duration"])
+    assert "The loss includes label smoothing (0.1); nll and perplexity do not" in page and "valid perplexity" in rows
+
+
+def test_a_report_without_smoothing_or_clock(brackets_run, tmp_path):
+    """As of a log that an older version wrote."""
+    page = (brackets_run / "report.html").read_text(encoding="utf-8")
+    assert "label smoothing" not in page and "duration" in rows_of(page)
+    run = Run.load(shutil.copytree(brackets_run, tmp_path / "run"))
+    log = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+    old = [{name: value for name, value in record.items() if name not in ("seconds", "time")} for record in log]
+    (run.path / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in old))
+    write_report(run, [("()", "balanced")])
+    assert "duration" not in rows_of((run.path / "report.html").read_text(encoding="utf-8"))
+
+
+def test_the_report_computes_each_attention_once(trained, tmp_path, monkeypatch):
+    run, seen = Run.load(shutil.copytree(trained, tmp_path / "run")), []
+    usual = type(run.task).attention
+    monkeypatch.setattr(type(run.task), "attention", lambda task, run, text: seen.append(text) or usual(task, run, text))
+    write_report(run, [("one", "일"), ("two", "이")])
+    assert seen == ["one", "two"]
 
 
 def test_the_references_of_a_report_are_what_a_perfect_model_says(trained):

@@ -107,7 +107,9 @@ def test_subwords_normalise_unicode(subwords):
 
 
 def test_subwords_survive_unknown_characters(subwords):
-    assert subwords.decode(subwords.encode("a 漢 man")).split()[0] == "a"
+    """And are seen: in the text that comes back, and by name."""
+    assert subwords.decode(subwords.encode("a 漢 man 字")) == "a \ufffd man \ufffd"
+    assert subwords.unknown_characters("a 漢 man 字") == ["漢", "字"] and subwords.unknown_characters("a man") == []
 
 
 def test_special_tokens_in_a_text_are_text(subwords, tmp_path):

@@ -76,13 +76,14 @@ def test_characters_are_kept_and_restored(tmp_path_factory, text):
 
 @pytest.mark.parametrize("header", ["", "sentence\tlabel\n"])
 def test_labelled_sentences(tmp_path, header):
-    text = f"{header}a film \t good\r\n\nzwei u\u0308ber\t1\tmore\n"
+    text = f"{header}a film \t good\r\n\nzwei u\u0308ber\t1\n"
     (tmp_path / "file.gz").write_bytes(gzip.compress(text.encode()))
     assert read_labelled(tmp_path / "file.gz", "--train") == [("a film", "good"), ("zwei \u00fcber", "1")]
 
 
 @pytest.mark.parametrize("content, words", [
-    ("a\tb\nc\n", "line 2: expected a sentence, a tab and its label"), ("a\t\n", "line 1: expected"), ("\tb\n", "line 1: expected"),
+    ("a\tb\nc\n", "line 2: expected a sentence, a tab and its label"), ("a\tb\na\tb\tc\n", "line 2: 3 columns, expected two: a sentence"),
+    ("a\t\n", "line 1: expected"), ("\tb\n", "line 1: expected"),
     ("a\tb\nsentence\n", "line 2: expected"), ("sentence\tlabel\n\n", "--valid .*: no sentence"), ("\n", "empty, expected text"),
 ])
 def test_labelled_files_that_cannot_be_used(tmp_path, content, words):

@@ -1,5 +1,7 @@
 """The toy tasks: their examples, that held-out ones stay out, and what is measured on them."""
 
+import string
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.models import Transformer, TransformerConfig
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.brackets import draw_balanced, is_balanced
+from minitransformer.tasks.toy import is_held_out
 from minitransformer.training.config import TrainingConfig
 
 DRAWN = [TASKS["copy"](), TASKS["sort"](), TASKS["numbers"](), TASKS["numbers"](language="korean"), TASKS["brackets"]()]
@@ -101,3 +104,22 @@ def test_brackets_are_validated_by_their_accuracy():
     batch = next(data.batches)
     assert len(batch.labels) == 16 and sum(batch.terms for batch in data.valid) == 200 and len(data.examples) == 8
     assert all((answer == "balanced") == is_balanced(text) for text, answer in data.examples)
+
+
+def test_a_task_with_too_few_examples_says_so():
+    """Both ways: of ten letters one at a time few are held out, and none is left to train on if all are."""
+    class Small(TASKS["copy"]):
+        name = "small"
+
+        def draw(self, rng):
+            letter = string.ascii_lowercase[rng.integers(10)]
+            return [letter], [letter]
+
+    class AllHeldOut(Small):
+        is_held_out = staticmethod(lambda source: True)
+
+    held_out = sum(is_held_out([letter]) for letter in string.ascii_lowercase[:10])
+    with pytest.raises(InputError, match=f"the task small has only {held_out} different examples to hold out, expected 200"):
+        draw_held_out(Small(), 200)
+    with pytest.raises(InputError, match="the task small has only 0 different examples to train on, expected 5"):
+        draw_examples(AllHeldOut(), 0, 5)

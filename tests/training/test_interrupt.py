@@ -1,4 +1,4 @@
-"""Ctrl-C ends the step and saves, if there is someone to press it."""
+"""Ctrl-C and other requests to end end the step and save, if there is someone to make them."""
 
 import signal
 import threading
@@ -11,18 +11,20 @@ from minitransformer.training import interrupt, trainer
 from tests.training.test_training import start
 
 
-def interrupting(batches, step):
+def interrupting(batches, step, number=signal.SIGINT):
     for i, batch in enumerate(batches, 1):
         if i == step:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
         yield batch
 
 
-def test_ctrl_c_ends_the_step_and_saves(tmp_path):
+@pytest.mark.parametrize("number, again", [
+    (signal.SIGINT, "Ctrl-C again"), (signal.SIGTERM, "another SIGTERM"), (signal.SIGHUP, "another SIGHUP")])
+def test_a_signal_ends_the_step_and_saves(tmp_path, capsys, number, again):
     run, batches, valid = start(tmp_path / "run")
-    usual = signal.getsignal(signal.SIGINT)
-    assert train(run, TrainingConfig(steps=50, warmup=5), interrupting(batches, 7), valid) == 7
-    assert signal.getsignal(signal.SIGINT) is usual
+    usual = signal.getsignal(number)
+    assert train(run, TrainingConfig(steps=50, warmup=5), interrupting(batches, 7, number), valid) == 7
+    assert signal.getsignal(number) == usual and f"{again} stops at once" in capsys.readouterr().err
     assert not run.finished
     np.testing.assert_array_equal(Run.load(run.path).model.flat.data, run.model.flat.data)
 
@@ -40,6 +42,9 @@ def test_who_started_us_may_want_no_interrupt(tmp_path):
     usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         assert train(run, TrainingConfig(steps=5, warmup=2), interrupting(batches, 3), valid) == 5
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        run, batches, valid = start(tmp_path / "other")
+        assert train(run, TrainingConfig(steps=5, warmup=2), interrupting(batches, 3, signal.SIGTERM), valid) == 3
     finally:
         signal.signal(signal.SIGINT, usual)
 

@@ -18,6 +18,7 @@ from minitransformer.models import MODELS
 from minitransformer.parallel import Threads
 from minitransformer.tasks import TASKS
 from minitransformer.training import checkpoint
+from minitransformer.training.log import CLOCKS
 from tests.training.test_training import start
 
 PAIRS = [([3 + i % 5, 4, 3 + i % 7], [5, 3 + i % 4][: 1 + i % 2]) for i in range(50)]
@@ -37,7 +38,7 @@ def of_no_position(seed):
 
 def losses(run):
     records = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
-    return [{name: value for name, value in record.items() if name != "tokens_per_second"} for record in records]
+    return [{name: value for name, value in record.items() if name not in ("tokens_per_second", *CLOCKS)} for record in records]
 
 
 def state(run, step):

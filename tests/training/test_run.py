@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.evaluation import pair_batches
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.copy import Copy
+from minitransformer.training import files
 from minitransformer.training.files import MANIFEST, write_manifest
 from minitransformer.training.lock import only_trainer
 from tests.training.test_resume import Interrupted
@@ -21,9 +24,9 @@ from tests.training.test_training import start
 
 
 def test_a_run_is_not_overwritten(tmp_path):
-    start(tmp_path / "run")
-    with pytest.raises(InputError, match="already exists and is not an empty folder; choose another --run"):
-        start(tmp_path / "run")
+    (tmp_path / "mine").write_text("mine")
+    with pytest.raises(InputError, match="already exists and is not an empty folder; choose another$"):
+        start(tmp_path)
 
 
 def parts():
@@ -176,7 +179,7 @@ def test_two_processes_do_not_make_one_run(tmp_path, monkeypatch):
         usual(descriptor)
 
     monkeypatch.setattr(os, "fsync", interrupted)
-    with pytest.raises(InputError, match="run: .*not empty"):
+    with pytest.raises(InputError, match="run already exists and holds a run"):
         start(tmp_path / "run", seed=1)
     assert [path.name for path in tmp_path.iterdir()] == ["run"] and Run.open(tmp_path / "run")
 
@@ -282,3 +285,41 @@ def test_a_flipped_bit_is_explained(tmp_path, name):
 def test_a_missing_run_is_explained(tmp_path):
     with pytest.raises(InputError, match="no run here"):
         Run.load(tmp_path / "none")
+
+
+def test_created_twice_it_says_what_a_notebook_can_do(tmp_path):
+    """And what it says works."""
+    run, batches, valid = start(tmp_path / "run")
+    config = TrainingConfig(steps=4, warmup=2)
+    train(run, config, batches, valid)
+    with pytest.raises(InputError) as caught:
+        start(tmp_path / "run")
+    way = f"run = Run.open({str(tmp_path / 'run')!r}), then train(run, ..., resume=True)"
+    assert str(caught.value) == f"{tmp_path / 'run'} already exists and holds a run: take another folder, or go on with this run: {way}"
+    again = Run.open(str(tmp_path / "run"))
+    assert train(again, replace(config, steps=6), batches, valid, resume=True) == 6
+
+
+@pytest.mark.parametrize("function", ["replace", "fsync"])
+@pytest.mark.parametrize("call", range(1, 8))
+def test_stopped_while_it_is_lengthened_a_run_is_the_old_one_or_the_new_one(tmp_path, monkeypatch, function, call):
+    """At any of the moments at which something reaches the disk."""
+    run = Run.create(tmp_path / "run", **parts(), training=TrainingConfig(steps=4, warmup=2))
+    usual, calls = getattr(files.os, function), []
+
+    def stop(*given):
+        calls.append(given)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return usual(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files.os, function, stop)
+        with suppress(KeyboardInterrupt):
+            run.lengthen(9)
+    steps = Run.open(run.path).settings.training.steps
+    assert steps in ((4, 9) if len(calls) >= call else (9,))
+    run = Run.open(run.path)
+    if steps == 4:
+        run.lengthen(9)
+    assert Run.open(run.path).settings.training.steps == 9

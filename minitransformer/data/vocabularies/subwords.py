@@ -17,6 +17,7 @@ class SubwordVocabulary:
     """
 
     file_name = "tokenizer.json"
+    unknown_id = NAMES.index(UNKNOWN)
 
     def __init__(self, tokenizer):
         self._tokenizer = tokenizer
@@ -48,13 +49,19 @@ class SubwordVocabulary:
     def encode_all(self, texts):
         return [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
 
+    def unknown_characters(self, text):
+        """The characters of `text` that have no token, in their order."""
+        encoding = self._tokenizer.encode(text)
+        return [text[start:end] for i, (start, end) in zip(encoding.ids, encoding.offsets) if i == self.unknown_id]
+
     def tokens(self, ids):
         """The subword of each id, special tokens included."""
         return [NAMES[i] if i < len(NAMES) else self._tokenizer.id_to_token(i) for i in ids]
 
     def decode(self, ids):
-        """The text of `ids`, special tokens left out."""
-        return self._tokenizer.decode(ids)
+        """The text of `ids`, special tokens left out; a character that was unknown is seen as U+FFFD."""
+        return self._tokenizer.decoder.decode(["\ufffd" if i == self.unknown_id else self._tokenizer.id_to_token(i)
+                                               for i in ids if i >= len(NAMES) or i == self.unknown_id])
 
     def to_json(self):
         return self._tokenizer.to_str(pretty=True)

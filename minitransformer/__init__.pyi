@@ -1,0 +1,51 @@
+"""What editors and type checkers see of the package: its names are imported when they are first used (__init__.py)."""
+
+from minitransformer import (
+    benchmarks as benchmarks,
+    checking as checking,
+    cli as cli,
+    data as data,
+    decoding as decoding,
+    functional as functional,
+    kernels as kernels,
+    layers as layers,
+    models as models,
+    plots as plots,
+    tasks as tasks,
+    training as training,
+)
+from minitransformer.checking import gradcheck as gradcheck
+from minitransformer.data.batches import Batch as Batch
+from minitransformer.data.batches import make_batch as make_batch
+from minitransformer.decoding import Ensemble as Ensemble
+from minitransformer.decoding import Hypothesis as Hypothesis
+from minitransformer.decoding import Search as Search
+from minitransformer.decoding import beam_search as beam_search
+from minitransformer.decoding import generate as generate
+from minitransformer.decoding import greedy as greedy
+from minitransformer.decoding import sample as sample
+from minitransformer.decoding import translate as translate
+from minitransformer.errors import InputError as InputError
+from minitransformer.functional import cross_entropy_backward as cross_entropy_backward
+from minitransformer.functional import cross_entropy_forward as cross_entropy_forward
+from minitransformer.layers import Layer as Layer
+from minitransformer.models import Classifier as Classifier
+from minitransformer.models import ClassifierConfig as ClassifierConfig
+from minitransformer.models import LanguageModel as LanguageModel
+from minitransformer.models import LanguageModelConfig as LanguageModelConfig
+from minitransformer.models import Transformer as Transformer
+from minitransformer.models import TransformerConfig as TransformerConfig
+from minitransformer.optim import Adam as Adam
+from minitransformer.optim import schedule as schedule
+from minitransformer.parallel import Threads as Threads
+from minitransformer.parameter import Parameter as Parameter
+from minitransformer.replaceable import plugged as plugged
+from minitransformer.replaceable import replaces as replaces
+from minitransformer.replaceable import textbook as textbook
+from minitransformer.special import PAD as PAD
+from minitransformer.training.config import TrainingConfig as TrainingConfig
+from minitransformer.training.run import Run as Run
+from minitransformer.training.step import training_step as training_step
+from minitransformer.training.trainer import train as train
+
+__all__: list[str]

@@ -1,0 +1,19 @@
+"""Characters that a vocabulary has no token for: said, since the model reads <unk> instead."""
+
+import sys
+
+SHOWN = 12
+
+
+def count_unknown(vocabulary, ids):
+    """How many of `ids` stand for a character without a token. Most vocabularies refuse such a text, and have none."""
+    return 0 if (unknown := getattr(vocabulary, "unknown_id", None)) is None else ids.count(unknown)
+
+
+def warn_of_unknown(vocabulary, text, ids, name):
+    """Say on stderr which characters of `text`, called `name`, are unknown tokens in its `ids`."""
+    if not count_unknown(vocabulary, ids):
+        return
+    found = list(dict.fromkeys(vocabulary.unknown_characters(text)))
+    shown = ", ".join(map(repr, found[:SHOWN])) + (f" and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
+    print(f"{name}: not in the vocabulary, read as <unk>: {shown}", file=sys.stderr)

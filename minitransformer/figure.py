@@ -1,0 +1,55 @@
+"""What the plots draw on: a figure that a notebook shows, that a page holds, and that has a font for Hangul."""
+
+import io
+import sys
+import warnings
+from base64 import b64encode
+from contextlib import contextmanager
+from html import escape
+
+from matplotlib import font_manager, rc_context
+from matplotlib.figure import Figure as MatplotlibFigure
+
+DPI = 120
+HANGUL_FONTS = ("NanumGothic", "Noto Sans CJK KR", "Noto Sans KR", "Malgun Gothic", "Apple SD Gothic Neo",
+                "AppleGothic")
+
+
+class Figure(MatplotlibFigure):
+    """Of `width` by `height` inches. A notebook shows it, with or without %matplotlib."""
+
+    def __init__(self, width, height, layout="constrained"):
+        super().__init__(figsize=(width, height), layout=layout)
+
+    def savefig(self, file, **options):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph")    # a line for each character without a font; the box is seen
+            super().savefig(file, **{"dpi": DPI, "bbox_inches": "tight", **options})
+
+    def as_bytes(self, format="png"):
+        file = io.BytesIO()
+        self.savefig(file, format=format)
+        return file.getvalue()
+
+    def as_html(self, description):
+        """An <img> that holds the picture itself, at its own size."""
+        png = self.as_bytes()
+        width = int.from_bytes(png[16:20], "big") * 96 // DPI    # of the PNG's header; a page has 96 dots an inch
+        return f'<img width="{width}" src="data:image/png;base64,{b64encode(png).decode()}" alt="{escape(description)}">'
+
+    def _repr_png_(self):
+        return self.as_bytes()
+
+
+@contextmanager
+def fonts_for(texts):
+    """Within it, what is drawn has a font for Hangul beside matplotlib's own, if `texts` need one; says if none is installed."""
+    if not any("가" <= character <= "힣" for text in texts for character in text):
+        yield
+        return
+    installed = [font for font in HANGUL_FONTS if font in font_manager.get_font_names()]
+    if not installed:
+        print(f"no font with Hangul is installed, so it is drawn as boxes; install one of {', '.join(HANGUL_FONTS)}",
+              file=sys.stderr)
+    with rc_context({"font.family": ["DejaVu Sans", *installed[:1]]}):
+        yield

@@ -1,0 +1,34 @@
+"""Tables as HTML: in a run's report, and as what a notebook shows of runs and settings."""
+
+from dataclasses import fields
+from html import escape
+
+
+def table(rows, header=()):
+    """Rows of cells, each shown as its text; with the names of the columns above, if there is a `header`."""
+    lines = ["".join(f"<th>{escape(str(name))}</th>" for name in header)] if header else []
+    lines += ["".join(f"<td>{escape(_as_text(cell))}</td>" for cell in row) for row in rows]
+    return "<table>" + "".join(f"<tr>{line}</tr>\n" for line in lines) + "</table>"
+
+
+def settings_tables(settings):
+    """A table for each part of RunSettings.as_dict(): the task, the model, the training, and what is left."""
+    parts = {name: part for name, part in settings.items() if isinstance(part, dict)}
+    parts["other"] = {name: part for name, part in settings.items() if not isinstance(part, dict)}
+    return "\n".join(f"<h3>{escape(name)}</h3>\n" + table((key.replace("_", " "), value) for key, value in part.items())
+                     for name, part in parts.items())
+
+
+class ShownAsTable:
+    """A dataclass that a notebook shows as a table of its fields."""
+
+    def _repr_html_(self):
+        rows = [(field.name, getattr(self, field.name)) for field in fields(self)]
+        return f"<b>{escape(type(self).__name__)}</b>\n{table(rows)}"
+
+
+def _as_text(cell):
+    """Of several files, for one, each on a line."""
+    if isinstance(cell, dict):
+        return "\n".join(f"{name}: {value}" for name, value in cell.items())
+    return "\n".join(map(str, cell)) if isinstance(cell, list) else str(cell)

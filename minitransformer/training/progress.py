@@ -1,0 +1,69 @@
+"""How far training has come: a bar in a terminal or a notebook, a plain line now and then in a log file."""
+
+import sys
+import time
+import warnings
+
+from minitransformer.training.stderr import stderr
+
+BAR = "{percentage:3.0f}% |{bar:10}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
+LINE_EVERY = 60    # seconds
+
+
+def make_progress(total, step):
+    """What shows how many of `total` steps are made: update(), show(text), write(text); a context manager."""
+    in_notebook = "ipykernel" in sys.modules
+    if in_notebook or stderr.isatty():
+        return Bar(total, step, sys.stdout if in_notebook else stderr)    # a notebook shows standard error in red
+    return Lines(total, step)
+
+
+class Bar:
+    """tqdm's bar: in a notebook its widget, or text where ipywidgets is not installed."""
+
+    def __init__(self, total, step, file):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")    # about a missing ipywidgets
+            from tqdm.auto import tqdm
+        self._bar = tqdm(total=total, initial=step, bar_format=BAR, dynamic_ncols=True, file=file)
+        self._file = file
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._bar.close()
+
+    def update(self):
+        self._bar.update()
+
+    def show(self, text):
+        self._bar.set_postfix_str(text)
+
+    def write(self, text):
+        self._bar.write(text, file=self._file)
+
+
+class Lines:
+    """A line for the first text that is shown, and then one every LINE_EVERY seconds."""
+
+    def __init__(self, total, step):
+        self._total, self._step, self._next = total, step, 0.0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def update(self):
+        self._step += 1
+
+    def show(self, text):
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + LINE_EVERY
+            self.write(f"step {self._step} of {self._total}: {text}")
+
+    def write(self, text):
+        print(text, file=stderr, flush=True)
