@@ -17,6 +17,7 @@ _HOME = {
     "LanguageModel": "models",
     "LanguageModelConfig": "models",
     "Layer": "layers",
+    "NonFiniteError": "errors",
     "PAD": "special",
     "Parameter": "parameter",
     "Run": "training.run",

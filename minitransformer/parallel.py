@@ -2,10 +2,12 @@
 
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
+from numbers import Integral
 
 from threadpoolctl import threadpool_limits
 
 from minitransformer.backend import generator
+from minitransformer.errors import InputError
 
 
 class Threads:
@@ -23,9 +25,13 @@ class Threads:
     processes, rank = 1, 0
 
     def __init__(self, model, count=1):
+        if not isinstance(count, Integral) or count < 1:
+            raise InputError(f"Threads: count is {count!r}, expected a whole number of at least 1")
+        self.flat = model.flat    # what these threads sum and move
         self.models = [model, *(model.replica() for _ in range(count - 1))]
+        self._gradients = [model.flat.grad for model in self.models]
         self._pool = ThreadPoolExecutor(count - 1) if count > 1 else None
-        size = model.flat.data.size
+        size = self.flat.data.size
         ends = [size * i // count for i in range(count + 1)]
         self._pieces = list(map(slice, ends, ends[1:]))
 
@@ -62,8 +68,8 @@ class Threads:
             return [work(*share) for share in shares[:1]] + [job.result() for job in jobs]
         except BaseException:    # what the other threads have added must not enter a later step
             wait(jobs)
-            for model in self.models:
-                model.flat.grad[...] = 0
+            for gradient in self._gradients:
+                gradient[...] = 0
             raise
 
     def sum_gradients(self):
@@ -71,7 +77,7 @@ class Threads:
         squares = self.each_piece(self._sum_replicas)
         if self.processes == 1:
             return sum(squares)
-        grad = self.models[0].flat.grad
+        grad = self.flat.grad
         self.sum(grad)
         return grad @ grad
 
@@ -82,10 +88,10 @@ class Threads:
 
     def _sum_replicas(self, piece):
         """One piece of the replicas' gradients into the model's; returns the sum of its squares."""
-        grad = self.models[0].flat.grad[piece]
-        for replica in self.models[1:]:
-            grad += replica.flat.grad[piece]
-            replica.flat.grad[piece] = 0
+        grad = self.flat.grad[piece]
+        for other in self._gradients[1:]:
+            grad += other[piece]
+            other[piece] = 0
         return grad @ grad
 
 

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from minitransformer.backend import to_device
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.evaluation import mean_loss, perplexity
 from minitransformer.optim import Adam
 from minitransformer.parallel import Threads
@@ -67,7 +67,7 @@ class _Loop:
         self.worse = 0         # validations since the best one
         self.saved = None      # the step of the last checkpoint
         self.log = []          # what metrics.jsonl holds
-        self.recent = []       # the batches since the last look at the loss
+        self.recent = []       # of each step since the last look at the loss (its batches, how many updates there were then)
 
     def train(self, resume=False):
         if resume:
@@ -105,10 +105,13 @@ class _Loop:
         batches = list(islice(self.batches, config.accumulate))
         if len(batches) < config.accumulate:
             raise InputError(f"the batches ended in step {self.step} of {config.steps}; expected an endless iterator")
-        self.recent.append(batches)
         learning_rate = config.learning_rate(self.step, self.model.config.d_model)
-        sums = training_step(self.model, self.optimizer, batches, learning_rate, (config.seed, self.step),
-                             config.smoothing, config.clip, self.workers)
+        try:
+            sums = training_step(self.model, self.optimizer, batches, learning_rate, (config.seed, self.step),
+                                 config.smoothing, config.clip, self.workers)
+        except NonFiniteError as error:
+            raise self._not_finite(self.step, error) from None
+        self.recent.append((batches, self.optimizer.updates))
         self.sums["loss"] = self.sums["loss"] + sums.loss
         self.sums["nll"] = self.sums["nll"] + sums.negative_log_likelihood
         self.terms += sum(batch.terms for batch in batches)
@@ -131,14 +134,17 @@ class _Loop:
         """(loss, nll) since the log's last line. Raises InputError that names where the first value arose that is none."""
         updates, loss, nll = int(self.optimizer.updates), float(self.sums["loss"]), float(self.sums["nll"])
         if updates < self.step or not math.isfinite(loss):
-            bad = min(updates + 1, self.step)
-            shares = self.workers.shard(self.recent[bad - self.step - 1], (self.config.seed, bad))
+            before = self.step - len(self.recent)    # of each step before, the update was made
+            bad = next((step for step, (_, updates) in enumerate(self.recent, before + 1) if int(updates) < step), self.step)
+            shares = self.workers.shard(self.recent[bad - before - 1][0], (self.config.seed, bad))
             block, direction = locate_non_finite(self.model, shares, self.config.smoothing)
-            kept = f"the weights of step {self.saved} are kept" if self.saved else "no weights were saved yet"
-            raise InputError(f"step {bad}: NaN or infinity in {block}, {direction}; {kept}. "
-                             "Try a smaller learning rate")
+            raise self._not_finite(bad, f"NaN or infinity in {block}, {direction}")
         self.recent.clear()
         return loss, nll
+
+    def _not_finite(self, step, where):
+        kept = f"the weights of step {self.saved} are kept" if self.saved else "no weights were saved yet"
+        return InputError(f"step {step}: {where}; {kept}. Try a smaller learning rate")
 
     def _validate(self):
         nll = mean_loss(self.model, self.valid, self.config.threads)
