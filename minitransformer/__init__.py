@@ -32,6 +32,7 @@ _HOME = {
     "generate": "decoding",
     "gradcheck": "checking",
     "greedy": "decoding",
+    "limits": "host",
     "make_batch": "data.batches",
     "plugged": "replaceable",
     "replaces": "replaceable",

@@ -4,10 +4,9 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from numbers import Integral
 
-from threadpoolctl import threadpool_limits
-
 from minitransformer.backend import generator
 from minitransformer.errors import InputError
+from minitransformer.host import one_blas_thread
 
 
 class Threads:
@@ -16,7 +15,9 @@ class Threads:
     Each takes its part of the sentences and adds up the gradient in vectors of its own: the model's,
     or a replica's, which shares the weights. Then each takes its piece of the vectors, sums the
     gradients in the same order every time, and moves the parameters. So the same seed gives the same
-    bits for the same number of threads. BLAS should have one thread for each of ours.
+    bits for the same number of threads. BLAS should have one thread for each of ours: `with limits():` (host.py).
+
+    The threads wait for work until `close`, the end of a `with` block, or until nothing refers to them any more.
 
     Several processes can share an update, too: a subclass says how many there are and which one this is, sums a
     vector over all of them, and agrees on a flag. Each process then draws the same batches and takes its part.
@@ -30,10 +31,22 @@ class Threads:
         self.flat = model.flat    # what these threads sum and move
         self.models = [model, *(model.replica() for _ in range(count - 1))]
         self._gradients = [model.flat.grad for model in self.models]
-        self._pool = ThreadPoolExecutor(count - 1) if count > 1 else None
+        self._pool, self._closed = ThreadPoolExecutor(count - 1) if count > 1 else None, False
         size = self.flat.data.size
         ends = [size * i // count for i in range(count + 1)]
         self._pieces = list(map(slice, ends, ends[1:]))
+
+    def close(self):
+        """End the threads. A step with them afterwards is refused."""
+        self._closed = True
+        if self._pool:
+            self._pool.shutdown()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
     @property
     def is_main(self):
@@ -63,6 +76,8 @@ class Threads:
 
     def run(self, work, shares):
         """[work(*share) for share in shares], a thread for each. If one fails, all gradients are set to zero."""
+        if self._closed:
+            raise InputError("these Threads were closed; make new ones, or close them after the last step")
         jobs = [self._pool.submit(copy_context().run, work, *share) for share in shares[1:]]
         try:
             return [work(*share) for share in shares[:1]] + [job.result() for job in jobs]
@@ -97,7 +112,7 @@ class Threads:
 
 def in_threads(work, items, count):
     """[work(*item) for item in items], shared by `count` threads with one BLAS thread each."""
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(count) as pool:
+    with one_blas_thread, ThreadPoolExecutor(count) as pool:
         jobs = [pool.submit(copy_context().run, work, *item) for item in items]
         try:
             return [job.result() for job in jobs]

@@ -7,12 +7,12 @@ from dataclasses import asdict
 from itertools import islice
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from minitransformer.backend import to_device
 from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.evaluation import mean_loss, perplexity
+from minitransformer.host import one_blas_thread
 from minitransformer.optim import Adam
 from minitransformer.parallel import Threads
 from minitransformer.training import checkpoint, retention
@@ -35,7 +35,8 @@ def train(run, config, batches, valid, measure=None, resume=False, make_workers=
     each validation. With `resume` training resumes from the run's newest checkpoint, to the same bits as if nothing
     had stopped: `batches` must be made as it was then (if it has a `position` that is set, else the batches used
     already are skipped), and run.model too where no checkpoint was saved yet. `make_workers(model, threads)` makes
-    who shares the work (parallel.Threads, or a subclass for several processes).
+    who shares the work (parallel.Threads, or a subclass for several processes). Meanwhile BLAS has one thread. Inside
+    `with limits():` (host.py) memory is kept, too: a library call changes no setting of the C library by itself.
 
     Returns how many steps were made: fewer than config.steps after Ctrl-C, which ends the step under
     way and saves a checkpoint, or once `patience` ran out. Raises InputError where the loss is no
@@ -43,10 +44,11 @@ def train(run, config, batches, valid, measure=None, resume=False, make_workers=
     run was trained already and `resume` is False, or was trained to its end and no checkpoint is left.
     """
     loop = _Loop(run, config, batches, valid, measure, make_workers)
-    if not loop.workers.is_main:
-        return loop.train(resume)
-    with only_trainer(run.path):
-        return loop.train(resume)
+    with loop.workers:
+        if not loop.workers.is_main:
+            return loop.train(resume)
+        with only_trainer(run.path):
+            return loop.train(resume)
 
 
 class _Loop:
@@ -80,7 +82,7 @@ class _Loop:
         config = self.config
         self._write_log(self.log, "w")
         with tqdm(total=config.steps, initial=self.step, bar_format=BAR, file=stderr, dynamic_ncols=True) as self.bar, \
-                threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
+                one_blas_thread, np.errstate(all="ignore"):
             with stop_on_interrupt() as stop:
                 self._start_clock()
                 while not (stopped := self.workers.agree(stop.is_set())) and not self._at_the_end():
