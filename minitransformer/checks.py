@@ -1,4 +1,4 @@
-"""Checks of what is handed to a layer: a shape, and token ids."""
+"""Checks of what is handed to a layer: a shape, token ids, a generator, a cache, a configuration."""
 
 import numpy as np
 
@@ -13,7 +13,8 @@ def check_shape(name, array, *expected):
     """
     wanted = ", ".join("..." if size is ... else str(size) for size in expected)
     if not hasattr(array, "shape"):
-        raise InputError(f"{name} is a {type(array).__name__}, expected an array of shape ({wanted})")
+        hint = ": forward returns a pair, y, cache = ..." if isinstance(array, tuple) else ""
+        raise InputError(f"{name} is a {type(array).__name__}, expected an array of shape ({wanted}){hint}")
     sizes = expected[1:] if expected[0] is ... else expected
     fits = array.ndim == len(sizes) or (expected[0] is ... and array.ndim > len(sizes))
     tail = array.shape[array.ndim - len(sizes):]
@@ -35,3 +36,24 @@ def check_ids(name, ids, size):
     if ids.size and not (0 <= ids.min() and ids.max() < size):
         wrong = ids[(ids < 0) | (ids >= size)][0]
         raise InputError(f"{name} holds the token id {wrong}, expected 0 to {size - 1}")
+
+
+def check_rng(rng):
+    """Raise InputError unless `rng` is a random generator of NumPy or CuPy."""
+    if not hasattr(rng, "integers"):
+        example = rng if isinstance(rng, int) else 0
+        raise InputError(f"rng is {rng!r}, expected a generator, such as np.random.default_rng({example})")
+
+
+def check_cache(layer, cache, kind):
+    """Raise InputError unless `cache` is of the NamedTuple `kind` that the layer's forward returns."""
+    if not isinstance(cache, kind):
+        raise InputError(f"{type(layer).__name__}.backward: the cache is a {type(cache).__name__}, expected the {kind.__name__} that "
+                         "forward returned: y, cache = layer.forward(...), then layer.backward(dy, cache)")
+
+
+def check_config(model, config, kind):
+    """Raise InputError unless `config` is of the class `kind`."""
+    if not isinstance(config, kind):
+        raise InputError(f"{type(model).__name__}: config is a {type(config).__name__}, expected a {kind.__name__}, such as "
+                         f"{kind.__name__}.named(\"toy\", ...)")

@@ -6,6 +6,7 @@ import numpy as np
 
 from minitransformer.data.batches import by_length, make_batch
 from minitransformer.decoding import GREEDY, decode_all
+from minitransformer.errors import InputError
 from minitransformer.extras import require
 from minitransformer.host import available_cores
 from minitransformer.parallel import in_threads
@@ -23,8 +24,12 @@ def mean_loss(model, batches, threads=None):
         return float(sums.negative_log_likelihood)
 
     batches = list(batches)
+    terms = sum(batch.terms for batch in batches)
+    if not terms:
+        raise InputError(f"mean_loss: {len(batches)} batches without any terms, expected at least one target to predict"
+                         if batches else "mean_loss: no batches, expected at least one")
     threads = (threads or available_cores()) if model.xp is np else 1
-    return sum(in_threads(work, [(batch,) for batch in batches], threads)) / sum(batch.terms for batch in batches)
+    return sum(in_threads(work, [(batch,) for batch in batches], threads)) / terms
 
 
 def pair_batches(pairs):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from minitransformer.backend import to_host
+from minitransformer.checks import check_rng
 from minitransformer.decoding.hypothesis import check_numbers
 from minitransformer.decoding.sampling import check_sampling, draw
 from minitransformer.errors import InputError
@@ -18,6 +19,7 @@ def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0):
     """
     if count < 1:
         raise InputError(f"the number of tokens is {count}, expected at least 1")
+    check_rng(rng)
     check_sampling(temperature, top_k, top_p)
     state = model.start(np.array([prompt], int))
     return _continue(model, state, list(prompt), count, rng, temperature, top_k, top_p)

@@ -1,8 +1,11 @@
 """Outputs drawn at random: from all of the model's distribution, or from its likelier part."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from minitransformer.backend import module_of, to_device, to_host
+from minitransformer.checks import check_rng, check_shape
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits
 from minitransformer.decoding.top_k import log_normaliser
 from minitransformer.errors import InputError
@@ -22,6 +25,13 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
     if count < 1:
         raise InputError(f"the number of samples is {count}, expected at least 1")
     check_sampling(temperature, top_k, top_p)
+    check_shape("source", source, "B", "T_k")
+    if not isinstance(rngs, Sequence) or len(rngs) != len(source):
+        given = f"{len(rngs)} generators" if isinstance(rngs, Sequence) else f"a {type(rngs).__name__}"
+        raise InputError(f"rngs is {given}, expected a list with a generator for each of the {len(source)} sentences, such as "
+                         f"np.random.default_rng(0).spawn({len(source)})")
+    for rng in rngs:
+        check_rng(rng)
     source = np.repeat(source, count, axis=0)    # draws share nothing: each is a row
     rngs = [own for rng in rngs for own in rng.spawn(count)]
     state = model.start(source)

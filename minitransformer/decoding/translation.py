@@ -9,7 +9,7 @@ from minitransformer.data.batches import pad
 from minitransformer.decoding.beam import beam_search
 from minitransformer.decoding.hypothesis import Hypothesis
 from minitransformer.decoding.sampling import sample
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, one_line
 from minitransformer.host import available_cores
 from minitransformer.parallel import in_threads
 from minitransformer.special import EOS
@@ -70,6 +70,7 @@ def longest_first(sources, size):
 
 def encode(vocabulary, texts, max_length):
     """Id lists of source texts, [] for an empty one; a text that is cut to `max_length` tokens is named on stderr."""
+    check_texts(texts)
     for number, text in enumerate(texts, 1):
         if not text.isprintable() and any("\ud800" <= character <= "\udfff" for character in text):
             raise InputError(f"line {number} is not UTF-8 text")
@@ -79,6 +80,15 @@ def encode(vocabulary, texts, max_length):
             print(f"line {number} has {len(source)} tokens: only the first {max_length} are read "
                   "(max_length in training)", file=sys.stderr)
     return [source[:max_length] for source in sources]
+
+
+def check_texts(texts):
+    """Raise InputError unless `texts` are several texts, and not one, whose letters would be taken for texts."""
+    if isinstance(texts, str):
+        raise InputError(f"texts is one text, expected a list of them: [{one_line(texts[:40])!r}]")
+    for text in texts:
+        if not isinstance(text, str):
+            raise InputError(f"texts holds a {type(text).__name__}, expected texts")
 
 
 def translate(model, vocabulary, texts, max_length, search=GREEDY, threads=None):

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitransformer.checks import check_shape
+from minitransformer.checks import check_cache, check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import attention_backward, attention_forward
 from minitransformer.functional.attention import AttentionCache
@@ -58,6 +58,7 @@ class MultiHeadAttention(Layer):
     @replaceable
     def backward(self, dy, cache):
         """Returns dquery, dkey, dvalue."""
+        check_cache(self, cache, MultiHeadAttentionCache)
         dheads = self.split(self.output.backward(dy, cache.output))
         dq, dk, dv = attention_backward(dheads, cache.attention)
         return (self.query.backward(self.merge(dq), cache.query),

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from minitransformer.checks import check_rng
 from minitransformer.parameter import Parameter
 
 
@@ -13,6 +14,7 @@ def xavier(rng, d_in, d_out):
     Keeps the variance of activations and of gradients about equal across layers (Glorot and
     Bengio 2010, https://proceedings.mlr.press/v9/glorot10a.html, equation 16).
     """
+    check_rng(rng)
     limit = math.sqrt(6 / (d_in + d_out))
     return Parameter(rng.uniform(-limit, limit, (d_in, d_out)).astype(np.float32))
 
@@ -23,6 +25,7 @@ def normal(rng, rows, d_model):
     Times sqrt(d_model) in the embedding that is variance 1; as the pre-softmax weight, logits of
     variance 1.
     """
+    check_rng(rng)
     return Parameter((rng.standard_normal((rows, d_model)) / math.sqrt(d_model)).astype(np.float32))
 
 

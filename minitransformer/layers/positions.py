@@ -1,5 +1,6 @@
 """Positions, added to the embeddings (section 3.5 of the paper): sinusoids, or learned."""
 
+import sys
 from typing import NamedTuple
 
 from minitransformer.backend import module_of
@@ -16,6 +17,8 @@ class PositionsCache(NamedTuple):
 
 class SinusoidalPositions(Layer):
     """y = x + PE[:T], for x (B, T, d_model) of any length and any d_model; nothing is learned."""
+
+    max_length = sys.maxsize
 
     def forward(self, x):
         check_shape("SinusoidalPositions: x", x, "B", "T", "d_model")
@@ -37,6 +40,11 @@ class LearnedPositions(Layer):
 
     def __init__(self, max_length, d_model, rng):
         self.weight = initial.normal(rng, max_length, d_model)
+
+    @property
+    def max_length(self):
+        """How many positions there are."""
+        return self.weight.shape[0]
 
     def forward(self, x):
         max_length, d_model = self.weight.shape

@@ -10,6 +10,7 @@ import numpy as np
 
 from minitransformer.backend import to_device, to_host
 from minitransformer.data.vocabularies import VOCABULARIES
+from minitransformer.decoding.translation import check_texts
 from minitransformer.errors import InputError
 from minitransformer.training import checkpoint
 from minitransformer.training.files import (
@@ -43,6 +44,7 @@ class Run:
 
     def answer(self, texts, search=None):
         """The model's output for each of `texts`: a translation, a continuation or a class, as the task has it."""
+        check_texts(texts)
         return self.task.answer(self, texts, search)
 
     @classmethod
