@@ -6,6 +6,7 @@ interrupted, before NumPy is loaded.
 
 from importlib import import_module
 
+__version__ = "0.1.0"
 _HOME = {
     "Adam": "optim",
     "Batch": "data.batches",
@@ -33,10 +34,12 @@ _HOME = {
     "gradcheck": "checking",
     "greedy": "decoding",
     "limits": "host",
+    "load_weights": "weights",
     "make_batch": "data.batches",
     "plugged": "replaceable",
     "replaces": "replaceable",
     "sample": "decoding",
+    "save_weights": "weights",
     "schedule": "optim",
     "textbook": "replaceable",
     "train": "training.trainer",

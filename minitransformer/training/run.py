@@ -8,7 +8,7 @@ from shlex import quote
 
 import numpy as np
 
-from minitransformer.backend import to_device, to_host
+from minitransformer.backend import to_host
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.decoding.translation import check_texts
 from minitransformer.errors import InputError
@@ -16,6 +16,7 @@ from minitransformer.training import checkpoint
 from minitransformer.training.files import (
     MANIFEST, as_json, check_manifest, make_folder, sync_folder, write_durably, write_manifest)
 from minitransformer.training.settings import UNREADABLE, RunSettings
+from minitransformer.weights import set_weights
 
 WEIGHTS = "weights.safetensors"
 
@@ -157,19 +158,10 @@ class Run:
 
     def set_weights(self, weights):
         """Take over {parameter name: array}. Raises InputError where these are not this model's."""
-        parameters = self.model.parameters()
-        for name in sorted(parameters.keys() | weights.keys()):
-            expected = parameters[name].shape if name in parameters else "no such array"
-            found = weights[name].shape if name in weights else "no such array"
-            if expected != found:
-                raise InputError(f"{self.path}: the weights do not fit config.json: {name}: found {found}, "
-                                 f"expected {expected}")
-            if weights[name].dtype.kind != "f" or not np.isfinite(weights[name]).all():
-                raise InputError(f"{self.path}: {name} holds something else than finite real numbers")
-            if weights[name].dtype != parameters[name].data.dtype:
-                raise InputError(f"{self.path}: {name} is {weights[name].dtype}, but the run's model is "
-                                 f"{parameters[name].data.dtype}; give it run.model.astype(...)")
-            parameters[name].data[...] = to_device(weights[name], self.model.xp)
+        try:
+            set_weights(self.model, weights)
+        except InputError as error:
+            raise InputError(f"{self.path}: the weights do not fit the run's model: {error}") from None
 
     def _fixed_files(self):
         return ["config.json", self.vocabulary.file_name]
