@@ -30,6 +30,7 @@ class Run:
         metrics.jsonl          the log
         checkpoints/step-N/    what a stopped run resumes from, each with a manifest.json of its own
         weights.safetensors    the trained weights, {parameter name: array}, a shared one once; and how they were made
+        train.lock             locked while a process trains the run
         report.html            how training went, with curves.png and attention-N.png
     """
 

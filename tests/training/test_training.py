@@ -40,7 +40,8 @@ def test_a_run_folder_holds_everything(tmp_path):
     run, batches, valid = start(tmp_path / "run")
     assert train(run, TrainingConfig(steps=25, warmup=5, validate_every=10), batches, valid) == 25
     assert {path.name for path in run.path.iterdir()} == {
-        "config.json", "vocabulary.json", "manifest.json", "weights.safetensors", "metrics.jsonl", "checkpoints"}
+        "config.json", "vocabulary.json", "manifest.json", "weights.safetensors", "metrics.jsonl", "checkpoints",
+        "train.lock"}
     records = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
     assert [r["step"] for r in records if "loss" in r] == [10, 20, 25]
     assert [r["step"] for r in records if "valid_nll" in r] == [10, 20, 25]
