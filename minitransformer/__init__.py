@@ -28,6 +28,7 @@ _HOME = {
     "Transformer": "models",
     "TransformerConfig": "models",
     "beam_search": "decoding",
+    "check_contract": "checking",
     "cross_entropy_backward": "functional",
     "cross_entropy_forward": "functional",
     "generate": "decoding",
