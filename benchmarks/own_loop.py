@@ -71,7 +71,7 @@ def main(rounds):
     names = list(dict.fromkeys([("train", threads), ("training_step", threads), ("train", 1), ("training_step", 1),
                                 ("five lines", 1)]))
     workers = {(name, count): subprocess.Popen([sys.executable, __file__, name, str(count)], stdin=subprocess.PIPE,
-                                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8")
                for name, count in names}
     for mode in MODES:
         busy = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if mode != MODES[0] else None

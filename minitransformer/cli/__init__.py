@@ -10,7 +10,7 @@ def main(argv=None):
     """Run one command; returns the exit code: 2 for bad input, 130 after Ctrl-C."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:    # closed by who started us: nobody wants to hear
-            setattr(sys, name, open(os.devnull, "w"))
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
     try:
         sys.stdout.reconfigure(encoding=None if sys.stdout.isatty() else "utf-8",    # files are UTF-8, as those we read
                                errors="backslashreplace")    # never a crash over a character the terminal lacks

@@ -16,7 +16,7 @@ def choose_blas_kernels(environment=os.environ, cpuinfo=Path("/proc/cpuinfo")):
     """
     if "numpy" in sys.modules or "OPENBLAS_CORETYPE" in environment or not cpuinfo.is_file():
         return
-    lines = (line.partition(":") for line in cpuinfo.read_text().splitlines())
+    lines = (line.partition(":") for line in cpuinfo.read_text(encoding="utf-8").splitlines())
     facts = {name.strip(): value for name, _, value in lines}
     if "AuthenticAMD" in facts.get("vendor_id", "") and AVX512 <= set(facts.get("flags", "").split()):
         environment["OPENBLAS_CORETYPE"] = "SkylakeX"

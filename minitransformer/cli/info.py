@@ -65,7 +65,7 @@ def _kernels():
 def _processor():
     """Its name as Linux gives it, else what Python knows."""
     cpuinfo = Path("/proc/cpuinfo")
-    name = re.search(r"^model name\s*: (.+)$", cpuinfo.read_text(), re.MULTILINE) if cpuinfo.exists() else None
+    name = re.search(r"^model name\s*: (.+)$", cpuinfo.read_text(encoding="utf-8"), re.MULTILINE) if cpuinfo.exists() else None
     return name[1] if name else platform.processor() or platform.machine()
 
 
