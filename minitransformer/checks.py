@@ -1,5 +1,7 @@
 """Checks of what is handed to a layer: a shape, token ids, a generator, a cache, a configuration."""
 
+from numbers import Integral, Real
+
 import numpy as np
 
 from minitransformer.errors import InputError
@@ -38,6 +40,23 @@ def check_ids(name, ids, size):
         raise InputError(f"{name} holds the token id {wrong}, expected 0 to {size - 1}")
 
 
+def is_whole(value, least):
+    """Whether `value` is a whole number of at least `least`; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and value >= least
+
+
+def check_whole(name, value, least=1):
+    """Raise InputError unless `value` is a whole number of at least `least`."""
+    if not is_whole(value, least):
+        raise InputError(f"{name} is {value!r}, expected a whole number of at least {least}")
+
+
+def check_share(name, value):
+    """Raise InputError unless `value` is a number from 0 to below 1."""
+    if not isinstance(value, Real) or not 0 <= value < 1:
+        raise InputError(f"{name} is {value!r}, expected a number of at least 0 and below 1")
+
+
 def check_rng(rng):
     """Raise InputError unless `rng` is a random generator of NumPy or CuPy."""
     if not hasattr(rng, "integers"):
@@ -52,8 +71,9 @@ def check_cache(layer, cache, kind):
                          "forward returned: y, cache = layer.forward(...), then layer.backward(dy, cache)")
 
 
-def check_config(model, config, kind):
-    """Raise InputError unless `config` is of the class `kind`."""
+def check_config(model, config, kind, seed):
+    """Raise InputError unless a model's `config` is of the class `kind`, and its `seed` a whole number."""
+    check_whole("seed", seed, 0)
     if not isinstance(config, kind):
         raise InputError(f"{type(model).__name__}: config is a {type(config).__name__}, expected a {kind.__name__}, such as "
                          f"{kind.__name__}.named(\"toy\", ...)")

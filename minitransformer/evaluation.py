@@ -23,6 +23,8 @@ def mean_loss(model, batches, threads=None):
         sums, _ = model.loss_forward(batch)
         return float(sums.negative_log_likelihood)
 
+    if hasattr(batches, "terms"):
+        raise InputError(f"mean_loss: batches is a {type(batches).__name__}, expected a list of batches: [batch]")
     batches = list(batches)
     terms = sum(batch.terms for batch in batches)
     if not terms:
@@ -44,6 +46,8 @@ def perplexity(loss):
 
 def exact_match(model, pairs, search=GREEDY, threads=None):
     """The share of pairs of id lists whose source the model decodes to exactly the target."""
+    if not pairs:
+        raise InputError("exact_match: no pairs, expected at least one")
     outputs = decode_all(model, [source for source, _ in pairs], search, threads)
     return sum(best.ids == target for (best, *_), (_, target) in zip(outputs, pairs)) / len(pairs)
 

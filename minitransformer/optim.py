@@ -1,6 +1,7 @@
 """Adam and the paper's learning-rate schedule (section 5.3), and other schedules."""
 
 import math
+from numbers import Real
 
 import numpy as np
 
@@ -18,6 +19,8 @@ class Adam:
     """
 
     def __init__(self, model, beta1=0.9, beta2=0.98, epsilon=1e-9):
+        if not hasattr(type(model), "flat"):
+            raise InputError(f"Adam: the model is a {type(model).__name__}, expected a Layer")
         if not (0 <= beta1 < 1 and 0 <= beta2 < 1 and epsilon > 0):
             raise InputError(f"Adam: beta1 is {beta1}, beta2 is {beta2} and epsilon is {epsilon}, expected both betas from 0 to "
                              "below 1 and an epsilon above 0")
@@ -61,9 +64,9 @@ class Adam:
         workers.each_piece(move) if workers else move(slice(None))
 
     def _check(self, learning_rate, clip, workers):
-        if not 0 <= learning_rate < math.inf:
+        if not isinstance(learning_rate, Real) or not 0 <= learning_rate < math.inf:
             raise InputError(f"the learning rate is {learning_rate}, expected a finite number of at least 0")
-        if clip is not None and not clip > 0:
+        if clip is not None and not (isinstance(clip, Real) and clip > 0):
             raise InputError(f"clip is {clip}, expected a norm above 0, or None")
         if self.model.flat is not self._flat:
             raise InputError(f"the {type(self.model).__name__} has gained or lost parameters since this Adam was made; "
@@ -100,8 +103,8 @@ def schedule(step, d_model, warmup, factor=1.0):
     1 / sqrt(step) (equation 3 of the paper). Raises InputError for a step, a width or a warm-up below 1.
     """
     for name, value in (("step", step), ("d_model", d_model), ("warmup", warmup)):
-        if not value >= 1:
-            raise InputError(f"schedule: {name} is {value}, expected at least 1" + (": steps count from 1" if name == "step" else ""))
+        if not isinstance(value, Real) or not value >= 1:
+            raise InputError(f"schedule: {name} is {value!r}, expected at least 1" + (": steps count from 1" if name == "step" else ""))
     return factor * d_model ** -0.5 * min(step ** -0.5, step * warmup ** -1.5)
 
 

@@ -2,9 +2,9 @@
 
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
-from numbers import Integral
 
 from minitransformer.backend import generator
+from minitransformer.checks import check_whole
 from minitransformer.errors import InputError
 from minitransformer.host import one_blas_thread
 
@@ -26,8 +26,9 @@ class Threads:
     processes, rank = 1, 0
 
     def __init__(self, model, count=1):
-        if not isinstance(count, Integral) or count < 1:
-            raise InputError(f"Threads: count is {count!r}, expected a whole number of at least 1")
+        check_whole("Threads: count", count)
+        if not hasattr(type(model), "flat"):
+            raise InputError(f"Threads: the model is a {type(model).__name__}, expected a Layer")
         self.flat = model.flat    # what these threads sum and move
         self.models = [model, *(model.replica() for _ in range(count - 1))]
         self._gradients = [model.flat.grad for model in self.models]

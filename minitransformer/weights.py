@@ -18,6 +18,8 @@ def save_weights(layer, path):
 
     from minitransformer.training.files import write_durably
 
+    if not hasattr(layer, "parameters"):
+        raise InputError(f"save_weights: a {type(layer).__name__} is no Layer")
     weights = {name: np.ascontiguousarray(to_host(parameter.data)) for name, parameter in layer.parameters().items()}
     for name, array in weights.items():
         if array.dtype.kind != "f":

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from minitransformer import (
-    PAD, Adam, Classifier, InputError, LanguageModel, Run, Search, Threads, Transformer, TransformerConfig, beam_search,
-    cross_entropy_backward, cross_entropy_forward, functional, generate, greedy, make_batch, sample, training_step, translate)
+    Adam, Ensemble, InputError, Run, Search, Threads, TrainingConfig, Transformer, TransformerConfig, beam_search,
+    cross_entropy_forward, generate, greedy, make_batch, sample, schedule, training_step, translate)
 from minitransformer.data.labelled import make_labelled_batch
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
-from minitransformer.evaluation import mean_loss
+from minitransformer.evaluation import exact_match, mean_loss
 from minitransformer.layers import Embedding, Encoder, FeedForward, LayerNorm, Linear, Residual, SelfAttention, StackConfig
 from minitransformer.tasks import TASKS
 from tests.models.makers import KINDS, make_batch_for, make_model
@@ -126,6 +126,61 @@ def test_the_mean_loss_of_nothing(model):
     batch = make_batch([([4], [5])])
     with pytest.raises(InputError, match="mean_loss: 1 batches without any terms"):
         mean_loss(model, [batch._replace(terms=0)])
+
+
+def step_with(*given, **more):
+    """A training step of the model, with these arguments after the optimizer."""
+    return lambda model: training_step(model, Adam(model), *given, **more)
+
+
+LANGUAGE = make_model("language-model")
+BATCH = make_batch([([4, 5], [6])])
+HOSTILE = {
+    "a beam of text": (lambda model: beam_search(model, SOURCE, "5"), "the beam is 5 wide"),
+    "half a beam": (lambda model: beam_search(model, SOURCE, 2.5), "the beam is 2.5 wide"),
+    "a row of ids": (lambda model: greedy(model, SOURCE[0]), r"source has shape \(3,\), expected \(B, T_k\)"),
+    "a dict as search": (lambda model: translate(model, VOCABULARY, ["a"], 9, {"beam": 5}), r"search is a dict, expected a Search"),
+    "a class as search": (lambda model: translate(model, VOCABULARY, ["a"], 9, Search), "search is a type"),
+    "a text as prompt": (lambda _: generate(LANGUAGE, "abc", 3, RNG), "the prompt is 'abc', expected a list of token ids"),
+    "half a token": (lambda _: generate(LANGUAGE, [4], 2.5, RNG), "the number of tokens is 2.5"),
+    "samples as text": (lambda model: sample(model, SOURCE[:1], [RNG], "3"), "the number of samples is 3"),
+    "a temperature as text": (lambda model: sample(model, SOURCE[:1], [RNG], temperature="1"), "temperature is 1, expected a number"),
+    "top_k of a half": (lambda model: sample(model, SOURCE[:1], [RNG], top_k=0.5), "top_k is 0.5"),
+    "half a size": (lambda _: Linear(2.5, 3, RNG), "a size of the layer is 2.5, expected a whole number of at least 1"),
+    "no size": (lambda _: LayerNorm(0), "a size of the layer is 0"),
+    "no heads": (lambda _: SelfAttention(4, 0, RNG), "num_heads is 0"),
+    "more dropout than all": (lambda _: SelfAttention(4, 2, RNG, dropout=1.5).forward(X, rng=RNG), "the dropout rate is 1.5"),
+    "a mask in a list": (lambda _: SelfAttention(4, 2, RNG).forward(X, [[True]]), "mask has dtype list, expected bool"),
+    "logits in a list": (lambda _: cross_entropy_forward([[1.0]], np.array([0]), padding=None), "logits is a list"),
+    "whole logits": (lambda _: cross_entropy_forward(np.array([[1, 2]]), np.array([0]), padding=None), "logits has dtype int64"),
+    "too much smoothing": (lambda _: cross_entropy_forward(np.ones((1, 2)), np.array([0]), 2.0, padding=None), "smoothing is 2.0"),
+    "smoothing in a step": (step_with(BATCH, 0.1, smoothing=1.5), "smoothing is 1.5, expected a number of at least 0 and below 1"),
+    "no smoothing": (lambda model: model.loss_forward(BATCH, smoothing=None), "smoothing is None"),
+    "a tuple of batches": (step_with((BATCH, BATCH), 0.1), "a batch is a tuple, expected what make_batch makes"),
+    "pairs for batches": (step_with([([4], [5])], 0.1), "a batch is a tuple"),
+    "a seed for a step": (step_with(BATCH, 0.1, seed=3), r"seed is 3, expected several whole numbers of at least 0, such as \(0, step\)"),
+    "a negative seed": (step_with(BATCH, 0.1, seed=(-1, 2)), r"seed is \(-1, 2\)"),
+    "no learning rate": (step_with(BATCH, None), "the learning rate is None"),
+    "a count of workers": (step_with(BATCH, 0.1, workers=3), r"workers is 3, expected Threads\(model, 3\)"),
+    "Adam of a function": (lambda _: Adam(print), "Adam: the model is a builtin_function_or_method, expected a Layer"),
+    "threads of nothing": (lambda _: Threads(None, 2), "Threads: the model is a NoneType"),
+    "an ensemble of one": (lambda model: Ensemble(model), "an ensemble is made of a list of models"),
+    "an ensemble of numbers": (lambda _: Ensemble([1, 2]), "an ensemble is made of a list of models"),
+    "dropout as text": (lambda _: TransformerConfig.named("toy", 20, dropout="0.1"), "dropout is '0.1'"),
+    "True layers": (lambda _: TransformerConfig.named("toy", 20, num_layers=True), "num_layers is True"),
+    "clipping as text": (lambda _: TrainingConfig(steps=5, warmup=1, clip="1"), "clip is '1', expected a number above 0"),
+    "a seed as text": (lambda model: Transformer(model.config, "a"), "seed is 'a', expected a whole number of at least 0"),
+    "one batch to measure": (lambda model: mean_loss(model, BATCH), r"batches is a Batch, expected a list of batches: \[batch\]"),
+    "nothing to match": (lambda model: exact_match(model, []), "exact_match: no pairs"),
+    "a step as text": (lambda _: schedule("1", 64, 50), "step is '1', expected at least 1"),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_hostile_calls(model, what):
+    call, words = HOSTILE[what]
+    with pytest.raises(InputError, match=words):
+        call(model)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, "2"])

@@ -48,6 +48,8 @@ def decode_all(model, sources, search=GREEDY, threads=None):
 
     `threads` (default: the cores there are) take batches of similar lengths, each with one BLAS thread.
     """
+    if not callable(search) or isinstance(search, type):
+        raise InputError(f"search is a {type(search).__name__}, expected a Search, such as Search(beam=5)")
     found = [[Hypothesis([], 0.0, 0.0)] for _ in sources]
     size = max(1, ROWS // max(search.beam, search.samples, 1))
     threads = (threads or available_cores()) if model.xp is np else 1

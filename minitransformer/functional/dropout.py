@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from minitransformer.checks import check_rng
+from minitransformer.checks import check_rng, check_share
 from minitransformer.replaceable import replaceable
 
 
@@ -19,6 +19,7 @@ def dropout_mask(shape, dropout_rate, rng, dtype):
     (A dropout_rate below 1/512 drops nothing, and none drops more than 255 of 256.)
     """
     check_rng(rng)
+    check_share("the dropout rate", dropout_rate)
     dropped = min(round(256 * dropout_rate), 255)
     keep = rng.integers(0, 256, size=shape, dtype="uint8") >= dropped
     return keep.astype(dtype) * (256 / (256 - dropped))

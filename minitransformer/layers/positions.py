@@ -36,7 +36,12 @@ class SinusoidalPositions(Layer):
 
 
 class LearnedPositions(Layer):
-    """y = x + W[:T], for x (B, T, d_model) with T up to W's max_length rows."""
+    """y = x + W[:T], for x (B, T, d_model) with T up to W's max_length rows.
+
+    At first W is sqrt(d_model) times fainter than the embeddings, and stays so: as large as sinusoids, or as the embeddings,
+    a language model of tiny Shakespeare learned more slowly (after 400 steps 2.36 and 2.36 nats, instead of 2.34; with
+    pre-norm 2.38 and 2.39, instead of 2.35).
+    """
 
     def __init__(self, max_length, d_model, rng):
         self.weight = initial.normal(rng, max_length, d_model)

@@ -64,7 +64,7 @@ class Classifier(Layer):
     Config = ClassifierConfig
 
     def __init__(self, config, seed=0):
-        check_config(self, config, ClassifierConfig)
+        check_config(self, config, ClassifierConfig, seed)
         rng = np.random.default_rng(seed)
         self.config = config
         self.embedding = Embedding(config.vocab_size, config.d_model, rng)

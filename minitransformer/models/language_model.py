@@ -54,7 +54,7 @@ class LanguageModel(NextTokenModel):
     Config = LanguageModelConfig
 
     def __init__(self, config, seed=0):
-        check_config(self, config, LanguageModelConfig)
+        check_config(self, config, LanguageModelConfig, seed)
         rng = np.random.default_rng(seed)
         self.config = config
         self.embedding = Embedding(config.vocab_size, config.d_model, rng)

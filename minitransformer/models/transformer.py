@@ -82,7 +82,7 @@ class Transformer(NextTokenModel):
     Config = TransformerConfig
 
     def __init__(self, config, seed=0):
-        check_config(self, config, TransformerConfig)
+        check_config(self, config, TransformerConfig, seed)
         rng = np.random.default_rng(seed)
         self.config = config
         self.target_embedding = Embedding(config.target_vocab, config.d_model, rng)

@@ -1,5 +1,6 @@
 """One step of training: forward, loss, backward, clip, Adam."""
 
+from minitransformer.checks import is_whole
 from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.models.next_token import LossSums
 from minitransformer.parallel import Threads
@@ -18,8 +19,15 @@ def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0
     """
     if getattr(optimizer, "model", model) is not model:    # an optimizer of your own need not have one
         raise InputError("the optimizer was made for another model; make Adam(model) for the one that is trained")
+    if workers is not None and not hasattr(workers, "shard"):
+        raise InputError(f"workers is {workers!r}, expected Threads(model, {workers if isinstance(workers, int) else 2})")
     workers = workers or Threads(model)
     batches = batch if isinstance(batch, list) else [batch]
+    for one in batches:
+        if not hasattr(one, "terms"):
+            raise InputError(f"training_step: a batch is a {type(one).__name__}, expected what make_batch makes, or a list of such batches")
+    if seed is not None and not (isinstance(seed, (list, tuple)) and all(is_whole(number, 0) for number in seed)):
+        raise InputError(f"seed is {seed!r}, expected several whole numbers of at least 0, such as (0, step), or None")
     terms = sum(batch.terms for batch in batches)
     if not terms:
         raise InputError("training_step: the batch holds no terms to learn from, expected at least one")

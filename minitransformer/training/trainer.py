@@ -53,7 +53,7 @@ def train(run, config, batches, valid, measure=None, resume=False, make_workers=
 
 class _Loop:
     def __init__(self, run, config, batches, valid, measure, make_workers):
-        if iter(batches) is not batches:
+        if not hasattr(batches, "__next__"):
             raise InputError(f"batches is a {type(batches).__name__}, expected an endless iterator such as EpochBatches")
         self.run, self.config, self.batches, self.valid = run, config, batches, valid
         self.measure = measure or (lambda model: {})
