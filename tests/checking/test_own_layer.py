@@ -35,6 +35,12 @@ class KeepsItsCache(Scale):
         return y, self.cache
 
 
+class KeepsInAPlaceForIt(KeepsItsCache):
+    def __init__(self, *sizes):
+        super().__init__(*sizes)
+        self.cache = None
+
+
 class KeepsInBackward(Scale):
     def backward(self, dy, cache):
         self.last = dy
@@ -92,6 +98,7 @@ class Assigns(Scale):
 
 @pytest.mark.parametrize("kind, words", [
     (KeepsItsCache, "forward keeps something on the layer: self.cache; a layer that is used twice would mix up both uses"),
+    (KeepsInAPlaceForIt, "forward keeps something on the layer: self.cache"),
     (KeepsInBackward, "backward keeps something on the layer: self.last"),
     (Widens, "the output that forward returns is float64 for inputs of float32"),
     (WidensBackward, "the gradient of x that backward returns is float64 for inputs of float32"),

@@ -269,6 +269,12 @@ def test_errors_of_a_function_of_your_own_stay_as_they_are():
     _, cache = F.attention_forward(QUERY, KEY, VALUE)
     with plugged(F.softmax_backward, mine), pytest.raises(AttributeError, match="no_such_field"):
         F.attention_backward(QUERY, cache)
+    def unpacking(dp, cache):
+        p, more = dp[0], cache, 3
+
+    with plugged(F.softmax_backward, unpacking), pytest.raises(ValueError, match="too many values to unpack") as raised:
+        F.attention_backward(QUERY, cache)
+    assert raised.type is ValueError
     with plugged(F.relu_backward, mine), pytest.raises(AttributeError, match="no_such_field"):
         F.relu_backward(QUERY, cache)
     with pytest.raises(TypeError, match="missing 1 required positional argument"):
