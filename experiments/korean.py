@@ -109,7 +109,7 @@ def train_pytorch(run, seed):
 
 def evaluate(run, folder):
     out = subprocess.run([sys.executable, "-m", "minitransformer", "evaluate", run.path, "--json", "--test",
-                          folder / "test.ko", folder / "test.en"], check=True, capture_output=True, text=True).stdout
+                          folder / "test.ko", folder / "test.en"], check=True, capture_output=True, encoding="utf-8").stdout
     return json.loads(out)
 
 

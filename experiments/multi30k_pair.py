@@ -29,7 +29,7 @@ def train(run, seed, text):
     """Start the training run, or resume it, and return its process."""
     begin = ["translate", "--preset", "multi30k", "--threads", "1", "--steps", str(STEPS), "--seed", str(seed),
              "--run", run, "--train", *files(text, "train"), "--valid", *files(text, "val")]
-    with open(run.with_suffix(".log"), "a") as log:
+    with open(run.with_suffix(".log"), "a", encoding="utf-8") as log:
         return subprocess.Popen([*COMMAND, "train", *(["--resume", run] if run.exists() else begin)],
                                 stdout=log, stderr=log)
 

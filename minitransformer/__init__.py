@@ -6,6 +6,7 @@ interrupted, before NumPy is loaded.
 
 from importlib import import_module
 
+__version__ = "0.1.0"
 _HOME = {
     "Adam": "optim",
     "Batch": "data.batches",
@@ -17,6 +18,7 @@ _HOME = {
     "LanguageModel": "models",
     "LanguageModelConfig": "models",
     "Layer": "layers",
+    "NonFiniteError": "errors",
     "PAD": "special",
     "Parameter": "parameter",
     "Run": "training.run",
@@ -26,15 +28,19 @@ _HOME = {
     "Transformer": "models",
     "TransformerConfig": "models",
     "beam_search": "decoding",
+    "check_contract": "checking",
     "cross_entropy_backward": "functional",
     "cross_entropy_forward": "functional",
     "generate": "decoding",
     "gradcheck": "checking",
     "greedy": "decoding",
+    "limits": "host",
+    "load_weights": "weights",
     "make_batch": "data.batches",
     "plugged": "replaceable",
     "replaces": "replaceable",
     "sample": "decoding",
+    "save_weights": "weights",
     "schedule": "optim",
     "textbook": "replaceable",
     "train": "training.trainer",

@@ -14,6 +14,7 @@ from minitransformer import (
     tasks as tasks,
     training as training,
 )
+from minitransformer.checking import check_contract as check_contract
 from minitransformer.checking import gradcheck as gradcheck
 from minitransformer.data.batches import Batch as Batch
 from minitransformer.data.batches import make_batch as make_batch
@@ -26,8 +27,10 @@ from minitransformer.decoding import greedy as greedy
 from minitransformer.decoding import sample as sample
 from minitransformer.decoding import translate as translate
 from minitransformer.errors import InputError as InputError
+from minitransformer.errors import NonFiniteError as NonFiniteError
 from minitransformer.functional import cross_entropy_backward as cross_entropy_backward
 from minitransformer.functional import cross_entropy_forward as cross_entropy_forward
+from minitransformer.host import limits as limits
 from minitransformer.layers import Layer as Layer
 from minitransformer.models import Classifier as Classifier
 from minitransformer.models import ClassifierConfig as ClassifierConfig
@@ -47,5 +50,8 @@ from minitransformer.training.config import TrainingConfig as TrainingConfig
 from minitransformer.training.run import Run as Run
 from minitransformer.training.step import training_step as training_step
 from minitransformer.training.trainer import train as train
+from minitransformer.weights import load_weights as load_weights
+from minitransformer.weights import save_weights as save_weights
 
+__version__: str
 __all__: list[str]

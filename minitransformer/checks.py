@@ -1,4 +1,6 @@
-"""Checks of what is handed to a layer: a shape, and token ids."""
+"""Checks of what is handed to a layer: a shape, token ids, a generator, a cache, a configuration."""
+
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -13,7 +15,8 @@ def check_shape(name, array, *expected):
     """
     wanted = ", ".join("..." if size is ... else str(size) for size in expected)
     if not hasattr(array, "shape"):
-        raise InputError(f"{name} is a {type(array).__name__}, expected an array of shape ({wanted})")
+        hint = ": forward returns a pair, y, cache = ..." if isinstance(array, tuple) else ""
+        raise InputError(f"{name} is a {type(array).__name__}, expected an array of shape ({wanted}){hint}")
     sizes = expected[1:] if expected[0] is ... else expected
     fits = array.ndim == len(sizes) or (expected[0] is ... and array.ndim > len(sizes))
     tail = array.shape[array.ndim - len(sizes):]
@@ -35,3 +38,42 @@ def check_ids(name, ids, size):
     if ids.size and not (0 <= ids.min() and ids.max() < size):
         wrong = ids[(ids < 0) | (ids >= size)][0]
         raise InputError(f"{name} holds the token id {wrong}, expected 0 to {size - 1}")
+
+
+def is_whole(value, least):
+    """Whether `value` is a whole number of at least `least`; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and value >= least
+
+
+def check_whole(name, value, least=1):
+    """Raise InputError unless `value` is a whole number of at least `least`."""
+    if not is_whole(value, least):
+        raise InputError(f"{name} is {value!r}, expected a whole number of at least {least}")
+
+
+def check_share(name, value):
+    """Raise InputError unless `value` is a number from 0 to below 1."""
+    if not isinstance(value, Real) or not 0 <= value < 1:
+        raise InputError(f"{name} is {value!r}, expected a number of at least 0 and below 1")
+
+
+def check_rng(rng):
+    """Raise InputError unless `rng` is a random generator of NumPy or CuPy."""
+    if not hasattr(rng, "integers"):
+        example = rng if isinstance(rng, int) else 0
+        raise InputError(f"rng is {rng!r}, expected a generator, such as np.random.default_rng({example})")
+
+
+def check_cache(layer, cache, kind):
+    """Raise InputError unless `cache` is of the NamedTuple `kind` that the layer's forward returns."""
+    if not isinstance(cache, kind):
+        raise InputError(f"{type(layer).__name__}.backward: the cache is a {type(cache).__name__}, expected the {kind.__name__} that "
+                         "forward returned: y, cache = layer.forward(...), then layer.backward(dy, cache)")
+
+
+def check_config(model, config, kind, seed):
+    """Raise InputError unless a model's `config` is of the class `kind`, and its `seed` a whole number."""
+    check_whole("seed", seed, 0)
+    if not isinstance(config, kind):
+        raise InputError(f"{type(model).__name__}: config is a {type(config).__name__}, expected a {kind.__name__}, such as "
+                         f"{kind.__name__}.named(\"toy\", ...)")

@@ -12,6 +12,10 @@ class FolderTaken(InputError):
     """A new run cannot have the folder: something is there already."""
 
 
+class NonFiniteError(InputError):
+    """A gradient holds NaN or infinity: nothing was updated, and the gradients are zero again."""
+
+
 def one_line(text):
     """`text` with line ends, control characters and broken UTF-8 as escapes, whatever a user typed into it."""
     return "".join(character if character.isprintable() else character.encode("unicode_escape").decode()

@@ -6,6 +6,7 @@ import numpy as np
 
 from minitransformer.data.batches import by_length, make_batch
 from minitransformer.decoding import GREEDY, decode_all
+from minitransformer.errors import InputError
 from minitransformer.extras import require
 from minitransformer.host import available_cores
 from minitransformer.parallel import in_threads
@@ -22,9 +23,15 @@ def mean_loss(model, batches, threads=None):
         sums, _ = model.loss_forward(batch)
         return float(sums.negative_log_likelihood)
 
+    if hasattr(batches, "terms"):
+        raise InputError(f"mean_loss: batches is a {type(batches).__name__}, expected a list of batches: [batch]")
     batches = list(batches)
+    terms = sum(batch.terms for batch in batches)
+    if not terms:
+        raise InputError(f"mean_loss: {len(batches)} batches without any terms, expected at least one target to predict"
+                         if batches else "mean_loss: no batches, expected at least one")
     threads = (threads or available_cores()) if model.xp is np else 1
-    return sum(in_threads(work, [(batch,) for batch in batches], threads)) / sum(batch.terms for batch in batches)
+    return sum(in_threads(work, [(batch,) for batch in batches], threads)) / terms
 
 
 def pair_batches(pairs):
@@ -39,6 +46,8 @@ def perplexity(loss):
 
 def exact_match(model, pairs, search=GREEDY, threads=None):
     """The share of pairs of id lists whose source the model decodes to exactly the target."""
+    if not pairs:
+        raise InputError("exact_match: no pairs, expected at least one")
     outputs = decode_all(model, [source for source, _ in pairs], search, threads)
     return sum(best.ids == target for (best, *_), (_, target) in zip(outputs, pairs)) / len(pairs)
 

@@ -1,7 +1,14 @@
-"""The machine this process runs on: its cores, and what its C library does with freed memory."""
+"""The machine this process runs on: its cores, the threads of its BLAS, and what its C library does with freed memory."""
 
 import ctypes
 import os
+from contextlib import contextmanager
+from threading import Lock
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -3, -4, -8    # malloc.h
+KEEP = {M_MMAP_MAX: 0, M_TRIM_THRESHOLD: 2 ** 31 - 1}
+# glibc's defaults; but for the thresholds, which it adapts: what it ends with in a process that frees large arrays.
+USUAL = {M_MMAP_MAX: 65_536, M_MMAP_THRESHOLD: 2 ** 25, M_TRIM_THRESHOLD: 2 ** 26}
 
 
 def available_cores():
@@ -9,15 +16,83 @@ def available_cores():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
-def keep_freed_memory():
-    """Let the C library keep what is freed for the next arrays, where it is one that can (glibc).
+@contextmanager
+def limits():
+    """Within it training steps of your own are as fast as those of the command, also beside other work.
 
-    Otherwise each large array gets fresh pages from the system, which come filled with zeros one by one:
-    a step of the copy benchmark took 59 ms on one thread that way, and 36 ms with this.
+        with limits():
+            for step in range(1, 101):
+                training_step(model, adam, batch, learning_rate)
+
+    BLAS gets one thread: at these sizes its threads mostly wait for each other, and on a busy machine for the other work
+    (give `Threads` several instead). The C library, where it is glibc, keeps what is freed for the next arrays; otherwise
+    each large array gets fresh pages from the system, which come filled with zeros one by one (a step of the copy
+    benchmark took 59 ms on one thread that way, and 36 ms with this).
+
+    Both hold for all threads of the process, and until the last one leaves: blocks may be nested, and overlap. At the end
+    BLAS has its threads back, and the memory that was kept is returned to the system. One thing cannot be undone: glibc
+    stops adapting the size from which an array gets pages of its own. It stays at 32 MiB, the most that it adapts it to.
     """
-    M_ARENA_MAX, M_MMAP_MAX, M_TRIM_THRESHOLD = -8, -4, -1    # malloc.h
-    mallopt = getattr(ctypes.pythonapi, "mallopt", None)
-    if mallopt:
-        mallopt(M_ARENA_MAX, 1)
-        mallopt(M_MMAP_MAX, 0)
-        mallopt(M_TRIM_THRESHOLD, 2 ** 31 - 1)
+    with one_blas_thread, _freed_memory_kept:
+        yield
+
+
+def keep_freed_memory():
+    """What `limits` does to memory, for good: for a process of our own, which may also share one arena among its threads."""
+    _mallopt({M_ARENA_MAX: 1, **KEEP})
+
+
+class _Shared:
+    """A context that may be entered again, from several threads too: the last one to leave it undoes what the first one did."""
+
+    def __init__(self, make):
+        self._make, self._lock, self._inside = make, Lock(), 0
+
+    def __enter__(self):
+        with self._lock:
+            if not self._inside:
+                self._context = self._make()
+                self._context.__enter__()
+            self._inside += 1
+
+    def __exit__(self, *error):
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._context.__exit__(None, None, None)
+
+
+@contextmanager
+def _limit_blas():
+    from threadpoolctl import ThreadpoolController    # here: it takes a while, and the command is to be ready before
+
+    blas = ThreadpoolController().select(user_api="blas")
+    with blas.limit(limits=1):
+        try:
+            yield
+        finally:    # newer versions let only the thread that did this undo it, and the last to leave may be another
+            for library in blas.lib_controllers:
+                if hasattr(library, "clear_controlling_thread"):
+                    library.clear_controlling_thread(force=True)
+
+
+@contextmanager
+def _keep_freed_memory():
+    _mallopt(KEEP)
+    try:
+        yield
+    finally:
+        _mallopt(USUAL)
+        if trim := getattr(ctypes.pythonapi, "malloc_trim", None):
+            trim(0)
+
+
+def _mallopt(settings):
+    """Give glibc's malloc {parameter: value}; other C libraries have no such thing."""
+    if mallopt := getattr(ctypes.pythonapi, "mallopt", None):
+        for parameter, value in settings.items():
+            mallopt(parameter, value)
+
+
+one_blas_thread = _Shared(_limit_blas)    # `with one_blas_thread:`
+_freed_memory_kept = _Shared(_keep_freed_memory)

@@ -1,32 +1,57 @@
 """Adam and the paper's learning-rate schedule (section 5.3), and other schedules."""
 
+import math
+from numbers import Real
+
+import numpy as np
+
 from minitransformer.backend import module_of
+from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.functional import adam_update
 
 
 class Adam:
     """Adam (functional/adam.py) with the paper's settings, on a model's flat vectors.
 
-    After a gradient that is not finite the parameters stay as they were before it: `updates`, on
-    the parameters' device, then stays behind `steps`, and whoever trains looks when it suits.
+    A gradient that is not finite moves nothing, neither the parameters nor the moments. On the CPU `step` raises
+    NonFiniteError; on a GPU, where looking at it would wait, the update is left out and counted in `skipped`. Raises
+    InputError for settings that mean nothing, and for a model without parameters.
     """
 
     def __init__(self, model, beta1=0.9, beta2=0.98, epsilon=1e-9):
-        self.data, self.grad = model.flat
+        if not hasattr(type(model), "flat"):
+            raise InputError(f"Adam: the model is a {type(model).__name__}, expected a Layer")
+        if not (0 <= beta1 < 1 and 0 <= beta2 < 1 and epsilon > 0):
+            raise InputError(f"Adam: beta1 is {beta1}, beta2 is {beta2} and epsilon is {epsilon}, expected both betas from 0 to "
+                             "below 1 and an epsilon above 0")
+        self.model = model
+        self._flat = self.data, self.grad = model.flat
         xp = module_of(self.data)
         self.m, self.v = xp.zeros_like(self.data), xp.zeros_like(self.data)
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
         self.steps = 0      # calls of `step`
-        self.updates = 0    # of them, those before a gradient that is not finite
+        self.updates = 0    # of them, those that moved the parameters; on their device
+
+    @property
+    def skipped(self):
+        """How many steps moved nothing, since their gradient was not finite (waits for the GPU)."""
+        return self.steps - int(self.updates)
 
     def step(self, learning_rate, clip=None, workers=None):
         """Move every parameter once and set the gradients to zero.
 
         The gradient is scaled to a norm of at most `clip` before (None, as in the paper: it is not). `workers` share the
-        work (parallel.Threads); None: the gradient is the model's own.
+        work (parallel.Threads); None: the gradient is the model's own. Raises InputError where the model has gained or
+        lost a parameter since this Adam was made: it would train the old ones only.
         """
+        self._check(learning_rate, clip, workers)
         square = workers.sum_gradients() if workers else self.grad @ self.grad
-        finite = module_of(self.grad).isfinite(square) & (self.updates == self.steps)
+        xp = module_of(self.grad)
+        finite = xp.isfinite(square)
+        if xp is np and not finite:
+            where = self._where_not_finite()
+            self.grad[...] = 0
+            raise NonFiniteError(f"{where}; nothing was updated, and the gradients are zero again")
         self.steps += 1
         self.updates = self.updates + finite
         scale = 1.0 if clip is None else clip_factor(square, clip)
@@ -37,6 +62,29 @@ class Adam:
             self.grad[piece] = 0
 
         workers.each_piece(move) if workers else move(slice(None))
+
+    def _check(self, learning_rate, clip, workers):
+        if not isinstance(learning_rate, Real) or not 0 <= learning_rate < math.inf:
+            raise InputError(f"the learning rate is {learning_rate}, expected a finite number of at least 0")
+        if clip is not None and not (isinstance(clip, Real) and clip > 0):
+            raise InputError(f"clip is {clip}, expected a norm above 0, or None")
+        if self.model.flat is not self._flat:
+            raise InputError(f"the {type(self.model).__name__} has gained or lost parameters since this Adam was made; "
+                             "make a new Adam(model), and new Threads")
+        if workers and workers.flat is not self._flat:
+            raise InputError("these workers were made for another model, or before this one gained or lost parameters; "
+                             "make new Threads(model)")
+
+    def _where_not_finite(self):
+        gradients = {name: parameter.grad for name, parameter in self.model.parameters().items()}
+        for name, gradient in gradients.items():
+            if not np.isfinite(gradient).all():
+                return f"the gradient of {name} holds NaN or infinity"
+        largest = max(gradients, key=lambda name: np.abs(gradients[name]).max(initial=0))
+        return f"the gradient of {largest} is too large: its square is infinite in {self.grad.dtype}"
+
+    def __repr__(self):
+        return f"Adam(steps={self.steps}, skipped={self.skipped}, beta1={self.beta1}, beta2={self.beta2}, epsilon={self.epsilon})"
 
 
 def clip_factor(square, limit):
@@ -52,8 +100,11 @@ def schedule(step, d_model, warmup, factor=1.0):
     """The learning rate at `step` = 1, 2, ...: factor * d_model^-0.5 * min(step^-0.5, step * warmup^-1.5).
 
     It grows linearly for `warmup` steps to factor / sqrt(d_model * warmup), then falls as
-    1 / sqrt(step) (equation 3 of the paper).
+    1 / sqrt(step) (equation 3 of the paper). Raises InputError for a step, a width or a warm-up below 1.
     """
+    for name, value in (("step", step), ("d_model", d_model), ("warmup", warmup)):
+        if not isinstance(value, Real) or not value >= 1:
+            raise InputError(f"schedule: {name} is {value!r}, expected at least 1" + (": steps count from 1" if name == "step" else ""))
     return factor * d_model ** -0.5 * min(step ** -0.5, step * warmup ** -1.5)
 
 

@@ -3,9 +3,10 @@
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 
-from threadpoolctl import threadpool_limits
-
 from minitransformer.backend import generator
+from minitransformer.checks import check_whole
+from minitransformer.errors import InputError
+from minitransformer.host import one_blas_thread
 
 
 class Threads:
@@ -14,7 +15,9 @@ class Threads:
     Each takes its part of the sentences and adds up the gradient in vectors of its own: the model's,
     or a replica's, which shares the weights. Then each takes its piece of the vectors, sums the
     gradients in the same order every time, and moves the parameters. So the same seed gives the same
-    bits for the same number of threads. BLAS should have one thread for each of ours.
+    bits for the same number of threads. BLAS should have one thread for each of ours: `with limits():` (host.py).
+
+    The threads wait for work until `close`, the end of a `with` block, or until nothing refers to them any more.
 
     Several processes can share an update, too: a subclass says how many there are and which one this is, sums a
     vector over all of them, and agrees on a flag. Each process then draws the same batches and takes its part.
@@ -23,11 +26,28 @@ class Threads:
     processes, rank = 1, 0
 
     def __init__(self, model, count=1):
+        check_whole("Threads: count", count)
+        if not hasattr(type(model), "flat"):
+            raise InputError(f"Threads: the model is a {type(model).__name__}, expected a Layer")
+        self.flat = model.flat    # what these threads sum and move
         self.models = [model, *(model.replica() for _ in range(count - 1))]
-        self._pool = ThreadPoolExecutor(count - 1) if count > 1 else None
-        size = model.flat.data.size
+        self._gradients = [model.flat.grad for model in self.models]
+        self._pool, self._closed = ThreadPoolExecutor(count - 1) if count > 1 else None, False
+        size = self.flat.data.size
         ends = [size * i // count for i in range(count + 1)]
         self._pieces = list(map(slice, ends, ends[1:]))
+
+    def close(self):
+        """End the threads. A step with them afterwards is refused."""
+        self._closed = True
+        if self._pool:
+            self._pool.shutdown()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
     @property
     def is_main(self):
@@ -57,13 +77,15 @@ class Threads:
 
     def run(self, work, shares):
         """[work(*share) for share in shares], a thread for each. If one fails, all gradients are set to zero."""
+        if self._closed:
+            raise InputError("these Threads were closed; make new ones, or close them after the last step")
         jobs = [self._pool.submit(copy_context().run, work, *share) for share in shares[1:]]
         try:
             return [work(*share) for share in shares[:1]] + [job.result() for job in jobs]
         except BaseException:    # what the other threads have added must not enter a later step
             wait(jobs)
-            for model in self.models:
-                model.flat.grad[...] = 0
+            for gradient in self._gradients:
+                gradient[...] = 0
             raise
 
     def sum_gradients(self):
@@ -71,7 +93,7 @@ class Threads:
         squares = self.each_piece(self._sum_replicas)
         if self.processes == 1:
             return sum(squares)
-        grad = self.models[0].flat.grad
+        grad = self.flat.grad
         self.sum(grad)
         return grad @ grad
 
@@ -82,16 +104,16 @@ class Threads:
 
     def _sum_replicas(self, piece):
         """One piece of the replicas' gradients into the model's; returns the sum of its squares."""
-        grad = self.models[0].flat.grad[piece]
-        for replica in self.models[1:]:
-            grad += replica.flat.grad[piece]
-            replica.flat.grad[piece] = 0
+        grad = self.flat.grad[piece]
+        for other in self._gradients[1:]:
+            grad += other[piece]
+            other[piece] = 0
         return grad @ grad
 
 
 def in_threads(work, items, count):
     """[work(*item) for item in items], shared by `count` threads with one BLAS thread each."""
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(count) as pool:
+    with one_blas_thread, ThreadPoolExecutor(count) as pool:
         jobs = [pool.submit(copy_context().run, work, *item) for item in items]
         try:
             return [job.result() for job in jobs]

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
 from inspect import unwrap
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,13 +43,14 @@ class Replaceable:
         self.name = textbook.__qualname__
         self.operation = self.name.partition(".")[0].removesuffix("_forward").removesuffix("_backward")
         self.kernels = []    # the one registered last comes first
-        self.own = None      # what a reader plugged in
+        self.plugs = []      # [own] of each `with plugged` that is under way, in any thread
+        self.own = None      # what a reader plugged in last
 
     def choose(self, values):
         """The function to call with arguments of these values."""
         if self.own:
             return self.own
-        if _state.kernels and self.usable_kernels():
+        if not _state.textbooks and self.usable_kernels():
             array = _first_array(values)
             for kernel in self.kernels:
                 if array is not None and kernel.fits(array):
@@ -63,12 +65,13 @@ class Replaceable:
 class _State:
     """What holds for the whole process."""
 
-    kernels = os.environ.get("MINITRANSFORMER_FAST") != "0"
+    textbooks = int(os.environ.get("MINITRANSFORMER_FAST") == "0")    # how many wish that no kernel runs
     loaded = False
     replaced = frozenset()    # the operations that a reader replaced
 
 
 _state = _State()
+_lock = Lock()    # of what `plugged` and `textbook` change
 
 
 def replaceable(textbook):
@@ -84,8 +87,17 @@ def replaceable(textbook):
 
     @wraps(textbook)
     def function(*arguments, **options):
-        return entry.choose((*arguments, *options.values()))(*arguments, **options)
+        chosen = entry.choose((*arguments, *options.values()))
+        try:
+            return chosen(*arguments, **options)
+        except (AttributeError, TypeError, ValueError) as error:
+            cache = options.get("cache", arguments[-1] if arguments else None)
+            if is_backward and chosen is not entry.own and _is_about(error, cache):
+                raise InputError(f"{entry.name} cannot use a cache of type {type(cache).__name__} ({error}); give it the one that "
+                                 "its forward returned, and keep both in one `with plugged(...)` or `with textbook()`") from None
+            raise
 
+    is_backward = entry.name.endswith("backward")
     function.replaceable = entry
     return function
 
@@ -112,28 +124,33 @@ def plugged(function, own):
             model.backward(dlogits, cache)
 
     Forward and backward belong in one `with`: a cache is read by the half that was chosen with it. None takes out what
-    an outer `with` plugged in. Raises InputError if `function` is not replaceable or `own` is not a function.
+    an outer `with` plugged in. Where blocks of several threads overlap, the one entered last decides. Raises InputError if `function` is not replaceable or `own` is not a function.
     """
     entry = _entry(function)
     if own is not None and not callable(own):
         raise InputError(f"what is plugged in for {entry.name} is of type {type(own).__name__}, expected a function")
-    before = entry.own
-    _plug(entry, own)
+    plug = [own]    # an object of its own: others may leave before this one
+    with _lock:
+        entry.plugs.append(plug)
+        _update(entry)
     try:
         yield
     finally:
-        _plug(entry, before)
+        with _lock:
+            entry.plugs = [other for other in entry.plugs if other is not plug]
+            _update(entry)
 
 
 @contextmanager
 def textbook():
     """Within it no kernel runs, in any thread: a debugger stops in the textbook. MINITRANSFORMER_FAST=0 does the same."""
-    before = _state.kernels
-    _state.kernels = False
+    with _lock:
+        _state.textbooks += 1
     try:
         yield
     finally:
-        _state.kernels = before
+        with _lock:
+            _state.textbooks -= 1
 
 
 def is_replaced(function):
@@ -146,7 +163,7 @@ def running(module="numpy", dtype="float32"):
     _load_kernels()
     found = {}
     for name, entry in TABLE.items():
-        kernels = entry.usable_kernels() if _state.kernels else []
+        kernels = [] if _state.textbooks else entry.usable_kernels()
         fitting = [kernel.function for kernel in kernels if kernel.module == module and np.dtype(dtype) in kernel.dtypes]
         found[name] = entry.own or (fitting[0] if fitting else entry.textbook)
     return found
@@ -160,9 +177,18 @@ def _entry(function):
     return entry
 
 
-def _plug(entry, own):
-    entry.own = own
+def _update(entry):
+    """After a change of its plugs."""
+    entry.own = entry.plugs[-1][0] if entry.plugs else None
     _state.replaced = frozenset(other.operation for other in TABLE.values() if other.own)
+
+
+def _is_about(error, cache):
+    """Whether an error is that `cache` lacks what the function itself looked for in it."""
+    frame = error.__traceback__.tb_next
+    if frame is None or frame.tb_next:    # it was never called, or something that it calls failed
+        return False
+    return error.obj is cache if isinstance(error, AttributeError) else "unpack" in str(error)
 
 
 def _operations_in(operation):

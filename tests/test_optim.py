@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minitransformer import Adam, schedule
+from minitransformer import Adam, InputError, Layer, NonFiniteError, Parameter, schedule
 from minitransformer.layers import Linear
 from minitransformer.optim import clip_factor, constant, cooldown, inverse_sqrt
 from minitransformer.parallel import Threads
@@ -33,22 +33,87 @@ def test_adam_is_algorithm_1():
         np.testing.assert_allclose(layer.flat.data, w, rtol=1e-12)
 
 
-@pytest.mark.parametrize("clip", [False, True])
-@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
-def test_a_gradient_that_is_not_finite_stops_the_parameters(bad, clip):
-    """1e200 is finite, its square is not. What comes after it moves nothing either."""
-    layer = Linear(2, 2, np.random.default_rng(0)).astype(np.float64)
+@pytest.mark.parametrize("workers", [None, 2])
+@pytest.mark.parametrize("clip", [None, 1.0])
+@pytest.mark.parametrize("bad, words", [(np.nan, "the gradient of bias holds NaN or infinity"),
+                                        (np.inf, "the gradient of bias holds NaN or infinity"),
+                                        (1e200, "the gradient of bias is too large: its square is infinite in float64")])
+def test_a_gradient_that_is_not_finite_is_named_and_moves_nothing(bad, words, clip, workers):
+    """1e200 is finite, its square is not. The step after it is made as if it had not been there."""
+    found = []
+    for spoiled in (False, True):
+        layer = Linear(2, 2, np.random.default_rng(0)).astype(np.float64)
+        adam, threads = Adam(layer), workers and Threads(layer, workers)
+        for step in range(3):
+            layer.flat.grad[...] = step + 1
+            adam.step(0.1, clip, threads)
+            if spoiled and step == 1:
+                layer.flat.grad[...] = 1
+                layer.bias.grad[1] = bad
+                with np.errstate(all="ignore"), pytest.raises(NonFiniteError, match=words):
+                    adam.step(0.1, clip, threads)
+                assert not layer.flat.grad.any()
+        assert (adam.steps, adam.updates, adam.skipped) == (3, 3, 0)
+        found.append(np.concatenate([layer.flat.data, adam.m, adam.v]))
+    np.testing.assert_array_equal(*found)
+
+
+def test_adams_text_counts_its_steps():
+    layer = Linear(2, 2, np.random.default_rng(0))
     adam = Adam(layer)
-    layer.flat.grad[...] = 1
     adam.step(0.1)
-    before = layer.flat.data.copy()
-    with np.errstate(all="ignore"):
-        for gradient in (bad, 1.0):
-            layer.flat.grad[...] = 1
-            layer.flat.grad[2] = gradient
-            adam.step(0.1, clip=1.0 if clip else None)
-    np.testing.assert_array_equal(layer.flat.data, before)
-    assert (adam.updates, adam.steps) == (1, 3)
+    assert repr(adam).startswith("Adam(steps=1, skipped=0, beta1=0.9, ")
+
+
+@pytest.mark.parametrize("change", [
+    lambda model: model.layers.append(Linear(3, 3, np.random.default_rng(1))), lambda model: model.layers.pop(),
+    lambda model: setattr(model.layers[0], "weight", Parameter(np.zeros((3, 3), np.float32))),
+    lambda model: setattr(model.layers[0], "bias", model.layers[1].bias)])
+def test_adam_says_that_the_model_has_other_parameters(change):
+    """It would train the old ones only. A new Adam, and new threads, train all of them."""
+    model = Stack()
+    adam, threads = Adam(model), Threads(model, 2)
+    adam.step(0.1, workers=threads)
+    change(model)
+    with pytest.raises(InputError, match="the Stack has gained or lost parameters since this Adam was made; make a new Adam"):
+        adam.step(0.1)
+    adam = Adam(model)
+    with pytest.raises(InputError, match="make new Threads"):
+        adam.step(0.1, workers=threads)
+    before = {name: parameter.data.copy() for name, parameter in model.parameters().items()}
+    for parameter in model.parameters().values():
+        parameter.grad += 1
+    adam.step(0.1, workers=Threads(model, 2))
+    for name, parameter in model.parameters().items():
+        assert (parameter.data < before[name]).all(), name
+
+
+@pytest.mark.parametrize("arguments, words", [
+    ((np.nan,), "the learning rate is nan"), ((-0.1,), "the learning rate is -0.1"), ((np.inf,), "the learning rate is inf"),
+    ((0.1, 0.0), "clip is 0.0, expected a norm above 0, or None"), ((0.1, np.nan), "clip is nan")])
+def test_steps_that_mean_nothing_are_refused(arguments, words):
+    layer = Linear(2, 2, np.random.default_rng(0))
+    with pytest.raises(InputError, match=words):
+        Adam(layer).step(*arguments)
+
+
+@pytest.mark.parametrize("settings, words", [(dict(beta1=1.0), "beta1 is 1.0"), (dict(beta2=-0.1), "beta2 is -0.1"),
+                                             (dict(epsilon=0), "epsilon is 0")])
+def test_settings_of_adam_that_mean_nothing_are_refused(settings, words):
+    with pytest.raises(InputError, match=words):
+        Adam(Linear(2, 2, np.random.default_rng(0)), **settings)
+
+
+@pytest.mark.parametrize("arguments, words", [((0, 64, 50), "step is 0, expected at least 1: steps count from 1"),
+                                              ((1, 0, 50), "d_model is 0"), ((1, 64, 0), "warmup is 0")])
+def test_a_schedule_that_means_nothing_is_refused(arguments, words):
+    with pytest.raises(InputError, match=words):
+        schedule(*arguments)
+
+
+class Stack(Layer):
+    def __init__(self):
+        self.layers = [Linear(3, 3, np.random.default_rng(0)) for _ in range(2)]
 
 
 def test_the_papers_schedule():

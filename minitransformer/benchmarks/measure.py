@@ -46,7 +46,7 @@ class Worker:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "minitransformer.benchmarks.worker", contestant, type(case).__name__,
              json.dumps(case), str(threads)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8",
             env={**os.environ, **dict.fromkeys(THREADS, str(threads))},
             start_new_session=True)    # Ctrl-C reaches us alone, and __exit__ what the worker has started, too
 

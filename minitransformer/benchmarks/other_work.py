@@ -27,6 +27,6 @@ def others_seconds():
     stat = Path("/proc/stat")
     if not stat.exists():
         return None
-    user, nice, system, _idle, _waiting, irq, softirq, steal = map(int, stat.read_text().split()[1:9])
+    user, nice, system, _idle, _waiting, irq, softirq, steal = map(int, stat.read_text(encoding="utf-8").split()[1:9])
     busy = (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
     return busy - sum(os.times()[:4])

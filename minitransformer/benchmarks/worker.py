@@ -11,7 +11,6 @@ It ends when its input does.
 import json
 import os
 import re
-import resource
 import sys
 import textwrap
 import time
@@ -49,12 +48,14 @@ def peak_memory():
     """
     status = Path("/proc/self/status")
     if status.exists():
-        return 1024 * int(re.search(r"VmHWM:\s+(\d+) kB", status.read_text())[1])
+        return 1024 * int(re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="utf-8"))[1])
+    import resource    # here: Windows has none
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def main(contestant, kind, case, threads):
-    answers = os.fdopen(os.dup(1), "w")
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)    # what the libraries print is no answer
     for answer in serve(contestant, KINDS[kind](*json.loads(case)), int(threads), sys.stdin):
         print(json.dumps(answer), file=answers, flush=True)

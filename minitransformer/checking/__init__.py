@@ -4,4 +4,5 @@ from minitransformer.checking.finding import Finding
 from minitransformer.checking.gradcheck import gradcheck
 from minitransformer.checking.judge import Verdict, judge
 from minitransformer.checking.mistakes import mistake
+from minitransformer.checking.own_layer import check_contract
 from minitransformer.checking.report import BOUNDS, Report, Result

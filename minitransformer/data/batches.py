@@ -1,5 +1,7 @@
 """Batches of source and target: from pairs of id lists to arrays."""
 
+from itertools import chain
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,13 +37,36 @@ class Batch(NamedTuple):
 
 
 def make_batch(pairs):
-    """The Batch of a list of (source ids, target ids)."""
+    """The Batch of a list of (source ids, target ids).
+
+    Raises InputError where there is none, and for an id that is no whole number, or PAD, which only fills up.
+    """
+    try:
+        pairs = [(source, target) for source, target in pairs]
+    except (TypeError, ValueError):
+        raise InputError("make_batch: expected a list of pairs (source ids, target ids)") from None
     if not pairs:
         raise InputError("make_batch: no pairs, expected at least one")
+    check_sentences("make_batch", [ids for pair in pairs for ids in pair])
     return Batch(pad([[*source, EOS] for source, _ in pairs]),
                  pad([[BOS, *target] for _, target in pairs]),
                  pad([[*target, EOS] for _, target in pairs]),
                  sum(len(target) + 1 for _, target in pairs))
+
+
+def check_sentences(name, sentences):
+    """Raise InputError unless each sentence is a sequence of ids that may stand in one: whole numbers above PAD."""
+    try:
+        ids = list(chain.from_iterable(sentences))
+        array = np.array(ids or [BOS])
+    except (TypeError, ValueError):
+        raise InputError(f"{name}: a sentence is not a list of token ids") from None
+    if array.dtype.kind not in "iu" or array.ndim > 1:
+        wrong = next((i for i in ids if isinstance(i, bool) or not isinstance(i, Integral)), ids[0])
+        raise InputError(f"{name}: {wrong!r} is not a token id, expected a whole number")
+    if array.min() <= PAD:
+        raise InputError(f"{name}: a sentence holds the id {array.min()}, expected ids above {PAD}, which stands for padding "
+                         f"({BOS} and {EOS} for begin and end)")
 
 
 def split_rows(rows, n):

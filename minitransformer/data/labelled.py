@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer.data.batches import pad, split_rows, trim
+from minitransformer.data.batches import check_sentences, pad, split_rows, trim
 from minitransformer.data.text_files import read_text, split_lines
 from minitransformer.errors import InputError
 from minitransformer.special import PAD
@@ -34,7 +34,10 @@ class LabelledBatch(NamedTuple):
 
 
 def make_labelled_batch(examples):
-    """The LabelledBatch of a list of (ids, class)."""
+    """The LabelledBatch of a list of (ids, class). Raises InputError as make_batch."""
+    if not examples:
+        raise InputError("make_labelled_batch: no examples, expected at least one")
+    check_sentences("make_labelled_batch", [ids for ids, _ in examples])
     return LabelledBatch(pad([ids for ids, _ in examples]), np.array([label for _, label in examples]))
 
 

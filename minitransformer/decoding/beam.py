@@ -3,6 +3,7 @@
 import numpy as np
 
 from minitransformer.backend import module_of, to_device, to_host
+from minitransformer.checks import is_whole
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits, length_penalty
 from minitransformer.decoding.top_k import grouped_logits, log_normaliser, top_k_continuations
 from minitransformer.errors import InputError
@@ -26,7 +27,7 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None):
 
     Raises InputError for a width below 1, limits that contradict each other, and a model whose logits are not finite.
     """
-    if width < 1:
+    if not is_whole(width, 1):
         raise InputError(f"the beam is {width} wide, expected at least 1")
     state = model.start(source)
     least, most = length_limits(state, min_length, max_length)

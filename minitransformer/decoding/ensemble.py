@@ -24,6 +24,8 @@ class Ensemble(NextTokenModel):
     """
 
     def __init__(self, models):
+        if not isinstance(models, (list, tuple)) or not all(isinstance(model, NextTokenModel) for model in models):
+            raise InputError("an ensemble is made of a list of models that predict the next token: Ensemble([model, other])")
         if not models:
             raise InputError("an ensemble needs at least one model")
         kinds = {type(model).__name__ for model in models}

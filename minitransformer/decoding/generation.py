@@ -3,6 +3,7 @@
 import numpy as np
 
 from minitransformer.backend import to_host
+from minitransformer.checks import check_rng, is_whole
 from minitransformer.decoding.hypothesis import check_numbers
 from minitransformer.decoding.sampling import check_sampling, draw
 from minitransformer.errors import InputError
@@ -16,10 +17,15 @@ def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0):
     of what it has read and written again, and continues from there. Raises InputError at once for invalid
     settings, and for a prompt that is empty or longer than the model's positions.
     """
-    if count < 1:
+    if not is_whole(count, 1):
         raise InputError(f"the number of tokens is {count}, expected at least 1")
+    check_rng(rng)
     check_sampling(temperature, top_k, top_p)
-    state = model.start(np.array([prompt], int))
+    try:
+        source = np.array([prompt], int)
+    except (TypeError, ValueError):
+        raise InputError(f"the prompt is {prompt!r:.60}, expected a list of token ids: vocabulary.encode(text)") from None
+    state = model.start(source)
     return _continue(model, state, list(prompt), count, rng, temperature, top_k, top_p)
 
 

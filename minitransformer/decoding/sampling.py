@@ -1,8 +1,12 @@
 """Outputs drawn at random, from the model's full distribution or from its most likely part."""
 
+from collections.abc import Sequence
+from numbers import Real
+
 import numpy as np
 
 from minitransformer.backend import module_of, to_device, to_host
+from minitransformer.checks import check_rng, check_shape, is_whole
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits
 from minitransformer.decoding.top_k import log_normaliser
 from minitransformer.errors import InputError
@@ -19,9 +23,16 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
 
     Raises InputError for invalid settings, and for a model whose logits are not finite.
     """
-    if count < 1:
+    if not is_whole(count, 1):
         raise InputError(f"the number of samples is {count}, expected at least 1")
     check_sampling(temperature, top_k, top_p)
+    check_shape("source", source, "B", "T_k")
+    if not isinstance(rngs, Sequence) or len(rngs) != len(source):
+        given = f"{len(rngs)} generators" if isinstance(rngs, Sequence) else f"a {type(rngs).__name__}"
+        raise InputError(f"rngs is {given}, expected a list with a generator for each of the {len(source)} sentences, such as "
+                         f"np.random.default_rng(0).spawn({len(source)})")
+    for rng in rngs:
+        check_rng(rng)
     source = np.repeat(source, count, axis=0)    # each draw is a row of its own
     rngs = [own for rng in rngs for own in rng.spawn(count)]
     state = model.start(source)
@@ -52,11 +63,11 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
 
 def check_sampling(temperature, top_k, top_p):
     """Raise InputError for invalid settings."""
-    if not 1e-3 <= temperature <= 1e3:
+    if not isinstance(temperature, Real) or not 1e-3 <= temperature <= 1e3:
         raise InputError(f"temperature is {temperature}, expected a number from 0.001 to 1000")
-    if top_k < 0:
+    if not is_whole(top_k, 0):
         raise InputError(f"top_k is {top_k}, expected at least 0")
-    if not 0 < top_p <= 1:
+    if not isinstance(top_p, Real) or not 0 < top_p <= 1:
         raise InputError(f"top_p is {top_p}, expected a number above 0, at most 1")
 
 

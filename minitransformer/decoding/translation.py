@@ -10,7 +10,7 @@ from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.decoding.beam import beam_search
 from minitransformer.decoding.hypothesis import Hypothesis
 from minitransformer.decoding.sampling import sample
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, one_line
 from minitransformer.host import available_cores
 from minitransformer.parallel import in_threads
 from minitransformer.special import EOS
@@ -50,6 +50,8 @@ def decode_all(model, sources, search=GREEDY, threads=None):
 
     `threads` (default: one for each available core) decode batches of similar lengths, with one BLAS thread each.
     """
+    if not callable(search) or isinstance(search, type):
+        raise InputError(f"search is a {type(search).__name__}, expected a Search, such as Search(beam=5)")
     found = [[Hypothesis([], 0.0, 0.0)] for _ in sources]
     size = max(1, ROWS // max(search.beam, search.samples, 1))
     threads = (threads or available_cores()) if model.xp is np else 1
@@ -76,6 +78,7 @@ def encode(vocabulary, texts, max_length):
     A text that is cut, and characters that the vocabulary lacks, are named on stderr. Raises InputError, with the line,
     for a text that cannot be read.
     """
+    check_texts(texts)
     sources = []
     for number, text in enumerate(texts, 1):
         if not text.isprintable() and any("\ud800" <= character <= "\udfff" for character in text):
@@ -90,6 +93,15 @@ def encode(vocabulary, texts, max_length):
             print(f"line {number} has {len(source)} tokens: only the first {max_length} are read "
                   "(max_length in training)", file=sys.stderr)
     return [source[:max_length] for source in sources]
+
+
+def check_texts(texts):
+    """Raise InputError unless `texts` are several texts, and not one, whose letters would be taken for texts."""
+    if isinstance(texts, str):
+        raise InputError(f"texts is one text, expected a list of them: [{one_line(texts[:40])!r}]")
+    for text in texts:
+        if not isinstance(text, str):
+            raise InputError(f"texts holds a {type(text).__name__}, expected texts")
 
 
 def translate(model, vocabulary, texts, max_length, search=GREEDY, threads=None):

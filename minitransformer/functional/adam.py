@@ -15,12 +15,12 @@ def adam_update(data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsi
         data = data - learning_rate * m' / (sqrt(v') + epsilon)
 
     with m' = m / (1 - beta1^step) and v' = v / (1 - beta2^step), which undo the start from zero. Where not
-    `finite` (a 0-d array: it may be on a GPU, where looking at it would wait), data stays, and m and v are of no more use.
+    `finite` (a 0-d array: it may be on a GPU, where looking at it would wait), all three stay.
     """
     xp = module_of(data)
     g = scale * grad
-    m += (1 - beta1) * (g - m)
-    v += (1 - beta2) * (g * g - v)
+    m += xp.where(finite, (1 - beta1) * (g - m), 0)
+    v += xp.where(finite, (1 - beta2) * (g * g - v), 0)
     mean_scale, square_scale = 1 / (1 - beta1 ** step), 1 / math.sqrt(1 - beta2 ** step)
     change = learning_rate * mean_scale * m / (square_scale * xp.sqrt(v) + epsilon)
     data -= xp.where(finite, change, 0)

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from minitransformer.backend import module_of, to_device
-from minitransformer.checks import check_ids
+from minitransformer.checks import check_ids, check_shape, check_share
 from minitransformer.errors import InputError
 from minitransformer.replaceable import replaceable
 
@@ -26,7 +26,10 @@ def cross_entropy_forward(logits, targets, smoothing=0.0, *, padding):
     every class counts. The training step divides by the count: sums can be added over the shards of a batch.
     Raises InputError for targets that do not fit the logits.
     """
-    check_targets(targets, logits.shape)
+    check_shape("cross-entropy: logits", logits, ..., "V")
+    if logits.dtype.kind not in "fc":
+        raise InputError(f"cross-entropy: logits has dtype {logits.dtype}, expected real numbers such as float32")
+    check_targets(targets, logits.shape, smoothing)
     xp = module_of(logits)
     targets = to_device(targets, xp)
     shifted = logits - logits.real.max(axis=-1, keepdims=True)
@@ -43,8 +46,9 @@ def cross_entropy_forward(logits, targets, smoothing=0.0, *, padding):
     return loss, CrossEntropyCache(p, targets, real, smoothing, real.sum(), log_likelihood)
 
 
-def check_targets(targets, shape):
-    """Raise InputError unless `targets` are ids for logits of that shape."""
+def check_targets(targets, shape, smoothing=0.0):
+    """Raise InputError unless `targets` are ids for logits of that shape, and `smoothing` is a share."""
+    check_share("smoothing", smoothing)
     if shape[:-1] != targets.shape:
         raise InputError(f"cross-entropy: targets has shape {targets.shape}, "
                          f"expected {shape[:-1]} for logits of shape {shape}")

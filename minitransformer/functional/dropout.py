@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from minitransformer.checks import check_rng, check_share
 from minitransformer.replaceable import replaceable
 
 
@@ -17,6 +18,8 @@ def dropout_mask(shape, dropout_rate, rng, dtype):
     rounded to k / 256 and the scale is 256 / (256 - k): the expectation stays exactly 1.
     (A dropout_rate below 1/512 drops nothing. No dropout_rate drops more than 255 of 256.)
     """
+    check_rng(rng)
+    check_share("the dropout rate", dropout_rate)
     dropped = min(round(256 * dropout_rate), 255)
     keep = rng.integers(0, 256, size=shape, dtype="uint8") >= dropped
     return keep.astype(dtype) * (256 / (256 - dropped))
@@ -25,6 +28,8 @@ def dropout_mask(shape, dropout_rate, rng, dtype):
 @replaceable
 def dropout_forward(x, dropout_rate, rng=None):
     """y = x * mask, with a fresh mask; y = x if rng is None (evaluation) or dropout_rate is 0."""
+    if rng is not None:
+        check_rng(rng)
     if rng is None or dropout_rate == 0:
         return x, DropoutCache(None)
     mask = dropout_mask(x.shape, dropout_rate, rng, x.real.dtype)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitransformer.checks import check_shape
+from minitransformer.checks import check_cache, check_shape, check_whole
 from minitransformer.errors import InputError
 from minitransformer.functional import attention_backward, attention_forward
 from minitransformer.functional.attention import AttentionCache
@@ -31,6 +31,7 @@ class MultiHeadAttention(Layer):
     """
 
     def __init__(self, d_model, num_heads, rng, d_k=None, d_v=None, dropout=0.0):
+        check_whole("num_heads", num_heads)
         if d_model % num_heads and d_k is None:
             raise InputError(f"d_model {d_model} is not divisible by {num_heads} heads: choose a divisor of "
                              f"{d_model} for num_heads, or give d_k")
@@ -58,6 +59,7 @@ class MultiHeadAttention(Layer):
     @replaceable
     def backward(self, dy, cache):
         """Returns dquery, dkey, dvalue."""
+        check_cache(self, cache, MultiHeadAttentionCache)
         dheads = self.split(self.output.backward(dy, cache.output))
         dq, dk, dv = attention_backward(dheads, cache.attention)
         return (self.query.backward(self.merge(dq), cache.query),
@@ -84,8 +86,9 @@ class MultiHeadAttention(Layer):
         if mask is None:
             return
         scores = (query.shape[0], self.num_heads, query.shape[1], key.shape[1])
-        if mask.dtype != bool:
-            raise InputError(f"{name}: mask has dtype {mask.dtype}, expected bool (True = may attend)")
+        dtype = getattr(mask, "dtype", type(mask).__name__)
+        if dtype != bool:
+            raise InputError(f"{name}: mask has dtype {dtype}, expected bool (True = may attend)")
         try:
             fits = np.broadcast_shapes(mask.shape, scores) == scores
         except ValueError:

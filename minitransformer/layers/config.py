@@ -1,8 +1,9 @@
 """The sizes and choices of a stack of layers, and named ones: the paper's and a laptop's."""
 
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Real
 
+from minitransformer.checks import is_whole
 from minitransformer.errors import InputError, choices
 from minitransformer.tables import ShownAsTable
 
@@ -46,11 +47,11 @@ class StackConfig(ShownAsTable):
                  *(name for name in ("d_k", "d_v") if getattr(self, name) is not None)]
         for name in whole:
             value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 1:
+            if not is_whole(value, 1):
                 raise InputError(f"{name} is {value!r}, expected a whole number of at least 1")
         for name in ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout"):
             value = getattr(self, name)
-            if value is not None and not 0 <= value < 1:
+            if value is not None and not (isinstance(value, Real) and 0 <= value < 1):
                 raise InputError(f"{name} is {value!r}, expected a dropout rate of at least 0 and below 1")
         if self.positions not in ("sinusoidal", "learned"):
             raise InputError(f"unknown positions {self.positions!r}; choose sinusoidal or learned")

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from minitransformer.checks import check_cache
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers.attention import CrossAttention, SelfAttention
 from minitransformer.layers.feed_forward import FeedForward
@@ -42,6 +43,7 @@ class DecoderLayer(Layer):
 
     def backward(self, dy, cache):
         """Returns dx, dmemory."""
+        check_cache(self, cache, DecoderLayerCache)
         dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
         dx, dmemory = self.cross_attention_residual.backward(dx, cache.cross_attention)
         dx = self.self_attention_residual.backward(dx, cache.self_attention)
@@ -73,6 +75,7 @@ class Decoder(Layer):
 
     def backward(self, dy, cache):
         """Returns dx, dmemory."""
+        check_cache(self, cache, DecoderCache)
         if self.norm:
             dy = self.norm.backward(dy, cache.norm)
         dmemory = 0

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from minitransformer.checks import check_cache
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers.attention import SelfAttention
 from minitransformer.layers.feed_forward import FeedForward
@@ -38,6 +39,7 @@ class EncoderLayer(Layer):
         return y, EncoderLayerCache(self_attention, feed_forward)
 
     def backward(self, dy, cache):
+        check_cache(self, cache, EncoderLayerCache)
         dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
         return self.self_attention_residual.backward(dx, cache.self_attention)
 
@@ -67,6 +69,7 @@ class Encoder(Layer):
         return x, EncoderCache(caches, norm)
 
     def backward(self, dy, cache):
+        check_cache(self, cache, EncoderCache)
         if self.norm:
             dy = self.norm.backward(dy, cache.norm)
         for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from minitransformer.checks import check_cache
 from minitransformer.errors import InputError
 from minitransformer.functional import (
     dropout_backward, dropout_forward, gelu_backward, gelu_forward, relu_backward, relu_forward)
@@ -39,6 +40,7 @@ class FeedForward(Layer):
         return y, FeedForwardCache(inner, activation, dropout, outer)
 
     def backward(self, dy, cache):
+        check_cache(self, cache, FeedForwardCache)
         _, activate_backward = ACTIVATIONS[self.activation]
         dh = self.outer.backward(dy, cache.outer)
         dh = dropout_backward(dh, cache.dropout)

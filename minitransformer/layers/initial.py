@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from minitransformer.checks import check_rng, check_whole
 from minitransformer.parameter import Parameter
 
 
@@ -13,6 +14,8 @@ def xavier(rng, d_in, d_out):
     Keeps the variance of activations and of gradients about equal across layers (Glorot and
     Bengio 2010, https://proceedings.mlr.press/v9/glorot10a.html, equation 16).
     """
+    check_rng(rng)
+    _check_sizes(d_in, d_out)
     limit = math.sqrt(6 / (d_in + d_out))
     return Parameter(rng.uniform(-limit, limit, (d_in, d_out)).astype(np.float32))
 
@@ -23,14 +26,23 @@ def normal(rng, rows, d_model):
     Multiplied by sqrt(d_model) in the embedding, it has variance 1; as the pre-softmax weight, it
     gives logits of variance 1.
     """
+    check_rng(rng)
+    _check_sizes(rows, d_model)
     return Parameter((rng.standard_normal((rows, d_model)) / math.sqrt(d_model)).astype(np.float32))
 
 
 def zeros(size):
     """A (size,) vector of zeros."""
+    _check_sizes(size)
     return Parameter(np.zeros(size, np.float32))
 
 
 def ones(size):
     """A (size,) vector of ones."""
+    _check_sizes(size)
     return Parameter(np.ones(size, np.float32))
+
+
+def _check_sizes(*sizes):
+    for size in sizes:
+        check_whole("a size of the layer", size)

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from minitransformer.checks import check_cache
 from minitransformer.functional import dropout_backward, dropout_forward
 from minitransformer.functional.dropout import DropoutCache
 from minitransformer.layers.embedding import EmbeddingCache
@@ -31,6 +32,7 @@ class Input(Layer):
 
     def backward(self, dy, cache):
         """Adds to the tables' gradients; ids get none."""
+        check_cache(self, cache, InputCache)
         dx = dropout_backward(dy, cache.dropout)
         dx = self.positions.backward(dx, cache.positions)
         self.embedding.backward(dx, cache.embedding)

@@ -1,10 +1,13 @@
 """What every layer has: the walk over its parameters, and copies of itself in another form."""
 
 import copy
-from functools import cached_property
+
+import numpy as np
 
 from minitransformer.backend import get_module, module_of, to_device
-from minitransformer.parameter import Parameter, bind, flatten
+from minitransformer.errors import InputError
+from minitransformer.layers.tree import as_tree
+from minitransformer.parameter import DTYPES, Parameter, bind, flatten
 
 
 class Layer:
@@ -31,24 +34,37 @@ class Layer:
 
     @property
     def xp(self):
-        """The array module that the parameters live on."""
-        return module_of(next(item for _, item in _walk(self) if isinstance(item, Parameter)).data)
+        """The array module that the parameters live on. Raises InputError where there is no parameter."""
+        return module_of(next(iter(self._some_parameters().values())).data)
 
     def zero_grad(self):
         """Set every parameter's gradient to zero."""
         for parameter in self.parameters().values():
             parameter.grad[...] = 0
 
-    @cached_property
+    @property
     def flat(self):
         """All parameters in one vector, their gradients in another (a Flat); each Parameter becomes a view.
 
-        Raises InputError for a part of a model that has its vectors already: only one can own a Parameter.
+        A layer that has gained or lost a parameter since gets new vectors; an optimiser of the old ones says so. Raises
+        InputError for a part of a model that has its vectors already (only one can own a Parameter), for parameters of
+        different dtypes, and where there are none.
         """
-        return flatten(self.parameters())
+        parameters, flat = self._some_parameters(), vars(self).get("_flat")
+        if flat is None or any(parameter.flat is not flat for parameter in parameters.values()) or (
+                flat.data.size != sum(parameter.data.size for parameter in parameters.values())):
+            self._flat = flatten(parameters, flat)
+        return self._flat
 
     def astype(self, dtype):
         """A copy with every parameter converted to `dtype`: float32, float64 or complex128."""
+        try:
+            known = str(np.dtype(dtype)) in DTYPES
+        except TypeError:
+            known = False
+        if not known:
+            raise InputError(f"astype: the dtype is {dtype!r}, expected {', '.join(DTYPES[:-1])} or {DTYPES[-1]}: "
+                             "others have too few digits to train with")
         return self._copy(lambda parameter: Parameter(parameter.data.astype(dtype)))
 
     def to(self, backend):
@@ -63,8 +79,15 @@ class Layer:
         """
         data = self.flat.data
         replica = self._copy(lambda parameter: Parameter(parameter.data, parameter.grad))
-        replica.flat = bind(list(replica.parameters().values()), data, module_of(data).zeros_like(data))
+        replica._flat = bind(list(replica.parameters().values()), data, module_of(data).zeros_like(data))
         return replica
+
+    def _some_parameters(self):
+        """The parameters of a layer that needs one."""
+        parameters = self.parameters()
+        if not parameters:
+            raise InputError(f"{type(self).__name__} has no parameters: it lies on no array module and has nothing to train")
+        return parameters
 
     def _copy(self, convert):
         """The same structure around converted parameters; what was shared stays shared."""
@@ -72,30 +95,36 @@ class Layer:
 
     def __getstate__(self):
         """What copy and pickle take: all but the flat vectors, which a copy makes of its own parameters."""
-        return {name: value for name, value in vars(self).items() if name != "flat"}
+        return {name: value for name, value in vars(self).items() if name != "_flat"}
+
+    def __repr__(self):
+        """The tree of sub-layers with their parameters' shapes and counts."""
+        return as_tree(self, members)
+
+
+def members(layer):
+    """(name, item) of every Parameter and Layer that is an attribute of `layer`, or stands in a list, tuple or dict that is one."""
+    for name, value in vars(layer).items():
+        if isinstance(value, (Parameter, Layer)):
+            yield name, value
+        elif isinstance(value, dict):
+            yield from ((f"{name}.{key}", item) for key, item in value.items() if isinstance(item, (Parameter, Layer)))
+        elif isinstance(value, (list, tuple)):
+            yield from ((f"{name}.{i}", item) for i, item in enumerate(value) if isinstance(item, (Parameter, Layer)))
 
 
 def _first_names(layer, kind):
     """{name: item} of every Parameter or Layer below `layer`, each once, in the order of definition."""
-    named, seen = {}, set()
-    for name, item in _walk(layer):
-        if isinstance(item, kind) and id(item) not in seen:
+    named, seen = {}, {id(layer)}
+    _walk(layer, "", seen, named)
+    return {name: item for name, item in named.items() if isinstance(item, kind)}
+
+
+def _walk(layer, prefix, seen, named):
+    """Add every Parameter and Layer below `layer` to `named`, under the first name that leads to it."""
+    for name, item in members(layer):
+        if id(item) not in seen:
             seen.add(id(item))
-            named[name] = item
-    return named
-
-
-def _walk(layer, prefix=""):
-    """(name, item) of every Parameter and Layer below `layer`, under every name that leads to it."""
-    for name, value in vars(layer).items():
-        if isinstance(value, dict):
-            named = [(f"{name}.{key}", item) for key, item in value.items()]
-        elif isinstance(value, (list, tuple)):
-            named = [(f"{name}.{i}", item) for i, item in enumerate(value)]
-        else:
-            named = [(name, value)]
-        for key, item in named:
-            if isinstance(item, (Parameter, Layer)):
-                yield prefix + key, item
+            named[prefix + name] = item
             if isinstance(item, Layer):
-                yield from _walk(item, f"{prefix}{key}.")
+                _walk(item, f"{prefix}{name}.", seen, named)

@@ -1,5 +1,6 @@
 """Positions, added to the embeddings (section 3.5 of the paper): sinusoids, or learned."""
 
+import sys
 from typing import NamedTuple
 
 from minitransformer.backend import module_of
@@ -17,6 +18,8 @@ class PositionsCache(NamedTuple):
 class SinusoidalPositions(Layer):
     """y = x + PE[:T], for x (B, T, d_model) of any length and any d_model; nothing is learned."""
 
+    max_length = sys.maxsize
+
     def forward(self, x):
         check_shape("SinusoidalPositions: x", x, "B", "T", "d_model")
         _, length, d_model = x.shape
@@ -33,10 +36,20 @@ class SinusoidalPositions(Layer):
 
 
 class LearnedPositions(Layer):
-    """y = x + W[:T], for x (B, T, d_model) with T up to W's max_length rows."""
+    """y = x + W[:T], for x (B, T, d_model) with T up to W's max_length rows.
+
+    At first W is sqrt(d_model) times fainter than the embeddings, and stays so: as large as sinusoids, or as the embeddings,
+    a language model of tiny Shakespeare learned more slowly (after 400 steps 2.36 and 2.36 nats, instead of 2.34; with
+    pre-norm 2.38 and 2.39, instead of 2.35).
+    """
 
     def __init__(self, max_length, d_model, rng):
         self.weight = initial.normal(rng, max_length, d_model)
+
+    @property
+    def max_length(self):
+        """How many positions there are."""
+        return self.weight.shape[0]
 
     def forward(self, x):
         max_length, d_model = self.weight.shape

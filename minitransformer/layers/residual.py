@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from minitransformer.checks import check_cache
 from minitransformer.functional import dropout_backward, dropout_forward
 from minitransformer.functional.dropout import DropoutCache
 from minitransformer.functional.layer_norm import LayerNormCache
@@ -39,6 +40,7 @@ class Residual(Layer):
 
     def backward(self, dy, cache):
         """Returns dx, and after it the gradients of the sub-layer's other inputs if it has any."""
+        check_cache(self, cache, ResidualCache)
         if not self.pre_norm:
             dy = self.norm.backward(dy, cache.norm)
         dh = dropout_backward(dy, cache.dropout)

@@ -1,6 +1,5 @@
 """A stack of layers one position at a time, with a key-value (KV) cache: earlier positions are not computed again."""
 
-import sys
 from functools import cached_property
 
 import numpy as np
@@ -9,11 +8,6 @@ from minitransformer.backend import module_of, to_device
 from minitransformer.functional import attention_forward
 from minitransformer.layers.linear import Linear
 from minitransformer.replaceable import is_replaced
-
-
-def longest_output(positions):
-    """How many tokens can follow the first: learned positions end, sinusoids do not."""
-    return positions.weight.shape[0] - 1 if hasattr(positions, "weight") else sys.maxsize
 
 
 class CachedStack:

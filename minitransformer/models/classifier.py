@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitransformer.backend import module_of, to_device
-from minitransformer.checks import check_shape
+from minitransformer.checks import check_cache, check_config, check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import cross_entropy_backward, cross_entropy_forward, padding_mask
 from minitransformer.functional.cross_entropy import CrossEntropyCache
@@ -64,6 +64,7 @@ class Classifier(Layer):
     Config = ClassifierConfig
 
     def __init__(self, config, seed=0):
+        check_config(self, config, ClassifierConfig, seed)
         rng = np.random.default_rng(seed)
         self.config = config
         self.embedding = Embedding(config.vocab_size, config.d_model, rng)
@@ -84,6 +85,7 @@ class Classifier(Layer):
 
     def backward(self, dlogits, cache):
         """Adds to every parameter's gradient; ids get none."""
+        check_cache(self, cache, ClassifierCache)
         dx = self.output.backward(dlogits, cache.output)
         dx = self.pooling.backward(dx, cache.pooling)
         dx = self.encoder.backward(dx, cache.encoder)
@@ -97,6 +99,7 @@ class Classifier(Layer):
 
     def loss_backward(self, dloss, cache):
         """Adds the gradient of dloss * loss to every parameter's."""
+        check_cache(self, cache, ClassifierLossCache)
         self.backward(cross_entropy_backward(dloss, cache.loss), cache.forward)
 
     def attention_weights(self, ids):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import module_of, to_device
-from minitransformer.checks import check_shape
+from minitransformer.checks import check_cache, check_config, check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import causal_mask, padding_mask
 from minitransformer.layers.config import StackConfig
@@ -54,6 +54,7 @@ class LanguageModel(NextTokenModel):
     Config = LanguageModelConfig
 
     def __init__(self, config, seed=0):
+        check_config(self, config, LanguageModelConfig, seed)
         rng = np.random.default_rng(seed)
         self.config = config
         self.embedding = Embedding(config.vocab_size, config.d_model, rng)
@@ -70,6 +71,7 @@ class LanguageModel(NextTokenModel):
 
     def backward(self, dlogits, cache):
         """Adds to every parameter's gradient; ids get none."""
+        check_cache(self, cache, LanguageModelCache)
         dy = self.output.backward(dlogits, cache.output)
         self.hidden_backward(dy, cache.hidden)
 

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from minitransformer.checks import check_cache
 from minitransformer.layers.layer import Layer
 from minitransformer.special import PAD
 
@@ -35,5 +36,6 @@ class NextTokenModel(Layer):
 
     def loss_backward(self, dloss, cache):
         """Adds the gradient of dloss * loss to every parameter's."""
+        check_cache(self, cache, NextTokenCache)
         dy = self.loss.backward(dloss, cache.loss)
         self.hidden_backward(dy, cache.hidden)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import module_of, to_device
-from minitransformer.checks import check_shape
+from minitransformer.checks import check_cache, check_config, check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import causal_mask, padding_mask
 from minitransformer.layers.config import StackConfig
@@ -17,7 +17,7 @@ from minitransformer.layers.input import Input, InputCache
 from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
 from minitransformer.layers.output_projection import OutputCache, OutputProjection
 from minitransformer.layers.positions import make_positions
-from minitransformer.models.cached import CachedStack, longest_output
+from minitransformer.models.cached import CachedStack
 from minitransformer.models.next_token import NextTokenModel
 from minitransformer.models.recomputed import RecomputedState, cache_would_bypass
 from minitransformer.models.registry import MODELS
@@ -82,6 +82,7 @@ class Transformer(NextTokenModel):
     Config = TransformerConfig
 
     def __init__(self, config, seed=0):
+        check_config(self, config, TransformerConfig, seed)
         rng = np.random.default_rng(seed)
         self.config = config
         self.target_embedding = Embedding(config.target_vocab, config.d_model, rng)
@@ -103,6 +104,7 @@ class Transformer(NextTokenModel):
 
     def backward(self, dlogits, cache):
         """Adds to every parameter's gradient; ids get none."""
+        check_cache(self, cache, TransformerCache)
         dy = self.output.backward(dlogits, cache.output)
         self.hidden_backward(dy, cache.hidden)
 
@@ -140,7 +142,7 @@ class Transformer(NextTokenModel):
         check_shape("source", source, "B", "T_k")
         memory, _ = self.encode(source)
         memory_mask = to_device(padding_mask(source), module_of(memory))
-        limit = np.minimum((source != PAD).sum(axis=1) - 1 + EXTRA_LENGTH, longest_output(self.target_input.positions))
+        limit = np.minimum((source != PAD).sum(axis=1) - 1 + EXTRA_LENGTH, self.target_input.positions.max_length - 1)
         first = np.full((len(source), 1), BOS)
         if cache_would_bypass():
             def decode(rows, target):

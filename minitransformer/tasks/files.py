@@ -1,5 +1,6 @@
 """The files a task reads, as a run remembers them: by absolute name and checksum."""
 
+from functools import lru_cache
 from pathlib import Path
 
 from minitransformer.errors import InputError
@@ -20,11 +21,22 @@ def checksums(task, *names):
             if Path(file).is_fifo():
                 raise InputError(f"{file}: a pipe, expected a file, since a run that resumes reads it again")
         lists[name] = [str(Path(file).resolve()) for file in getattr(task, name)]
-    return {**lists, "sha256": {file: digest(Path(file)) for files in lists.values() for file in files}}
+    return {**lists, "sha256": {file: _digest(file) for files in lists.values() for file in files}}
 
 
 def check_unchanged(sha256):
     """Raise InputError where a file of {name: sha256} is not what it was."""
     for file, expected in sha256.items():
-        if Path(file).exists() and digest(Path(file)) != expected:
+        if Path(file).exists() and _digest(file) != expected:
             raise InputError(f"{file} is not what it was when training began (its sha256 is another)")
+
+
+def _digest(file):
+    """The sha256 of a file, which is read once as long as it has the same size and time: a new run asks twice."""
+    found = Path(file).stat()
+    return _digest_of(file, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _digest_of(file, *version):
+    return digest(Path(file))

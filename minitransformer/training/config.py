@@ -1,7 +1,7 @@
 """How a model is trained: every setting of the loop, checked."""
 
 from dataclasses import dataclass, field
-from numbers import Integral
+from numbers import Integral, Real
 
 from minitransformer.errors import InputError, choices
 from minitransformer.host import available_cores
@@ -48,11 +48,11 @@ class TrainingConfig(ShownAsTable):
         _check("threads", self.threads, 1, MAX_THREADS)
         _check("seed", self.seed, 0, MAX_SEED)
         for name in ("rate_factor", "clip", *(["peak_rate"] if self.peak_rate is not None else [])):
-            if not 0 < getattr(self, name) <= MAX_FACTOR:
-                raise InputError(f"{name} is {getattr(self, name)}, expected a number above 0, at most {MAX_FACTOR:,}")
-        if not 0 <= self.smoothing < 1:
+            if not isinstance(getattr(self, name), Real) or not 0 < getattr(self, name) <= MAX_FACTOR:
+                raise InputError(f"{name} is {getattr(self, name)!r}, expected a number above 0, at most {MAX_FACTOR:,}")
+        if not isinstance(self.smoothing, Real) or not 0 <= self.smoothing < 1:
             raise InputError(f"smoothing is {self.smoothing}, expected at least 0 and below 1")
-        if not 0 <= self.cooldown <= 1:
+        if not isinstance(self.cooldown, Real) or not 0 <= self.cooldown <= 1:
             raise InputError(f"cooldown is {self.cooldown}, expected 0 to 1")
         if self.schedule not in SCHEDULES:
             raise InputError(f"schedule is {self.schedule!r}; {choices(self.schedule, SCHEDULES)}")

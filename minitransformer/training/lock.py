@@ -1,27 +1,25 @@
 """One trainer at a time: a lock on the run folder."""
 
-import os
 from contextlib import contextmanager
 
+from filelock import FileLock, Timeout
+
 from minitransformer.errors import InputError
+
+FILE = "train.lock"
 
 
 @contextmanager
 def only_trainer(folder):
-    """Raises InputError where another process is inside; the lock ends with its process (Windows has no such lock)."""
-    if os.name == "nt":
-        yield
-        return
-    import fcntl
-
-    descriptor = os.open(folder, os.O_RDONLY)
+    """Raises InputError where another process is inside; the lock ends with its process, whatever becomes of the file."""
+    lock = FileLock(folder / FILE)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{folder}: another process is training this run; let it end, or stop it first") from None
-        except OSError:
-            pass    # a file system without locks
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise InputError(f"{folder}: another process is training this run; let it end, or stop it first") from None
+    except (OSError, NotImplementedError):    # a file system without locks, or one that cannot be written: that is said later
+        pass
+    try:
         yield
     finally:
-        os.close(descriptor)
+        lock.release()

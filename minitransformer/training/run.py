@@ -10,14 +10,16 @@ from shlex import quote
 
 import numpy as np
 
-from minitransformer.backend import to_device, to_host
+from minitransformer.backend import to_host
 from minitransformer.data.vocabularies import VOCABULARIES
+from minitransformer.decoding.translation import check_texts
 from minitransformer.errors import FolderTaken, InputError
 from minitransformer.tables import settings_tables
 from minitransformer.training import checkpoint
 from minitransformer.training.files import (
     MANIFEST, as_json, check_manifest, make_folder, replace_listed, sync_folder, write_durably, write_manifest)
 from minitransformer.training.settings import UNREADABLE, RunSettings
+from minitransformer.weights import set_weights
 
 WEIGHTS = "weights.safetensors"
 
@@ -31,6 +33,7 @@ class Run:
         metrics.jsonl          the log
         checkpoints/step-N/    what a stopped run resumes from, each with a manifest.json of its own
         weights.safetensors    the trained weights, {parameter name: array}, a shared one once; and how they were made
+        train.lock             locked while a process trains the run
         report.html            how training went, and what the model does: one page that needs no other file
     """
 
@@ -58,6 +61,7 @@ class Run:
 
     def answer(self, texts, search=None):
         """The model's output for each of `texts`: a translation, a continuation or a class, as the task has it."""
+        check_texts(texts)
         return self.task.answer(self, texts, search)
 
     @classmethod
@@ -188,19 +192,10 @@ class Run:
 
     def set_weights(self, weights):
         """Take over {parameter name: array}. Raises InputError where these are not this model's."""
-        parameters = self.model.parameters()
-        for name in sorted(parameters.keys() | weights.keys()):
-            expected = parameters[name].shape if name in parameters else "no such array"
-            found = weights[name].shape if name in weights else "no such array"
-            if expected != found:
-                raise InputError(f"{self.path}: the weights do not fit config.json: {name}: found {found}, "
-                                 f"expected {expected}")
-            if weights[name].dtype.kind != "f" or not np.isfinite(weights[name]).all():
-                raise InputError(f"{self.path}: {name} holds something else than finite real numbers")
-            if weights[name].dtype != parameters[name].data.dtype:
-                raise InputError(f"{self.path}: {name} is {weights[name].dtype}, but the run's model is "
-                                 f"{parameters[name].data.dtype}; give it run.model.astype(...)")
-            parameters[name].data[...] = to_device(weights[name], self.model.xp)
+        try:
+            set_weights(self.model, weights)
+        except InputError as error:
+            raise InputError(f"{self.path}: the weights do not fit the run's model: {error}") from None
 
     def _fixed_files(self):
         return ["config.json", self.vocabulary.file_name]

@@ -1,5 +1,7 @@
 """One step of training: forward, loss, backward, clip, Adam."""
 
+from minitransformer.checks import is_whole
+from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.models.next_token import LossSums
 from minitransformer.parallel import Threads
 
@@ -11,13 +13,34 @@ def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0
     seed: integers from which the dropout is drawn, such as (0, step); None: no dropout.
     clip: the largest norm of the gradient.
     workers: who shares the work, such as Threads(model, 2); None: the calling thread alone.
+    Raises NonFiniteError where the gradient is not finite, with the first block that made such a value; on a GPU the
+    optimizer counts it instead (Adam.skipped). Raises InputError for an optimizer of another model, and for batches
+    without terms.
     """
+    if getattr(optimizer, "model", model) is not model:    # an optimizer of your own need not have one
+        raise InputError("the optimizer was made for another model; make Adam(model) for the one that is trained")
+    if workers is not None and not hasattr(workers, "shard"):
+        raise InputError(f"workers is {workers!r}, expected Threads(model, {workers if isinstance(workers, int) else 2})")
     workers = workers or Threads(model)
     batches = batch if isinstance(batch, list) else [batch]
+    for one in batches:
+        if not hasattr(one, "terms"):
+            raise InputError(f"training_step: a batch is a {type(one).__name__}, expected what make_batch makes, or a list of such batches")
+    if seed is not None and not (isinstance(seed, (list, tuple)) and all(is_whole(number, 0) for number in seed)):
+        raise InputError(f"seed is {seed!r}, expected several whole numbers of at least 0, such as (0, step), or None")
     terms = sum(batch.terms for batch in batches)
+    if not terms:
+        raise InputError("training_step: the batch holds no terms to learn from, expected at least one")
     sums = workers.run(lambda model, share, rng: add_gradients(model, share, terms, rng, smoothing),
                        workers.shard(batches, seed))
-    optimizer.step(learning_rate, clip, workers)
+    try:
+        optimizer.step(learning_rate, clip, workers)
+    except NonFiniteError:
+        from minitransformer.training.locate_non_finite import locate_non_finite    # here: it repeats `add_gradients`
+
+        block, direction = locate_non_finite(model, workers.shard(batches, seed), smoothing)
+        model.zero_grad()
+        raise NonFiniteError(f"NaN or infinity in {block}, {direction}") from None
     return _total(sums) if workers.processes == 1 else _total_of_processes(sums, model, workers)
 
 

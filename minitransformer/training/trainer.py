@@ -7,11 +7,11 @@ from dataclasses import asdict
 from itertools import islice
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from minitransformer.backend import to_device
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.evaluation import mean_loss, perplexity
+from minitransformer.host import one_blas_thread
 from minitransformer.optim import Adam
 from minitransformer.parallel import Threads
 from minitransformer.training import checkpoint, retention
@@ -34,7 +34,8 @@ def train(run, config, batches, valid, measure=None, resume=False, make_workers=
     each validation. With `resume` training resumes from the run's newest checkpoint, to the same bits as if nothing
     had stopped: `batches` must be made as it was then (if it has a `position` that is set, else the batches used
     already are skipped), and run.model too where no checkpoint was saved yet. `make_workers(model, threads)` makes
-    who shares the work (parallel.Threads, or a subclass for several processes).
+    who shares the work (parallel.Threads, or a subclass for several processes). Meanwhile BLAS has one thread. Inside
+    `with limits():` (host.py) memory is kept, too: a library call changes no setting of the C library by itself.
 
     Returns how many steps were made: fewer than config.steps after Ctrl-C or SIGTERM, which ends the
     step under way and saves a checkpoint, or once `patience` ran out. Raises InputError where the loss is no
@@ -42,15 +43,16 @@ def train(run, config, batches, valid, measure=None, resume=False, make_workers=
     run was trained already and `resume` is False, or was trained to its end and no checkpoint is left.
     """
     loop = _Loop(run, config, batches, valid, measure, make_workers)
-    if not loop.workers.is_main:
-        return loop.train(resume)
-    with only_trainer(run.path):
-        return loop.train(resume)
+    with loop.workers:
+        if not loop.workers.is_main:
+            return loop.train(resume)
+        with only_trainer(run.path):
+            return loop.train(resume)
 
 
 class _Loop:
     def __init__(self, run, config, batches, valid, measure, make_workers):
-        if iter(batches) is not batches:
+        if not hasattr(batches, "__next__"):
             raise InputError(f"batches is a {type(batches).__name__}, expected an endless iterator such as EpochBatches")
         self.run, self.config, self.batches, self.valid = run, config, batches, valid
         self.measure = measure or (lambda model: {})
@@ -67,7 +69,7 @@ class _Loop:
         self.saved = None      # the step of the last checkpoint
         self.log = []          # what metrics.jsonl holds
         self.began = time.monotonic()    # minus the seconds of what is resumed
-        self.recent = []       # the batches since the last look at the loss
+        self.recent = []       # of each step since the last look at the loss (its batches, how many updates there were then)
 
     def train(self, resume=False):
         if resume:
@@ -79,8 +81,7 @@ class _Loop:
             raise InputError(f"{self.run.path}: this run was trained already; resume it with resume=True, or make another run")
         config = self.config
         self._write_log(self.log, "w")
-        with make_progress(config.steps, self.step) as self.progress, \
-                threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
+        with make_progress(config.steps, self.step) as self.progress, one_blas_thread, np.errstate(all="ignore"):
             with stop_on_interrupt() as stop:
                 self._start_clock()
                 while not (stopped := self.workers.agree(stop.is_set())) and not self._at_the_end():
@@ -105,10 +106,13 @@ class _Loop:
         batches = list(islice(self.batches, config.accumulate))
         if len(batches) < config.accumulate:
             raise InputError(f"the batches ended in step {self.step} of {config.steps}; expected an endless iterator")
-        self.recent.append(batches)
         learning_rate = config.learning_rate(self.step, self.model.config.d_model)
-        sums = training_step(self.model, self.optimizer, batches, learning_rate, (config.seed, self.step),
-                             config.smoothing, config.clip, self.workers)
+        try:
+            sums = training_step(self.model, self.optimizer, batches, learning_rate, (config.seed, self.step),
+                                 config.smoothing, config.clip, self.workers)
+        except NonFiniteError as error:
+            raise self._not_finite(self.step, error) from None
+        self.recent.append((batches, self.optimizer.updates))
         self.sums["loss"] = self.sums["loss"] + sums.loss
         self.sums["nll"] = self.sums["nll"] + sums.negative_log_likelihood
         self.terms += sum(batch.terms for batch in batches)
@@ -131,14 +135,17 @@ class _Loop:
         """(loss, nll) since the log's last line. Raises InputError that names where the first value arose that is none."""
         updates, loss, nll = int(self.optimizer.updates), float(self.sums["loss"]), float(self.sums["nll"])
         if updates < self.step or not math.isfinite(loss):
-            bad = min(updates + 1, self.step)
-            shares = self.workers.shard(self.recent[bad - self.step - 1], (self.config.seed, bad))
+            before = self.step - len(self.recent)    # of each step before, the update was made
+            bad = next((step for step, (_, updates) in enumerate(self.recent, before + 1) if int(updates) < step), self.step)
+            shares = self.workers.shard(self.recent[bad - before - 1][0], (self.config.seed, bad))
             block, direction = locate_non_finite(self.model, shares, self.config.smoothing)
-            kept = f"the weights of step {self.saved} are kept" if self.saved else "no weights were saved yet"
-            raise InputError(f"step {bad}: NaN or infinity in {block}, {direction}; {kept}. "
-                             "Try a smaller learning rate")
+            raise self._not_finite(bad, f"NaN or infinity in {block}, {direction}")
         self.recent.clear()
         return loss, nll
+
+    def _not_finite(self, step, where):
+        kept = f"the weights of step {self.saved} are kept" if self.saved else "no weights were saved yet"
+        return InputError(f"step {step}: {where}; {kept}. Try a smaller learning rate")
 
     def _validate(self):
         nll = mean_loss(self.model, self.valid, self.config.threads)

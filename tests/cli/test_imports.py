@@ -53,3 +53,12 @@ repr(minitransformer.TrainingConfig(steps=1, warmup=1)._repr_html_())
 def test_public_names_are_imported_when_they_are_used():
     assert "numpy" in imported("import minitransformer; minitransformer.Transformer")
     assert imported("import minitransformer; dir(minitransformer); minitransformer.InputError") == []
+
+
+def test_the_version_is_known_before_anything_is_imported():
+    from importlib.metadata import version
+
+    import minitransformer
+
+    assert imported("import minitransformer; minitransformer.__version__") == []
+    assert minitransformer.__version__ == version("minitransformer")

@@ -168,7 +168,7 @@ def test_pad():
        max_tokens=st.integers(21, 90), seed=st.none() | st.integers(0, 9))
 def test_by_length(lengths, max_tokens, seed):
     """Every pair once, and no batch above its tokens, padding and EOS included."""
-    pairs = [([i] * s, [i] * t) for i, (s, t) in enumerate(lengths)]
+    pairs = [([i] * s, [i] * t) for i, (s, t) in enumerate(lengths, 1)]
     lists = by_length(pairs, max_tokens, None if seed is None else np.random.default_rng(seed))
     assert sorted(pair for batch in lists for pair in batch) == sorted(pairs)
     for batch in map(make_batch, lists):

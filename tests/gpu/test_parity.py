@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import math
 from collections import Counter
 
 import numpy as np
@@ -113,6 +114,43 @@ def test_clipping_and_adam(device):
         return {"updates": adam.updates.astype(FLOAT32), "data": adam.data, "m": adam.m, "v": adam.v, "grad": adam.grad}
 
     device.check(worst(*on_both(work), FLOAT32), FLOAT32)
+
+
+def test_an_update_that_is_not_finite_is_left_out_and_counted(device):
+    """Without waiting: the next one is made, from moments that were not spoiled."""
+    layer = Linear(5, 4, np.random.default_rng(0)).to("cupy")
+    adam = Adam(layer)
+    kept = []
+    for gradient in (1.0, math.nan, 2.0):
+        layer.flat.grad[...] = gradient
+        strict.waits.clear()
+        adam.step(0.1, clip=1.0)
+        assert not strict.waits
+        kept.append([to_host(array).copy() for array in (adam.data, adam.m, adam.v)])
+    np.testing.assert_array_equal(kept[1], kept[0])
+    assert (kept[2][0] < kept[1][0]).all()
+    assert (adam.steps, adam.skipped) == (3, 1) and "steps=3, skipped=1" in repr(adam)
+
+
+@pytest.mark.parametrize("bad", [1, 4, 9])
+def test_training_names_the_step_that_was_left_out(device, tmp_path, bad):
+    """It looks every ten steps; what came after the bad one was made."""
+    task = TASKS["copy"]()
+    vocabulary = task.make_vocabulary()
+    model = Transformer(TransformerConfig.named("toy", vocabulary.size, d_model=16, d_ff=16)).to("cupy")
+    run = Run.create(tmp_path / "run", task, model, vocabulary)
+    usual, calls = model.loss_backward, []
+
+    def spoiled(dloss, cache):
+        calls.append(1)
+        usual(dloss, cache)
+        if len(calls) == bad:
+            model.output.weight.grad[0] = math.inf
+
+    model.loss_backward = spoiled
+    with pytest.raises(InputError, match=f"step {bad}: NaN or infinity in the loss, backward; no weights were saved yet"):
+        train(run, TrainingConfig(steps=20, warmup=4, threads=1), DrawnBatches(task, 8, 0), [])
+    assert len(calls) == 11    # ten steps, and the one that was repeated
 
 
 def model(backend, **changes):

@@ -215,6 +215,72 @@ def test_only_a_function_can_be_plugged_in():
             pass
 
 
+@pytest.mark.parametrize("context, inside", [
+    (lambda: plugged(F.relu_forward, lambda x: x), lambda: is_replaced(F.relu_forward)),
+    (textbook, lambda: running()["adam_update"] is TABLE["adam_update"].textbook)])
+def test_what_two_threads_plug_in_at_once_is_taken_out_with_the_last(context, inside):
+    """The first to enter leaves first."""
+    entered, leave, seen = threading.Event(), threading.Event(), []
+
+    def other():
+        with context():
+            entered.set()
+            leave.wait(30)
+            seen.append(inside())
+
+    thread = threading.Thread(target=other)
+    with context():
+        thread.start()
+        assert entered.wait(30)
+    leave.set()
+    thread.join()
+    assert seen == [True] and not inside()
+
+
+def test_of_overlapping_plugs_the_one_entered_last_decides():
+    first, second = counting(F.relu_forward), counting(F.relu_forward)
+    one, other = plugged(F.relu_forward, first), plugged(F.relu_forward, second)
+    one.__enter__()
+    other.__enter__()
+    one.__exit__(None, None, None)
+    F.relu_forward(QUERY)
+    other.__exit__(None, None, None)
+    F.relu_forward(QUERY)
+    assert (first.calls, second.calls) == (0, 1)
+
+
+def test_a_cache_of_another_implementation_is_named():
+    """Forward inside, backward outside: the kernel's backward cannot read the textbook's cache, nor one of the reader's own."""
+    with textbook():
+        cache = loss_cache()
+    words = r"linear_cross_entropy_backward cannot use a cache of type \w+ .* keep both in one `with plugged\(...\)` or"
+    with pytest.raises(InputError, match=words):
+        F.linear_cross_entropy_backward(1.0, cache)
+    with plugged(F.relu_forward, lambda x: (x, {"mine": x})):
+        _, cache = F.relu_forward(QUERY)
+    with pytest.raises(InputError, match="relu_backward cannot use a cache of type dict"):
+        F.relu_backward(QUERY, cache=cache)
+
+
+def test_errors_of_a_function_of_your_own_stay_as_they_are():
+    def mine(dp, cache):
+        return cache.no_such_field
+
+    _, cache = F.attention_forward(QUERY, KEY, VALUE)
+    with plugged(F.softmax_backward, mine), pytest.raises(AttributeError, match="no_such_field"):
+        F.attention_backward(QUERY, cache)
+    def unpacking(dp, cache):
+        p, more = dp[0], cache, 3
+
+    with plugged(F.softmax_backward, unpacking), pytest.raises(ValueError, match="too many values to unpack") as raised:
+        F.attention_backward(QUERY, cache)
+    assert raised.type is ValueError
+    with plugged(F.relu_backward, mine), pytest.raises(AttributeError, match="no_such_field"):
+        F.relu_backward(QUERY, cache)
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        F.relu_backward(QUERY)
+
+
 def test_what_is_plugged_in_runs_in_every_thread():
     model, mine = small_model(), counting(F.softmax_backward)
     with plugged(F.softmax_backward, mine):

@@ -6,8 +6,8 @@ import pickle
 import numpy as np
 import pytest
 
-from minitransformer import Adam, InputError
-from minitransformer.layers import Layer, Linear
+from minitransformer import Adam, InputError, Parameter
+from minitransformer.layers import FeedForward, Layer, Linear, SinusoidalPositions
 from tests.models.test_transformer import V, ids, make
 
 
@@ -83,3 +83,98 @@ def test_parameters_in_lists_tuples_and_dicts_are_found():
 
     assert list(Holder().parameters()) == [
         f"{layer}.{name}" for layer in ("listed.0", "several.0", "several.1", "named.one") for name in ("weight", "bias")]
+
+
+def test_what_is_assigned_after_adam_is_trained():
+    """`data` and `grad` stay views of the flat vectors; what does not fit them is refused."""
+    layer = Linear(2, 3, np.random.default_rng(0))
+    adam = Adam(layer)
+    layer.weight.data = np.full((2, 3), 5, np.float32)
+    layer.weight.grad = np.ones((2, 3), np.float32)
+    layer.bias.grad += 2
+    assert (layer.flat.data[:6] == 5).all() and layer.flat.grad.tolist() == [1] * 6 + [2] * 3
+    adam.step(0.5)
+    np.testing.assert_allclose(layer.weight.data, 4.5)
+    for wrong, words in [(np.ones((3, 2), np.float32), r"shape \(3, 2\), float32, but .* of shape \(2, 3\), float32"),
+                         (np.ones((2, 3)), r"shape \(2, 3\), float64"), (None, "data is a NoneType, expected a NumPy or CuPy array")]:
+        with pytest.raises(InputError, match=words):
+            layer.weight.data = wrong
+    with pytest.raises(InputError, match="grad is a NoneType"):
+        layer.weight.grad = None
+
+
+def test_what_is_assigned_before_adam_may_have_any_shape():
+    layer = Linear(2, 3, np.random.default_rng(0))
+    layer.weight.data, layer.weight.grad = np.ones((4, 3), np.float32), np.zeros((4, 3), np.float32)
+    assert layer.flat.data.size == 15
+
+
+def test_new_parameters_get_new_vectors_and_keep_their_values():
+    model = make()
+    before = model.flat
+    assert model.flat is before
+    model.more = Linear(2, 2, np.random.default_rng(0)).astype(np.float64)
+    expected = {name: parameter.data.copy() for name, parameter in model.parameters().items()}
+    assert model.flat is not before and model.flat.data.size == before.data.size + 6
+    model.flat.data[...] *= 2
+    for name, parameter in model.parameters().items():
+        np.testing.assert_array_equal(parameter.data, 2 * expected[name])
+
+
+def test_parameters_of_two_dtypes_are_refused():
+    layer = Linear(2, 3, np.random.default_rng(0))
+    layer.scale = Parameter(np.ones(3))
+    with pytest.raises(InputError, match=r"scale is float64, but weight is float32; .* model.astype\(\"float32\"\)"):
+        Adam(layer)
+    assert Adam(layer.astype("float32")).data.dtype == np.float32
+
+
+@pytest.mark.parametrize("dtype", [np.float16, "float16", int, "complex64", "flaot32", np.longdouble])
+def test_a_dtype_that_cannot_train_is_refused(dtype):
+    with pytest.raises(InputError, match="astype: the dtype is .*, expected float32, float64 or complex128"):
+        Linear(2, 3, np.random.default_rng(0)).astype(dtype)
+
+
+@pytest.mark.parametrize("data, words", [([1.0, 2.0], "data is a list, expected a NumPy or CuPy array"),
+                                         (np.arange(3), "data is int64, expected float32, float64 or complex128"),
+                                         (np.ones(3, np.float16), "data is float16")])
+def test_data_that_cannot_be_learned_is_refused(data, words):
+    with pytest.raises(InputError, match=words):
+        Parameter(data)
+
+
+@pytest.mark.parametrize("use", [lambda layer: layer.xp, lambda layer: layer.flat, Adam, lambda layer: layer.replica()])
+def test_a_layer_without_parameters_says_so(use):
+    with pytest.raises(InputError, match="SinusoidalPositions has no parameters"):
+        use(SinusoidalPositions())
+
+
+def test_the_text_of_a_layer_is_its_tree():
+    assert repr(SinusoidalPositions()) == "SinusoidalPositions, 0 parameters"
+    assert repr(FeedForward(2, 3, np.random.default_rng(0))) == """\
+FeedForward(activation='relu', dropout=0.0), 17 parameters
+  inner: Linear, 9 parameters
+    weight (2, 3)
+    bias (3,)
+  outer: Linear, 8 parameters
+    weight (3, 2)
+    bias (2,)"""
+
+
+def test_the_text_of_a_model_names_what_is_shared_once_and_joins_equal_layers():
+    lines = repr(make(num_layers=3)).splitlines()
+    assert "  layers.0 to 2, each: EncoderLayer" in "\n".join(line[2:] for line in lines)
+    assert lines[0] == f"Transformer, {make(num_layers=3).num_parameters():,} parameters"
+    assert "    weight (13, 12), shared with target_embedding.weight" in lines
+    assert lines.count("    embedding: Embedding, shared with target_embedding") == 2
+
+
+def test_layers_that_differ_have_lines_of_their_own():
+    class Holder(Layer):
+        def __init__(self):
+            rng = np.random.default_rng(0)
+            self.listed = [Linear(1, 2, rng), Linear(1, 2, rng), Linear(2, 1, rng), Linear(1, 2, rng)]
+            self.other = [Linear(1, 2, rng)]
+
+    heads = [line.partition(":")[0].strip() for line in repr(Holder()).splitlines() if ":" in line]
+    assert heads == ["listed.0 to 1, each", "listed.2", "listed.3", "other.0"]

@@ -162,7 +162,7 @@ def test_a_run_in_double_precision_stays_one(tmp_path):
     train(run, config, Interrupted(batches, 3), valid)
     stopped = Run.load(run.path)
     np.testing.assert_array_equal(stopped.model.flat.data, run.model.flat.data, strict=True)
-    with pytest.raises(InputError, match=r"is float64, but the run's model is float32; give it run.model.astype"):
+    with pytest.raises(InputError, match=r"is float64, but the layer's is float32; convert the layer with astype"):
         train(Run.open(run.path), config, batches, valid, resume=True)
     train(stopped, config, batches, valid, resume=True)
     np.testing.assert_array_equal(Run.load(run.path).model.flat.data, stopped.model.flat.data, strict=True)

@@ -7,7 +7,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from minitransformer import (
-    Adam, InputError, Run, TrainingConfig, Transformer, TransformerConfig, make_batch, parallel, train, training_step)
+    Adam, InputError, NonFiniteError, Run, TrainingConfig, Transformer, TransformerConfig, make_batch, parallel, train, training_step)
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.evaluation import mean_loss, pair_batches
 from minitransformer.parallel import Threads
@@ -40,7 +40,8 @@ def test_a_run_folder_holds_everything(tmp_path):
     run, batches, valid = start(tmp_path / "run")
     assert train(run, TrainingConfig(steps=25, warmup=5, validate_every=10), batches, valid) == 25
     assert {path.name for path in run.path.iterdir()} == {
-        "config.json", "vocabulary.json", "manifest.json", "weights.safetensors", "metrics.jsonl", "checkpoints"}
+        "config.json", "vocabulary.json", "manifest.json", "weights.safetensors", "metrics.jsonl", "checkpoints",
+        "train.lock"}
     records = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
     assert [r["step"] for r in records if "loss" in r] == [10, 20, 25]
     assert [r["step"] for r in records if "valid_nll" in r] == [10, 20, 25]
@@ -130,7 +131,7 @@ def test_a_loss_that_is_no_number_keeps_the_last_good_weights(tmp_path):
     ("encoder.layers.0.self_attention_residual.norm", "backward"), ("source_input", "forward"),
 ])
 def test_a_block_that_overflows_is_named(tmp_path, monkeypatch, path, direction):
-    """In step 13, after which the weights no longer change."""
+    """In step 13, which changes no weight."""
     run, batches, valid = start(tmp_path / "run")
     layer, calls, weights = run.model.sublayers()[path], [], []
     usual = getattr(layer, direction)
@@ -147,7 +148,7 @@ def test_a_block_that_overflows_is_named(tmp_path, monkeypatch, path, direction)
     monkeypatch.setattr(layer, direction, overflow)
     with pytest.raises(InputError, match=f"step 13: NaN or infinity in {path}, {direction}; no weights were saved yet"):
         train(run, TrainingConfig(steps=50, warmup=5, threads=1), batches, valid)
-    assert len(weights) == 9 and all(np.array_equal(weights[0], later) for later in weights)
+    assert len(weights) == 2 and np.array_equal(*weights)    # of the step, and of its repetition
 
 
 @pytest.mark.parametrize("direction", ["forward", "backward"])
@@ -179,6 +180,36 @@ def test_no_block_is_blamed_for_what_it_received(tmp_path, monkeypatch, scale):
     monkeypatch.setattr(model, "loss_backward", spoil)
     with pytest.raises(InputError, match="step 1: NaN or infinity in the loss, backward"):
         train(run, TrainingConfig(steps=50, warmup=5, threads=1), batches, valid)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_step_of_your_own_names_the_block_that_overflows(monkeypatch, count):
+    """It raises, changes nothing, and the steps after it are made."""
+    model = Transformer(TransformerConfig.named("toy", 12, d_model=16, d_ff=16, dropout=0.1))
+    adam, workers, batch = Adam(model), Threads(model, count), make_batch([([4, 5], [6]), ([7], [8, 9])])
+    before = model.flat.data.copy()
+    with monkeypatch.context() as patch, np.errstate(all="ignore"):
+        for each in workers.models:
+            layer = each.sublayers()["decoder.layers.0.feed_forward.inner"]
+            patch.setattr(layer, "backward", lambda dy, cache, usual=layer.backward: usual(dy * np.float32(np.inf), cache))
+        with pytest.raises(NonFiniteError, match="^NaN or infinity in decoder.layers.0.feed_forward.inner, backward$"):
+            training_step(model, adam, batch, 0.01, (0, 1), 0.1, workers=workers)
+    assert not any(each.flat.grad.any() for each in workers.models)
+    np.testing.assert_array_equal(model.flat.data, before)
+    training_step(model, adam, batch, 0.01, (0, 2), 0.1, workers=workers)
+    assert adam.steps == 1 and not np.array_equal(model.flat.data, before)
+
+
+def test_a_step_of_another_model_or_without_terms_is_refused():
+    model, other = (Transformer(TransformerConfig.named("toy", 12)) for _ in range(2))
+    batch = make_batch([([4, 5], [6])])
+    with pytest.raises(InputError, match="the optimizer was made for another model"):
+        training_step(model, Adam(other), batch, 0.01)
+    with pytest.raises(InputError, match="make new Threads"):
+        training_step(model, Adam(model), batch, 0.01, workers=Threads(other))
+    for empty in ([], batch._replace(next_target=np.zeros_like(batch.next_target), terms=0)):
+        with pytest.raises(InputError, match="holds no terms to learn from"):
+            training_step(model, Adam(model), empty, 0.01)
 
 
 @pytest.mark.parametrize("kind", ["language-model", "classifier"])

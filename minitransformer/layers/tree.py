@@ -1,0 +1,71 @@
+"""A layer as text: its sub-layers below it, with the shapes and counts of their parameters."""
+
+from minitransformer.parameter import Parameter
+
+SETTINGS = (bool, int, float, str)    # of a layer's attributes, those that say how it computes
+
+
+def as_tree(layer, members):
+    """The text for a layer; members(layer): the (name, item) of its Parameters and sub-layers.
+
+    What appears a second time is only named there, and equal neighbours in a list are one line:
+
+        FeedForward(activation='relu', dropout=0.0), 33,088 parameters
+          inner: Linear, 16,640 parameters
+            weight (64, 256)
+            bias (256,)
+          ...
+    """
+    return "\n".join(_lines(layer, members, {}))
+
+
+def _lines(layer, members, names, prefix=""):
+    """The lines of a layer; `names`: {id of what was shown: the name under which it was}."""
+    count = sum(item.data.size for item in _parameters(layer, members, {}).values())
+    lines = [f"{type(layer).__name__}{_settings(layer)}, {count:,} parameter{'' if count == 1 else 's'}"]
+    groups = []    # [first name, last name, lines]: of equal neighbours
+    for name, item in members(layer):
+        if id(item) in names:
+            groups.append([name, name, [f"{_kind(item)}, shared with {names[id(item)]}"]])
+            continue
+        names[id(item)] = prefix + name
+        shown = ([f"{item.shape}"] if isinstance(item, Parameter) else
+                 _lines(item, members, names, f"{prefix}{name}."))
+        if groups and name[-1].isdigit() and _same(groups[-1], name, shown):
+            groups[-1][1] = name
+        else:
+            groups.append([name, name, shown])
+    for first, last, (head, *rest) in groups:
+        shown = first if first == last else f"{first} to {last.rpartition('.')[2]}, each"
+        lines.append(f"  {shown} {head}" if head[0] == "(" else f"  {shown}: {head}")
+        lines += [f"  {line}" for line in rest]
+    return lines
+
+
+def _same(group, name, lines):
+    """Whether `lines` of the item `name` repeat those of the group before it, which is of the same list."""
+    def plain(lines, name):
+        return [line.replace(f"{name}.", "") for line in lines]
+
+    first, _, shown = group
+    return first.rpartition(".")[0] == name.rpartition(".")[0] and plain(shown, first) == plain(lines, name)
+
+
+def _settings(layer):
+    given = ", ".join(f"{name}={value!r}" for name, value in vars(layer).items()
+                      if isinstance(value, SETTINGS) and not name.startswith("_"))
+    return f"({given})" if given else ""
+
+
+def _kind(item):
+    return str(item.shape) if isinstance(item, Parameter) else type(item).__name__
+
+
+def _parameters(layer, members, found):
+    """{id: Parameter} of all below `layer`."""
+    for _, item in members(layer):
+        if isinstance(item, Parameter):
+            found[id(item)] = item
+        else:
+            _parameters(item, members, found)
+    return found

@@ -1,0 +1,114 @@
+"""The settings of the process: made for a while, and undone."""
+
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from minitransformer import (
+    Adam, InputError, Threads, TrainingConfig, Transformer, TransformerConfig, host, limits, make_batch, train, training_step,
+    translate)
+from tests.training.test_training import start
+
+
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+@pytest.fixture
+def settings(monkeypatch):
+    """What glibc's malloc is told while a test runs; BLAS begins with two threads."""
+    told = []
+    monkeypatch.setattr(host, "_mallopt", told.append)
+    with threadpool_limits(2, user_api="blas"):
+        yield told
+
+
+def test_limits_are_undone_by_the_last_to_leave(settings):
+    with limits():
+        assert blas_threads() == {1} and settings == [host.KEEP]
+        with limits():
+            assert blas_threads() == {1}
+        assert blas_threads() == {1} and settings == [host.KEEP]
+    assert blas_threads() == {2} and settings == [host.KEEP, host.USUAL]
+    assert host.USUAL.keys() > host.KEEP.keys()
+
+
+def test_limits_are_undone_after_an_error(settings):
+    with pytest.raises(KeyError), limits():
+        raise KeyError
+    assert blas_threads() == {2} and settings == [host.KEEP, host.USUAL]
+
+
+def test_limits_of_two_threads_may_overlap(settings):
+    """The first to enter leaves first, and takes nothing away from the other one."""
+    entered, leave = threading.Event(), threading.Event()
+    seen = []
+
+    def other():
+        with limits():
+            entered.set()
+            leave.wait(30)
+            seen.append(blas_threads())
+
+    thread = threading.Thread(target=other)
+    with limits():
+        thread.start()
+        assert entered.wait(30)
+    leave.set()
+    thread.join()
+    assert seen == [{1}] and blas_threads() == {2} and settings == [host.KEEP, host.USUAL]
+
+
+def test_memory_freed_within_limits_is_kept_and_returned_at_the_end():
+    """Of what glibc manages; elsewhere there is nothing to see."""
+    if not hasattr(host.ctypes.pythonapi, "mallopt"):
+        pytest.skip("no glibc: its malloc has no settings")
+
+    def pages():
+        with open("/proc/self/statm", encoding="utf-8") as file:
+            return int(file.read().split()[1])
+
+    size = 100 * 2 ** 20
+    with limits():
+        before = pages()
+        np.ones(size, np.uint8)
+        assert (pages() - before) * 4096 > 0.9 * size
+    assert (pages() - before) * 4096 < 0.1 * size
+    np.ones(size, np.uint8)
+    assert (pages() - before) * 4096 < 0.1 * size
+
+
+def test_a_library_call_leaves_no_setting_behind(settings, tmp_path):
+    run, batches, valid = start(tmp_path / "run")
+    seen = []
+
+    def watched():
+        for batch in batches:
+            seen.append(blas_threads())
+            yield batch
+
+    train(run, TrainingConfig(steps=2, warmup=1, threads=2), watched(), valid)
+    with pytest.raises(InputError, match="the batches ended"):
+        train(start(tmp_path / "other")[0], TrainingConfig(steps=2, warmup=1, threads=2), iter([]), valid)
+    translate(run.model, run.vocabulary, ["a b"], 10)
+    assert set.union(*seen) == {1} and blas_threads() == {2}
+    assert settings == []
+
+
+def test_the_threads_of_a_training_run_end_with_it(tmp_path):
+    before = set(threading.enumerate())
+    run, batches, valid = start(tmp_path / "run")
+    train(run, TrainingConfig(steps=2, warmup=1, threads=3), batches, valid)
+    assert set(threading.enumerate()) <= before
+
+
+def test_closed_threads_are_refused():
+    model = Transformer(TransformerConfig.named("toy", 12))
+    adam, batch = Adam(model), make_batch([([4, 5], [6])] * 2)
+    for count in (1, 2):
+        with Threads(model, count) as threads:
+            training_step(model, adam, batch, 0.01, workers=threads)
+        with pytest.raises(InputError, match="these Threads were closed"):
+            training_step(model, adam, batch, 0.01, workers=threads)

@@ -1,0 +1,50 @@
+"""What every system has: text files are opened as UTF-8, and what only POSIX has is not imported with a module."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FILES = [path for folder in ("minitransformer", "benchmarks", "experiments", "tutorials") for path in (ROOT / folder).rglob("*.py")]
+POSIX = {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty"}
+
+
+def opens_text(call):
+    """Whether a call opens a text file, or a pipe of text, without saying its encoding."""
+    keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+    if "encoding" in keywords:
+        return False
+    if getattr(keywords.get("text"), "value", False) or getattr(keywords.get("universal_newlines"), "value", False):
+        return True
+    name, owner = getattr(call.func, "attr", getattr(call.func, "id", None)), getattr(getattr(call.func, "value", None), "id", "")
+    if name in ("read_text", "write_text"):
+        return isinstance(call.func, ast.Attribute)    # data.text_files.read_text is a function, and decodes UTF-8
+    if name not in ("open", "fdopen") or (name == "open" and (owner in ("os", "cls") or owner[:1].isupper())):
+        return False    # os.open and Run.open open no text
+    modes = [value.value for value in (*call.args, keywords.get("mode")) if isinstance(getattr(value, "value", None), str)]
+    return not any("b" in mode for mode in modes)
+
+
+def test_text_files_are_opened_as_utf8():
+    """Windows's own encoding, such as cp949, would read and write something else."""
+    found = [f"{path.relative_to(ROOT)}:{node.lineno}" for path in FILES
+             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call) and opens_text(node)]
+    assert not found and len(FILES) > 100
+
+
+@pytest.mark.parametrize("code, expected", [
+    ("open(p)", True), ("open(p, 'w')", True), ("p.read_text()", True), ("os.fdopen(1, 'w')", True), ("run(c, text=True)", True),
+    ("p.open('a')", True), ("open(p, encoding='utf-8')", False), ("p.open('rb')", False), ("open(p, mode='xb')", False),
+    ("os.open(p, os.O_RDONLY)", False), ("Run.open(p)", False), ("read_text(p)", False), ("print(p)", False)])
+def test_what_opens_text(code, expected):
+    assert opens_text(ast.parse(code).body[0].value) is expected
+
+
+def test_modules_of_posix_are_imported_where_they_are_used():
+    """And not with a module of ours: Windows has none of them."""
+    for path in FILES:
+        names = {name.partition(".")[0] for node in ast.parse(path.read_text(encoding="utf-8")).body
+                 for name in ([alias.name for alias in node.names] if isinstance(node, ast.Import) else
+                              [node.module] if isinstance(node, ast.ImportFrom) else [])}
+        assert not names & POSIX, path
