@@ -1,9 +1,12 @@
 """What all tests share: hypothesis without deadlines, and the way to the real data."""
 
 import os
+import signal
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")    # before NumPy loads: small matrices only wait for threads
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:    # `pytest &` in a script: ours, and so our children's, is Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import pytest
 from hypothesis import settings
