@@ -105,6 +105,15 @@ def test_mean_loss_is_of_real_tokens(model):
     assert mean_loss(model, pair_batches(pairs)) == pytest.approx(total / tokens, rel=1e-12)
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_every_batch_counts(model, threads):
+    """Each with its number of terms: the mean over all of them is not that over the last batch, nor the mean of means."""
+    batches = [pair_batches([pair])[0] for pair in (([3, 4], [5, 6, 7]), ([8], [9]), ([3, 3, 3], [4, 4]))]
+    sums = [model.loss_forward(batch)[0].negative_log_likelihood for batch in batches]
+    assert len(set(sums)) == 3
+    assert mean_loss(model, iter(batches), threads) == pytest.approx(sum(sums) / (4 + 2 + 3), rel=1e-12)
+
+
 def test_perplexity():
     assert perplexity(np.log(7)) == pytest.approx(7)
     assert np.isfinite(perplexity(1e9))

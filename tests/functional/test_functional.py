@@ -55,6 +55,14 @@ def test_softmax_of_nothing_is_zero():
     np.testing.assert_array_equal(p, [[0.5, 0, 0.5], [0, 0, 0]])
 
 
+def test_relu_at_its_kink():
+    """Zero, and so is its gradient: a unit that is just off stays off."""
+    x = np.array([-1.0, -0.0, 0.0, 2.0])
+    y, cache = F.relu_forward(x)
+    np.testing.assert_array_equal(y, [0, 0, 0, 2])
+    np.testing.assert_array_equal(F.relu_backward(np.full(4, 3.0), cache), [0, 0, 0, 3])
+
+
 def test_gelu_is_close_to_the_exact_one():
     x = np.linspace(-5, 5, 101)
     exact = [0.5 * v * (1 + math.erf(v / math.sqrt(2))) for v in x]

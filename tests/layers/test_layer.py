@@ -38,6 +38,16 @@ def test_astype_copies_and_keeps_sharing():
     assert (model.to("numpy").flat.data == model.flat.data).all()
 
 
+def test_to_copies():
+    """On the CPU too: what trains there must not move the model it came from."""
+    model = make()
+    before = {name: parameter.data.copy() for name, parameter in model.parameters().items()}
+    there = model.to("numpy")
+    for parameter in there.parameters().values():
+        parameter.data[...] = 7
+    assert all((parameter.data == before[name]).all() for name, parameter in model.parameters().items())
+
+
 @pytest.mark.parametrize("make_copy", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model)),
                                        lambda model: model.astype(np.float32)])
 @pytest.mark.parametrize("part", [lambda model: model, lambda model: model.encoder])
