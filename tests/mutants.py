@@ -230,7 +230,7 @@ def _write(file, text):
 
 
 def _fails(tree, tests):
-    env = {**os.environ, "PYTHONPATH": str(tree), "CI": "1", "MPLBACKEND": "agg"}
+    env = {**os.environ, "PYTHONPATH": str(tree), "CI": "1", "PYTHONDONTWRITEBYTECODE": ""}    # compile only once
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-k", "not live",
                *(test for test in tests if (tree / test).exists())]
     process = subprocess.Popen(command, cwd=tree, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -108,18 +108,21 @@ def test_commands_are_accepted(page, registering, monkeypatch, capfd):
     """Each `minitransformer ...` of a page parses; only the work behind it is left out."""
     for code in new_files(page).values():
         exec(compile(code, str(page), "exec"), {"__name__": "__main__"})
+    parsed = []
     for name in COMMANDS:
-        monkeypatch.setattr(f"minitransformer.cli.{name}.execute", lambda args: 0)
+        monkeypatch.setattr(f"minitransformer.cli.{name}.execute", lambda args: parsed.append(args) or 0)
     for arguments in typed(page):
         try:
             code = main(arguments)
-        except SystemExit as stop:    # --help
+        except SystemExit as stop:
             code = stop.code
         assert code == 0, (arguments, capfd.readouterr().err)
+    assert len(parsed) == sum("--help" not in arguments for arguments in typed(page))
 
 
 def test_no_command_is_overlooked():
     """What follows "minitransformer " in a bash block was parsed, and what else stands there is known and exists."""
+    assert {page for page in PAGES if "minitransformer " in "".join(blocks(page, "bash"))} <= set(WITH_COMMANDS)
     assert ROOT / "README.md" in WITH_COMMANDS
     for page in PAGES:
         text = "\n".join(re.sub(r"(^|\s)#.*", "", block, flags=re.MULTILINE) for block in blocks(page, "bash"))
