@@ -11,7 +11,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:    # `pytest &` in a scrip
 import pytest
 from hypothesis import settings
 
-from tests.small_corpus import server
+from tests.small_corpus import server    # noqa: F401 - a fixture
 
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)

@@ -17,6 +17,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -102,7 +103,7 @@ def _edits(tree, lines):
             for new in COMPARISONS.get(type(node.ops[0]), []):
                 yield *_gap(lines, node.left, node.comparators[0]), f" {new} "
         elif isinstance(node, ast.BoolOp):
-            for left, right in zip(node.values, node.values[1:]):
+            for left, right in pairwise(node.values):
                 yield *_gap(lines, left, right), " or " if isinstance(node.op, ast.And) else " and "
         elif isinstance(node, ast.UnaryOp):
             yield _start(node), _start(node.operand), ""
@@ -156,7 +157,7 @@ def _other_calls(node):
     if isinstance(node.func, ast.Attribute) and node.func.attr in DROPPED:
         yield (node.func.value.end_lineno, node.func.value.end_col_offset), stop, ""
     arguments = [*node.args, *node.keywords]
-    for before, argument in zip(arguments, arguments[1:]):    # left out, where there is a default
+    for before, argument in pairwise(arguments):    # left out, where there is a default
         if isinstance(argument, ast.keyword) or (argument is node.args[-1] and _called(node) in _with_defaults()):
             yield _span(before)[1], _span(argument)[1], ""
 
@@ -265,7 +266,7 @@ def main():
             return [mutant for mutant in drawn[first::args.jobs] if not _report(mutant, caught(mutant, trees[first]))]
 
         with ThreadPoolExecutor(args.jobs) as pool:
-            survivors = sum(pool.map(survive, range(args.jobs)), [])
+            survivors = list(chain.from_iterable(pool.map(survive, range(args.jobs))))
     print(f"seed {args.seed}: {len(drawn) - len(survivors)} of {len(drawn)} mutants caught "
           f"({len(every)} to draw from); {len(survivors)} survive")
 
