@@ -4,12 +4,12 @@ import ctypes
 import os
 
 
-def available_cores():
+def available_cores() -> int:
     """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def keep_freed_memory():
+def keep_freed_memory() -> None:
     """Let the C library keep what is freed for the next arrays, where it is one that can (glibc).
 
     Otherwise each large array gets fresh pages from the system, which come filled with zeros one by one:

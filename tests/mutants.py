@@ -108,7 +108,8 @@ def _edits(tree, lines):
         elif isinstance(node, ast.UnaryOp):
             yield _start(node), _start(node.operand), ""
         elif isinstance(node, ast.Constant):
-            yield from ((*_span(node), new) for new in _other_constants(node.value))
+            negative = lines[node.lineno - 1].encode()[node.col_offset - 1:node.col_offset] == b"-"    # reshape(-2) is reshape(-1)
+            yield from ((*_span(node), new) for new in _other_constants(node.value) if not (negative and new == "2"))
         elif isinstance(node, (ast.Attribute, ast.Name)):
             yield from _other_names(node)
         elif isinstance(node, ast.IfExp):

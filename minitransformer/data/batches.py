@@ -21,20 +21,21 @@ class Batch(NamedTuple):
     terms: int         # real target tokens
 
     @property
-    def inputs(self):
+    def inputs(self) -> tuple[np.ndarray, np.ndarray]:
         return self.source, self.target
 
     @property
-    def num_tokens(self):
+    def num_tokens(self) -> int:
         return self.terms
 
-    def split(self, n):
+    def split(self, n) -> list["Batch"]:
         """Each part is as long as its longest sentence."""
-        return [Batch(*(trim(ids[rows]) for ids in self[:3]), int((self.next_target[rows] != PAD).sum()))
+        return [Batch(trim(self.source[rows]), trim(self.target[rows]), trim(self.next_target[rows]),
+                      int((self.next_target[rows] != PAD).sum()))
                 for rows in split_rows(len(self.source), n)]
 
 
-def make_batch(pairs):
+def make_batch(pairs) -> Batch:
     """The Batch of a list of (source ids, target ids)."""
     if not pairs:
         raise InputError("make_batch: no pairs, expected at least one")
@@ -44,18 +45,18 @@ def make_batch(pairs):
                  sum(len(target) + 1 for _, target in pairs))
 
 
-def split_rows(rows, n):
+def split_rows(rows, n) -> list[slice]:
     """At most n slices of equal size, or one row less, that are all the rows."""
     ends = [part[-1] + 1 for part in np.array_split(np.arange(rows), min(n, rows))]
     return list(map(slice, [0, *ends], ends))
 
 
-def trim(ids):
+def trim(ids) -> np.ndarray:
     """Without the columns behind the last that holds a token."""
     return ids[:, : np.flatnonzero((ids != PAD).any(axis=0)).max(initial=0) + 1]
 
 
-def pad(sequences):
+def pad(sequences) -> np.ndarray:
     """(B, T) ids of `sequences`, the shorter ones filled up with PAD."""
     batch = np.full((len(sequences), max(map(len, sequences))), PAD)
     for row, ids in zip(batch, sequences):
@@ -63,13 +64,13 @@ def pad(sequences):
     return batch
 
 
-def pair_lengths(pair):
+def pair_lengths(pair) -> tuple[int, int]:
     """By what pairs are sorted: the target's length, then the source's."""
     source, target = pair
     return len(target), len(source)
 
 
-def by_length(examples, max_tokens, rng=None, lengths=pair_lengths):
+def by_length(examples, max_tokens, rng=None, lengths=pair_lengths) -> list[list]:
     """All `examples` once, in lists of similar length: each at most `max_tokens` with its padding.
 
     lengths(example): the lengths of its sides, of which the longest counts; an example that is longer alone is a

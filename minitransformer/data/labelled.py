@@ -18,33 +18,33 @@ class LabelledBatch(NamedTuple):
     labels: Any   # (B,) 0 .. C-1
 
     @property
-    def inputs(self):
+    def inputs(self) -> tuple[np.ndarray]:
         return (self.ids,)
 
     @property
-    def terms(self):
+    def terms(self) -> int:
         return len(self.labels)
 
     @property
-    def num_tokens(self):
+    def num_tokens(self) -> int:
         return int((self.ids != PAD).sum())
 
-    def split(self, n):
+    def split(self, n) -> list["LabelledBatch"]:
         return [LabelledBatch(trim(self.ids[rows]), self.labels[rows]) for rows in split_rows(len(self.ids), n)]
 
 
-def make_labelled_batch(examples):
+def make_labelled_batch(examples) -> LabelledBatch:
     """The LabelledBatch of a list of (ids, class)."""
     return LabelledBatch(pad([ids for ids, _ in examples]), np.array([label for _, label in examples]))
 
 
-def sentence_length(example):
+def sentence_length(example) -> tuple[int]:
     """By what labelled sentences are sorted: their length."""
     ids, _ = example
     return (len(ids),)
 
 
-def read_labelled(path, name):
+def read_labelled(path, name) -> list[tuple[str, str]]:
     """[(sentence, label as text)] of a file with a sentence, a tab and its label on each line, plain or .gz.
 
     A first line "sentence<TAB>label" is a header. Raises InputError, with the line, where there is no second column, or

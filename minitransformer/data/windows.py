@@ -17,14 +17,14 @@ class WindowBatch(NamedTuple):
     terms: int         # real targets
 
     @property
-    def inputs(self):
+    def inputs(self) -> tuple[np.ndarray]:
         return (self.ids,)
 
     @property
-    def num_tokens(self):
+    def num_tokens(self) -> int:
         return self.terms
 
-    def split(self, n):
+    def split(self, n) -> list["WindowBatch"]:
         return [WindowBatch(self.ids[rows], self.next_target[rows], int((self.next_target[rows] != PAD).sum()))
                 for rows in split_rows(len(self.ids), n)]
 
@@ -40,17 +40,17 @@ class WindowBatches:
         self.ids, self.window, self.size, self.seed = np.asarray(ids), window, size, seed
         self.position = 0
 
-    def __iter__(self):
+    def __iter__(self) -> "WindowBatches":
         return self
 
-    def __next__(self):
+    def __next__(self) -> WindowBatch:
         self.position += 1
         starts = np.random.default_rng([self.seed, self.position]).integers(len(self.ids) - self.window, size=self.size)
         stretches = self.ids[starts[:, None] + np.arange(self.window + 1)]
         return WindowBatch(stretches[:, :-1], stretches[:, 1:], self.size * self.window)
 
 
-def consecutive_windows(ids, window, size):
+def consecutive_windows(ids, window, size) -> list[WindowBatch]:
     """WindowBatches that predict every token of a text but the first, once, in windows that do not overlap."""
     ids = np.asarray(ids)
     inputs = [ids[start:start + window] for start in range(0, len(ids) - 1, window)]
@@ -60,7 +60,7 @@ def consecutive_windows(ids, window, size):
             for i in range(0, len(inputs), size)]
 
 
-def check_length(ids, window, name):
+def check_length(ids, window, name) -> None:
     """Raise InputError for a text that is shorter than one window and the token after it."""
     if len(ids) < window + 1:
         raise InputError(f"{name} has {len(ids):,} tokens, expected at least {window + 1:,}: one window of {window:,} and the "

@@ -1,15 +1,18 @@
 """Outputs drawn at random: from all of the model's distribution, or from its likelier part."""
 
+from typing import Any
+
 import numpy as np
 
-from minitransformer.backend import module_of, to_device, to_host
+from minitransformer.backend import module_of, to_device, to_host, Array
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits
 from minitransformer.decoding.top_k import log_normaliser
 from minitransformer.errors import InputError
 from minitransformer.special import BOS, EOS, PAD
 
 
-def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, min_length=0, max_length=None):
+def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, min_length=0,
+           max_length=None) -> list[list[Hypothesis]]:
     """For each sentence of source (B, T_k) ids `count` Hypotheses, drawn token by token, the likeliest first.
 
     Each token is drawn from softmax(logits / temperature), cut to the `top_k` likeliest tokens (0: all)
@@ -28,7 +31,7 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
     least, most = length_limits(state, min_length, max_length)
     ids = state.first                                   # (R, 1 + length)
     sums = np.zeros(len(source))
-    found = [None] * len(source)
+    found: list[Any] = [None] * len(source)
     alive = np.arange(len(source))
     while len(alive):
         logits = state.output.forward(state.advance(ids[:, -1:])[:, 0])[0]    # (R, V)
@@ -50,7 +53,7 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
     return [sorted(found[i:i + count], key=lambda h: -h.score) for i in range(0, len(found), count)]
 
 
-def check_sampling(temperature, top_k, top_p):
+def check_sampling(temperature, top_k, top_p) -> None:
     """Raise InputError for settings that mean nothing."""
     if not 1e-3 <= temperature <= 1e3:
         raise InputError(f"temperature is {temperature}, expected a number from 0.001 to 1000")
@@ -60,7 +63,7 @@ def check_sampling(temperature, top_k, top_p):
         raise InputError(f"top_p is {top_p}, expected a number above 0, at most 1")
 
 
-def draw(logits, draws, temperature, top_k, top_p):
+def draw(logits, draws, temperature, top_k, top_p) -> tuple[Array, Array]:
     """(ids, their logits), each (R,): logits (R, V), draws (R,) uniform in [0, 1)."""
     xp = module_of(logits)
     ids = xp.argsort(-logits, axis=1)[:, :top_k or None]
@@ -74,7 +77,7 @@ def draw(logits, draws, temperature, top_k, top_p):
     return xp.take_along_axis(ids, drawn, axis=1)[:, 0], xp.take_along_axis(values, drawn, axis=1)[:, 0]
 
 
-def _forbid(logits, length, least, most):
+def _forbid(logits, length, least, most) -> None:
     """Logits of -inf for what may not come next: padding, BOS, EOS before `least` tokens, all but EOS after `most`.
 
     logits: (R, V), changed; `length`: how many tokens there are; least, most: (R,).

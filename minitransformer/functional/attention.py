@@ -3,6 +3,7 @@
 import math
 from typing import Any, NamedTuple
 
+from minitransformer.backend import Array
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.functional.softmax import SoftmaxCache, softmax_backward, softmax_forward
 from minitransformer.replaceable import replaceable
@@ -18,7 +19,7 @@ class AttentionCache(NamedTuple):
 
 
 @replaceable
-def attention_forward(query, key, value, mask=None, dropout_rate=0.0, rng=None):
+def attention_forward(query, key, value, mask=None, dropout_rate=0.0, rng=None) -> tuple[Array, AttentionCache]:
     """y = dropout(softmax(query key^T / sqrt(d_k))) value.
 
     query: (..., T_q, d_k); key: (..., T_k, d_k); value: (..., T_k, d_v); mask: None or bool,
@@ -32,7 +33,7 @@ def attention_forward(query, key, value, mask=None, dropout_rate=0.0, rng=None):
 
 
 @replaceable
-def attention_backward(dy, cache):
+def attention_backward(dy, cache) -> tuple[Array, Array, Array]:
     """Returns dquery, dkey, dvalue: the forward read from its last line to its first.
 
     y = A V gives dA = dy V^T and dV = A^T dy; S = Q K^T / sqrt(d_k) gives dQ = dS K / sqrt(d_k)

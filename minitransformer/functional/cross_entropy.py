@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from minitransformer.backend import module_of, to_device
+from minitransformer.backend import module_of, to_device, Array
 from minitransformer.checks import check_ids
 from minitransformer.errors import InputError
 from minitransformer.replaceable import replaceable
@@ -18,7 +18,7 @@ class CrossEntropyCache(NamedTuple):
 
 
 @replaceable
-def cross_entropy_forward(logits, targets, smoothing=0.0, *, padding):
+def cross_entropy_forward(logits, targets, smoothing=0.0, *, padding) -> tuple[Array, CrossEntropyCache]:
     """The summed loss -sum_i q_i log p_i over the real targets; cache.count is their number.
 
     logits: (..., V); targets: (...) ids. q puts 1 - smoothing on the target and spreads
@@ -43,7 +43,7 @@ def cross_entropy_forward(logits, targets, smoothing=0.0, *, padding):
     return loss, CrossEntropyCache(p, targets, real, smoothing, real.sum(), log_likelihood)
 
 
-def check_targets(targets, shape):
+def check_targets(targets, shape) -> None:
     """Raise InputError unless `targets` are ids for logits of that shape."""
     if shape[:-1] != targets.shape:
         raise InputError(f"cross-entropy: targets has shape {targets.shape}, "
@@ -52,7 +52,7 @@ def check_targets(targets, shape):
 
 
 @replaceable
-def cross_entropy_backward(dloss, cache):
+def cross_entropy_backward(dloss, cache) -> Array:
     """dlogits = (p - q) dloss, and 0 at padding.
 
     From log p_i = x_i - log sum_j exp(x_j): ∂(-sum_i q_i log p_i)/∂x_j = p_j - q_j, as q sums to 1.

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from minitransformer.backend import Array
 from minitransformer.replaceable import replaceable
 
 
@@ -10,7 +11,7 @@ class DropoutCache(NamedTuple):
 
 
 @replaceable
-def dropout_mask(shape, dropout_rate, rng, dtype):
+def dropout_mask(shape, dropout_rate, rng, dtype) -> Array:
     """An array of `shape`: 0 with probability `dropout_rate`, else the scale 1 / (1 - dropout_rate).
 
     One random byte decides each element (the cheapest random number there is), so the dropout_rate is
@@ -23,7 +24,7 @@ def dropout_mask(shape, dropout_rate, rng, dtype):
 
 
 @replaceable
-def dropout_forward(x, dropout_rate, rng=None):
+def dropout_forward(x, dropout_rate, rng=None) -> tuple[Array, DropoutCache]:
     """y = x * mask, with a fresh mask; y = x where rng is None (evaluation) or dropout_rate is 0."""
     if rng is None or dropout_rate == 0:
         return x, DropoutCache(None)
@@ -32,6 +33,6 @@ def dropout_forward(x, dropout_rate, rng=None):
 
 
 @replaceable
-def dropout_backward(dy, cache):
+def dropout_backward(dy, cache) -> Array:
     """dx = dy * mask: the very mask of the forward pass, scale included."""
     return dy if cache.mask is None else dy * cache.mask

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from minitransformer.backend import module_of
+from minitransformer.backend import module_of, Array
 from minitransformer.replaceable import replaceable
 
 
@@ -13,7 +13,7 @@ class LayerNormCache(NamedTuple):
 
 
 @replaceable
-def layer_norm_forward(x, gamma, beta, epsilon=1e-5):
+def layer_norm_forward(x, gamma, beta, epsilon=1e-5) -> tuple[Array, LayerNormCache]:
     """y = gamma * n + beta with n = (x - mean) / sqrt(variance + epsilon).
 
     x: (..., D); gamma, beta: (D,). The mean and the (biased) variance are of each row's D values.
@@ -26,7 +26,7 @@ def layer_norm_forward(x, gamma, beta, epsilon=1e-5):
 
 
 @replaceable
-def layer_norm_backward(dy, cache):
+def layer_norm_backward(dy, cache) -> tuple[Array, Array, Array]:
     """Returns dx (..., D), dgamma (D,), dbeta (D,).
 
     n = c s with c = x - mean and s = 1 / sqrt(variance + epsilon). From ∂c_j/∂x_i = δ_ij - 1/D and

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 from minitransformer.errors import InputError, choices
 
@@ -54,17 +55,17 @@ class StackConfig:
         if self.positions not in ("sinusoidal", "learned"):
             raise InputError(f"unknown positions {self.positions!r}; choose sinusoidal or learned")
 
-    def sizes(self):
+    def sizes(self) -> list[str]:
         """The names of the whole numbers that a model's configuration adds to these."""
         return []
 
     @property
-    def input_dropout(self):
+    def input_dropout(self) -> float:
         """The dropout rate on the sum of embeddings and positions."""
         return self.dropout if self.embedding_dropout is None else self.embedding_dropout
 
     @classmethod
-    def named(cls, name, **sizes):
+    def named(cls, name, **sizes) -> Any:
         """The configuration called `name`, with the sizes and choices that differ from it or that it lacks."""
         if name not in NAMED:
             raise InputError(f"unknown configuration {name!r}; {choices(name, NAMED)}")

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from minitransformer.backend import Array
 from minitransformer.errors import InputError
 from minitransformer.functional import (
     dropout_backward, dropout_forward, gelu_backward, gelu_forward, relu_backward, relu_forward)
@@ -30,7 +31,7 @@ class FeedForward(Layer):
         self.activation = activation
         self.dropout = dropout
 
-    def forward(self, x, rng=None):
+    def forward(self, x, rng=None) -> tuple[Array, FeedForwardCache]:
         activate, _ = ACTIVATIONS[self.activation]
         h, inner = self.inner.forward(x)                             # (..., d_ff)
         h, activation = activate(h)
@@ -38,7 +39,7 @@ class FeedForward(Layer):
         y, outer = self.outer.forward(h)
         return y, FeedForwardCache(inner, activation, dropout, outer)
 
-    def backward(self, dy, cache):
+    def backward(self, dy, cache) -> Array:
         _, activate_backward = ACTIVATIONS[self.activation]
         dh = self.outer.backward(dy, cache.outer)
         dh = dropout_backward(dh, cache.dropout)

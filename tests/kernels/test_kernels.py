@@ -95,7 +95,7 @@ def test_every_kernel_is_tested():
 def test_signatures_are_the_textbooks(name):
     """Names, defaults and kinds: whoever calls the one calls the other. But the function's own name says what it does."""
     entry, kernel = KERNELS[name]
-    assert inspect.signature(kernel.function) == inspect.signature(entry.textbook)
+    assert inspect.signature(kernel.function).parameters == inspect.signature(entry.textbook).parameters
     assert kernel.function.__name__ != entry.name and kernel.function.__name__.startswith(entry.name)
 
 
