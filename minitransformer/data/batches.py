@@ -1,9 +1,10 @@
 """Batches of source and target: from pairs of id lists to arrays."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.errors import InputError
 from minitransformer.special import BOS, EOS, PAD
 
@@ -15,10 +16,10 @@ class Batch(NamedTuple):
     `split(n)`, at most n batches that hold its sentences in their order.
     """
 
-    source: Any        # (B, T_k) ids, ending with EOS, then padding
-    target: Any        # (B, T_q) ids, beginning with BOS: what the decoder sees
-    next_target: Any   # (B, T_q) ids, ending with EOS: what it has to predict
-    terms: int         # real target tokens
+    source: Array        # (B, T_k) ids, ending with EOS, then padding
+    target: Array        # (B, T_q) ids, beginning with BOS: what the decoder sees
+    next_target: Array   # (B, T_q) ids, ending with EOS: what it has to predict
+    terms: int           # real target tokens
 
     @property
     def inputs(self) -> tuple[np.ndarray, np.ndarray]:

@@ -1,10 +1,11 @@
 """Batches of labelled sentences, and the files they come from."""
 
 import unicodedata
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.data.batches import pad, split_rows, trim
 from minitransformer.data.text_files import read_text, split_lines
 from minitransformer.errors import InputError
@@ -14,8 +15,8 @@ from minitransformer.special import PAD
 class LabelledBatch(NamedTuple):
     """As Batch, of sentences and their classes."""
 
-    ids: Any      # (B, T), then padding
-    labels: Any   # (B,) 0 .. C-1
+    ids: Array      # (B, T), then padding
+    labels: Array   # (B,) 0 .. C-1
 
     @property
     def inputs(self) -> tuple[np.ndarray]:

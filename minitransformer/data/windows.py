@@ -1,9 +1,10 @@
 """Batches of windows: stretches of one long text, for a language model."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.data.batches import pad, split_rows
 from minitransformer.errors import InputError
 from minitransformer.special import PAD
@@ -12,9 +13,9 @@ from minitransformer.special import PAD
 class WindowBatch(NamedTuple):
     """As Batch, of windows of a text."""
 
-    ids: Any           # (B, T)
-    next_target: Any   # (B, T) the id after each; PAD behind the end of the text
-    terms: int         # real targets
+    ids: Array           # (B, T)
+    next_target: Array   # (B, T) the id after each; PAD behind the end of the text
+    terms: int           # real targets
 
     @property
     def inputs(self) -> tuple[np.ndarray]:

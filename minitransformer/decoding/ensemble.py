@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from minitransformer.backend import module_of, Array
+from minitransformer.backend import Array, module_of
 from minitransformer.errors import InputError
 from minitransformer.layers import LinearCrossEntropy, OutputProjection
 from minitransformer.layers.output_projection import OutputCache

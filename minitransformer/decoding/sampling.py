@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer.backend import module_of, to_device, to_host, Array
+from minitransformer.backend import Array, module_of, to_device, to_host
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits
 from minitransformer.decoding.top_k import log_normaliser
 from minitransformer.errors import InputError

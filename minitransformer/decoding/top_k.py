@@ -1,6 +1,6 @@
 """The top k of all continuations of a sentence's hypotheses."""
 
-from minitransformer.backend import module_of, Array
+from minitransformer.backend import Array, module_of
 
 GROUPS = 250    # of words; that many columns of logits are made, and looked at, while they are in the processor's cache
 

@@ -1,14 +1,14 @@
 """ReLU (section 3.3 of the paper) and GELU."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from minitransformer.backend import module_of, Array
+from minitransformer.backend import Array, module_of
 from minitransformer.replaceable import replaceable
 
 
 class ReluCache(NamedTuple):
-    positive: Any   # (...) bool: where x > 0
+    positive: Array   # (...) bool: where x > 0
 
 
 @replaceable
@@ -25,8 +25,8 @@ def relu_backward(dy, cache) -> Array:
 
 
 class GeluCache(NamedTuple):
-    x: Any      # (...)
-    tanh: Any   # (...) tanh(u), with u as below
+    x: Array      # (...)
+    tanh: Array   # (...) tanh(u), with u as below
 
 
 SLOPE = math.sqrt(2 / math.pi)

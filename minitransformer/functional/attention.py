@@ -1,7 +1,7 @@
 """Scaled dot-product attention (section 3.2.1 of the paper)."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from minitransformer.backend import Array
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
@@ -10,12 +10,12 @@ from minitransformer.replaceable import replaceable
 
 
 class AttentionCache(NamedTuple):
-    query: Any                # (..., T_q, d_k)
-    key: Any                  # (..., T_k, d_k)
-    value: Any                # (..., T_k, d_v)
+    query: Array              # (..., T_q, d_k)
+    key: Array                # (..., T_k, d_k)
+    value: Array              # (..., T_k, d_v)
     softmax: SoftmaxCache     # softmax.p: (..., T_q, T_k), who attends to whom
     dropout: DropoutCache
-    weights: Any              # (..., T_q, T_k) softmax.p after dropout
+    weights: Array            # (..., T_q, T_k) softmax.p after dropout
 
 
 @replaceable

@@ -1,20 +1,20 @@
 """Cross-entropy with label smoothing (section 5.4 of the paper), from logits."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from minitransformer.backend import module_of, to_device, Array
+from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_ids
 from minitransformer.errors import InputError
 from minitransformer.replaceable import replaceable
 
 
 class CrossEntropyCache(NamedTuple):
-    p: Any                # (..., V) softmax of the logits
-    targets: Any          # (...) the right token ids
-    real: Any             # (...) bool: where the target is not padding
+    p: Array                # (..., V) softmax of the logits
+    targets: Array          # (...) the right token ids
+    real: Array             # (...) bool: where the target is not padding
     smoothing: float
-    count: Any            # () how many targets are real
-    log_likelihood: Any   # (...) log p of each target, 0 at padding: its sum gives the perplexity
+    count: Array            # () how many targets are real
+    log_likelihood: Array   # (...) log p of each target, 0 at padding: its sum gives the perplexity
 
 
 @replaceable

@@ -1,13 +1,13 @@
 """Inverted dropout: what is kept is scaled in training, not at evaluation (section 5.4 of the paper)."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from minitransformer.backend import Array
 from minitransformer.replaceable import replaceable
 
 
 class DropoutCache(NamedTuple):
-    mask: Any   # (...) 0 where dropped, 1 / (1 - dropout_rate) elsewhere; None where nothing is dropped
+    mask: Array   # (...) 0 where dropped, 1 / (1 - dropout_rate) elsewhere; None where nothing is dropped
 
 
 @replaceable

@@ -1,15 +1,15 @@
 """Layer normalisation over the last axis (Ba, Kiros and Hinton, https://arxiv.org/abs/1607.06450)."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from minitransformer.backend import module_of, Array
+from minitransformer.backend import Array, module_of
 from minitransformer.replaceable import replaceable
 
 
 class LayerNormCache(NamedTuple):
-    normed: Any    # (..., D) x shifted and scaled to mean 0 and variance 1
-    inverse: Any   # (..., 1) 1 / sqrt(variance + epsilon)
-    gamma: Any     # (D,)
+    normed: Array    # (..., D) x shifted and scaled to mean 0 and variance 1
+    inverse: Array   # (..., 1) 1 / sqrt(variance + epsilon)
+    gamma: Array     # (D,)
 
 
 @replaceable

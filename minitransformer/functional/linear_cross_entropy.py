@@ -1,6 +1,6 @@
 """The pre-softmax linear and the loss in one, since the logits between them are the largest array of all."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from minitransformer.backend import Array
 from minitransformer.functional.cross_entropy import CrossEntropyCache, cross_entropy_backward, cross_entropy_forward
@@ -8,10 +8,10 @@ from minitransformer.replaceable import replaceable
 
 
 class LinearCrossEntropyCache(NamedTuple):
-    x: Any                      # (..., D)
-    weight: Any                 # (V, D)
+    x: Array                      # (..., D)
+    weight: Array                 # (V, D)
     loss: CrossEntropyCache
-    log_likelihood: Any         # (...) log p of each target, 0 at padding
+    log_likelihood: Array         # (...) log p of each target, 0 at padding
 
 
 @replaceable

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from minitransformer.backend import to_device, Array
+from minitransformer.backend import Array, to_device
 from minitransformer.replaceable import replaceable
 
 

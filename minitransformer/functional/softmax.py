@@ -1,14 +1,14 @@
 """Softmax over the last axis, with an optional mask."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from minitransformer.backend import module_of, Array
+from minitransformer.backend import Array, module_of
 from minitransformer.errors import InputError
 from minitransformer.replaceable import replaceable
 
 
 class SoftmaxCache(NamedTuple):
-    p: Any   # (..., K) the probabilities
+    p: Array   # (..., K) the probabilities
 
 
 @replaceable

@@ -1,11 +1,11 @@
 """Token embedding (section 3.4 of the paper)."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import module_of, to_device, Array
+from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_ids
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
@@ -13,7 +13,7 @@ from minitransformer.replaceable import replaceable
 
 
 class EmbeddingCache(NamedTuple):
-    ids: Any   # (...) int, on the host
+    ids: Array   # (...) int, on the host
 
 
 class Embedding(Layer):

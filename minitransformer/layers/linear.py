@@ -1,6 +1,6 @@
 """The linear layer."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_shape
@@ -10,7 +10,7 @@ from minitransformer.replaceable import replaceable
 
 
 class LinearCache(NamedTuple):
-    x: Any   # (..., d_in)
+    x: Array   # (..., d_in)
 
 
 class Linear(Layer):

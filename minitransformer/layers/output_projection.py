@@ -1,6 +1,6 @@
 """The pre-softmax linear, whose weight may be an embedding's (section 3.4 of the paper)."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_shape
@@ -9,7 +9,7 @@ from minitransformer.layers.layer import Layer
 
 
 class OutputCache(NamedTuple):
-    x: Any   # (..., d_model)
+    x: Array   # (..., d_model)
 
 
 class OutputProjection(Layer):

@@ -1,13 +1,13 @@
 """From the positions of a sentence to one vector."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from minitransformer.backend import module_of, Array
+from minitransformer.backend import Array, module_of
 from minitransformer.layers.layer import Layer
 
 
 class MeanCache(NamedTuple):
-    share: Any    # (B, T, 1) 1 / number of real positions at each of them, 0 elsewhere
+    share: Array    # (B, T, 1) 1 / number of real positions at each of them, 0 elsewhere
 
 
 class MeanOverTokens(Layer):

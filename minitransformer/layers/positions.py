@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from minitransformer.backend import module_of, Array
+from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import sinusoids

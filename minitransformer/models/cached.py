@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer.backend import module_of, to_device, Array
+from minitransformer.backend import Array, module_of, to_device
 from minitransformer.functional import attention_forward
 from minitransformer.layers.linear import Linear
 from minitransformer.replaceable import is_replaced

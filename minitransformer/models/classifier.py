@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import module_of, to_device, Array
+from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import cross_entropy_backward, cross_entropy_forward, padding_mask

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import module_of, to_device, Array
+from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import causal_mask, padding_mask

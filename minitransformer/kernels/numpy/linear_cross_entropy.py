@@ -1,6 +1,6 @@
 """The loss by blocks of rows: the logits of a block become their gradient while they are in the processor's cache."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,9 +13,9 @@ BLOCK = 1 << 23    # logits in a block: with fewer the products are slower, and 
 
 
 class LinearCrossEntropyGradients(NamedTuple):
-    dx: Any               # (..., D) the gradients for dloss = 1
-    dweight: Any          # (V, D)
-    log_likelihood: Any   # (...)
+    dx: Array               # (..., D) the gradients for dloss = 1
+    dweight: Array          # (V, D)
+    log_likelihood: Array   # (...)
 
 
 @replaces(linear_cross_entropy_forward, "numpy", "float32 float64")
