@@ -51,7 +51,7 @@ def test_search_is_its_definition(model, size, width, least, most, alpha, seed):
                                    [rest for _, *rest in expected], rtol=0, atol=1e-10)
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(models, st.integers(1, 4), st.integers(0, 100))
 def test_a_beam_of_one_is_greedy(model, size, seed):
     some = sources(model, np.random.default_rng(seed), size)
