@@ -82,6 +82,13 @@ def test_dropout_keeps_the_expectation(dropout_rate):
     assert mask.mean() == pytest.approx(1, abs=0.01)
 
 
+def test_one_random_byte_decides_each_element():
+    """The same bytes give the same mask in every version: runs are resumed to the same bits."""
+    found = F.dropout_mask((5, 7), 0.3, np.random.default_rng(4), np.float64)
+    random_bytes = np.random.default_rng(4).integers(0, 256, (5, 7), dtype="uint8")
+    np.testing.assert_array_equal(found, (random_bytes >= 77) * (256 / 179))
+
+
 def test_dropout_of_nearly_everything_stays_finite():
     mask = F.dropout_mask((1000,), 0.9999, np.random.default_rng(0), np.float32)
     assert np.isfinite(mask).all() and mask.dtype == np.float32
