@@ -1,22 +1,18 @@
 """The array module: NumPy on the CPU, CuPy on a GPU. The array itself decides which."""
 
 import sys
-from types import ModuleType
-from typing import Any
 
 import numpy as np
 
 from minitransformer.errors import InputError
 
-Array = Any    # of NumPy or of CuPy; which, and of which shape, docstrings say
 
-
-def module_of(array) -> ModuleType:
+def module_of(array):
     """The module whose functions work on `array`: numpy or cupy."""
     return sys.modules[type(array).__module__.partition(".")[0]]
 
 
-def get_module(name) -> ModuleType:
+def get_module(name):
     """The array module called `name`: "numpy", "cupy", or "auto" (CuPy where a GPU answers).
 
     Raises InputError where CuPy is asked for and cannot run: it can be imported on a machine
@@ -40,17 +36,17 @@ def get_module(name) -> ModuleType:
     raise InputError(f"{problem}. Use --backend numpy to run on the CPU")
 
 
-def to_device(array, xp) -> Array:
+def to_device(array, xp):
     """`array` as an array of the module `xp`; the same object if it already is one."""
     return array if module_of(array) is xp else xp.asarray(to_host(array))
 
 
-def to_host(array) -> np.ndarray:
+def to_host(array):
     """`array` as a NumPy array (waits for the GPU); the same object if it already is one."""
     return array if module_of(array) is np else array.get()
 
 
-def generator(xp, *entropy) -> Any:
+def generator(xp, *entropy):
     """A random generator of `xp`, made from integers: the same integers, the same numbers.
 
     `generator(xp, seed, step)` gives each training step a generator that can be remade.

@@ -5,7 +5,7 @@ import numpy as np
 from minitransformer.errors import InputError
 
 
-def check_shape(name, array, *expected) -> None:
+def check_shape(name, array, *expected):
     """Raise InputError unless `array` has the `expected` shape.
 
     An int stands for an axis of that size, a string names an axis of any size, and a leading
@@ -21,7 +21,7 @@ def check_shape(name, array, *expected) -> None:
         raise InputError(f"{name} has shape {array.shape}, expected ({wanted})")
 
 
-def check_ids(name, ids, size) -> None:
+def check_ids(name, ids, size):
     """Raise InputError unless every id in `ids` is one of 0 .. size-1.
 
     Token ids stay on the host, wherever the model is: looking at them on a GPU would wait for it, and

@@ -8,13 +8,13 @@ class InputError(ValueError):
     """
 
 
-def one_line(text) -> str:
+def one_line(text):
     """`text` with line ends, control characters and broken UTF-8 as escapes, whatever a user typed into it."""
     return "".join(character if character.isprintable() else character.encode("unicode_escape").decode()
                    for character in str(text))
 
 
-def choices(name, known) -> str:
+def choices(name, known):
     """The end of a message about the unknown `name`: the nearest of `known`, or all of them."""
     from difflib import get_close_matches    # here: a command is to be ready for Ctrl-C before slow imports
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from minitransformer.data.batches import Batch, by_length, make_batch
+from minitransformer.data.batches import by_length, make_batch
 from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.extras import require
 from minitransformer.host import available_cores
@@ -13,12 +13,12 @@ from minitransformer.parallel import in_threads
 BATCH_TOKENS = 4096
 
 
-def mean_loss(model, batches, threads=None) -> float:
+def mean_loss(model, batches, threads=None):
     """The mean negative log-likelihood of a term (a target token, EOS too, or a label) over batches, in nats.
 
     `threads` (default: the cores there are) take a batch each.
     """
-    def work(batch) -> float:
+    def work(batch):
         sums, _ = model.loss_forward(batch)
         return float(sums.negative_log_likelihood)
 
@@ -27,29 +27,29 @@ def mean_loss(model, batches, threads=None) -> float:
     return sum(in_threads(work, [(batch,) for batch in batches], threads)) / sum(batch.terms for batch in batches)
 
 
-def pair_batches(pairs) -> list[Batch]:
+def pair_batches(pairs):
     """Batches that hold all of `pairs` of id lists once, for `mean_loss`."""
     return [make_batch(chunk) for chunk in by_length(pairs, BATCH_TOKENS)]
 
 
-def perplexity(loss) -> float:
+def perplexity(loss):
     """exp(mean loss): as undecided as a choice among this many equally likely tokens."""
     return math.exp(min(loss, 700.0))    # exp of more is no float
 
 
-def exact_match(model, pairs, search=GREEDY, threads=None) -> float:
+def exact_match(model, pairs, search=GREEDY, threads=None):
     """The share of pairs of id lists whose source the model decodes to exactly the target."""
     outputs = decode_all(model, [source for source, _ in pairs], search, threads)
     return sum(best.ids == target for (best, *_), (_, target) in zip(outputs, pairs)) / len(pairs)
 
 
-def bleu(outputs, references, tokenize="13a") -> tuple[float, str]:
+def bleu(outputs, references, tokenize="13a"):
     """(BLEU, signature) of output texts by sacrebleu; `tokenize`: "13a", or "none" for tokenised text."""
     metric = require("sacrebleu").metrics.BLEU(tokenize=tokenize, force=True)
     score = metric.corpus_score(outputs, [references]).score
     return score, str(metric.get_signature())
 
 
-def chrf(outputs, references) -> float:
+def chrf(outputs, references):
     """chrF2 of output texts by sacrebleu: an F-score of character n-grams, fair to Korean, where words are long."""
     return require("sacrebleu").metrics.CHRF().corpus_score(outputs, [references]).score

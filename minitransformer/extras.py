@@ -1,12 +1,11 @@
 """Libraries that come with an extra of setup.cfg, not with the core."""
 
 import importlib
-from types import ModuleType
 
 from minitransformer.errors import InputError
 
 
-def require(name) -> ModuleType:
+def require(name):
     """The module called `name`. Raises InputError where it cannot be imported, with what installs it where it is missing."""
     try:
         return importlib.import_module(name)

@@ -4,12 +4,12 @@ import ctypes
 import os
 
 
-def available_cores() -> int:
+def available_cores():
     """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
-def keep_freed_memory() -> None:
+def keep_freed_memory():
     """Let the C library keep what is freed for the next arrays, where it is one that can (glibc).
 
     Otherwise each large array gets fresh pages from the system, which come filled with zeros one by one:

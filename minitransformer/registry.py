@@ -1,6 +1,5 @@
 """Registries: things of one kind that are found by their names, each in a file of its own."""
 
-from collections.abc import Callable, Iterator
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -21,32 +20,32 @@ class Registry:
         self.kind, self.package, self.variable = kind, package, variable
         self._classes, self._loaded = {}, False
 
-    def register(self, name) -> Callable[[type], type]:
+    def register(self, name):
         """A class decorator, which also gives the class its `name`."""
-        def add(made) -> type:
+        def add(made):
             made.name = name
             self._classes[name] = made
             return made
         return add
 
-    def __getitem__(self, name) -> type:
+    def __getitem__(self, name):
         """The class called `name`. Raises InputError where there is none."""
         if name not in self._all():
             raise InputError(f"unknown {self.kind} {name!r}; {choices(str(name), list(self))}")
         return self._classes[name]
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self):
         return iter(sorted(self._all()))    # whatever was imported first
 
-    def name_of(self, thing) -> str:
+    def name_of(self, thing):
         """The name under which the class of `thing` is registered. Raises InputError where it is not."""
         kind = type(thing)
-        if self._all().get(getattr(kind, "name", "")) is not kind:
+        if self._all().get(getattr(kind, "name", None)) is not kind:
             raise InputError(f"{kind.__name__} is not registered, so a run folder with it could not be opened again; "
                              f"put @{self.variable}.register(\"a-name\") above the class")
         return kind.name
 
-    def _all(self) -> dict[str, type]:
+    def _all(self):
         if not self._loaded:
             package = import_module(self.package)
             for module in iter_modules(package.__path__, f"{package.__name__}."):

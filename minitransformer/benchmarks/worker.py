@@ -10,6 +10,7 @@ It ends when its input does.
 
 import json
 import os
+import re
 import resource
 import sys
 import textwrap
@@ -48,7 +49,7 @@ def peak_memory():
     """
     status = Path("/proc/self/status")
     if status.exists():
-        return 1024 * int(status.read_text().partition("VmHWM:")[2].split()[0])
+        return 1024 * int(re.search(r"VmHWM:\s+(\d+) kB", status.read_text())[1])
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 

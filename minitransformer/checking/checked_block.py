@@ -28,7 +28,7 @@ class CheckedBlock:
         else:
             self.layer = block.astype(dtype)
             self.parameters = self.layer.parameters()
-        self._signature = inspect.signature(self._method(0)).replace(return_annotation=inspect.Signature.empty)
+        self._signature = inspect.signature(self._method(0))
         check = _in_order if isinstance(inputs, Mapping) else _named
         self.arguments = {key: value.astype(dtype) if is_float(value) else value
                           for key, value in check(self._signature, inputs).items()}

@@ -1,10 +1,9 @@
 """Batches of source and target: from pairs of id lists to arrays."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import Array
 from minitransformer.errors import InputError
 from minitransformer.special import BOS, EOS, PAD
 
@@ -16,27 +15,26 @@ class Batch(NamedTuple):
     `split(n)`, at most n batches that hold its sentences in their order.
     """
 
-    source: Array        # (B, T_k) ids, ending with EOS, then padding
-    target: Array        # (B, T_q) ids, beginning with BOS: what the decoder sees
-    next_target: Array   # (B, T_q) ids, ending with EOS: what it has to predict
-    terms: int           # real target tokens
+    source: Any        # (B, T_k) ids, ending with EOS, then padding
+    target: Any        # (B, T_q) ids, beginning with BOS: what the decoder sees
+    next_target: Any   # (B, T_q) ids, ending with EOS: what it has to predict
+    terms: int         # real target tokens
 
     @property
-    def inputs(self) -> tuple[np.ndarray, np.ndarray]:
+    def inputs(self):
         return self.source, self.target
 
     @property
-    def num_tokens(self) -> int:
+    def num_tokens(self):
         return self.terms
 
-    def split(self, n) -> list["Batch"]:
+    def split(self, n):
         """Each part is as long as its longest sentence."""
-        return [Batch(trim(self.source[rows]), trim(self.target[rows]), trim(self.next_target[rows]),
-                      int((self.next_target[rows] != PAD).sum()))
+        return [Batch(*(trim(ids[rows]) for ids in self[:3]), int((self.next_target[rows] != PAD).sum()))
                 for rows in split_rows(len(self.source), n)]
 
 
-def make_batch(pairs) -> Batch:
+def make_batch(pairs):
     """The Batch of a list of (source ids, target ids)."""
     if not pairs:
         raise InputError("make_batch: no pairs, expected at least one")
@@ -46,18 +44,18 @@ def make_batch(pairs) -> Batch:
                  sum(len(target) + 1 for _, target in pairs))
 
 
-def split_rows(rows, n) -> list[slice]:
+def split_rows(rows, n):
     """At most n slices of equal size, or one row less, that are all the rows."""
     ends = [part[-1] + 1 for part in np.array_split(np.arange(rows), min(n, rows))]
     return list(map(slice, [0, *ends], ends))
 
 
-def trim(ids) -> np.ndarray:
+def trim(ids):
     """Without the columns behind the last that holds a token."""
     return ids[:, : np.flatnonzero((ids != PAD).any(axis=0)).max(initial=0) + 1]
 
 
-def pad(sequences) -> np.ndarray:
+def pad(sequences):
     """(B, T) ids of `sequences`, the shorter ones filled up with PAD."""
     batch = np.full((len(sequences), max(map(len, sequences))), PAD)
     for row, ids in zip(batch, sequences):
@@ -65,13 +63,13 @@ def pad(sequences) -> np.ndarray:
     return batch
 
 
-def pair_lengths(pair) -> tuple[int, int]:
+def pair_lengths(pair):
     """By what pairs are sorted: the target's length, then the source's."""
     source, target = pair
     return len(target), len(source)
 
 
-def by_length(examples, max_tokens, rng=None, lengths=pair_lengths) -> list[list]:
+def by_length(examples, max_tokens, rng=None, lengths=pair_lengths):
     """All `examples` once, in lists of similar length: each at most `max_tokens` with its padding.
 
     lengths(example): the lengths of its sides, of which the longest counts; an example that is longer alone is a

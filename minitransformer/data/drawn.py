@@ -1,7 +1,5 @@
 """Examples that are drawn at random, for the toy tasks: as many as you like, and some that are never trained on."""
 
-from typing import Any
-
 import numpy as np
 
 from minitransformer.errors import InputError
@@ -19,20 +17,20 @@ class DrawnBatches:
         self.task, self.size, self.seed = task, size, seed
         self.position = 0
 
-    def __iter__(self) -> "DrawnBatches":
+    def __iter__(self):
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self):
         self.position += 1
         return self.task.make_batch(draw_examples(self.task, [self.seed, self.position], self.size))
 
 
-def draw_held_out(task, size, seed=0) -> list:
+def draw_held_out(task, size, seed=0):
     """`size` different examples that no training batch can hold."""
     return draw_examples(task, seed, size, held_out=True)
 
 
-def draw_examples(task, seed, size, held_out=False) -> list:
+def draw_examples(task, seed, size, held_out=False):
     """`size` random examples of a toy task, encoded: ones to train on, or different held-out ones.
 
     Raises InputError for a task that has too few.

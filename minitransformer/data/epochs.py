@@ -1,7 +1,5 @@
 """Endless batches of a corpus: epoch after epoch, each in an order of its own."""
 
-from typing import Any
-
 import numpy as np
 
 from minitransformer.data.batches import by_length, make_batch, pair_lengths
@@ -20,25 +18,25 @@ class EpochBatches:
         self._start_epoch(0)
 
     @property
-    def position(self) -> list[int]:
+    def position(self):
         return [self._epoch, self._given]
 
     @position.setter
-    def position(self, position) -> None:
+    def position(self, position):
         epoch, given = position
         self._start_epoch(epoch)
         self._given = given
 
-    def __iter__(self) -> "EpochBatches":
+    def __iter__(self):
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self):
         if self._given == len(self._chunks):
             self._start_epoch(self._epoch + 1)
         self._given += 1
         return self._make(self._chunks[self._given - 1])
 
-    def _start_epoch(self, epoch) -> None:
+    def _start_epoch(self, epoch):
         rng = np.random.default_rng([self.seed, epoch])
         self._epoch, self._given = epoch, 0
         self._chunks = by_length(self.examples, self.max_tokens, rng, self._lengths)

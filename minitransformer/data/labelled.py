@@ -1,11 +1,10 @@
 """Batches of labelled sentences, and the files they come from."""
 
 import unicodedata
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import Array
 from minitransformer.data.batches import pad, split_rows, trim
 from minitransformer.data.text_files import read_text, split_lines
 from minitransformer.errors import InputError
@@ -15,37 +14,37 @@ from minitransformer.special import PAD
 class LabelledBatch(NamedTuple):
     """As Batch, of sentences and their classes."""
 
-    ids: Array      # (B, T), then padding
-    labels: Array   # (B,) 0 .. C-1
+    ids: Any      # (B, T), then padding
+    labels: Any   # (B,) 0 .. C-1
 
     @property
-    def inputs(self) -> tuple[np.ndarray]:
+    def inputs(self):
         return (self.ids,)
 
     @property
-    def terms(self) -> int:
+    def terms(self):
         return len(self.labels)
 
     @property
-    def num_tokens(self) -> int:
+    def num_tokens(self):
         return int((self.ids != PAD).sum())
 
-    def split(self, n) -> list["LabelledBatch"]:
+    def split(self, n):
         return [LabelledBatch(trim(self.ids[rows]), self.labels[rows]) for rows in split_rows(len(self.ids), n)]
 
 
-def make_labelled_batch(examples) -> LabelledBatch:
+def make_labelled_batch(examples):
     """The LabelledBatch of a list of (ids, class)."""
     return LabelledBatch(pad([ids for ids, _ in examples]), np.array([label for _, label in examples]))
 
 
-def sentence_length(example) -> tuple[int]:
+def sentence_length(example):
     """By what labelled sentences are sorted: their length."""
     ids, _ = example
     return (len(ids),)
 
 
-def read_labelled(path, name) -> list[tuple[str, str]]:
+def read_labelled(path, name):
     """[(sentence, label as text)] of a file with a sentence, a tab and its label on each line, plain or .gz.
 
     A first line "sentence<TAB>label" is a header. Raises InputError, with the line, where there is no second column, or

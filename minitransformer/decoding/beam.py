@@ -11,12 +11,12 @@ from minitransformer.special import EOS, SPECIAL
 FIRST_WORD = len(SPECIAL)    # the tokens before it are PAD, BOS and EOS
 
 
-def greedy(model, source) -> list[list[int]]:
+def greedy(model, source):
     """The likeliest next token, again and again: source (B, T_k) ids -> B lists of ids up to EOS."""
     return [best.ids for best, *_ in beam_search(model, source, 1)]
 
 
-def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None) -> list[list[Hypothesis]]:
+def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None):
     """For each sentence of source (B, T_k) ids its Hypotheses, the best first, at most `width` of them.
 
     At each position all continuations of the `width` live hypotheses compete. Of the 2 `width`
@@ -56,7 +56,7 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None) 
     return [sorted(hypotheses, key=lambda h: -h.score)[:width] for hypotheses in found]
 
 
-def _continuations(weight, x, sums, count) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _continuations(weight, x, sums, count):
     """What may follow x (B, width, d_model), of hypotheses with the log-probabilities sums (B, width).
 
     Returns the log-probabilities with EOS, (B, width), and those of the `count` likeliest continuations of each

@@ -1,18 +1,15 @@
 """Outputs drawn at random: from all of the model's distribution, or from its likelier part."""
 
-from typing import Any
-
 import numpy as np
 
-from minitransformer.backend import Array, module_of, to_device, to_host
+from minitransformer.backend import module_of, to_device, to_host
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits
 from minitransformer.decoding.top_k import log_normaliser
 from minitransformer.errors import InputError
 from minitransformer.special import BOS, EOS, PAD
 
 
-def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, min_length=0,
-           max_length=None) -> list[list[Hypothesis]]:
+def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, min_length=0, max_length=None):
     """For each sentence of source (B, T_k) ids `count` Hypotheses, drawn token by token, the likeliest first.
 
     Each token is drawn from softmax(logits / temperature), cut to the `top_k` likeliest tokens (0: all)
@@ -31,7 +28,7 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
     least, most = length_limits(state, min_length, max_length)
     ids = state.first                                   # (R, 1 + length)
     sums = np.zeros(len(source))
-    found: list[Any] = [None] * len(source)
+    found = [None] * len(source)
     alive = np.arange(len(source))
     while len(alive):
         logits = state.output.forward(state.advance(ids[:, -1:])[:, 0])[0]    # (R, V)
@@ -53,7 +50,7 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
     return [sorted(found[i:i + count], key=lambda h: -h.score) for i in range(0, len(found), count)]
 
 
-def check_sampling(temperature, top_k, top_p) -> None:
+def check_sampling(temperature, top_k, top_p):
     """Raise InputError for settings that mean nothing."""
     if not 1e-3 <= temperature <= 1e3:
         raise InputError(f"temperature is {temperature}, expected a number from 0.001 to 1000")
@@ -63,7 +60,7 @@ def check_sampling(temperature, top_k, top_p) -> None:
         raise InputError(f"top_p is {top_p}, expected a number above 0, at most 1")
 
 
-def draw(logits, draws, temperature, top_k, top_p) -> tuple[Array, Array]:
+def draw(logits, draws, temperature, top_k, top_p):
     """(ids, their logits), each (R,): logits (R, V), draws (R,) uniform in [0, 1)."""
     xp = module_of(logits)
     ids = xp.argsort(-logits, axis=1)[:, :top_k or None]
@@ -77,7 +74,7 @@ def draw(logits, draws, temperature, top_k, top_p) -> tuple[Array, Array]:
     return xp.take_along_axis(ids, drawn, axis=1)[:, 0], xp.take_along_axis(values, drawn, axis=1)[:, 0]
 
 
-def _forbid(logits, length, least, most) -> None:
+def _forbid(logits, length, least, most):
     """Logits of -inf for what may not come next: padding, BOS, EOS before `least` tokens, all but EOS after `most`.
 
     logits: (R, V), changed; `length`: how many tokens there are; least, most: (R,).

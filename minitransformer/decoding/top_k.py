@@ -1,11 +1,11 @@
 """The top k of all continuations of a sentence's hypotheses."""
 
-from minitransformer.backend import Array, module_of
+from minitransformer.backend import module_of
 
 GROUPS = 250    # of words; that many columns of logits are made, and looked at, while they are in the processor's cache
 
 
-def grouped_logits(x, weight) -> tuple[Array, Array]:
+def grouped_logits(x, weight):
     """logits x W^T in blocks of 250 words, (blocks, R, n), and the largest of each group, (R, n): x (R, d), W (V, d).
 
     Group g holds the words g, n + g, 2n + g, ...: one of each block. Logits of -inf fill the last block.
@@ -22,7 +22,7 @@ def grouped_logits(x, weight) -> tuple[Array, Array]:
     return blocks, maxima
 
 
-def top_k_continuations(blocks, maxima, before, count) -> tuple[Array, Array, Array]:
+def top_k_continuations(blocks, maxima, before, count):
     """The `count` largest before + logits of each sentence: (sums, parents, words), each (B, count), the largest first.
 
     blocks, maxima: grouped_logits of B * width rows; before: (B, width). Where there are fewer, sums of -inf make up
@@ -42,7 +42,7 @@ def top_k_continuations(blocks, maxima, before, count) -> tuple[Array, Array, Ar
     return sums, parents[sentence, place], block * n + groups[sentence, place]
 
 
-def log_normaliser(blocks, peak) -> Array:
+def log_normaliser(blocks, peak):
     """log(sum(exp(logits))) of each row, (R,): logits (R, n) in one or more blocks, peak (R,) their maxima."""
     xp = module_of(peak)
     total = xp.zeros_like(peak)
@@ -52,7 +52,7 @@ def log_normaliser(blocks, peak) -> Array:
     return xp.log(total) + peak
 
 
-def top_k(x, count) -> tuple[Array, Array]:
+def top_k(x, count):
     """(places, values) of the `count` largest in each row of x (R, N), each (R, count), the largest first; changes x.
 
     Equal ones in the order of their places. To look `count` times is faster here than to sort or to partition.

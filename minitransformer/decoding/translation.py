@@ -1,7 +1,6 @@
 """From texts to texts: sentences of any lengths in batches, in threads, in their order."""
 
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +31,7 @@ class Search:
     top_p: float = 1.0
     seed: int = 0
 
-    def __call__(self, model, source, places) -> list[list[Hypothesis]]:
+    def __call__(self, model, source, places):
         """Lists of Hypotheses for source (B, T_k) ids; `places`: of the sentences in their text, for their randomness."""
         if not self.samples:
             return beam_search(model, source, self.beam, self.alpha, self.min_length, self.max_length)
@@ -44,7 +43,7 @@ class Search:
 GREEDY = Search()
 
 
-def decode_all(model, sources, search=GREEDY, threads=None) -> list[list[Hypothesis]]:
+def decode_all(model, sources, search=GREEDY, threads=None):
     """Lists of Hypotheses, the best first, for id lists of any lengths; an empty source has an empty output.
 
     `threads` (default: the cores there are) take batches of similar lengths, each with one BLAS thread.
@@ -53,7 +52,7 @@ def decode_all(model, sources, search=GREEDY, threads=None) -> list[list[Hypothe
     size = max(1, ROWS // max(search.beam, search.samples, 1))
     threads = (threads or available_cores()) if model.xp is np else 1
 
-    def decode(places, source) -> None:
+    def decode(places, source):
         for i, hypotheses in zip(places, search(model, source, places)):
             found[i] = hypotheses
 
@@ -61,7 +60,7 @@ def decode_all(model, sources, search=GREEDY, threads=None) -> list[list[Hypothe
     return found
 
 
-def longest_first(sources, size) -> Iterator[tuple[list[int], np.ndarray]]:
+def longest_first(sources, size):
     """(places, ids) of `size` sentences each: ids (B, T_k) that end with EOS, then padding; empty sentences are left out."""
     order = sorted((i for i, source in enumerate(sources) if source), key=lambda i: -len(sources[i]))
     for start in range(0, len(order), size):
@@ -69,7 +68,7 @@ def longest_first(sources, size) -> Iterator[tuple[list[int], np.ndarray]]:
         yield places, pad([[*sources[i], EOS] for i in places])
 
 
-def encode(vocabulary, texts, max_length) -> list[list[int]]:
+def encode(vocabulary, texts, max_length):
     """Id lists of source texts, [] for an empty one; a text that is cut to `max_length` tokens is named on stderr."""
     for number, text in enumerate(texts, 1):
         if not text.isprintable() and any("\ud800" <= character <= "\udfff" for character in text):
@@ -82,7 +81,7 @@ def encode(vocabulary, texts, max_length) -> list[list[int]]:
     return [source[:max_length] for source in sources]
 
 
-def translate(model, vocabulary, texts, max_length, search=GREEDY, threads=None) -> list[str]:
+def translate(model, vocabulary, texts, max_length, search=GREEDY, threads=None):
     """The output text for each of `texts`, of which at most `max_length` tokens are read."""
     found = decode_all(model, encode(vocabulary, texts, max_length), search, threads)
     return [vocabulary.decode(best.ids) for best, *_ in found]

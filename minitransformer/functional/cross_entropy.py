@@ -1,24 +1,24 @@
 """Cross-entropy with label smoothing (section 5.4 of the paper), from logits."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from minitransformer.backend import Array, module_of, to_device
+from minitransformer.backend import module_of, to_device
 from minitransformer.checks import check_ids
 from minitransformer.errors import InputError
 from minitransformer.replaceable import replaceable
 
 
 class CrossEntropyCache(NamedTuple):
-    p: Array                # (..., V) softmax of the logits
-    targets: Array          # (...) the right token ids
-    real: Array             # (...) bool: where the target is not padding
+    p: Any                # (..., V) softmax of the logits
+    targets: Any          # (...) the right token ids
+    real: Any             # (...) bool: where the target is not padding
     smoothing: float
-    count: Array            # () how many targets are real
-    log_likelihood: Array   # (...) log p of each target, 0 at padding: its sum gives the perplexity
+    count: Any            # () how many targets are real
+    log_likelihood: Any   # (...) log p of each target, 0 at padding: its sum gives the perplexity
 
 
 @replaceable
-def cross_entropy_forward(logits, targets, smoothing=0.0, *, padding) -> tuple[Array, CrossEntropyCache]:
+def cross_entropy_forward(logits, targets, smoothing=0.0, *, padding):
     """The summed loss -sum_i q_i log p_i over the real targets; cache.count is their number.
 
     logits: (..., V); targets: (...) ids. q puts 1 - smoothing on the target and spreads
@@ -43,7 +43,7 @@ def cross_entropy_forward(logits, targets, smoothing=0.0, *, padding) -> tuple[A
     return loss, CrossEntropyCache(p, targets, real, smoothing, real.sum(), log_likelihood)
 
 
-def check_targets(targets, shape) -> None:
+def check_targets(targets, shape):
     """Raise InputError unless `targets` are ids for logits of that shape."""
     if shape[:-1] != targets.shape:
         raise InputError(f"cross-entropy: targets has shape {targets.shape}, "
@@ -52,7 +52,7 @@ def check_targets(targets, shape) -> None:
 
 
 @replaceable
-def cross_entropy_backward(dloss, cache) -> Array:
+def cross_entropy_backward(dloss, cache):
     """dlogits = (p - q) dloss, and 0 at padding.
 
     From log p_i = x_i - log sum_j exp(x_j): ∂(-sum_i q_i log p_i)/∂x_j = p_j - q_j, as q sums to 1.

@@ -1,17 +1,16 @@
 """Inverted dropout: what is kept is scaled in training, not at evaluation (section 5.4 of the paper)."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from minitransformer.backend import Array
 from minitransformer.replaceable import replaceable
 
 
 class DropoutCache(NamedTuple):
-    mask: Array   # (...) 0 where dropped, 1 / (1 - dropout_rate) elsewhere; None where nothing is dropped
+    mask: Any   # (...) 0 where dropped, 1 / (1 - dropout_rate) elsewhere; None where nothing is dropped
 
 
 @replaceable
-def dropout_mask(shape, dropout_rate, rng, dtype) -> Array:
+def dropout_mask(shape, dropout_rate, rng, dtype):
     """An array of `shape`: 0 with probability `dropout_rate`, else the scale 1 / (1 - dropout_rate).
 
     One random byte decides each element (the cheapest random number there is), so the dropout_rate is
@@ -24,7 +23,7 @@ def dropout_mask(shape, dropout_rate, rng, dtype) -> Array:
 
 
 @replaceable
-def dropout_forward(x, dropout_rate, rng=None) -> tuple[Array, DropoutCache]:
+def dropout_forward(x, dropout_rate, rng=None):
     """y = x * mask, with a fresh mask; y = x where rng is None (evaluation) or dropout_rate is 0."""
     if rng is None or dropout_rate == 0:
         return x, DropoutCache(None)
@@ -33,6 +32,6 @@ def dropout_forward(x, dropout_rate, rng=None) -> tuple[Array, DropoutCache]:
 
 
 @replaceable
-def dropout_backward(dy, cache) -> Array:
+def dropout_backward(dy, cache):
     """dx = dy * mask: the very mask of the forward pass, scale included."""
     return dy if cache.mask is None else dy * cache.mask

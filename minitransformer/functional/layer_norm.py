@@ -1,19 +1,19 @@
 """Layer normalisation over the last axis (Ba, Kiros and Hinton, https://arxiv.org/abs/1607.06450)."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from minitransformer.backend import Array, module_of
+from minitransformer.backend import module_of
 from minitransformer.replaceable import replaceable
 
 
 class LayerNormCache(NamedTuple):
-    normed: Array    # (..., D) x shifted and scaled to mean 0 and variance 1
-    inverse: Array   # (..., 1) 1 / sqrt(variance + epsilon)
-    gamma: Array     # (D,)
+    normed: Any    # (..., D) x shifted and scaled to mean 0 and variance 1
+    inverse: Any   # (..., 1) 1 / sqrt(variance + epsilon)
+    gamma: Any     # (D,)
 
 
 @replaceable
-def layer_norm_forward(x, gamma, beta, epsilon=1e-5) -> tuple[Array, LayerNormCache]:
+def layer_norm_forward(x, gamma, beta, epsilon=1e-5):
     """y = gamma * n + beta with n = (x - mean) / sqrt(variance + epsilon).
 
     x: (..., D); gamma, beta: (D,). The mean and the (biased) variance are of each row's D values.
@@ -26,7 +26,7 @@ def layer_norm_forward(x, gamma, beta, epsilon=1e-5) -> tuple[Array, LayerNormCa
 
 
 @replaceable
-def layer_norm_backward(dy, cache) -> tuple[Array, Array, Array]:
+def layer_norm_backward(dy, cache):
     """Returns dx (..., D), dgamma (D,), dbeta (D,).
 
     n = c s with c = x - mean and s = 1 / sqrt(variance + epsilon). From ∂c_j/∂x_i = δ_ij - 1/D and

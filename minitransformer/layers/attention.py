@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import Array
 from minitransformer.checks import check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import attention_backward, attention_forward
@@ -45,7 +44,7 @@ class MultiHeadAttention(Layer):
         self.dropout = dropout
 
     @replaceable
-    def forward(self, query, key, value, mask=None, rng=None) -> tuple[Array, MultiHeadAttentionCache]:
+    def forward(self, query, key, value, mask=None, rng=None):
         """mask: None or bool, broadcastable to (B, H, T_q, T_k), True = may attend."""
         self._check(query, key, value, mask)
         q, query_cache = self.query.forward(query)
@@ -57,7 +56,7 @@ class MultiHeadAttention(Layer):
         return y, MultiHeadAttentionCache(query_cache, key_cache, value_cache, attention, output)
 
     @replaceable
-    def backward(self, dy, cache) -> tuple[Array, Array, Array]:
+    def backward(self, dy, cache):
         """Returns dquery, dkey, dvalue."""
         dheads = self.split(self.output.backward(dy, cache.output))
         dq, dk, dv = attention_backward(dheads, cache.attention)
@@ -66,18 +65,18 @@ class MultiHeadAttention(Layer):
                 self.value.backward(self.merge(dv), cache.value))
 
     @replaceable
-    def split(self, x) -> Array:
+    def split(self, x):
         """(B, T, H d) -> (B, H, T, d). Its inverse, and so its backward, is merge."""
         batch, length, width = x.shape
         return x.reshape(batch, length, self.num_heads, width // self.num_heads).swapaxes(1, 2)
 
     @replaceable
-    def merge(self, x) -> Array:
+    def merge(self, x):
         """(B, H, T, d) -> (B, T, H d)."""
         batch, heads, length, d = x.shape
         return x.swapaxes(1, 2).reshape(batch, length, heads * d)
 
-    def _check(self, query, key, value, mask) -> None:
+    def _check(self, query, key, value, mask):
         name, d_model = type(self).__name__, self.query.weight.shape[0]
         check_shape(f"{name}: query", query, "B", "T_q", d_model)
         check_shape(f"{name}: key", key, query.shape[0], "T_k", d_model)
@@ -99,10 +98,10 @@ class MultiHeadAttention(Layer):
 class SelfAttention(MultiHeadAttention):
     """Query, key and value are one sequence x (B, T, d_model), which receives the sum of three gradients."""
 
-    def forward(self, x, mask=None, rng=None) -> tuple[Array, MultiHeadAttentionCache]:
+    def forward(self, x, mask=None, rng=None):
         return super().forward(x, x, x, mask, rng)
 
-    def backward(self, dy, cache) -> Array:
+    def backward(self, dy, cache):
         dquery, dkey, dvalue = super().backward(dy, cache)
         return dquery + dkey + dvalue
 
@@ -110,10 +109,10 @@ class SelfAttention(MultiHeadAttention):
 class CrossAttention(MultiHeadAttention):
     """The decoder's x (B, T_q, d_model) asks, the encoder's memory (B, T_k, d_model) is key and value."""
 
-    def forward(self, x, memory, mask=None, rng=None) -> tuple[Array, MultiHeadAttentionCache]:
+    def forward(self, x, memory, mask=None, rng=None):
         return super().forward(x, memory, memory, mask, rng)
 
-    def backward(self, dy, cache) -> tuple[Array, Array]:
+    def backward(self, dy, cache):
         """Returns dx, dmemory."""
         dquery, dkey, dvalue = super().backward(dy, cache)
         return dquery, dkey + dvalue

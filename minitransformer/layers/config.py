@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
 
 from minitransformer.errors import InputError, choices
 
@@ -55,17 +54,17 @@ class StackConfig:
         if self.positions not in ("sinusoidal", "learned"):
             raise InputError(f"unknown positions {self.positions!r}; choose sinusoidal or learned")
 
-    def sizes(self) -> list[str]:
+    def sizes(self):
         """The names of the whole numbers that a model's configuration adds to these."""
         return []
 
     @property
-    def input_dropout(self) -> float:
+    def input_dropout(self):
         """The dropout rate on the sum of embeddings and positions."""
         return self.dropout if self.embedding_dropout is None else self.embedding_dropout
 
     @classmethod
-    def named(cls, name, **sizes) -> Any:
+    def named(cls, name, **sizes):
         """The configuration called `name`, with the sizes and choices that differ from it or that it lacks."""
         if name not in NAMED:
             raise InputError(f"unknown configuration {name!r}; {choices(name, NAMED)}")

@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from minitransformer.backend import Array
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers.attention import CrossAttention, SelfAttention
 from minitransformer.layers.feed_forward import FeedForward
@@ -34,14 +33,14 @@ class DecoderLayer(Layer):
         self.cross_attention_residual = Residual(self.cross_attention, *around)
         self.feed_forward_residual = Residual(self.feed_forward, *around)
 
-    def forward(self, x, memory, mask=None, memory_mask=None, rng=None) -> tuple[Array, DecoderLayerCache]:
+    def forward(self, x, memory, mask=None, memory_mask=None, rng=None):
         """mask: broadcastable to (B, H, T_q, T_q); memory_mask: to (B, H, T_q, T_k)."""
         x, self_attention = self.self_attention_residual.forward(x, mask, rng=rng)
         x, cross_attention = self.cross_attention_residual.forward(x, memory, memory_mask, rng=rng)
         y, feed_forward = self.feed_forward_residual.forward(x, rng=rng)
         return y, DecoderLayerCache(self_attention, cross_attention, feed_forward)
 
-    def backward(self, dy, cache) -> tuple[Array, Array]:
+    def backward(self, dy, cache):
         """Returns dx, dmemory."""
         dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
         dx, dmemory = self.cross_attention_residual.backward(dx, cache.cross_attention)
@@ -64,7 +63,7 @@ class Decoder(Layer):
         self.layers = [DecoderLayer(config, rng) for _ in range(config.num_layers)]
         self.norm = LayerNorm(config.d_model) if config.pre_norm else None
 
-    def forward(self, x, memory, mask=None, memory_mask=None, rng=None) -> tuple[Array, DecoderCache]:
+    def forward(self, x, memory, mask=None, memory_mask=None, rng=None):
         caches = []
         for layer in self.layers:
             x, cache = layer.forward(x, memory, mask, memory_mask, rng)
@@ -72,7 +71,7 @@ class Decoder(Layer):
         x, norm = self.norm.forward(x) if self.norm else (x, None)
         return x, DecoderCache(caches, norm)
 
-    def backward(self, dy, cache) -> tuple[Array, Array]:
+    def backward(self, dy, cache):
         """Returns dx, dmemory."""
         if self.norm:
             dy = self.norm.backward(dy, cache.norm)

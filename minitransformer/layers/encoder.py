@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from minitransformer.backend import Array
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers.attention import SelfAttention
 from minitransformer.layers.feed_forward import FeedForward
@@ -32,13 +31,13 @@ class EncoderLayer(Layer):
         self.feed_forward_residual = Residual(
             self.feed_forward, config.d_model, config.dropout, config.pre_norm)
 
-    def forward(self, x, mask=None, rng=None) -> tuple[Array, EncoderLayerCache]:
+    def forward(self, x, mask=None, rng=None):
         """mask: None or bool, broadcastable to (B, H, T, T), True = may attend."""
         x, self_attention = self.self_attention_residual.forward(x, mask, rng=rng)
         y, feed_forward = self.feed_forward_residual.forward(x, rng=rng)
         return y, EncoderLayerCache(self_attention, feed_forward)
 
-    def backward(self, dy, cache) -> Array:
+    def backward(self, dy, cache):
         dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
         return self.self_attention_residual.backward(dx, cache.self_attention)
 
@@ -59,7 +58,7 @@ class Encoder(Layer):
         self.layers = [EncoderLayer(config, rng) for _ in range(config.num_layers)]
         self.norm = LayerNorm(config.d_model) if config.pre_norm else None
 
-    def forward(self, x, mask=None, rng=None) -> tuple[Array, EncoderCache]:
+    def forward(self, x, mask=None, rng=None):
         caches = []
         for layer in self.layers:
             x, cache = layer.forward(x, mask, rng)
@@ -67,7 +66,7 @@ class Encoder(Layer):
         x, norm = self.norm.forward(x) if self.norm else (x, None)
         return x, EncoderCache(caches, norm)
 
-    def backward(self, dy, cache) -> Array:
+    def backward(self, dy, cache):
         if self.norm:
             dy = self.norm.backward(dy, cache.norm)
         for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):

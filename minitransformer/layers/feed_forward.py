@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from minitransformer.backend import Array
 from minitransformer.errors import InputError
 from minitransformer.functional import (
     dropout_backward, dropout_forward, gelu_backward, gelu_forward, relu_backward, relu_forward)
@@ -31,7 +30,7 @@ class FeedForward(Layer):
         self.activation = activation
         self.dropout = dropout
 
-    def forward(self, x, rng=None) -> tuple[Array, FeedForwardCache]:
+    def forward(self, x, rng=None):
         activate, _ = ACTIVATIONS[self.activation]
         h, inner = self.inner.forward(x)                             # (..., d_ff)
         h, activation = activate(h)
@@ -39,7 +38,7 @@ class FeedForward(Layer):
         y, outer = self.outer.forward(h)
         return y, FeedForwardCache(inner, activation, dropout, outer)
 
-    def backward(self, dy, cache) -> Array:
+    def backward(self, dy, cache):
         _, activate_backward = ACTIVATIONS[self.activation]
         dh = self.outer.backward(dy, cache.outer)
         dh = dropout_backward(dh, cache.dropout)

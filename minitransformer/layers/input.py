@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from minitransformer.backend import Array
 from minitransformer.functional import dropout_backward, dropout_forward
 from minitransformer.functional.dropout import DropoutCache
 from minitransformer.layers.embedding import EmbeddingCache
@@ -24,13 +23,13 @@ class Input(Layer):
         self.positions = positions
         self.dropout = dropout
 
-    def forward(self, ids, rng=None) -> tuple[Array, InputCache]:
+    def forward(self, ids, rng=None):
         x, embedding = self.embedding.forward(ids)
         x, positions = self.positions.forward(x)
         y, dropout = dropout_forward(x, self.dropout, rng)
         return y, InputCache(embedding, positions, dropout)
 
-    def backward(self, dy, cache) -> None:
+    def backward(self, dy, cache):
         """Adds to the tables' gradients; ids get none."""
         dx = dropout_backward(dy, cache.dropout)
         dx = self.positions.backward(dx, cache.positions)

@@ -1,8 +1,7 @@
 """The linear layer."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from minitransformer.backend import Array
 from minitransformer.checks import check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
@@ -10,7 +9,7 @@ from minitransformer.replaceable import replaceable
 
 
 class LinearCache(NamedTuple):
-    x: Array   # (..., d_in)
+    x: Any   # (..., d_in)
 
 
 class Linear(Layer):
@@ -21,7 +20,7 @@ class Linear(Layer):
         self.bias = initial.zeros(d_out)
 
     @replaceable
-    def forward(self, x) -> tuple[Array, LinearCache]:
+    def forward(self, x):
         d_in, d_out = self.weight.shape
         check_shape("Linear: x", x, ..., d_in)
         rows = x.reshape(-1, d_in)      # one matrix product for all leading axes
@@ -30,7 +29,7 @@ class Linear(Layer):
         return y.reshape(*x.shape[:-1], d_out), LinearCache(x)
 
     @replaceable
-    def backward(self, dy, cache) -> Array:
+    def backward(self, dy, cache):
         """From y_nj = sum_i x_ni W_ij + b_j: dW = x^T dy, db = sum_n dy_n, dx = dy W^T."""
         d_in, d_out = self.weight.shape
         rows, drows = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from minitransformer.backend import Array, module_of
+from minitransformer.backend import module_of
 from minitransformer.checks import check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import sinusoids
@@ -17,17 +17,17 @@ class PositionsCache(NamedTuple):
 class SinusoidalPositions(Layer):
     """y = x + PE[:T], for x (B, T, d_model) of any length and any d_model; nothing is learned."""
 
-    def forward(self, x) -> tuple[Array, PositionsCache]:
+    def forward(self, x):
         check_shape("SinusoidalPositions: x", x, "B", "T", "d_model")
         _, length, d_model = x.shape
         return x + sinusoids(length, d_model, module_of(x), x.real.dtype.name), PositionsCache(length)
 
-    def at(self, x, position) -> Array:
+    def at(self, x, position):
         """x + PE[position], for any x (..., d_model)."""
         length = max(64, 1 << position.bit_length())    # few tables, each twice as long, serve all positions
         return x + sinusoids(length, x.shape[-1], module_of(x), x.real.dtype.name)[position]
 
-    def backward(self, dy, cache) -> Array:
+    def backward(self, dy, cache):
         """A constant was added: dx = dy."""
         return dy
 
@@ -38,7 +38,7 @@ class LearnedPositions(Layer):
     def __init__(self, max_length, d_model, rng):
         self.weight = initial.normal(rng, max_length, d_model)
 
-    def forward(self, x) -> tuple[Array, PositionsCache]:
+    def forward(self, x):
         max_length, d_model = self.weight.shape
         check_shape("LearnedPositions: x", x, "B", "T", d_model)
         length = x.shape[1]
@@ -46,17 +46,17 @@ class LearnedPositions(Layer):
             raise InputError(f"LearnedPositions: x has {length} positions, at most {max_length} were learned")
         return x + self.weight.data[:length], PositionsCache(length)
 
-    def at(self, x, position) -> Array:
+    def at(self, x, position):
         """x + W[position], for any x (..., d_model)."""
         return x + self.weight.data[position]
 
-    def backward(self, dy, cache) -> Array:
+    def backward(self, dy, cache):
         """Row t was added to all B sequences: dW[t] = sum_b dy[b, t], dx = dy."""
         self.weight.grad[: cache.length] += dy.sum(axis=0)
         return dy
 
 
-def make_positions(config, rng) -> SinusoidalPositions | LearnedPositions:
+def make_positions(config, rng):
     """The positions that a configuration asks for."""
     if config.positions == "learned":
         return LearnedPositions(config.max_length, config.d_model, rng)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import Array, module_of, to_device
+from minitransformer.backend import module_of, to_device
 from minitransformer.checks import check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import cross_entropy_backward, cross_entropy_forward, padding_mask
@@ -21,7 +21,7 @@ from minitransformer.layers.positions import make_positions
 from minitransformer.models.next_token import LossSums
 from minitransformer.models.registry import MODELS
 
-POOLINGS: dict[str, type[MeanOverTokens] | type[FirstToken]] = {"mean": MeanOverTokens, "first": FirstToken}
+POOLINGS = {"mean": MeanOverTokens, "first": FirstToken}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class ClassifierConfig(StackConfig):
         if self.pooling not in POOLINGS:
             raise InputError(f"unknown pooling {self.pooling!r}; choose {' or '.join(POOLINGS)}")
 
-    def sizes(self) -> list[str]:
+    def sizes(self):
         return ["vocab_size", "num_classes"]
 
 
@@ -72,7 +72,7 @@ class Classifier(Layer):
         self.pooling = POOLINGS[config.pooling]()
         self.output = Linear(config.d_model, config.num_classes, rng)
 
-    def forward(self, ids, rng=None) -> tuple[Array, ClassifierCache]:
+    def forward(self, ids, rng=None):
         """Give `rng` to train with dropout; without it the model is evaluated."""
         check_shape("Classifier: ids", ids, "B", "T")
         x, input = self.input.forward(ids, rng)
@@ -82,24 +82,24 @@ class Classifier(Layer):
         logits, output = self.output.forward(x)
         return logits, ClassifierCache(input, encoder, pooling, output)
 
-    def backward(self, dlogits, cache) -> None:
+    def backward(self, dlogits, cache):
         """Adds to every parameter's gradient; ids get none."""
         dx = self.output.backward(dlogits, cache.output)
         dx = self.pooling.backward(dx, cache.pooling)
         dx = self.encoder.backward(dx, cache.encoder)
         self.input.backward(dx, cache.input)
 
-    def loss_forward(self, batch, rng=None, smoothing=0.0) -> tuple[LossSums, ClassifierLossCache]:
+    def loss_forward(self, batch, rng=None, smoothing=0.0):
         """Returns LossSums over the batch's sentences, and the cache; batch.labels (B,) are the right classes."""
         logits, cache = self.forward(batch.ids, rng)
         loss, loss_cache = cross_entropy_forward(logits, batch.labels, smoothing, padding=None)
         return LossSums(loss, -loss_cache.log_likelihood.sum()), ClassifierLossCache(cache, loss_cache)
 
-    def loss_backward(self, dloss, cache) -> None:
+    def loss_backward(self, dloss, cache):
         """Adds the gradient of dloss * loss to every parameter's."""
         self.backward(cross_entropy_backward(dloss, cache.loss), cache.forward)
 
-    def attention_weights(self, ids) -> dict[str, list[Array]]:
+    def attention_weights(self, ids):
         """Who attends to whom: {"encoder": (B, H, T, T) of each layer}."""
         _, cache = self.forward(ids)
         return {"encoder": [layer.self_attention.sublayer.attention.softmax.p for layer in cache.encoder.layers]}

@@ -1,12 +1,8 @@
 """What models that predict the next token have in common: their loss, which is their training."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from minitransformer.backend import Array
 from minitransformer.layers.layer import Layer
-from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
-from minitransformer.layers.output_projection import OutputProjection
 from minitransformer.special import PAD
 
 
@@ -31,18 +27,13 @@ class NextTokenModel(Layer):
     `next_target` (B, T), the id to predict at each position, or PAD.
     """
 
-    hidden: Callable[..., tuple[Array, Any]]
-    hidden_backward: Callable[[Array, Any], None]
-    output: OutputProjection
-    loss: LinearCrossEntropy
-
-    def loss_forward(self, batch, rng=None, smoothing=0.0) -> tuple[LossSums, NextTokenCache]:
+    def loss_forward(self, batch, rng=None, smoothing=0.0):
         """Returns LossSums over the batch's `terms`, and the cache; `rng` draws the dropout."""
         y, hidden = self.hidden(*batch.inputs, rng=rng)
         loss, cache = self.loss.forward(y, batch.next_target, smoothing, padding=PAD)
         return LossSums(loss, -cache.log_likelihood.sum()), NextTokenCache(hidden, cache)
 
-    def loss_backward(self, dloss, cache) -> None:
+    def loss_backward(self, dloss, cache):
         """Adds the gradient of dloss * loss to every parameter's."""
         dy = self.loss.backward(dloss, cache.loss)
         self.hidden_backward(dy, cache.hidden)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import Array, module_of, to_device
+from minitransformer.backend import module_of, to_device
 from minitransformer.checks import check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import causal_mask, padding_mask
@@ -41,11 +41,11 @@ class TransformerConfig(StackConfig):
             raise InputError(f"share_embeddings needs one vocabulary, but source_vocab is {self.source_vocab} "
                              f"and target_vocab {self.target_vocab}: make them equal or pass share_embeddings=False")
 
-    def sizes(self) -> list[str]:
+    def sizes(self):
         return ["source_vocab", "target_vocab"]
 
     @classmethod
-    def named(cls, name, vocab_size, **changes) -> "TransformerConfig":
+    def named(cls, name, vocab_size, **changes):
         """The configuration called `name`, for a vocabulary shared by source and target, with `changes`."""
         return super().named(name, **{"source_vocab": vocab_size, "target_vocab": vocab_size, **changes})
 
@@ -95,18 +95,18 @@ class Transformer(NextTokenModel):
                                        weight=self.target_embedding.weight if config.share_output else None)
         self.loss = LinearCrossEntropy(self.output.weight)
 
-    def forward(self, source, target, rng=None) -> tuple[Array, TransformerCache]:
+    def forward(self, source, target, rng=None):
         """Give `rng` to train with dropout; without it the model is evaluated."""
         y, hidden = self.hidden(source, target, rng)
         logits, output = self.output.forward(y)
         return logits, TransformerCache(hidden, output)
 
-    def backward(self, dlogits, cache) -> None:
+    def backward(self, dlogits, cache):
         """Adds to every parameter's gradient; ids get none."""
         dy = self.output.backward(dlogits, cache.output)
         self.hidden_backward(dy, cache.hidden)
 
-    def hidden(self, source, target, rng=None) -> tuple[Array, HiddenCache]:
+    def hidden(self, source, target, rng=None):
         """Up to the last hidden states y (B, T_q, d_model), from which `output` makes the logits, and `loss` the loss."""
         check_shape("Transformer: source", source, "B", "T_k")
         check_shape("Transformer: target", target, source.shape[0], "T_q")
@@ -114,20 +114,20 @@ class Transformer(NextTokenModel):
         y, decode = self.decode(target, memory, source, rng)
         return y, HiddenCache(encode, decode)
 
-    def hidden_backward(self, dy, cache) -> None:
+    def hidden_backward(self, dy, cache):
         dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
         self.target_input.backward(dx, cache.decode.input)
         dx = self.encoder.backward(dmemory, cache.encode.encoder)
         self.source_input.backward(dx, cache.encode.input)
 
-    def encode(self, source, rng=None) -> tuple[Array, EncodeCache]:
+    def encode(self, source, rng=None):
         """source (B, T_k) -> memory (B, T_k, d_model)."""
         x, input = self.source_input.forward(source, rng)
         mask = to_device(padding_mask(source), module_of(x))
         memory, encoder = self.encoder.forward(x, mask, rng)
         return memory, EncodeCache(input, encoder)
 
-    def decode(self, target, memory, source, rng=None) -> tuple[Array, DecodeCache]:
+    def decode(self, target, memory, source, rng=None):
         """target (B, T_q) and the memory of `source` -> (B, T_q, d_model), what `output` takes."""
         x, input = self.target_input.forward(target, rng)
         mask = to_device(causal_mask(target) & padding_mask(target), module_of(x))
@@ -135,7 +135,7 @@ class Transformer(NextTokenModel):
         y, decoder = self.decoder.forward(x, memory, mask, memory_mask, rng)
         return y, DecodeCache(input, decoder)
 
-    def start(self, source) -> CachedStack | RecomputedState:
+    def start(self, source):
         """The state (such as a CachedStack) that writes the outputs of source (B, T_k), token by token."""
         check_shape("source", source, "B", "T_k")
         memory, _ = self.encode(source)
@@ -143,13 +143,13 @@ class Transformer(NextTokenModel):
         limit = np.minimum((source != PAD).sum(axis=1) - 1 + EXTRA_LENGTH, longest_output(self.target_input.positions))
         first = np.full((len(source), 1), BOS)
         if cache_would_bypass():
-            def decode(rows, target) -> Array:
+            def decode(rows, target):
                 return self.decode(target, memory[to_device(rows, module_of(memory))], source[rows])[0]
 
             return RecomputedState(decode, self.output, first, limit, np.empty((len(source), 1, 0), int))
         return CachedStack(self.decoder, self.target_input, self.output, first, limit, memory, memory_mask)
 
-    def attention_weights(self, source, target) -> dict[str, list[Array]]:
+    def attention_weights(self, source, target):
         """Who attends to whom: {"encoder", "decoder" or "cross": (B, H, T_q, T_k) of each layer}."""
         _, cache = self.hidden(source, target)
         encoder, decoder = cache.encode.encoder.layers, cache.decode.decoder.layers

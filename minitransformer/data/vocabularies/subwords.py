@@ -23,7 +23,7 @@ class SubwordVocabulary:
         self._tokenizer.encode_special_tokens = True    # "<pad>" in a text is text
 
     @classmethod
-    def learn(cls, texts, size) -> "SubwordVocabulary":
+    def learn(cls, texts, size):
         """At most `size` subwords (more only if the text has more characters), from sentences of both sides."""
         tokenizers = require("tokenizers")
         tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token=_unmergeable(UNKNOWN)))
@@ -36,31 +36,31 @@ class SubwordVocabulary:
         return cls(tokenizer)
 
     @property
-    def size(self) -> int:
+    def size(self):
         return self._tokenizer.get_vocab_size()
 
-    def encode(self, text) -> list[int]:
+    def encode(self, text):
         """The ids of a text. Raises InputError for one that holds bytes which are not UTF-8."""
         if any("\ud800" <= character <= "\udfff" for character in text):
             raise InputError("the text is not UTF-8")
         return self._tokenizer.encode(text).ids
 
-    def encode_all(self, texts) -> list[list[int]]:
+    def encode_all(self, texts):
         return [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
 
-    def tokens(self, ids) -> list[str]:
+    def tokens(self, ids):
         """The subword of each id, special ones too."""
         return [NAMES[i] if i < len(NAMES) else self._tokenizer.id_to_token(i) for i in ids]
 
-    def decode(self, ids) -> str:
+    def decode(self, ids):
         """The text of `ids`, special tokens left out."""
         return self._tokenizer.decode(ids)
 
-    def to_json(self) -> str:
+    def to_json(self):
         return self._tokenizer.to_str(pretty=True)
 
     @classmethod
-    def load(cls, path) -> "SubwordVocabulary":
+    def load(cls, path):
         tokenizers = require("tokenizers")
         try:
             return cls(tokenizers.Tokenizer.from_file(str(path)))
@@ -68,6 +68,6 @@ class SubwordVocabulary:
             raise InputError(f"{path}: not a tokenizer ({error})") from None
 
 
-def _unmergeable(name) -> str:
+def _unmergeable(name):
     """A special token as no merge spells it: a text's blanks are "▁", so that "</s>" learned from a text is another."""
     return name + " "

@@ -1,10 +1,9 @@
 """The loss by blocks of rows: the logits of a block become their gradient while they are in the processor's cache."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import Array
 from minitransformer.functional import linear_cross_entropy_backward, linear_cross_entropy_forward
 from minitransformer.functional.cross_entropy import check_targets
 from minitransformer.replaceable import replaces
@@ -13,14 +12,13 @@ BLOCK = 1 << 23    # logits in a block: with fewer the products are slower, and 
 
 
 class LinearCrossEntropyGradients(NamedTuple):
-    dx: Array               # (..., D) the gradients for dloss = 1
-    dweight: Array          # (V, D)
-    log_likelihood: Array   # (...)
+    dx: Any               # (..., D) the gradients for dloss = 1
+    dweight: Any          # (V, D)
+    log_likelihood: Any   # (...)
 
 
 @replaces(linear_cross_entropy_forward, "numpy", "float32 float64")
-def linear_cross_entropy_forward_blocked(x, weight, targets, smoothing=0.0, *,
-                                         padding) -> tuple[Array, LinearCrossEntropyGradients]:
+def linear_cross_entropy_forward_blocked(x, weight, targets, smoothing=0.0, *, padding):
     """With e = exp(logits - max) and r = 1 for a real token, else 0, dlogits_nv is
 
         r_n / sum_v(e_nv) e_nv - (1 - smoothing) r_n [v is the target] - smoothing / V r_n.
@@ -61,6 +59,6 @@ def linear_cross_entropy_forward_blocked(x, weight, targets, smoothing=0.0, *,
 
 
 @replaces(linear_cross_entropy_backward, "numpy", "float32 float64")
-def linear_cross_entropy_backward_blocked(dloss, cache) -> tuple[Array, Array]:
+def linear_cross_entropy_backward_blocked(dloss, cache):
     dloss = cache.dx.dtype.type(dloss)
     return cache.dx * dloss, cache.dweight * dloss
