@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from minitransformer import Adam, InputError
-from minitransformer.layers import Layer, LearnedPositions, Linear
-from minitransformer.layers.watch import watch
+from minitransformer.layers import Layer, Linear
 from tests.models.test_transformer import V, ids, make
 
 
@@ -37,33 +36,6 @@ def test_astype_copies_and_keeps_sharing():
     single.flat.data[...] = 0
     assert model.flat.data.any()
     assert (model.to("numpy").flat.data == model.flat.data).all()
-
-
-def test_one_parameter_is_enough():
-    layer = LearnedPositions(3, 2, np.random.default_rng(0))
-    adam, before = Adam(layer), layer.weight.data.copy()
-    layer.weight.grad += 1
-    adam.step(0.5)
-    np.testing.assert_allclose(layer.weight.data, before - 0.5, rtol=0, atol=1e-6)
-
-
-def test_watching_leaves_nothing_behind():
-    layer, seen = make(), []
-    before = {path: dict(vars(part)) for path, part in layer.sublayers().items()}
-    with watch(layer, lambda path, _, method, *arguments, **more: seen.append(path) or method(*arguments, **more)):
-        layer.encode(np.array([[3, 4]]))
-    assert "encoder.layers.0.self_attention.query" in seen
-    assert {path: dict(vars(part)) for path, part in layer.sublayers().items()} == before
-
-
-def test_to_copies():
-    """On the CPU too: what trains there must not move the model it came from."""
-    model = make()
-    before = {name: parameter.data.copy() for name, parameter in model.parameters().items()}
-    there = model.to("numpy")
-    for parameter in there.parameters().values():
-        parameter.data[...] = 7
-    assert all((parameter.data == before[name]).all() for name, parameter in model.parameters().items())
 
 
 @pytest.mark.parametrize("make_copy", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model)),
