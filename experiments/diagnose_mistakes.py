@@ -37,10 +37,12 @@ def main():
             slowest[place] = max(slowest[place], answer.seconds)
             if answer.verdict != RIGHTLY or arguments.all:
                 print(f"{answer.verdict:14} {place}, {mistake.name} ({answer.seconds:.1f} s)\n    {answer.says}", flush=True)
-    print(f"\n| {len(mistakes)} mistakes | caught | named rightly | evidence only | named wrongly | slowest answer |\n|---|--:|--:|--:|--:|--:|")
+    print(f"\n| {len(mistakes)} mistakes | caught | named rightly | evidence only | named wrongly | slowest answer |\n"
+          "|---|--:|--:|--:|--:|--:|")
     for place, counts in tables.items():
         caught = counts.total() - counts[MISSED]
-        print(f"| {place} | {caught} of {counts.total()} | {counts[RIGHTLY]} | {counts[ONLY_EVIDENCE]} | {counts[WRONGLY]} | {slowest[place]:.1f} s |")
+        print(f"| {place} | {caught} of {counts.total()} | {counts[RIGHTLY]} | {counts[ONLY_EVIDENCE]} | {counts[WRONGLY]} "
+              f"| {slowest[place]:.1f} s |")
     return int(any(counts[MISSED] + counts[WRONGLY] for counts in tables.values()))
 
 

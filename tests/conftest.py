@@ -1,18 +1,36 @@
 """What all tests share: hypothesis without deadlines, and the way to the real data."""
 
 import os
+import signal
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")    # before NumPy loads: small matrices only wait for threads
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:    # `pytest &` in a script: ours, and so our children's, is Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import pytest
 from hypothesis import settings
 
-from tests.small_corpus import server
+from tests.small_corpus import server    # noqa: F401 - a fixture
+
+# Left out by -m "not slow": they train models, start processes or run whole pages.
+SLOW = ["tests/benchmarks", "tests/cli/test_classify.py", "tests/cli/test_cli.py", "tests/cli/test_export.py",
+        "tests/cli/test_fuzz.py", "tests/cli/test_imports.py", "tests/cli/test_language.py", "tests/cli/test_process.py",
+        "tests/cli/test_seeing.py", "tests/tasks/test_registries.py", "tests/test_docs.py", "tests/test_real_data.py",
+        "tests/test_tutorials.py", "tests/training/test_damage.py", "tests/training/test_kill.py",
+        "tests/training/test_resume.py"]
 
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_collection_modifyitems(items):
+    root = Path(__file__).parent.parent
+    slow = [root / name for name in SLOW]
+    for item in items:
+        if any(path in (item.path, *item.path.parents) for path in slow):
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")

@@ -19,10 +19,12 @@ from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.models import MODELS
 from minitransformer.replaceable import TABLE, running
 from minitransformer.tasks import TASKS
+from tests.conftest import SLOW
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-OTHER_PROGRAMS = {"pip", "python", "jupytext"}    # that pages call beside minitransformer
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+OTHER_PROGRAMS = {"pip", "python", "jupytext", "ruff", "mypy", "pre-commit"}    # that pages call beside minitransformer
 MOST_FILES = {"add_a_layer": 2, "add_a_task": 1, "add_a_model": 4, "add_a_kernel": 1}    # that a contribution may need
 
 
@@ -150,20 +152,23 @@ def test_commands_are_accepted(page, registering, monkeypatch, capfd):
     """Each `minitransformer ...` of a page parses; only the work behind it is left out."""
     for code in new_files(page).values():
         exec(compile(code, str(page), "exec"), {"__name__": "__main__"})
+    parsed = []
     for name in COMMANDS:
-        monkeypatch.setattr(f"minitransformer.cli.{name}.execute", lambda args: 0)
+        monkeypatch.setattr(f"minitransformer.cli.{name}.execute", lambda args: parsed.append(args) or 0)
     for arguments in typed(page):
         try:
             code = main(arguments)
-        except SystemExit as stop:    # --help
+        except SystemExit as stop:
             code = stop.code
         assert code == 0, (arguments, capfd.readouterr().err)
+    assert len(parsed) == sum("--help" not in arguments for arguments in typed(page))
 
 
 def test_no_command_is_overlooked():
     """What follows "minitransformer " in a bash block was parsed, and what else stands there is known and exists."""
+    assert {page for page in PAGES if "minitransformer " in "".join(blocks(page, "bash"))} <= set(WITH_COMMANDS)
     assert ROOT / "README.md" in WITH_COMMANDS
-    for page in PAGES:
+    for page in (*PAGES, CONTRIBUTING):
         text = "\n".join(re.sub(r"(^|\s)#.*", "", block, flags=re.MULTILINE) for block in blocks(page, "bash"))
         found = commands(page)
         assert len(re.findall(r"\bminitransformer ", text)) == sum(words[0] == "minitransformer" for words in found), page
@@ -173,7 +178,7 @@ def test_no_command_is_overlooked():
                 assert arguments[0] == "-m" or (ROOT / arguments[0]).exists(), (page, arguments)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=by_stem)
+@pytest.mark.parametrize("page", [*PAGES, CONTRIBUTING], ids=by_stem)
 def test_files_and_links_exist(page):
     """Every file that a page names, unless the reader is to write it, and every relative link."""
     text = prose(page)
@@ -215,6 +220,14 @@ def test_a_file_in_its_folder_is_enough(name, arguments, shown, tmp_path):
                           env={**os.environ, "COLUMNS": "200", "MPLBACKEND": "agg"})
     assert done.returncode == 0 and shown in done.stdout, done.stderr
     assert "report.html was not written" not in done.stderr
+
+
+def test_ci_and_the_hooks_check_what_contributing_says():
+    """And the fast lane leaves out files that exist."""
+    ci, hooks = ((ROOT / name).read_text() for name in (".ci/run", ".pre-commit-config.yaml"))
+    assert "ruff check && mypy" in ci and "ruff check\nmypy" in CONTRIBUTING.read_text()
+    assert "entry: ruff check" in hooks and "entry: mypy" in hooks
+    assert all((ROOT / name).exists() for name in SLOW) and '-m "not slow"' in CONTRIBUTING.read_text()
 
 
 def test_ci_runs_the_two_commands_of_the_readme():

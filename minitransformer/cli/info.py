@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from minitransformer import layers, replaceable    # layers: they define functions that may be replaced
+from minitransformer import layers, replaceable    # noqa: F401 - layers: they define functions that may be replaced
 from minitransformer.backend import get_module
 
 

@@ -23,7 +23,7 @@ def english(n):
 def german(n):
     """123_000 -> ein, hundert, drei, und, zwanzig, tausend. A final one is "eins"."""
     words = _german(n)
-    return words[:-1] + ["eins"] if words[-1] == "ein" else words
+    return [*words[:-1], "eins"] if words[-1] == "ein" else words
 
 
 def _german(n):

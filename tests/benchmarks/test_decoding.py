@@ -34,9 +34,10 @@ def case(tmp_path_factory):
 
 def random_model(vocabulary):
     """Biases and norms are random, too, so that a swapped one is seen."""
-    model = Transformer(TransformerConfig(source_vocab=vocabulary, target_vocab=vocabulary, num_layers=2, d_model=16, num_heads=2, d_ff=24), seed=3)
+    config = TransformerConfig(source_vocab=vocabulary, target_vocab=vocabulary, num_layers=2, d_model=16, num_heads=2, d_ff=24)
+    model = Transformer(config, seed=3)
     rng = np.random.default_rng(5)
-    for name, parameter in model.parameters().items():
+    for parameter in model.parameters().values():
         if parameter.data.ndim == 1:
             parameter.data[...] += 0.5 * rng.standard_normal(parameter.shape)
     return model

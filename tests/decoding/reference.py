@@ -5,7 +5,6 @@ from itertools import product
 import numpy as np
 
 from minitransformer import Transformer, TransformerConfig
-from minitransformer.decoding.hypothesis import length_penalty
 from minitransformer.special import BOS, EOS, PAD
 
 
@@ -28,6 +27,11 @@ def rescore(model, source, tokens):
     """The log-probability of `tokens` and EOS by teacher forcing."""
     log_p = log_probabilities(model, source, tokens)
     return sum(log_p[i, token] for i, token in enumerate([*tokens, EOS]))
+
+
+def length_penalty(length, alpha):
+    """Equation 14 of Wu et al. 2016: the tests' own."""
+    return (5 + length) ** alpha / 6 ** alpha
 
 
 def allowed(length, least, most, vocabulary):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from minitransformer import Ensemble, InputError, beam_search, greedy, sample
 from minitransformer.data.batches import pad
-from minitransformer.decoding.hypothesis import compact_rows, length_penalty
+from minitransformer.decoding.hypothesis import compact_rows
 from minitransformer.decoding.top_k import grouped_logits, log_normaliser, top_k_continuations
 from minitransformer.models.transformer import EXTRA_LENGTH
 from minitransformer.special import BOS, EOS
@@ -51,7 +51,7 @@ def test_search_is_its_definition(model, size, width, least, most, alpha, seed):
                                    [rest for _, *rest in expected], rtol=0, atol=1e-10)
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(models, st.integers(1, 4), st.integers(0, 100))
 def test_a_beam_of_one_is_greedy(model, size, seed):
     some = sources(model, np.random.default_rng(seed), size)
@@ -67,7 +67,7 @@ def test_scores_are_those_of_teacher_forcing(model, width, alpha, seed):
         for hypothesis in hypotheses:
             total = reference.rescore(model, source, hypothesis.ids)
             assert hypothesis.log_probability == pytest.approx(total, abs=1e-10)
-            assert hypothesis.score == pytest.approx(total / length_penalty(len(hypothesis.ids) + 1, alpha), abs=1e-10)
+            assert hypothesis.score == pytest.approx(total / reference.length_penalty(len(hypothesis.ids) + 1, alpha), abs=1e-10)
 
 
 @settings(max_examples=15)
@@ -113,6 +113,30 @@ def test_a_model_without_numbers_is_explained():
         for search in (lambda: beam_search(model, batch([[3, 4]]), 2), lambda: sample(model, batch([[3, 4]]), [rng])):
             with pytest.raises(InputError, match="logits are not finite"):
                 search()
+
+
+@pytest.mark.parametrize("search", [
+    lambda model, source: beam_search(model, source, 2), lambda model, source: sample(model, source, [
+        np.random.default_rng(seed) for seed in range(2)])], ids=["beam", "sample"])
+@pytest.mark.parametrize("place", [0, 1])
+def test_one_sentence_without_numbers_is_enough(search, place):
+    """Only its source has a token whose embedding is not a number."""
+    model = random_model(0, share_embeddings=False)
+    model.source_embedding.weight.data[7] = np.nan
+    source = np.array([[3, 4, EOS]] * 2)
+    search(model, source)
+    source[place, 1] = 7
+    with np.errstate(all="ignore"), pytest.raises(InputError, match="logits are not finite"):
+        search(model, source)
+
+
+def test_numbers_that_end_after_a_hypothesis_was_found():
+    """The empty output is found at the first position; from the second on nothing is a number."""
+    model, source = random_model(9, positions="learned"), batch([[3, 4]])
+    assert [] in [h.ids for h in beam_search(model, source, 2)[0]]
+    model.target_input.positions.weight.data[1:] = np.nan
+    with np.errstate(all="ignore"), pytest.raises(InputError, match="logits are not finite"):
+        beam_search(model, source, 2)
 
 
 @pytest.mark.parametrize("search", [

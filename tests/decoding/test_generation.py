@@ -34,7 +34,8 @@ def by_definition(model, prompt, count, rng, positions):
     return ids[len(prompt):]
 
 
-@pytest.mark.parametrize("make", [random_model, lambda seed, **changes: Ensemble([random_model(seed, **changes), random_model(9, **changes)])])
+@pytest.mark.parametrize("make", [random_model, lambda seed, **changes: Ensemble([
+    random_model(seed, **changes), random_model(9, **changes)])])
 @pytest.mark.parametrize("positions", [None, 3, 4, 7, 10])
 def test_a_continuation_is_its_definition(make, positions):
     model = make(1) if positions is None else make(1, positions="learned", max_length=positions)

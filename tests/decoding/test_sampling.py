@@ -60,6 +60,14 @@ def test_log_probabilities_are_those_of_teacher_forcing(model):
             assert h.log_probability == pytest.approx(reference.rescore(model, source, h.ids), abs=1e-10)
 
 
+def test_the_likeliest_comes_first():
+    """And many of them differ."""
+    for found in sample(random_model(2), batch(SOURCES), rngs(), 20):
+        scores = [h.score for h in found]
+        assert scores == sorted(scores, reverse=True) and len(set(scores)) > 5
+        assert scores == [h.log_probability for h in found]
+
+
 def test_a_least_length_is_kept():
     model = random_model(2)
     for least, shortest in ((0, 0), (4, 4)):

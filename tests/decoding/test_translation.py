@@ -8,6 +8,7 @@ from minitransformer import (
 from minitransformer.data.batches import pad
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.decoding import decode_all
+from minitransformer.decoding.translation import longest_first
 from minitransformer.evaluation import bleu, chrf, exact_match, mean_loss, pair_batches, perplexity
 from minitransformer.models.transformer import EXTRA_LENGTH
 from minitransformer.special import BOS, EOS
@@ -93,6 +94,16 @@ def test_a_line_that_is_too_long_is_cut_and_named(model, capsys):
     assert capsys.readouterr().err == ("line 2 has 3 tokens: only the first 2 are read (max_length in training)\n")
 
 
+def test_a_line_that_is_no_text_is_named(model):
+    with pytest.raises(InputError, match="line 2 is not UTF-8 text"):
+        translate(model, SymbolVocabulary("abcdefg"), ["a", "\udcff"], 10)
+
+
+def test_sentences_of_similar_lengths_are_decoded_together():
+    places, _ = zip(*longest_first([[3], [3] * 5, [], [3, 4], [3] * 4], 2))
+    assert places == ([1, 4], [3, 0])
+
+
 def test_mean_loss_is_of_real_tokens(model):
     """Against sentences one by one, without any padding."""
     pairs = [([3, 4], [5, 6, 7]), ([8], [9]), ([3, 3, 3], [4, 4])]
@@ -103,6 +114,15 @@ def test_mean_loss_is_of_real_tokens(model):
         total -= sum(log_p[i, token] for i, token in enumerate([*target, EOS]))
         tokens += len(target) + 1
     assert mean_loss(model, pair_batches(pairs)) == pytest.approx(total / tokens, rel=1e-12)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_every_batch_counts(model, threads):
+    """Each with its number of terms: the mean over all of them is not that over the last batch, nor the mean of means."""
+    batches = [pair_batches([pair])[0] for pair in (([3, 4], [5, 6, 7]), ([8], [9]), ([3, 3, 3], [4, 4]))]
+    sums = [model.loss_forward(batch)[0].negative_log_likelihood for batch in batches]
+    assert len(set(sums)) == 3
+    assert mean_loss(model, iter(batches), threads) == pytest.approx(sum(sums) / (4 + 2 + 3), rel=1e-12)
 
 
 def test_perplexity():
@@ -122,6 +142,11 @@ def test_bleu_comes_with_its_signature():
     assert score == pytest.approx(100)
     assert "tok:none" in signature and "version:" in signature
     assert bleu(["the cat"], ["a dog ran"])[0] < 50
+
+
+def test_bleu_does_not_comment_on_the_text(caplog):
+    bleu(["the cat ."] * 200, ["the dog ."] * 200)
+    assert not caplog.records
 
 
 def test_chrf_counts_characters():

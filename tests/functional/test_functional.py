@@ -55,6 +55,14 @@ def test_softmax_of_nothing_is_zero():
     np.testing.assert_array_equal(p, [[0.5, 0, 0.5], [0, 0, 0]])
 
 
+def test_relu_at_its_kink():
+    """Zero, and so is its gradient: a unit that is just off stays off."""
+    x = np.array([-1.0, -0.0, 0.0, 2.0])
+    y, cache = F.relu_forward(x)
+    np.testing.assert_array_equal(y, [0, 0, 0, 2])
+    np.testing.assert_array_equal(F.relu_backward(np.full(4, 3.0), cache), [0, 0, 0, 3])
+
+
 def test_gelu_is_close_to_the_exact_one():
     x = np.linspace(-5, 5, 101)
     exact = [0.5 * v * (1 + math.erf(v / math.sqrt(2))) for v in x]
@@ -72,6 +80,13 @@ def test_dropout_keeps_the_expectation(dropout_rate):
     mask = F.dropout_mask((400, 1000), dropout_rate, np.random.default_rng(0), np.float64)
     assert (mask == 0).mean() == pytest.approx(dropout_rate, abs=0.004)    # it is rounded to k / 256
     assert mask.mean() == pytest.approx(1, abs=0.01)
+
+
+def test_one_random_byte_decides_each_element():
+    """The same bytes give the same mask in every version: runs are resumed to the same bits."""
+    found = F.dropout_mask((5, 7), 0.3, np.random.default_rng(4), np.float64)
+    random_bytes = np.random.default_rng(4).integers(0, 256, (5, 7), dtype="uint8")
+    np.testing.assert_array_equal(found, (random_bytes >= 77) * (256 / 179))
 
 
 def test_dropout_of_nearly_everything_stays_finite():

@@ -107,7 +107,7 @@ def test_an_empty_prompt_is_explained():
 def test_the_output_has_the_embeddings_weight():
     model = make_model("language-model")
     assert model.output.weight is model.embedding.weight is model.loss.weight
-    assert list(model.parameters())[0] == "embedding.weight"
+    assert next(iter(model.parameters())) == "embedding.weight"
     assert model.num_parameters() == sum(p.data.size for p in {id(p): p for p in model.parameters().values()}.values())
 
 

@@ -5,12 +5,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minitransformer import InputError, gradcheck
+from minitransformer import functional as F
 from minitransformer.data.labelled import LabelledBatch
 from minitransformer.functional import cross_entropy_backward, cross_entropy_forward
 from minitransformer.layers import Layer
 from minitransformer.models import MODELS
 from minitransformer.models.next_token import LossSums
-from minitransformer.replaceable import textbook
+from minitransformer.replaceable import plugged, textbook
 from minitransformer.special import PAD
 from tests.models.makers import CLASSES, KINDS, make_batch_for, make_model, random_ids
 
@@ -122,6 +123,22 @@ def test_the_kernels_change_nothing(kind):
         found.append((sums.loss, sums.negative_log_likelihood, model.flat.grad.copy()))
     for one, other in zip(*found):
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rate", ["dropout", "attention_dropout", "feed_forward_dropout"])
+def test_every_part_of_every_model_drops_out(kind, rate):
+    """With one rate alone, each place that has it draws from the generator."""
+    model, batch, drawn = make_model(kind, **{"dropout": 0.0, rate: 0.5}), make_batch_for(kind), []
+    places = [path for path, layer in model.sublayers().items() if getattr(layer, "dropout", 0)]
+
+    def mask(shape, dropout_rate, rng, dtype):
+        drawn.append(dropout_rate)
+        return np.ones(shape, dtype)
+
+    with plugged(F.dropout_mask, mask):
+        model.loss_forward(batch, np.random.default_rng(0))
+    assert drawn == [0.5] * len(places) and places
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,6 +1,8 @@
 """Ctrl-C and other requests to end end the step and save, if there is someone to make them."""
 
 import signal
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -96,3 +98,10 @@ def test_ctrl_c_before_the_first_step(tmp_path, monkeypatch):
         assert train(run, config, batches, valid) == 0
     train(run, config, batches, valid, resume=True)
     np.testing.assert_array_equal(run.model.flat.data, whole.model.flat.data)
+
+
+def test_these_tests_may_run_in_the_background():
+    """Where a script says `pytest &`, SIGINT is ignored, in its children too, unless conftest.py restores it."""
+    done = subprocess.run([sys.executable, "-c", "import tests.conftest, signal; signal.raise_signal(signal.SIGINT)"],
+                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN), capture_output=True, text=True)
+    assert done.stderr.endswith("KeyboardInterrupt\n")

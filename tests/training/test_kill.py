@@ -12,7 +12,7 @@ import time
 
 from minitransformer.training import checkpoint
 
-KILLS = int(os.environ.get("MINITRANSFORMER_KILLS", 3))
+KILLS = int(os.environ.get("MINITRANSFORMER_KILLS", "3"))
 
 
 def test_killed_at_random_moments(tmp_path):

@@ -27,7 +27,7 @@ def make_step(case, threads, setting):
         translator = ctranslate2.Translator(
             folder, device="cpu", compute_type="float32",
             inter_threads=threads if shared == "batches" else 1, intra_threads=1 if shared == "batches" else threads)
-    texts = [[run.vocabulary.tokens(source) + ["</s>"] for source in map(sources.__getitem__, places)]
+    texts = [[[*run.vocabulary.tokens(source), "</s>"] for source in map(sources.__getitem__, places)]
              for places, _ in parts]
     settings = {"beam_size": case.beam, "length_penalty": power(sources), "asynchronous": True}
 

@@ -1,0 +1,292 @@
+"""Are the tests able to fail? Draws one-line mutants of the mathematics and counts those that a test catches.
+
+    python tests/mutants.py --count 300 --seed 1
+
+A mutant changes one operator, number, name or statement of one line. The tree is copied, one file of the copy is
+mutated, and the tests nearest to it run: the first that fails has caught it. What none of them catches is printed as a
+diff: a hole in the tests, or a mutant that changes nothing. Run all tests on such a mutant before you believe in the hole.
+"""
+
+import argparse
+import ast
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+COPIED = ["minitransformer", "tests", "docs", "tutorials", "README.md", "setup.cfg"]
+TIMEOUT = 300    # seconds; a mutant that never ends is caught
+
+# {what is mutated: the tests that would notice, the likeliest first}
+NEAREST = {
+    "functional": ["tests/functional", "tests/test_optim.py", "tests/models/test_loss.py", "tests/layers", "tests/kernels",
+                   "tests/test_against_pytorch.py", "tests/decoding/test_beam.py"],
+    "kernels": ["tests/kernels", "tests/test_optim.py", "tests/models/test_loss.py"],
+    "layers": ["tests/layers", "tests/test_defaults.py", "tests/models", "tests/test_against_pytorch.py",
+               "tests/decoding/test_beam.py"],
+    "models": ["tests/models", "tests/decoding", "tests/layers/test_contract.py", "tests/test_against_pytorch.py"],
+    "optim.py": ["tests/test_optim.py", "tests/test_against_pytorch.py", "tests/test_defaults.py",
+                 "tests/training/test_training.py"],
+    "parameter.py": ["tests/layers/test_layer.py", "tests/test_optim.py", "tests/training/test_parallel.py"],
+    "parallel.py": ["tests/training/test_step.py", "tests/test_optim.py", "tests/training/test_parallel.py"],
+    "decoding": ["tests/decoding", "tests/test_defaults.py"],
+    "evaluation.py": ["tests/decoding/test_translation.py", "tests/tasks/test_toy.py"],
+    "training/step.py": ["tests/training/test_step.py", "tests/training/test_parallel.py", "tests/test_defaults.py"],
+}
+
+OPERATORS = {ast.Add: ["-"], ast.Sub: ["+"], ast.Mult: ["/"], ast.Div: ["*"], ast.FloorDiv: ["*"], ast.Mod: ["//"],
+             ast.Pow: ["*"], ast.BitAnd: ["|"], ast.BitOr: ["&"], ast.LShift: [">>"], ast.MatMult: ["+"]}
+COMPARISONS = {ast.Lt: ["<=", ">"], ast.LtE: ["<", ">="], ast.Gt: [">=", "<"], ast.GtE: [">", "<="], ast.Eq: ["!="],
+               ast.NotEq: ["=="], ast.Is: ["is not"], ast.IsNot: ["is"], ast.In: ["not in"], ast.NotIn: ["in"]}
+NAMES = {"max": "min", "min": "max", "maximum": "minimum", "minimum": "maximum", "sum": "mean", "mean": "sum",
+         "any": "all", "all": "any", "zeros": "ones", "ones": "zeros", "zeros_like": "ones_like", "sin": "cos",
+         "cos": "sin", "exp": "log", "log": "exp", "sqrt": "exp", "argmax": "argmin", "reversed": "list", "sorted": "list",
+         "isfinite": "isnan", "isnan": "isfinite", "cumsum": "asarray"}
+DROPPED = {"copy", "astype", "swapaxes"}    # x.copy() -> x
+
+
+class Mutant(NamedTuple):
+    path: str      # from minitransformer/
+    line: int      # the first is 1
+    before: str    # the line
+    after: str
+
+    def __str__(self):
+        return f"{self.path}:{self.line}\n  - {self.before.strip()}\n  + {self.after.strip()}"
+
+
+def mutants(path):
+    """Every Mutant of a file of the package."""
+    text = (ROOT / "minitransformer" / path).read_text(encoding="utf-8")
+    lines = text.splitlines()
+    found = []
+    for start, stop, new in sorted(set(_edits(ast.parse(text), lines))):
+        (line, first), (last_line, last) = start, stop
+        if line != last_line:
+            continue
+        raw = lines[line - 1].encode()    # ast counts bytes
+        after = (raw[:first] + new.encode() + raw[last:]).decode()
+        changed = "\n".join([*lines[:line - 1], after, *lines[line:]]) + "\n"
+        if _compiles_differently(text, changed):
+            found.append(Mutant(path, line, lines[line - 1], after))
+    return found
+
+
+def _compiles_differently(text, changed):
+    try:
+        return ast.dump(ast.parse(changed)) != ast.dump(ast.parse(text))
+    except SyntaxError:
+        return False
+
+
+def _edits(tree, lines):
+    """((line, column), (line, column), new text) of every change that is tried."""
+    for node in _code(tree):
+        if isinstance(node, ast.BinOp):
+            for new in OPERATORS.get(type(node.op), []):
+                yield *_gap(lines, node.left, node.right), f" {new} "
+        elif isinstance(node, ast.AugAssign):
+            start, stop = _gap(lines, node.target, node.value)
+            yield start, stop, " = "
+            for new in OPERATORS.get(type(node.op), []):
+                yield start, stop, f" {new}= "
+            yield *_span(node), "pass"
+        elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+            for new in COMPARISONS.get(type(node.ops[0]), []):
+                yield *_gap(lines, node.left, node.comparators[0]), f" {new} "
+        elif isinstance(node, ast.BoolOp):
+            for left, right in pairwise(node.values):
+                yield *_gap(lines, left, right), " or " if isinstance(node.op, ast.And) else " and "
+        elif isinstance(node, ast.UnaryOp):
+            yield _start(node), _start(node.operand), ""
+        elif isinstance(node, ast.Constant):
+            negative = lines[node.lineno - 1].encode()[node.col_offset - 1:node.col_offset] == b"-"    # reshape(-2) is reshape(-1)
+            yield from ((*_span(node), new) for new in _other_constants(node.value) if not (negative and new == "2"))
+        elif isinstance(node, (ast.Attribute, ast.Name)):
+            yield from _other_names(node)
+        elif isinstance(node, ast.IfExp):
+            yield _start(node.test), _start(node.test), "not "
+        elif isinstance(node, ast.Call):
+            yield from _other_calls(node)
+        if isinstance(node, ast.If):
+            yield _start(node.test), _start(node.test), "not "
+        if isinstance(node, ast.Expr) or (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript)):
+            yield *_span(node), "pass"
+
+
+def _code(node):
+    """Every node below `node` that runs and is not for a message: no annotation, decorator, docstring, raise or f-string."""
+    yield node
+    for field, value in ast.iter_fields(node):
+        if field in ("annotation", "returns", "decorator_list"):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            plain_text = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
+            if isinstance(child, ast.AST) and not plain_text and not isinstance(child, (ast.Raise, ast.JoinedStr)):
+                yield from _code(child)
+
+
+def _other_constants(value):
+    if isinstance(value, bool):
+        return [str(not value)]
+    if isinstance(value, int):
+        return [str(value + 1), str(value - 1)] if value else ["1"]
+    if isinstance(value, float):
+        return [str(2 * value)] if value else ["0.1"]
+    return []
+
+
+def _other_names(node):
+    stop = node.end_lineno, node.end_col_offset
+    if isinstance(node, ast.Attribute) and node.attr == "T":
+        yield (node.value.end_lineno, node.value.end_col_offset), stop, ""
+    name = node.attr if isinstance(node, ast.Attribute) else node.id
+    if name in NAMES and isinstance(node.ctx, ast.Load):
+        yield (stop[0], stop[1] - len(name)), stop, NAMES[name]
+
+
+def _other_calls(node):
+    stop = node.end_lineno, node.end_col_offset
+    if isinstance(node.func, ast.Attribute) and node.func.attr in DROPPED:
+        yield (node.func.value.end_lineno, node.func.value.end_col_offset), stop, ""
+    arguments = [*node.args, *node.keywords]
+    for before, argument in pairwise(arguments):    # left out, where there is a default
+        if isinstance(argument, ast.keyword) or (argument is node.args[-1] and _called(node) in _with_defaults()):
+            yield _span(before)[1], _span(argument)[1], ""
+
+
+def _called(call):
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
+
+
+@cache
+def _with_defaults():
+    """The names of the package's functions and classes whose last argument has a default."""
+    found = set()
+    for path in (ROOT / "minitransformer").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for function in [node, *(node.body if isinstance(node, ast.ClassDef) else [])]:
+                if isinstance(function, ast.FunctionDef) and function.args.defaults:
+                    found.add(node.name if function.name == "__init__" else function.name)
+    return found
+
+
+def _start(node):
+    return node.lineno, node.col_offset
+
+
+def _span(node):
+    return _start(node), (node.end_lineno, node.end_col_offset)
+
+
+def _gap(lines, left, right):
+    """The span of the operator between two operands, without brackets around them."""
+    (line, start), (last, stop) = _span(left)[1], _start(right)
+    if line != last:
+        return (line, start), (last, stop)
+    raw = lines[line - 1].encode()
+    between = raw[start:stop]
+    closing = between.rfind(b")") + 1
+    opening = between.find(b"(", closing)
+    return (line, start + closing), (line, stop if opening < 0 else start + opening)
+
+
+def files():
+    """The files of the mathematics, from minitransformer/."""
+    package = ROOT / "minitransformer"
+    found = []
+    for name in NEAREST:
+        found += [package / name] if name.endswith(".py") else sorted((package / name).rglob("*.py"))
+    return [file.relative_to(package).as_posix() for file in found]
+
+
+def nearest(path):
+    return next(tests for name, tests in NEAREST.items() if path == name or path.startswith(f"{name}/"))
+
+
+def caught(mutant, tree):
+    """Whether a test fails with `mutant` in the copy `tree`, which is as before afterwards."""
+    file = tree / "minitransformer" / mutant.path
+    text = file.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    lines[mutant.line - 1] = mutant.after
+    _write(file, "\n".join(lines) + "\n")
+    try:
+        return _fails(tree, nearest(mutant.path))
+    finally:
+        _write(file, text)
+
+
+def _write(file, text):
+    file.write_text(text, encoding="utf-8")
+    for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*.pyc"):    # Python looks at whole seconds only
+        compiled.unlink()
+
+
+def _fails(tree, tests):
+    env = {**os.environ, "PYTHONPATH": str(tree), "CI": "1", "PYTHONDONTWRITEBYTECODE": ""}    # compile only once
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-k", "not live",
+               *(test for test in tests if (tree / test).exists())]
+    process = subprocess.Popen(command, cwd=tree, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               start_new_session=True)
+    try:
+        return process.wait(TIMEOUT) != 0
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        process.wait()
+        return True
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--count", type=int, default=300, help="how many are drawn (default: 300)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1, help="how many are tried at a time (default: 1)")
+    parser.add_argument("--files", nargs="*", default=None, help="mutate these only, such as decoding/beam.py")
+    parser.add_argument("--list", action="store_true", help="print the mutants that are drawn and run nothing")
+    args = parser.parse_args()
+    every = [mutant for path in args.files or files() for mutant in mutants(path)]
+    drawn = random.Random(args.seed).sample(every, min(args.count, len(every)))
+    if args.list:
+        print(*drawn, f"{len(drawn)} of {len(every)} mutants", sep="\n")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        trees = [_copy(Path(folder) / str(i)) for i in range(args.jobs)]
+        if _fails(trees[0], sorted({test for tests in NEAREST.values() for test in tests})):
+            raise SystemExit("the tests fail without any mutant")
+
+        def survive(first):    # every args.jobs-th mutant, in a tree of its own
+            return [mutant for mutant in drawn[first::args.jobs] if not _report(mutant, caught(mutant, trees[first]))]
+
+        with ThreadPoolExecutor(args.jobs) as pool:
+            survivors = list(chain.from_iterable(pool.map(survive, range(args.jobs))))
+    print(f"seed {args.seed}: {len(drawn) - len(survivors)} of {len(drawn)} mutants caught "
+          f"({len(every)} to draw from); {len(survivors)} survive")
+
+
+def _copy(tree):
+    tree.mkdir()
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, tree / name)
+    return tree
+
+
+def _report(mutant, is_caught):
+    print(f"{'caught' if is_caught else 'NOT CAUGHT'}: {mutant}", flush=True)
+    return is_caught
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""What a caller gets who says nothing: the paper's values, and no dropout. A default that moves is a changed result."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from minitransformer import Adam, Search, TransformerConfig, beam_search, sample, schedule, training_step
+from minitransformer import functional as F
+from minitransformer.decoding import generate
+from minitransformer.evaluation import bleu
+from minitransformer.layers import FeedForward, MultiHeadAttention, Residual, StackConfig
+from minitransformer.layers.config import NAMED
+from minitransformer.parallel import Threads
+
+DEFAULTS = [
+    (F.attention_forward, dict(mask=None, dropout_rate=0.0, rng=None)),
+    (F.cross_entropy_forward, dict(smoothing=0.0)),
+    (F.linear_cross_entropy_forward, dict(smoothing=0.0)),
+    (F.layer_norm_forward, dict(epsilon=1e-5)),                      # PyTorch's
+    (MultiHeadAttention, dict(d_k=None, d_v=None, dropout=0.0)),
+    (FeedForward, dict(activation="relu", dropout=0.0)),
+    (Residual, dict(dropout=0.0, pre_norm=False)),
+    (StackConfig, dict(num_layers=6, d_model=512, num_heads=8, d_ff=2048, d_k=None, d_v=None, dropout=0.1,
+                       embedding_dropout=None, attention_dropout=0.0, feed_forward_dropout=0.0, activation="relu",
+                       pre_norm=False, positions="sinusoidal", max_length=512)),    # sections 3 and 5.4
+    (TransformerConfig, dict(share_embeddings=True, share_output=True)),             # section 3.4
+    (Adam, dict(beta1=0.9, beta2=0.98, epsilon=1e-9)),                               # section 5.3
+    (Adam.step, dict(clip=None)),                                                    # the paper's has none
+    (schedule, dict(factor=1.0)),
+    (training_step, dict(smoothing=0.0, clip=1.0)),
+    (Threads, dict(count=1)),
+    (beam_search, dict(alpha=0.6, min_length=0, max_length=None)),                   # section 6.1
+    (Search, dict(beam=1, alpha=0.6, min_length=0, max_length=None, samples=0, temperature=1.0, top_k=0, top_p=1.0, seed=0)),
+    (sample, dict(count=1, temperature=1.0, top_k=0, top_p=1.0, min_length=0, max_length=None)),
+    (generate, dict(temperature=1.0, top_k=0, top_p=1.0)),
+    (bleu, dict(tokenize="13a")),
+]
+
+
+@pytest.mark.parametrize("function, expected", DEFAULTS, ids=lambda value: getattr(value, "__qualname__", ""))
+def test_defaults(function, expected):
+    parameters = inspect.signature(function).parameters
+    assert {name: parameters[name].default for name in expected} == expected
+
+
+def test_named_configurations():
+    """base and big are rows of the paper's table 3."""
+    columns = "num_layers", "d_model", "num_heads", "d_ff", "dropout"
+    assert {name: tuple(sizes[column] for column in columns) for name, sizes in NAMED.items()} == {
+        "base": (6, 512, 8, 2048, 0.1), "big": (6, 1024, 16, 4096, 0.3),
+        "small": (3, 256, 8, 1024, 0.1), "tiny": (4, 128, 4, 256, 0.1), "toy": (2, 64, 4, 256, 0.0)}
+
+
+@pytest.mark.parametrize("make", [lambda rng: MultiHeadAttention(6, 2, rng), lambda rng: FeedForward(6, 8, rng),
+                                  lambda rng: Residual(FeedForward(6, 8, rng), 6)], ids=["attention", "feed-forward", "residual"])
+def test_layers_drop_nothing_unless_told(make):
+    layer, x = make(np.random.default_rng(0)), np.random.default_rng(1).standard_normal((2, 3, 6)).astype("float32")
+    inputs = (x, x, x) if isinstance(layer, MultiHeadAttention) else (x,)
+    np.testing.assert_array_equal(layer.forward(*inputs, rng=np.random.default_rng(2))[0], layer.forward(*inputs)[0])
+
+
+def test_the_rate_on_embeddings_is_the_one_of_the_sublayers_unless_given():
+    for given, expected in ((None, 0.25), (0.0, 0.0), (0.5, 0.5)):
+        assert StackConfig(dropout=0.25, embedding_dropout=given).input_dropout == expected
