@@ -29,7 +29,7 @@ def _of(cases, names):
     ratios = [ratio(a, n) for a, n in zip(observed, right)]
     what = _gradients(names)
     if all(not g.any() for a in observed for g in a.values()):
-        found.append((f"{what} is missing: it is zero everywhere, so it is never computed, added or returned", 0.0))
+        found.append((f"{what} is missing: it is zero everywhere (not computed, not added, or not returned)", 0.0))
     elif all(ratios):
         errors = [apart(a, {name: r * n[name] for name in names}) for a, n, r in zip(observed, right, ratios)]
         found += [(f"{what} {text}", max(errors)) for text in named_factors(cases, ratios)]
@@ -108,7 +108,7 @@ def _changes(cases, names):
                lambda case, right, one=one, other=other: _swapped(right, one, other))
     for other in cases[0].observed:
         if len(names) == 1 and other not in names:
-            yield (f"is that of {other}: the wrong one is returned",
+            yield (f"is exactly that of {other}: the wrong one is returned",
                    lambda case, right, other=other: {names[0]: case.right[other]} if other in case.right else None)
     yield "contains a multiple of the parameter itself, added to its gradient as by a weight decay: it is not zero where dy is", _with_decay
 
@@ -130,13 +130,13 @@ def _of_upstream(names):
             None if isinstance(case.dy, tuple) or any(g.shape != np.shape(case.dy) for g in right.values())
             else {name: change(g, case.dy) for name, g in right.items()})
 
-    yield "is dy itself: the block is skipped in backward, its derivative is missing", with_dy(lambda g, dy: dy)
+    yield "is exactly dy: the block is skipped in backward, its derivative is missing", with_dy(lambda g, dy: dy)
     yield "lacks dy itself: the direct (residual, skip, identity) path is missing", with_dy(lambda g, dy: g - dy)
     yield "contains dy once too often: a direct (residual, skip) path is counted that is not there, or twice (doubled)", with_dy(lambda g, dy: g + dy)
 
     def seen(change):
         def wrong(case, right):
-            if isinstance(case.dy, tuple) or np.ndim(case.dy) < 2:
+            if isinstance(case.dy, tuple):
                 return None
             gradients = case.right_for(change(case.dy))
             return {name: gradients[name] for name in right if name in gradients} if set(right) <= set(gradients) else None
@@ -150,7 +150,6 @@ def _of_upstream(names):
                    seen(lambda dy, axis=axis, place=place: np.broadcast_to(np.take(dy, [place], axis), dy.shape).copy()))
             yield (f"leaves the {which} {what} out of the sum over the {missing}",
                    seen(lambda dy, axis=axis, place=place: _without(dy, place, axis)))
-
 
     yield "does not depend on dy: the upstream gradient is ignored (missing), as if it were 1", seen(np.ones_like)
     for limit in (0.1, 0.5, 1, 2, 5, 10):

@@ -4,26 +4,27 @@ from functools import cached_property
 
 import numpy as np
 
-from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
+from minitransformer.checking.checked_block import CheckedBlock, flat
 from minitransformer.checking.numeric import complex_step
+from minitransformer.errors import InputError
 
 EXPLAINED = 1e-10    # gradients this close (relative) are the same to rounding
 AFFORDABLE = 800     # so many numbers of wrong arrays are differentiated one by one, to answer in time
 
 
 class Case:
-    """The block `block` at `arguments`, with the upstream gradient `dy` (random if None).
+    """The block `block` at `arguments`, with the upstream gradient `dy` (drawn from `seed` if None).
 
     observed: {name: what backward says}, for each input and parameter.
     """
 
-    def __init__(self, block, arguments, make_rng, dy=None):
+    def __init__(self, block, arguments, make_rng, dy=None, seed=0):
         self.block, self.given, self.make_rng = block, arguments, make_rng
         self.checked = CheckedBlock(block, arguments, np.float64, make_rng)
         self.arguments = self.checked.arguments
         self.inputs = self.checked.inputs
         self.y, cache = self.checked.forward()
-        self.dy = self.checked.upstream(self.y, np.random.default_rng(0)) if dy is None else dy
+        self.dy = self.checked.upstream(self.y, np.random.default_rng(seed)) if dy is None else dy
         self.observed = {name: np.array(g) for name, g in self.checked.gradients(self.dy, cache).items()}
         self.twin = None    # the library's block that computes the same, once it is known (twin.py)
 
@@ -106,10 +107,10 @@ def apart(one, other):
     return worst
 
 
-def made(block, arguments, make_rng, dy=None):
+def made(block, arguments, make_rng, dy=None, seed=0):
     """The Case, or None if the block cannot run like that."""
     try:
         with np.errstate(all="ignore"):
-            return Case(block, arguments, make_rng, dy)
-    except (Breach, ValueError, TypeError):
+            return Case(block, arguments, make_rng, dy, seed)
+    except InputError:
         return None

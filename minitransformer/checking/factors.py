@@ -1,5 +1,7 @@
 """A constant between the wrong gradient and the right one, and the size of the block that it is."""
 
+from fractions import Fraction
+
 import numpy as np
 
 from minitransformer.checking.checked_block import is_float
@@ -10,10 +12,10 @@ CLOSE = 1e-9
 WIDTHS = {"logits": "the vocabulary's size V"}
 CONSTANTS = {
     -1.0: "is the negative of the true one: it has the wrong sign",
-    2.0: "is twice the true one: it is added or counted two times (doubled), or a factor 2 is too many",
-    0.5: "is half the true one (halved): a factor 1/2 is too many, or one of two equal parts is missing",
-    -2.0: "is -2 times the true one: wrong sign, and doubled",
-    3.0: "is three times the true one", 1 / 3: "is a third of the true one: divided by 3"}
+    2.0: "is exactly 2 times the true one: it is added or counted twice (doubled), or has a factor 2 too many",
+    0.5: "is exactly half the true one (halved): it has a factor 1/2 too many, or one of two equal parts is missing",
+    -2.0: "is -2 times the true one: it has the wrong sign, and is doubled"}
+LARGEST = 12    # a simple constant is a fraction of whole numbers up to this, or has at most three digits
 
 
 def sizes(case):
@@ -98,7 +100,7 @@ def named_factors(cases, ratios):
     """The sentences that give the constant of every case; none if several different ones are needed."""
     if all(close(r, ratios[0]) for r in ratios):
         nearest = [text for value, text in CONSTANTS.items() if close(value, ratios[0])]
-        constant = nearest or [f"is {ratios[0]:.6g} times the true one, at every size"]
+        constant = nearest or [f"is exactly {_simple(ratios[0])} times the true one, at every size (a constant factor)"] * bool(_simple(ratios[0]))
     else:
         constant = []
     tables = [expressions(case) for case in cases]
@@ -107,6 +109,14 @@ def named_factors(cases, ratios):
         if all((form, key) in table and close(table[form, key][0], r) for table, r in zip(tables, ratios)):
             fitting.setdefault(form, tables[0][form, key][1])    # others of this form are the same size by another name
     return constant + list(fitting.values())
+
+
+def _simple(value):
+    """A simple number in words, "3" or "2/3" or "0.01"; "" for any other, which may be the outcome of anything."""
+    if close(float(f"{value:.3g}"), value):
+        return f"{value:.3g}"
+    fraction = Fraction(value).limit_denominator(LARGEST)
+    return str(fraction) if abs(fraction.numerator) <= LARGEST and close(float(fraction), value) else ""
 
 
 def close(a, b):

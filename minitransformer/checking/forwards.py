@@ -12,6 +12,7 @@ from minitransformer.checking.case import EXPLAINED, apart
 from minitransformer.checking.checked_block import CheckedBlock, flat
 from minitransformer.checking.operations import OPERATIONS, in_place, library_only
 from minitransformer.checking.twin import candidates
+from minitransformer.errors import InputError
 from minitransformer.layers import Layer
 
 TAUGHT_FORWARDS = []
@@ -52,7 +53,7 @@ def _error(case, mistake):
             checked = _library_block(operation, case)
             y, cache = checked.forward()
             gradients = checked.gradients(case.dy, cache)
-    except Exception:    # a wrong formula need not fit every block
+    except InputError:    # a wrong formula need not fit every block
         return np.inf
     named = {**gradients, **dict(zip(case.inputs, [gradients[name] for name in checked.inputs]))}
     return max(apart({"y": flat(case.y)}, {"y": flat(y)}), case.error({name: named[name] for name in case.observed}))
@@ -84,7 +85,7 @@ def _of_cache(cases):
                 return []
             try:
                 gradients = checked.gradients(case.dy, cache)
-            except Exception:    # the library's backward does not take such a cache
+            except InputError:    # the library's backward does not take such a cache
                 return []
         named = {**gradients, **dict(zip(case.inputs, [gradients[name] for name in checked.inputs]))}
         error = max(error, case.error({name: named[name] for name in case.observed}))

@@ -5,9 +5,9 @@ from functools import partial
 import numpy as np
 
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
-from minitransformer.checking.contract import complex_evaluation, run_by_contract
+from minitransformer.checking.contract import check_finite, complex_evaluation, run_by_contract
 from minitransformer.checking.doctor import check_elsewhere, diagnose, find_breach
-from minitransformer.checking.finding import CONTRACT, EVIDENCE, Finding
+from minitransformer.checking.finding import EVIDENCE, Finding
 from minitransformer.checking.numeric import CENTRAL_STEP, central, complex_step, kink
 from minitransformer.checking.report import BOUNDS, Report, Result
 from minitransformer.errors import InputError
@@ -62,16 +62,13 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
     if all(result.passed for result in results):
         elsewhere = check_elsewhere(block, inputs, make_rng) if moved else None
         return Report(results, {name: elsewhere} if elsewhere else {})
-    return Report(results, {name: _nan(results) or _diagnosis(block, inputs, make_rng) or _only_here(results)})
-
-
-def _diagnosis(block, inputs, make_rng):
-    """What the doctor finds. A block that it cannot examine gets a sentence, not a traceback of the doctor's."""
     try:
+        check_finite(gradients)
         with np.errstate(all="ignore"):
-            return diagnose(block, inputs, make_rng)
-    except Exception as error:
-        return Finding(EVIDENCE, f"the doctor could not examine this block ({type(error).__name__}: {error})")
+            finding = diagnose(block, inputs, make_rng)
+    except InputError as breach:    # of the reader's own code; what the doctor itself gets wrong is raised
+        finding = find_breach(block, inputs, make_rng, breach)
+    return Report(results, {name: finding or _only_here(results)})
 
 
 def _same_function(exact, moved, dy):
@@ -103,15 +100,6 @@ def _slope_of_all(checked, dy, directions, step):
     finally:
         for name, value in saved.items():
             checked.variables[name][...] = value
-
-
-def _nan(results):
-    """The Finding for a gradient of NaN or infinity, if there is one."""
-    for result in results:
-        if not np.isfinite(result.analytic):
-            place = f" at {result.wrt}{list(result.index)}" if result.index is not None else ""
-            return Finding(CONTRACT, f"the gradient of {result.wrt} is NaN or infinite{place}", array=result.wrt,
-                           index=result.index, analytic=result.analytic, numeric=result.numeric)
 
 
 def _only_here(results):

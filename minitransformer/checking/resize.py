@@ -17,7 +17,7 @@ from minitransformer.layers import Layer
 
 def other_cases(case, seed=7):
     """Cases of the same block at other sizes, as many as it runs at; none if it runs at the given sizes only."""
-    cases = [made(*inputs) for inputs in other_inputs(case, seed)]
+    cases = [made(*inputs, seed=number) for number, inputs in enumerate(other_inputs(case, seed), start=1)]    # another dy each
     return [one for one in cases if one is not None and all(np.isfinite(g).all() for g in one.observed.values())]
 
 

@@ -14,6 +14,7 @@ from minitransformer.checking.case import apart
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.operations import OPERATIONS, in_place, library_only
 from minitransformer.checking.recorder import Recorder
+from minitransformer.errors import InputError
 from minitransformer.layers import Layer
 
 SAME = 1e-12
@@ -124,7 +125,7 @@ def find_twin(case):
             with np.errstate(all="ignore"):
                 twin = Twin(operation, case)
                 right = twin.gradients(case.dy)
-        except Exception:    # whatever a block of the library says about inputs that are not for it
+        except InputError:    # whatever a block of the library says about inputs that are not for it
             continue
         if case.agrees(right) and apart(right, right) == 0:
             return twin
