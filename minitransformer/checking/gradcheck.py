@@ -64,11 +64,10 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
         return Report(results, {name: elsewhere} if elsewhere else {})
     try:
         check_finite(gradients)
-        with np.errstate(all="ignore"):
-            finding = diagnose(block, inputs, make_rng)
-    except InputError as breach:    # of the reader's own code; what the doctor itself gets wrong is raised
-        finding = find_breach(block, inputs, make_rng, breach)
-    return Report(results, {name: finding or _only_here(results)})
+    except Breach as breach:
+        return Report(results, {name: find_breach(block, inputs, make_rng, breach)})
+    with np.errstate(all="ignore"):
+        return Report(results, {name: diagnose(block, inputs, make_rng) or _only_here(results)})
 
 
 def _same_function(exact, moved, dy):
