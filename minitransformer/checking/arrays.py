@@ -34,7 +34,7 @@ def _of(cases, names):
         errors = [apart(a, {name: r * n[name] for name in names}) for a, n, r in zip(observed, right, ratios)]
         found += [(f"{what} {text}", max(errors)) for text in named_factors(cases, ratios)]
     return (found or _fitting(_changes(cases, names), cases, observed, right, what)
-            or _fitting(_of_upstream(names), cases, observed, right, what) or _other_mask(cases, observed, right, what))
+            or _fitting(_of_upstream(cases[0]), cases, observed, right, what) or _other_mask(cases, observed, right, what))
 
 
 def _other_mask(cases, observed, right, what):
@@ -123,8 +123,10 @@ def _with_decay(case, right):
     return {name: g + float(f"{constant:.6g}") * values[name] for name, g in right.items()}
 
 
-def _of_upstream(names):
+def _of_upstream(case):
     """Changes that concern dy: what of it was seen, and where it was added."""
+    upstream = case.twin.upstream if case.twin else "dy"
+
     def with_dy(change):
         return lambda case, right: (
             None if isinstance(case.dy, tuple) or any(g.shape != np.shape(case.dy) for g in right.values())
@@ -151,7 +153,7 @@ def _of_upstream(names):
             yield (f"leaves the {which} {what} out of the sum over the {missing}",
                    seen(lambda dy, axis=axis, place=place: _without(dy, place, axis)))
 
-    yield "does not depend on dy: the upstream gradient is ignored (missing), as if it were 1", seen(np.ones_like)
+    yield f"does not depend on {upstream}: the upstream gradient is ignored (missing), as if it were 1", seen(np.ones_like)
     for limit in (0.1, 0.5, 1, 2, 5, 10):
         yield (f"is that of dy clipped to {limit}: a backward is linear in dy, so nothing may be clipped in it",
                seen(lambda dy, limit=limit: np.clip(dy, -limit, limit)))

@@ -5,11 +5,12 @@ from functools import cached_property
 import numpy as np
 
 from minitransformer.checking.checked_block import CheckedBlock, flat
-from minitransformer.checking.numeric import complex_step
+from minitransformer.checking.numeric import slopes
 from minitransformer.errors import InputError
 
 EXPLAINED = 1e-10    # gradients this close (relative) are the same to rounding
-AFFORDABLE = 800     # so many numbers of wrong arrays are differentiated one by one, to answer in time
+AFFORDABLE = 800     # so many numbers of wrong arrays are differentiated one by one, to answer in time,
+MEMORY = 10_000_000  # and as many as have together this many derivatives
 
 
 class Case:
@@ -31,6 +32,8 @@ class Case:
     @cached_property
     def wrong(self):
         """The names of the arrays whose gradient is wrong."""
+        if self.twin:
+            return [name for name, error in errors(self.observed, self.right).items() if not error <= EXPLAINED]
         return [name for name in self.observed if not self._error_along([name]) <= EXPLAINED]
 
     @cached_property
@@ -44,18 +47,23 @@ class Case:
         return self.right_for(self.dy)
 
     def right_for(self, dy):
-        """The right gradients for another upstream gradient: from the twin, or number by number."""
+        """The right gradients for another upstream gradient: from the twin, or from the Jacobian."""
         if self.twin:
             return self.twin.gradients(dy)
-        exact = self._complex
-        found, budget = {}, AFFORDABLE
+        found = {name: (jacobian @ flat(dy)).reshape(self.observed[name].shape) for name, jacobian in self._jacobians.items()}
+        return {name: found.get(name, g) for name, g in self.observed.items() if name in found or name not in self.wrong}
+
+    @cached_property
+    def _jacobians(self):
+        """{name: the derivative of all of y by each of its numbers (size, size of y)} of the wrong arrays, as many as can be afforded."""
+        exact, found = self._complex, {}
+        budget = min(AFFORDABLE, MEMORY // max(flat(self.y).size, 1))
         for name in sorted(self.wrong, key=lambda name: (name not in self.inputs, self.observed[name].size)):
             array = exact.variables[name]
             budget -= array.size
             if budget >= 0:
-                slopes = [complex_step(exact.evaluate, flat(dy), array, index, 1.0) for index in np.ndindex(array.shape)]
-                found[name] = np.reshape(slopes, array.shape)
-        return {name: found.get(name, g) for name, g in self.observed.items() if name in found or name not in self.wrong}
+                found[name] = np.array([slopes(exact.evaluate, array, index, 1.0) for index in np.ndindex(array.shape)])
+        return found
 
     def slope(self, directions, dy=None):
         """The slope of sum(dy * y) along {name: direction}, by one complex step."""
@@ -94,17 +102,23 @@ class Case:
 
 
 def apart(one, other):
-    """The largest error between two sets of gradients, over the arrays of `other`: relative, with the check's floor."""
+    """The largest error between two sets of gradients, over the arrays of `other`; nan if one is nan."""
+    found = list(errors(one, other).values())
+    return float(np.max(found)) if found else 0.0
+
+
+def errors(one, other):
+    """{name: the error between two sets of gradients}, over the arrays of `other`: relative, with the check's floor."""
     largest = max((np.abs(g).max(initial=0) for gradients in (one, other) for g in gradients.values()), default=0)
-    worst = 0.0
+    found = {}
     for name, expected in other.items():
         if one[name].shape != np.shape(expected):
-            return np.inf
+            found[name] = np.inf
+            continue
         difference = np.abs(one[name] - expected).max(initial=0)
         scale = max(np.abs(one[name]).max(initial=0), np.abs(expected).max(initial=0), largest / 10)
-        error = float(difference / scale) if difference else 0.0
-        worst = error if not error <= worst else worst    # keeps nan
-    return worst
+        found[name] = float(difference / scale) if difference else 0.0
+    return found
 
 
 def made(block, arguments, make_rng, dy=None, seed=0):

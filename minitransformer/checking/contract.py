@@ -39,8 +39,8 @@ def _repeatable(checked, dy, cache, first):
     for name, gradient in first.items():
         expected = 2 * gradient if name in checked.parameters else gradient
         if name in checked.parameters and gradient.any() and np.array_equal(second[name], gradient):
-            raise Breach(f"the gradient of {name} is assigned (=), not added (+=): backward called twice gives it once, "
-                         "so a second use of the parameter overwrites the first")
+            raise Breach(f"the gradient of {name} is assigned (=), not added (+=): after two calls of backward it is that of "
+                         "one, so a second use of the parameter overwrites the first")
         if np.isfinite(gradient).all() and not _close(second[name], expected):
             raise Breach(f"backward called a second time with the same cache gives another gradient of {name}"
                          f"{_why(checked, dy, cache, first, name)}")
@@ -106,8 +106,8 @@ def _stateless(checked, dy, first):
                      "only; a layer does not change its input's dtype")
     for name, gradient in _from_zero(checked, dy, cache).items():
         if np.isfinite(first[name]).all() and not _close(gradient, first[name]):
-            raise Breach(f"the gradient of {name} depends on a later forward: something is kept on self and not in the cache, "
-                         "so a layer that is used twice gets the wrong one")
+            raise Breach(f"the gradient of {name} depends on a later forward: something is kept on self and not in the cache (or "
+                         "in a buffer that the next forward overwrites), so a layer that is used twice gets the wrong one")
 
 
 def complex_evaluation(block, inputs, make_rng):

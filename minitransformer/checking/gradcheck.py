@@ -86,8 +86,8 @@ def _same_function(exact, moved, dy):
         slope = (ahead + behind) / 2
         if abs(slope - along) <= max(tolerance, DROPPED * abs(slope)) or abs(ahead - behind) > 0.1 * abs(slope - along):
             return    # they agree, or the slopes to both sides differ: a kink, at which the complex step sees one side
-    raise Breach(f"the complex step ({along:.6g}) and central differences ({slope:.6g}) disagree along one direction, so the "
-                 "forward drops the imaginary part: no abs, var, std or norm in a forward; write squares as x * x")
+    raise Breach(f"the complex step ({along:.6g}) and central differences ({slope:.6g}) disagree along one direction: either the "
+                 "forward drops the imaginary part (no abs, var, std or norm in a forward; write squares as x * x), or it rounds")
 
 
 def _slope_of_all(checked, dy, directions, step):

@@ -95,7 +95,7 @@ def _resized(name, value, widths, grow_batch, grow_length, every_axis, case, rng
         is_batch = axis == 0 and value.shape[:1] == batch
         if is_float(value) and axis == value.ndim - 1 and not every_axis:
             shape.append(widths.get(size, size))
-        elif size == 1:
+        elif size == 1 and not (is_batch and value.dtype != bool):    # a mask's axis of 1 is there to be broadcast
             shape.append(1)
         else:
             shape.append(size + (grow_batch if is_batch else grow_length))

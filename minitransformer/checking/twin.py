@@ -40,6 +40,11 @@ class Twin:
         if theirs.shape != ours.shape or not np.abs(theirs - ours).max(initial=0) <= SAME * np.abs(ours).max(initial=0):
             raise Breach("not the same")
 
+    @property
+    def upstream(self):
+        """What the library calls the upstream gradient: "dy", or "dloss"."""
+        return [name for name in inspect.signature(self.operation.backward).parameters if name != "self"][0]
+
     def cache(self):
         """The cache of the library's forward."""
         with library_only():
