@@ -30,6 +30,9 @@ def _of(cases, names):
     what = _gradients(names)
     if all(not g.any() for a in observed for g in a.values()):
         found.append((f"{what} is missing: it is zero everywhere (not computed, not added, or not returned)", 0.0))
+    elif all(not g.any() for n in right for g in n.values()):
+        found.append((f"{what} is not zero, although the output does not depend on {'it' if len(names) == 1 else 'them'}: "
+                      f"the forward does not use {' and '.join(names)} (forgotten there?), so the true gradient is zero", 0.0))
     elif all(ratios):
         errors = [apart(a, {name: r * n[name] for name in names}) for a, n, r in zip(observed, right, ratios)]
         found += [(f"{what} {text}", max(errors)) for text in named_factors(cases, ratios)]

@@ -9,7 +9,7 @@ from minitransformer.checking.numeric import slopes
 from minitransformer.errors import InputError
 
 EXPLAINED = 1e-10    # gradients this close (relative) are the same to rounding
-AFFORDABLE = 800     # so many numbers of wrong arrays are differentiated one by one, to answer in time,
+AFFORDABLE = 1_200   # so many numbers of wrong arrays are differentiated one by one, to answer in time,
 MEMORY = 10_000_000  # and as many as have together this many derivatives
 
 

@@ -48,10 +48,9 @@ def diagnose(block, inputs, make_rng):
     return _finding(located, sentence, error, kind)
 
 
-def check_elsewhere(block, inputs, make_rng):
+def check_elsewhere(block, checked, make_rng):
     """The Finding for a block that is right at its inputs, but wrong at other sizes; None if it is right there too."""
-    case = made(block, inputs, make_rng)
-    found = wrong_elsewhere(case) if case else None
+    found = wrong_elsewhere(block, checked, make_rng)
     if found is None:
         return None
     where, breach, other = found

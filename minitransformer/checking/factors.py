@@ -11,10 +11,11 @@ from minitransformer.special import PAD
 CLOSE = 1e-9
 WIDTHS = {"logits": "the vocabulary's size V"}
 CONSTANTS = {
-    -1.0: "is the negative of the true one: it has the wrong sign",
-    2.0: "is exactly 2 times the true one: it is added or counted twice (doubled), or has a factor 2 too many",
-    0.5: "is exactly half the true one (halved): it has a factor 1/2 too many, or one of two equal parts is missing",
-    -2.0: "is -2 times the true one: it has the wrong sign, and is doubled"}
+    -1.0: "is exactly the negative of the true one: it has the wrong sign",
+    2.0: "is exactly 2 times the true one: it is added or counted twice (doubled), or has a factor 2 that the forward has not",
+    0.5: "is exactly half the true one (halved, divided by 2): it lacks a factor 2 of the forward, or one of two equal parts, "
+         "or has a factor 1/2 too many",
+    -2.0: "is exactly -2 times the true one: it has the wrong sign, and is doubled"}
 LARGEST = 12    # a simple constant is a fraction of whole numbers up to this, or has at most three digits
 
 
@@ -67,16 +68,18 @@ def expressions(case):
     found = {}
     for key, (size, what) in sizes(case).items():
         for form, value, sentence in (
-                ("times", size, f"is the true one times {what}: a division by it is missing (or the forward divides by it: a mean, not a sum)"),
-                ("over", 1 / size, f"is divided by {what}: it was averaged over it (a mean for a sum)"),
-                ("times squared", size ** 2, f"is the true one times the square of {what}"),
-                ("over squared", size ** -2, f"is divided by {what} twice (squared)"),
-                ("times root", size ** 0.5, f"is the true one times sqrt({size}), the square root of {what}: a scale that only backward has"
-                                            " (or a division by it is missing)"),
-                ("over root", size ** -0.5, f"is divided by sqrt({size}), the square root of {what}: a scale that only backward has"
-                                            " (or a factor sqrt is missing)"),
-                ("unbiased", size / (size - 1), f"was divided by one less than {what}"),
-                ("biased", (size - 1) / size, f"was divided by {what}, but one less belongs there")):
+                ("times", size, f"is exactly the true one times {what}: a division by it is missing (the forward has a mean "
+                                "where backward has a sum), or it is multiplied by it"),
+                ("over", 1 / size, f"is exactly the true one divided by {what}: averaged over it (a mean for a sum)"),
+                ("times squared", size ** 2, f"is exactly the true one times the square of {what}"),
+                ("over squared", size ** -2, f"is exactly the true one divided by the square of {what} (divided twice)"),
+                ("times root", size ** 0.5, f"is exactly the true one times sqrt({size}), the square root of {what}: a scale that "
+                                            "only backward has, or a division by it is missing"),
+                ("over root", size ** -0.5, f"is exactly the true one divided by sqrt({size}), the square root of {what}: a scale "
+                                            "that only backward has, or a factor sqrt is missing"),
+                ("unbiased", size / (size - 1), f"is exactly the true one with a division by one less than {what}, where it is to "
+                                                "be divided by all"),
+                ("biased", (size - 1) / size, f"is exactly the true one with a division by {what}, where one less belongs")):
             found[form, key] = value, sentence
     for i, scale in enumerate(keep_scales(case)):
         found["keep", i] = scale, "is multiplied by the dropout's scale 1 / (1 - rate) once too often"
@@ -100,7 +103,8 @@ def named_factors(cases, ratios):
     """The sentences that give the constant of every case; none if several different ones are needed."""
     if all(close(r, ratios[0]) for r in ratios):
         nearest = [text for value, text in CONSTANTS.items() if close(value, ratios[0])]
-        constant = nearest or [f"is exactly {_simple(ratios[0])} times the true one, at every size (a constant factor)"] * bool(_simple(ratios[0]))
+        simple = _simple(ratios[0])
+        constant = nearest or ([f"is exactly {simple} times the true one, at every size (a constant factor)"] if simple else [])
     else:
         constant = []
     tables = [expressions(case) for case in cases]

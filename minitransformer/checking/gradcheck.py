@@ -60,7 +60,7 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
     except Breach as breach:
         return Report(results, {name: find_breach(block, inputs, make_rng, breach)})
     if all(result.passed for result in results):
-        elsewhere = check_elsewhere(block, inputs, make_rng) if moved else None
+        elsewhere = check_elsewhere(block, exact, make_rng) if moved else None
         return Report(results, {name: elsewhere} if elsewhere else {})
     try:
         check_finite(gradients)

@@ -25,7 +25,7 @@ def explanations(cases):
     if not isinstance(cases[0].block, Layer):
         return []
     parts, called = _parts(cases[0].twin.calls()), _times_called(cases[0])
-    found = []
+    found, seen = [], []    # `seen`: what a part was really handed, which needs no other explanation
     unusual = [path for path in parts if called[path] != 1]    # if there are such, they are what is wrong
     for path in unusual or parts:
         call = parts[path]
@@ -43,8 +43,8 @@ def explanations(cases):
                 if not error <= EXPLAINED:
                     break
             else:
-                found.append((sentence, error))
-    return found
+                (seen if isinstance(around, _Scaled) else found).append((sentence, error))
+    return seen or found
 
 
 def _parts(calls):
