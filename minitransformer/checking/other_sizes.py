@@ -10,7 +10,7 @@ from minitransformer.checking.resize import other_inputs
 from minitransformer.errors import InputError
 
 FEW = 2_000             # a block with more numbers is run at one other size only, to answer as fast as the check itself
-AFFORDABLE = 300_000    # a block with more numbers is not run again: its parts are small blocks elsewhere
+AFFORDABLE = 20_000    # a block with more numbers is not run again: its parts are small blocks elsewhere
 
 
 def wrong_elsewhere(block, checked, make_rng):
