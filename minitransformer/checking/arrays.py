@@ -30,7 +30,7 @@ def _of(cases, names):
     what = _gradients(names)
     if all(not g.any() for a in observed for g in a.values()):
         found.append((f"{what} is missing: it is zero everywhere (not computed, not added, or not returned)", 0.0))
-    elif all(not g.any() for n in right for g in n.values()):
+    elif not any(case.depends_on(name) for case in cases for name in names):
         found.append((f"{what} is not zero, although the output does not depend on {'it' if len(names) == 1 else 'them'}: "
                       f"the forward does not use {' and '.join(names)} (forgotten there?), so the true gradient is zero", 0.0))
     elif all(ratios):
@@ -84,7 +84,8 @@ def _changes(cases, names):
         return g.swapaxes(-1, -2) if g.ndim >= 2 else None
 
     yield "is transposed (a transpose is missing, or one too many)", lambda case, right: (
-        {name: of_square(g) for name, g in right.items()} if all(g.ndim >= 2 and g.shape[-1] == g.shape[-2] for g in right.values()) else None)
+        {name: of_square(g) for name, g in right.items()}
+        if all(g.ndim >= 2 and g.shape[-1] == g.shape[-2] for g in right.values()) else None)
     of_input = all(name in cases[0].inputs and cases[0].observed[name].ndim > 1 for name in names)
     for axis, axis_name in ((0, "first axis (the batch, sentences)" if of_input else "first axis"),
                             (1, "second axis (the positions)" if of_input else "second axis"), (-1, "last axis")):
@@ -137,7 +138,8 @@ def _of_upstream(case):
 
     yield "is exactly dy: the block is skipped in backward, its derivative is missing", with_dy(lambda g, dy: dy)
     yield "lacks dy itself: the direct (residual, skip, identity) path is missing", with_dy(lambda g, dy: g - dy)
-    yield "contains dy once too often: a direct (residual, skip) path is counted that is not there, or twice (doubled)", with_dy(lambda g, dy: g + dy)
+    yield ("contains dy once too often: a direct (residual, skip) path is counted that is not there, or twice (doubled)",
+           with_dy(lambda g, dy: g + dy))
 
     def seen(change):
         def wrong(case, right):

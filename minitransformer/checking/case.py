@@ -50,12 +50,13 @@ class Case:
         """The right gradients for another upstream gradient: from the twin, or from the Jacobian."""
         if self.twin:
             return self.twin.gradients(dy)
-        found = {name: (jacobian @ flat(dy)).reshape(self.observed[name].shape) for name, jacobian in self._jacobians.items()}
+        found = {name: (jacobian @ flat(dy)).reshape(self.observed[name].shape)
+                 for name, jacobian in self._jacobians.items()}
         return {name: found.get(name, g) for name, g in self.observed.items() if name in found or name not in self.wrong}
 
     @cached_property
     def _jacobians(self):
-        """{name: the derivative of all of y by each of its numbers (size, size of y)} of the wrong arrays, as many as can be afforded."""
+        """{name: the derivative of y by each of its numbers (size, size of y)} of the wrong arrays that can be afforded."""
         exact, found = self._complex, {}
         budget = min(AFFORDABLE, MEMORY // max(flat(self.y).size, 1))
         for name in sorted(self.wrong, key=lambda name: (name not in self.inputs, self.observed[name].size)):
@@ -77,6 +78,18 @@ class Case:
         finally:
             for name, value in saved.items():
                 exact.variables[name][...] = value
+
+    def depends_on(self, name):
+        """Whether y changes when that input or parameter does, however little its gradient says."""
+        array = self.checked.variables[name]
+        saved = array.copy()
+        try:
+            array[...] = saved * np.random.default_rng(0).uniform(-2, 2, saved.shape) + 1
+            return not np.array_equal(self.checked.evaluate(), flat(self.y), equal_nan=True)
+        except InputError:    # it does not run with other numbers: it looks at them
+            return True
+        finally:
+            array[...] = saved
 
     def agrees(self, gradients):
         """Whether {name: gradient} agree with the numeric slope along a random direction of all arrays at once."""

@@ -128,7 +128,8 @@ def _explanations(cases, parts):
         return found
     if all(case.twin for case in cases):
         own, *inner = cases[0].twin.operations()
-        found = _formulas(cases, [own]) or handed.explanations(cases) or _formulas(cases, [n for n in inner if n not in parts])
+        found = (_formulas(cases, [own]) or handed.explanations(cases)
+                 or _formulas(cases, [name for name in inner if name not in parts]))
         if found:
             return found
     return terms.explanations(cases) or arrays.explanations(cases)
@@ -161,7 +162,8 @@ def _finding(located, sentence, error, kind):
         where = dict(array=name, index=tuple(map(int, index)), analytic=float(case.observed[name][index]),
                      numeric=float(right[name][index]))
     place = _place(located.path, case.block) if located.path else ""
-    return Finding(kind, sentence, place, before=case.error(right), after=error, read=_read(case), also=_also(located), **where)
+    return Finding(kind, sentence, place, before=case.error(right), after=error, read=_read(case),
+                   also=_also(located), **where)
 
 
 def _also(located):

@@ -28,7 +28,9 @@ def observations(case):
             ("right for a batch of one", _one_sentence, "at sums and means over the batch"),
             ("right for one token", _one_token, "at the softmax, the mask, or sums over positions")):
         changed = change(case)
-        if changed is not None and not changed.is_wrong and any(changed.observed[n].any() for n in case.wrong if n in changed.observed):
+        if changed is None or changed.is_wrong:
+            continue
+        if any(changed.observed[name].any() for name in case.wrong if name in changed.observed):
             found.append(f"{sentence}: look {look}")
     return found
 
@@ -40,7 +42,7 @@ def _is_as_small_as_rounding(case):
 
 def _is_not_linear(case):
     more = made(case.block, case.given, case.make_rng, 3 * case.dy)
-    return more is not None and not np.allclose(case.error({name: g / 3 for name, g in more.observed.items()}), 0, atol=1e-9)
+    return more is not None and not case.error({name: g / 3 for name, g in more.observed.items()}) <= 1e-9
 
 
 def _which(case):
@@ -53,7 +55,10 @@ def _list(names):
 
 
 def _with(case, arguments, block=None, make_rng=None):
-    return made(block or case.block, {**case.arguments, **arguments}, make_rng or case.make_rng, None) if arguments or block or make_rng else None
+    """The case with other arguments, another block or another generator; None if nothing would change."""
+    if not (arguments or block or make_rng):
+        return None
+    return made(block or case.block, {**case.arguments, **arguments}, make_rng or case.make_rng)
 
 
 def _open_masks(case):

@@ -1,5 +1,6 @@
 """A constant between the wrong gradient and the right one, and the size of the block that it is."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +17,8 @@ CONSTANTS = {
     0.5: "is exactly half the true one (halved, divided by 2): it lacks a factor 2 of the forward, or one of two equal parts, "
          "or has a factor 1/2 too many",
     -2.0: "is exactly -2 times the true one: it has the wrong sign, and is doubled"}
+WELL_KNOWN = {"log(2)": math.log(2), "log(10)": math.log(10), "pi": math.pi, "pi/2": math.pi / 2, "sqrt(2)": math.sqrt(2),
+              "sqrt(2/pi)": math.sqrt(2 / math.pi)}
 LARGEST = 12    # a simple constant is a fraction of whole numbers up to this, or has at most three digits
 
 
@@ -116,9 +119,12 @@ def named_factors(cases, ratios):
 
 
 def _simple(value):
-    """A simple number in words, "3" or "2/3" or "0.01"; "" for any other, which may be the outcome of anything."""
+    """A simple number in words, "3" or "2/3" or "0.01" or "log(2)"; "" for any other, which may be the outcome of anything."""
     if close(float(f"{value:.3g}"), value):
         return f"{value:.3g}"
+    for name, constant in WELL_KNOWN.items():
+        if close(constant, value) or close(1 / constant, value):
+            return name if close(constant, value) else f"1/{name}" if "/" not in name else f"1/({name})"
     fraction = Fraction(value).limit_denominator(LARGEST)
     return str(fraction) if abs(fraction.numerator) <= LARGEST and close(float(fraction), value) else ""
 

@@ -89,7 +89,8 @@ def _not_called_ways(path):
 
 def _called_twice_ways(path):
     yield f"the backward of {path} is called twice: it adds to its gradients two times (doubled)", _called_twice
-    yield f"the backward of {path} is applied twice in a row, the second time to its own result", lambda method, dy, cache, seen: method(method(dy, cache), cache)
+    yield (f"the backward of {path} is applied twice in a row, the second time to its own result",
+           lambda method, dy, cache, seen: method(method(dy, cache), cache))
 
 
 def _ways(path, case):
@@ -186,7 +187,9 @@ def _called_twice(method, dy, cache, seen):
 
 
 def _times(returned, factor):
-    return tuple(factor * one for one in returned) if isinstance(returned, tuple) else None if returned is None else factor * returned
+    if isinstance(returned, tuple):
+        return tuple(factor * one for one in returned)
+    return None if returned is None else factor * returned
 
 
 def _one_times(returned, place, factor):

@@ -137,7 +137,8 @@ def _library_function(operation, direction):
 
 def find_twin(case):
     """The Twin of a case's block, proven right by a numeric derivative, or None."""
-    for operation, called in ((operation, called) for operation in candidates(case.block) for called in _namings(operation, case.block)):
+    every = ((operation, called) for operation in candidates(case.block) for called in _namings(operation, case.block))
+    for operation, called in every:
         try:
             with np.errstate(all="ignore"):
                 twin = Twin(operation, case, called)

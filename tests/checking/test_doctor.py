@@ -123,6 +123,20 @@ def test_an_upstream_gradient_of_one_number_is_no_constant():
     assert found.kind == NAMED and "does not depend on dloss" in found.sentence
 
 
+def test_a_parameter_that_the_forward_does_not_use():
+    class WithoutBias(L.Linear):
+        def forward(self, x):
+            return x @ self.weight.data, L.Linear.forward(self, x)[1]
+
+    found = finding(WithoutBias(5, 4, np.random.default_rng(0)), (X,))
+    assert found.kind == NAMED and found.array == "bias" and "does not depend on it" in found.sentence
+
+
+def test_a_forward_that_rounds_is_not_taken_for_one_that_does_not_use_its_input():
+    found = finding((lambda x: (np.round(x * x, 2), x), lambda dy, x: 2 * x * dy), (X,))
+    assert found.kind != NAMED and "does not use" not in found.sentence
+
+
 def test_what_the_doctor_itself_gets_wrong_is_raised(monkeypatch):
     def broken(case):
         raise IndexError("a mistake of the doctor's own")

@@ -26,17 +26,21 @@ def sum_added(dp, cache):
     return cache.p * (dp + total(dp * cache.p))
 
 
-@mistake("softmax", "the factor p is missing inside the sum over the row (dp is not multiplied by p there): sum(dp) in place of sum(dp * p)")
+@mistake("softmax",
+         "the factor p is missing inside the sum over the row (dp is not multiplied by p there): sum(dp) in place of "
+         "sum(dp * p)")
 def sum_unweighted(dp, cache):
     return cache.p * (dp - total(dp))
 
 
-@mistake("softmax", "the sum over the row is a mean (average), divided by the row's length: mean(dp * p) in place of sum(dp * p)")
+@mistake("softmax",
+         "the sum over the row is a mean (average), divided by the row's length: mean(dp * p) in place of sum(dp * p)")
 def mean_for_sum(dp, cache):
     return cache.p * (dp - (dp * cache.p).mean(axis=-1, keepdims=True))
 
 
-@mistake("softmax", "the sum over the row is a plain average of dp, without the weights p: mean(dp) in place of sum(dp * p)")
+@mistake("softmax",
+         "the sum over the row is a plain average of dp, without the weights p: mean(dp) in place of sum(dp * p)")
 def plain_mean(dp, cache):
     return cache.p * (dp - dp.mean(axis=-1, keepdims=True))
 
@@ -106,7 +110,8 @@ def maximum(dp, cache):
     return cache.p * (dp - (dp * cache.p).max(axis=-1, keepdims=True))
 
 
-@mistake("softmax", "the derivative is that of an exponential without its normalisation by the sum (1 - p missing): dx = p dp p")
+@mistake("softmax",
+         "the derivative is that of an exponential without its normalisation by the sum (1 - p missing): dx = p dp p")
 def p_dp_p(dp, cache):
     return cache.p * dp * cache.p
 
