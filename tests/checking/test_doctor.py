@@ -11,8 +11,10 @@ from minitransformer import functional as F
 from minitransformer import layers as L
 from minitransformer.checking import doctor, mistake, mistakes
 from minitransformer.checking.blocks import blocks
+from minitransformer.checking.case import made
 from minitransformer.checking.doctor import diagnose
 from minitransformer.checking.finding import CONTRACT, EVIDENCE, NAMED
+from minitransformer.checking.resize import other_cases
 from minitransformer.replaceable import plugged
 
 X = np.random.default_rng(3).standard_normal((2, 3, 5))
@@ -121,6 +123,9 @@ def test_an_upstream_gradient_of_one_number_is_no_constant():
     with plugged(F.linear_cross_entropy_backward, backward):
         found = finding(*ALL["linear-cross-entropy"])
     assert found.kind == NAMED and "does not depend on dloss" in found.sentence
+    case = made(*ALL["linear-cross-entropy"], lambda: None)
+    upstream = [float(one.dy) for one in (case, *other_cases(case))]
+    assert len(set(upstream)) == len(upstream) > 1
 
 
 def test_a_parameter_that_the_forward_does_not_use():
