@@ -82,10 +82,10 @@ class Case:
     def depends_on(self, name):
         """Whether y changes when that input or parameter does, however little its gradient says."""
         array = self.checked.variables[name]
-        saved = array.copy()
+        saved, y = array.copy(), flat(self.y)    # copies: y may be a view of the array
         try:
             array[...] = saved * np.random.default_rng(0).uniform(-2, 2, saved.shape) + 1
-            return not np.array_equal(self.checked.evaluate(), flat(self.y), equal_nan=True)
+            return not np.array_equal(self.checked.evaluate(), y, equal_nan=True)
         except InputError:    # it does not run with other numbers: it looks at them
             return True
         finally:

@@ -140,6 +140,8 @@ def test_a_parameter_that_the_forward_does_not_use():
 def test_a_forward_that_rounds_is_not_taken_for_one_that_does_not_use_its_input():
     found = finding((lambda x: (np.round(x * x, 2), x), lambda dy, x: 2 * x * dy), (X,))
     assert found.kind != NAMED and "does not use" not in found.sentence
+    found = finding((lambda x: (x[:1], x), lambda dy, x: np.repeat(dy, len(x), axis=0)), (X,))    # y is a view of x
+    assert "does not use" not in found.sentence
 
 
 def test_what_the_doctor_itself_gets_wrong_is_raised(monkeypatch):
