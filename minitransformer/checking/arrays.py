@@ -29,12 +29,15 @@ def _of(cases, names):
     ratios = [ratio(a, n) for a, n in zip(observed, right)]
     what = _gradients(names)
     if all(not g.any() for a in observed for g in a.values()):
-        found.append((f"{what} is missing: it is zero everywhere, so it is never computed, added or returned", 0.0))
+        found.append((f"{what} is missing: it is zero everywhere (not computed, not added, or not returned)", 0.0))
+    elif not any(case.depends_on(name) for case in cases for name in names):
+        found.append((f"{what} is not zero, although the output does not depend on {'it' if len(names) == 1 else 'them'}: "
+                      f"the forward does not use {' and '.join(names)} (forgotten there?), so the true gradient is zero", 0.0))
     elif all(ratios):
         errors = [apart(a, {name: r * n[name] for name in names}) for a, n, r in zip(observed, right, ratios)]
         found += [(f"{what} {text}", max(errors)) for text in named_factors(cases, ratios)]
     return (found or _fitting(_changes(cases, names), cases, observed, right, what)
-            or _fitting(_of_upstream(names), cases, observed, right, what) or _other_mask(cases, observed, right, what))
+            or _fitting(_of_upstream(cases[0]), cases, observed, right, what) or _other_mask(cases, observed, right, what))
 
 
 def _other_mask(cases, observed, right, what):
@@ -81,7 +84,8 @@ def _changes(cases, names):
         return g.swapaxes(-1, -2) if g.ndim >= 2 else None
 
     yield "is transposed (a transpose is missing, or one too many)", lambda case, right: (
-        {name: of_square(g) for name, g in right.items()} if all(g.ndim >= 2 and g.shape[-1] == g.shape[-2] for g in right.values()) else None)
+        {name: of_square(g) for name, g in right.items()}
+        if all(g.ndim >= 2 and g.shape[-1] == g.shape[-2] for g in right.values()) else None)
     of_input = all(name in cases[0].inputs and cases[0].observed[name].ndim > 1 for name in names)
     for axis, axis_name in ((0, "first axis (the batch, sentences)" if of_input else "first axis"),
                             (1, "second axis (the positions)" if of_input else "second axis"), (-1, "last axis")):
@@ -108,7 +112,7 @@ def _changes(cases, names):
                lambda case, right, one=one, other=other: _swapped(right, one, other))
     for other in cases[0].observed:
         if len(names) == 1 and other not in names:
-            yield (f"is that of {other}: the wrong one is returned",
+            yield (f"is exactly that of {other}: the wrong one is returned",
                    lambda case, right, other=other: {names[0]: case.right[other]} if other in case.right else None)
     yield "contains a multiple of the parameter itself, added to its gradient as by a weight decay: it is not zero where dy is", _with_decay
 
@@ -123,20 +127,23 @@ def _with_decay(case, right):
     return {name: g + float(f"{constant:.6g}") * values[name] for name, g in right.items()}
 
 
-def _of_upstream(names):
+def _of_upstream(case):
     """Changes that concern dy: what of it was seen, and where it was added."""
+    upstream = case.twin.upstream if case.twin else "dy"
+
     def with_dy(change):
         return lambda case, right: (
             None if isinstance(case.dy, tuple) or any(g.shape != np.shape(case.dy) for g in right.values())
             else {name: change(g, case.dy) for name, g in right.items()})
 
-    yield "is dy itself: the block is skipped in backward, its derivative is missing", with_dy(lambda g, dy: dy)
+    yield "is exactly dy: the block is skipped in backward, its derivative is missing", with_dy(lambda g, dy: dy)
     yield "lacks dy itself: the direct (residual, skip, identity) path is missing", with_dy(lambda g, dy: g - dy)
-    yield "contains dy once too often: a direct (residual, skip) path is counted that is not there, or twice (doubled)", with_dy(lambda g, dy: g + dy)
+    yield ("contains dy once too often: a direct (residual, skip) path is counted that is not there, or twice (doubled)",
+           with_dy(lambda g, dy: g + dy))
 
     def seen(change):
         def wrong(case, right):
-            if isinstance(case.dy, tuple) or np.ndim(case.dy) < 2:
+            if isinstance(case.dy, tuple):
                 return None
             gradients = case.right_for(change(case.dy))
             return {name: gradients[name] for name in right if name in gradients} if set(right) <= set(gradients) else None
@@ -151,8 +158,7 @@ def _of_upstream(names):
             yield (f"leaves the {which} {what} out of the sum over the {missing}",
                    seen(lambda dy, axis=axis, place=place: _without(dy, place, axis)))
 
-
-    yield "does not depend on dy: the upstream gradient is ignored (missing), as if it were 1", seen(np.ones_like)
+    yield f"does not depend on {upstream}: the upstream gradient is ignored (missing), as if it were 1", seen(np.ones_like)
     for limit in (0.1, 0.5, 1, 2, 5, 10):
         yield (f"is that of dy clipped to {limit}: a backward is linear in dy, so nothing may be clipped in it",
                seen(lambda dy, limit=limit: np.clip(dy, -limit, limit)))

@@ -4,32 +4,36 @@ from functools import cached_property
 
 import numpy as np
 
-from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
-from minitransformer.checking.numeric import complex_step
+from minitransformer.checking.checked_block import CheckedBlock, flat
+from minitransformer.checking.numeric import slopes
+from minitransformer.errors import InputError
 
 EXPLAINED = 1e-10    # gradients this close (relative) are the same to rounding
-AFFORDABLE = 800     # so many numbers of wrong arrays are differentiated one by one, to answer in time
+AFFORDABLE = 1_200   # so many numbers of wrong arrays are differentiated one by one, to answer in time,
+MEMORY = 10_000_000  # and as many as have together this many derivatives
 
 
 class Case:
-    """The block `block` at `arguments`, with the upstream gradient `dy` (random if None).
+    """The block `block` at `arguments`, with the upstream gradient `dy` (drawn from `seed` if None).
 
     observed: {name: what backward says}, for each input and parameter.
     """
 
-    def __init__(self, block, arguments, make_rng, dy=None):
+    def __init__(self, block, arguments, make_rng, dy=None, seed=0):
         self.block, self.given, self.make_rng = block, arguments, make_rng
         self.checked = CheckedBlock(block, arguments, np.float64, make_rng)
         self.arguments = self.checked.arguments
         self.inputs = self.checked.inputs
         self.y, cache = self.checked.forward()
-        self.dy = self.checked.upstream(self.y, np.random.default_rng(0)) if dy is None else dy
+        self.dy = self.checked.upstream(self.y, np.random.default_rng(seed)) if dy is None else dy
         self.observed = {name: np.array(g) for name, g in self.checked.gradients(self.dy, cache).items()}
         self.twin = None    # the library's block that computes the same, once it is known (twin.py)
 
     @cached_property
     def wrong(self):
         """The names of the arrays whose gradient is wrong."""
+        if self.twin:
+            return [name for name, error in errors(self.observed, self.right).items() if not error <= EXPLAINED]
         return [name for name in self.observed if not self._error_along([name]) <= EXPLAINED]
 
     @cached_property
@@ -43,18 +47,24 @@ class Case:
         return self.right_for(self.dy)
 
     def right_for(self, dy):
-        """The right gradients for another upstream gradient: from the twin, or number by number."""
+        """The right gradients for another upstream gradient: from the twin, or from the Jacobian."""
         if self.twin:
             return self.twin.gradients(dy)
-        exact = self._complex
-        found, budget = {}, AFFORDABLE
+        found = {name: (jacobian @ flat(dy)).reshape(self.observed[name].shape)
+                 for name, jacobian in self._jacobians.items()}
+        return {name: found.get(name, g) for name, g in self.observed.items() if name in found or name not in self.wrong}
+
+    @cached_property
+    def _jacobians(self):
+        """{name: the derivative of y by each of its numbers (size, size of y)} of the wrong arrays that can be afforded."""
+        exact, found = self._complex, {}
+        budget = min(AFFORDABLE, MEMORY // max(flat(self.y).size, 1))
         for name in sorted(self.wrong, key=lambda name: (name not in self.inputs, self.observed[name].size)):
             array = exact.variables[name]
             budget -= array.size
             if budget >= 0:
-                slopes = [complex_step(exact.evaluate, flat(dy), array, index, 1.0) for index in np.ndindex(array.shape)]
-                found[name] = np.reshape(slopes, array.shape)
-        return {name: found.get(name, g) for name, g in self.observed.items() if name in found or name not in self.wrong}
+                found[name] = np.array([slopes(exact.evaluate, array, index, 1.0) for index in np.ndindex(array.shape)])
+        return found
 
     def slope(self, directions, dy=None):
         """The slope of sum(dy * y) along {name: direction}, by one complex step."""
@@ -68,6 +78,18 @@ class Case:
         finally:
             for name, value in saved.items():
                 exact.variables[name][...] = value
+
+    def depends_on(self, name):
+        """Whether y changes when that input or parameter does, however little its gradient says."""
+        array = self.checked.variables[name]
+        saved, y = array.copy(), flat(self.y)    # copies: y may be a view of the array
+        try:
+            array[...] = saved * np.random.default_rng(0).uniform(-2, 2, saved.shape) + 1
+            return not np.array_equal(self.checked.evaluate(), y, equal_nan=True)
+        except InputError:    # it does not run with other numbers: it looks at them
+            return True
+        finally:
+            array[...] = saved
 
     def agrees(self, gradients):
         """Whether {name: gradient} agree with the numeric slope along a random direction of all arrays at once."""
@@ -93,23 +115,29 @@ class Case:
 
 
 def apart(one, other):
-    """The largest error between two sets of gradients, over the arrays of `other`: relative, with the check's floor."""
+    """The largest error between two sets of gradients, over the arrays of `other`; nan if one is nan."""
+    found = list(errors(one, other).values())
+    return float(np.max(found)) if found else 0.0
+
+
+def errors(one, other):
+    """{name: the error between two sets of gradients}, over the arrays of `other`: relative, with the check's floor."""
     largest = max((np.abs(g).max(initial=0) for gradients in (one, other) for g in gradients.values()), default=0)
-    worst = 0.0
+    found = {}
     for name, expected in other.items():
         if one[name].shape != np.shape(expected):
-            return np.inf
+            found[name] = np.inf
+            continue
         difference = np.abs(one[name] - expected).max(initial=0)
         scale = max(np.abs(one[name]).max(initial=0), np.abs(expected).max(initial=0), largest / 10)
-        error = float(difference / scale) if difference else 0.0
-        worst = error if not error <= worst else worst    # keeps nan
-    return worst
+        found[name] = float(difference / scale) if difference else 0.0
+    return found
 
 
-def made(block, arguments, make_rng, dy=None):
+def made(block, arguments, make_rng, dy=None, seed=0):
     """The Case, or None if the block cannot run like that."""
     try:
         with np.errstate(all="ignore"):
-            return Case(block, arguments, make_rng, dy)
-    except (Breach, ValueError, TypeError):
+            return Case(block, arguments, make_rng, dy, seed)
+    except InputError:
         return None

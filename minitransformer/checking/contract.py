@@ -14,7 +14,7 @@ def run_by_contract(checked, dy=None, seed=0):
     y, cache = checked.forward()
     _unchanged(checked, before, "forward")
     _finite_and_float64(y)
-    again, _ = checked.forward()
+    again, other_cache = checked.forward()
     if not np.array_equal(flat(y), flat(again)):
         raise Breach("forward draws its own random numbers, or keeps something between calls: called again with the same "
                      "inputs and an equal generator it returns something else; draw from the argument `rng` only")
@@ -29,7 +29,7 @@ def run_by_contract(checked, dy=None, seed=0):
         if gradient.dtype != np.float64:
             raise Breach(f"the gradient of {name} is {gradient.dtype}, expected float64 as its array: the dtype was changed in backward")
     _repeatable(checked, dy, cache, first)
-    _stateless(checked, dy, first)
+    _stateless(checked, dy, y, other_cache, first)
     return y, dy, first
 
 
@@ -38,21 +38,33 @@ def _repeatable(checked, dy, cache, first):
     second = _copied(checked.gradients(dy, cache))
     for name, gradient in first.items():
         expected = 2 * gradient if name in checked.parameters else gradient
-        if name in checked.parameters and gradient.any() and np.array_equal(second[name], gradient, equal_nan=True):
-            raise Breach(f"the gradient of {name} is assigned (=), not added (+=): backward called twice gives it once, "
-                         "so a second use of the parameter overwrites the first")
+        if name in checked.parameters and gradient.any() and np.array_equal(second[name], gradient):
+            raise Breach(f"the gradient of {name} is assigned (=), not added (+=): after two calls of backward it is that of "
+                         "one, so a second use of the parameter overwrites the first")
         if np.isfinite(gradient).all() and not _close(second[name], expected):
-            raise Breach(f"backward called a second time with the same cache gives another gradient of {name}: {_why(checked, dy, cache, first)}")
+            raise Breach(f"backward called a second time with the same cache gives another gradient of {name}"
+                         f"{_why(checked, dy, cache, first, name)}")
 
 
-def _why(checked, dy, cache, first):
+def _why(checked, dy, cache, first, name):
     """What differs between two calls of backward: the gradients collected so far, random numbers, or something kept."""
     fresh = [_from_zero(checked, dy, cache) for _ in range(2)]
-    if all(_close(gradients[name], first[name]) for gradients in fresh for name in first):
-        return "it depends on the gradients collected so far (parameter.grad is read, where the parameter's data belongs)"
-    again = any(not _close(fresh[0][name], fresh[1][name]) for name in first)
-    return "it is different in each call: it draws random numbers of its own, or keeps something between calls" if again else (
-        "the first call changed something that it needs")
+    if all(_close(gradients[one], first[one]) for gradients in fresh for one in first):
+        read = [one for one in checked.parameters
+                if not _close(_from_zero(checked, dy, cache, but=one)[name] - (one == name), first[name])]
+        return (f" (d{name}) while {' and '.join(f'{one}.grad' for one in read) or 'parameter.grad'} holds the first one: backward reads "
+                "what was collected there so far, but it may only add to it")
+    again = any(not _close(fresh[0][one], fresh[1][one]) for one in first)
+    return (": it is different in each call, so it draws random numbers of its own, or keeps something between calls" if again
+            else ": the first call changed something that it needs")
+
+
+def check_finite(gradients):
+    """Raise Breach if one of {name: gradient} has a number that is NaN or infinite."""
+    for name, gradient in gradients.items():
+        if not np.isfinite(gradient).all():
+            index = tuple(map(int, np.argwhere(~np.isfinite(gradient))[0]))
+            raise Breach(f"the gradient of {name} is NaN or infinite, first at {name}{list(index)}")
 
 
 def _has_single_precision(numbers):
@@ -61,9 +73,10 @@ def _has_single_precision(numbers):
     return some.size >= 4 and np.array_equal(some.astype(np.float32).astype(np.float64), some)
 
 
-def _from_zero(checked, dy, cache):
-    for parameter in checked.parameters.values():
-        parameter.grad[...] = 0
+def _from_zero(checked, dy, cache, but=None):
+    """The gradients that backward gives when all collected so far are zero; those of the parameter `but` are one."""
+    for name, parameter in checked.parameters.items():
+        parameter.grad[...] = name == but
     return _copied(checked.gradients(dy, cache))
 
 
@@ -71,9 +84,8 @@ def _close(one, other):
     return np.allclose(one, other, rtol=1e-9, atol=1e-12 * (np.abs(other).max(initial=0) + 1))
 
 
-def _stateless(checked, dy, first):
+def _stateless(checked, dy, y, cache, first):
     """Another forward in between must not change what backward says: everything that it needs is in the cache."""
-    y, cache = checked.forward()
     rng, given = np.random.default_rng(0), dict(checked.arguments)
     saved = {name: p.data.copy() for name, p in checked.parameters.items()} if not checked.inputs else {}
     try:
@@ -93,8 +105,8 @@ def _stateless(checked, dy, first):
                      "only; a layer does not change its input's dtype")
     for name, gradient in _from_zero(checked, dy, cache).items():
         if np.isfinite(first[name]).all() and not _close(gradient, first[name]):
-            raise Breach(f"the gradient of {name} depends on a later forward: something is kept on self and not in the cache, "
-                         "so a layer that is used twice gets the wrong one")
+            raise Breach(f"the gradient of {name} depends on a later forward: something is kept on self and not in the cache (or "
+                         "in a buffer that the next forward overwrites), so a layer that is used twice gets the wrong one")
 
 
 def complex_evaluation(block, inputs, make_rng):

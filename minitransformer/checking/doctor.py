@@ -13,8 +13,8 @@ import numpy as np
 
 from minitransformer.checking import arrays, forwards, handed, known, terms
 from minitransformer.checking.case import EXPLAINED, made
-from minitransformer.checking.checked_block import Breach, CheckedBlock
-from minitransformer.checking.contract import run_by_contract
+from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
+from minitransformer.checking.contract import check_finite, run_by_contract
 from minitransformer.checking.evidence import observations
 from minitransformer.checking.finding import CONTRACT, EVIDENCE, NAMED, Finding
 from minitransformer.checking.locate import locate
@@ -23,6 +23,7 @@ from minitransformer.checking.other_sizes import wrong_elsewhere
 from minitransformer.checking.recorder import Recorder
 from minitransformer.checking.resize import other_cases
 from minitransformer.checking.twin import find_twin, name_of, put_in_place
+from minitransformer.errors import InputError
 
 assert known    # importing it teaches the doctor what it knows
 
@@ -39,14 +40,17 @@ def diagnose(block, inputs, make_rng):
     if located.changed:
         path, changing, sentence = located.changed[0]
         return Finding(CONTRACT, sentence, _place(path, changing))
+    if located.path:    # of the whole block, the contract was looked at before
+        breach = _breach_of(located.case.block, located.case.given, located.case.make_rng, located.case.dy)
+        if breach:
+            return Finding(CONTRACT, breach, _place(located.path, located.case.block))
     sentence, error, kind = examine(located.case, located.parts)
     return _finding(located, sentence, error, kind)
 
 
-def check_elsewhere(block, inputs, make_rng):
+def check_elsewhere(block, checked, make_rng):
     """The Finding for a block that is right at its inputs, but wrong at other sizes; None if it is right there too."""
-    case = made(block, inputs, make_rng)
-    found = wrong_elsewhere(case) if case else None
+    found = wrong_elsewhere(block, checked, make_rng)
     if found is None:
         return None
     where, breach, other = found
@@ -68,14 +72,24 @@ def find_breach(block, inputs, make_rng, breach):
     except Breach:
         pass    # what was seen until then is enough
     for call in _innermost_first(recorder.forward.parts) + _innermost_first(recorder.backward.parts):
-        try:
-            with np.errstate(all="ignore"):
-                run_by_contract(CheckedBlock(call.block, call.arguments, np.float64, call.make_rng), call.dy)
-        except Breach as inner:
-            return Finding(CONTRACT, str(inner), _place(call.path, call.block))
-        except Exception:    # a part that cannot run alone tells nothing
-            continue
+        if call.dy is None or np.isfinite(flat(call.dy)).all():
+            inner = _breach_of(call.block, call.arguments, call.make_rng, call.dy)
+            if inner:
+                return Finding(CONTRACT, inner, _place(call.path, call.block))
     return Finding(CONTRACT, str(breach))
+
+
+def _breach_of(block, arguments, make_rng, dy):
+    """What a part does against the contract when it runs alone, or ""."""
+    try:
+        with np.errstate(all="ignore"):
+            _, _, gradients = run_by_contract(CheckedBlock(block, arguments, np.float64, make_rng), dy)
+        check_finite(gradients)
+    except Breach as breach:
+        return str(breach)
+    except InputError:    # a part that does not take its inputs alone tells nothing
+        pass
+    return ""
 
 
 def _innermost_first(calls):
@@ -114,7 +128,8 @@ def _explanations(cases, parts):
         return found
     if all(case.twin for case in cases):
         own, *inner = cases[0].twin.operations()
-        found = _formulas(cases, [own]) or handed.explanations(cases) or _formulas(cases, [n for n in inner if n not in parts])
+        found = (_formulas(cases, [own]) or handed.explanations(cases)
+                 or _formulas(cases, [name for name in inner if name not in parts]))
         if found:
             return found
     return terms.explanations(cases) or arrays.explanations(cases)
@@ -128,7 +143,7 @@ def _formulas(cases, names):
             try:
                 with np.errstate(all="ignore"):
                     error = max(error, case.error(case.twin.gradients(case.dy, partial(put_in_place, mistake))))
-            except Exception:    # a wrong formula need not fit every shape
+            except InputError:    # a wrong formula need not fit every shape
                 error = np.inf
             if not error <= EXPLAINED:
                 break
@@ -146,7 +161,17 @@ def _finding(located, sentence, error, kind):
         index = np.unravel_index(difference.argmax(), difference.shape)
         where = dict(array=name, index=tuple(map(int, index)), analytic=float(case.observed[name][index]),
                      numeric=float(right[name][index]))
-    return Finding(kind, sentence, _place(located.path, case.block) if located.path else "", before=case.error(right), after=error, read=_read(case), **where)
+    place = _place(located.path, case.block) if located.path else ""
+    return Finding(kind, sentence, place, before=case.error(right), after=error, read=_read(case),
+                   also=_also(located), **where)
+
+
+def _also(located):
+    """The other innermost wrong parts: those of other kinds by their places, more of the same kind by their number."""
+    kind = name_of(located.case.block)
+    same = sum(name_of(call.block) == kind for call in located.others)
+    others = {_place(call.path, call.block): None for call in located.others if name_of(call.block) != kind}
+    return (*([f"{kind} in {same} other {'place' if same == 1 else 'places'}"] if same else []), *others)
 
 
 def _place(path, block):

@@ -1,5 +1,8 @@
 """A constant between the wrong gradient and the right one, and the size of the block that it is."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 
 from minitransformer.checking.checked_block import is_float
@@ -9,11 +12,14 @@ from minitransformer.special import PAD
 CLOSE = 1e-9
 WIDTHS = {"logits": "the vocabulary's size V"}
 CONSTANTS = {
-    -1.0: "is the negative of the true one: it has the wrong sign",
-    2.0: "is twice the true one: it is added or counted two times (doubled), or a factor 2 is too many",
-    0.5: "is half the true one (halved): a factor 1/2 is too many, or one of two equal parts is missing",
-    -2.0: "is -2 times the true one: wrong sign, and doubled",
-    3.0: "is three times the true one", 1 / 3: "is a third of the true one: divided by 3"}
+    -1.0: "is exactly the negative of the true one: it has the wrong sign",
+    2.0: "is exactly 2 times the true one: it is added or counted twice (doubled), or has a factor 2 that the forward has not",
+    0.5: "is exactly half the true one (halved, divided by 2): it lacks a factor 2 of the forward, or one of two equal parts, "
+         "or has a factor 1/2 too many",
+    -2.0: "is exactly -2 times the true one: it has the wrong sign, and is doubled"}
+WELL_KNOWN = {"log(2)": math.log(2), "log(10)": math.log(10), "pi": math.pi, "pi/2": math.pi / 2, "sqrt(2)": math.sqrt(2),
+              "sqrt(2/pi)": math.sqrt(2 / math.pi)}
+LARGEST = 12    # a simple constant is a fraction of whole numbers up to this, or has at most three digits
 
 
 def sizes(case):
@@ -65,16 +71,18 @@ def expressions(case):
     found = {}
     for key, (size, what) in sizes(case).items():
         for form, value, sentence in (
-                ("times", size, f"is the true one times {what}: a division by it is missing (or the forward divides by it: a mean, not a sum)"),
-                ("over", 1 / size, f"is divided by {what}: it was averaged over it (a mean for a sum)"),
-                ("times squared", size ** 2, f"is the true one times the square of {what}"),
-                ("over squared", size ** -2, f"is divided by {what} twice (squared)"),
-                ("times root", size ** 0.5, f"is the true one times sqrt({size}), the square root of {what}: a scale that only backward has"
-                                            " (or a division by it is missing)"),
-                ("over root", size ** -0.5, f"is divided by sqrt({size}), the square root of {what}: a scale that only backward has"
-                                            " (or a factor sqrt is missing)"),
-                ("unbiased", size / (size - 1), f"was divided by one less than {what}"),
-                ("biased", (size - 1) / size, f"was divided by {what}, but one less belongs there")):
+                ("times", size, f"is exactly the true one times {what}: a division by it is missing (the forward has a mean "
+                                "where backward has a sum), or it is multiplied by it"),
+                ("over", 1 / size, f"is exactly the true one divided by {what}: averaged over it (a mean for a sum)"),
+                ("times squared", size ** 2, f"is exactly the true one times the square of {what}"),
+                ("over squared", size ** -2, f"is exactly the true one divided by the square of {what} (divided twice)"),
+                ("times root", size ** 0.5, f"is exactly the true one times sqrt({size}), the square root of {what}: a scale that "
+                                            "only backward has, or a division by it is missing"),
+                ("over root", size ** -0.5, f"is exactly the true one divided by sqrt({size}), the square root of {what}: a scale "
+                                            "that only backward has, or a factor sqrt is missing"),
+                ("unbiased", size / (size - 1), f"is exactly the true one with a division by one less than {what}, where it is to "
+                                                "be divided by all"),
+                ("biased", (size - 1) / size, f"is exactly the true one with a division by {what}, where one less belongs")):
             found[form, key] = value, sentence
     for i, scale in enumerate(keep_scales(case)):
         found["keep", i] = scale, "is multiplied by the dropout's scale 1 / (1 - rate) once too often"
@@ -98,7 +106,8 @@ def named_factors(cases, ratios):
     """The sentences that give the constant of every case; none if several different ones are needed."""
     if all(close(r, ratios[0]) for r in ratios):
         nearest = [text for value, text in CONSTANTS.items() if close(value, ratios[0])]
-        constant = nearest or [f"is {ratios[0]:.6g} times the true one, at every size"]
+        simple = _simple(ratios[0])
+        constant = nearest or ([f"is exactly {simple} times the true one, at every size (a constant factor)"] if simple else [])
     else:
         constant = []
     tables = [expressions(case) for case in cases]
@@ -107,6 +116,17 @@ def named_factors(cases, ratios):
         if all((form, key) in table and close(table[form, key][0], r) for table, r in zip(tables, ratios)):
             fitting.setdefault(form, tables[0][form, key][1])    # others of this form are the same size by another name
     return constant + list(fitting.values())
+
+
+def _simple(value):
+    """A simple number in words, "3" or "2/3" or "0.01" or "log(2)"; "" for any other, which may be the outcome of anything."""
+    if close(float(f"{value:.3g}"), value):
+        return f"{value:.3g}"
+    for name, constant in WELL_KNOWN.items():
+        if close(constant, value) or close(1 / constant, value):
+            return name if close(constant, value) else f"1/{name}" if "/" not in name else f"1/({name})"
+    fraction = Fraction(value).limit_denominator(LARGEST)
+    return str(fraction) if abs(fraction.numerator) <= LARGEST and close(float(fraction), value) else ""
 
 
 def close(a, b):

@@ -23,6 +23,7 @@ class Finding:
     before: float | None = None      # the error as it is,
     after: float | None = None       # and with the mistake undone
     read: str = ""           # whose docstring derives the right gradient
+    also: tuple = ()         # the other innermost wrong parts of a composite, in words
 
     @property
     def proof(self):
@@ -37,7 +38,8 @@ class Finding:
             text = self.sentence + (f" ({self.proof})" if self.proof else "")
         if self.place:
             text = f"in {self.place}: {text}"
-        return text + (f"; read {self.read}" if self.read else "")
+        text += f"; read {self.read}" if self.read else ""
+        return text + (f"; also wrong: {_several(self.also)}" if self.also else "")
 
     @property
     def where(self):
@@ -48,8 +50,12 @@ class Finding:
 
     def as_dict(self):
         """Plain values for JSON."""
-        plain = {key: value for key, value in asdict(self).items() if value not in (None, "")}
+        plain = {key: value for key, value in asdict(self).items() if value not in (None, "", ())}
         return {key: list(value) if isinstance(value, tuple) else _finite(value) for key, value in plain.items()}
+
+
+def _several(places, shown=4):
+    return ", ".join(places[:shown]) + (f" and {len(places) - shown} more" if len(places) > shown else "")
 
 
 def _finite(value):

@@ -11,8 +11,8 @@ import numpy as np
 from minitransformer.checking.case import EXPLAINED, apart
 from minitransformer.checking.checked_block import CheckedBlock, flat
 from minitransformer.checking.operations import OPERATIONS, in_place, library_only
-from minitransformer.checking.twin import candidates
-from minitransformer.layers import Layer
+from minitransformer.checking.twin import candidates, library_block
+from minitransformer.errors import InputError
 
 TAUGHT_FORWARDS = []
 
@@ -52,17 +52,14 @@ def _error(case, mistake):
             checked = _library_block(operation, case)
             y, cache = checked.forward()
             gradients = checked.gradients(case.dy, cache)
-    except Exception:    # a wrong formula need not fit every block
+    except InputError:    # a wrong formula need not fit every block
         return np.inf
     named = {**gradients, **dict(zip(case.inputs, [gradients[name] for name in checked.inputs]))}
     return max(apart({"y": flat(case.y)}, {"y": flat(y)}), case.error({name: named[name] for name in case.observed}))
 
 
 def _library_block(operation, case):
-    block = (operation.forward, operation.backward)
-    if isinstance(case.block, Layer):
-        block = case.block.astype(np.float64)
-        block.__class__ = operation.owner
+    block = library_block(operation, case.block, {})
     names = inspect.signature(operation.forward).parameters
     same_names = all(name.partition("[")[0] in names for name in case.arguments)
     return CheckedBlock(block, case.arguments if same_names else list(case.arguments.values()), np.float64, case.make_rng)
@@ -73,21 +70,17 @@ def _of_cache(cases):
     fields, error = None, 0.0
     for case in cases:
         _, cache = case.checked.forward()
-        with np.errstate(all="ignore"), library_only():
-            checked = _library_block(case.twin.operation, case)
-            _, right = checked.forward()
-            if type(cache) is not type(right) or not hasattr(right, "_fields"):
-                return []
-            wrong = [name for name, ours, theirs in zip(right._fields, right, cache) if not _same(ours, theirs)]
-            fields = wrong if fields is None else fields
-            if len(wrong) != 1 or wrong != fields:
-                return []
-            try:
-                gradients = checked.gradients(case.dy, cache)
-            except Exception:    # the library's backward does not take such a cache
-                return []
-        named = {**gradients, **dict(zip(case.inputs, [gradients[name] for name in checked.inputs]))}
-        error = max(error, case.error({name: named[name] for name in case.observed}))
+        right = case.twin.cache()
+        if type(cache) is not type(right) or not hasattr(right, "_fields"):
+            return []
+        wrong = [name for name, ours, theirs in zip(right._fields, right, cache) if not _same(ours, theirs)]
+        fields = wrong if fields is None else fields
+        if len(wrong) != 1 or wrong != fields:
+            return []
+        try:
+            error = max(error, case.error(case.twin.gradients(case.dy, cache=cache)))
+        except InputError:    # the library's backward does not take such a cache
+            return []
     if not error <= EXPLAINED:
         return []
     return [(f"forward stores a wrong value in its cache: cache.{fields[0]} is not what backward needs there "

@@ -11,10 +11,13 @@ import numpy as np
 from minitransformer.checking.case import EXPLAINED
 from minitransformer.checking.factors import named_factors, ratio
 from minitransformer.checking.recorder import Recorder
+from minitransformer.errors import InputError
 from minitransformer.layers import Layer
 from minitransformer.layers.watch import watch
 
-FACTORS = {"is zero: it is missing": 0, "is counted twice (doubled)": 2, "has the wrong sign (negative)": -1, "is halved (divided by 2)": 0.5}
+FACTORS = {
+    "is zero: it is missing": 0, "is counted twice (doubled)": 2, "has the wrong sign (negative)": -1,
+    "is halved (divided by 2)": 0.5}
 
 
 def explanations(cases):
@@ -22,12 +25,12 @@ def explanations(cases):
     if not isinstance(cases[0].block, Layer):
         return []
     parts, called = _parts(cases[0].twin.calls()), _times_called(cases[0])
-    found = []
+    found, seen = [], []    # `seen`: what a part was really handed, which needs no other explanation
     unusual = [path for path in parts if called[path] != 1]    # if there are such, they are what is wrong
     for path in unusual or parts:
         call = parts[path]
         if called[path] == 1:
-            ways = *_ways(path), *_mixed_up(path, call, parts), *_handed(cases, path)
+            ways = *_ways(path, cases[0]), *_mixed_up(path, call, parts), *_handed(cases, path)
         else:
             ways = _not_called_ways(path) if not called[path] else _called_twice_ways(path)
         for sentence, around in ways:
@@ -35,13 +38,13 @@ def explanations(cases):
             for case in cases:
                 try:
                     error = max(error, case.error(case.twin.gradients(case.dy, partial(_watching, path, around))))
-                except Exception:    # this cannot be done to this part
+                except InputError:    # this cannot be done to this part
                     error = np.inf
                 if not error <= EXPLAINED:
                     break
             else:
-                found.append((sentence, error))
-    return found
+                (seen if isinstance(around, _Scaled) else found).append((sentence, error))
+    return seen or found
 
 
 def _parts(calls):
@@ -79,19 +82,22 @@ def _times_called(case):
 
 
 def _not_called_ways(path):
-    yield f"the backward of {path} is not called (skipped): what it should be handed goes on unchanged", _unchanged
-    yield f"the backward of {path} is not called (skipped): its path is missing, its gradient zero", _not_called
+    yield (f"the backward of {path} is not called (skipped): the gradient that it should receive is passed on as it is, without "
+           f"the derivative of {path}", _unchanged)
+    yield f"the backward of {path} is not called (skipped): the gradient that it should return is missing (zero)", _not_called
 
 
 def _called_twice_ways(path):
     yield f"the backward of {path} is called twice: it adds to its gradients two times (doubled)", _called_twice
-    yield f"the backward of {path} is applied twice in a row", lambda method, dy, cache, seen: method(method(dy, cache), cache)
+    yield (f"the backward of {path} is applied twice in a row, the second time to its own result",
+           lambda method, dy, cache, seen: method(method(dy, cache), cache))
 
 
-def _ways(path):
+def _ways(path, case):
     """(sentence, around) of what can be done wrong with one part that is called once, as it should be."""
-    yield f"what the backward of {path} returns is ignored (not used): what it was handed goes on in its place, around it", _ignored
-    yield (f"the gradient that goes around {path} (dy itself, a residual path) is added to what it returns, although it is not there",
+    yield (f"the gradient that the backward of {path} returns is not used (it is lost): {_receivers(case, path)} gets the dy that "
+           f"{path} received, without the derivative of {path}", _ignored)
+    yield (f"dy is added to the gradient that {path} returns, as if there were a residual path (skip connection) around {path}",
            lambda method, dy, cache, seen: method(dy, cache) + dy)
     for what, factor in FACTORS.items():
         yield (f"the gradient that comes back from {path} {what}",
@@ -99,6 +105,26 @@ def _ways(path):
         for i, which in enumerate(("first", "second", "third")):
             yield (f"the {which} of the gradients that come back from {path} {what}",
                    lambda method, dy, cache, seen, i=i, factor=factor: _one_times(method(dy, cache), i, factor))
+
+
+def _receivers(case, path):
+    """The parts that really received what `path` received, in words."""
+    parts = _received(case)
+    same = [other for other, call in parts.items() if path in parts and other != path and _equal(call.dy, parts[path].dy)]
+    return " and ".join(same) or "what comes before it"
+
+
+def _received(case):
+    """{path: Call} of the backwards that the block as it is calls itself."""
+    recorder = Recorder()
+    with recorder.watching(case.checked.layer):
+        _, cache = case.checked.forward()
+        case.checked.gradients(case.dy, cache)
+    return _parts(recorder.backward.parts)
+
+
+def _equal(one, other):
+    return isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and np.array_equal(one, other)
 
 
 def _mixed_up(path, call, parts):
@@ -115,11 +141,7 @@ def _handed(cases, path):
     """A factor between what the part was really handed and what it should be."""
     ratios = []
     for case in cases:
-        recorder = Recorder()
-        with recorder.watching(case.checked.layer):
-            _, cache = case.checked.forward()
-            case.checked.gradients(case.dy, cache)
-        got, expected = _parts(recorder.backward.parts).get(path), _parts(case.twin.calls()).get(path)
+        got, expected = _received(case).get(path), _parts(case.twin.calls()).get(path)
         if got is None or expected is None or isinstance(got.dy, tuple) or got.dy.shape != expected.dy.shape:
             return
         ratios.append(ratio({"dy": got.dy}, {"dy": expected.dy}))
@@ -165,7 +187,9 @@ def _called_twice(method, dy, cache, seen):
 
 
 def _times(returned, factor):
-    return tuple(factor * one for one in returned) if isinstance(returned, tuple) else None if returned is None else factor * returned
+    if isinstance(returned, tuple):
+        return tuple(factor * one for one in returned)
+    return None if returned is None else factor * returned
 
 
 def _one_times(returned, place, factor):

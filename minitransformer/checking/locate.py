@@ -13,7 +13,7 @@ from minitransformer.checking.twin import name_of
 class Located(NamedTuple):
     path: str      # "" for the block itself
     case: object   # of the innermost wrong part
-    others: list   # paths of other parts that are wrong in themselves
+    others: list   # the calls of other innermost parts that are wrong in themselves
     parts: set     # the names of what its backward called: all of it right, for what it received
     changed: list  # [(path, block, sentence)] of what parts changed in place, whoever is wrong then
 
@@ -27,7 +27,7 @@ def locate(case):
         checked.gradients(case.dy, cache)
     found = _innermost(recorder.backward.parts) or [(recorder.backward, case)]
     (call, innermost), *others = found
-    return Located(call.path, innermost, [other.path for other, _ in others], _blocks(call.parts), recorder.changed)
+    return Located(call.path, innermost, [other for other, _ in others], _blocks(call.parts), recorder.changed)
 
 
 def _innermost(calls):

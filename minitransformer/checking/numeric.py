@@ -43,7 +43,12 @@ def complex_step(evaluate, dy, array, where, v):
 
     Squire and Trapp 1998, https://doi.org/10.1137/S003614459631241X
     """
-    return (dy * _moved(evaluate, array, where, 1j * COMPLEX_STEP * v).imag).sum() / COMPLEX_STEP
+    return (dy * slopes(evaluate, array, where, v)).sum()
+
+
+def slopes(evaluate, array, where, v):
+    """The slope of every number of y when array[where] moves along `v`, by the complex step."""
+    return _moved(evaluate, array, where, 1j * COMPLEX_STEP * v).imag / COMPLEX_STEP
 
 
 def _moved(evaluate, array, where, step):

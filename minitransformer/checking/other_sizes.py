@@ -1,5 +1,7 @@
 """Is it right at other sizes too? A backward may have the size of one batch written into it."""
 
+from itertools import islice
+
 import numpy as np
 
 from minitransformer.checking.case import Case
@@ -8,18 +10,19 @@ from minitransformer.checking.resize import other_inputs
 from minitransformer.errors import InputError
 
 FEW = 2_000             # a block with more numbers is run at one other size only, to answer as fast as the check itself
-AFFORDABLE = 300_000    # a block with more numbers is not run again: its parts are small blocks elsewhere
+AFFORDABLE = 20_000    # a block with more numbers is not run again: its parts are small blocks elsewhere
 
 
-def wrong_elsewhere(case):
+def wrong_elsewhere(block, checked, make_rng):
     """(shapes in words, the breach or None, the Case or None) of other sizes at which the block is wrong; None if there are none.
 
     Sizes that the forward does not take tell nothing.
     """
-    if sum(array.size for array in case.checked.variables.values()) > AFFORDABLE:
+    size = sum(array.size for array in checked.variables.values())
+    if size > AFFORDABLE:
         return None
-    few = sum(array.size for array in case.checked.variables.values()) > FEW
-    for block, arguments, make_rng in other_inputs(case)[:1 if few else None]:
+    others = other_inputs(block, checked.arguments, make_rng)
+    for block, arguments, make_rng in islice(others, 1 if size > FEW else None):
         try:
             with np.errstate(all="ignore"):
                 y, _ = CheckedBlock(block, arguments, np.float64, make_rng).forward()

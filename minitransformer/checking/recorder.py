@@ -120,7 +120,8 @@ class Recorder:
             bound = inspect.signature(function).bind(*values, **options).arguments
         except TypeError:
             return None
-        bound.pop("self", None)
+        if not isinstance(block, tuple):
+            del bound[next(iter(bound))]    # the layer itself, `self` or whatever its author calls it
         arguments, rng = {}, None
         for name, value in bound.items():
             if name == "rng":

@@ -17,33 +17,25 @@ from minitransformer.layers import Layer
 
 def other_cases(case, seed=7):
     """Cases of the same block at other sizes, as many as it runs at; none if it runs at the given sizes only."""
-    cases = [made(*inputs) for inputs in other_inputs(case, seed)]
+    inputs = other_inputs(case.block, case.arguments, case.make_rng, seed)
+    cases = [made(*one, seed=number) for number, one in enumerate(inputs, start=1)]    # another dy each
     return [one for one in cases if one is not None and all(np.isfinite(g).all() for g in one.observed.values())]
 
 
-def other_inputs(case, seed=7):
-    """[(block, arguments, make_rng)] of other sizes: all grown, the batch alone, the length alone."""
-    found = []
+def other_inputs(block, arguments, make_rng, seed=7):
+    """Yield (block, arguments, make_rng) of other sizes: all grown, the batch alone, the length alone."""
+    is_pair = not isinstance(block, Layer)
     for number, (grow_width, grow_batch, grow_length) in enumerate(((True, 1, 1), (False, 2, 0), (False, 0, 1))):
         rng = np.random.default_rng([seed, number])
-        block, widths = _widened(case.block, rng) if grow_width else (case.block, {})
-        if grow_width and block is None:
-            continue
-        pair = not isinstance(case.block, Layer)
-        arguments = {name: _resized(name, value, widths, grow_batch, grow_length, pair and grow_width, case, rng)
-                     for name, value in case.arguments.items()}
-        if not widths and all(getattr(a, "shape", None) == getattr(b, "shape", None) for a, b in zip(arguments.values(), case.arguments.values())):
-            continue
-        found.append((block, arguments, partial(_generator, case, [seed, 9, number])))
-    return found
+        grown, widths = _widened(block, rng) if grow_width else (block, {})
+        others = {name: _resized(value, widths, grow_batch, grow_length, is_pair and grow_width, arguments, rng)
+                  for name, value in arguments.items()}
+        if widths or any(np.shape(one) != np.shape(other) for one, other in zip(others.values(), arguments.values())):
+            yield grown, others, partial(_generator, make_rng, [seed, 9, number])
 
 
-def _generator(case, seed):
-    return np.random.default_rng(seed) if _draws(case) else None
-
-
-def _draws(case):
-    return case.make_rng() is not None
+def _generator(make_rng, seed):
+    return np.random.default_rng(seed) if make_rng() is not None else None    # None: nothing is drawn
 
 
 def _widened(block, rng):
@@ -83,19 +75,19 @@ def _other_widths(widths, heads):
             return {**multiples, **others}
 
 
-def _resized(name, value, widths, grow_batch, grow_length, every_axis, case, rng):
+def _resized(value, widths, grow_batch, grow_length, every_axis, arguments, rng):
     if isinstance(value, float) and 0 < value < 0.7:
         return 1.3 * value    # a dropout rate, a smoothing
     if not isinstance(value, np.ndarray) or value.ndim == 0:
         return value
-    floats = [a for a in case.arguments.values() if is_float(a)]
+    floats = [a for a in arguments.values() if is_float(a)]
     batch = max(floats or [value], key=np.ndim).shape[:1]
     shape = []
     for axis, size in enumerate(value.shape):
         is_batch = axis == 0 and value.shape[:1] == batch
         if is_float(value) and axis == value.ndim - 1 and not every_axis:
             shape.append(widths.get(size, size))
-        elif size == 1:
+        elif size == 1 and not (is_batch and value.dtype != bool):    # a mask's axis of 1 is there to be broadcast
             shape.append(1)
         else:
             shape.append(size + (grow_batch if is_batch else grow_length))

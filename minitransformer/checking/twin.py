@@ -7,6 +7,7 @@ block's forward returns what a block of the library returns for the same inputs 
 import inspect
 from contextlib import ExitStack
 from functools import partial
+from itertools import permutations
 
 import numpy as np
 
@@ -14,22 +15,21 @@ from minitransformer.checking.case import apart
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.operations import OPERATIONS, in_place, library_only
 from minitransformer.checking.recorder import Recorder
+from minitransformer.errors import InputError
 from minitransformer.layers import Layer
 
 SAME = 1e-12
+PARAMETERS = {"Linear": ("weight", "bias"), "LayerNorm": ("gamma", "beta"), "Embedding": ("weight",),
+              "OutputProjection": ("weight",), "LearnedPositions": ("weight",)}    # of the layers without sub-layers
 
 
 class Twin:
     """The operation of the library that computes what the case's block computes, at the case's inputs."""
 
-    def __init__(self, operation, case):
+    def __init__(self, operation, case, called=None):
         self.operation, self.case = operation, case
-        block = case.block
-        if isinstance(block, Layer):
-            block = block.astype(np.float64)
-            block.__class__ = operation.owner
-        else:
-            block = operation.forward, operation.backward
+        self._called = called or {}    # {library's name of a parameter: the reader's}, where they differ
+        block = library_block(operation, case.block, self._called)
         names = inspect.signature(operation.forward).parameters
         same_names = all(name.partition("[")[0] in names for name in case.arguments)
         arguments = case.arguments if same_names else list(case.arguments.values())
@@ -40,18 +40,32 @@ class Twin:
         if theirs.shape != ours.shape or not np.abs(theirs - ours).max(initial=0) <= SAME * np.abs(ours).max(initial=0):
             raise Breach("not the same")
 
-    def gradients(self, dy, make=None):
-        """{name: gradient} of the library's backward; `make(stack, layer)` makes a mistake in it for that time."""
+    @property
+    def upstream(self):
+        """What the library calls the upstream gradient: "dy", or "dloss"."""
+        return [name for name in inspect.signature(self.operation.backward).parameters if name != "self"][0]
+
+    def cache(self):
+        """The cache of the library's forward."""
+        with library_only():
+            return self._checked.forward()[1]
+
+    def gradients(self, dy, make=None, cache=None):
+        """{name: gradient} of the library's backward; `make(stack, layer)` makes a mistake in it for that time.
+
+        It gets the cache of the library's forward, unless another is given.
+        """
         with ExitStack() as stack:
             stack.enter_context(library_only())
             if make:
                 make(stack, self._checked.layer)
             for parameter in self._checked.parameters.values():
                 parameter.grad[...] = 0
-            _, cache = self._checked.forward()
-            gradients = self._checked.gradients(dy, cache)
-        named = dict(zip(self.case.inputs, [gradients[name] for name in self._checked.inputs]))
-        return {name: np.array(named.get(name, gradients.get(name))) for name in self.case.observed}
+            _, made = self._checked.forward()
+            gradients = self._checked.gradients(dy, made if cache is None else cache)
+        names = self._names()
+        named = {names.get(name, name): gradient for name, gradient in gradients.items()}
+        return {name: np.array(named[name]) for name in self.case.observed}
 
     def terms(self, function):
         """{array of the case: {term: its part of the right gradient}}, by a function of terms.py."""
@@ -61,8 +75,12 @@ class Twin:
             _, cache = self._checked.forward()
             layer = self._checked.layer
             found = function(*([layer] if layer is not None else []), self.case.dy, cache)
-        names = dict(zip(self._checked.inputs, self.case.inputs))
+        names = self._names()
         return {names.get(name, name): parts for name, parts in found.items()}
+
+    def _names(self):
+        """{library's name: the case's} of inputs and parameters."""
+        return {**dict(zip(self._checked.inputs, self.case.inputs)), **self._called}
 
     def calls(self):
         """The calls of its parts' backwards, as a tree (recorder.Call)."""
@@ -119,16 +137,40 @@ def _library_function(operation, direction):
 
 def find_twin(case):
     """The Twin of a case's block, proven right by a numeric derivative, or None."""
-    for operation in candidates(case.block):
+    every = ((operation, called) for operation in candidates(case.block) for called in _namings(operation, case.block))
+    for operation, called in every:
         try:
             with np.errstate(all="ignore"):
-                twin = Twin(operation, case)
+                twin = Twin(operation, case, called)
                 right = twin.gradients(case.dy)
-        except Exception:    # whatever a block of the library says about inputs that are not for it
+        except InputError:    # whatever a block of the library says about inputs that are not for it
             continue
         if case.agrees(right) and apart(right, right) == 0:
             return twin
     return None
+
+
+def library_block(operation, block, called):
+    """The operation as a block, with the parameters of the layer `block` if it is one."""
+    if not isinstance(block, Layer):
+        return operation.forward, operation.backward
+    block = block.astype(np.float64)
+    if not called:
+        block.__class__ = operation.owner
+        return block
+    layer, parameters = operation.owner.__new__(operation.owner), block.parameters()
+    for name, theirs in called.items():
+        setattr(layer, name, parameters[theirs])
+    return layer
+
+
+def _namings(operation, block):
+    """What the parameters of a layer may be called: as in the library, or, where it has few, by names of its own."""
+    yield {}
+    ours = PARAMETERS.get(operation.name, ())
+    theirs = list(block.parameters()) if isinstance(block, Layer) else []
+    if ours and len(ours) == len(theirs) and set(ours) != set(theirs) and not block.sublayers():
+        yield from (dict(zip(ours, order)) for order in permutations(theirs))
 
 
 def candidates(block):

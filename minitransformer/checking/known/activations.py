@@ -9,14 +9,17 @@ from minitransformer.checking.terms import terms
 from minitransformer.functional.activations import CUBIC, SLOPE
 
 for sentence, wrong in (
-        ("the ReLU mask is missing: dx = dy, also where x is negative (the activation is skipped)", lambda dy, cache: dy),
+        ("the ReLU mask is missing: dx = dy, also where x is negative (the activation is skipped)",
+         lambda dy, cache: dy),
         ("the ReLU mask is inverted: the gradient passes where x is negative, not where it is positive",
          lambda dy, cache: dy * ~cache.positive),
-        ("the ReLU mask is taken from the upstream gradient dy (where dy > 0), not from x", lambda dy, cache: dy * (dy > 0)),
+        ("the ReLU mask is taken from the upstream gradient dy (where dy > 0), not from x",
+         lambda dy, cache: dy * (dy > 0)),
         ("the ReLU mask is taken from the upstream gradient dy as well: guided backpropagation, dy > 0 and x > 0",
          lambda dy, cache: dy * (dy > 0) * cache.positive),
         ("the ReLU mask of the first sentence is used for the whole batch", lambda dy, cache: dy * cache.positive[:1]),
-        ("the ReLU mask of the first position is used for all positions", lambda dy, cache: dy * cache.positive[..., :1, :]),
+        ("the ReLU mask of the first position is used for all positions",
+         lambda dy, cache: dy * cache.positive[..., :1, :]),
         ("dy is missing: the ReLU's derivative itself is returned", lambda dy, cache: 1.0 * cache.positive),
         ("the gradient is 1 or -1 by the sign of x: the derivative of abs, not of ReLU",
          lambda dy, cache: dy * np.where(cache.positive, 1, -1)),
@@ -60,15 +63,21 @@ def logistic(x):
 
 
 for sentence, wrong in (
-        ("the product rule is forgotten: the term with the derivative of tanh is missing, dx = dy (1 + tanh u) / 2", gelu(second=0)),
+        ("the product rule is forgotten: the term with the derivative of tanh is missing, dx = dy (1 + tanh u) / 2",
+         gelu(second=0)),
         ("the product rule is forgotten: the term (1 + tanh u) / 2 is missing", gelu(first=0)),
         ("the inner derivative u' is missing (chain rule)", gelu(inner=lambda x: 1.0)),
-        ("the inner derivative u' lacks its cubic term: u' = sqrt(2/pi), without 3 * 0.044715 x^2", gelu(inner=lambda x: SLOPE)),
-        ("the inner derivative u' lacks the factor 3 of its cubic term", gelu(inner=lambda x: SLOPE * (1 + CUBIC * x * x))),
-        ("the inner derivative u' has the factor 2, not 3, in its cubic term", gelu(inner=lambda x: SLOPE * (1 + 2 * CUBIC * x * x))),
+        ("the inner derivative u' lacks its cubic term: u' = sqrt(2/pi), without 3 * 0.044715 x^2",
+         gelu(inner=lambda x: SLOPE)),
+        ("the inner derivative u' lacks the factor 3 of its cubic term",
+         gelu(inner=lambda x: SLOPE * (1 + CUBIC * x * x))),
+        ("the inner derivative u' has the factor 2, not 3, in its cubic term",
+         gelu(inner=lambda x: SLOPE * (1 + 2 * CUBIC * x * x))),
         ("the inner derivative u' lacks the factor sqrt(2/pi)", gelu(inner=lambda x: 1 + 3 * CUBIC * x * x)),
-        ("the inner derivative u' has x in place of x^2 in its cubic term", gelu(inner=lambda x: SLOPE * (1 + 3 * CUBIC * x))),
-        ("the inner derivative u' has x^3 in place of x^2 in its cubic term", gelu(inner=lambda x: SLOPE * (1 + 3 * CUBIC * x ** 3))),
+        ("the inner derivative u' has x in place of x^2 in its cubic term",
+         gelu(inner=lambda x: SLOPE * (1 + 3 * CUBIC * x))),
+        ("the inner derivative u' has x^3 in place of x^2 in its cubic term",
+         gelu(inner=lambda x: SLOPE * (1 + 3 * CUBIC * x ** 3))),
         ("the inner derivative u' was replaced by u itself", gelu(inner=lambda x: SLOPE * (x + CUBIC * x * x * x))),
         ("the derivative of tanh is 1 - tanh^2, not 1 - tanh: the square is missing", gelu(square=lambda t: 1 - t)),
         ("the derivative of tanh is 1 - tanh^2, not 1 + tanh^2: wrong sign", gelu(square=lambda t: 1 + t * t)),
@@ -84,7 +93,8 @@ for sentence, wrong in (
          lambda dy, c: dy * (cdf(c.x) + c.x * density(c.x))),
         ("the derivative is that of the sigmoid form x sigmoid(1.702 x), but the forward uses the tanh form",
          lambda dy, c: dy * logistic(1.702 * c.x) * (1 + 1.702 * c.x * (1 - logistic(1.702 * c.x)))),
-        ("the derivative is that of swish (SiLU), not of GELU", lambda dy, c: dy * logistic(c.x) * (1 + c.x * (1 - logistic(c.x)))),
+        ("the derivative is that of swish (SiLU), not of GELU",
+         lambda dy, c: dy * logistic(c.x) * (1 + c.x * (1 - logistic(c.x)))),
         ("the GELU is skipped in backward: dx = dy", lambda dy, c: dy),
         ("tanh is taken of x, not of u", lambda dy, c: gelu()(dy, c._replace(tanh=np.tanh(c.x))))):
     mistake("gelu", sentence)(wrong)
@@ -94,5 +104,6 @@ for sentence, wrong in (
 def parts(dy, cache):
     x, t = cache
     chain = dy * 0.5 * x * (1 - t * t) * SLOPE
-    return {"x": {"(1 + tanh u) / 2": dy * 0.5 * (1 + t), "x (1 - tanh^2 u) sqrt(2/pi) / 2 of the inner derivative u'": chain,
+    return {"x": {"(1 + tanh u) / 2": dy * 0.5 * (1 + t), "x (1 - tanh^2 u) sqrt(2/pi) / 2 of the inner derivative "
+                                                          "u'": chain,
                   "3 * 0.044715 x^2 (cubic) of the inner derivative u'": chain * 3 * CUBIC * x * x}}

@@ -62,34 +62,47 @@ def inverse(of):
     return lambda cache: 1 / of(cache)
 
 
-for where, places in (("", ("query", "key")), (" of the query's gradient only", ("query",)), (" of the key's gradient only", ("key",))):
+for where, places in (("", ("query", "key")), (" of the query's gradient only",
+                                               ("query",)), (" of the key's gradient only", ("key",))):
     for sentence, factor in (
             ("the scale 1/sqrt(d_k) is missing (forgotten)", root(d_k)),
-            ("the scale 1/sqrt(d_k) is applied twice (divided by d_k, not by sqrt(d_k): 1/d_k for 1/sqrt(d_k))", inverse(root(d_k))),
+            ("the scale 1/sqrt(d_k) is applied twice (divided by d_k, not by sqrt(d_k): 1/d_k for 1/sqrt(d_k))",
+             inverse(root(d_k))),
             ("the scores are multiplied by sqrt(d_k), not divided: the scale 1/sqrt(d_k) is inverted", d_k),
-            ("the scale is 1/sqrt(d_model) of all heads together, not 1/sqrt(d_k) of one head", over(root(d_k), root(width))),
+            ("the scale is 1/sqrt(d_model) of all heads together, not 1/sqrt(d_k) of one head",
+             over(root(d_k), root(width))),
             ("the scale is 1/sqrt(d_v) of the values, not 1/sqrt(d_k)", over(root(d_k), root(d_v))),
             ("the scale is 1/sqrt(T_k), the number of keys, not 1/sqrt(d_k)", over(root(d_k), root(keys)))):
         mistake("attention", f"{sentence} in the backward{where}")(scaled(**dict.fromkeys(places, factor)))
 
 for name, place in (("query", "query"), ("key", "key"), ("value", "value")):
-    mistake("attention", f"the gradient of the {name} (d{name}) is missing: it is zero")(scaled(**{place: lambda cache: 0}))
-    mistake("attention", f"the gradient of the {name} (d{name}) has the wrong sign (negative)")(scaled(**{place: lambda cache: -1}))
-    mistake("attention", f"the gradient of the {name} (d{name}) is counted twice (doubled)")(scaled(**{place: lambda cache: 2}))
-mistake("attention", "the gradient of the value (dvalue) is scaled by 1/sqrt(d_k), which belongs to the scores only")(scaled(value=inverse(root(d_k))))
+    mistake("attention",
+            f"the gradient of the {name} (d{name}) is missing: it is zero")(scaled(**{place: lambda cache: 0}))
+    mistake("attention",
+            f"the gradient of the {name} (d{name}) has the wrong sign (negative)")(scaled(**{place: lambda cache: -1}))
+    mistake("attention",
+            f"the gradient of the {name} (d{name}) is counted twice (doubled)")(scaled(**{place: lambda cache: 2}))
+mistake("attention",
+        "the gradient of the value (dvalue) is scaled by 1/sqrt(d_k), which belongs to the scores "
+        "only")(scaled(value=inverse(root(d_k))))
 
 
-@mistake("attention", "the dropout of the attention weights is ignored in backward: its mask is applied neither to dp nor in dvalue")
+@mistake("attention",
+         "the dropout of the attention weights is ignored in backward: its mask is applied neither to dp nor in dvalue")
 def dropout_ignored(dy, cache):
     return attention(dy, cache, dropout=False, weights=cache.softmax.p)
 
 
-@mistake("attention", "the dropout mask is not applied to dp: the dropout of the attention weights is ignored (skipped) on the way to the scores")
+@mistake("attention",
+         "the dropout mask is not applied to dp: the dropout of the attention weights is ignored (skipped) on the way "
+         "to the scores")
 def dropout_ignored_in_scores(dy, cache):
     return attention(dy, cache, dropout=False)
 
 
-@mistake("attention", "dvalue is made from p before dropout, not from the weights after dropout: the dropout mask is missing in dvalue")
+@mistake("attention",
+         "dvalue is made from p before dropout, not from the weights after dropout: the dropout mask is missing in "
+         "dvalue")
 def dropout_ignored_in_value(dy, cache):
     return attention(dy, cache, weights=cache.softmax.p)
 
@@ -99,7 +112,8 @@ def dropout_twice(dy, cache):
     return attention(dy, cache, dropout_backward(dy @ turned(cache.value), cache.dropout))
 
 
-@mistake("attention", "the softmax backward takes the weights after dropout for p, not the probabilities before dropout")
+@mistake("attention",
+         "the softmax backward takes the weights after dropout for p, not the probabilities before dropout")
 def weights_for_p(dy, cache):
     return attention(dy, cache, p=cache.weights)
 
@@ -110,7 +124,8 @@ def dropout_after_softmax(dy, cache):
     return attention(dy, cache, dscores=dscores)
 
 
-@mistake("attention", "the softmax is skipped in backward: dscores = dp, the softmax's derivative (Jacobian) is missing")
+@mistake("attention",
+         "the softmax is skipped in backward: dscores = dp, the softmax's derivative (Jacobian) is missing")
 def softmax_skipped(dy, cache):
     return attention(dy, cache, dscores=dropout_backward(dy @ turned(cache.value), cache.dropout))
 
@@ -144,9 +159,13 @@ def without_dropout(dy, cache):
 
 
 for place, which in enumerate(("query", "key")):
-    mistake("attention", f"the softmax's backward (its Jacobian) is skipped on the way to the {which} (d{which}) only: the {which}'s gradient misses the softmax")(
+    mistake("attention",
+            f"the softmax's backward (its Jacobian) is skipped on the way to the {which} (d{which}) only: the "
+            f"{which}'s gradient misses the softmax")(
         on_one_path(place, without_softmax))
-    mistake("attention", f"the dropout mask is skipped on the way to the {which} (d{which}) only")(on_one_path(place, without_dropout))
+    mistake("attention",
+            f"the dropout mask is skipped on the way to the {which} (d{which}) "
+            "only")(on_one_path(place, without_dropout))
 
 
 @mistake("attention", "the mask is ignored in backward: the softmax is made again without the mask")
@@ -162,7 +181,9 @@ def value_of_scores(dy, cache):
     return attention(dy, cache, weights=dscores)
 
 
-@mistake("attention", "the causal mask is applied again with a wrong triangle: later keys get no gradient although they were attended to")
+@mistake("attention",
+         "the causal mask is applied again with a wrong triangle: later keys get no gradient although they were "
+         "attended to")
 def causal_again(dy, cache):
     dscores = softmax_backward(dropout_backward(dy @ turned(cache.value), cache.dropout), cache.softmax)
     return attention(dy, cache, dscores=dscores * np.tri(*dscores.shape[-2:]))

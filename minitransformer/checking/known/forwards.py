@@ -21,26 +21,33 @@ def probabilities(x, mask=None, axis=-1):
     return p / np.where(total == 0, 1, total)
 
 
-@forward_mistake("softmax", "the forward normalises over the wrong axis (the rows, queries: the second last), the backward over the last (keys)")
+@forward_mistake("softmax",
+                 "the forward normalises over the wrong axis (the rows, queries: the second last), the backward over "
+                 "the last (keys)")
 def over_queries(x, mask=None):
     p = probabilities(x, mask, -2)
     return p, SoftmaxCache(p)
 
 
-@forward_mistake("softmax", "the forward normalises over the wrong axis (the first, the batch), the backward over the last (keys)")
+@forward_mistake("softmax",
+                 "the forward normalises over the wrong axis (the first, the batch), the backward over the last (keys)")
 def over_batch(x, mask=None):
     p = probabilities(x, mask, 0)
     return p, SoftmaxCache(p)
 
 
-@forward_mistake("softmax", "the forward applies the mask after the softmax (afterwards): a row no longer sums to 1, as the backward takes for granted")
+@forward_mistake("softmax",
+                 "the forward applies the mask after the softmax (afterwards): a row no longer sums to 1, as the "
+                 "backward takes for granted")
 def masked_afterwards(x, mask=None):
     p = probabilities(x)
     p = p if mask is None else p * mask
     return p, SoftmaxCache(p)
 
 
-@forward_mistake("softmax", "the forward does not divide by the sum of the row (the normalisation is missing), as the backward takes for granted")
+@forward_mistake("softmax",
+                 "the forward does not divide by the sum of the row (the normalisation is missing), as the backward "
+                 "takes for granted")
 def not_normalised(x, mask=None):
     x = x if mask is None else np.where(mask, x, -np.inf)
     peak = x.real.max(axis=-1, keepdims=True)
@@ -63,13 +70,17 @@ def attention(scale, key=lambda key: key):
 
 
 for sentence, scale in (
-        ("the forward does not scale the scores: its factor 1/sqrt(d_k) is missing (forgotten), the backward has it", lambda q, k, v: 1.0),
+        ("the forward does not scale the scores: its factor 1/sqrt(d_k) is missing (forgotten), the backward has it",
+         lambda q, k, v: 1.0),
         ("the forward scales the scores by 1/d_k, the backward by 1/sqrt(d_k)", lambda q, k, v: 1 / q.shape[-1]),
-        ("the forward multiplies the scores by sqrt(d_k), the backward divides by it (the scale)", lambda q, k, v: math.sqrt(q.shape[-1])),
+        ("the forward multiplies the scores by sqrt(d_k), the backward divides by it (the scale)",
+         lambda q, k, v: math.sqrt(q.shape[-1])),
         ("the forward scales the scores by 1/sqrt(d_model) of all heads, the backward by 1/sqrt(d_k)",
          lambda q, k, v: 1 / math.sqrt(q.shape[-1] * q.shape[-3])),
-        ("the forward scales the scores by 1/sqrt(d_v), the backward by 1/sqrt(d_k)", lambda q, k, v: 1 / math.sqrt(v.shape[-1])),
-        ("the forward scales the scores by 1/sqrt(T_k), the backward by 1/sqrt(d_k)", lambda q, k, v: 1 / math.sqrt(k.shape[-2]))):
+        ("the forward scales the scores by 1/sqrt(d_v), the backward by 1/sqrt(d_k)",
+         lambda q, k, v: 1 / math.sqrt(v.shape[-1])),
+        ("the forward scales the scores by 1/sqrt(T_k), the backward by 1/sqrt(d_k)",
+         lambda q, k, v: 1 / math.sqrt(k.shape[-2]))):
     forward_mistake("attention", sentence)(attention(scale))
 
 
@@ -85,13 +96,20 @@ def layer_norm(axis=-1, mean=True, divisor=lambda size: size, outside=False, eps
 
 
 for sentence, wrong in (
-        ("the forward normalises over the wrong axis (the positions, the second last), the backward over the last (features)", layer_norm(-2)),
-        ("the forward normalises over the wrong axis (the batch, the first), the backward over the last (features)", layer_norm(0)),
-        ("the forward normalises over the batch and the positions, as in batch normalisation, the backward over the last axis", layer_norm((0, 1))),
-        ("the forward normalises over positions and features together, the backward over the last axis only", layer_norm((-2, -1))),
-        ("the forward does not subtract the mean (it is missing, as in RMSNorm), but the backward has the mean's term", layer_norm(mean=False)),
-        ("the forward divides the variance by D - 1 (unbiased), the backward by D", layer_norm(divisor=lambda size: size - 1)),
-        ("the forward adds epsilon to the standard deviation, outside the square root; the backward takes it inside", layer_norm(outside=True))):
+        ("the forward normalises over the wrong axis (the positions, the second last), the backward over the last "
+         "(features)", layer_norm(-2)),
+        ("the forward normalises over the wrong axis (the batch, the first), the backward over the last (features)",
+         layer_norm(0)),
+        ("the forward normalises over the batch and the positions, as in batch normalisation, the backward over the "
+         "last axis", layer_norm((0, 1))),
+        ("the forward normalises over positions and features together, the backward over the last axis only",
+         layer_norm((-2, -1))),
+        ("the forward does not subtract the mean (it is missing, as in RMSNorm), but the backward has the mean's term",
+         layer_norm(mean=False)),
+        ("the forward divides the variance by D - 1 (unbiased), the backward by D",
+         layer_norm(divisor=lambda size: size - 1)),
+        ("the forward adds epsilon to the standard deviation, outside the square root; the backward takes it inside",
+         layer_norm(outside=True))):
     forward_mistake("layer_norm", sentence)(wrong)
 
 
@@ -121,12 +139,16 @@ forward_mistake("dropout", TWICE)(dropout(lambda *all: (drawn(*all), drawn(*all)
 forward_mistake("dropout", f"{TWICE} (bytes)")(dropout(lambda *all: (made(*all), made(*all))))
 
 
-@forward_mistake("dropout", "the forward does not scale what it keeps by 1 / (1 - rate): the scale is missing, the backward has it")
+@forward_mistake("dropout",
+                 "the forward does not scale what it keeps by 1 / (1 - rate): the scale is missing, the backward has "
+                 "it")
 def without_scale(x, dropout_rate, rng=None):
     return dropout(lambda *all: (lambda mask: (unscaled(mask), mask))(made(*all)))(x, dropout_rate, rng)
 
 
-@forward_mistake("dropout", "the forward does not scale what it keeps by 1 / (1 - rate): the scale is missing, the backward has it (exact rate)")
+@forward_mistake("dropout",
+                 "the forward does not scale what it keeps by 1 / (1 - rate): the scale is missing, the backward has "
+                 "it (exact rate)")
 def without_exact_scale(x, dropout_rate, rng=None):
     return dropout(lambda *all: (lambda mask: (unscaled(mask), mask))(drawn(*all)))(x, dropout_rate, rng)
 
@@ -148,8 +170,10 @@ def cross_entropy(rows=None, smoothed_rows=None, smoothing_of=lambda s: s, divis
 
 for sentence, wrong in (
         ("the forward counts padding in the loss, the backward does not", cross_entropy(np.ones_like)),
-        ("the forward counts padding in the smoothing's part of the loss, the backward does not", cross_entropy(None, np.ones_like)),
-        ("the forward forgets the label smoothing (it is missing), the backward has it", cross_entropy(smoothing_of=lambda s: 0)),
+        ("the forward counts padding in the smoothing's part of the loss, the backward does not",
+         cross_entropy(None, np.ones_like)),
+        ("the forward forgets the label smoothing (it is missing), the backward has it",
+         cross_entropy(smoothing_of=lambda s: 0)),
         ("the forward averages the loss over the real tokens (divides by the count), the backward is that of the sum",
          cross_entropy(divisor=lambda real, targets: real.sum())),
         ("the forward averages the loss over all tokens (divided by their number), the backward is that of the sum",

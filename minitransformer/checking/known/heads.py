@@ -46,14 +46,19 @@ def same(*gradients):
 
 REVERSED = (lambda self, x: MultiHeadAttention.merge(self, x[:, ::-1]))
 for sentence, wrong in (
-        ("the heads are merged in the wrong order of axes: heads and positions are not swapped back (the transpose is missing) before the reshape",
+        ("the heads are merged in the wrong order of axes: heads and positions are not swapped back (the transpose is "
+         "missing) before the reshape",
          heads(merge=merge_untransposed)),
-        ("the heads are split in the wrong order of axes: heads and positions are not swapped (the transpose is missing) after the reshape",
+        ("the heads are split in the wrong order of axes: heads and positions are not swapped (the transpose is "
+         "missing) after the reshape",
          heads(split=split_untransposed)),
-        ("the heads are split and merged in the wrong order of axes: the transpose of heads and positions is missing in both",
+        ("the heads are split and merged in the wrong order of axes: the transpose of heads and positions is missing "
+         "in both",
          heads(split=split_untransposed, merge=merge_untransposed)),
-        ("the heads are split interleaved in backward: (d, H) in place of (H, d) in the reshape, the wrong order of axes", heads(split=split_interleaved)),
-        ("the heads are merged interleaved in backward: (d, H) in place of (H, d) in the reshape, the wrong order of axes", heads(merge=merge_interleaved)),
+        ("the heads are split interleaved in backward: (d, H) in place of (H, d) in the reshape, the wrong order of "
+         "axes", heads(split=split_interleaved)),
+        ("the heads are merged interleaved in backward: (d, H) in place of (H, d) in the reshape, the wrong order of "
+         "axes", heads(merge=merge_interleaved)),
         ("the heads are split and merged interleaved in backward: (d, H) in place of (H, d), the wrong order of axes",
          heads(split=split_interleaved, merge=merge_interleaved)),
         ("the heads are merged in reversed order in backward", heads(merge=REVERSED)),
@@ -61,9 +66,12 @@ for sentence, wrong in (
          heads(gradients=lambda dq, dk, dv: (dk, dq, dv) if same(dq, dk) else (dq, dk, dv))),
         ("the gradients of key and value are swapped between the heads and the linear layers",
          heads(gradients=lambda dq, dk, dv: (dq, dv, dk) if same(dk, dv) else (dq, dk, dv))),
-        ("the gradient of the query (dquery) does not reach its linear layer: it is missing (zero)", heads(gradients=lambda q, k, v: (0 * q, k, v))),
-        ("the gradient of the key (dkey) does not reach its linear layer: the path through the keys is missing (zero)", heads(gradients=lambda q, k, v: (q, 0 * k, v))),
-        ("the gradient of the value (dvalue) does not reach its linear layer: the path through the values is missing (zero)", heads(gradients=lambda q, k, v: (q, k, 0 * v))),
+        ("the gradient of the query (dquery) does not reach its linear layer: it is missing (zero)",
+         heads(gradients=lambda q, k, v: (0 * q, k, v))),
+        ("the gradient of the key (dkey) does not reach its linear layer: the path through the keys is missing (zero)",
+         heads(gradients=lambda q, k, v: (q, 0 * k, v))),
+        ("the gradient of the value (dvalue) does not reach its linear layer: the path through the values is missing "
+         "(zero)", heads(gradients=lambda q, k, v: (q, k, 0 * v))),
         ("the heads' gradients are divided by the number of heads (averaged over heads)",
          heads(gradients=lambda q, k, v: tuple(g / q.shape[1] for g in (q, k, v)))),
         ("only the first head gets a gradient", heads(gradients=lambda q, k, v: tuple(_only(g, 0) for g in (q, k, v)))),
@@ -72,7 +80,8 @@ for sentence, wrong in (
          heads(gradients=lambda q, k, v: tuple(np.broadcast_to(g.mean(axis=1, keepdims=True), g.shape) for g in (q, k, v)))),
         ("the gradients of query and key are returned in the wrong order (swapped)",
          heads(returned=lambda q, k, v: (k, q, v) if same(q, k) else (q, k, v))),
-        ("the gradients of key and value are returned in the wrong order (swapped)", heads(returned=lambda q, k, v: (q, v, k) if same(k, v) else (q, k, v)))):
+        ("the gradients of key and value are returned in the wrong order (swapped)",
+         heads(returned=lambda q, k, v: (q, v, k) if same(k, v) else (q, k, v)))):
     mistake("MultiHeadAttention", sentence)(wrong)
 
 
@@ -111,27 +120,36 @@ FACTORS = {"missing (forgotten)": 0, "counted twice (doubled)": 2, "subtracted (
 for what, f in FACTORS.items():
     for place, name in enumerate(("query", "key", "value")):
         factors = [f if place == i else 1 for i in range(3)]
-        mistake("SelfAttention", f"x is query, key and value, but the path through the {name} (d{name}) is {what} in the sum")(
+        mistake("SelfAttention",
+                f"x is query, key and value, but the path through the {name} (d{name}) is {what} in the sum")(
             combined(weighted(*factors)))
     for place, name in enumerate(("key", "value")):
         factors = [f if place == i else 1 for i in range(2)]
-        mistake("CrossAttention", f"the memory is key and value, but the path through the {name} (d{name}) is {what} in its gradient")(
+        mistake("CrossAttention",
+                f"the memory is key and value, but the path through the {name} (d{name}) is {what} in its gradient")(
             combined(memory_weighted(*factors)))
 for name, factors in {"query": (1, 0, 0), "key": (0, 1, 0), "value": (0, 0, 1)}.items():
-    mistake("SelfAttention", f"x is query, key and value, but only the path through the {name} (d{name}) is returned; the two others are missing")(
+    mistake("SelfAttention",
+            f"x is query, key and value, but only the path through the {name} (d{name}) is returned; the two others "
+            "are missing")(
         combined(weighted(*factors)))
-mistake("SelfAttention", "the three gradients are averaged, not added: divided by 3")(combined(lambda q, k, v: (q + k + v) / 3))
+mistake("SelfAttention",
+        "the three gradients are averaged, not added: divided by 3")(combined(lambda q, k, v: (q + k + v) / 3))
 for sentence, combine in (
         ("the memory's gradient is averaged, not added: divided by 2", lambda q, k, v: (q, (k + v) / 2)),
-        ("the memory's gradient (dkey + dvalue, the paths through key and value) is missing: it is zero", lambda q, k, v: (q, 0 * k)),
-        ("the gradient of x (dquery, the path through the query) is missing: it is zero", lambda q, k, v: (0 * q, k + v)),
-        ("the gradients of x and memory are swapped: returned in the wrong order", lambda q, k, v: (k + v, q) if same(q, k) else (q, k + v)),
+        ("the memory's gradient (dkey + dvalue, the paths through key and value) is missing: it is zero",
+         lambda q, k, v: (q, 0 * k)),
+        ("the gradient of x (dquery, the path through the query) is missing: it is zero",
+         lambda q, k, v: (0 * q, k + v)),
+        ("the gradients of x and memory are swapped: returned in the wrong order",
+         lambda q, k, v: (k + v, q) if same(q, k) else (q, k + v)),
         ("the query's gradient goes to the memory and the key's to x: they are swapped",
          lambda q, k, v: (k, q + v) if same(q, k) else (q, k + v))):
     mistake("CrossAttention", sentence)(combined(combine))
 
 
-@mistake("SelfAttention", "dy is added to dx: the residual connection is not part of the attention, so its path is counted here too")
+@mistake("SelfAttention",
+         "dy is added to dx: the residual connection is not part of the attention, so its path is counted here too")
 def with_residual(self, dy, cache):
     return sum(MultiHeadAttention.backward(self, dy, cache)) + dy
 

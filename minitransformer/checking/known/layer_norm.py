@@ -96,7 +96,8 @@ for sentence, dx in (
          lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - n.shape[-1] / unbiased(n) * n * mean(dn * n))),
         (f"{MEAN} is divided by D - 1, not by D",
          lambda dn, n, s, gamma, dy: s * (dn - n.shape[-1] / unbiased(n) * mean(dn) - n * mean(dn * n))),
-        ("the means are taken over the wrong axis: over the positions (the second last axis), not over the last axis (features)",
+        ("the means are taken over the wrong axis: over the positions (the second last axis), not over the last axis "
+         "(features)",
          lambda dn, n, s, gamma, dy: s * (dn - mean(dn, -2) - n * mean(dn * n, -2))),
         ("the means are taken over the wrong axis: over the batch (the first axis), not over the last axis (features)",
          lambda dn, n, s, gamma, dy: s * (dn - mean(dn, 0) - n * mean(dn * n, 0))),
@@ -118,11 +119,13 @@ for sentence, dx in (
     mistake("layer_norm", sentence)(with_dx(dx))
 
 for sentence, dgamma in (
-        ("dgamma is multiplied by gamma: the sum of dy gamma n (dn n) in place of dy n", lambda dy, c: summed(dy * c.gamma * c.normed)),
+        ("dgamma is multiplied by gamma: the sum of dy gamma n (dn n) in place of dy n",
+         lambda dy, c: summed(dy * c.gamma * c.normed)),
         ("dgamma lacks the factor n (the normed x): sum(dy) is dbeta's formula", lambda dy, c: summed(dy)),
         ("dgamma uses x - mean, before the division by the standard deviation, in place of the normed n",
          lambda dy, c: summed(dy * c.normed / c.inverse)),
-        ("dgamma is multiplied by 1 / standard deviation, which belongs to dx only", lambda dy, c: summed(dy * c.normed * c.inverse)),
+        ("dgamma is multiplied by 1 / standard deviation, which belongs to dx only",
+         lambda dy, c: summed(dy * c.normed * c.inverse)),
         ("dgamma is summed over the batch only, and averaged over the positions",
          lambda dy, c: (dy * c.normed).sum(axis=0).mean(axis=0) if dy.ndim == 3 else summed(dy * c.normed))):
     mistake("layer_norm", sentence)(with_parameters(dgamma=dgamma))
@@ -148,7 +151,8 @@ def x_for_normed(dy, cache, x):
     return with_dx(lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - x * mean(dn * x)))(dy, cache)
 
 
-@mistake("layer_norm", "the standard deviation in dx lacks epsilon, or has another one than the forward: 1 / sqrt(variance)")
+@mistake("layer_norm",
+         "the standard deviation in dx lacks epsilon, or has another one than the forward: 1 / sqrt(variance)")
 def epsilon_forgotten(dy, cache, x):
     centred = x - mean(x)
     s = 1 / np.sqrt(mean(centred * centred))
@@ -163,7 +167,9 @@ def parts(dy, cache):
                   "- n mean(dn * n) (of the variance, the standard deviation)": -s * normed * mean(dn * normed)}}
 
 
-@mistake("layer_norm", "the normed x is divided by its own standard deviation once more: backward is that of a LayerNorm without epsilon, "
+@mistake("layer_norm",
+         "the normed x is divided by its own standard deviation once more: backward is that of a LayerNorm without "
+         "epsilon, "
                        "1 / sqrt(variance)")
 def epsilon_free(dy, cache):
     deviation = cache.normed.std(axis=-1, keepdims=True)

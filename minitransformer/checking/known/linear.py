@@ -19,7 +19,8 @@ def linear(dx=None, dweight=None, dbias=None):
 
 
 for sentence, wrong in (
-        ("missing transpose: dx = dy W, not dy W^T", linear(dx=lambda d, w: d @ w if len(set(w.shape)) == 1 else d @ w.T)),
+        ("missing transpose: dx = dy W, not dy W^T",
+         linear(dx=lambda d, w: d @ w if len(set(w.shape)) == 1 else d @ w.T)),
         ("missing transpose: the gradient of the weight is dy^T x, the transpose of x^T dy",
          linear(dweight=lambda r, d, w, dy: (r.T @ d).T if len(set(w.shape)) == 1 else r.T @ d))):
     mistake("Linear", sentence)(wrong)
@@ -94,20 +95,31 @@ def of_sentence(which):
 
 
 for sentence, wrong in (
-        ("the ids are transposed: each gradient goes to the row of another place's token (the wrong order of positions and batch)", embedding(turned)),
-        ("the ids are sorted, but the gradients are not: each gradient goes to the row of another token (the wrong order)", embedding(ordered)),
-        ("the ids are reversed: each gradient goes to the row of another position's token (the wrong order)", embedding(backwards)),
-        ("repeated ids are lost: where a token stands more than once only one of its places (the last) is kept, `grad[ids] += dy`",
+        ("the ids are transposed: each gradient goes to the row of another place's token (the wrong order of positions "
+         "and batch)", embedding(turned)),
+        ("the ids are sorted, but the gradients are not: each gradient goes to the row of another token (the wrong "
+         "order)", embedding(ordered)),
+        ("the ids are reversed: each gradient goes to the row of another position's token (the wrong order)",
+         embedding(backwards)),
+        ("repeated ids are lost: where a token stands more than once only one of its places (the last) is kept, "
+         "`grad[ids] += dy`",
          embedding(last_place)),
-        ("repeated ids are lost: where a token stands more than once only one of its places (the first) is kept", embedding(first_place)),
-        ("repeated ids are lost within a sentence: where a token stands more than once only its last place there is kept", embedding(per_sentence(1))),
+        ("repeated ids are lost: where a token stands more than once only one of its places (the first) is kept",
+         embedding(first_place)),
+        ("repeated ids are lost within a sentence: where a token stands more than once only its last place there is "
+         "kept", embedding(per_sentence(1))),
         ("repeated ids are averaged, not summed: divided by how often (the count) a token stands", embedding(averaged)),
-        ("the scale sqrt(d_model) of the embedding is forgotten (missing) in backward", embedding(summed, lambda size, v: 1)),
-        ("the scale sqrt(d_model) of the embedding is applied twice (d_model)", embedding(summed, lambda size, v: size)),
-        ("the gradient is divided by sqrt(d_model), not multiplied: the scale is inverted", embedding(summed, lambda size, v: 1 / math.sqrt(size))),
+        ("the scale sqrt(d_model) of the embedding is forgotten (missing) in backward",
+         embedding(summed, lambda size, v: 1)),
+        ("the scale sqrt(d_model) of the embedding is applied twice (d_model)",
+         embedding(summed, lambda size, v: size)),
+        ("the gradient is divided by sqrt(d_model), not multiplied: the scale is inverted",
+         embedding(summed, lambda size, v: 1 / math.sqrt(size))),
         ("the scale is sqrt(V), of the vocabulary, not sqrt(d_model)", embedding(summed, lambda size, v: math.sqrt(v))),
-        ("the scale sqrt(d_model) is missing, and repeated ids are lost: only the last place is kept", embedding(last_place, lambda size, v: 1)),
-        ("the row of the padding id 0 gets no gradient, although the padding was embedded in forward", embedding(without(0))),
+        ("the scale sqrt(d_model) is missing, and repeated ids are lost: only the last place is kept",
+         embedding(last_place, lambda size, v: 1)),
+        ("the row of the padding id 0 gets no gradient, although the padding was embedded in forward",
+         embedding(without(0))),
         ("the row of the last id gets no gradient", embedding(without(-1))),
         ("the ids are off by one: each gradient goes to the row after its token's (shifted)", embedding(moved(1))),
         ("the ids are off by one: each gradient goes to the row before its token's (shifted)", embedding(moved(-1)))):

@@ -22,14 +22,19 @@ def transformer(target=True, source=True, memory=1.0, output=True, encoder=True,
 
 
 for sentence, options in (
-        ("the target's embedding gets no gradient from the decoder: target_input.backward is not called (skipped)", dict(target=False)),
-        ("the source's embedding gets no gradient from the encoder: source_input.backward is not called (skipped)", dict(source=False)),
+        ("the target's embedding gets no gradient from the decoder: target_input.backward is not called (skipped)",
+         dict(target=False)),
+        ("the source's embedding gets no gradient from the encoder: source_input.backward is not called (skipped)",
+         dict(source=False)),
         ("the encoder gets no gradient: the memory's gradient is dropped (zero)", dict(memory=0.0)),
         ("the memory's gradient is counted twice (doubled) on its way into the encoder", dict(memory=2.0)),
-        ("the memory's gradient is divided by the number of the decoder's layers (averaged) on its way into the encoder: it is a sum over them",
+        ("the memory's gradient is divided by the number of the decoder's layers (averaged) on its way into the "
+         "encoder: it is a sum over them",
          dict(memory=lambda model: 1 / len(model.decoder.layers))),
-        ("the encoder is skipped in backward: the memory's gradient goes straight to the source's embedding", dict(encoder=False)),
-        ("the pre-softmax weight gets no gradient: a shared (tied) weight lacks the output projection's share", dict(weight=0.0)),
+        ("the encoder is skipped in backward: the memory's gradient goes straight to the source's embedding",
+         dict(encoder=False)),
+        ("the pre-softmax weight gets no gradient: a shared (tied) weight lacks the output projection's share",
+         dict(weight=0.0)),
         ("the output projection's share of the weight's gradient is counted twice (doubled)", dict(weight=2.0))):
     mistake("Transformer", sentence)(transformer(**options))
 
@@ -57,4 +62,6 @@ def language_model(stack=True, input=True):
 
 
 mistake("LanguageModel", "the stack is skipped in backward")(language_model(stack=False))
-mistake("LanguageModel", "the embedding gets no gradient from the stack: input.backward is not called (skipped)")(language_model(input=False))
+mistake("LanguageModel",
+        "the embedding gets no gradient from the stack: input.backward is not called "
+        "(skipped)")(language_model(input=False))

@@ -31,7 +31,8 @@ def placed(pick, at=lambda length, size: slice(0, length)):
 for sentence, wrong in (
         ("the positions' gradient goes to the last rows of the table, not to the first",
          learned(placed(lambda dy: dy.sum(axis=0), lambda length, size: slice(size - length, size)))),
-        ("every position gets the sum over all positions: the gradient is summed over the length (time) too, not only over the batch",
+        ("every position gets the sum over all positions: the gradient is summed over the length (time) too, not only "
+         "over the batch",
          learned(placed(lambda dy: dy.sum(axis=(0, 1))))),
         ("all rows of the table get the gradient summed over all positions, not only those that were used",
          learned(placed(lambda dy: dy.sum(axis=(0, 1)), lambda length, size: slice(None)))),
@@ -39,12 +40,14 @@ for sentence, wrong in (
          learned(lambda dy, table, w: math.sqrt(dy.shape[-1]) * right(dy, table, w))),
         ("the positions' gradient is reversed in time: the last position's goes to the first row",
          learned(placed(lambda dy: dy.sum(axis=0)[::-1]))),
-        ("dx is multiplied by the position's vector: the positions are added, not multiplied", learned(right, lambda dy, w: dy * w)),
+        ("dx is multiplied by the position's vector: the positions are added, not multiplied",
+         learned(right, lambda dy, w: dy * w)),
         ("the position's vector is added to dx: dx is dy alone", learned(right, lambda dy, w: dy + w))):
     mistake("LearnedPositions", sentence)(wrong)
 
 
-@mistake("SinusoidalPositions", "dx is multiplied by the table of sinusoids: the positions are added, not multiplied, so dx = dy")
+@mistake("SinusoidalPositions",
+         "dx is multiplied by the table of sinusoids: the positions are added, not multiplied, so dx = dy")
 def multiplied(self, dy, cache):
     return dy * sinusoids(cache.length, dy.shape[-1])
 

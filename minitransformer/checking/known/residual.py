@@ -32,20 +32,29 @@ def _returned(dx, others):
 
 
 for sentence, wrong in (
-        ("the residual path (skip connection, shortcut) is missing: dx lacks dy itself, only the sub-layer's gradient is returned", residual(shortcut=0)),
-        ("the residual path (skip connection, shortcut) is counted twice (doubled): dy is added two times", residual(shortcut=2)),
-        ("the residual path (skip connection, shortcut) has the wrong sign: dy is subtracted, not added", residual(shortcut=-1)),
-        ("the sub-layer's gradient does not reach dx: only the residual path (skip connection, shortcut) is returned", residual(branch=0)),
+        ("the residual path (skip connection, shortcut) is missing: dx lacks dy itself, only the sub-layer's gradient "
+         "is returned", residual(shortcut=0)),
+        ("the residual path (skip connection, shortcut) is counted twice (doubled): dy is added two times",
+         residual(shortcut=2)),
+        ("the residual path (skip connection, shortcut) has the wrong sign: dy is subtracted, not added",
+         residual(shortcut=-1)),
+        ("the sub-layer's gradient does not reach dx: only the residual path (skip connection, shortcut) is returned",
+         residual(branch=0)),
         ("the sub-layer's gradient is counted twice (doubled) in dx", residual(branch=2)),
-        ("the sub-layer's gradient has the wrong sign: it is subtracted from the residual path, not added", residual(branch=-1)),
+        ("the sub-layer's gradient has the wrong sign: it is subtracted from the residual path, not added",
+         residual(branch=-1)),
         ("the residual's two paths are averaged, not added: divided by 2 (halved)", residual(shortcut=0.5, branch=0.5)),
         ("the LayerNorm is skipped in the residual's backward", residual(norm=False)),
         ("the dropout is skipped in the residual's backward: its mask is not applied", residual(dropout=0)),
         ("the dropout mask is applied twice in the residual's backward", residual(dropout=2)),
-        ("the dropout mask is applied to the residual path (skip connection, shortcut) too, not only to the sub-layer's", residual(shortcut_dropout=True)),
-        ("the residual path (skip connection, shortcut) takes dy before the LayerNorm's backward, not after it: the norm is missing on it", residual(unnormed=True)),
-        ("the residual path (skip connection, shortcut) goes through the LayerNorm's backward too, but it goes around it", residual(shortcut_normed=True)),
-        ("pre-norm and post-norm are mixed up: the LayerNorm's backward is in the wrong place", residual(other_order=True)),
+        ("the dropout mask is applied to the residual path (skip connection, shortcut) too, not only to the "
+         "sub-layer's", residual(shortcut_dropout=True)),
+        ("the residual path (skip connection, shortcut) takes dy before the LayerNorm's backward, not after it: the "
+         "norm is missing on it", residual(unnormed=True)),
+        ("the residual path (skip connection, shortcut) goes through the LayerNorm's backward too, but it goes around "
+         "it", residual(shortcut_normed=True)),
+        ("pre-norm and post-norm are mixed up: the LayerNorm's backward is in the wrong place",
+         residual(other_order=True)),
         ("the gradients of the sub-layer's other inputs (the memory) are missing: zero", residual(others=0)),
         ("the gradients of the sub-layer's other inputs (the memory) are counted twice (doubled)", residual(others=2))):
     mistake("Residual", sentence)(wrong)

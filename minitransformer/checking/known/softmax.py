@@ -1,4 +1,4 @@
-"""Softmax: dx = p (dp - sum(dp p)), over the last axis."""
+"""Softmax: dx = p (dp - sum(dp * p)), over the last axis."""
 
 import numpy as np
 
@@ -16,27 +16,31 @@ def diagonal(dp, cache):
     return cache.p * (1 - cache.p) * dp
 
 
-@mistake("softmax", "the sum over the row is missing: dx = p dp, without - p sum(dp p)")
+@mistake("softmax", "the sum over the row is missing: dx = p dp, without - p sum(dp * p)")
 def sum_missing(dp, cache):
     return cache.p * dp
 
 
-@mistake("softmax", "the sum over the row is added, not subtracted (wrong sign): dx = p (dp + sum(dp p))")
+@mistake("softmax", "the sum over the row is added, not subtracted (wrong sign): dx = p (dp + sum(dp * p))")
 def sum_added(dp, cache):
     return cache.p * (dp + total(dp * cache.p))
 
 
-@mistake("softmax", "the sum over the row lacks the factor p: sum(dp) in place of sum(dp p)")
+@mistake("softmax",
+         "the factor p is missing inside the sum over the row (dp is not multiplied by p there): sum(dp) in place of "
+         "sum(dp * p)")
 def sum_unweighted(dp, cache):
     return cache.p * (dp - total(dp))
 
 
-@mistake("softmax", "the sum over the row became a mean (average): mean(dp p) in place of sum(dp p), divided by the row's length")
+@mistake("softmax",
+         "the sum over the row is a mean (average), divided by the row's length: mean(dp * p) in place of sum(dp * p)")
 def mean_for_sum(dp, cache):
     return cache.p * (dp - (dp * cache.p).mean(axis=-1, keepdims=True))
 
 
-@mistake("softmax", "the sum over the row became a plain average of dp: mean(dp) in place of sum(dp p)")
+@mistake("softmax",
+         "the sum over the row is a plain average of dp, without the weights p: mean(dp) in place of sum(dp * p)")
 def plain_mean(dp, cache):
     return cache.p * (dp - dp.mean(axis=-1, keepdims=True))
 
@@ -61,32 +65,32 @@ def matrix_summed(dp, cache):
     return cache.p * (dp - total(dp * cache.p, (-2, -1)))
 
 
-@mistake("softmax", "the factor p in front is missing: dx = dp - sum(dp p)")
+@mistake("softmax", "the factor p in front is missing: dx = dp - sum(dp * p)")
 def without_p(dp, cache):
     return dp - total(dp * cache.p)
 
 
-@mistake("softmax", "the sum is not multiplied by p: dx = p dp - sum(dp p)")
+@mistake("softmax", "the sum is not multiplied by p: dx = p dp - sum(dp * p)")
 def sum_without_p(dp, cache):
     return cache.p * dp - total(dp * cache.p)
 
 
-@mistake("softmax", "the factor p is missing in the first term (dp is not multiplied by p): dx = dp - p sum(dp p)")
+@mistake("softmax", "the factor p is missing in the first term (dp is not multiplied by p): dx = dp - p sum(dp * p)")
 def p_on_sum_only(dp, cache):
     return dp - cache.p * total(dp * cache.p)
 
 
-@mistake("softmax", "the factor p is applied twice (p squared): dx = p p (dp - sum(dp p))")
+@mistake("softmax", "the factor p is applied twice (p squared): dx = p p (dp - sum(dp * p))")
 def p_twice(dp, cache):
     return cache.p * cache.p * (dp - total(dp * cache.p))
 
 
-@mistake("softmax", "the sum is multiplied by p twice (p squared): dx = p (dp - p sum(dp p))")
+@mistake("softmax", "the sum is multiplied by p twice (p squared): dx = p (dp - p sum(dp * p))")
 def sum_times_p_twice(dp, cache):
     return cache.p * (dp - cache.p * total(dp * cache.p))
 
 
-@mistake("softmax", "the sum is weighted with p squared: sum(dp p p) in place of sum(dp p)")
+@mistake("softmax", "the sum is weighted with p squared: sum(dp p p) in place of sum(dp * p)")
 def sum_of_squares(dp, cache):
     return cache.p * (dp - total(dp * cache.p * cache.p))
 
@@ -101,12 +105,13 @@ def p_outside(dp, cache):
     return cache.p * (dp - cache.p * total(dp))
 
 
-@mistake("softmax", "the largest entry is subtracted in place of the sum: dx = p (dp - max(dp p))")
+@mistake("softmax", "the largest entry is subtracted in place of the sum: dx = p (dp - max(dp * p))")
 def maximum(dp, cache):
     return cache.p * (dp - (dp * cache.p).max(axis=-1, keepdims=True))
 
 
-@mistake("softmax", "the derivative is that of an exponential without its normalisation by the sum (1 - p missing): dx = p dp p")
+@mistake("softmax",
+         "the derivative is that of an exponential without its normalisation by the sum (1 - p missing): dx = p dp p")
 def p_dp_p(dp, cache):
     return cache.p * dp * cache.p
 
@@ -125,4 +130,4 @@ def mask_ignored(dp, cache, x):
 
 @terms("softmax")
 def parts(dp, cache):
-    return {"x": {"p dp": cache.p * dp, "- p sum(dp p)": -cache.p * total(dp * cache.p)}}
+    return {"x": {"p dp": cache.p * dp, "- p sum(dp * p)": -cache.p * total(dp * cache.p)}}

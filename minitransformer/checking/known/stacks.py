@@ -29,9 +29,11 @@ def other_activation(self, dy, cache):
 
 
 for sentence, wrong in (
-        ("the activation is skipped in backward: its derivative (the ReLU mask, or GELU's) is missing", feed_forward(activation=0)),
+        ("the activation is skipped in backward: its derivative (the ReLU mask, or GELU's) is missing",
+         feed_forward(activation=0)),
         ("the activation's derivative (the ReLU mask, or GELU's) is applied twice", feed_forward(activation=2)),
-        ("the dropout inside the feed-forward network is skipped in backward: its mask is not applied", feed_forward(dropout=0)),
+        ("the dropout inside the feed-forward network is skipped in backward: its mask is not applied",
+         feed_forward(dropout=0)),
         ("the dropout mask inside the feed-forward network is applied twice", feed_forward(dropout=2)),
         ("the ReLU mask is taken from the wrong array: from the upstream gradient, not from the inner linear's output",
          feed_forward(positive=lambda dh, cache: dh > 0)),
@@ -58,12 +60,15 @@ def inputs(before=1, positions=True, embedding=True, dropout_for_positions=True,
 
 
 for sentence, wrong in (
-        ("the dropout on the sum of embeddings and positions is skipped in backward: its mask is not applied", inputs(before=0)),
+        ("the dropout on the sum of embeddings and positions is skipped in backward: its mask is not applied",
+         inputs(before=0)),
         ("the dropout mask on the sum of embeddings and positions is applied twice", inputs(before=2)),
         ("the positions get no gradient: their backward is not called (skipped)", inputs(positions=False)),
         ("the embedding gets no gradient: its backward is not called (skipped)", inputs(embedding=False)),
-        ("the positions get the gradient before the dropout mask: dropout is skipped for them", inputs(dropout_for_positions=False)),
-        ("the embedding gets the gradient before the dropout mask: dropout is skipped for it", inputs(dropout_for_embedding=False))):
+        ("the positions get the gradient before the dropout mask: dropout is skipped for them",
+         inputs(dropout_for_positions=False)),
+        ("the embedding gets the gradient before the dropout mask: dropout is skipped for it",
+         inputs(dropout_for_embedding=False))):
     mistake("Input", sentence)(wrong)
 
 
@@ -90,14 +95,19 @@ def skip_last(layers):
 for sentence, options in (
         ("the final LayerNorm is skipped in backward", dict(norm=0)),
         ("the final LayerNorm's backward is called twice", dict(norm=2)),
-        ("the layers run backward in the order of the forward (not reversed): the first layer first", dict(order=iter, caches=iter)),
-        ("the caches are not reversed: each layer gets the cache of another layer (the wrong order)", dict(caches=iter)),
-        ("the layers are not reversed, only the caches: each layer gets the cache of another layer (the wrong order)", dict(order=iter)),
+        ("the layers run backward in the order of the forward (not reversed): the first layer first",
+         dict(order=iter, caches=iter)),
+        ("the caches are not reversed: each layer gets the cache of another layer (the wrong order)",
+         dict(caches=iter)),
+        ("the layers are not reversed, only the caches: each layer gets the cache of another layer (the wrong order)",
+         dict(order=iter)),
         ("only the last layer runs backward: the other layers get no gradient", dict(last=1)),
         ("the last layer of the stack is skipped in backward", dict(order=skip_first, caches=skip_first)),
         ("the first layer of the stack is skipped in backward", dict(order=skip_last, caches=skip_last)),
-        ("every layer gets the same upstream gradient, not that of the layer after it: dy is not handed on", dict(straight=True)),
-        ("dy is added around every layer: the residual path (skip connection) is inside the layers already, so it is counted twice", dict(around=True))):
+        ("every layer gets the same upstream gradient, not that of the layer after it: dy is not handed on",
+         dict(straight=True)),
+        ("dy is added around every layer: the residual path (skip connection) is inside the layers already, so it is "
+         "counted twice", dict(around=True))):
     mistake("Encoder", sentence)(encoder(**options))
 
 
@@ -115,9 +125,12 @@ def decoder(memory=sum, norm=1, order=reversed, caches=reversed, straight=False,
 
 
 for sentence, options in (
-        ("the memory's gradient is that of the first layer only (overwritten, =), not the sum over all layers", dict(memory=lambda all: all[-1])),
-        ("the memory's gradient is that of the last layer only, not the sum over all layers", dict(memory=lambda all: all[0])),
-        ("the memory's gradient is averaged over the layers, not summed: divided by the number of layers", dict(memory=lambda all: sum(all) / len(all))),
+        ("the memory's gradient is that of the first layer only (overwritten, =), not the sum over all layers",
+         dict(memory=lambda all: all[-1])),
+        ("the memory's gradient is that of the last layer only, not the sum over all layers",
+         dict(memory=lambda all: all[0])),
+        ("the memory's gradient is averaged over the layers, not summed: divided by the number of layers",
+         dict(memory=lambda all: sum(all) / len(all))),
         ("the memory's gradient is missing: it is zero", dict(memory=lambda all: 0 * all[0])),
         ("the memory's gradient is counted twice (doubled)", dict(memory=lambda all: 2 * sum(all))),
         ("the memory's gradient lacks the first layer's", dict(memory=lambda all: sum(all[:-1]) + 0 * all[0])),
@@ -126,11 +139,14 @@ for sentence, options in (
         ("the memory's gradient counts the last layer's twice", dict(memory=lambda all: sum(all) + all[0])),
         ("the final LayerNorm is skipped in backward", dict(norm=0)),
         ("the final LayerNorm's backward is called twice", dict(norm=2)),
-        ("the layers run backward in the order of the forward (not reversed): the first layer first", dict(order=iter, caches=iter)),
-        ("the caches are not reversed: each layer gets the cache of another layer (the wrong order)", dict(caches=iter)),
+        ("the layers run backward in the order of the forward (not reversed): the first layer first",
+         dict(order=iter, caches=iter)),
+        ("the caches are not reversed: each layer gets the cache of another layer (the wrong order)",
+         dict(caches=iter)),
         ("the last layer of the stack is skipped in backward", dict(order=skip_first, caches=skip_first)),
         ("the first layer of the stack is skipped in backward", dict(order=skip_last, caches=skip_last)),
-        ("every layer gets the same upstream gradient, not that of the layer after it: dy is not handed on", dict(straight=True))):
+        ("every layer gets the same upstream gradient, not that of the layer after it: dy is not handed on",
+         dict(straight=True))):
     mistake("Decoder", sentence)(decoder(**options))
 
 ENCODER_STEPS = ["feed_forward", "self_attention"]
@@ -166,13 +182,17 @@ for step in ENCODER_STEPS:
         layer_steps([one for one in ENCODER_STEPS if one != step]))
     mistake("EncoderLayer", f"the {names(step)} sub-layer's backward is called twice")(
         layer_steps([one for other in ENCODER_STEPS for one in [other] * (1 + (other == step))]))
-mistake("EncoderLayer", "the sub-layers run backward in the order of the forward (not reversed): self-attention first")(layer_steps(ENCODER_STEPS[::-1]))
-mistake("EncoderLayer", "dy is added once more around the sub-layers: the residual path (skip connection) is inside Residual already")(
+mistake("EncoderLayer",
+        "the sub-layers run backward in the order of the forward (not reversed): self-attention "
+        "first")(layer_steps(ENCODER_STEPS[::-1]))
+mistake("EncoderLayer",
+        "dy is added once more around the sub-layers: the residual path (skip connection) is inside Residual already")(
     lambda self, dy, cache: layer_steps(ENCODER_STEPS)(self, dy, cache) + dy)
 for step in DECODER_STEPS:
     mistake("DecoderLayer", f"the {names(step)} sub-layer is skipped in backward")(
         layer_steps([one for one in DECODER_STEPS if one != step], lambda dmemory, cache, step=step: dmemory))
-for order in (("feed_forward", "self_attention", "cross_attention"), ("cross_attention", "feed_forward", "self_attention"),
+for order in (("feed_forward", "self_attention", "cross_attention"), ("cross_attention", "feed_forward",
+                                                                                         "self_attention"),
               ("self_attention", "cross_attention", "feed_forward")):
     mistake("DecoderLayer", f"the sub-layers run backward in the wrong order: {', '.join(map(names, order))}; "
                             "it is the forward's order reversed")(layer_steps(order, untouched))
