@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
-from minitransformer.checking.contract import check_finite, complex_evaluation, run_by_contract
+from minitransformer.checking.contract import check_finite, check_single_precision, complex_evaluation, run_by_contract
 from minitransformer.checking.doctor import check_elsewhere, diagnose, find_breach
 from minitransformer.checking.finding import EVIDENCE, Finding
 from minitransformer.checking.numeric import CENTRAL_STEP, central, complex_step, kink
@@ -60,14 +60,24 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
     except Breach as breach:
         return Report(results, {name: find_breach(block, inputs, make_rng, breach)})
     if all(result.passed for result in results):
-        elsewhere = check_elsewhere(block, exact, make_rng) if moved else None
-        return Report(results, {name: elsewhere} if elsewhere else {})
+        wrong = _changes_dtype(block, inputs, make_rng) or (moved and check_elsewhere(block, exact, make_rng))
+        return Report(results, {name: wrong} if wrong else {})
     try:
         check_finite(gradients)
     except Breach as breach:
         return Report(results, {name: find_breach(block, inputs, make_rng, breach)})
     with np.errstate(all="ignore"):
         return Report(results, {name: diagnose(block, inputs, make_rng) or _only_here(results)})
+
+
+def _changes_dtype(block, inputs, make_rng):
+    """The Finding for a block whose gradients are right in float64, but that makes another dtype of float32; or None."""
+    try:
+        with np.errstate(all="ignore"):
+            check_single_precision(block, inputs, make_rng)
+    except Breach as breach:
+        return find_breach(block, inputs, make_rng, breach, check_single_precision)
+    return None
 
 
 def _same_function(exact, moved, y, dy):
