@@ -1,0 +1,98 @@
+"""Call a learner's function on a list of arguments: what it returns, or what it does that it should not."""
+
+import copy
+import sys
+import traceback
+from typing import NamedTuple
+
+import numpy as np
+
+from minitransformer.learn.bounded import bounded_output
+
+BORROWED_FROM = {"minitransformer", "tutorials", "torch", "jax", "tensorflow", "scipy"}
+
+
+class Outcome(NamedTuple):
+    """Of one call: the arrays that it returned, or the one thing that is wrong with it."""
+
+    arrays: list = ()
+    error: str = ""       # "ValueError: operands could not be broadcast", or "" if it returned
+    line: str = ""        # "line 12: y = x @ w", the place of the error
+    blank: bool = False   # the error is the skeleton's own
+    returned: str = ""    # what it returned, in words, if that is no array: "None"
+    changed: int = -1     # which argument it changed
+    borrowed: str = ""    # whose function it called: "minitransformer.functional.softmax_forward"
+
+
+def call_on(function, cases, watched=True):
+    """(outcomes of `function` on each (name, arguments) of the cases, what it printed). watched: look for borrowed functions."""
+    outcomes = []
+    with bounded_output() as printed:
+        for _, arguments in cases:
+            outcomes.append(_call(function, arguments, watched))
+            if outcomes[-1].error or outcomes[-1].borrowed:
+                break
+    return outcomes, printed.text()
+
+
+def _call(function, arguments, watched):
+    given = copy.deepcopy(arguments)
+    borrowed = []
+    try:
+        with np.errstate(all="ignore"):    # NaN and infinity are said in the answer
+            returned = _watching(function, given, borrowed) if watched else function(*given)
+    except NotImplementedError as error:
+        return Outcome(error=_said(error), line=_place(error), blank=True)
+    except (Exception, SystemExit) as error:    # the learner's own code: whatever it is becomes a line of the answer
+        return Outcome(error=_said(error), line=_place(error))
+    if borrowed:
+        return Outcome(borrowed=borrowed[0])
+    changed = [i for i, (now, before) in enumerate(zip(given, arguments)) if not _same(now, before)]
+    if changed:
+        return Outcome(changed=changed[0])
+    arrays = returned if isinstance(returned, tuple) else (returned,)
+    strange = [one for one in arrays if not isinstance(one, (np.ndarray, np.generic, int, float, complex))]
+    if strange:
+        return Outcome(returned="None" if strange[0] is None else f"{type(strange[0]).__name__}")
+    arrays = [np.array(one) for one in arrays]
+    if any(one.dtype.kind not in "biufc" for one in arrays):
+        return Outcome(returned=f"array of {arrays[0].dtype}")
+    return Outcome(arrays)
+
+
+def _watching(function, given, borrowed):
+    """Call it; `borrowed` gets the names of functions of a library that it calls."""
+    def watch(frame, event, argument):
+        if event == "call":
+            home, name = frame.f_globals.get("__name__", ""), frame.f_code.co_name
+        elif event == "c_call":
+            home = getattr(argument, "__module__", None) or type(getattr(argument, "__self__", None)).__module__
+            name = argument.__name__
+        else:
+            return
+        if str(home).partition(".")[0] in BORROWED_FROM:
+            borrowed.append(f"{home}.{name}")
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        return function(*given)
+    finally:
+        sys.setprofile(before)
+
+
+def _said(error):
+    return f"{type(error).__name__}: {error}".rstrip(": ").partition("\n")[0][:200]
+
+
+def _place(error):
+    """The innermost line of the learner's own code; "" if there is none, as for a wrong number of arguments."""
+    lines = [frame for frame in traceback.extract_tb(error.__traceback__)
+             if frame.filename != __file__ and "site-packages" not in frame.filename]
+    return f"line {lines[-1].lineno}" + (f": {lines[-1].line}" if lines[-1].line else "") if lines else ""
+
+
+def _same(now, before):
+    if isinstance(before, np.ndarray):
+        return isinstance(now, np.ndarray) and now.shape == before.shape and np.array_equal(now, before, equal_nan=before.dtype.kind in "fc")
+    return True
