@@ -3,6 +3,7 @@
 import copy
 import sys
 import traceback
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ BORROWED_FROM = {"minitransformer", "tutorials", "torch", "jax", "tensorflow", "
 
 
 class Outcome(NamedTuple):
-    """Of one call: the arrays that it returned, or the one thing that is wrong with it."""
+    """Of one call: the arrays that it returned, or why there are none."""
 
     arrays: list = ()
     error: str = ""       # "ValueError: operands could not be broadcast", or "" if it returned
@@ -41,15 +42,11 @@ def _call(function, arguments, watched):
     try:
         with np.errstate(all="ignore"):    # NaN and infinity are said in the answer
             returned = _watching(function, given, borrowed) if watched else function(*given)
-    except NotImplementedError as error:
-        return Outcome(error=_said(error), line=_place(error), blank=True)
     except (Exception, SystemExit) as error:    # the learner's own code: whatever it is becomes a line of the answer
-        return Outcome(error=_said(error), line=_place(error))
+        return Outcome((), *describe(error), blank=isinstance(error, NotImplementedError))
     if borrowed:
         return Outcome(borrowed=borrowed[0])
-    changed = [i for i, (now, before) in enumerate(zip(given, arguments)) if not _same(now, before)]
-    if changed:
-        return Outcome(changed=changed[0])
+    changed = next((i for i, (now, before) in enumerate(zip(given, arguments)) if not _same(now, before)), -1)
     arrays = returned if isinstance(returned, tuple) else (returned,)
     strange = [one for one in arrays if not isinstance(one, (np.ndarray, np.generic, int, float, complex))]
     if strange:
@@ -57,7 +54,7 @@ def _call(function, arguments, watched):
     arrays = [np.array(one) for one in arrays]
     if any(one.dtype.kind not in "biufc" for one in arrays):
         return Outcome(returned=f"array of {arrays[0].dtype}")
-    return Outcome(arrays)
+    return Outcome(arrays, changed=changed)
 
 
 def _watching(function, given, borrowed):
@@ -81,15 +78,12 @@ def _watching(function, given, borrowed):
         sys.setprofile(before)
 
 
-def _said(error):
-    return f"{type(error).__name__}: {error}".rstrip(": ").partition("\n")[0][:200]
-
-
-def _place(error):
-    """The innermost line of the learner's own code; "" if there is none, as for a wrong number of arguments."""
-    lines = [frame for frame in traceback.extract_tb(error.__traceback__)
-             if frame.filename != __file__ and "site-packages" not in frame.filename]
-    return f"line {lines[-1].lineno}" + (f": {lines[-1].line}" if lines[-1].line else "") if lines else ""
+def describe(error):
+    """("ValueError: what it says", "line 12: the innermost line of the learner's own code") of an error it raised."""
+    said = f"{type(error).__name__}: {error}".rstrip(": ").partition("\n")[0][:200]
+    own = [frame for frame in traceback.extract_tb(error.__traceback__)
+           if Path(frame.filename).parent != Path(__file__).parent and "site-packages" not in frame.filename]
+    return said, (f"line {own[-1].lineno}" + (f": {own[-1].line}" if own[-1].line else "")) if own else ""
 
 
 def _same(now, before):

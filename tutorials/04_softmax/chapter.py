@@ -1,0 +1,3 @@
+# %% [markdown]
+# # 4. Softmax
+# ## The Jacobian that nobody builds
