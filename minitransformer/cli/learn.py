@@ -10,6 +10,7 @@ from minitransformer.learn.learner_file import notebook_page, percent_page
 from minitransformer.learn.messages import _
 from minitransformer.learn.progress import PASSED, Progress, learner_file, started
 
+MOST_LINES, WIDEST = 20, 100    # of what the learner's code prints
 DONE, NOT_DONE = 0, 1    # exit codes; 2, cannot be judged, is InputError's
 
 
@@ -288,7 +289,9 @@ def _next_exercise(progress):
 
 def _print_answers(answers, printed):
     for text in filter(None, [printed, *(answer.printed for answer in answers)]):
-        print("\n".join(f"  | {line}" for line in text.splitlines()[:20]))
+        lines = text.splitlines()
+        shown = [f"{line[:WIDEST]}..." if len(line) > WIDEST else line for line in lines[:MOST_LINES]]
+        print("\n".join(f"  | {line}" for line in shown + (["..."] if len(lines) > MOST_LINES else [])))
     for answer in answers:
         print(answer)
 

@@ -1,16 +1,18 @@
 """Call a learner's function on a list of arguments: what it returns, or what it does that it should not."""
 
 import copy
+import os
 import sys
 import traceback
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from minitransformer.learn.bounded import bounded_output
+from minitransformer.learn.bounded import Bounded, bounded_output
+from minitransformer.learn.messages import _
 
 BORROWED_FROM = {"minitransformer", "tutorials", "torch", "jax", "tensorflow", "scipy"}
+NOT_THE_LEARNERS = ("<frozen", os.path.dirname(os.__file__), np.__path__[0], __file__.removesuffix("call.py"))    # files
 
 
 class Outcome(NamedTuple):
@@ -29,7 +31,7 @@ def call_on(function, cases, watched=True):
     """(outcomes of `function` on each (name, arguments) of the cases, what it printed). watched: look for borrowed functions."""
     outcomes = []
     with bounded_output() as printed:
-        for _, arguments in cases:
+        for _name, arguments in cases:
             outcomes.append(_call(function, arguments, watched))
             if outcomes[-1].error or outcomes[-1].borrowed:
                 break
@@ -67,7 +69,7 @@ def _watching(function, given, borrowed):
             name = argument.__name__
         else:
             return
-        if str(home).partition(".")[0] in BORROWED_FROM:
+        if str(home).partition(".")[0] in BORROWED_FROM and home != Bounded.__module__:    # print comes by there
             borrowed.append(f"{home}.{name}")
 
     before = sys.getprofile()
@@ -81,9 +83,9 @@ def _watching(function, given, borrowed):
 def describe(error):
     """("ValueError: what it says", "line 12: the innermost line of the learner's own code") of an error it raised."""
     said = f"{type(error).__name__}: {error}".rstrip(": ").partition("\n")[0][:200]
-    own = [frame for frame in traceback.extract_tb(error.__traceback__)
-           if Path(frame.filename).parent != Path(__file__).parent and "site-packages" not in frame.filename]
-    return said, (f"line {own[-1].lineno}" + (f": {own[-1].line}" if own[-1].line else "")) if own else ""
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(NOT_THE_LEARNERS)]
+    place = f"line {own[-1].lineno}" + (f": {own[-1].line}" if own[-1].line else "") if own else ""
+    return _("it calls exit: remove that") if isinstance(error, SystemExit) else said, place
 
 
 def _same(now, before):

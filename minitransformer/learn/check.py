@@ -75,8 +75,7 @@ def _shape(exercise, cases, outcomes):
             if array.dtype != right.dtype:
                 return {"stage": "shape", "where": _("{name} has the dtype {got}, expected {right}").format(
                             name=name, got=array.dtype, right=right.dtype),
-                        "why": _("the inputs are {dtype}: an array of another dtype, or a NumPy float64, came in").format(
-                            dtype=case or "float64")}
+                        "why": _("every input is {dtype}: which line makes {got} of it?").format(dtype=case or "float64", got=array.dtype)}
     return {}
 
 

@@ -102,8 +102,7 @@ def _file_ran(path, folder):
         raise InputError(_("{path} ends the process while it is read: is there an exit in it?").format(path=path.name) if late is None
                          else _("{path}, {line}: still running after the time limit: an endless loop?").format(path=path.name, line=late))
     if "error" in file:
-        said = _("it calls exit: remove that") if file["error"].startswith("SystemExit") else file["error"]
-        raise InputError(_("{path}, {line}: {error}").format(path=path.name, line=file["line"], error=said))
+        raise InputError(_("{path}, {line}: {error}").format(path=path.name, line=file["line"], error=file["error"]))
     if file["changed"]:
         raise InputError(_("{path} replaces {name}: remove that; the judge runs in another process and does not notice").format(
             path=path.name, name=file["changed"][0]))
