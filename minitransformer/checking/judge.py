@@ -65,7 +65,7 @@ def judge(function, reference, mistakes, inputs):
         return Verdict(True, "", (), error, None)
     fitting = {}
     for sentence, wrong in mistakes.items():
-        after = max(_distance(wrong, one, returned) for one, returned in zip(inputs, got))
+        after = float(np.max([_distance(wrong, one, returned) for one, returned in zip(inputs, got)]))    # keeps nan
         if after <= SAME:
             fitting[sentence] = after
     if len(fitting) == 1:

@@ -49,7 +49,7 @@ def terms(dp, p):
     return {"p dp": p * dp, "- p sum(dp p)": -p * (dp * p).sum(axis=-1, keepdims=True)}
 
 
-@invariant("each row of dx sums to 0, because a constant added to a row of scores changes no probability")
+@invariant("each row of dx must sum to 0, because a constant added to a row of scores changes no probability")
 def rows(dx, dp, p):
     return dx.sum(axis=-1)
 
