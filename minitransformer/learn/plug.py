@@ -26,7 +26,7 @@ def train_with(exercise, own, steps=STEPS):
         calls += 1
         return own(*arguments)
 
-    library, _example = train(nullcontext(), steps)
+    library, _example = train(steps=steps)
     try:
         yours, example = train(plugged(exercise.plug.replaced, exercise.plug.adapt(counted)), steps)
     except Exception as error:    # the reader's function, or the model that got its answer
@@ -34,8 +34,11 @@ def train_with(exercise, own, steps=STEPS):
     return {"library": library, "yours": yours, "calls": calls, "example": example}
 
 
-def train(plug, steps=STEPS):
-    """(losses per token of a small model on the copy task, an example that it was not trained on: source, answer)."""
+def train(plug=nullcontext(), steps=STEPS):
+    """(losses per token of a small model on the copy task, an example that it was not trained on: source, answer).
+
+    plug: `plugged(...)`, to put a function of yours in the place of one of the library's.
+    """
     task = TASKS["copy"](batch=24)
     vocabulary = task.make_vocabulary()
     batches = DrawnBatches(task, 24, 0)
