@@ -119,7 +119,10 @@ def _with_decay(case, right):
         return None
     values = {name: case.checked.variables[name] for name in right}
     along = sum(float(((case.observed[name] - right[name]) * v).sum()) for name, v in values.items())
-    constant = along / sum(float((v * v).sum()) for v in values.values())
+    squares = sum(float((v * v).sum()) for v in values.values())
+    if not squares:    # a bias that is still zero: no constant can be told
+        return None
+    constant = along / squares
     return {name: g + float(f"{constant:.6g}") * values[name] for name, g in right.items()}
 
 

@@ -248,3 +248,15 @@ def test_an_answer_in_time(name, seconds):
         block, inputs = ALL[name if name != "residual" else "encoder-layer"]
         report = gradcheck(block, inputs, methods=("complex",), projection=True)
         assert not report.passed
+
+
+def test_a_bias_that_is_still_zero_can_be_diagnosed():
+    class FirstRow(L.Linear):
+        def backward(self, dy, cache):
+            self.weight.grad += cache.x.T @ dy
+            self.bias.grad += dy[0]
+            return dy @ self.weight.data.T
+
+    layer = FirstRow(3, 2, np.random.default_rng(0))
+    report = gradcheck(layer, [np.random.default_rng(1).standard_normal((4, 3))], name="mine")
+    assert "could not examine" not in str(report.findings["mine"])

@@ -209,8 +209,8 @@ print(report)
 assert not report.passed
 
 # %% [markdown]
-# The table names the array, the position and both numbers. Its last line names the likely mistake. How does it
-# know? It removes all rows of the batch but one, and the gradient is right. So a sum over the batch is missing.
+# The table names the array, the position and both numbers. The last line names the mistake. How does it know? The *gradient
+# doctor* makes this very mistake in the right gradient, and gets yours, in every digit and at other sizes.
 #
 # Would training have told you? Not clearly. The bias still moves in roughly the right direction, and the model
 # ends up only a little worse than it should be. That is how wrong gradients survive for years.
