@@ -1,6 +1,7 @@
 """The reader's function inside the real model: 200 steps of the copy task, beside the library's own."""
 
-from contextlib import nullcontext
+from contextlib import ExitStack
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -17,6 +18,12 @@ SHOWN = 8      # lines of the curve
 WIDTH = 30     # characters of the longest bar
 
 
+class Training(NamedTuple):
+    losses: list     # for each token, a number for each step
+    example: list    # a source that was not trained on, and the model's answer
+    model: Any
+
+
 def train_with(exercise, own, steps=STEPS):
     """{"library": losses, "yours": losses, "calls": how often `own` was called, "example": ...}, or {"error": ..., "calls"}."""
     calls = 0
@@ -26,23 +33,25 @@ def train_with(exercise, own, steps=STEPS):
         calls += 1
         return own(*arguments)
 
-    library, _example = train(steps=steps)
+    library = train(steps=steps)
     try:
-        yours, example = train(plugged(exercise.plug.replaced, exercise.plug.adapt(counted)), steps)
+        yours = train(plugged(exercise.plug.replaced, exercise.plug.adapt(counted)), steps=steps)
     except Exception as error:    # the reader's function, or the model that got its answer
         return {"error": describe(error), "calls": calls}
-    return {"library": library, "yours": yours, "calls": calls, "example": example}
+    return {"library": library.losses, "yours": yours.losses, "calls": calls, "example": yours.example}
 
 
-def train(plug=nullcontext(), steps=STEPS):
-    """(losses per token of a small model on the copy task, an example that it was not trained on: source, answer).
+def train(*plugs, steps=STEPS):
+    """The Training of a small model on the copy task.
 
-    plug: `plugged(...)`, to put a function of yours in the place of one of the library's.
+    plugs: `plugged(...)` of functions of yours, each to run in the place of one of the library's.
     """
     task = TASKS["copy"](batch=24)
     vocabulary = task.make_vocabulary()
     batches = DrawnBatches(task, 24, 0)
-    with plug, threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
+    with ExitStack() as stack, threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
+        for plug in plugs:
+            stack.enter_context(plug)
         model = Transformer(TransformerConfig.named("toy", vocabulary.size, num_layers=1), seed=0)
         adam, losses = Adam(model), []
         for step in range(1, steps + 1):
@@ -51,7 +60,7 @@ def train(plug=nullcontext(), steps=STEPS):
             losses.append(float(sums.loss) / batch.terms)
         source, _target = next(pair for pair in draw_held_out(task, 20) if len(pair[0]) > 4)
         answer = greedy(model, make_batch([(source, source)]).source)[0]
-    return losses, [" ".join(vocabulary.tokens(source)), vocabulary.decode(answer)]
+    return Training(losses, [" ".join(vocabulary.tokens(source)), vocabulary.decode(answer)], model)
 
 
 def report(name, result):

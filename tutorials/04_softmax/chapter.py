@@ -235,8 +235,8 @@ def diagonal(dp, cache):
     return cache.p * (1 - cache.p) * dp
 
 
-right, _ = train(steps=100)
-wrong, _ = train(plugged(functional.softmax_backward, diagonal), steps=100)
+right = train(steps=100).losses
+wrong = train(plugged(functional.softmax_backward, diagonal), steps=100).losses
 for step in (1, 25, 50, 75, 100):
     print(f"step {step:3}: right {right[step - 1]:.3f}, wrong {wrong[step - 1]:.3f}")
 
