@@ -1,7 +1,7 @@
 """LayerNorm
 
 Bring each row to mean 0 and variance 1, then stretch it by gamma and shift it by beta. Return what backward needs, too: the
-normed rows n and the factor s = 1 / sqrt(variance + epsilon).
+normalised rows n and the factor s = 1 / sqrt(variance + epsilon).
 """
 
 import numpy as np
@@ -67,7 +67,7 @@ def in_the_model(own):
 
 # %% hints
 hints = (
-    "What are the mean and the variance of each row of n? Over which axis are they taken, if every token is normed on its own?",
+    "What are the mean and the variance of each row of n? Over which axis are they taken, if every token is normalised on its own?",
     "n = (x - mean) s with s = 1 / sqrt(variance + epsilon); the variance is the mean of the squared distances to the mean.",
     "s = 1 / np.sqrt(___)",
 )

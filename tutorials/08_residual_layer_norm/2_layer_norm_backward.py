@@ -1,6 +1,6 @@
 """The gradient of LayerNorm
 
-From dy, the gradient of the loss with respect to y = gamma n + beta, to the gradients of x, gamma and beta. Three ways lead
+From dy, the gradient of the loss with respect to y = gamma n + beta, to the gradients of x, gamma and beta. Three paths lead
 from a number of x to the loss: do not forget two of them.
 """
 
@@ -27,7 +27,7 @@ def layer_norm_backward(dy, n, s, gamma):
 
 # %% what it is called with
 returns = "dx dgamma dbeta"
-section = "LayerNorm's backward: three ways to the loss"
+section = "LayerNorm's backward: three paths to the loss"
 
 
 def case(rng, B, T, D):

@@ -12,7 +12,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 # %% reference
 def post_norm_backward(dy, x, W, n, s):
     """dy, x, n: (..., D); W: (D, D); s: (..., 1), 1 / standard deviation of z. Returns dx (..., D) and dW (D, D)."""
-    # your code: through the LayerNorm to dz; dz reaches x on two ways
+    # your code: through the LayerNorm to dz; dz reaches x by two paths
     along = (dy * n).mean(axis=-1, keepdims=True)
     dz = s * (dy - dy.mean(axis=-1, keepdims=True) - n * along)
     dx = dz + dz @ W.T
@@ -58,7 +58,7 @@ def shifted(answer, dy, x, W, n, s):
 
 # %% hints
 hints = (
-    "x reaches z on two ways: which? And can the gradient of either of them avoid the LayerNorm, which comes after both?",
+    "x reaches z by two paths: which? And can the gradient of either of them avoid the LayerNorm, which comes after both?",
     "dz is LayerNorm's backward of dy: s (dy - mean(dy) - n mean(dy n)). Then dx is the sum of two terms: dz, and dz W^T.",
     "dx = dz + ___",
 )
@@ -83,7 +83,7 @@ def shortcut_missing(dy, x, W, n, s):
     return dz @ W.T, of_weight(x, dz)
 
 
-@mistake("the sub-layer's way is missing: dx is dz alone", hint=1)
+@mistake("the sub-layer's path is missing: dx is dz alone", hint=1)
 def branch_missing(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dz.copy(), of_weight(x, dz)
@@ -106,7 +106,7 @@ def weight_of_dy(dy, x, W, n, s):
     return dz + dz @ W.T, of_weight(x, dy)
 
 
-@mistake("that is pre-norm's order: the LayerNorm's backward is applied after the sub-layer's, on its way only", hint=1)
+@mistake("that is pre-norm's order: the LayerNorm's backward is applied after the sub-layer's, on its path only", hint=1)
 def pre_norm(dy, x, W, n, s):
     return dy + through(dy @ W.T, n, s), of_weight(x, dy)
 
@@ -122,7 +122,7 @@ def constants(dy, x, W, n, s):
     return s * dy + (s * dy) @ W.T, of_weight(x, s * dy)
 
 
-@mistake("the two ways are averaged, not added", hint=2)
+@mistake("the two paths are averaged, not added", hint=2)
 def halved(dy, x, W, n, s):
     dz = through(dy, n, s)
     return (dz + dz @ W.T) / 2, of_weight(x, dz)

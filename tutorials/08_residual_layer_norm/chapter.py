@@ -27,8 +27,8 @@ import numpy as np
 from minitransformer import Adam, Transformer, TransformerConfig, gradcheck, plugged, schedule, training_step
 from minitransformer.data.drawn import DrawnBatches
 from minitransformer.functional import (
-    cross_entropy_backward, cross_entropy_forward, dropout_backward, dropout_forward, layer_norm_backward, layer_norm_forward,
-    softmax_backward, softmax_forward)
+    cross_entropy_backward, cross_entropy_forward, dropout_forward, layer_norm_backward, layer_norm_forward,
+    linear_cross_entropy_backward, softmax_backward, softmax_forward)
 from minitransformer.layers.config import StackConfig
 from minitransformer.layers.encoder import Encoder
 from minitransformer.layers.feed_forward import FeedForward
@@ -54,8 +54,8 @@ print(f"24 layers with it:                {1.1 ** 24:.1f}")
 # The first is as good as 0: the first layer hears nothing of the loss. The second grew to 10, which is not 1, but a number that
 # one can work with.
 #
-# **The general case.** $x$ has the shape $(\dots, D)$, and $f$ keeps it. The chain rule adds over the ways from $x$ to $y$, and
-# there are two: the direct one, with the derivative 1, and the one through $f$, with its Jacobian $J$:
+# **The general case.** $x$ has the shape $(\dots, D)$, and $f$ keeps it. The chain rule adds over the paths from $x$ to $y$,
+# and there are two: the direct one, with the derivative 1, and the one through $f$, with its Jacobian $J$:
 #
 # $$ y = x + f(x) \quad\Longrightarrow\quad dx = dy + J^\top dy $$
 #
@@ -104,10 +104,10 @@ for row in ([1.0, 2.0, 6.0], [101.0, 102.0, 106.0], [10.0, 20.0, 60.0]):
 # Three times the same $n$. Adding a number to a row changes nothing, and stretching a row changes nothing (but for $\epsilon$).
 # Keep these two rules: they tell you how the gradient has to look before you derive it.
 #
-# Note the axis. Each token is normed *on its own*, over its features, so padding and the other sentences of a batch have no
+# Note the axis. Each token is normalised *on its own*, over its features, so padding and the other sentences of a batch have no
 # influence.
 #
-# ## LayerNorm's backward: three ways to the loss
+# ## LayerNorm's backward: three paths to the loss
 #
 # **By hand, first.** Take a row of two numbers, $(1, 3)$: $n = (-1, 1)$. For $(1, 4)$: again $(-1, 1)$. **Predict:** what is
 # the gradient of $x$, whatever $dy$ is?
@@ -119,8 +119,8 @@ print("dx =", layer_norm_backward(dy, cache)[0])
 
 # %% [markdown]
 # Next to 0 (what is left comes from $\epsilon$). For two numbers LayerNorm says only which one is larger, and a small nudge
-# does not change that. A backward that returned $dx = s\, dn$ would say 10 and $-7$ here. It forgets that $x_i$ reaches every
-# $n_j$ of its row on three ways:
+# does not change that. A backward that returned $dx = s\, dn$ would say 10 and $-7$ here. It forgets that $x_i$ reaches the
+# $n_j$ of its row by three paths:
 #
 # 1. directly, in $x_i - \operatorname{mean}(x)$: only $n_i$;
 # 2. through the mean, which is subtracted from every $x_j$;
@@ -139,7 +139,7 @@ print("dx =", layer_norm_backward(dy, cache)[0])
 #
 # $$ dx = s \,\big( dn - \operatorname{mean}(dn) - n \operatorname{mean}(dn\, n) \big) $$
 #
-# Three terms, three ways. $dn$ and $dx$ are $(\dots, D)$, both means $(\dots, 1)$. The parameters are shared by all rows, so
+# Three terms, three paths. $dn$ and $dx$ are $(\dots, D)$, both means $(\dots, 1)$. The parameters are shared by all rows, so
 # their gradients are sums over the rows: $d\gamma = \sum dy\, n$ and $d\beta = \sum dy$, both $(D,)$.
 #
 # **Predict:** what does a row of $dx$ sum to? What is its dot product with $n$?
@@ -181,8 +181,8 @@ assert report.passed
 # %% [markdown]
 # ## Dropout: a mask belongs to one call
 #
-# In training, dropout sets each number to 0 with the probability $p$, the *dropout rate*, and divides the others by $1 - p$. In
-# use it does nothing.
+# In training, dropout sets each number to 0 with the probability $p$, the *dropout rate*, and divides the others by $1 - p$.
+# When the model is used, dropout does nothing.
 #
 # **By hand.** $x = (2, 4, 6, 8)$, $p = 0.5$, and the draw keeps the second and the third number: $y = (0, 8, 12, 0)$. The mask
 # is $m = (0, 2, 2, 0)$, and $y = x\, m$. **Predict:** what is the mean of $y$ over many draws?
@@ -193,11 +193,11 @@ y, _ = dropout_forward(np.tile(x, (200_000, 1)), 0.5, rng)    # (200000, 4)
 print("the mean over 200,000 draws:", y.mean(axis=0).round(1))
 
 # %% [markdown]
-# It is $x$: this is what the division is for. So a model in use, without dropout, sees numbers of the size that it was trained
-# with.
+# It is $x$: this is what the division is for. So when the model is used, without dropout, its layers see numbers of the size
+# that they were trained with.
 #
 # Once the mask is drawn, $y = x\, m$ is a product with constants. So $dx = dy\, m$: *the very mask of this forward call*. It
-# belongs into the cache. A layer that drops in two places needs two masks, and a dropout object that keeps "its" mask has room
+# belongs in the cache. A layer that drops in two places needs two masks, and a dropout object that keeps "its" mask has room
 # for one. We come back to this.
 #
 # ## Feed-forward: each position alone
@@ -208,8 +208,9 @@ print("the mean over 200,000 draws:", y.mean(axis=0).round(1))
 # Two linear layers and a ReLU between them. Without the ReLU the two would be one: $x W_1 W_2$ is a product with a single
 # matrix.
 #
-# **By hand.** One number: $W_1 = 2$, $b_1 = -3$, $W_2 = 5$, $b_2 = 0$. For $x = 2$: $a = 1$, $h = 1$, $y = 5$, and $dx = 5
-# \cdot 1 \cdot 2 = 10$ for $dy = 1$. For $x = 1$: $a = -1$, $h = 0$, $y = 0$. **Predict** $dx$ there, and $dW_1$, $dW_2$.
+# **By hand.** One number: $W_1 = 2$, $b_1 = -3$, $W_2 = 5$, $b_2 = 0$. For $x = 2$: $a = 1$, $h = 1$, $y = 5$, and
+# $dx = 5 \cdot 1 \cdot 2 = 10$ for $dy = 1$. For $x = 1$: $a = -1$, $h = 0$, $y = 0$. **Predict** $dx$ there, and $dW_1$,
+# $dW_2$.
 #
 # All three are 0: where the ReLU is shut, nothing gets through, in either direction. Backward is the forward, read upside down:
 #
@@ -225,7 +226,7 @@ print("the mean over 200,000 draws:", y.mean(axis=0).round(1))
 # %%
 block = FeedForward(8, 32, rng).astype("float64")
 x, order = rng.standard_normal((1, 4, 8)), [2, 0, 3, 1]
-print("the output changes places alike:", np.allclose(block.forward(x[:, order])[0], block.forward(x)[0][:, order]))
+print("the output changes places in the same way:", np.allclose(block.forward(x[:, order])[0], block.forward(x)[0][:, order]))
 report = gradcheck(block, [x], name="feed-forward")
 print("every gradient passes:", report.passed)
 
@@ -247,8 +248,8 @@ print("every gradient passes:", report.passed)
 # $$ \text{post-norm:}\quad dz = N^\top dy, \quad dx = dz + J^\top dz \qquad\qquad
 #    \text{pre-norm:}\quad dx = dy + N^\top J^\top dy $$
 #
-# In pre-norm, $dy$ itself arrives at the bottom, however many layers there are. In post-norm it has to pass a LayerNorm in each
-# of them.
+# In pre-norm, $dy$ itself arrives at the bottom, however many layers there are between. In post-norm it has to pass a LayerNorm
+# in each of them.
 #
 # Let us measure. Eight encoders of 24 layers, fresh weights, random input and a random upstream gradient: how large is the
 # gradient of one weight matrix ($W_2$) in each layer? **Predict** the two curves from layer 1, at the input, to layer 24, at
@@ -266,6 +267,8 @@ def norms_by_depth(pre_norm, seed, layers=24):
 
 
 post, pre = (np.array([norms_by_depth(pre_norm, seed) for seed in range(8)]) for pre_norm in (False, True))
+
+# %%
 figure, axes = plt.subplots(figsize=(6.5, 3.2), layout="constrained")
 for norms, style, name in ((post, "--", "post-norm"), (pre, "-", "pre-norm")):
     axes.plot(range(1, 25), norms.T, style, color="tab:purple", linewidth=0.6, alpha=0.5)
@@ -273,6 +276,8 @@ for norms, style, name in ((post, "--", "post-norm"), (pre, "-", "pre-norm")):
 axes.set_xlabel("layer (1: at the input, 24: at the loss)")
 axes.set_ylabel("norm of the gradient of $W_2$")
 axes.set_yscale("log")
+axes.set_yticks([50, 100, 200, 400], ["50", "100", "200", "400"])
+axes.minorticks_off()
 legend = axes.legend()
 
 # %%
@@ -283,11 +288,11 @@ for name, norms in (("post-norm", post), ("pre-norm", pre)):
 
 # %% [markdown]
 # A thin line is one encoder, a thick one the (geometric) mean of all eight. In pre-norm all eight agree: the gradient is
-# largest at the bottom and falls evenly. $dy$ comes through unchanged, each layer adds its part, and the forward, which grows
-# with depth, is divided by more and more in the LayerNorm before $f$. In post-norm the gradient passes 48 LayerNorms (two in a
-# layer), and each multiplies it by something a little above or below 1. The product of 48 such factors is a matter of luck: the
-# encoders differ in the same layer by several times as much, and some rise where others fall. Neither gradient *vanishes*: the
-# residual connection sees to that in both.
+# largest at the bottom, 4 to 8 times that at the top, and falls evenly. $dy$ comes through unchanged, each layer adds its part,
+# and the forward, which grows with depth, is divided by more and more in the LayerNorm before $f$. In post-norm the gradient
+# passes 48 LayerNorms (two in a layer), and each residual with its LayerNorm multiplies it by something a little above or below
+# 1. The product of 48 such factors is a matter of luck: in layer 12 two encoders differ by a factor of nearly 5, and some rise
+# where others fall. Neither gradient *vanishes*: the residual connection sees to that in both.
 #
 # What does it do to training? Six encoder and six decoder layers, the copy task, a constant learning rate of 0.003 from the
 # very first step. **Predict:** which one learns faster?
@@ -313,14 +318,13 @@ for step in (1, 25, 50, 100):
 # %% [markdown]
 # Pre-norm is ahead. This is one seed and a toy task, so take it as an illustration, not as a law: post-norm can be trained at
 # this depth, as the paper did, which raises the learning rate slowly over 4,000 steps (the *warm-up*). Pre-norm forgives more.
-# Since nothing norms its last sum, it needs one more LayerNorm at the end of the stack.
+# Since nothing normalises its last sum, it has one more LayerNorm at the end of the stack.
 #
 # ## Break it: five real mistakes
 #
 # All five were in public libraries that people learn from, and were found with a gradient check like the one above. Their
-# authors gave away readable code, which is why we could learn from it. The mistakes are worth knowing because anyone makes
-# them, and because a model trains with every one of them. Here is each in a few lines of our own, without the rest of its
-# library.
+# authors gave away readable code, which is why we could learn from it. The mistakes are worth knowing, because anyone can make
+# them, and because a loss curve does not name them. Here is each in a few lines of our own, without the rest of its library.
 #
 # **One: one dropout object, two places** (numpy-transformer). The object keeps its mask, so the second call overwrites the
 # first one's. Two sub-layers return $a$ and $f$, and both are dropped by the same object. **Predict:** which gradient is wrong,
@@ -359,8 +363,8 @@ for rate in (0.0, 0.3):
 # doctor's words "the wrong one is returned". The remedy is the contract of chapter 1: a layer keeps nothing on `self`; what
 # backward needs is in the cache.
 #
-# **Two: backward rescales and never masks** (numpy-ml; it is its issue 94). The loss is a little noisier, nothing more. What
-# was dropped gets a gradient all the same.
+# **Two: backward rescales and never masks** (numpy-ml, issue 94 there). A number that was dropped did not take part in the
+# answer. It gets a gradient all the same.
 
 
 # %%
@@ -401,17 +405,17 @@ for step in (1, 25, 50, 100):
     print(f"step {step:3}: right {right.losses[step - 1]:.3f}, gamma outside {wrong.losses[step - 1]:.3f}")
 
 # %% [markdown]
-# No further apart than two right runs that round differently (the last cell of this page shows such a pair). Nobody finds this
-# mistake by looking at a loss.
+# With one curve in front of you, nobody can tell which one it is. (Two right runs that round differently drift apart, too: the
+# last cell of this page shows such a pair.)
 #
 # **Four: the softmax divides by the batch size** (numpy-transformer, inside its attention), and **five: the cross-entropy
-# divides by the number of tokens twice** (the same library; it counts padding, too). A mean belongs into the loss, once. Each
+# divides by the number of tokens twice** (the same library; it counts padding, too). A mean belongs in the loss, once. Each
 # place that divides "to be on the safe side" makes its part of the gradient smaller.
 
 
 # %%
 def by_batch(dp, cache):
-    return softmax_backward(dp, cache) / len(dp)
+    return softmax_backward.__wrapped__(dp, cache) / len(dp)    # the library's own, even if this is plugged in
 
 
 def mean_twice(dloss, cache):
@@ -423,8 +427,25 @@ for name, block, inputs in (("softmax", (softmax_forward, by_batch), [a]), ("los
     print(gradcheck(block, inputs, name=name, methods=["complex"]).findings[name], "\n")
 
 # %% [markdown]
-# Adam hides the fifth one well: it divides each gradient by its own size, so a factor on *all* gradients hardly changes the
-# update. The fourth is worse: it shrinks only what flows through query and key, and the more, the larger the batch is.
+# Both are named, with the factor. **Predict:** which of the two slows down training more?
+
+
+# %%
+def loss_twice(dloss, cache):
+    return linear_cross_entropy_backward.__wrapped__(dloss / cache.loss.count, cache)
+
+
+fourth = train(plugged(softmax_backward, by_batch), steps=100).losses
+fifth = train(plugged(linear_cross_entropy_backward, loss_twice), steps=100).losses
+for step in (1, 50, 100):
+    print(f"step {step:3}: right {right.losses[step - 1]:.3f}, softmax {fourth[step - 1]:.3f}, loss {fifth[step - 1]:.3f}")
+
+# %% [markdown]
+# The softmax. Adam divides each gradient by its own size, so a factor on *all* gradients, as in the fifth, does less harm. The
+# fourth shrinks only what flows through query and key, against all the rest, and the more, the larger the batch is. In both
+# curves the loss goes down, so without the right one beside them you would look for another learning rate.
+#
+
 #
 # **What no gradient check sees.** In the same library the learning rate's schedule moves on once for each *parameter array*,
 # not once for each update. The gradients are right, and the warm-up is over long before its time. **Predict:** the model that
