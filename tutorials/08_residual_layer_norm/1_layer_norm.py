@@ -109,14 +109,17 @@ def summed(x, gamma, beta, epsilon):
 
 @mistake("mean and variance are taken over the wrong axis: over the tokens, not over each token's features", hint=1)
 def over_tokens(x, gamma, beta, epsilon):
-    y, n, s = norm(x, gamma, beta, epsilon, axis=-2)
-    return y, n, np.broadcast_to(s.mean(axis=-1, keepdims=True), (*x.shape[:-1], 1)).copy()
+    return norm(x, gamma, beta, epsilon, axis=-2)
+
+
+@mistake("mean and variance are taken over the batch (axis 0), not over each token's features", hint=1)
+def over_batch(x, gamma, beta, epsilon):
+    return norm(x, gamma, beta, epsilon, axis=0)
 
 
 @mistake("mean and variance are taken over the complete array, not for each row", hint=1)
 def over_all(x, gamma, beta, epsilon):
-    y, n, s = norm(x, gamma, beta, epsilon, axis=tuple(range(x.ndim)))
-    return y, n, np.broadcast_to(s, (*x.shape[:-1], 1)).copy()
+    return norm(x, gamma, beta, epsilon, axis=tuple(range(x.ndim)))
 
 
 @mistake("the mean is not subtracted: that is RMSNorm", hint=2)
@@ -139,6 +142,19 @@ def beta_missing(x, gamma, beta, epsilon):
 def inverted(x, gamma, beta, epsilon):
     y, n, s = norm(x, gamma, beta, epsilon)
     return y, n, 1 / s
+
+
+@mistake("beta is multiplied by gamma: it is added last", hint=3)
+def beta_inside(x, gamma, beta, epsilon):
+    _, n, s = norm(x, gamma, beta, epsilon)
+    return gamma * (n + beta), n, s
+
+
+@mistake("n is not divided by the standard deviation: the factor s is missing", hint=2)
+def undivided(x, gamma, beta, epsilon):
+    s = norm(x, gamma, beta, epsilon)[2]
+    n = x - x.mean(axis=-1, keepdims=True)
+    return gamma * n + beta, n, s
 
 
 # %% other right solutions

@@ -176,6 +176,28 @@ def averaged(dy, n, s, gamma):
     return dx, dgamma / count, dbeta / count
 
 
+@mistake("the term of the variance is counted twice: the 2 of the square and the 1/2 of the root cancel", hint=2)
+def variance_doubled(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (dn - mean(dn) - 2 * n * mean(dn * n)), dy, n)
+
+
+@mistake("gamma is missing inside the two means: they average dn, not dy", hint=3)
+def gamma_not_in_means(dy, n, s, gamma):
+    return with_dx(s * (dy * gamma - mean(dy) - n * mean(dy * n)), dy, n)
+
+
+@mistake("dx is divided by s: s is 1 / standard deviation already", hint=4)
+def divided_by_s(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx((dn - mean(dn) - n * mean(dn * n)) / s, dy, n)
+
+
+@mistake("dgamma and dbeta are summed over the first axis only: every row, of every sentence, used them", hint=3)
+def first_axis_only(dy, n, s, gamma):
+    return layer_norm_backward(dy, n, s, gamma)[0], (dy * n).sum(axis=0), dy.sum(axis=0)
+
+
 # %% other right solutions
 @also_right
 def with_einsum(g, normed, inverse, weight):

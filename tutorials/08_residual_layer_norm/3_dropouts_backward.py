@@ -40,7 +40,8 @@ def rows(rng, N, D):
 def made(rng, shape):
     keep1, keep2 = rng.random((2, *shape)) < 0.7
     keep1.flat[:2], keep2.flat[:2] = (True, False), (False, True)    # never equal
-    return rng.standard_normal(shape), rng.standard_normal(shape), rng.standard_normal((shape[-1], shape[-1])), keep1, keep2, 0.3
+    dy, x = rng.standard_normal((2, *shape))
+    return dy, x, rng.standard_normal((shape[-1], shape[-1])), keep1, keep2, 0.3
 
 
 def loss(dy, x, W, keep1, keep2, rate):
@@ -54,7 +55,7 @@ def dropped(answer, dy, x, W, keep1, keep2, rate):
 
 # %% hints
 hints = (
-    "A number of x was dropped. If it changes, what happens to y? So what must its gradient be? Which of the two masks knows that it was dropped?",
+    "A number of x was dropped. If it changes, what happens to y? So what must its dx be? Which mask knows that it was dropped?",
     "Each dropout multiplies by its own mask and by 1 / (1 - rate), in backward as in forward; between them is a matrix product.",
     "dx = dh * ___ / (1 - rate)",
 )
@@ -126,6 +127,18 @@ def first_skipped(dy, x, W, keep1, keep2, rate):
 def untransposed(dy, x, W, keep1, keep2, rate):
     dx, _ = dropouts_backward(dy, x, W.T, keep1, keep2, rate)
     return dx, dropouts_backward(dy, x, W, keep1, keep2, rate)[1]
+
+
+@mistake("dW uses dy, not dz: the second dropout comes after the product", hint=3)
+def weight_of_dy(dy, x, W, keep1, keep2, rate):
+    h = x * keep1 / (1 - rate)
+    return dropouts_backward(dy, x, W, keep1, keep2, rate)[0], h.reshape(-1, len(W)).T @ dy.reshape(-1, len(W))
+
+
+@mistake("dW is transposed: a square W keeps the shape", hint=2)
+def weight_transposed(dy, x, W, keep1, keep2, rate):
+    dx, dW = dropouts_backward(dy, x, W, keep1, keep2, rate)
+    return dx, dW.T.copy()
 
 
 # %% other right solutions

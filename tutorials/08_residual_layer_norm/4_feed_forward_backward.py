@@ -48,7 +48,7 @@ def loss(dy, x, W1, b1, W2):
     return value, [x, W1, b1, W2, np.zeros(dy.shape[-1])]
 
 
-@invariant("W1 twice as large and W2 half as large give the same y (if b1 is doubled too): sum(dW1 W1) + sum(db1 b1) must be sum(dW2 W2)")
+@invariant("W1 and b1 doubled and W2 halved give the same y: sum(dW1 W1) + sum(db1 b1) must be sum(dW2 W2)")
 def balance(answer, dy, x, W1, b1, W2):
     dx, dW1, db1, dW2, db2 = answer
     return (dW1 * W1).sum() + (db1 * b1).sum() - (dW2 * W2).sum()
@@ -56,7 +56,7 @@ def balance(answer, dy, x, W1, b1, W2):
 
 # %% hints
 hints = (
-    "A hidden number was negative, so the ReLU made it 0. If it changes a little, what happens to y? So what is its gradient, and which columns of dW1 notice?",
+    "A hidden number was negative, so the ReLU made it 0. If it changes a little, what happens to y? So what is its gradient?",
     "Two linear layers, as in chapter 1, and between them the ReLU's backward: da = dh where a > 0, else 0.",
     "da = dh * ___",
 )
@@ -123,6 +123,17 @@ def averaged(dy, x, W1, b1, W2):
 def with_residual(dy, x, W1, b1, W2):
     dx, dW1, db1, dW2, db2 = made(dy, x, W1, b1, W2)
     return dx + dy, dW1, db1, dW2, db2
+
+
+@mistake("dx uses dh, before the ReLU's backward; dW1 and db1 use da", hint=3)
+def dx_of_dh(dy, x, W1, b1, W2):
+    return (dy @ W2.T @ W1.T, *made(dy, x, W1, b1, W2)[1:])
+
+
+@mistake("dW1 uses dh, before the ReLU's backward; dx and db1 use da", hint=3)
+def dW1_of_dh(dy, x, W1, b1, W2):
+    dx, _, *rest = made(dy, x, W1, b1, W2)
+    return dx, x.T @ (dy @ W2.T), *rest
 
 
 # %% other right solutions

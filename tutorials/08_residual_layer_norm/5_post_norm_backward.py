@@ -140,6 +140,30 @@ def weight_of_n(dy, x, W, n, s):
     return dz + dz @ W.T, of_weight(n, dz)
 
 
+@mistake("the sub-layer's path takes dy, from above the LayerNorm: it takes dz, as the residual path does", hint=1)
+def branch_around_the_norm(dy, x, W, n, s):
+    dz = through(dy, n, s)
+    return dz + dy @ W.T, of_weight(x, dz)
+
+
+@mistake("LayerNorm's term of the mean is missing in dz: mean(dy)", hint=2)
+def mean_constant(dy, x, W, n, s):
+    dz = s * (dy - n * mean(dy * n))
+    return dz + dz @ W.T, of_weight(x, dz)
+
+
+@mistake("LayerNorm's term of the variance is missing in dz: n mean(dy n)", hint=2)
+def variance_constant(dy, x, W, n, s):
+    dz = s * (dy - mean(dy))
+    return dz + dz @ W.T, of_weight(x, dz)
+
+
+@mistake("dW is transposed: a square W keeps the shape", hint=2)
+def weight_transposed(dy, x, W, n, s):
+    dz = through(dy, n, s)
+    return dz + dz @ W.T, of_weight(dz, x)
+
+
 # %% other right solutions
 @also_right
 def with_einsum(g, rows, weight, normed, inverse):
