@@ -198,6 +198,11 @@ def first_axis_only(dy, n, s, gamma):
     return layer_norm_backward(dy, n, s, gamma)[0], (dy * n).sum(axis=0), dy.sum(axis=0)
 
 
+@mistake("dgamma and dbeta are summed over the first two axes: right for (B, T, D), but x may have any number of axes", hint=3)
+def two_axes_only(dy, n, s, gamma):
+    return layer_norm_backward(dy, n, s, gamma)[0], (dy * n).sum(axis=(0, 1)), dy.sum(axis=(0, 1))
+
+
 # %% other right solutions
 @also_right
 def with_einsum(g, normed, inverse, weight):

@@ -1,7 +1,8 @@
 """Two dropouts, two masks
 
 A layer drops twice: h = drop(x), then y = drop(h W). `keep1` and `keep2` are True where a number was kept; what is kept is
-divided by 1 - rate. Return the gradients of x and W.
+divided by 1 - rate. Return the gradients of x and W. (Multiply by a mask first and divide then: a bool array divided by a number is
+float64.)
 """
 
 import numpy as np

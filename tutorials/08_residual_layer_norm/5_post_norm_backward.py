@@ -164,6 +164,18 @@ def weight_transposed(dy, x, W, n, s):
     return dz + dz @ W.T, of_weight(dz, x)
 
 
+@mistake("LayerNorm's means are sums: they are not divided by D", hint=2)
+def sums(dy, x, W, n, s):
+    dz = s * (dy - dy.shape[-1] * (mean(dy) + n * mean(dy * n)))
+    return dz + dz @ W.T, of_weight(x, dz)
+
+
+@mistake("LayerNorm's second mean, that of dy n, is a sum: it is not divided by D", hint=2)
+def sum_along(dy, x, W, n, s):
+    dz = s * (dy - mean(dy) - dy.shape[-1] * n * mean(dy * n))
+    return dz + dz @ W.T, of_weight(x, dz)
+
+
 # %% other right solutions
 @also_right
 def with_einsum(g, rows, weight, normed, inverse):

@@ -14,8 +14,8 @@
 # # 8. Residual, LayerNorm, dropout, feed-forward: what stands between the attentions
 #
 # You stack 24 layers, and the first one learns next to nothing. You write a LayerNorm, the gradient check passes, and after the
-# first update the gradient is wrong. You use a dropout twice, and the model trains, but not quite on the gradient that you
-# think. All three stories are about the small blocks between the attentions.
+# first update the gradient is wrong. You use one dropout object in two places, and the model trains, but not with the gradient
+# of its loss. All three stories are about the small blocks between the attentions.
 #
 # In this chapter you derive the backward of each of them, measure what the order of two blocks does to 24 layers, and meet five
 # gradient mistakes that were really made.
@@ -242,8 +242,8 @@ print("every gradient passes:", report.passed)
 # $$ \text{post-norm (the paper):}\quad y = \operatorname{LayerNorm}(x + f(x)) \qquad
 #    \text{pre-norm:}\quad y = x + f(\operatorname{LayerNorm}(x)) $$
 #
-# The Annotated Transformer explains the first and codes the second, and its readers keep asking which one is right. Both are;
-# they are two models. Write $N^\top$ for LayerNorm's backward:
+# The Annotated Transformer explains the first and codes the second, and its readers keep asking which one is right. Each is
+# right: they are two different models. Write $N^\top$ for LayerNorm's backward:
 #
 # $$ \text{post-norm:}\quad dz = N^\top dy, \quad dx = dz + J^\top dz \qquad\qquad
 #    \text{pre-norm:}\quad dx = dy + N^\top J^\top dy $$
@@ -290,9 +290,9 @@ for name, norms in (("post-norm", post), ("pre-norm", pre)):
 # A thin line is one encoder, a thick one the (geometric) mean of all eight. In pre-norm all eight agree: the gradient is
 # largest at the bottom, 4 to 8 times that at the top, and falls evenly. $dy$ comes through unchanged, each layer adds its part,
 # and the forward, which grows with depth, is divided by more and more in the LayerNorm before $f$. In post-norm the gradient
-# passes 48 LayerNorms (two in a layer), and each residual with its LayerNorm multiplies it by something a little above or below
-# 1. The product of 48 such factors is a matter of luck: in layer 12 two encoders differ by a factor of nearly 5, and some rise
-# where others fall. Neither gradient *vanishes*: the residual connection sees to that in both.
+# passes 48 LayerNorms (two in a layer), and each residual with its LayerNorm multiplies it by a factor near one, a little above
+# or below. The product of 48 such factors depends on the draw of the weights: in layer 12 two encoders differ by a factor of
+# nearly 5, and some rise where others fall. Neither gradient *vanishes*: the residual connection sees to that in both.
 #
 # What does it do to training? Six encoder and six decoder layers, the copy task, a constant learning rate of 0.003 from the
 # very first step. **Predict:** which one learns faster?
@@ -322,9 +322,10 @@ for step in (1, 25, 50, 100):
 #
 # ## Break it: five real mistakes
 #
-# All five were in public libraries that people learn from, and were found with a gradient check like the one above. Their
-# authors gave away readable code, which is why we could learn from it. The mistakes are worth knowing, because anyone can make
-# them, and because a loss curve does not name them. Here is each in a few lines of our own, without the rest of its library.
+# All five were in public libraries that people learn from, and were found with a gradient check like the one above. Each was
+# measured in float64 on the library's own, unmodified layer. Their authors gave away readable code, which is why others can
+# learn from it. The mistakes are worth knowing, because anyone can make them, and because a loss curve does not name them. Here
+# is each in a few lines of our own, without the rest of its library.
 #
 # **One: one dropout object, two places** (numpy-transformer). The object keeps its mask, so the second call overwrites the
 # first one's. Two sub-layers return $a$ and $f$, and both are dropped by the same object. **Predict:** which gradient is wrong,
@@ -445,8 +446,6 @@ for step in (1, 50, 100):
 # fourth shrinks only what flows through query and key, against all the rest, and the more, the larger the batch is. In both
 # curves the loss goes down, so without the right one beside them you would look for another learning rate.
 #
-
-#
 # **What no gradient check sees.** In the same library the learning rate's schedule moves on once for each *parameter array*,
 # not once for each update. The gradients are right, and the warm-up is over long before its time. **Predict:** the model that
 # you trained above has how many parameter arrays? After how many updates does a warm-up of 4,000 steps end?
@@ -464,8 +463,8 @@ for counted, step in (("once for each update", updates), ("once for each array",
 #
 # ## Use it
 #
-# Your own LayerNorm, forward and backward, in every block of the real model. `plugged` takes the two functions; the library
-# counts on the cache of the forward only in the backward that belongs to it.
+# Your own LayerNorm, forward and backward, in every block of the real model. `plugged` takes the two functions. The library
+# hands the cache of your forward to your backward, so it may hold what you like.
 
 
 # %%
