@@ -157,6 +157,28 @@ def undivided(x, gamma, beta, epsilon):
     return gamma * n + beta, n, s
 
 
+@mistake("gamma is missing", hint=3)
+def gamma_missing(x, gamma, beta, epsilon):
+    return norm(x, np.ones_like(gamma), beta, epsilon)
+
+
+@mistake("the variance is the mean of x squared: subtract the mean first", hint=2)
+def uncentred_variance(x, gamma, beta, epsilon):
+    return norm(x, gamma, beta, epsilon, s=lambda variance, epsilon: 1 / np.sqrt((x * x).mean(axis=-1, keepdims=True) + epsilon))
+
+
+@mistake("the array returned as n is x - mean: it has to be multiplied by s", hint=3)
+def centred_for_n(x, gamma, beta, epsilon):
+    y, _, s = norm(x, gamma, beta, epsilon)
+    return y, x - x.mean(axis=-1, keepdims=True), s
+
+
+@mistake("n and s are returned in the wrong order", hint=3)
+def wrong_order(x, gamma, beta, epsilon):
+    y, n, s = norm(x, gamma, beta, epsilon)
+    return y, s, n
+
+
 # %% other right solutions
 @also_right
 def with_var(a, g, b, e):

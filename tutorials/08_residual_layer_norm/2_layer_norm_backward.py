@@ -46,7 +46,7 @@ def made(rng, shape):
 
 def norm(x):
     centred = x - x.mean(axis=-1, keepdims=True)
-    s = 1 / np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + 1e-5)
+    s = 1 / np.sqrt((centred * centred).mean(axis=-1, keepdims=True))    # without epsilon the invariants are exact
     return centred * s, s
 
 
@@ -66,10 +66,9 @@ def shifted(answer, dy, n, s, gamma):
     return answer[0].sum(axis=-1)
 
 
-@invariant("dx must be orthogonal to n (up to epsilon), because a row of x that is stretched changes nothing")
+@invariant("each row of dx must have the dot product 0 with n, because a row of x that is stretched changes nothing")
 def stretched(answer, dy, n, s, gamma):
-    epsilon = s * (dy * gamma * n).mean(axis=-1, keepdims=True) * (1 - (n * n).mean(axis=-1, keepdims=True))
-    return (answer[0] * n).mean(axis=-1, keepdims=True) - epsilon
+    return (answer[0] * n).sum(axis=-1)
 
 
 @plugs(functional.layer_norm_backward)
@@ -201,6 +200,60 @@ def first_axis_only(dy, n, s, gamma):
 @mistake("dgamma and dbeta are summed over the first two axes: right for (B, T, D), but x may have any number of axes", hint=3)
 def two_axes_only(dy, n, s, gamma):
     return layer_norm_backward(dy, n, s, gamma)[0], (dy * n).sum(axis=(0, 1)), dy.sum(axis=(0, 1))
+
+
+@mistake("mean(dn), the term of the mean, is added, not subtracted", hint=2)
+def mean_added(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (dn + mean(dn) - n * mean(dn * n)), dy, n)
+
+
+@mistake("n mean(dn n), the term of the variance, is added, not subtracted", hint=2)
+def variance_added(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (dn - mean(dn) + n * mean(dn * n)), dy, n)
+
+
+@mistake("the first mean, that of dn, is a sum: it is not divided by D", hint=3)
+def first_sum(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (dn - n.shape[-1] * mean(dn) - n * mean(dn * n)), dy, n)
+
+
+@mistake("the second mean, that of dn n, is a sum: it is not divided by D", hint=3)
+def second_sum(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (dn - mean(dn) - n.shape[-1] * n * mean(dn * n)), dy, n)
+
+
+@mistake("s multiplies dn only: it belongs to all three terms", hint=4)
+def s_for_the_first_term(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * dn - mean(dn) - n * mean(dn * n), dy, n)
+
+
+@mistake("s is applied twice in dx", hint=4)
+def s_twice(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * s * (dn - mean(dn) - n * mean(dn * n)), dy, n)
+
+
+@mistake("gamma is applied twice in dx", hint=3)
+def gamma_twice(dy, n, s, gamma):
+    dn = dy * gamma * gamma
+    return with_dx(s * (dn - mean(dn) - n * mean(dn * n)), dy, n)
+
+
+@mistake("the term of the variance averages dy n: gamma is missing in it", hint=3)
+def gamma_not_in_variance(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (dn - mean(dn) - n * mean(dy * n)), dy, n)
+
+
+@mistake("the term of the mean averages dy: gamma is missing in it", hint=3)
+def gamma_not_in_mean(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (dn - mean(dy) - n * mean(dn * n)), dy, n)
 
 
 # %% other right solutions

@@ -142,6 +142,47 @@ def weight_transposed(dy, x, W, keep1, keep2, rate):
     return dx, dW.T.copy()
 
 
+@mistake("dx lacks the scale 1 / (1 - rate) of the first dropout", hint=4)
+def dx_unscaled(dy, x, W, keep1, keep2, rate):
+    first, second = keep1 / (1 - rate), keep2 / (1 - rate)
+    return backward(dy, x, W, keep1, second, first)
+
+
+@mistake("dW is made from an h without the scale 1 / (1 - rate)", hint=3)
+def h_unscaled(dy, x, W, keep1, keep2, rate):
+    first, second = keep1 / (1 - rate), keep2 / (1 - rate)
+    return backward(dy, x, W, first, second, keep1)
+
+
+@mistake("dz lacks the scale 1 / (1 - rate) of the second dropout", hint=3)
+def dz_unscaled(dy, x, W, keep1, keep2, rate):
+    first = keep1 / (1 - rate)
+    return backward(dy, x, W, first, keep2, first)
+
+
+@mistake("the first dropout only rescales dx: its mask is not applied", hint=1)
+def first_rescaled(dy, x, W, keep1, keep2, rate):
+    first, second = keep1 / (1 - rate), keep2 / (1 - rate)
+    return backward(dy, x, W, np.full(x.shape, 1 / (1 - rate)), second, first)
+
+
+@mistake("dx is multiplied by both masks: the second one was applied to dy already", hint=4)
+def both_masks(dy, x, W, keep1, keep2, rate):
+    first, second = keep1 / (1 - rate), keep2 / (1 - rate)
+    return backward(dy, x, W, first * second, second, first)
+
+
+@mistake("the masks are the wrong way round: True means kept", hint=1)
+def inverted(dy, x, W, keep1, keep2, rate):
+    return dropouts_backward(dy, x, W, ~keep1, ~keep2, rate)
+
+
+@mistake("h is made with the second dropout's mask: the first one came before the product", hint=3)
+def h_of_second(dy, x, W, keep1, keep2, rate):
+    first, second = keep1 / (1 - rate), keep2 / (1 - rate)
+    return backward(dy, x, W, first, second, second)
+
+
 # %% other right solutions
 @also_right
 def with_masks(g, a, weight, kept_first, kept_second, p):

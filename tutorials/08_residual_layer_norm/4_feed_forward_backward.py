@@ -113,7 +113,7 @@ def first_layer_of_dh(dy, x, W1, b1, W2):
     return dx, x.T @ (dy @ W2.T), (dy @ W2.T).sum(axis=0), dW2, db2
 
 
-@mistake("the biases' gradients are means over the positions, not sums", hint=3)
+@mistake("the biases' gradients alone are means over the positions, not sums", hint=3)
 def averaged(dy, x, W1, b1, W2):
     dx, dW1, db1, dW2, db2 = made(dy, x, W1, b1, W2)
     return dx, dW1, db1 / len(x), dW2, db2 / len(x)
@@ -134,6 +134,22 @@ def dx_of_dh(dy, x, W1, b1, W2):
 def dW1_of_dh(dy, x, W1, b1, W2):
     dx, _, *rest = made(dy, x, W1, b1, W2)
     return dx, x.T @ (dy @ W2.T), *rest
+
+
+@mistake("where a is negative, dh changes its sign: it has to become 0 there", hint=4)
+def sign_of_a(dy, x, W1, b1, W2):
+    return made(dy, x, W1, b1, W2, da=lambda dh, a: dh * np.sign(a))
+
+
+@mistake("dW2 uses the mask a > 0, not h: W2 was multiplied by h", hint=3)
+def mask_for_h(dy, x, W1, b1, W2):
+    return made(dy, x, W1, b1, W2, h=lambda a: (a > 0).astype(a.dtype))
+
+
+@mistake("the gradients of all parameters are means over the positions, not sums", hint=3)
+def all_averaged(dy, x, W1, b1, W2):
+    dx, *parameters = made(dy, x, W1, b1, W2)
+    return dx, *(gradient / len(x) for gradient in parameters)
 
 
 # %% other right solutions

@@ -176,6 +176,48 @@ def sum_along(dy, x, W, n, s):
     return dz + dz @ W.T, of_weight(x, dz)
 
 
+@mistake("the factor s is missing in dz", hint=4)
+def s_missing(dy, x, W, n, s):
+    dz = through(dy, n, s) / s
+    return dz + dz @ W.T, of_weight(x, dz)
+
+
+@mistake("dz is divided by s: s is 1 / standard deviation already", hint=4)
+def divided_by_s(dy, x, W, n, s):
+    dz = through(dy, n, s) / (s * s)
+    return dz + dz @ W.T, of_weight(x, dz)
+
+
+@mistake("LayerNorm's two means are added, not subtracted", hint=2)
+def means_added(dy, x, W, n, s):
+    dz = s * (dy + mean(dy) + n * mean(dy * n))
+    return dz + dz @ W.T, of_weight(x, dz)
+
+
+@mistake("LayerNorm's term of the variance lacks the factor n", hint=2)
+def n_missing(dy, x, W, n, s):
+    dz = s * (dy - mean(dy) - mean(dy * n))
+    return dz + dz @ W.T, of_weight(x, dz)
+
+
+@mistake("the sub-layer's path is subtracted, not added", hint=4)
+def subtracted(dy, x, W, n, s):
+    dz = through(dy, n, s)
+    return dz - dz @ W.T, of_weight(x, dz)
+
+
+@mistake("dy is added to dx: there is no path around the LayerNorm", hint=1)
+def with_dy(dy, x, W, n, s):
+    dz = through(dy, n, s)
+    return dy + dz + dz @ W.T, of_weight(x, dz)
+
+
+@mistake("dW is a mean over the rows, not a sum", hint=3)
+def averaged(dy, x, W, n, s):
+    dz = through(dy, n, s)
+    return dz + dz @ W.T, of_weight(x, dz) / (x.size // x.shape[-1])
+
+
 # %% other right solutions
 @also_right
 def with_einsum(g, rows, weight, normed, inverse):
