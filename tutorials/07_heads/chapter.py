@@ -130,7 +130,8 @@ wrong = train(plugged(attention_forward, mixed), plugged(attention_backward, mix
 for step in (1, 50, 100, 150, 200):
     print(f"step {step:3}: right {right.losses[step - 1]:.3f}, without the swap {wrong.losses[step - 1]:.3f}")
 for name, model in (("right", right), ("without the swap", wrong)):
-    print(f"{name}: {' -> '.join(model.example)}")
+    source, answer = model.example
+    print(f"{name}: {source} -> {answer or '(nothing)'}")
 
 # %% [markdown]
 # It trains: the loss falls, as people report. It is the other line that gives it away. In a decoder the mix is a
