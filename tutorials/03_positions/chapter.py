@@ -98,8 +98,9 @@ print("dot products:", (PE[10] @ PE[13]).round(6), (PE[80] @ PE[83]).round(6))
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 2.8), layout="constrained")
-for t, style in ((20, "-"), (50, "--")):
-    axes.plot(np.arange(-15, 16), PE[t - 15:t + 16] @ PE[t], style, color="tab:blue", label=f"position {t}")
+for t, style, width in ((20, "-", 5), (50, "--", 1.5)):
+    axes.plot(np.arange(-15, 16), PE[t - 15:t + 16] @ PE[t], style, color="tab:gray" if width > 2 else "black", linewidth=width,
+              label=f"position {t}")
 axes.set_xlabel("distance: how many places away the other position is")
 axes.set_ylabel("dot product of the two rows")
 legend = axes.legend()

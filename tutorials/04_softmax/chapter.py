@@ -171,7 +171,7 @@ print(np.abs(functional.softmax_backward(np.ones_like(p), cache)).max())
 scores = np.array([2.0, 1.0, 0.5, 0.0, -1.0])
 figure, axes = plt.subplots(1, 3, figsize=(9, 2.6), sharey=True, layout="constrained")
 for one, t in zip(axes, (0.2, 1, 5)):
-    one.bar(range(5), softmax(scores / t), color="tab:blue")
+    one.bar(range(5), softmax(scores / t), color="tab:gray")
     one.set_title(f"t = {t}")
     one.set_xlabel("which score")
 axes[0].set_ylabel("probability")

@@ -75,7 +75,7 @@ for query in ([2.0, 0.0], [0.0, 2.0], [0.0, 0.0]):
 Q = K = 4 * np.eye(5)
 P, _ = softmax_forward(Q @ K.T / math.sqrt(5))
 figure, axes = plt.subplots(figsize=(4, 3.2), layout="constrained")
-image = axes.imshow(P, cmap="Purples", vmin=0, vmax=1)
+image = axes.imshow(P, cmap="Blues", vmin=0, vmax=1)
 axes.set_xlabel("key: the tokens it may look at")
 axes.set_ylabel("query: the token that asks")
 bar = figure.colorbar(image, label="attention weight")

@@ -84,7 +84,7 @@ print(padding_mask(ids)[:, 0, 0].astype(int))
 both = causal_mask(ids) & padding_mask(ids)
 figure, axes = plt.subplots(1, 2, figsize=(7, 3), layout="constrained")
 for one, mask, name in zip(axes, both[:, 0], ("two of five are padding", "no padding")):
-    image = one.imshow(mask, cmap="Purples", vmin=0, vmax=1)
+    image = one.imshow(mask, cmap="Blues", vmin=0, vmax=1)
     one.set_title(name)
     one.set_xlabel("key: the place it may look at")
 axes[0].set_ylabel("query: the place that looks")
@@ -187,12 +187,12 @@ for name, model, plug in (("honest", honest.model, None), ("cheat", cheat.model,
 # **The third way** is to look. Draw the decoder's attention to itself. Above the diagonal there must be nothing.
 
 # %%
-figure, axes = plt.subplots(1, 2, figsize=(7, 3.2), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(7, 3.6), layout="constrained")
 for one, (name, model, plug) in zip(axes, (("honest", honest.model, None), ("cheat", cheat.model, leaking))):
     with plugged(causal_mask, plug):
         p = model.attention_weights(batch.source[:1], batch.target[:1])["decoder"][0][0].mean(axis=0)
-    image = one.imshow(p, cmap="Purples", vmin=0, vmax=1)
-    one.set_title(f"{name}: {np.triu(p, 1).sum() / p.sum():.0%} of the weight looks ahead")
+    image = one.imshow(p, cmap="Blues", vmin=0, vmax=1)
+    one.set_title(f"{name}\n{np.triu(p, 1).sum() / p.sum():.0%} of the weight\nlooks ahead")
     one.set_xlabel("key: the place looked at")
 axes[0].set_ylabel("query: the place that looks")
 bar = figure.colorbar(image, ax=axes, label="mean attention weight of the heads")

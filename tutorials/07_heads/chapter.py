@@ -149,8 +149,9 @@ batch = make_batch([(source, source) for source in sources])
 p = right.model.attention_weights(batch.source, batch.target)["cross"][0][0]    # (H, T_q, T_k)
 figure, axes = plt.subplots(1, 4, figsize=(10, 2.9), sharey=True, layout="constrained")
 for h, one in enumerate(axes):
-    image = one.imshow(p[h], cmap="Purples", vmin=0, vmax=1)
+    image = one.imshow(p[h], cmap="Blues", vmin=0, vmax=1)
     one.set_title(f"head {h}")
+    one.set_xticks(range(0, 9, 2))
     one.set_xlabel("key: letter of the source")
 axes[0].set_ylabel("query: place written")
 bar = figure.colorbar(image, ax=axes, label="attention weight")
@@ -159,8 +160,8 @@ for h in range(4):
     print(f"head {h}: {near:.0%} of its attention is on the letter to copy")
 
 # %% [markdown]
-# Heads that nobody told what to do divide the work. Some look at the diagonal, the letter to copy; others look
-# elsewhere, and after 200 steps some have not found anything yet.
+# Nobody told the heads where to look. All four have found the diagonal, each of them in its own way: where one is unsure
+# between two neighbours, another one is not. A mean of four such answers, weighted by $W_O$, is better than each alone.
 #
 # ## Exercises
 #
