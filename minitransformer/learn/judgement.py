@@ -7,7 +7,7 @@ from minitransformer.checking.numeric import central, complex_step
 from minitransformer.learn.answer import Answer
 from minitransformer.learn.call import call_on
 from minitransformer.learn.messages import _
-from minitransformer.learn.why import apart, explain, number, worst_element
+from minitransformer.learn.why import apart, explain, number, term_factors, worst_element
 
 EXACT, CENTRAL = 1e-10, 1e-6    # errors allowed: against the reference or the complex step; against central differences
 
@@ -100,7 +100,8 @@ def _numbers(exercise, cases, outcomes):
             place, array = worst_element(exercise.returns, outcome.arrays, expected)
             return {"stage": "invariants" if broken else "gradients" if exercise.loss else "values",
                     "where": place + (f" ({case})" if case else ""), "array": array,
-                    "why": broken or explain(exercise, arguments, outcome.arrays, expected)}
+                    "why": "\n".join(filter(None, [broken, term_factors(exercise, arguments, outcome.arrays)]))
+                    or explain(exercise, arguments, outcome.arrays, expected)}
     return {}
 
 
