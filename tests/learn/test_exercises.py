@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minitransformer.checking.numeric import central, complex_step
-from minitransformer.learn.check import CENTRAL, EXACT, check_function, differentiate
+from minitransformer.learn.judgement import CENTRAL, EXACT, check_function, differentiate
 from minitransformer.learn.course import chapters, exercises
 from minitransformer.learn.hints import STEPS, hint, shuffled
 from minitransformer.learn.learner_file import percent_page

@@ -511,7 +511,7 @@ for step in (1, 25, 50, 100):
 # %% [markdown]
 # ## Exercises
 #
-# `minitransformer learn start 8` writes this page into your folder, followed by five functions with blanks. Fill one,
+# `minitransformer learn start 8` writes this page into your folder, followed by six functions with blanks. Fill one,
 # save, and ask `minitransformer learn check`. An answer says where your numbers differ and which rule they break. If
 # you are stuck, `minitransformer learn hint` helps a little, and then a little more.
 #
