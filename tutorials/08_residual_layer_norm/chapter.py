@@ -261,21 +261,22 @@ print("every gradient passes:", report.passed)
 
 
 # %%
-def gradients(pre_norm, seed, layers=24):
+def fresh(pre_norm, seed, layers=24):
     config = TransformerConfig.named("toy", 30, num_layers=layers, d_model=32, d_ff=128, pre_norm=pre_norm)
     model, draw = Transformer(config, seed=seed), np.random.default_rng(seed + 100)
     texts = [draw.integers(3, 30, 10).tolist() for _ in range(16)]
     batch = make_batch([(text, text) for text in texts])
-    _, cache = model.loss_forward(batch)
-    model.loss_backward(1 / batch.terms, cache)
-    norms = [[np.linalg.norm(layer.feed_forward.outer.weight.grad) for layer in stack.layers]
-             for stack in (model.encoder, model.decoder)]
-    return norms, cache.hidden.decode.decoder.layers
+    return model, model.loss_forward(batch)[1], batch.terms
 
 
-post, pre = (np.array([gradients(pre_norm, seed)[0] for seed in range(5)]) for pre_norm in (False, True))
+def norms_by_layer(model, cache, terms):
+    model.loss_backward(1 / terms, cache)
+    return [[np.linalg.norm(layer.feed_forward.outer.weight.grad) for layer in stack.layers]
+            for stack in (model.encoder, model.decoder)]
+
 
 # %%
+post, pre = (np.array([norms_by_layer(*fresh(pre_norm, seed)) for seed in range(5)]) for pre_norm in (False, True))
 figure, panels = plt.subplots(1, 2, figsize=(8, 3.2), sharey=True, layout="constrained")
 for k, (axes, stack) in enumerate(zip(panels, ("encoder", "decoder"))):
     for norms, style, name in ((post, "--", "post-norm"), (pre, "-", "pre-norm")):
@@ -295,19 +296,28 @@ legend = panels[0].legend()
 #
 # Look at the factor $s$. Before the LayerNorm stands a sum of two parts, $x$ and $f(x)$. If each has the variance 1,
 # the sum has the variance 2, and $s = 1/\sqrt 2 = 0.71$. On the direct path, every LayerNorm multiplies the gradient
-# by about that. In self-attention and feed-forward the other path brings back what the direct one lost. In the
-# attention to the encoder it cannot: keys and values come from the encoder, so most of that gradient goes there, not
-# down the decoder. **Predict:** what is $s$ to the power of 24?
+# by about that. The path through $f$ can bring back what the direct one lost. But in the cross-attention, the
+# attention to the encoder, $f$ gets its keys and values from the encoder, and their gradient goes there. **Predict:**
+# by what is the gradient multiplied in each of the three sub-layers of a decoder layer?
 
 # %%
-norms, layers = gradients(pre_norm=False, seed=0)
-s = np.mean([layer.cross_attention.norm.inverse.mean() for layer in layers])
-print(f"s after the attention to the encoder: {s:.2f}; to the power of 24: {s ** 24:.5f}")
-print(f"measured, decoder layer 1 / layer 24:   {norms[1][0] / norms[1][-1]:.5f}")
+model, cache, terms = fresh(pre_norm=False, seed=0)
+dy, factors = model.loss.backward(1 / terms, cache.loss), {}
+for layer, caches in zip(reversed(model.decoder.layers), reversed(cache.hidden.decode.decoder.layers)):
+    for name in ("feed_forward", "cross_attention", "self_attention"):
+        of_sublayer = getattr(caches, name)
+        dx = getattr(layer, f"{name}_residual").backward(dy, of_sublayer)
+        dx = dx[0] if name == "cross_attention" else dx    # the second one goes to the encoder
+        factors.setdefault(name, []).append((of_sublayer.norm.inverse.mean(), np.linalg.norm(dx) / np.linalg.norm(dy)))
+        dy = dx
+for name, pairs in factors.items():
+    s, factor = np.mean(pairs, axis=0)
+    print(f"{name:15}: s = {s:.2f}, the gradient is multiplied by {factor:.2f}; in 24 layers by {factor ** 24:.4f}")
 
 # %% [markdown]
-# One factor below 1 in each layer, as in the case by hand with which this page began. In pre-norm there is no factor
-# on the direct path. There the gradient is a little larger at the bottom: each layer adds its part to $dy$.
+# Two of the three give back what they take. The cross-attention does not: one factor below 1 in each layer, as in the
+# case by hand with which this page began. In pre-norm there is no factor on the direct path. There the gradient is a
+# little larger at the bottom: each layer adds its part to $dy$.
 #
 # What does it do to training? Six encoder and six decoder layers, the copy task, a constant learning rate of 0.003
 # from the very first step. **Predict:** which one learns faster?
