@@ -256,6 +256,18 @@ def gamma_not_in_mean(dy, n, s, gamma):
     return with_dx(s * (dn - mean(dy) - n * mean(dn * n)), dy, n)
 
 
+@mistake("the two means have changed places: n belongs to the mean of dn n", hint=4)
+def means_swapped(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (dn - mean(dn * n) - n * mean(dn)), dy, n)
+
+
+@mistake("dx is D times too large: a 1/D that was moved out of the means got lost", hint=3)
+def d_times(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (n.shape[-1] * dn - n.shape[-1] * mean(dn) - n.shape[-1] * n * mean(dn * n)), dy, n)
+
+
 # %% other right solutions
 @also_right
 def with_einsum(g, normed, inverse, weight):
