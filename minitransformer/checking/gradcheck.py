@@ -49,14 +49,16 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
         with np.errstate(all="ignore"):    # a NaN is reported, not warned of
             y, dy, gradients = run_by_contract(exact, seed=seed)
             moved = complex_evaluation(block, inputs, make_rng) if "complex" in methods else None
-            if moved:
-                _same_function(exact, moved, flat(y), flat(dy))
         rng = np.random.default_rng([seed, 2])    # not the dropout's, nor the upstream gradient's
         if projection is None:
             projection = sum(gradient.size for gradient in gradients.values()) > FULL_CHECK
         check = _check_projections if projection else _check_elements
         for method in methods:
             results += check(name, method, METHODS[method], moved if method == "complex" else exact, gradients, flat(dy), rng)
+        both_agree = "central" in methods and all(result.passed for result in results)
+        if moved and not both_agree:
+            with np.errstate(all="ignore"):
+                _same_function(exact, moved, flat(y), flat(dy))
     except Breach as breach:
         return Report(results, {name: find_breach(block, inputs, make_rng, breach)})
     if all(result.passed for result in results):

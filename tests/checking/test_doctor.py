@@ -401,3 +401,15 @@ def test_a_forward_that_leaves_float32_is_named(name):
     with plugged(F.gelu_forward, gelu_forward):
         found = finding(*ALL[name])
     assert found.kind == CONTRACT and "forward returns is float64 for inputs of float32" in found.sentence
+
+
+def test_a_bias_that_is_still_zero_can_be_diagnosed():
+    class FirstRow(L.Linear):
+        def backward(self, dy, cache):
+            self.weight.grad += cache.x.T @ dy
+            self.bias.grad += dy[0]
+            return dy @ self.weight.data.T
+
+    layer = FirstRow(3, 2, np.random.default_rng(0))
+    report = gradcheck(layer, [np.random.default_rng(1).standard_normal((4, 3))], name="mine")
+    assert "could not examine" not in str(report.findings["mine"])
