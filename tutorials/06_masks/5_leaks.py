@@ -13,11 +13,11 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 def leaks(y, changed):
     """y: (T, d), an output for each position; changed: (T, T, d), changed[u] is y after token u was replaced.
 
-    Returns leak, bool (T, T): leak[t, u] is True if token u comes after t, and some number of output t moved by more than 1e-6.
+    Returns leak, bool (T, T): leak[t, u] is True if token u comes after t, and some number of output t moved by more than 1e-3.
     """
     # your code: what moved, and which of it comes later; rows are outputs, columns are tokens
     difference = np.abs(changed - y)
-    moved = (difference > 1e-6).any(axis=-1)
+    moved = (difference > 1e-3).any(axis=-1)
     position = np.arange(len(y))
     later = position > position[:, None]
     return moved.T & later
@@ -39,7 +39,7 @@ def case(rng, T, d):
     step[kind == 1] *= np.eye(d)[0]                    # one alone does, or
     step[kind == 2] *= -np.eye(d)[0]                   # one alone moves down, or
     step[kind == 3, 0] -= step[kind == 3].sum(axis=-1)    # their sum stays what it was
-    return y, y + touched[..., None] * step + 1e-9 * rng.standard_normal((T, T, d))
+    return y, y + touched[..., None] * step + 1e-6 * rng.standard_normal((T, T, d))
 
 
 @edge("a model without a leak")
@@ -58,7 +58,7 @@ def below(leak, y, changed):
 hints = (
     "May output 3 move if token 3 is replaced? If token 2 is? If token 4 is? Where in the matrix leak[t, u] do these three stand?",
     "Three steps: the absolute difference; True if any of the d numbers moved; then transpose (changed has the token first), and keep u > t.",
-    "moved = (difference > 1e-6).___",
+    "moved = (difference > 1e-3).___",
 )
 
 
@@ -69,7 +69,7 @@ def made(y, changed, moved, later=None):
 
 
 def moved(y, changed):
-    return (np.abs(changed - y) > 1e-6).any(axis=-1)
+    return (np.abs(changed - y) > 1e-3).any(axis=-1)
 
 
 @mistake("the matrix is transposed: its rows have to be the outputs, and its columns the tokens that were replaced", hint=3)
@@ -99,34 +99,34 @@ def all_that_moved(y, changed):
 
 @mistake("all d numbers have to move: one that moves is a leak", hint=4)
 def all_numbers(y, changed):
-    return made(y, changed, (np.abs(changed - y) > 1e-6).all(axis=-1))
+    return made(y, changed, (np.abs(changed - y) > 1e-3).all(axis=-1))
 
 
 @mistake("the absolute value is missing: a number that gets smaller moved as well", hint=2)
 def without_abs(y, changed):
-    return made(y, changed, (changed - y > 1e-6).any(axis=-1))
+    return made(y, changed, (changed - y > 1e-3).any(axis=-1))
 
 
 @mistake("the numbers of an output are added up first: what moves up and what moves down cancel", hint=4)
 def summed(y, changed):
-    return made(y, changed, np.abs((changed - y).sum(axis=-1)) > 1e-6)
+    return made(y, changed, np.abs((changed - y).sum(axis=-1)) > 1e-3)
 
 
-@mistake("any difference counts, that of rounding too: it has to be more than 1e-6", hint=4)
+@mistake("any difference counts, that of rounding too: it has to be more than 1e-3", hint=4)
 def any_difference(y, changed):
     return made(y, changed, (changed != y).any(axis=-1))
 
 
 @mistake("each output is compared with that of the replaced position: y has to be broadcast over the first axis of changed", hint=3)
 def wrong_rows(y, changed):
-    return made(y, changed, (np.abs(changed - y[:, None]) > 1e-6).any(axis=-1))
+    return made(y, changed, (np.abs(changed - y[:, None]) > 1e-3).any(axis=-1))
 
 
 # %% other right solutions
 @also_right
 def with_max(outputs, after):
     largest = np.abs(after - outputs[np.newaxis]).max(axis=2)
-    return np.triu(largest.swapaxes(0, 1) > 1e-6, 1)
+    return np.triu(largest.swapaxes(0, 1) > 1e-3, 1)
 
 
 @also_right
@@ -135,5 +135,5 @@ def with_loops(y, changed):
     leak = np.zeros((T, T), bool)
     for t in range(T):
         for u in range(t + 1, T):
-            leak[t, u] = max(abs(changed[u, t] - y[t])) > 1e-6
+            leak[t, u] = max(abs(changed[u, t] - y[t])) > 1e-3
     return leak
