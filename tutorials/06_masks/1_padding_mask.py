@@ -6,7 +6,7 @@ Sentences of a batch are filled up to one length with padding, the id 0. Say whi
 import numpy as np
 
 from minitransformer import functional
-from minitransformer.learn import also_right, edge, mistake, plugs
+from minitransformer.learn import also_right, edge, invariant, mistake, plugs
 
 
 # %% reference
@@ -35,6 +35,16 @@ def case(rng, B, T):
 @edge("padding stands in front")
 def in_front(rng, B, T):
     return (np.ascontiguousarray(case(rng, B, T)[0][:, ::-1]),)
+
+
+@invariant("the number of padding tokens that may be attended to must be 0")
+def padding(mask, ids):
+    return (mask[:, 0, 0] * (ids == 0)).sum()
+
+
+@invariant("the number of real tokens that may be attended to must be that of all real tokens")
+def real_tokens(mask, ids):
+    return (mask[:, 0, 0] * (ids != 0)).sum() - (ids != 0).sum()
 
 
 @plugs(functional.padding_mask)

@@ -6,7 +6,7 @@ A decoder writes from left to right. A position may attend to itself and to all 
 import numpy as np
 
 from minitransformer import functional
-from minitransformer.learn import also_right, mistake, plugs
+from minitransformer.learn import also_right, invariant, mistake, plugs
 
 
 # %% reference
@@ -25,6 +25,16 @@ section = "The future: the causal mask"
 
 def case(rng, B, T):
     return (rng.integers(3, 20, (B, T)),)
+
+
+@invariant("the number of pairs in which a position may attend to a later one must be 0")
+def future(mask, ids):
+    return np.triu(mask, 1).sum()
+
+
+@invariant("position t may attend to t + 1 positions, itself included: row t of the mask must sum to t + 1")
+def rows(mask, ids):
+    return mask.sum(axis=-1) - 1 - np.arange(len(mask))
 
 
 @plugs(functional.causal_mask)

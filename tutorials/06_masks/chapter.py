@@ -339,6 +339,7 @@ def dice(own=None, read=slice(0, -1), steps=120):
         return (model.forward(throws[:, read])[0].argmax(axis=-1) == throws[:, 1:]).mean()
 
 
+# %%
 print(f"chance: {1 / 6:.1%}, chance in one position of 16: {(15 + 1 / 6) / 16:.1%}")
 print(f"honest: {dice():.1%}")
 print(f"cheat:  {dice(one_ahead):.1%}")
@@ -352,8 +353,8 @@ print(f"cheat:  {dice(one_ahead):.1%}")
 #
 # ## The other leak: a target that was not shifted
 #
-# There is one more way to show the answer. Forget to shift the target: let the decoder read `c a b EOS` and predict `c
-# a b EOS`. The mask is right, and each position holds its own answer. People do this (issue 314 of MONAI's
+# There is one more way to show the answer. Forget to shift the target: the decoder reads `c a b EOS`, and it has to
+# predict `c a b EOS`. The mask is right, and each position holds its own answer. People do this (issue 314 of MONAI's
 # GenerativeModels).
 #
 # **Predict:** which of the three ways finds it? Here is the die again, with the right causal mask and the token to
@@ -363,8 +364,8 @@ print(f"cheat:  {dice(one_ahead):.1%}")
 print(f"not shifted: {dice(read=slice(1, None), steps=50):.1%}")
 
 # %% [markdown]
-# All of them, within 50 steps. Looking at the weights shows nothing: the diagonal is where they belong. Touching shows
-# nothing: no output depends on a *later* token. Only the die finds it.
+# It predicts every throw, after 50 steps. Looking at the weights shows nothing: the diagonal is where they belong.
+# Touching shows nothing: no output depends on a *later* token. Only the die finds it.
 #
 # | | needs | leak through the mask | leak beside the mask | target not shifted |
 # |---|---|---|---|---|
