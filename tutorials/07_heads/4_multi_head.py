@@ -32,7 +32,7 @@ section = "Many small questions in place of a large one"
 
 
 def case(rng, B, T, H, d_k, d_v):
-    d_model = H + d_k + d_v
+    d_model = H * d_k + d_v
     weights = (rng.standard_normal((d_model, H * d)) / math.sqrt(d_model) for d in (d_k, d_k, d_v))
     return 2 * rng.standard_normal((B, T, d_model)), *weights, rng.standard_normal((H * d_v, d_model)), H
 
