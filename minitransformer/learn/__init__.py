@@ -18,7 +18,7 @@ def check(name, function):
 
     Raises InputError if there is no such exercise.
     """
-    from minitransformer.learn.check import check_function
+    from minitransformer.learn.judgement import check_function
     from minitransformer.learn.course import find_exercise
 
     return check_function(find_exercise(name), function)

@@ -39,7 +39,7 @@ class Answer:
                                         if self.candidates else _("no known pattern"))
         lines = (("PASSED", "; ".join(names[stage] for stage in done)), ("WHERE", self.where), ("WHY", self.why),
                  ("LIKELY", likely), ("NEXT", self.next))
-        return "\n".join([title.format(name=self.exercise), *(f"  {label:7} {text}" for label, text in lines if text)])
+        return "\n".join([title.format(name=self.exercise), *(f"  {label:7} {text}".replace("\n", f"\n{'':10}") for label, text in lines if text)])
 
     __repr__ = __str__    # a notebook shows it
 

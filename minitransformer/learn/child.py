@@ -67,15 +67,15 @@ def _load(folder, job):
         said, place = describe(error)
         _write(folder, "file", {"error": said, "line": place})
         return None
-    changed = [name for name, value in _judge().items() if before.get(name, value) is not value]
+    changed = [f"{module.__name__}.{name}" for module, name, value in before if getattr(module, name, None) is not value]
     _write(folder, "file", {"printed": printed.text(), "changed": changed})
     return namespace
 
 
 def _judge():
-    """What a file must leave alone: {name: value} of NumPy's functions and of minitransformer's."""
+    """What a file must leave alone: (module, name, function) of NumPy and of minitransformer."""
     modules = [module for name, module in list(sys.modules.items()) if name.startswith("minitransformer") or name == "numpy"]
-    return {f"{module.__name__}.{name}": value for module in modules for name, value in list(vars(module).items()) if callable(value)}
+    return [(module, name, value) for module in modules for name, value in vars(module).items() if callable(value)]
 
 
 def _write(folder, name, result):

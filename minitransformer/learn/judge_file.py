@@ -1,7 +1,7 @@
 """The answers on the functions in a learner's file."""
 
 from minitransformer.errors import InputError
-from minitransformer.learn.check import cases_of, check_outcomes
+from minitransformer.learn.judgement import cases_of, check_outcomes
 from minitransformer.learn.course import exercises, find_exercise
 from minitransformer.learn.learner_file import names_in
 from minitransformer.learn.messages import _

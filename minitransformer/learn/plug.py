@@ -58,9 +58,9 @@ def train(*plugs, steps=STEPS):
             batch = next(batches)
             sums = training_step(model, adam, batch, schedule(step, 64, warmup=50, factor=0.3))
             losses.append(float(sums.loss) / batch.terms)
-        source, _target = next(pair for pair in draw_held_out(task, 20) if len(pair[0]) > 4)
+        source, _target = next(pair for pair in draw_held_out(task, 20) if 4 < len(pair[0]) < 9)
         answer = greedy(model, make_batch([(source, source)]).source)[0]
-    return Training(losses, [" ".join(vocabulary.tokens(source)), vocabulary.decode(answer)], model)
+    return Training(losses, [" ".join(vocabulary.tokens(source)), vocabulary.decode(answer[:2 * len(source)])], model)
 
 
 def report(name, result):

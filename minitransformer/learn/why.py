@@ -37,14 +37,18 @@ def worst_element(names, arrays, expected):
         place=place, a=a, b=b, wrong=wrong, n=right.size), (names[k], yours, right))
 
 
+def term_factors(exercise, arguments, arrays):
+    """"as a sum, yours is 1 (p dp) + 0 (- p sum(dp p))"; "" if the answer is no sum of the exercise's terms."""
+    factors = _factors(exercise.terms(*arguments), arrays[0]) if exercise.terms and np.isfinite(arrays[0]).all() else None
+    return _("as a sum, yours is {sum}; every factor has to be 1").format(
+        sum=" + ".join(f"{number(factor)} ({name})" for name, factor in factors.items())) if factors else ""
+
+
 def explain(exercise, arguments, arrays, expected):
     """One sentence: NaN, a factor, the terms of a sum, or which array it is."""
     if not all(np.isfinite(array).all() for array in arrays):
         bad = sum(int((~np.isfinite(array)).sum()) for array in arrays)
         return _("{n} numbers are NaN or infinity").format(n=bad)
-    if exercise.terms and (factors := _factors(exercise.terms(*arguments), arrays[0])):
-        return _("as a sum, yours is {sum}; every factor has to be 1").format(
-            sum=" + ".join(f"{number(factor)} ({name})" for name, factor in factors.items()))
     wrong = [k for k, (a, b) in enumerate(zip(arrays, expected)) if apart([a], [b]) > EXACT]
     right = [name for k, name in enumerate(exercise.returns) if k not in wrong]
     first = arrays[wrong[0]] * 1, expected[wrong[0]] * 1

@@ -1,6 +1,7 @@
 """The backward of a linear layer
 
-The forward was y = x W + b. Return the gradients with respect to x, W and b.
+The forward was y = x W + b. Return the gradients with respect to x, W and b. You have just read it: now write it without
+looking, from the shapes alone.
 """
 
 import numpy as np

@@ -209,16 +209,17 @@ print(report)
 assert not report.passed
 
 # %% [markdown]
-# The table names the array, the position and both numbers. The last line names the mistake. How does it know? The *gradient
-# doctor* makes this very mistake in the right gradient, and gets yours, in every digit and at other sizes.
+# The table names the array, the position and both numbers. The last line names the mistake. How does it know? The
+# *gradient doctor* makes this very mistake in the right gradient, and gets yours, in every digit and at other sizes.
 #
 # Would training have told you? Not clearly. The bias still moves in roughly the right direction, and the model
 # ends up only a little worse than it should be. That is how wrong gradients survive for years.
 #
 # ## Why a random upstream gradient
 #
-# Many checks take a $dY$ of ones: they compute $\partial (\sum Y) / \partial X$. Here is a layer that subtracts from each row its mean,
-# with a backward that returns nothing but zeros. **Predict:** does it pass with ones? With random numbers?
+# Many checks take a $dY$ of ones: they compute $\partial (\sum Y) / \partial X$. Here is a layer that subtracts from
+# each row its mean, with a backward that returns nothing but zeros. **Predict:** does it pass with ones? With random
+# numbers?
 
 
 # %%
@@ -233,13 +234,14 @@ for name, upstream in (("ones", np.ones((N, d_in))), ("random", rng.standard_nor
     print(f"dY of {name}: the true gradient of one number is {true:+.4f}, ours is 0")
 
 # %% [markdown]
-# With ones, zeros are right: the sum of a centred row is 0, whatever $X$ is. LayerNorm, in chapter 8, is such a layer, and a wrong
-# sign in its backward passes a check with ones. So take random numbers, and sizes that are all different.
+# With ones, zeros are right: the sum of a centred row is 0, whatever $X$ is. LayerNorm, in chapter 8, is such a
+# layer, and a wrong sign in its backward passes a check with ones. So take random numbers, and sizes that are all
+# different.
 #
 # ## Use it
 #
-# `plugged` puts a function of yours in the place of one of the library's, for as long as the `with` lasts. Here the forgetful
-# bias trains a small Transformer to copy letters. **Predict:** will you see it in the loss?
+# `plugged` puts a function of yours in the place of one of the library's, for as long as the `with` lasts. Here the
+# forgetful bias trains a small Transformer to copy letters. **Predict:** will you see it in the loss?
 
 
 # %%
@@ -260,15 +262,16 @@ for step in (1, 50, 100):
 #
 # ## Exercises
 #
-# `minitransformer learn start 1` writes this page into your folder, followed by five functions with blanks. Fill one, save, and ask
-# `minitransformer learn check`. An unsolved exercise fails; that is where you begin. An answer says where your numbers differ and
-# which rule they break. If you are stuck, `minitransformer learn hint` helps a little, and then a little more.
+# `minitransformer learn start 1` writes this page into your folder, followed by five functions with blanks. Fill one,
+# save, and ask `minitransformer learn check`. An unsolved exercise fails; that is where you begin. An answer says
+# where your numbers differ and which rule they break. If you are stuck, `minitransformer learn hint` helps a little,
+# and then a little more.
 #
 # When `linear_backward` passes, let it train a model: `minitransformer learn plug linear_backward`.
 #
-# Three more, on paper: (1) Write `self.weight.grad[...] =` in place of `+=`: `gradcheck(layer, [X])` still passes. Why? (2) `abs`
-# breaks the complex step. What does `np.abs(3 + 1e-20j)` return, and why is that useless? (3) Build a small `Layer` that uses
-# one `Linear` twice, and check it.
+# Three more, on paper: (1) Write `self.weight.grad[...] =` in place of `+=`: `gradcheck(layer, [X])` still passes.
+# Why? (2) `abs` breaks the complex step. What does `np.abs(3 + 1e-20j)` return, and why is that useless? (3) Build a
+# small `Layer` that uses one `Linear` twice, and check it.
 #
-# **Read next:** `Linear` in `minitransformer/layers/linear.py`. It is the layer of this page, for inputs with any number of
-# leading axes.
+# **Read next:** `Linear` in `minitransformer/layers/linear.py`. It is the layer of this page, for inputs with any
+# number of leading axes.

@@ -16,8 +16,8 @@
 # A word looks at eight other words and gives each of them a score. One score is 1,000. You compute the softmax by its
 # formula, and the answer is NaN. Nothing in the mathematics is wrong. What happened?
 #
-# In this chapter you find out, and you derive the backward of the softmax. It is one line long. It is also the line that
-# most people get wrong, in a way that shapes cannot show.
+# In this chapter you find out, and you derive the backward of the softmax. It is one line long. It is also the line
+# that most people get wrong, in a way that shapes cannot show.
 
 # %%
 import matplotlib.pyplot as plt
@@ -66,21 +66,21 @@ with np.errstate(all="ignore"):
     print("in float32: exp(88) =", np.exp(np.float32(88)), "  exp(89) =", np.exp(np.float32(89)))
 
 # %% [markdown]
-# A float64 holds numbers up to about $10^{308}$, and a float32, in which models are trained, up to about $10^{38}$. Above
-# that there is only infinity, and infinity divided by infinity is NaN.
+# A float64 holds numbers up to about $10^{308}$, and a float32, in which models are trained, up to about $10^{38}$.
+# Above that there is only infinity, and infinity divided by infinity is NaN.
 #
-# The cure is the property that you have seen. A constant may be added, so subtract the largest score of the
-# row. Then the largest exponent is 0, the largest exponential is 1, and the sum lies between 1 and $K$. It can neither
-# overflow nor be 0. Exponentials that become too small end as 0, which is what they are next to a 1.
+# The cure is the property that you have seen. A constant may be added, so subtract the largest score of the row. Then
+# the largest exponent is 0, the largest exponential is 1, and the sum lies between 1 and $K$. It can neither overflow
+# nor be 0. Exponentials that become too small end as 0, which is what they are next to a 1.
 #
-# With arrays: scores have the shape $(\dots, K)$, one row for each query. The maximum and the sum are taken for each row,
-# so they have the shape $(\dots, 1)$.
+# With arrays: scores have the shape $(\dots, K)$, one row for each query. The maximum and the sum are taken for each
+# row, so they have the shape $(\dots, 1)$. Writing it is your first exercise; until then this page uses the
+# library's.
 
 
 # %%
-def softmax(x):                                          # (..., K)
-    e = np.exp(x - x.real.max(axis=-1, keepdims=True))   # (..., K) - (..., 1)
-    return e / e.sum(axis=-1, keepdims=True)             # (..., K) / (..., 1)
+def softmax(x):
+    return functional.softmax_forward(x)[0]    # p, without what backward needs
 
 
 print(softmax(np.array([1000, 1000 + np.log(3)])))
@@ -101,8 +101,8 @@ print("one for each row:    ", softmax(x).round(3).tolist())
 # Now backward. Above the softmax somebody has computed $dp_i = \partial L / \partial p_i$. You need
 # $dx_i = \partial L / \partial x_i$.
 #
-# **By hand.** Go back to $p = (1/4, 3/4)$. Let the first score grow by a little. Its probability grows, and the other one
-# shrinks by the same amount, because they sum to 1. The derivatives are
+# **By hand.** Go back to $p = (1/4, 3/4)$. Let the first score grow by a little. Its probability grows, and the other
+# one shrinks by the same amount, because they sum to 1. The derivatives are
 #
 # $$ \frac{\partial p_1}{\partial x_1} = p_1 (1 - p_1) = \tfrac{3}{16}, \qquad
 #    \frac{\partial p_2}{\partial x_1} = - p_1 p_2 = -\tfrac{3}{16} $$
@@ -142,8 +142,8 @@ print(f"p: {4 * B * H * T * T / 1e9:.3f} GB, the Jacobians: {4 * B * H * T * T *
 # %% [markdown]
 # ## Prove it
 #
-# The library's `softmax_backward` is this formula. The gradient check nudges every score, by central differences and by
-# the complex step, and compares.
+# The library's `softmax_backward` is this formula. The gradient check nudges every score, by central differences and
+# by the complex step, and compares.
 
 # %%
 x = rng.standard_normal((2, 3, 5))
@@ -159,19 +159,19 @@ p, cache = functional.softmax_forward(x)
 print(np.abs(functional.softmax_backward(np.ones_like(p), cache)).max())
 
 # %% [markdown]
-# It is 0, up to rounding: the probabilities sum to 1 whatever the scores are. With `dp` of ones, a backward that returns
-# nothing but zeros is right. A check that uses ones proves nothing here.
+# It is 0, up to rounding: the probabilities sum to 1 whatever the scores are. With `dp` of ones, a backward that
+# returns nothing but zeros is right. A check that uses ones proves nothing here.
 #
 # ## Temperature
 #
-# Divide all scores by a number $t$ before the softmax. It is called *temperature*. **Predict:** which of $t = 0.2$, $1$ and $5$ gives
-# nearly equal probabilities?
+# Divide all scores by a number $t$ before the softmax. It is called *temperature*. **Predict:** which of $t = 0.2$,
+# $1$ and $5$ gives nearly equal probabilities?
 
 # %%
 scores = np.array([2.0, 1.0, 0.5, 0.0, -1.0])
 figure, axes = plt.subplots(1, 3, figsize=(9, 2.6), sharey=True, layout="constrained")
 for one, t in zip(axes, (0.2, 1, 5)):
-    one.bar(range(5), softmax(scores / t), color="tab:blue")
+    one.bar(range(5), softmax(scores / t), color="tab:gray")
     one.set_title(f"t = {t}")
     one.set_xlabel("which score")
 axes[0].set_ylabel("probability")
@@ -180,12 +180,12 @@ for t in (0.2, 1, 5):
     print(f"t = {t}: largest p {p.max():.3f}, largest entry of the Jacobian {np.abs(np.diag(p) - np.outer(p, p)).max():.3f}")
 
 # %% [markdown]
-# A high temperature makes the probabilities equal, a low one makes the largest 1. At $t = 0.2$ the entries of the Jacobian are
-# nearly 0: the softmax is *saturated*, and almost no gradient comes through. Chapter 5 shows that attention without its
-# factor $1/\sqrt{d_k}$ is a softmax at a temperature that is too low.
+# A high temperature makes the probabilities equal, a low one makes the largest 1. At $t = 0.2$ the entries of the
+# Jacobian are nearly 0: the softmax is *saturated*, and almost no gradient comes through. Chapter 5 shows that
+# attention without its factor $1/\sqrt{d_k}$ is a softmax at a temperature that is too low.
 #
-# Write $s = x / t$. Backward has $ds$ from the softmax. Then $dx = ds / t$, and $t$ touches every $s_i$ with the derivative
-# $-x_i / t^2$, so $dt = -\sum_i ds_i\, x_i / t^2$.
+# Write $s = x / t$. Backward has $ds$ from the softmax. Then $dx = ds / t$, and $t$ touches every $s_i$ with the
+# derivative $-x_i / t^2$, so $dt = -\sum_i ds_i\, x_i / t^2$.
 #
 # ## A row with nothing to attend to
 #
@@ -200,19 +200,19 @@ x, mask = np.array([[1.0, 2.0, 3.0]]), np.array([[False, False, False]])
 print("the library: ", functional.softmax_forward(x, mask)[0])
 
 # %% [markdown]
-# Three answers. NaN spoils all weights at the first update. The popular $-10^9$ is worse in its own way: nobody notices that
-# a row that may look at nothing looks at everything. Here such a row is 0 throughout: it attends to nothing,
-# and sends no gradient.
+# Three answers. NaN spoils all weights at the first update. The popular $-10^9$ is worse in its own way: nobody
+# notices that a row that may look at nothing looks at everything. Here such a row is 0 throughout: it attends to
+# nothing, and sends no gradient.
 #
 # ## The logarithm, for the loss
 #
-# A loss needs $\log p$. Taking the logarithm of a softmax loses the small ones: $\log 0$ is $-\infty$. Written out there is
-# nothing to lose:
+# A loss needs $\log p$. Taking the logarithm of a softmax loses the small ones: $\log 0$ is $-\infty$. Written out
+# there is nothing to lose:
 #
 # $$ y_i = \log p_i = x_i - \log \sum_j e^{x_j} $$
 #
-# The first term has the derivative $\delta_{ij}$. The second has $p_j$ (the derivative of a logarithm times the derivative of
-# the exponential). So $dx_j = dy_j - p_j \sum_i dy_i$: a sum of $dy$ alone, without $p$ inside.
+# The first term has the derivative $\delta_{ij}$. The second has $p_j$ (the derivative of a logarithm times the
+# derivative of the exponential). So $dx_j = dy_j - p_j \sum_i dy_i$: a sum of $dy$ alone, without $p$ inside.
 
 # %%
 x = np.array([0.0, 800.0])
@@ -223,11 +223,12 @@ print("written out:       ", x - x.max() - np.log(np.exp(x - x.max()).sum()))
 # %% [markdown]
 # ## Break it
 #
-# "A probability grows with its own score, so $dx = p (1 - p)\, dp$." This uses the diagonal of the Jacobian and forgets the
-# rest. It has the right shape, and it looks like a derivative that you know from the sigmoid. Does a model train with it?
+# "A probability grows with its own score, so $dx = p (1 - p)\, dp$." This uses the diagonal of the Jacobian and
+# forgets the rest. It has the right shape, and it looks like a derivative that you know from the sigmoid. Does a
+# model train with it?
 #
-# `train` makes the first steps of a small Transformer on the copy task. **Predict:** how far apart are the two losses after
-# 100 steps?
+# `train` makes the first steps of a small Transformer on the copy task. **Predict:** how far apart are the two losses
+# after 100 steps?
 
 
 # %%
@@ -259,9 +260,9 @@ print(report.findings["diagonal"])
 # %% [markdown]
 # ## Exercises
 #
-# `minitransformer learn start 4` writes this page into your folder, followed by five functions with blanks. Fill one, save,
-# and ask `minitransformer learn check`. An answer says where your numbers differ and which rule they break. If you are stuck,
-# `minitransformer learn hint` helps a little, and then a little more.
+# `minitransformer learn start 4` writes this page into your folder, followed by five functions with blanks. Fill one,
+# save, and ask `minitransformer learn check`. An answer says where your numbers differ and which rule they break. If
+# you are stuck, `minitransformer learn hint` helps a little, and then a little more.
 #
 # When `softmax_backward` passes, let it train a model: `minitransformer learn plug softmax_backward`.
 #

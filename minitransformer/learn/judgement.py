@@ -7,7 +7,7 @@ from minitransformer.checking.numeric import central, complex_step
 from minitransformer.learn.answer import Answer
 from minitransformer.learn.call import call_on
 from minitransformer.learn.messages import _
-from minitransformer.learn.why import apart, explain, number, worst_element
+from minitransformer.learn.why import apart, explain, number, term_factors, worst_element
 
 EXACT, CENTRAL = 1e-10, 1e-6    # errors allowed: against the reference or the complex step; against central differences
 
@@ -57,8 +57,9 @@ def _own(outcomes):
 
 def _shape(exercise, cases, outcomes):
     """The first output of another number, shape or dtype than the reference's."""
-    for (case, arguments), outcome in zip(cases, outcomes):
+    for (_case, arguments), outcome in zip(cases, outcomes):
         expected = _arrays(exercise.reference(*arguments))
+        given = [(name, value) for name, value in zip(exercise.parameters, arguments) if isinstance(value, np.ndarray)]
         if outcome.returned or len(outcome.arrays) != len(expected):
             got = outcome.returned or _("{n} arrays").format(n=len(outcome.arrays))
             return {"stage": "shape", "where": _("it returns {got}, expected {names}").format(
@@ -67,15 +68,15 @@ def _shape(exercise, cases, outcomes):
                         names=", ".join(f"{name} {right.shape}" for name, right in zip(exercise.returns, expected)))}
         for name, array, right in zip(exercise.returns, outcome.arrays, expected):
             if array.shape != right.shape:
-                given = ", ".join(f"{name} {np.shape(value)}" for name, value in zip(exercise.parameters, arguments)
-                                  if np.ndim(value))
                 return {"stage": "shape", "where": _("{name} has the shape {got}, expected {right}").format(
                             name=name, got=array.shape, right=right.shape),
-                        "why": _("it was called with {given}").format(given=given)}
+                        "why": _("it was called with {given}").format(
+                            given=", ".join(f"{name} {value.shape}" for name, value in given))}
             if array.dtype != right.dtype:
                 return {"stage": "shape", "where": _("{name} has the dtype {got}, expected {right}").format(
                             name=name, got=array.dtype, right=right.dtype),
-                        "why": _("every input is {dtype}: which line makes {got} of it?").format(dtype=case or "float64", got=array.dtype)}
+                        "why": _("which line makes {got} of it? The inputs are {given}").format(
+                            got=array.dtype, given=", ".join(f"{name} {value.dtype}" for name, value in given))}
     return {}
 
 
@@ -99,7 +100,8 @@ def _numbers(exercise, cases, outcomes):
             place, array = worst_element(exercise.returns, outcome.arrays, expected)
             return {"stage": "invariants" if broken else "gradients" if exercise.loss else "values",
                     "where": place + (f" ({case})" if case else ""), "array": array,
-                    "why": broken or explain(exercise, arguments, outcome.arrays, expected)}
+                    "why": "\n".join(filter(None, [broken, term_factors(exercise, arguments, outcome.arrays)]))
+                    or explain(exercise, arguments, outcome.arrays, expected)}
     return {}
 
 
