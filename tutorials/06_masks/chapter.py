@@ -13,9 +13,9 @@
 # %% [markdown]
 # # 6. Masks: who may look at whom
 #
-# You train a model to copy letters. After a minute it predicts 98 % of the next letters correctly, on words that it has
-# never seen. You let it write. It reads `w a d w c` and writes `z z z z z`, and does not stop. The gradients are right,
-# and no number is NaN. What happened?
+# You train a model to copy letters. After a minute it predicts 98 % of the next letters correctly, in words that it has
+# never seen. You let it write. For one word it writes `z z z z z` and does not stop, for the next one it writes
+# nothing. The gradients are right, and no number is NaN. What happened?
 #
 # The model cheated. In this chapter you build the masks that forbid it, you build the cheating model yourself, and you
 # catch it in three ways. One of them finds every leak in a minute.
@@ -25,8 +25,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from minitransformer import (Adam, LanguageModel, LanguageModelConfig, Transformer, TransformerConfig, gradcheck, make_batch,
-                             plugged, schedule, training_step)
+from minitransformer import (Adam, LanguageModel, LanguageModelConfig, Transformer, TransformerConfig, gradcheck,
+                             greedy, make_batch, plugged, schedule, training_step)
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.data.windows import WindowBatch
 from minitransformer.evaluation import exact_match
@@ -91,8 +91,25 @@ for name, own in (("with the padding mask", None), ("without it", no_mask)):
 # With the mask, nothing is left but rounding. Without it the sentence changes with its neighbours: a translation would depend on
 # what else was translated at the same time.
 #
-# The mask hides *keys* only. A query that is padding may ask what it likes: its output is computed, nobody reads it,
-# and the loss does not count it.
+# The mask hides *keys* only. A query that is padding may ask what it likes: its output is computed, and nobody reads it.
+#
+# ## Padding in the loss
+#
+# The loss must not read it, either. After padding comes more padding, always, so it is easy to predict. If it counted,
+# it would look like success.
+#
+# **By hand.** Three real tokens with the losses 2, 3 and 4, and three ids of padding with the loss 0. The mean over the
+# real tokens is 3. **Predict** the mean over everything. What is it with nine ids of padding?
+
+# %%
+losses = np.array([2.0, 3.0, 4.0])
+for n in (0, 3, 9):
+    everything = np.concatenate([losses, np.zeros(n)])
+    print(f"{n} ids of padding: mean over real tokens {losses.mean():.2f}, over everything {everything.mean():.2f}")
+
+# %% [markdown]
+# The same model looks four times better beside a long sentence. So sum over the real tokens, count them, and divide one
+# by the other.
 #
 # ## The future: the causal mask
 #
@@ -199,7 +216,8 @@ def one_ahead(ids):
 
 
 MASKS = {"honest": None, "cheat": one_ahead}    # None: the library's own
-pairs = draw_held_out(TASKS["copy"](batch=24), 100)
+copy = TASKS["copy"](batch=24)
+pairs = draw_held_out(copy, 100)
 unseen = make_batch(pairs)
 
 
@@ -215,8 +233,14 @@ for name, own in MASKS.items():
     with plugged(causal_mask, own):
         runs[name] = run = train(steps=225)
         print(f"{name:6}: accuracy {accuracy(run.model):.1%}, exact match {exact_match(run.model, pairs):.0%}")
-    print("        reads ", run.example[0])
-    print("        writes", run.example[1][:40])
+
+# %%
+words = copy.make_vocabulary()
+for name, own in MASKS.items():
+    with plugged(causal_mask, own):
+        answers = greedy(runs[name].model, unseen.source[:4])
+    for (source, _), answer in zip(pairs, answers):
+        print(f"{name:6} reads {words.decode(source):24} and writes {words.decode(answer)[:30]}")
 
 # %% [markdown]
 # The cheat has the better accuracy, and does not write one word correctly. Under teacher forcing, the answer to each
@@ -375,8 +399,8 @@ print(f"not shifted: {dice(read=slice(1, None), steps=50):.1%}")
 #
 # ## Exercises
 #
-# `minitransformer learn start 6` writes this page into your folder, followed by five functions with blanks. Fill one,
-# save, and ask `minitransformer learn check`. The last exercise is the second way, as a test that you can keep.
+# `minitransformer learn start 6` writes this page into your folder, followed by six functions with blanks. Fill one,
+# save, and ask `minitransformer learn check`. The fifth exercise is the second way, as a test that you can keep.
 #
 # When `padding_mask` or `causal_mask` passes, a model can train with it: `minitransformer learn plug causal_mask`. Try
 # a wrong one, too: what does it write?
