@@ -39,8 +39,8 @@ rng = np.random.default_rng(0)
 # %% [markdown]
 # ## True means "may attend"
 #
-# A mask is an array of True and False, with one cell for each pair of a query (row) and a key (column). Here **True means
-# "may attend"**. A False turns the score of this pair into $-\infty$ before the softmax, and $e^{-\infty} = 0$.
+# A mask is an array of True and False, with one cell for each pair of a query (row) and a key (column). Here **True
+# means "may attend"**. A False turns the score of this pair into $-\infty$ before the softmax, and $e^{-\infty} = 0$.
 #
 # Not everybody agrees on the meaning. In PyTorch, `scaled_dot_product_attention` reads True as "may attend", and
 # `nn.MultiheadAttention` reads True as "ignore". A mask that is the wrong way round has the right shape and raises no
@@ -88,10 +88,11 @@ for name, own in (("with the padding mask", None), ("without it", no_mask)):
     print(f"{name:22}: largest difference {np.abs(alone - filled).max():.0e}")
 
 # %% [markdown]
-# With the mask, nothing is left but rounding. Without it the sentence changes with its neighbours: a translation would depend on
-# what else was translated at the same time.
+# With the mask, nothing is left but rounding. Without it the sentence changes with its neighbours: a translation would
+# depend on what else was translated at the same time.
 #
-# The mask hides *keys* only. A query that is padding may ask what it likes: its output is computed, and nobody reads it.
+# The mask hides *keys* only. A query that is padding may ask what it likes: its output is computed, and nobody reads
+# it.
 #
 # ## Padding in the loss
 #
@@ -122,18 +123,19 @@ for n in (0, 3, 9):
 # | the decoder reads | BOS | c | a | b |
 # | and has to predict | c | a | b | EOS |
 #
-# Look at the columns. What position 1 has to predict, `a`, is what position 2 reads. If position 1 may look at position 2, it can
-# copy the answer, and learns nothing else. In use there is no position 2 yet.
+# Look at the columns. What position 1 has to predict, `a`, is what position 2 reads. If position 1 may look at position
+# 2, it can copy the answer, and learns nothing else. In use there is no position 2 yet.
 #
-# The *causal mask* allows position $t$ to look at itself and at all positions before it: $t \ge u$, for query $t$ and key $u$.
-# **Predict** the mask for these four positions: how many cells are True?
+# The *causal mask* allows position $t$ to look at itself and at all positions before it: $t \ge u$, for query $t$ and
+# key $u$. **Predict** the mask for these four positions: how many cells are True?
 
 # %%
 mask = causal_mask(np.array([[1, 5, 3, 4]]))
 print(mask.astype(int), mask.sum())
 
 # %% [markdown]
-# The diagonal belongs to it. A position may look at itself, because it holds the token *before* the one that it has to predict.
+# The diagonal belongs to it. A position may look at itself, because it holds the token *before* the one that it has to
+# predict.
 #
 # With this mask, one pass over the complete target computes what step-by-step writing computes. **Predict:** by how
 # much do they differ?
@@ -165,7 +167,7 @@ for t in range(4):
 ids = np.array([[1, 5, 3, 0, 0]])
 decoder_mask = causal_mask(ids) & padding_mask(ids)
 figure, axes = plt.subplots(figsize=(4, 3.2), layout="constrained")
-image = axes.imshow(decoder_mask[0, 0], cmap=plt.get_cmap("Purples", 2), vmin=0, vmax=1)
+image = axes.imshow(decoder_mask[0, 0], cmap=plt.get_cmap("Blues", 2), vmin=0, vmax=1)
 axes.set_xlabel("key: the tokens it may look at")
 axes.set_ylabel("query: the position that asks")
 axes.set_xticks(range(5), ["BOS", "c", "a", "pad", "pad"])
@@ -176,10 +178,12 @@ bar.set_ticklabels(["False", "True:\nmay attend"])
 # %% [markdown]
 # ## Backward needs no mask
 #
-# In the forward, a forbidden pair has $p = 0$. The softmax's backward is $dS = P \odot (dP - \operatorname{rowsum}(dP \odot P))$
-# (chapter 4), so $dS = 0$ there. What does not flow forward does not flow back, and no line of code has to say so.
+# In the forward, a forbidden pair has $p = 0$. The softmax's backward is $dS = P \odot (dP - \operatorname{rowsum}(dP
+# \odot P))$ (chapter 4), so $dS = 0$ there. What does not flow forward does not flow back, and no line of code has to
+# say so.
 #
-# **Predict:** five positions under the causal mask, and only the output of position 2 gets a gradient. Which keys get one?
+# **Predict:** five positions under the causal mask, and only the output of position 2 gets a gradient. Which keys get
+# one?
 
 # %%
 query, key, value = rng.standard_normal((3, 1, 5, 4))
@@ -289,7 +293,7 @@ figure, both = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
 for axes, (name, own) in zip(both, MASKS.items()):
     with plugged(causal_mask, own):
         weights = runs[name].model.attention_weights(one.source, one.target)["decoder"][0][0]
-    image = axes.imshow(weights.max(axis=0), cmap="Purples", vmin=0, vmax=1)
+    image = axes.imshow(weights.max(axis=0), cmap="Blues", vmin=0, vmax=1)
     axes.set_title(name)
     axes.set_xlabel("key: the position looked at")
     axes.set_ylabel("query: the position that asks")
@@ -297,7 +301,7 @@ bar = figure.colorbar(image, label="attention weight, the largest of 4 heads")
 
 # %% [markdown]
 # The honest model looks at the diagonal and below it. The cheat has its weight one column above the diagonal: row 0
-# looks at key 1, row 1 at key 2. Only the last rows have nowhere to look.
+# looks at key 1, row 1 at key 2. Only the last row has nowhere to look.
 #
 # This is quick, and it needs a trained model. It also shows only what the attention weights show. A leak beside the
 # mask, and chapter 7 has one, leaves no trace in this picture.
@@ -329,7 +333,7 @@ for axes, (name, own) in zip(both, MASKS.items()):
         y, changed = touched(fresh, one.source, one.target)
     moved = np.abs(changed - y).max(axis=-1).T
     print(f"{name:6}: largest move above the diagonal {np.triu(moved, 1).max():.0e}")
-    image = axes.imshow(np.log10(moved + 1e-8), cmap="Purples", vmin=-8, vmax=0)
+    image = axes.imshow(np.log10(moved + 1e-8), cmap="Greys", vmin=-8, vmax=0)
     axes.set_title(name)
     axes.set_xlabel("the token that was replaced")
     axes.set_ylabel("the output that moved")

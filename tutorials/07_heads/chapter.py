@@ -85,10 +85,11 @@ for H in (1, 4, 16):
 # The projection gives each position one long row: first the $d$ numbers of head 0, then those of head 1, and so on. The
 # split is two steps: a reshape, $(B, T, H d) \to (B, T, H, d)$, and a transpose, $\to (B, H, T, d)$.
 #
-# A **reshape never reorders**. It reads the numbers in the same order and puts the brackets elsewhere. A **transpose** reorders.
+# A **reshape never reorders**. It reads the numbers in the same order and puts the brackets elsewhere. A **transpose**
+# reorders.
 #
-# **By hand.** Three positions, two heads of two numbers. The number 21 stands at position 2, column 1. Head 0 owns columns 0 and
-# 1. **Predict** what head 0 holds: with the transpose, and if you reshape straight to $(B, H, T, d)$.
+# **By hand.** Three positions, two heads of two numbers. The number 21 stands at position 2, column 1. Head 0 owns
+# columns 0 and 1. **Predict** what head 0 holds: with the transpose, and if you reshape straight to $(B, H, T, d)$.
 
 # %%
 x = 10 * np.arange(3)[:, None] + np.arange(4)
@@ -97,7 +98,8 @@ print("with the transpose:  head 0", x.reshape(3, 2, 2).swapaxes(0, 1)[0].tolist
 print("reshaped straight:   head 0", x.reshape(2, 3, 2)[0].tolist())
 
 # %% [markdown]
-# Reshaped straight, head 0 holds position 0, both halves of it, and half of position 1. The shape is right, the contents are not.
+# Reshaped straight, head 0 holds position 0, both halves of it, and half of position 1. The shape is right, the
+# contents are not.
 #
 # ## What heads cost
 #
@@ -139,8 +141,8 @@ print(f"{np.abs(side_by_side - added).max():.0e}")
 # $d_k$ says how finely a head can tell keys apart: its $T \times T$ scores are a product of a $(T, d_k)$ and a $(d_k,
 # T)$ matrix, so their rank is at most $d_k$. $d_v$ says how much it can pass on from where it looks.
 #
-# The cell trains small models on the copy task, 150 steps each. **Predict:** which hurts more, one number for the question or
-# one for the answer? And which number of heads learns to copy fastest?
+# The cell trains small models on the copy task, 150 steps each. **Predict:** which hurts more, one number for the
+# question or one for the answer? And which number of heads learns to copy fastest?
 
 # %%
 copy = TASKS["copy"](batch=24)
@@ -313,7 +315,7 @@ word = make_batch([pair for pair in pairs if len(pair[0]) == 8][:1])
 weights = runs["right"].model.attention_weights(word.source, word.target)["cross"][0][0]    # (H, T_q, T_k)
 figure, four = plt.subplots(1, 4, figsize=(10, 3), sharey=True, layout="constrained")
 for h, axes in enumerate(four):
-    image = axes.imshow(weights[h], cmap="Purples", vmin=0, vmax=1)
+    image = axes.imshow(weights[h], cmap="Blues", vmin=0, vmax=1)
     axes.set_title(f"head {h}")
     axes.set_xlabel("key: source position")
 four[0].set_ylabel("query: target position")
