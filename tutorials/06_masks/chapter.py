@@ -65,9 +65,9 @@ for name, mask in (("no mask", None), ("the mask", may_attend), ("the wrong way 
 # *padding*, the token id 0. Padding has an embedding like every other token, so it has keys and values, and a query
 # would attend to them.
 #
-# The *padding mask* of token ids, shape $(B, T)$, says which keys are real. The scores have the shape $(B, H, T_q,
-# T_k)$ for $H$ heads (chapter 7). Padding depends on the sentence and on the key, not on the head and not on the query.
-# So the mask has the shape $(B, 1, 1, T_k)$: the two axes of size 1 are repeated by broadcasting.
+# The *padding mask* of token ids, shape $(B, T)$, says which keys are real. The scores have the shape
+# $(B, H, T_q, T_k)$ for $H$ heads (chapter 7). Padding depends on the sentence and on the key, not on the head and not
+# on the query. So the mask has the shape $(B, 1, 1, T_k)$: the two axes of size 1 are repeated by broadcasting.
 #
 # The test is a rule that you can feel: **a sentence means the same, whoever shares its batch.** The cell encodes one
 # sentence alone, and again with three ids of padding behind it. **Predict:** how far are the two apart, with the mask
@@ -178,9 +178,9 @@ bar.set_ticklabels(["False", "True:\nmay attend"])
 # %% [markdown]
 # ## Backward needs no mask
 #
-# In the forward, a forbidden pair has $p = 0$. The softmax's backward is $dS = P \odot (dP - \operatorname{rowsum}(dP
-# \odot P))$ (chapter 4), so $dS = 0$ there. What does not flow forward does not flow back, and no line of code has to
-# say so.
+# In the forward, a forbidden pair has $p = 0$. The softmax's backward is
+# $dS = P \odot (dP - \operatorname{rowsum}(dP \odot P))$ (chapter 4), so $dS = 0$ there. What does not flow forward
+# does not flow back, and no line of code has to say so.
 #
 # **Predict:** five positions under the causal mask, and only the output of position 2 gets a gradient. Which keys get
 # one?
@@ -198,7 +198,8 @@ print("dvalue:", np.abs(dvalue).sum(axis=-1).round(2))
 # Keys 0, 1 and 2. The two in the future get exactly 0. Now the proof for all numbers, with a random upstream gradient:
 
 # %%
-report = gradcheck((attention_forward, attention_backward), [query, key, value, np.tri(5, dtype=bool)], name="attention")
+mask = np.tri(5, dtype=bool)
+report = gradcheck((attention_forward, attention_backward), [query, key, value, mask], name="attention")
 print(report)
 assert report.passed
 
@@ -355,7 +356,7 @@ bar = figure.colorbar(image, label="how far, as a power of 10")
 
 # %%
 def dice(own=None, read=slice(0, -1), steps=120):
-    """The accuracy of a language model, trained on throws of a die: ids 3 to 8, of which it reads the columns `read`."""
+    """The accuracy of a language model that learns throws of a die, ids 3 to 8, and reads their columns `read`."""
     model = LanguageModel(LanguageModelConfig.named("toy", vocab_size=9, num_layers=1, max_length=16), seed=0)
     adam, rng = Adam(model), np.random.default_rng(0)
     with plugged(causal_mask, own), threadpool_limits(1):    # small arrays: one thread is faster

@@ -69,8 +69,8 @@ for values in ([10, 20], [20, 10], [0, 30]):
 # | merge | the heads side by side | $(B, T, H d_v)$ |
 # | project | times $W_O$ | $(B, T, d_{model})$ |
 #
-# The scale is that of *one* head: a dot product has $d_k$ terms, not $d_{model}$ (chapter 5). **Predict:** $d_{model} =
-# 64$. Which number of heads has the most parameters, 1, 4 or 16?
+# The scale is that of *one* head: a dot product has $d_k$ terms, not $d_{model}$ (chapter 5). **Predict:**
+# $d_{model} = 64$. Which number of heads has the most parameters, 1, 4 or 16?
 
 # %%
 for H in (1, 4, 16):
@@ -78,12 +78,13 @@ for H in (1, 4, 16):
     print(f"{H:2} heads of {64 // H:2} numbers: {layer.num_parameters():,} parameters")
 
 # %% [markdown]
-# They have the same. The heads share one matrix, and each owns some of its columns.
+# They have the same number. The heads share one matrix $W_Q$, and each owns some of its columns.
 #
 # ## Split: the heads lie side by side
 #
-# The projection gives each position one long row: first the $d$ numbers of head 0, then those of head 1, and so on. The
-# split is two steps: a reshape, $(B, T, H d) \to (B, T, H, d)$, and a transpose, $\to (B, H, T, d)$.
+# The projection gives each position one long row: first the $d$ numbers of head 0, then those of head 1, and so on ($d$
+# is $d_k$ for queries and keys, $d_v$ for values). The split is two steps: a reshape, $(B, T, H d) \to (B, T, H, d)$,
+# and a transpose, $\to (B, H, T, d)$.
 #
 # A **reshape never reorders**. It reads the numbers in the same order and puts the brackets elsewhere. A **transpose**
 # reorders.
@@ -103,25 +104,27 @@ print("reshaped straight:   head 0", x.reshape(2, 3, 2)[0].tolist())
 #
 # ## What heads cost
 #
-# Count multiplications for one sentence. Four projections take $4\, T d_{model}^2$. The scores take $T^2 d_k$ in each
+# Count multiplications for one sentence. A product of a $(T, d_{model})$ and a $(d_{model}, d_{model})$ matrix takes
+# $T d_{model}^2$, so the four projections take $4\, T d_{model}^2$. The scores take $T^2 d_k$ in each
 # head, and so do the weighted means: with $H d_k = d_{model}$ together $2\, T^2 d_{model}$. The number of heads is
 # gone. But each head has $T^2$ weights, which backward needs. **Predict:** $T = 128$ tokens, $d_{model} = 512$. Which
 # takes more, projections or attention?
 
 # %%
 T, d_model = 128, 512
-print(f"projections {4 * T * d_model ** 2 / 1e6:.0f} million, attention {2 * T ** 2 * d_model / 1e6:.0f} million multiplications")
+print(f"projections: {4 * T * d_model ** 2 / 1e6:.0f} million multiplications")
+print(f"attention:   {2 * T ** 2 * d_model / 1e6:.0f} million multiplications")
 for H in (1, 8, 64):
-    print(f"{H:2} heads: {H * T * T / 1e6:.2f} million attention weights, Q, K and V together {3 * T * d_model / 1e6:.2f} million")
+    print(f"{H:2} heads: {H * T * T:9,} attention weights (Q, K and V together: {3 * T * d_model:,} numbers)")
 
 # %% [markdown]
-# More heads cost no multiplications, but memory. Attention is as expensive as its projections at $T = 2 d_{model}$
-# only: here for 1,024 tokens. Up to there the price of attention is that of four linear layers.
+# The projections take eight times as much. Attention catches up at $T = 2\, d_{model}$, here at 1,024 tokens. For
+# shorter sentences most of the work is in four linear layers. More heads cost no multiplications, but they cost memory.
 #
 # ## W_O: every head adds something
 #
-# Merge and last projection look like two steps. Cut $W_O$ by rows into $H$ parts, $W_O^{(h)}$ of the shape $(d_v,
-# d_{model})$, and they are one sum:
+# Merge and last projection look like two steps. Cut $W_O$ by rows into $H$ parts, $W_O^{(h)}$ of the shape
+# $(d_v, d_{model})$, and they are one sum:
 #
 # $$ Y = [Z_1, \dots, Z_H]\, W_O = \sum_h Z_h W_O^{(h)} $$
 #
@@ -135,11 +138,13 @@ added = sum(Z[h] @ W_O[3 * h:3 * h + 3] for h in range(4))
 print(f"{np.abs(side_by_side - added).max():.0e}")
 
 # %% [markdown]
+# Nothing but rounding.
+#
 # ## d_k and d_v: how fine a question, how long an answer
 #
 # $d_k$ and $d_v$ need not be $d_{model} / H$, and they need not be equal. Only queries and keys must be equally long.
-# $d_k$ says how finely a head can tell keys apart: its $T \times T$ scores are a product of a $(T, d_k)$ and a $(d_k,
-# T)$ matrix, so their rank is at most $d_k$. $d_v$ says how much it can pass on from where it looks.
+# $d_k$ says how finely a head can tell keys apart: its $T \times T$ scores are a product of a $(T, d_k)$ and a
+# $(d_k, T)$ matrix, so their rank is at most $d_k$. $d_v$ says how much it can pass on from where it looks.
 #
 # The cell trains small models on the copy task, 150 steps each. **Predict:** which hurts more, one number for the
 # question or one for the answer? And which number of heads learns to copy fastest?
@@ -175,9 +180,9 @@ for sizes in (dict(num_heads=1), dict(num_heads=4), dict(num_heads=16), dict(num
 # One number for the answer hurts most: a head that may pass on one number cannot say which of 26 letters it saw. One
 # number for the question hurts as well: on one axis, 13 positions are hard to tell apart.
 #
-# And *one* head learns to copy fastest. More heads are not better in themselves. To copy a letter you look at one
-# place, and one large head finds it more easily than four small ones. For translation the paper found the opposite
-# (table 3, rows A): one head is 0.9 BLEU worse than the best setting, but too many heads are worse again.
+# And *one* head learns to copy fastest: what it has after 150 steps, four heads have after 225, as you will see. More
+# heads are not better in themselves. To copy a letter you look at one place. For translation the paper found that one
+# head is 0.9 BLEU worse than the best number of heads, and that too many are worse again (table 3, rows A).
 #
 # ## Backward: merge where the forward split
 #
@@ -189,8 +194,8 @@ for sizes in (dict(num_heads=1), dict(num_heads=4), dict(num_heads=16), dict(num
 #
 # $$ dX = dQ\, W_Q^\top + dK\, W_K^\top + dV\, W_V^\top $$
 #
-# **By hand**, with plain numbers: $q = 2x$, $k = 3x$, $v = 5x$, and attention's backward gave $dq = 1$, $dk = 10$, $dv
-# = 100$. **Predict** $dx$.
+# **By hand**, with plain numbers: $q = 2x$, $k = 3x$, $v = 5x$, and attention's backward gave $dq = 1$, $dk = 10$,
+# $dv = 100$. **Predict** $dx$.
 
 # %%
 dq, dk, dv = 1, 10, 100
@@ -226,16 +231,30 @@ print(report.findings["WithoutKeys"])
 # %% [markdown]
 # ## The merge that still trains
 #
-# Now the lost transpose. Merged without it, $(B, H, T, d)$ is reshaped straight to $(B, T, H d)$. To try it in the real
-# model we let attention put its output where such a merge would take it from, and the backward puts the gradients back.
-# It is the exact gradient of a wrong function.
+# Now the lost transpose: $(B, H, T, d)$ is reshaped straight to $(B, T, H d)$.
+#
+# **By hand.** Two heads, three positions, one number each. The number $10 h + t$ is what head $h$ found at position
+# $t$. Position 0 should get 0 and 10. **Predict** what it gets without the transpose.
+
+# %%
+found = 10 * np.arange(2)[:, None] + np.arange(3)    # (H, T)
+print("with the transpose:", [f"position {t}: {row}" for t, row in enumerate(found.T.tolist())])
+print("without:           ", [f"position {t}: {row}" for t, row in enumerate(found.reshape(3, 2).tolist())])
+
+# %% [markdown]
+# It gets 0 and 1: what head 0 found at positions 0 *and 1*. Head 1 found something for it, too, and that is lost to
+# another position.
+#
+# To try this in the real model, whose merge is right, we rearrange attention's output before it is merged, so that the
+# result is that of the wrong merge. The backward puts the gradients back. So it is the exact gradient of a wrong
+# function: what automatic differentiation would give.
 
 
 # %%
 def misplaced(*arguments):
     y, cache = attention_forward.__wrapped__(*arguments)
     B, H, T, d = y.shape
-    return y.reshape(B, T, H, d).swapaxes(1, 2), cache    # merged with the transpose, this is y.reshape(B, T, H * d)
+    return y.reshape(B, T, H, d).swapaxes(1, 2), cache    # the right merge makes y.reshape(B, T, H * d) of it
 
 
 def put_back(dy, cache):
@@ -243,7 +262,8 @@ def put_back(dy, cache):
     return attention_backward.__wrapped__(dy.swapaxes(1, 2).reshape(B, H, T, d), cache)
 
 
-report = gradcheck((misplaced, put_back), list(rng.standard_normal((3, 2, 3, 5, 4))), name="misplaced")
+query, key, value = rng.standard_normal((3, 2, 3, 5, 4))    # each (B, H, T, d)
+report = gradcheck((misplaced, put_back), [query, key, value], name="misplaced")
 print("the gradient check:", "passed" if report.passed else "failed")
 
 # %% [markdown]
@@ -254,9 +274,11 @@ print("the gradient check:", "passed" if report.passed else "failed")
 runs = {}
 for name, own in (("right", (None, None)), ("wrong", (misplaced, put_back))):
     with plugged(attention_forward, own[0]), plugged(attention_backward, own[1]):
-        runs[name] = model = train(steps=225)
-        together, alone = accuracy(model.model, pairs), np.mean([accuracy(model.model, [pair]) for pair in pairs])
-        print(f"{name}: accuracy {together:.0%}, each word alone {alone:.0%}, exact match {exact_match(model.model, pairs):.0%}")
+        runs[name] = train(steps=225)
+        model = runs[name].model
+        alone = np.mean([accuracy(model, [pair]) for pair in pairs])
+        print(f"{name}: accuracy {accuracy(model, pairs):.0%}, each word alone {alone:.0%}, "
+              f"exact match {exact_match(model, pairs):.0%}")
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
@@ -278,10 +300,9 @@ for T in sorted(set(length)):
     print(f"T = {T}: {(length == T).sum():2} steps, loss right {loss[0]:.2f}, wrong {loss[1]:.2f}")
 
 # %% [markdown]
-# Without the transpose, each position gets numbers of several positions. *Which* ones depends on $T$: you saw it above,
-# where head 0 held one position and a half. In training the longest of 24 words nearly always has 12 letters, so $T$ is
-# nearly always 13, and $W_O$ learns this one arrangement by heart. A batch of another length is a spike. A word alone
-# is another length. And a model that writes has a new $T$ at each step.
+# The spikes are the batches of another length. *Which* numbers a position gets depends on $T$. In training the longest
+# of 24 words nearly always has 12 letters, so $T$ is nearly always 13, and the model learns this one arrangement by
+# heart. A word alone has another length. And a model that writes has a new $T$ at each step.
 #
 # There is worse. In the decoder, some of these numbers come from the future. Touch one token (chapter 6): the last one
 # is replaced. **Predict** which outputs may move.
@@ -300,7 +321,7 @@ for name, own in (("right", None), ("wrong", misplaced)):
 # second test finds it, on a model that was never trained.
 #
 # Why did no check see it? Shapes cannot: both merges have the same. The gradient check cannot: it is the right gradient
-# of that function. An automatic differentiation would have computed it without a word. What sees it is a *rule*: an
+# of that function. What sees it is a *rule*: an
 # output may not depend on a later token, a sentence means the same whoever shares its batch, and a merge leaves each
 # position its own numbers. The exercises judge by the last one.
 #
@@ -322,9 +343,9 @@ four[0].set_ylabel("query: target position")
 bar = figure.colorbar(image, label="attention weight")
 
 # %% [markdown]
-# They do not. All four look at the same place: the letter that is to be written. Does the model need all of them? A
-# head adds its contribution to a sum, so you can take one out: set its rows of $W_O$ to 0. **Predict** the accuracy
-# with three heads.
+# They do not. All four look at the same place, the letter that is to be written, and are unsure near the end. Does the
+# model need all of them? A head adds its contribution to a sum, so you can take one out: set its rows of $W_O$ to 0.
+# **Predict** the accuracy with three heads.
 
 # %%
 model = runs["right"].model
@@ -338,9 +359,9 @@ for h in range(4):
     W_O[rows] = kept
 
 # %% [markdown]
-# Each of them is missed a little, and none is needed. They do the same work, and their contributions add up to a
-# clearer answer. Nothing in the loss asks heads to be different. They start from different random weights, and where a
-# task needs several places, they can become different; here it needs one.
+# Without one of them the accuracy falls by 4 to 10 points. Each is missed, and none is indispensable: they do the same
+# work, and their contributions add up to a clearer answer. Nothing in the loss asks heads to be different. They start
+# from different random weights, and where a task needs several places, they can become different. Copying needs one.
 #
 # ## Exercises
 #
