@@ -136,6 +136,17 @@ def exchanged(target):
     return decoder_input, next_target
 
 
+@mistake("the target is cut as if it began with BOS and ended with EOS: here it has neither, so both have to be added", hint=2)
+def cut_as_if_complete(target):
+    return target[:, :-1].copy(), target[:, 1:].copy()
+
+
+@mistake("it is shifted by two: the input has BOS twice, and lacks the last token", hint=3)
+def twice_shifted(target):
+    decoder_input, next_target = right(target)
+    return np.concatenate([decoder_input[:, :1], decoder_input[:, :-1]], axis=1), next_target
+
+
 # %% other right solutions
 @also_right
 def with_concatenate(y):

@@ -102,6 +102,11 @@ def first_for_all(heads):
     return merge_heads(np.broadcast_to(heads[:, :1], heads.shape))
 
 
+@mistake("the batch was taken for the heads: concatenate over the list of sentences joins sentences, not heads", hint=2)
+def sentences_joined(heads):
+    return np.concatenate(list(heads), axis=-1)
+
+
 # %% other right solutions
 @also_right
 def with_concatenate(heads):

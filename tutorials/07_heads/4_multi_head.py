@@ -138,6 +138,16 @@ def without_w_o(x, w_q, w_k, w_v, w_o, num_heads):
     return made(x, w_q, w_k, w_v, np.eye(len(w_o), dtype=x.dtype), num_heads)
 
 
+@mistake("the scores are divided by d_k, not by its square root", hint=1)
+def by_d_k(*all):
+    return made(*all, d=(all[1].shape[1] // all[5]) ** 2)
+
+
+@mistake("the scale comes after the softmax, not before it", hint=2)
+def scaled_after(*all):
+    return made(*all, d=1) / math.sqrt(all[1].shape[1] // all[5])
+
+
 # %% other right solutions
 @also_right
 def with_einsum(x, w_q, w_k, w_v, w_o, H):
