@@ -148,7 +148,8 @@ for t in range(4):
     print(f"position {t}: largest difference {np.abs(so_far[0, t] - at_once[0, t]).max():.0e}")
 
 # %% [markdown]
-# This is why a Transformer trains fast: all positions are predicted at once, and each as if the rest did not exist.
+# By rounding only. This is why a Transformer trains fast: all positions are predicted at once, and each as if the rest
+# did not exist.
 #
 # ## Three attentions, three masks
 #
@@ -166,7 +167,7 @@ for t in range(4):
 # %%
 ids = np.array([[1, 5, 3, 0, 0]])
 decoder_mask = causal_mask(ids) & padding_mask(ids)
-figure, axes = plt.subplots(figsize=(4, 3.2), layout="constrained")
+figure, axes = plt.subplots(figsize=(4.8, 3.4), layout="constrained")
 image = axes.imshow(decoder_mask[0, 0], cmap=plt.get_cmap("Blues", 2), vmin=0, vmax=1)
 axes.set_xlabel("key: the tokens it may look at")
 axes.set_ylabel("query: the position that asks")
@@ -206,8 +207,8 @@ assert report.passed
 # %% [markdown]
 # ## Break it: one column too many
 #
-# `np.tri(T, k=1)` in place of `np.tri(T)`, `>` in place of `>=` on the other side: a slip of one column, and each
-# position sees the next one. It holds the very token that the position has to predict.
+# `np.tri(T, k=1)` in place of `np.tri(T)`: a slip of one column, and each position sees the next one. That one holds
+# the very token that the position has to predict.
 #
 # We train both models on the copy task, and measure two things on words that they have not seen. The *accuracy* is the
 # share of tokens that are predicted correctly under teacher forcing, as in training. The *exact match* is the share of
@@ -252,9 +253,10 @@ for name, own in MASKS.items():
 # question stands one column to the right, and that is where it looks. When it writes by itself, the newest position is
 # the last one: the place where it always found the answer is empty.
 #
-# The honest model is not perfect after 225 steps, but what it can do in training, it can do in use. So compare the two
-# numbers, always: **accuracy under teacher forcing says nothing about use.** A well-known implementation was reported
-# to reach 98 % for this reason (issue 19 of attention-is-all-you-need-pytorch).
+# The honest model is not perfect after 225 steps, but its two numbers fit together: a word has up to 12 letters, and
+# one wrong letter spoils it. So compare the two numbers, always: **accuracy under teacher forcing alone says nothing
+# about use.** A well-known implementation was reported to reach 98 % for this reason (issue 19 of
+# attention-is-all-you-need-pytorch).
 #
 # **Predict:** which of the two loss curves looks better?
 
@@ -410,9 +412,10 @@ print(f"not shifted: {dice(read=slice(1, None), steps=50):.1%}")
 # When `padding_mask` or `causal_mask` passes, a model can train with it: `minitransformer learn plug causal_mask`. Try
 # a wrong one, too: what does it write?
 #
-# Two more, on paper: (1) Padding at the *front* of a target, under the causal mask: what may the first position attend
-# to, and what does the library answer? (Chapter 4.) (2) A target is read with its columns in reversed order. Which mask
-# makes it causal?
+# Three more, on paper: (1) The padding of a target stands at the end. Does a real position ever see it under the causal
+# mask alone? Which rows does the padding mask change then? (2) Padding at the *front* of a target, under both masks:
+# what may the first position attend to, and what does the library answer? (Chapter 4.) (3) A model writes from right to
+# left. Which mask does it need?
 #
 # **Read next:** `causal_mask` and `padding_mask` in `minitransformer/functional/masks.py`, and where they are used:
 # `Transformer.decode` in `minitransformer/models/transformer.py`. `make_batch` in `minitransformer/data/batches.py`
