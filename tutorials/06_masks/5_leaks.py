@@ -36,7 +36,7 @@ def case(rng, T, d):
     touched[-1] = True
     step = 0.1 + rng.random((T, T, d))                 # every number of the output moves up, or
     kind = np.add.outer(np.arange(T), np.arange(T)) % 4
-    step[kind == 1] *= np.eye(d)[0]                    # one alone does, or
+    step[kind == 1] = 0.0015 * np.eye(d)[0]            # one alone does, only a little, or
     step[kind == 2] *= -np.eye(d)[0]                   # one alone moves down, or
     step[kind == 3, 0] -= step[kind == 3].sum(axis=-1)    # their sum stays what it was
     return y, y + touched[..., None] * step + 1e-6 * rng.standard_normal((T, T, d))
@@ -110,6 +110,11 @@ def without_abs(y, changed):
 @mistake("the numbers of an output are added up first: what moves up and what moves down cancel", hint=4)
 def summed(y, changed):
     return made(y, changed, np.abs((changed - y).sum(axis=-1)) > 1e-3)
+
+
+@mistake("the mean of the d moves is compared: one number that moves alone disappears in it", hint=4)
+def mean_move(y, changed):
+    return made(y, changed, np.abs(changed - y).mean(axis=-1) > 1e-3)
 
 
 @mistake("any difference counts, that of rounding too: it has to be more than 1e-3", hint=4)
