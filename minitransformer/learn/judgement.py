@@ -98,10 +98,12 @@ def _numbers(exercise, cases, outcomes):
             wrong = not (apart(outcome.arrays, exact) <= EXACT and apart(outcome.arrays, near) <= CENTRAL)
         if wrong:
             place, array = worst_element(exercise.returns, outcome.arrays, expected)
+            terms = term_factors(exercise, arguments, outcome.arrays)
+            finite = all(np.isfinite(array).all() for array in outcome.arrays)
             return {"stage": "invariants" if broken else "gradients" if exercise.loss else "values",
                     "where": place + (f" ({case})" if case else ""), "array": array,
-                    "why": "\n".join(filter(None, [broken, term_factors(exercise, arguments, outcome.arrays)]))
-                    or explain(exercise, arguments, outcome.arrays, expected)}
+                    "why": "\n".join(filter(None, [broken if finite else "", terms]))
+                    or explain(exercise, outcome.arrays, expected)}
     return {}
 
 
