@@ -125,6 +125,7 @@ def mixed_backward(dy, cache):
     return attention_backward.__wrapped__(dy.swapaxes(1, 2).reshape(dy.shape), cache)
 
 
+# %%
 right = train()
 wrong = train(plugged(attention_forward, mixed), plugged(attention_backward, mixed_backward))
 for step in (1, 50, 100, 150, 200):
