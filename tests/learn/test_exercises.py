@@ -8,6 +8,7 @@ from minitransformer.learn.judgement import CENTRAL, EXACT, check_function, diff
 from minitransformer.learn.course import chapters, exercises
 from minitransformer.learn.hints import STEPS, hint, shuffled
 from minitransformer.learn.learner_file import percent_page
+from minitransformer.learn.one_change import changed
 from minitransformer.learn.plug import train_with
 from minitransformer.learn.source import BLANK, blanks, skeleton
 from minitransformer.learn.why import apart
@@ -149,3 +150,18 @@ def test_what_is_not_listed_is_not_named(name):
 def test_the_terms_of_a_sum_are_told_with_their_factors():
     answer = judged(EXERCISES["softmax_backward"], UNLISTED["softmax_backward"])
     assert "1 (p dp) + 1.01 (- p sum(dp p))" in answer.why
+
+
+@pytest.mark.parametrize("words, wrong", [
+    ("runs over the wrong axis", lambda dp, p: p * (dp - (dp * p).sum(axis=0, keepdims=True))),
+    ("the factor dp is missing", lambda dp, p: p * (dp - p.sum(axis=-1, keepdims=True))),
+    ("the term dp is missing", lambda dp, p: -p * (dp * p).sum(axis=-1, keepdims=True)),
+])
+def test_one_change_of_the_reference_is_named_though_nobody_listed_it(words, wrong):
+    assert words in judged(EXERCISES["softmax_backward"], wrong).diagnosis
+
+
+def test_changes_of_the_reference_can_be_made_and_shown(exercise):
+    for sentence, function in changed(exercise):
+        sentence.encode("cp949")
+        assert callable(function)
