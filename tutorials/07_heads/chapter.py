@@ -126,7 +126,7 @@ for H in (1, 8, 64):
 # Merge and last projection look like two steps. Cut $W_O$ by rows into $H$ parts, $W_O^{(h)}$ of the shape
 # $(d_v, d_{model})$, and they are one sum:
 #
-# $$ Y = [Z_1, \dots, Z_H]\, W_O = \sum_h Z_h W_O^{(h)} $$
+# $$ Y = [Z_1, \ldots, Z_H]\, W_O = \sum_h Z_h W_O^{(h)} $$
 #
 # Each head writes its own contribution to the output, and the contributions are added. No head waits for another one.
 # **Predict** the difference between the two sides.
