@@ -18,7 +18,9 @@ def check(name, function):
 
     Raises InputError if there is no such exercise.
     """
-    from minitransformer.learn.judgement import check_function
     from minitransformer.learn.course import find_exercise
+    from minitransformer.learn.judgement import check_function
 
-    return check_function(find_exercise(name), function)
+    answer = check_function(find_exercise(name), function)
+    print(answer.printed, end="")
+    return answer

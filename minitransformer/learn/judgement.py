@@ -6,7 +6,9 @@ from minitransformer.checking.judge import judge
 from minitransformer.checking.numeric import central, complex_step
 from minitransformer.learn.answer import Answer
 from minitransformer.learn.call import call_on
+from minitransformer.learn.marks import Mistake
 from minitransformer.learn.messages import _
+from minitransformer.learn.one_change import changed
 from minitransformer.learn.why import apart, explain, number, term_factors, worst_element
 
 EXACT, CENTRAL = 1e-10, 1e-6    # errors allowed: against the reference or the complex step; against central differences
@@ -98,10 +100,12 @@ def _numbers(exercise, cases, outcomes):
             wrong = not (apart(outcome.arrays, exact) <= EXACT and apart(outcome.arrays, near) <= CENTRAL)
         if wrong:
             place, array = worst_element(exercise.returns, outcome.arrays, expected)
+            terms = term_factors(exercise, arguments, outcome.arrays)
+            finite = all(np.isfinite(array).all() for array in outcome.arrays)
             return {"stage": "invariants" if broken else "gradients" if exercise.loss else "values",
                     "where": place + (f" ({case})" if case else ""), "array": array,
-                    "why": "\n".join(filter(None, [broken, term_factors(exercise, arguments, outcome.arrays)]))
-                    or explain(exercise, arguments, outcome.arrays, expected)}
+                    "why": "\n".join(filter(None, [broken if finite else "", terms]))
+                    or explain(exercise, outcome.arrays, expected)}
     return {}
 
 
@@ -126,16 +130,28 @@ def _broken_invariant(exercise, cases, outcomes):
 
 
 def _diagnose(exercise, cases, outcomes, answer):
-    """Name the mistake, if one of those listed gives what the learner's function gives."""
+    """Name the mistake, if one of those listed, or else one change of the reference, gives what the learner's function gives."""
     if any(outcome.returned for outcome in outcomes):
         return
+    marks = exercise.mistakes
+    fitting = _fitting(exercise, cases, outcomes, [mark.wrong for mark in marks])
+    if not fitting:
+        marks = [Mistake(sentence, wrong, 1) for sentence, wrong in changed(exercise)]
+        fitting = _fitting(exercise, cases, outcomes, [mark.wrong for mark in marks])
+    sentences = {marks[i].sentence for i in fitting}
+    if len(sentences) == 1:
+        answer.diagnosis, answer.hint = _(marks[fitting[0]].sentence), marks[fitting[0]].hint
+    else:
+        answer.candidates = len(sentences)
+
+
+def _fitting(exercise, cases, outcomes, wrong):
+    """Which of the wrong functions, by number, give what the learner's function gave."""
     given = iter([tuple(outcome.arrays) for outcome in outcomes])
-    verdict = judge(lambda *arguments: next(given), exercise.reference,
-                    {mark.sentence: mark.wrong for mark in exercise.mistakes}, [arguments for _case, arguments in cases])
-    named = next((mark for mark in exercise.mistakes if mark.sentence == verdict.sentence), None)
-    if named:
-        answer.diagnosis, answer.hint = _(named.sentence), named.hint
-    answer.candidates = len(verdict.candidates)
+    numbered = {str(i): function for i, function in enumerate(wrong)}
+    verdict = judge(lambda *arguments: next(given), exercise.reference, numbered, [arguments for _case, arguments in cases])
+    names = [verdict.sentence] if verdict.sentence in numbered else verdict.candidates
+    return [int(name) for name in names]
 
 
 def _next(exercise, answer):

@@ -44,8 +44,8 @@ def term_factors(exercise, arguments, arrays):
         sum=" + ".join(f"{number(factor)} ({name})" for name, factor in factors.items())) if factors else ""
 
 
-def explain(exercise, arguments, arrays, expected):
-    """One sentence: NaN, a factor, the terms of a sum, or which array it is."""
+def explain(exercise, arrays, expected):
+    """One sentence: NaN, zeros, one factor, and which of several arrays are right."""
     if not all(np.isfinite(array).all() for array in arrays):
         bad = sum(int((~np.isfinite(array)).sum()) for array in arrays)
         return _("{n} numbers are NaN or infinity").format(n=bad)

@@ -8,6 +8,8 @@ from minitransformer.learn.judgement import CENTRAL, EXACT, check_function, diff
 from minitransformer.learn.course import chapters, exercises
 from minitransformer.learn.hints import STEPS, hint, shuffled
 from minitransformer.learn.learner_file import percent_page
+from minitransformer.learn.one_change import changed
+from minitransformer.learn.plug import train_with
 from minitransformer.learn.source import BLANK, blanks, skeleton
 from minitransformer.learn.why import apart
 
@@ -115,3 +117,51 @@ def test_a_chapter_has_three_to_six_exercises_in_its_file(chapter):
     assert 3 <= len(chapter.exercises) <= 6
     page = percent_page(chapter)
     assert all(f"def {one.name}(" in page for one in chapter.exercises)
+
+
+@pytest.mark.parametrize("name", [name for name, one in EXERCISES.items() if one.plug])
+def test_a_plugged_function_runs_in_the_model_and_trains_like_the_librarys(name):
+    calls = []
+
+    def own(*arguments):
+        calls.append(name)
+        return EXERCISES[name].reference(*arguments)
+
+    result = train_with(EXERCISES[name], own, steps=2)
+    assert result["calls"] == len(calls) > 0
+    np.testing.assert_allclose(result["yours"], result["library"], rtol=1e-4)
+
+
+UNLISTED = {    # a wrong solution that no exercise lists
+    "softmax_backward": lambda dp, p: p * (dp - 1.01 * (dp * p).sum(axis=-1, keepdims=True)),
+    "layer_norm_backward": lambda dy, normed, inverse, gamma: (
+        dy * inverse ** 2, (dy * normed).sum(axis=(0, 1)), dy.sum(axis=(0, 1))),
+    "linear_backward": lambda dy, x, W: (dy @ W.T, x.T @ dy, dy.sum(axis=0) + 1e-3),
+    "attention_backward": lambda dy, q, k, v, p: tuple(g + 1e-6 for g in EXERCISES["attention_backward"].reference(dy, q, k, v, p)),
+}
+
+
+@pytest.mark.parametrize("name", UNLISTED)
+def test_what_is_not_listed_is_not_named(name):
+    answer = judged(EXERCISES[name], UNLISTED[name])
+    assert not answer.passed and not answer.diagnosis and "no known pattern" in str(answer)
+
+
+def test_the_terms_of_a_sum_are_told_with_their_factors():
+    answer = judged(EXERCISES["softmax_backward"], UNLISTED["softmax_backward"])
+    assert "1 (p dp) + 1.01 (- p sum(dp p))" in answer.why
+
+
+@pytest.mark.parametrize("words, wrong", [
+    ("runs over the wrong axis", lambda dp, p: p * (dp - (dp * p).sum(axis=0, keepdims=True))),
+    ("the factor dp is missing", lambda dp, p: p * (dp - p.sum(axis=-1, keepdims=True))),
+    ("the term dp is missing", lambda dp, p: -p * (dp * p).sum(axis=-1, keepdims=True)),
+])
+def test_one_change_of_the_reference_is_named_though_nobody_listed_it(words, wrong):
+    assert words in judged(EXERCISES["softmax_backward"], wrong).diagnosis
+
+
+def test_changes_of_the_reference_can_be_made_and_shown(exercise):
+    for sentence, function in changed(exercise):
+        sentence.encode("cp949")
+        assert callable(function)

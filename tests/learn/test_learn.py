@@ -1,6 +1,10 @@
 """minitransformer learn, as a learner uses it: in a bare folder, from the first screen to a solved exercise."""
 
+import gettext
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -185,3 +189,21 @@ def test_the_file_of_a_chapter_holds_blanks_and_no_answers(learn, tmp_path, chap
     text = (tmp_path / f"{chapter.name}.py").read_text(encoding="utf-8")
     assert text.count(MARK) == 1 and text.count("raise NotImplementedError") >= len(chapter.exercises)
     compile(text, chapter.name, "exec")
+
+
+def test_the_messages_survive_a_korean_console(tmp_path):
+    environment = {**os.environ, "PYTHONIOENCODING": "cp949", "PYTHONUTF8": "0"}
+    for words, code in ((["list"], 0), (["start", "5"], 0), (["check"], 1), (["hint"], 0)):
+        done = subprocess.run([sys.executable, "-m", "minitransformer", "learn", *words], cwd=tmp_path, env=environment, capture_output=True)
+        assert done.returncode == code, done.stderr
+        assert "\\u" not in done.stdout.decode("utf-8")    # as it is written to a file: nothing had to be escaped
+        done.stdout.decode("utf-8").encode("cp949")
+
+
+def test_the_messages_are_translated(learn, monkeypatch):
+    class Loud(gettext.NullTranslations):
+        def gettext(self, message):
+            return message.replace("exercise", "EXERCISE").replace("The gradient of a softmax", "TITLE")
+
+    monkeypatch.setattr("minitransformer.learn.messages._CATALOGUE", Loud())
+    assert "unsolved EXERCISE fails" in learn()[1] and "TITLE" in learn("list")[1]

@@ -166,6 +166,7 @@ class LinearCache(NamedTuple):
     x: Any    # (N, d_in)
 
 
+# %%
 class Linear(Layer):
     def __init__(self, d_in, d_out, rng):
         self.weight = Parameter(rng.standard_normal((d_in, d_out)))

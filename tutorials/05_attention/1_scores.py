@@ -72,6 +72,16 @@ def by_keys(query, key):
     return unscaled(query, key) / math.sqrt(key.shape[-2])
 
 
+@mistake("the scale is the root of the number of queries, not of the length of one", hint=2)
+def by_queries(query, key):
+    return unscaled(query, key) / math.sqrt(query.shape[-2])
+
+
+@mistake("the scale is the root of the number of heads, not of the length of one query", hint=2)
+def by_heads(query, key):
+    return unscaled(query, key) / math.sqrt(query.shape[1])
+
+
 @mistake("keys ask and queries answer: rows and columns are swapped", hint=1)
 def transposed(query, key):
     return scores(key, query)

@@ -1,41 +1,41 @@
-"""One row, several heads
+"""Split into heads
 
-Cut each token's vector into H pieces, one for each head, and bring the heads in front of the places.
+The queries of all heads lie side by side in one array. Give each head its own: the axes are (batch, head, position, size).
 """
 
 import numpy as np
 
-from minitransformer.layers import MultiHeadAttention
+from minitransformer.layers.attention import MultiHeadAttention
 from minitransformer.learn import also_right, edge, invariant, mistake, plugs
 
 
 # %% reference
-def split_heads(x, H):
-    """x: (B, T, H d); H: the number of heads. Returns (B, H, T, d)."""
-    # your code: cut the last axis into (H, d), then swap two axes
+def split_heads(x, num_heads):
+    """x: (B, T, H d), head by head in the last axis. Returns heads (B, H, T, d), H = num_heads."""
+    # your code: cut the last axis into two, then move the heads to the front of the positions
     B, T, width = x.shape
-    pieces = x.reshape(B, T, H, width // H)
-    return pieces.swapaxes(1, 2)
+    cut = x.reshape(B, T, num_heads, width // num_heads)
+    return cut.swapaxes(1, 2)
     # end of your code
 
 
 # %% what it is called with
 returns = "heads"
-section = "Split and merge"
+section = "Split: the heads lie side by side"
 
 
 def case(rng, B, T, H, d):
     return rng.standard_normal((B, T, H * d)), H
 
 
-@edge("as many heads as places")
-def square(rng, B, T, d):
-    return rng.standard_normal((B, T, T * d)), T
+@edge("as many positions as heads: a forgotten transpose keeps the shape")
+def square(rng, B, H, d):
+    return rng.standard_normal((B, H, H * d)), H
 
 
-@invariant("head 0 must hold the first d numbers of each token")
-def first_head(heads, x, H):
-    return heads[:, 0] - x[:, :, :x.shape[-1] // H]
+@invariant("each position keeps its numbers: summed over heads and sizes, each position's sum must be that of x")
+def positions(heads, x, num_heads):
+    return heads.sum(axis=(1, 3)) - x.sum(axis=-1)
 
 
 @plugs(MultiHeadAttention.split)
@@ -45,62 +45,72 @@ def in_the_model(own):
 
 # %% hints
 hints = (
-    "One sentence of two tokens, (1 2 3 4) and (5 6 7 8), and two heads. Which four numbers belong to the first head?",
-    "Two steps: reshape to (B, T, H, d), which cuts each token's vector; then swap T and H. A reshape alone cannot swap.",
-    "pieces = x.reshape(___)",
+    "Which numbers of x belong to position 0? Where must all of them be after the split?",
+    "First reshape: (B, T, H d) to (B, T, H, d). A reshape never reorders numbers. Then swap the axes of positions and heads.",
+    "cut = x.reshape(B, T, ___)",
 )
 
 
 # %% mistakes
-@mistake("reshape straight to (B, H, T, d) mixes the tokens: the first head gets all of the first tokens", hint=1)
-def reshaped(x, H):
-    B, T, width = x.shape
-    return x.reshape(B, H, T, width // H)
+def sizes(x, num_heads):
+    return x.shape[0], x.shape[1], num_heads, x.shape[2] // num_heads
 
 
-@mistake("the axes of places and heads are not swapped: the shape is (B, T, H, d)", hint=2)
-def not_swapped(x, H):
-    B, T, width = x.shape
-    return x.reshape(B, T, H, width // H).copy()
+@mistake("the transpose is missing: reshaped straight to (B, H, T, d), a head gets numbers of other positions", hint=1)
+def reshaped(x, num_heads):
+    B, T, H, d = sizes(x, num_heads)
+    return x.reshape(B, H, T, d)
 
 
-@mistake("the vector is cut into (d, H), not (H, d): each head gets every H-th number", hint=4)
-def every_hth(x, H):
-    B, T, width = x.shape
-    return x.reshape(B, T, width // H, H).transpose(0, 3, 1, 2)
+@mistake("the transpose is missing after the reshape: the axes are (B, T, H, d), not (B, H, T, d)", hint=2)
+def not_swapped(x, num_heads):
+    return x.reshape(sizes(x, num_heads)).copy()
 
 
-@mistake("the heads are in the wrong order, the last one first", hint=1)
-def backwards(x, H):
-    return split_heads(x, H)[:, ::-1]
+@mistake("the heads are interleaved: the last axis is cut into (d, H), but each head's numbers lie side by side, (H, d)", hint=4)
+def interleaved(x, num_heads):
+    B, T, H, d = sizes(x, num_heads)
+    return x.reshape(B, T, d, H).transpose(0, 3, 1, 2).copy()
 
 
-@mistake("the last two axes are swapped, too: (B, H, d, T)", hint=3)
-def turned(x, H):
-    return split_heads(x, H).swapaxes(2, 3)
+@mistake("the number of heads and the size of a head are exchanged", hint=4)
+def exchanged(x, num_heads):
+    B, T, H, d = sizes(x, num_heads)
+    return x.reshape(B, T, d, H).swapaxes(1, 2).copy()
 
 
-@mistake("batch and heads are swapped: (H, B, T, d)", hint=3)
-def heads_first(x, H):
-    return split_heads(x, H).swapaxes(0, 1)
+@mistake("positions and sizes are swapped: the axes are (B, H, d, T)", hint=2)
+def sizes_before_positions(x, num_heads):
+    return x.reshape(sizes(x, num_heads)).transpose(0, 2, 3, 1).copy()
 
 
-@mistake("every head gets the first piece of the vector", hint=1)
-def first_piece(x, H):
-    heads = split_heads(x, H)
+@mistake("the heads stand in front of the batch: the axes are (H, B, T, d)", hint=2)
+def heads_first(x, num_heads):
+    return x.reshape(sizes(x, num_heads)).transpose(2, 0, 1, 3).copy()
+
+
+@mistake("the heads are in reversed order", hint=3)
+def reversed_heads(x, num_heads):
+    return split_heads(x, num_heads)[:, ::-1].copy()
+
+
+@mistake("every head gets the numbers of the first one", hint=3)
+def first_for_all(x, num_heads):
+    heads = split_heads(x, num_heads)
     return np.broadcast_to(heads[:, :1], heads.shape).copy()
 
 
 # %% other right solutions
 @also_right
-def with_split(tokens, num_heads):
-    return np.stack(np.split(tokens, num_heads, axis=-1), axis=1)
+def with_stack(x, num_heads):
+    return np.stack(np.split(x, num_heads, axis=-1), axis=1)
 
 
 @also_right
-def with_loops(x, H):
-    d = x.shape[-1] // H
-    heads = np.zeros((len(x), H, x.shape[1], d), x.dtype)
+def with_loops(features, H):
+    B, T, width = features.shape
+    d = width // H
+    heads = np.empty((B, H, T, d), features.dtype)
     for h in range(H):
-        heads[:, h] = x[..., h * d:(h + 1) * d]
+        heads[:, h] = features[:, :, h * d:(h + 1) * d]
     return heads

@@ -20,7 +20,7 @@ def masked_loss(losses, ids):
 
 # %% what it is called with
 returns = "total count"
-section = "Padding: not a word"
+section = "Padding in the loss"
 
 
 def case(rng, B, T):
