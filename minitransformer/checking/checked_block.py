@@ -109,8 +109,12 @@ def _call(what, function, *arguments, **keywords):
     """function(...); an error of the learner's own code becomes one sentence that says where it arose."""
     try:
         return function(*arguments, **keywords)
-    except InputError:
+    except Breach:
         raise
+    except InputError as error:
+        if what == "forward":    # the inputs are not the block's
+            raise
+        raise Breach(f"backward raises an error: {error}") from error
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         message = str(error).partition("\n")[0]
