@@ -1,14 +1,16 @@
 """The contract of a layer (layers/layer.py), checked for one of your own in one call."""
 
+from typing import Any
+
 import numpy as np
 
-from minitransformer.checking.checked_block import Breach, CheckedBlock, is_float
+from minitransformer.checking.checked_block import Breach, CheckedBlock
 from minitransformer.checking.contract import run_by_contract
 from minitransformer.errors import InputError
 from minitransformer.layers.layer import Layer
 
 
-def check_contract(layer, inputs, seed=0):
+def check_contract(layer, inputs, seed=0) -> None:
     """Raise InputError, in one sentence, where `layer` does not keep the contract at `inputs`, forward's arguments.
 
     What is looked at, in float64 and in float32:
@@ -24,7 +26,7 @@ def check_contract(layer, inputs, seed=0):
     if not isinstance(layer, Layer):
         raise InputError(f"check_contract: a {type(layer).__name__} is no Layer; derive it from minitransformer.Layer")
 
-    def make_rng():
+    def make_rng() -> np.random.Generator:
         return np.random.default_rng(seed)
 
     with np.errstate(all="ignore"):
@@ -43,23 +45,23 @@ def check_contract(layer, inputs, seed=0):
         run_by_contract(CheckedBlock(layer, inputs, np.float64, make_rng), seed=seed)
 
 
-def _attributes(layer):
+def _attributes(layer) -> dict[str, Any]:
     """{path of an attribute: its value} of a layer and all below it."""
     return {f"{path}.{name}".lstrip("."): value for path, part in {"": layer, **layer.sublayers()}.items()
             for name, value in vars(part).items()}
 
 
-def _nothing_kept(layer, before, direction):
+def _nothing_kept(layer, before, direction) -> None:
     after = _attributes(layer)
     for name in after:
         if name not in before or after[name] is not before[name]:
-            raise Breach(f"{direction} keeps something on the layer: self.{name}; a layer that is used twice would mix up both uses, "
-                         "so what backward needs belongs in the cache")
+            raise Breach(f"{direction} keeps something on the layer: self.{name}; a layer that is used twice would mix up both "
+                         "uses, so what backward needs belongs in the cache")
 
 
-def _dtype_kept(arrays, direction, dtype):
+def _dtype_kept(arrays, direction, dtype) -> None:
     for name, array in arrays.items():
         found = np.asarray(array).dtype
         if found.kind in "fc" and found != dtype:
-            raise Breach(f"the {name} that {direction} returns is {found} for inputs of {dtype}: a layer does not change its input's "
-                         "dtype (counts and scales are Python numbers, since float32 times np.float64 is float64)")
+            raise Breach(f"the {name} that {direction} returns is {found} for inputs of {dtype}: a layer does not change its "
+                         "input's dtype (counts and scales are Python numbers, since float32 times np.float64 is float64)")
