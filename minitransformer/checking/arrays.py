@@ -126,7 +126,10 @@ def _with_decay(case, right) -> dict[str, Array] | None:
         return None
     values = {name: case.checked.variables[name] for name in right}
     along = sum(float(((case.observed[name] - right[name]) * v).sum()) for name, v in values.items())
-    constant = along / sum(float((v * v).sum()) for v in values.values())
+    squares = sum(float((v * v).sum()) for v in values.values())
+    if not squares:    # a bias that is still zero: no constant can be told
+        return None
+    constant = along / squares
     return {name: g + float(f"{constant:.6g}") * values[name] for name, g in right.items()}
 
 
@@ -139,7 +142,7 @@ def _of_upstream(case) -> Iterator[tuple[str, Callable]]:
             None if isinstance(case.dy, tuple) or any(g.shape != np.shape(case.dy) for g in right.values())
             else {name: change(g, case.dy) for name, g in right.items()})
 
-    yield "is exactly dy: the block is skipped in backward, its derivative is missing", with_dy(lambda g, dy: dy)
+    yield "is exactly dy, as if the block did nothing: its derivative is missing", with_dy(lambda g, dy: dy)
     yield "lacks dy itself: the direct (residual, skip, identity) path is missing", with_dy(lambda g, dy: g - dy)
     yield ("contains dy once too often: a direct (residual, skip) path is counted that is not there, or twice (doubled)",
            with_dy(lambda g, dy: g + dy))

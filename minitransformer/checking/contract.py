@@ -69,6 +69,25 @@ def check_finite(gradients) -> None:
             raise Breach(f"the gradient of {name} is NaN or infinite, first at {name}{list(index)}")
 
 
+def check_single_precision(block, inputs, make_rng, dy=None) -> None:
+    """Raise Breach if forward or backward makes another dtype of float32, in which models are trained."""
+    checked = CheckedBlock(block, inputs, np.float32, make_rng)
+    y, cache = checked.forward()
+    outputs = y if isinstance(y, tuple) else (y,)
+    _single("forward", {f"output {i}" if isinstance(y, tuple) else "output": one for i, one in enumerate(outputs)})
+    dy = checked.upstream(y, np.random.default_rng(0)) if dy is None else dy
+    dy = tuple(one.astype(np.float32) for one in dy) if isinstance(dy, tuple) else np.asarray(dy, np.float32)
+    _single("backward", {f"gradient of {name}": gradient for name, gradient in checked.gradients(dy, cache).items()})
+
+
+def _single(direction, arrays) -> None:
+    for name, array in arrays.items():
+        found = np.asarray(array).dtype
+        if found.kind in "fc" and found != np.float32:
+            raise Breach(f"the {name} that {direction} returns is {found} for inputs of float32: a layer does not change its "
+                         "input's dtype (counts and scales are Python numbers, since float32 times np.float64 is float64)")
+
+
 def _has_single_precision(numbers) -> bool:
     """Whether all of several numbers fit float32: by chance, one in 2 ** 29 does."""
     some = numbers[numbers != np.round(numbers)]

@@ -41,7 +41,7 @@ def diagnose(block, inputs, make_rng) -> Finding | None:
         path, changing, sentence = located.changed[0]
         return Finding(CONTRACT, sentence, _place(path, changing))
     if located.path:    # of the whole block, the contract was looked at before
-        sentence = _breach_of(located.case.block, located.case.given, located.case.make_rng, located.case.dy)
+        sentence = _breach_of(check_by_contract, located.case.block, located.case.given, located.case.make_rng, located.case.dy)
         if sentence:
             return Finding(CONTRACT, sentence, _place(located.path, located.case.block))
     sentence, error, kind = examine(located.case, located.parts)
@@ -61,8 +61,14 @@ def check_elsewhere(block, checked, make_rng) -> Finding | None:
     return _finding(located, f"{sentence}; it does not show at the given inputs, but with {where}", error, kind)
 
 
-def find_breach(block, inputs, make_rng, breach) -> Finding:
-    """The Finding for a block that does not keep the contract: the breach, and the innermost part that commits it."""
+def check_by_contract(block, inputs, make_rng, dy=None) -> None:
+    """Raise Breach if a block, run alone, does not keep the contract in float64, or if one of its gradients is not finite."""
+    _, _, gradients = run_by_contract(CheckedBlock(block, inputs, np.float64, make_rng), dy)
+    check_finite(gradients)
+
+
+def find_breach(block, inputs, make_rng, breach, check=check_by_contract) -> Finding:
+    """The Finding for a block that does not keep the contract: the breach, and the innermost part in which `check` finds one."""
     recorder = Recorder()
     try:
         checked = CheckedBlock(block, inputs, np.float64, make_rng)
@@ -73,18 +79,17 @@ def find_breach(block, inputs, make_rng, breach) -> Finding:
         pass    # what was seen until then is enough
     for call in _innermost_first(recorder.forward.parts) + _innermost_first(recorder.backward.parts):
         if call.dy is None or np.isfinite(flat(call.dy)).all():
-            inner = _breach_of(call.block, call.arguments, call.make_rng, call.dy)
+            inner = _breach_of(check, call.block, call.arguments, call.make_rng, call.dy)
             if inner:
                 return Finding(CONTRACT, inner, _place(call.path, call.block))
     return Finding(CONTRACT, str(breach))
 
 
-def _breach_of(block, arguments, make_rng, dy) -> str:
+def _breach_of(check, block, arguments, make_rng, dy) -> str:
     """What a part does against the contract when it runs alone, or ""."""
     try:
         with np.errstate(all="ignore"):
-            _, _, gradients = run_by_contract(CheckedBlock(block, arguments, np.float64, make_rng), dy)
-        check_finite(gradients)
+            check(block, arguments, make_rng, dy)
     except Breach as breach:
         return str(breach)
     except InputError:    # a part that does not take its inputs alone tells nothing

@@ -62,9 +62,10 @@ def _layers(case) -> list[tuple[str, Any]]:
 
 def keep_scales(case) -> list[float]:
     """The factors 1 / (1 - rate) of the dropouts in the block, rounded as the library does and exact."""
-    rates = [v for k, v in case.arguments.items() if isinstance(v, float) and "rate" in k]
-    rates += [getattr(layer, "dropout", 0) for _, layer in _layers(case)]
-    return [scale for rate in dict.fromkeys(rates) if 0 < rate < 1 for scale in (256 / (256 - round(256 * rate)), 1 / (1 - rate))]
+    rates: list[Any] = [v for k, v in case.arguments.items() if isinstance(v, float) and "rate" in k]
+    rates += [getattr(layer, "dropout", None) for _, layer in _layers(case)]    # a sublayer may be called so, too
+    return [scale for rate in dict.fromkeys(rates) if isinstance(rate, float) and 0 < rate < 1
+            for scale in (256 / (256 - round(256 * rate)), 1 / (1 - rate))]
 
 
 def expressions(case) -> dict[tuple[str, Any], tuple[float, str]]:

@@ -49,35 +49,44 @@ def judge(function, reference, mistakes, inputs) -> Verdict:
         raise InputError(f"judge: {len(inputs)} inputs, expected at least 2 of other sizes: on one, different mistakes can "
                          "give the same numbers")
     expected = [_arrays(reference(*_copied(one))) for one in inputs]
-    got = []
+    got, broken = [], None
     for one, right in zip(inputs, expected):
         given = _copied(one)
         try:
-            returned = _arrays(function(*given))
+            with np.errstate(all="ignore"):    # NaN and infinity are said
+                returned = _arrays(function(*given))
         except Exception as raised:    # the learner's own code: its error becomes a sentence
             return _broken(f"the function raises {type(raised).__name__}: {raised}")
         if not all(_same(a, b) for a, b in zip(given, one)):
             return _broken("the function changes one of its arguments in place: work on a copy")
-        if len(returned) != len(right):
-            return _broken(f"the function returns {len(returned)} arrays, expected {len(right)}")
-        for a, b in zip(returned, right):
-            if a.shape != b.shape:
-                return _broken(f"the function returns an array of shape {a.shape}, expected {b.shape}")
-            if not np.isfinite(a).all():
-                return _broken("the function returns NaN or infinity")
         got.append(returned)
-    error = max(map(_apart, got, expected))
+        broken = broken or _unlike(returned, right)
+    error = np.inf if broken else max(map(_apart, got, expected))
     if error <= SAME:
         return Verdict(True, "", (), error, None)
     fitting = {}
     for sentence, wrong in mistakes.items():
-        after = max(_distance(wrong, one, returned) for one, returned in zip(inputs, got))
+        after = float(np.max([_distance(wrong, one, returned) for one, returned in zip(inputs, got)]))    # keeps nan
         if after <= SAME:
             fitting[sentence] = after
     if len(fitting) == 1:
         (sentence, after), = fitting.items()
         return Verdict(False, sentence, (), error, after)
+    if broken:
+        return _broken(broken)
     return Verdict(False, "", tuple(fitting), error, None)
+
+
+def _unlike(returned, right) -> str:
+    """Why these arrays cannot be compared with the right ones, in a sentence; "" if they can."""
+    if len(returned) != len(right):
+        return f"the function returns {len(returned)} arrays, expected {len(right)}"
+    for a, b in zip(returned, right):
+        if a.shape != b.shape:
+            return f"the function returns an array of shape {a.shape}, expected {b.shape}"
+        if not np.isfinite(a).all():
+            return "the function returns NaN or infinity"
+    return ""
 
 
 def _distance(wrong, arguments, returned) -> float:
@@ -91,6 +100,9 @@ def _distance(wrong, arguments, returned) -> float:
 
 
 def _apart(one, other) -> float:
+    """The largest relative error; NaN and infinity are no error if both have the same in the same places."""
+    alike = [(np.isnan(a) & np.isnan(b)) | (np.isinf(a) & (a == b)) for a, b in zip(one, other)]
+    one, other = [[1 * a[~same] for a, same in zip(arrays, alike)] for arrays in (one, other)]    # 1 *: masks have no minus
     largest = max((np.abs(a).max(initial=0) for a in (*one, *other)), default=0)
     worst = 0.0
     for a, b in zip(one, other):

@@ -64,8 +64,9 @@ def _widened(block, rng) -> tuple[Any, dict[int, int]]:
     for layer in layers:
         if getattr(layer, "num_heads", 1) == heads > 1:
             layer.num_heads = heads + 1
-        if 0 < getattr(layer, "dropout", 0) < 0.7:
-            layer.dropout *= 1.3
+        rate = getattr(layer, "dropout", None)    # a layer of the reader's own may call a sublayer so
+        if isinstance(rate, float) and 0 < rate < 0.7:
+            layer.dropout = 1.3 * rate
     return block, widths
 
 

@@ -17,6 +17,7 @@ COMMANDS = {    # each is a module of this package, imported when it is the one 
     "classify": "let a trained classifier name the class of a text",
     "compare": "put runs side by side: the settings that differ, the results, the curves",
     "export": "write the weights of a run for PyTorch's layers",
+    "learn": "work through the chapters: exercises, and a judge that says where and why",
     "gradcheck": "check every gradient of every block",
     "attention": "draw the attention maps of a trained model",
     "plot": "draw the curves of a run, the sinusoids, or the schedule",

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from minitransformer.checks import check_cache
 from minitransformer.backend import Array
+from minitransformer.checks import check_cache
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
 from minitransformer.layers.output_projection import OutputProjection

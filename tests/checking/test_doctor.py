@@ -378,3 +378,41 @@ def test_a_mistake_can_be_taught():
 def test_every_taught_mistake_is_a_sentence_of_its_own():
     taught = [(one.of, one.sentence) for one in mistakes.TAUGHT]
     assert len(set(taught)) == len(taught)
+
+
+def test_a_sublayer_may_be_called_dropout():
+    class Dropped(L.Layer):
+        def __init__(self):
+            self.dropout = L.Linear(5, 5, np.random.default_rng(0))
+
+        def forward(self, x):
+            return self.dropout.forward(x)
+
+        def backward(self, dy, cache):
+            return 1.7 * self.dropout.backward(dy, cache)
+
+    report = gradcheck(Dropped(), [np.random.default_rng(1).standard_normal((2, 3, 5))], name="mine")
+    assert "1.7 times" in report.findings["mine"].sentence
+
+
+@pytest.mark.parametrize("name", ["gelu", "transformer-pre-norm"])
+def test_a_forward_that_leaves_float32_is_named(name):
+    def gelu_forward(x):
+        y, cache = F.gelu_forward.replaceable.textbook(x)
+        return y * np.float64(1), cache
+
+    with plugged(F.gelu_forward, gelu_forward):
+        found = finding(*ALL[name])
+    assert found.kind == CONTRACT and "forward returns is float64 for inputs of float32" in found.sentence
+
+
+def test_a_bias_that_is_still_zero_can_be_diagnosed():
+    class FirstRow(L.Linear):
+        def backward(self, dy, cache):
+            self.weight.grad += cache.x.T @ dy
+            self.bias.grad += dy[0]
+            return dy @ self.weight.data.T
+
+    layer = FirstRow(3, 2, np.random.default_rng(0))
+    report = gradcheck(layer, [np.random.default_rng(1).standard_normal((4, 3))], name="mine")
+    assert "could not examine" not in str(report.findings["mine"])

@@ -189,7 +189,7 @@ class Recurrent(L.Layer):
 
     def backward(self, dy, states):
         dstates, dstate = dy
-        dx = np.zeros(dstates.shape)
+        dx = np.zeros_like(dstates)
         for t in reversed(range(len(states))):
             before = states[t - 1] if t else 0 * states[0]
             dx[:, t] = (dstates[:, t] + dstate) * (1 - states[t] * states[t])

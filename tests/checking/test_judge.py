@@ -80,3 +80,14 @@ def test_what_cannot_be_compared_is_said(function, words):
 def test_several_arrays():
     verdict = judge(lambda x: (2 * x, -x), lambda x: (x, -x), {"the first is doubled": lambda x: (2 * x, -x)}, INPUTS)
     assert verdict.sentence == "the first is doubled"
+
+
+def test_a_mistake_is_named_by_its_nan_its_shape_and_its_masks():
+    large = [(1000 * x,) for (x,) in INPUTS]
+    overflow = {"the maximum is not subtracted": lambda x: np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True)}
+    assert judge(overflow["the maximum is not subtracted"], softmax, overflow, large).sentence == "the maximum is not subtracted"
+    dropped = {"keepdims is missing": lambda x: x.sum(axis=-1)}
+    verdict = judge(lambda x: x @ np.ones(x.shape[1]), lambda x: x.sum(axis=-1, keepdims=True), dropped, INPUTS)
+    assert verdict.sentence == "keepdims is missing"
+    turned = {"the comparison is the wrong way round": lambda x: x <= 0}
+    assert judge(lambda x: ~(x > 0), lambda x: x >= 0, turned, INPUTS).sentence == "the comparison is the wrong way round"

@@ -13,6 +13,9 @@
 # %% [markdown]
 # # 1. A layer is two functions
 #
+# You write a layer, the shapes fit, the loss goes down. Is its gradient right? A wrong one trains, too: only worse,
+# and nobody tells you. By the end of this chapter you can tell, to twelve digits.
+#
 # A Transformer is a stack of small functions. To train it, each of them has to answer two questions:
 #
 # 1. **forward**: given the input $x$, what is the output $y$?
@@ -27,7 +30,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer import Layer, Parameter, gradcheck
+from minitransformer import Layer, Parameter, gradcheck, layers, plugged
+from minitransformer.learn.plug import train
 
 # %% [markdown]
 # ## The forward
@@ -162,6 +166,7 @@ class LinearCache(NamedTuple):
     x: Any    # (N, d_in)
 
 
+# %%
 class Linear(Layer):
     def __init__(self, d_in, d_out, rng):
         self.weight = Parameter(rng.standard_normal((d_in, d_out)))
@@ -178,8 +183,7 @@ class Linear(Layer):
 
 # %% [markdown]
 # You never have to write the check again. `gradcheck` nudges every input and every parameter, in both ways, with
-# a random $dY$. (Random matters: with a $dY$ of ones, some wrong layers pass, such as a LayerNorm with its sign
-# flipped.)
+# a random $dY$.
 
 # %%
 layer = Linear(d_in, d_out, rng)
@@ -196,9 +200,9 @@ assert report.passed
 # %%
 class Forgetful(Linear):
     def backward(self, dy, cache):
-        dx = super().backward(dy, cache)
-        self.bias.grad[...] = dy[0]    # the sum over the rows is gone
-        return dx
+        self.weight.grad += cache.x.T @ dy
+        self.bias.grad += dy[0]    # the sum over the rows is gone
+        return dy @ self.weight.data.T
 
 
 report = gradcheck(Forgetful(d_in, d_out, rng), [X], methods=["complex"])
@@ -206,22 +210,69 @@ print(report)
 assert not report.passed
 
 # %% [markdown]
-# The table names the array, the position and both numbers. Its last line names the likely mistake. How does it
-# know? It removes all rows of the batch but one, and the gradient is right. So a sum over the batch is missing.
+# The table names the array, the position and both numbers. The last line names the mistake. How does it know? The
+# *gradient doctor* makes this very mistake in the right gradient, and gets yours, in every digit and at other sizes.
 #
 # Would training have told you? Not clearly. The bias still moves in roughly the right direction, and the model
 # ends up only a little worse than it should be. That is how wrong gradients survive for years.
 #
+# ## Why a random upstream gradient
+#
+# Many checks take a $dY$ of ones: they compute $\partial (\sum Y) / \partial X$. Here is a layer that subtracts from
+# each row its mean, with a backward that returns nothing but zeros. **Predict:** does it pass with ones? With random
+# numbers?
+
+
+# %%
+def centre(x):
+    return x - x.mean(axis=-1, keepdims=True)
+
+
+for name, upstream in (("ones", np.ones((N, d_in))), ("random", rng.standard_normal((N, d_in)))):
+    nudged = X.astype(complex)
+    nudged[1, 0] += 1e-20j
+    true = (upstream * centre(nudged)).sum().imag / 1e-20
+    print(f"dY of {name}: the true gradient of one number is {true:+.4f}, ours is 0")
+
+# %% [markdown]
+# With ones, zeros are right: the sum of a centred row is 0, whatever $X$ is. LayerNorm, in chapter 8, is such a
+# layer, and a wrong sign in its backward passes a check with ones. So take random numbers, and sizes that are all
+# different.
+#
+# ## Use it
+#
+# `plugged` puts a function of yours in the place of one of the library's, for as long as the `with` lasts. Here the
+# forgetful bias trains a small Transformer to copy letters. **Predict:** will you see it in the loss?
+
+
+# %%
+def forgetful(self, dy, cache):
+    rows, drows = cache.x.reshape(-1, cache.x.shape[-1]), dy.reshape(-1, dy.shape[-1])
+    self.weight.grad += rows.T @ drows
+    self.bias.grad += drows[0]    # of the first row only
+    return dy @ self.weight.data.T
+
+
+right = train(steps=100).losses
+wrong = train(plugged(layers.Linear.backward, forgetful), steps=100).losses
+for step in (1, 50, 100):
+    print(f"step {step:3}: right {right[step - 1]:.3f}, forgetful {wrong[step - 1]:.3f}")
+
+# %% [markdown]
+# A hundred steps, every bias of the model wrong, and a loss that nobody would worry about. Only the check sees it.
+#
 # ## Exercises
 #
-# 1. Write `self.weight.grad[...] =` instead of `+=` in `backward`. `gradcheck(layer, [X])` still passes. Why?
-#    Build a small `Layer` that uses one `Linear` twice, $y = \mathrm{linear}(\mathrm{linear}(x))$, and check that.
-# 2. Derive the backward of $y = x \odot x$ and check it: `gradcheck((forward, backward), [x])` also takes a pair
-#    of functions.
-# 3. `abs` breaks the complex step. What does `np.abs(3 + 1e-20j)` return, and why is that useless?
-# 4. Let your `Linear` run inside the library's Transformer: put `with plugged(layers.Linear.backward, ...)`
-#    around a training step, with a function that does what yours does for inputs `(..., d_in)`. Both names come
-#    from `minitransformer`; README shows such a step.
+# `minitransformer learn start 1` writes this page into your folder, followed by five functions with blanks. Fill one,
+# save, and ask `minitransformer learn check`. An unsolved exercise fails; that is where you begin. An answer says
+# where your numbers differ and which rule they break. If you are stuck, `minitransformer learn hint` helps a little,
+# and then a little more.
 #
-# The library's own `Linear` is this one, for inputs with any number of leading axes: read `Linear` in
-# `minitransformer/layers/linear.py` next.
+# When `linear_backward` passes, let it train a model: `minitransformer learn plug linear_backward`.
+#
+# Three more, on paper: (1) Write `self.weight.grad[...] =` in place of `+=`: `gradcheck(layer, [X])` still passes.
+# Why? (2) `abs` breaks the complex step. What does `np.abs(3 + 1e-20j)` return, and why is that useless? (3) Build a
+# small `Layer` that uses one `Linear` twice, and check it.
+#
+# **Read next:** `Linear` in `minitransformer/layers/linear.py`. It is the layer of this page, for inputs with any
+# number of leading axes.

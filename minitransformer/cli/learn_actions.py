@@ -1,0 +1,251 @@
+"""What each action of `minitransformer learn` does; it returns the exit code."""
+
+import json
+from pathlib import Path
+
+from minitransformer.errors import InputError
+from minitransformer.learn.course import chapters, exercises, find_chapter, find_exercise
+from minitransformer.learn.hints import STEPS, hint, next_hint
+from minitransformer.learn.learner_file import notebook_page, percent_page
+from minitransformer.learn.messages import _
+from minitransformer.learn.progress import PASSED, Progress, learner_file, started
+
+MOST_LINES, WIDEST = 20, 100    # of what the learner's code prints
+DONE, NOT_DONE = 0, 1    # exit codes; 2, cannot be judged, is InputError's
+
+
+def status(args):
+    progress = Progress(".")
+    known = exercises().values()
+    done = sum(progress.state(one) == PASSED for one in known)
+    print(_("{done} of {n} exercises pass.").format(done=done, n=len(known)))
+    begun = started(".")
+    if not begun:
+        first = chapters()[0]
+        print(_("Begin:  minitransformer learn start {number}\nIt writes {name}.py: read it in an editor, fill the blanks at its end, then\n"
+                "        minitransformer learn check\n"
+                "An unsolved exercise fails; that is where you begin.").format(number=int(first.name[:2]), name=first.name))
+        return DONE
+    one = _next_exercise(progress)
+    if one:
+        print(_("Next:   {name} ({title}), in {file}\n        minitransformer learn check {name}\n"
+                "An unsolved exercise fails; that is where you begin.").format(
+            name=one.name, title=_(one.title), file=learner_file(".", one.chapter).name))
+        return DONE
+    rest = [chapter for chapter in chapters() if chapter not in [begun for begun, _path in begun]]
+    print(_("Next:   minitransformer learn start {number}").format(number=int(rest[0].name[:2])) if rest
+          else _("That was the last chapter."))
+    return DONE
+
+
+def show_list(args):
+    progress = Progress(".")
+    if args.json:
+        print(json.dumps({"exercises": [{"name": one.name, "chapter": one.chapter.name, "title": _(one.title),
+                                         "state": progress.state(one)} for one in exercises().values()]}))
+        return DONE
+    for chapter in chapters():
+        print(chapter.title)
+        for one in chapter.exercises:
+            print(f"  {progress.state(one):11}  {one.name:26}  {_(one.title)}")
+    return DONE
+
+
+def start(args):
+    chapter = find_chapter(args.chapter)
+    existing = learner_file(".", chapter)
+    if existing:
+        raise InputError(_("{path} is there already, and nothing was changed; to begin again: minitransformer learn reset {name}").format(
+            path=existing, name=chapter.name))
+    path = Path(chapter.name + (".ipynb" if args.notebook else ".py"))
+    _write(path, chapter)
+    print(_("{path}: read it from the top; its {n} exercises are at the end.").format(path=path, n=len(chapter.exercises)))
+    print(_("An unsolved exercise fails; that is where you begin:  minitransformer learn check {name}").format(
+        name=chapter.exercises[0].name))
+    return DONE
+
+
+def check(args):
+    from minitransformer.learn.judge_file import check_file
+
+    progress = Progress(".")
+    answers = []
+    for path, names in _targets(args, progress):
+        found, printed = check_file(path, names)
+        if not args.json:
+            _print_answers(found, printed)
+        answers += found
+    for answer in answers:
+        progress.take(answer)
+    if args.json:
+        alone = args.target and not _is_file(args.target)
+        print(json.dumps(answers[0].as_dict() if alone else {"exercises": [answer.as_dict() for answer in answers]}))
+    if args.html:
+        from minitransformer.learn.page import page
+        Path(args.html).write_text(page(answers), encoding="utf-8")
+    progress.save()
+    return DONE if all(answer.passed for answer in answers) else NOT_DONE
+
+
+def watch(args):
+    from minitransformer.learn.judge_file import check_file
+    from minitransformer.learn.watch import watch as watch_files
+
+    chosen = [find_chapter(args.chapter)] if args.chapter else chapters()
+
+    def newest():
+        paths = [path for path in (learner_file(".", chapter) for chapter in chosen) if path]
+        return max(paths, key=lambda path: path.stat().st_mtime_ns, default=None)
+
+    def check_one(path):
+        progress = Progress(".")
+        try:
+            answers, printed = check_file(path)
+        except InputError as error:
+            print(f"\n{error}", flush=True)
+            return
+        for answer in answers:
+            progress.take(answer)
+        wrong = [answer for answer in answers if not answer.passed]
+        print()
+        _print_answers(wrong[:1], printed)
+        print(_("{path}: {done} of {n} pass. Waiting for you to save; Ctrl-C ends this").format(
+            path=path, done=len(answers) - len(wrong), n=len(answers)), flush=True)
+        progress.save()
+
+    if newest() is None:
+        raise InputError(_("no chapter was started in this folder: minitransformer learn start {number}").format(number=1))
+    watch_files(newest, check_one)
+    return DONE
+
+
+def show_hint(args):
+    progress = Progress(".")
+    exercise = find_exercise(args.name) if args.name else _next_exercise(progress)
+    if exercise is None:
+        raise InputError(_("there is nothing to hint at: all that you started passes"))
+    known = progress.of(exercise.name)
+    step = next_hint(known["hints"], known["hint"])
+    if step is None:
+        print(_("{name}: those were all hints. They again:").format(name=exercise.name))
+    for one in [step] if step else range(1, STEPS + 1):
+        print(_("{name}, hint {step} of {n}:").format(name=exercise.name, step=one, n=STEPS), hint(exercise, one))
+    if step:
+        progress.update(exercise.name, hints=[*known["hints"], step])
+        progress.save()
+    return DONE
+
+
+def plug(args):
+    from minitransformer.learn.plug import STEPS as TRAINING_STEPS, report
+    from minitransformer.learn.run_file import run_plug
+
+    exercise = find_exercise(args.name)
+    if not exercise.plug:
+        with_plug = [one.name for one in exercises().values() if one.plug]
+        raise InputError(_("{name} has no place of its own in the model; these have: {names}").format(
+            name=exercise.name, names=", ".join(with_plug)))
+    result = run_plug(_file_of(exercise), exercise.name, TRAINING_STEPS)
+    print(report(exercise.name, result))
+    return NOT_DONE if "error" in result else DONE
+
+
+def solution(args):
+    progress = Progress(".")
+    exercise = find_exercise(args.name)
+    if progress.of(exercise.name)["state"] != PASSED and not args.give_up:
+        print(_("{name} does not pass yet. Ask for a hint: minitransformer learn hint {name}\n"
+                "To see the solution all the same: minitransformer learn solution {name} --give-up").format(name=exercise.name))
+        return NOT_DONE
+    if progress.of(exercise.name)["state"] != PASSED:
+        progress.update(exercise.name, gave_up=True)
+        progress.save()
+    print(exercise.source, end="")
+    return DONE
+
+
+def reset(args):
+    chapter = find_chapter(args.chapter)
+    path = learner_file(".", chapter)
+    if path is None:
+        raise InputError(_("{name} was not started in this folder: minitransformer learn start {name}").format(name=chapter.name))
+    number = 1
+    while (kept := path.with_name(f"{path.stem}.before-reset-{number}{path.suffix}")).exists():
+        number += 1
+    path.rename(kept)
+    _write(path, chapter)
+    print(_("{path} is new; what you had is kept in {kept}").format(path=path, kept=kept))
+    return DONE
+
+
+def grade(args):
+    from minitransformer.learn.grade import as_csv, grade as grade_folder, mistakes, table
+
+    if args.seed < 0 or not 0 < args.timeout < 3600:
+        raise InputError(_("expected --seed of 0 or more and --timeout between 0 and 3600 seconds"))
+    students = grade_folder(args.folder, args.seed, args.timeout)
+    if args.json:
+        print(json.dumps({"students": students, "mistakes": [{"diagnosis": text, "students": n} for text, n in mistakes(students)]}))
+        return DONE
+    if args.csv:
+        print(as_csv(students), end="")
+        return DONE
+    rows = table(students)
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+    for text, n in mistakes(students):
+        print(f"{n:4} x  {text}")
+    for student in students:
+        for error in student["errors"]:
+            print(f"{student['student']}: {error}")
+    return DONE
+
+
+def _targets(args, progress):
+    """[(file, names of exercises, or None for all in it)] to check."""
+    if args.all:
+        if args.target:
+            raise InputError(_("--all checks all that you started; leave {target} out").format(target=args.target))
+        if not started("."):
+            raise InputError(_("no chapter was started in this folder: minitransformer learn start {number}").format(number=1))
+        return [(path, [one.name for one in chapter.exercises]) for chapter, path in started(".")]
+    if args.target and _is_file(args.target):
+        return [(Path(args.target), None)]
+    exercise = find_exercise(args.target) if args.target else _next_exercise(progress)
+    if exercise is None:
+        raise InputError(_("there is nothing to check: start a chapter, or name an exercise"))
+    return [(_file_of(exercise), [exercise.name])]
+
+
+def _is_file(target):
+    return target not in exercises() and (Path(target).suffix in (".py", ".ipynb") or Path(target).exists())
+
+
+def _file_of(exercise):
+    path = learner_file(".", exercise.chapter)
+    if path is None:
+        raise InputError(_("{name} belongs to a chapter that was not started in this folder: minitransformer learn start {chapter}").format(
+            name=exercise.name, chapter=exercise.chapter.name))
+    return path
+
+
+def _next_exercise(progress):
+    """The first exercise that does not pass, of the chapters that were started; None if all do."""
+    return next((one for chapter, _path in started(".") for one in chapter.exercises if progress.state(one) != PASSED), None)
+
+
+def _print_answers(answers, printed):
+    for text in filter(None, [printed, *(answer.printed for answer in answers)]):
+        lines = text.splitlines()
+        shown = [f"{line[:WIDEST]}..." if len(line) > WIDEST else line for line in lines[:MOST_LINES]]
+        print("\n".join(f"  | {line}" for line in shown + (["..."] if len(lines) > MOST_LINES else [])))
+    for answer in answers:
+        print(answer)
+
+
+def _write(path, chapter):
+    """Write a chapter's file, which must not exist yet."""
+    text = notebook_page(chapter) if path.suffix == ".ipynb" else percent_page(chapter)
+    with open(path, "x", encoding="utf-8", newline="\n") as file:
+        file.write(text)

@@ -1,0 +1,48 @@
+"""The answer to a check: at most eight lines that say what passed, where it is wrong, why, what is likely, and what is next."""
+
+from dataclasses import dataclass, field
+
+from minitransformer.learn.messages import _
+
+STAGES = ("runs", "own", "shape", "inputs", "invariants", "values", "gradients")    # the order of a check
+
+
+def stage_names():
+    return {"runs": _("it runs"), "own": _("it is your own"), "shape": _("shape and dtype"), "inputs": _("inputs unchanged"),
+            "invariants": _("invariants"), "values": _("values"), "gradients": _("gradients")}
+
+
+@dataclass
+class Answer:
+    """What a check found. `print` it; a notebook shows it."""
+
+    exercise: str
+    passed: bool
+    stage: str            # the stage that failed: one of STAGES; "passed" if none did
+    stages: list          # the stages of this exercise, in order
+    where: str = ""       # the worst element, yours and expected; or the line
+    why: str = ""         # what is violated, with the number
+    diagnosis: str = ""   # the mistake, if it alone explains the difference
+    candidates: int = 0   # how many mistakes explain it equally well, if several do
+    hint: int = 1         # which hint helps most
+    next: str = ""
+    printed: str = ""     # what the learner's code printed
+    array: tuple = field(default=(), repr=False)    # name, yours, expected: for the picture
+
+    def __str__(self):
+        names = stage_names()
+        done = self.stages if self.passed else self.stages[:self.stages.index(self.stage)]
+        title = _("{name}: passed") if self.passed else _("{name}: not yet")
+        likely = ""
+        if self.stage in ("shape", "invariants", "values", "gradients"):
+            likely = self.diagnosis or (_("no known pattern: {n} mistakes explain it equally well").format(n=self.candidates)
+                                        if self.candidates else _("no known pattern"))
+        lines = (("PASSED", "; ".join(names[stage] for stage in done)), ("WHERE", self.where), ("WHY", self.why),
+                 ("LIKELY", likely), ("NEXT", self.next))
+        return "\n".join([title.format(name=self.exercise), *(f"  {label:7} {text}".replace("\n", f"\n{'':10}") for label, text in lines if text)])
+
+    __repr__ = __str__    # a notebook shows it
+
+    def as_dict(self):
+        return {"exercise": self.exercise, "passed": self.passed, "stage": self.stage, "where": self.where or None,
+                "diagnosis": self.diagnosis or None}

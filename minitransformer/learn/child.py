@@ -1,0 +1,84 @@
+"""The process in which a learner's file runs. It hands back arrays and words, never a verdict: the judge is elsewhere."""
+
+import faulthandler
+import json
+import linecache
+import pickle
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from minitransformer.learn.bounded import bounded_output
+from minitransformer.learn.call import call_on, describe
+
+
+def main(folder):
+    """Run the job in `folder`: job.pickle, written by run_file.py. Each result is a file of its own."""
+    folder = Path(folder)
+    job = pickle.loads((folder / "job.pickle").read_bytes())
+    with open(folder / "late", "w") as late:
+        _stop_after(job["limit"], late)
+        namespace = _load(folder, job)
+        for name, arguments in job["work"].items() if namespace is not None else ():
+            _stop_after(job["limit"], late)
+            if callable(namespace.get(name)):
+                WORK[job["kind"]](folder, name, namespace[name], arguments)
+            else:
+                _write(folder, name, {"missing": True})
+        faulthandler.cancel_dump_traceback_later()
+
+
+def check(folder, name, function, cases):
+    """Call the function on the cases: what it returned goes into NAME.npz, all else into NAME.json."""
+    outcomes, printed = call_on(function, cases)
+    arrays = {f"{i}.{k}": array for i, outcome in enumerate(outcomes) for k, array in enumerate(outcome.arrays)}
+    np.savez(folder / f"{name}.npz", **arrays)
+    _write(folder, name, {"outcomes": [{**outcome._asdict(), "arrays": len(outcome.arrays)} for outcome in outcomes],
+                          "printed": printed})
+
+
+def plug(folder, name, function, steps):
+    """Train with the function in the model's place of the exercise NAME, and without."""
+    from minitransformer.learn.course import find_exercise    # late: a check does without the chapters
+    from minitransformer.learn.plug import train_with
+
+    with bounded_output():
+        _write(folder, name, train_with(find_exercise(name), function, steps))
+
+
+WORK = {"check": check, "plug": plug}
+
+
+def _stop_after(seconds, file):
+    faulthandler.dump_traceback_later(seconds, exit=True, file=file)
+
+
+def _load(folder, job):
+    """The names that the learner's file defines; None if it does not run."""
+    path, source = job["path"], job["source"]
+    linecache.cache[path] = (len(source), None, source.splitlines(True), path)    # of a notebook, too
+    namespace = {"__name__": "learner", "__file__": path}
+    before = _judge()
+    try:
+        with bounded_output() as printed:
+            exec(compile(source, path, "exec"), namespace)
+    except BaseException as error:    # the learner's own code, sys.exit and Ctrl-C included
+        said, place = describe(error)
+        _write(folder, "file", {"error": said, "line": place})
+        return None
+    changed = [f"{module.__name__}.{name}" for module, name, value in before if getattr(module, name, None) is not value]
+    _write(folder, "file", {"printed": printed.text(), "changed": changed})
+    return namespace
+
+
+def _judge():
+    """What a file must leave alone: (module, name, function) of NumPy and of minitransformer."""
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith("minitransformer") or name == "numpy"]
+    return [(module, name, value) for module in modules for name, value in vars(module).items() if callable(value)]
+
+
+def _write(folder, name, result):
+    new = folder / f"{name}.new"
+    new.write_text(json.dumps(result), encoding="utf-8")
+    new.replace(folder / f"{name}.json")

@@ -1,0 +1,57 @@
+"""The chapters and their exercises, as they lie on the disk."""
+
+from functools import cache
+from pathlib import Path
+
+from minitransformer.errors import InputError, choices
+from minitransformer.learn.exercise import Exercise
+from minitransformer.learn.messages import _
+
+FOLDER = Path(__file__).parents[1] / "tutorials"    # in the wheel; in a clone, a link to the folder beside the package
+
+
+class Chapter:
+    """A folder NUMBER_NAME: chapter.py, the page, and its exercises 1_NAME.py, 2_NAME.py, ..."""
+
+    def __init__(self, folder):
+        self.folder, self.name = folder, folder.name
+        self.page = folder / "chapter.py"
+        self.exercises = [Exercise(path, self) for path in sorted(folder.glob("[0-9]_*.py"))]
+
+    @property
+    def text(self):
+        return self.page.read_text(encoding="utf-8")
+
+    @property
+    def title(self):
+        return next(line[4:] for line in self.text.splitlines() if line.startswith("# # "))
+
+
+@cache
+def chapters():
+    """All chapters, in order."""
+    return [Chapter(page.parent) for page in sorted(FOLDER.glob("[0-9][0-9]_*/chapter.py"))]
+
+
+def exercises():
+    """{name: Exercise} of all chapters, in order."""
+    return {exercise.name: exercise for chapter in chapters() for exercise in chapter.exercises}
+
+
+def find_exercise(name):
+    """Raises InputError if there is none of that name."""
+    known = exercises()
+    if name not in known:
+        raise InputError(_("there is no exercise {name!r}; {choices}").format(name=name, choices=choices(name, known)))
+    return known[name]
+
+
+def find_chapter(text):
+    """By number (5 or 05), name (05_attention or attention), or the learner's file. Raises InputError if there is none."""
+    wanted = Path(text).stem.lower()
+    for chapter in chapters():
+        number, _underscore, name = chapter.name.partition("_")
+        if wanted in (chapter.name, name) or (wanted.isdecimal() and int(wanted) == int(number)):
+            return chapter
+    names = [chapter.name for chapter in chapters()]
+    raise InputError(_("there is no chapter {name!r}; {choices}").format(name=text, choices=choices(wanted, names)))

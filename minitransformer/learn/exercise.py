@@ -1,0 +1,110 @@
+"""One exercise: a file that holds the reference, inputs, what must always hold, hints, and the mistakes that people make."""
+
+import inspect
+import sys
+from functools import cached_property
+from importlib.util import module_from_spec, spec_from_file_location
+
+import numpy as np
+
+from minitransformer.learn.marks import Edge, Invariant, Mistake, Plug, Style
+from minitransformer.learn.source import reference_source
+
+SIZES = range(2, 8)    # of which each letter of a case's shapes gets one of its own
+
+
+class Exercise:
+    """The file NUMBER_NAME.py of a chapter; NAME is the function to write.
+
+    The file's docstring is the title and the task. It defines
+        NAME                    the reference, in a cell of its own, with blanks
+        case(rng, B, T, ...)    the arguments; the sizes are drawn, pairwise unequal
+        loss(*arguments)        if the reference is a gradient: the scalar function it differentiates, and the arrays at which
+        terms(*arguments)       if the answer is a sum: {name: array}, the terms that it is the sum of
+        returns                 the names of the arrays returned, "dquery dkey dvalue"
+        section                 the chapter's section to read again
+        hints                   a question about an invariant, the name of the missing term, the line with one hole
+    and functions under the marks invariant, mistake, edge, also_right and plugs.
+    """
+
+    def __init__(self, path, chapter):
+        self.path, self.chapter = path, chapter
+        self.name = path.stem.partition("_")[2]
+
+    @cached_property
+    def module(self):
+        """The file, imported under a name by which the judge knows its functions."""
+        spec = spec_from_file_location(f"tutorials.{self.name}", self.path)
+        module = module_from_spec(spec)
+        writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True    # the folder may be read-only, or a clone
+        try:
+            spec.loader.exec_module(module)
+        finally:
+            sys.dont_write_bytecode = writes
+        return module
+
+    @property
+    def title(self):
+        return self.module.__doc__.strip().partition("\n")[0]
+
+    @property
+    def task(self):
+        return self.module.__doc__.strip().partition("\n")[2].strip()
+
+    @property
+    def reference(self):
+        return getattr(self.module, self.name)
+
+    @cached_property
+    def source(self):
+        return reference_source(self.path.read_text(encoding="utf-8"))
+
+    @property
+    def parameters(self):
+        return list(inspect.signature(self.reference).parameters)
+
+    @property
+    def returns(self):
+        return self.module.returns.split()
+
+    @property
+    def loss(self):
+        return getattr(self.module, "loss", None)
+
+    @property
+    def terms(self):
+        return getattr(self.module, "terms", None)
+
+    @property
+    def plug(self):
+        return next(iter(self._marked(Plug)), None)
+
+    @property
+    def invariants(self):
+        return self._marked(Invariant)
+
+    @property
+    def mistakes(self):
+        return self._marked(Mistake)
+
+    @property
+    def styles(self):
+        return self._marked(Style)
+
+    def _marked(self, kind):
+        marks = (getattr(value, "mark", None) for value in vars(self.module).values())
+        return [mark for mark in marks if isinstance(mark, kind)]
+
+    def cases(self, seed=0):
+        """[(name, arguments)]: two usual cases of other sizes, then the edges. The same seed makes the same numbers."""
+        rng = np.random.default_rng([seed, *self.name.encode()])
+        letters = list(inspect.signature(self.module.case).parameters)[1:]
+        first = rng.permutation(SIZES)[:len(letters)]
+        second = rng.permutation(SIZES)[:len(letters)]
+        while (first == second).any():
+            second = rng.permutation(SIZES)[:len(letters)]
+        made = [("", self.module.case(rng, *map(int, sizes))) for sizes in (first, second)]
+        for one in self._marked(Edge):
+            sizes = rng.permutation(SIZES)[:len(inspect.signature(one.make).parameters) - 1]
+            made.append((one.name, one.make(rng, *map(int, sizes))))
+        return made

@@ -1,0 +1,71 @@
+"""A folder of submissions: each in a process of its own, with other shapes and numbers than the learner saw."""
+
+import csv
+import io
+from collections import Counter
+from pathlib import Path
+
+from minitransformer.errors import InputError
+from minitransformer.learn.course import exercises
+from minitransformer.learn.judge_file import check_file
+from minitransformer.learn.messages import _
+from minitransformer.learn.run_file import LIMIT
+
+NONE = ""    # of an exercise that a student did not hand in
+
+
+def grade(folder, seed=1, limit=LIMIT):
+    """[{"student", "exercises": [Answer.as_dict()], "errors": [sentences]}], a student for each file or folder in `folder`.
+
+    Raises InputError if the folder holds none.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise InputError(_("{folder} is not a folder; expected one with a file or a folder for each student").format(folder=folder))
+    found = [(entry, _files(entry)) for entry in sorted(folder.iterdir()) if not entry.name.startswith((".", "__"))]
+    students = [_student(entry, files, seed, limit) for entry, files in found if files]
+    if not students:
+        raise InputError(_("{folder} holds no .py or .ipynb file").format(folder=folder))
+    return students
+
+
+def mistakes(students):
+    """[(sentence, how many students)], the most frequent first."""
+    counted = Counter(one["diagnosis"] for student in students for one in student["exercises"] if one["diagnosis"])
+    return counted.most_common()
+
+
+def table(students):
+    """Rows of cells: a line for each student, a column for each exercise that anybody handed in."""
+    handed = {one["exercise"] for student in students for one in student["exercises"]}
+    names = [name for name in exercises() if name in handed]
+    rows = [[_("student"), *names, _("passed")]]
+    for student in students:
+        states = {one["exercise"]: _("passed") if one["passed"] else one["stage"] for one in student["exercises"]}
+        count = sum(one["passed"] for one in student["exercises"])
+        rows.append([student["student"], *(states.get(name, NONE) for name in names), str(count)])
+    return rows
+
+
+def as_csv(students):
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(table(students))
+    return out.getvalue()
+
+
+def _student(entry, files, seed, limit):
+    answers, errors = {}, []
+    for path in files:
+        try:
+            for answer in check_file(path, seed=seed, limit=limit)[0]:
+                if answer.passed or answer.exercise not in answers:
+                    answers[answer.exercise] = answer.as_dict()
+        except (InputError, OSError) as error:
+            errors.append(str(error))
+    return {"student": entry.stem if entry.is_file() else entry.name, "exercises": list(answers.values()), "errors": errors}
+
+
+def _files(entry):
+    paths = [entry] if entry.is_file() else sorted(entry.rglob("*"))
+    return [path for path in paths if path.suffix in (".py", ".ipynb") and path.is_file()
+            and not any(part.startswith((".", "__")) for part in path.relative_to(entry.parent).parts)]

@@ -1,0 +1,168 @@
+"""The order of a check: it runs, it is the learner's own, shape and dtype, inputs unchanged, invariants, values or gradients."""
+
+import numpy as np
+
+from minitransformer.checking.judge import judge
+from minitransformer.checking.numeric import central, complex_step
+from minitransformer.learn.answer import Answer
+from minitransformer.learn.call import call_on
+from minitransformer.learn.marks import Mistake
+from minitransformer.learn.messages import _
+from minitransformer.learn.one_change import changed
+from minitransformer.learn.why import apart, explain, number, term_factors, worst_element
+
+EXACT, CENTRAL = 1e-10, 1e-6    # errors allowed: against the reference or the complex step; against central differences
+
+
+def check_function(exercise, function, seed=0, watched=True):
+    """The Answer on a function, called in this process. watched: what it calls of other libraries is borrowed."""
+    cases = cases_of(exercise, seed)
+    return check_outcomes(exercise, cases, *call_on(function, cases, watched))
+
+
+def cases_of(exercise, seed=0):
+    """What a solution is called with: the exercise's cases, and the first of them in float32, for the dtype."""
+    cases = exercise.cases(seed)
+    return [*cases, ("float32", tuple(_single(value) for value in cases[0][1]))]
+
+
+def check_outcomes(exercise, cases, outcomes, printed=""):
+    """The Answer on the outcomes of a solution, one for each of the cases."""
+    last = "gradients" if exercise.loss else "values"
+    stages = ["runs", "own", "shape", "inputs", *(["invariants"] if exercise.invariants else []), last]
+    answer = Answer(exercise.name, False, "passed", stages, printed=printed)
+    with np.errstate(all="ignore"):
+        found = (_runs(outcomes) or _own(outcomes) or _shape(exercise, cases, outcomes) or _inputs(exercise, outcomes)
+                 or _numbers(exercise, cases[:-1], outcomes))
+        for name, value in found.items():
+            setattr(answer, name, value)
+        if found and answer.stage not in ("runs", "own"):
+            _diagnose(exercise, cases[:-1], outcomes, answer)
+    answer.passed = not found
+    answer.next = _next(exercise, answer)
+    return answer
+
+
+def _runs(outcomes):
+    bad = next((one for one in outcomes if one.error), None)
+    if bad is None:
+        return {}
+    why = _("it is not written yet: an unsolved exercise fails, and that is where you begin") if bad.blank else bad.error
+    return {"stage": "runs", "where": bad.line, "why": why}
+
+
+def _own(outcomes):
+    bad = next((one for one in outcomes if one.borrowed), None)
+    return bad and {"stage": "own", "where": _("it calls {name}").format(name=bad.borrowed),
+                    "why": _("this answer is borrowed: write it with NumPy alone")} or {}
+
+
+def _shape(exercise, cases, outcomes):
+    """The first output of another number, shape or dtype than the reference's."""
+    for (_case, arguments), outcome in zip(cases, outcomes):
+        expected = _arrays(exercise.reference(*arguments))
+        given = [(name, value) for name, value in zip(exercise.parameters, arguments) if isinstance(value, np.ndarray)]
+        if outcome.returned or len(outcome.arrays) != len(expected):
+            got = outcome.returned or _("{n} arrays").format(n=len(outcome.arrays))
+            return {"stage": "shape", "where": _("it returns {got}, expected {names}").format(
+                        got=got, names=", ".join(exercise.returns)),
+                    "why": _("is `return` missing?") if outcome.returned == "None" else _("expected NumPy arrays: {names}").format(
+                        names=", ".join(f"{name} {right.shape}" for name, right in zip(exercise.returns, expected)))}
+        for name, array, right in zip(exercise.returns, outcome.arrays, expected):
+            if array.shape != right.shape:
+                return {"stage": "shape", "where": _("{name} has the shape {got}, expected {right}").format(
+                            name=name, got=array.shape, right=right.shape),
+                        "why": _("it was called with {given}").format(
+                            given=", ".join(f"{name} {value.shape}" for name, value in given))}
+            if array.dtype != right.dtype:
+                return {"stage": "shape", "where": _("{name} has the dtype {got}, expected {right}").format(
+                            name=name, got=array.dtype, right=right.dtype),
+                        "why": _("which line makes {got} of it? The inputs are {given}").format(
+                            got=array.dtype, given=", ".join(f"{name} {value.dtype}" for name, value in given))}
+    return {}
+
+
+def _inputs(exercise, outcomes):
+    bad = next((one for one in outcomes if one.changed >= 0), None)
+    return bad and {"stage": "inputs", "where": _("after the call, {name} is not what it was").format(
+                        name=exercise.parameters[bad.changed]),
+                    "why": _("its owner still needs it: write x = x - 1, or work on a copy, in place of x -= 1")} or {}
+
+
+def _numbers(exercise, cases, outcomes):
+    """Invariants, then values or gradients: the first case that is wrong, and its worst element."""
+    broken = _broken_invariant(exercise, cases, outcomes)
+    for (case, arguments), outcome in zip(cases, outcomes):
+        expected = _arrays(exercise.reference(*arguments))
+        wrong = apart(outcome.arrays, expected) > EXACT
+        if exercise.loss and not case:
+            exact, near = (differentiate(exercise, arguments, method) for method in (complex_step, central))
+            wrong = not (apart(outcome.arrays, exact) <= EXACT and apart(outcome.arrays, near) <= CENTRAL)
+        if wrong:
+            place, array = worst_element(exercise.returns, outcome.arrays, expected)
+            terms = term_factors(exercise, arguments, outcome.arrays)
+            finite = all(np.isfinite(array).all() for array in outcome.arrays)
+            return {"stage": "invariants" if broken else "gradients" if exercise.loss else "values",
+                    "where": place + (f" ({case})" if case else ""), "array": array,
+                    "why": "\n".join(filter(None, [broken if finite else "", terms]))
+                    or explain(exercise, outcome.arrays, expected)}
+    return {}
+
+
+def differentiate(exercise, arguments, method):
+    """The gradients of the exercise's loss, each element by `method`: central or complex_step of checking.numeric."""
+    loss, arrays = exercise.loss(*arguments)
+    moved = [np.array(array, dtype=complex if method is complex_step else float) for array in arrays]
+    return [np.array([method(lambda: loss(*moved), 1, array, where, 1) for where in np.ndindex(array.shape)]).reshape(array.shape)
+            for array in moved]
+
+
+def _broken_invariant(exercise, cases, outcomes):
+    """The sentence of the first invariant that does not hold, with the number; "" if all hold."""
+    for mark in exercise.invariants:
+        for (_case, arguments), outcome in zip(cases, outcomes):
+            answer = outcome.arrays[0] if len(outcome.arrays) == 1 else tuple(outcome.arrays)
+            excess = np.max(np.abs(mark.excess(answer, *arguments)), initial=0)
+            scale = max((np.max(np.abs(array), initial=0) for array in outcome.arrays), default=0)
+            if not excess <= EXACT * max(scale, 1):
+                return _("{sentence}; yours is off by {number}").format(sentence=_(mark.sentence), number=number(excess))
+    return ""
+
+
+def _diagnose(exercise, cases, outcomes, answer):
+    """Name the mistake, if one of those listed, or else one change of the reference, gives what the learner's function gives."""
+    if any(outcome.returned for outcome in outcomes):
+        return
+    marks = exercise.mistakes
+    fitting = _fitting(exercise, cases, outcomes, [mark.wrong for mark in marks])
+    if not fitting:
+        marks = [Mistake(sentence, wrong, 1) for sentence, wrong in changed(exercise)]
+        fitting = _fitting(exercise, cases, outcomes, [mark.wrong for mark in marks])
+    sentences = {marks[i].sentence for i in fitting}
+    if len(sentences) == 1:
+        answer.diagnosis, answer.hint = _(marks[fitting[0]].sentence), marks[fitting[0]].hint
+    else:
+        answer.candidates = len(sentences)
+
+
+def _fitting(exercise, cases, outcomes, wrong):
+    """Which of the wrong functions, by number, give what the learner's function gave."""
+    given = iter([tuple(outcome.arrays) for outcome in outcomes])
+    numbered = {str(i): function for i, function in enumerate(wrong)}
+    verdict = judge(lambda *arguments: next(given), exercise.reference, numbered, [arguments for _case, arguments in cases])
+    names = [verdict.sentence] if verdict.sentence in numbered else verdict.candidates
+    return [int(name) for name in names]
+
+
+def _next(exercise, answer):
+    if answer.passed:
+        return (f"minitransformer learn plug {exercise.name}" if exercise.plug else "minitransformer learn")
+    return _('minitransformer learn hint {name}; read again: "{section}"').format(name=exercise.name, section=exercise.module.section)
+
+
+def _arrays(returned):
+    return [np.asarray(one) for one in (returned if isinstance(returned, tuple) else (returned,))]
+
+
+def _single(value):
+    return value.astype(np.float32) if isinstance(value, np.ndarray) and value.dtype == float else value

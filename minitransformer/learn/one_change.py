@@ -1,0 +1,74 @@
+"""Mistakes that nobody listed: the reference with one change, such as another axis, another sign, or a factor left out."""
+
+import ast
+import copy
+import math
+
+import numpy as np
+
+from minitransformer.learn.messages import _
+
+OTHER = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
+COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
+
+
+def changed(exercise):
+    """[(sentence, function)]: each is the reference with one change; two of them may have the same sentence."""
+    tree = ast.parse(exercise.source)
+    found = []
+    for place, node in enumerate(ast.walk(tree)):
+        for sentence, change in _changes(node):
+            copied = copy.deepcopy(tree)
+            target = list(ast.walk(copied))[place]
+            copied = _Replace(target, change(target)).visit(copied)
+            namespace = {"np": np, "math": math}
+            exec(compile(ast.fix_missing_locations(copied), str(exercise.path), "exec"), namespace)
+            found.append((sentence, namespace[exercise.name]))
+    return found
+
+
+class _Replace(ast.NodeTransformer):
+    def __init__(self, old, new):
+        self.old, self.new = old, new
+
+    def visit(self, node):
+        return self.new if node is self.old else self.generic_visit(node)
+
+
+def _changes(node):
+    """(sentence, function of the node that returns another one in its place)."""
+    text = ast.unparse(node) if isinstance(node, ast.expr) else ""
+    if isinstance(node, ast.BinOp) and type(node.op) in OTHER:
+        left, right = ast.unparse(node.left), ast.unparse(node.right)
+        sentences = {
+            ast.Add: (_("{right} is subtracted, not added"), _("the term {right} is missing"), _("the term {left} is missing")),
+            ast.Sub: (_("{right} is added, not subtracted"), _("the term - {right} is missing"), _("the term {left} is missing")),
+            ast.Mult: (_("{left} is divided by {right}, not multiplied"), _("the factor {right} is missing"), _("the factor {left} is missing")),
+            ast.Div: (_("{left} is multiplied by {right}, not divided"), _("the division by {right} is missing"), None)}
+        other, without_right, without_left = (one and one.format(left=left, right=right) for one in sentences[type(node.op)])
+        yield other, lambda node: ast.BinOp(node.left, OTHER[type(node.op)](), node.right)
+        yield without_right, lambda node: node.left
+        if without_left:
+            yield without_left, lambda node: ast.UnaryOp(ast.USub(), node.right) if isinstance(node.op, ast.Sub) else node.right
+    if isinstance(node, ast.Attribute) and node.attr == "T":
+        yield _("{text} is not transposed").format(text=ast.unparse(node.value)), lambda node: node.value
+    if isinstance(node, ast.Compare):
+        for kind in COMPARISONS:
+            if not isinstance(node.ops[0], kind):
+                yield (_("the condition is another one than {text}").format(text=text),
+                       lambda node, kind=kind: ast.Compare(node.left, [kind()], node.comparators))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("sum", "mean", "max"):
+        of, name = ast.unparse(node.func.value), node.func.attr
+        for axis in (0, -1, -2, None):
+            if any(keyword.arg == "axis" for keyword in node.keywords):
+                yield _("the {name} of {of} runs over the wrong axis").format(name=name, of=of), lambda node, axis=axis: _over(node, axis)
+        if name != "max":
+            other = {"sum": "mean", "mean": "sum"}[name]
+            yield (_("the {name} of {of} became a {other}").format(name=name, of=of, other=other),
+                   lambda node, other=other: ast.Call(ast.Attribute(node.func.value, other, ast.Load()), node.args, node.keywords))
+
+
+def _over(call, axis):
+    """The same call over another axis."""
+    keywords = [ast.keyword("axis", ast.Constant(axis)) if one.arg == "axis" else one for one in call.keywords]
+    return ast.Call(call.func, call.args, keywords)

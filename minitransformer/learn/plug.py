@@ -1,0 +1,84 @@
+"""The reader's function inside the real model: 200 steps of the copy task, beside the library's own."""
+
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from minitransformer import Adam, Transformer, TransformerConfig, greedy, plugged, schedule, training_step
+from minitransformer.data.batches import make_batch
+from minitransformer.data.drawn import DrawnBatches, draw_held_out
+from minitransformer.learn.call import describe
+from minitransformer.learn.messages import _
+from minitransformer.tasks import TASKS
+
+STEPS = 200
+SHOWN = 8      # lines of the curve
+WIDTH = 30     # characters of the longest bar
+
+
+class Training(NamedTuple):
+    losses: list     # for each token, a number for each step
+    example: list    # a source that was not trained on, and the model's answer
+    model: Any
+
+
+def train_with(exercise, own, steps=STEPS):
+    """{"library": losses, "yours": losses, "calls": how often `own` was called, "example": ...}, or {"error": ..., "calls"}."""
+    calls = 0
+
+    def counted(*arguments):
+        nonlocal calls
+        calls += 1
+        return own(*arguments)
+
+    library = train(steps=steps)
+    try:
+        yours = train(plugged(exercise.plug.replaced, exercise.plug.adapt(counted)), steps=steps)
+    except Exception as error:    # the reader's function, or the model that got its answer
+        return {"error": describe(error), "calls": calls}
+    return {"library": library.losses, "yours": yours.losses, "calls": calls, "example": yours.example}
+
+
+def train(*plugs, steps=STEPS):
+    """The Training of a small model on the copy task.
+
+    plugs: `plugged(...)` of functions of yours, each to run in the place of one of the library's.
+    """
+    task = TASKS["copy"](batch=24)
+    vocabulary = task.make_vocabulary()
+    batches = DrawnBatches(task, 24, 0)
+    with ExitStack() as stack, threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
+        for plug in plugs:
+            stack.enter_context(plug)
+        model = Transformer(TransformerConfig.named("toy", vocabulary.size, num_layers=1), seed=0)
+        adam, losses = Adam(model), []
+        for step in range(1, steps + 1):
+            batch = next(batches)
+            sums = training_step(model, adam, batch, schedule(step, 64, warmup=50, factor=0.3))
+            losses.append(float(sums.loss) / batch.terms)
+        source, _target = next(pair for pair in draw_held_out(task, 20) if 4 < len(pair[0]) < 9)
+        answer = greedy(model, make_batch([(source, source)]).source)[0]
+    return Training(losses, [" ".join(vocabulary.tokens(source)), vocabulary.decode(answer[:2 * len(source)])], model)
+
+
+def report(name, result):
+    """What `learn plug` prints: both curves, the calls, and an example."""
+    if "error" in result:
+        said, line = result["error"]
+        return _("{name} ran {calls:,} times, then: {line}: {error}").format(name=name, calls=result["calls"], line=line, error=said)
+    largest = max(result["library"][0], 1e-9)
+    lines = [_("the copy task, {n} steps: loss for each token").format(n=len(result["yours"])), "",
+             f'{_("step"):>6}  {_("library"):>8}  {_("yours"):>8}']
+    for step in range(0, len(result["yours"]), max(len(result["yours"]) // SHOWN, 1)):
+        library, yours = result["library"][step], result["yours"][step]
+        lines.append(f"{step + 1:6}  {library:8.3f}  {yours:8.3f}  {_bar(yours, largest)}")
+    source, answer = result["example"]
+    lines += ["", _("an example it was not trained on: {source} -> {answer}").format(source=source, answer=answer),
+              _("your {name} ran {calls:,} times").format(name=name, calls=result["calls"])]
+    return "\n".join(lines)
+
+
+def _bar(loss, largest):
+    return "#" * round(WIDTH * min(loss, largest) / largest) if loss == loss else "NaN"

@@ -1,0 +1,167 @@
+"""Every exercise is proven: the reference passes, every listed mistake fails with its own diagnosis, nothing cheap passes."""
+
+import numpy as np
+import pytest
+
+from minitransformer.checking.numeric import central, complex_step
+from minitransformer.learn.judgement import CENTRAL, EXACT, check_function, differentiate
+from minitransformer.learn.course import chapters, exercises
+from minitransformer.learn.hints import STEPS, hint, shuffled
+from minitransformer.learn.learner_file import percent_page
+from minitransformer.learn.one_change import changed
+from minitransformer.learn.plug import train_with
+from minitransformer.learn.source import BLANK, blanks, skeleton
+from minitransformer.learn.why import apart
+
+EXERCISES = exercises()
+MISTAKES = [(name, mark) for name, one in EXERCISES.items() for mark in one.mistakes]
+
+
+def judged(exercise, function, **options):
+    return check_function(exercise, function, watched=False, **options)
+
+
+def arrays(returned):
+    return [np.asarray(one) for one in (returned if isinstance(returned, tuple) else (returned,))]
+
+
+@pytest.fixture(params=EXERCISES)
+def exercise(request):
+    return EXERCISES[request.param]
+
+
+def test_the_reference_passes_at_any_sizes(exercise):
+    for seed in range(4):
+        answer = judged(exercise, exercise.reference, seed=seed)
+        assert answer.passed, answer
+
+
+def test_a_gradient_is_proven_by_both_methods(exercise):
+    if exercise.loss:
+        for name, arguments in exercise.cases()[:2]:
+            expected = arrays(exercise.reference(*arguments))
+            assert apart(differentiate(exercise, arguments, complex_step), expected) <= EXACT
+            assert apart(differentiate(exercise, arguments, central), expected) <= CENTRAL
+
+
+@pytest.mark.parametrize("cheap", ["zeros", "a constant", "the input"])
+def test_what_is_cheap_does_not_pass(exercise, cheap):
+    def function(*arguments):
+        right = exercise.reference(*arguments)
+        first = next(one for one in arguments if isinstance(one, np.ndarray))
+        made = [{"zeros": np.zeros_like(one), "a constant": np.full_like(one, 1), "the input": first}[cheap] for one in arrays(right)]
+        return tuple(made) if isinstance(right, tuple) else made[0]
+
+    assert not judged(exercise, function).passed
+
+
+def test_the_blank_does_not_pass(exercise):
+    namespace = {"np": np, "math": __import__("math")}
+    exec(skeleton(exercise.source, exercise.name), namespace)
+    answer = judged(exercise, namespace[exercise.name])
+    assert not answer.passed and "where you begin" in answer.why
+
+
+@pytest.mark.parametrize("name, mark", MISTAKES, ids=[f"{name}-{mark.wrong.__name__}" for name, mark in MISTAKES])
+def test_a_mistake_fails_with_its_own_diagnosis(name, mark):
+    for seed in (0, 1):
+        answer = judged(EXERCISES[name], mark.wrong, seed=seed)
+        assert not answer.passed and answer.diagnosis == mark.sentence, answer
+        assert len(str(answer).splitlines()) <= 8 and answer.hint == mark.hint
+
+
+def test_at_least_four_mistakes_and_another_style(exercise):
+    assert len(exercise.mistakes) >= 4 and len({mark.sentence for mark in exercise.mistakes}) == len(exercise.mistakes)
+    assert exercise.styles
+    for style in exercise.styles:
+        assert judged(exercise, style.function).passed, (style.name, judged(exercise, style.function))
+
+
+def test_the_skeleton_is_the_reference_without_its_blanks(exercise):
+    empty = skeleton(exercise.source, exercise.name)
+    full = [blank["lines"] for blank in BLANK.finditer(exercise.source)]
+    assert full and max(len(lines.splitlines()) for lines in full) <= 15
+    refill = iter(full)
+    assert BLANK.sub(lambda blank: blank["begin"] + next(refill) + blank["end"], empty) == exercise.source
+    assert all(lines.strip() not in empty for lines in full)
+
+
+def test_a_borrowed_answer_is_not_passed(exercise):
+    answer = check_function(exercise, exercise.reference)
+    assert not answer.passed and answer.stage == "own" and "borrowed" in answer.why
+
+
+def test_the_hints(exercise):
+    question, _term, hole = exercise.module.hints
+    assert "?" in question
+    lines = [line.strip() for blank in blanks(exercise.source) for line in blank]
+    before, _, after = hole.partition("___")
+    assert any(line.startswith(before) and line.endswith(after) and len(line) > len(before + after) for line in lines), hole
+    assert len(lines) > 1 and shuffled(exercise) != lines and sorted(shuffled(exercise)) == sorted(lines)
+    assert len({hint(exercise, step) for step in range(1, STEPS + 1)}) == STEPS
+
+
+def test_the_section_to_read_again_is_in_the_chapter(exercise):
+    assert f"# ## {exercise.module.section}\n" in exercise.chapter.text
+
+
+def test_every_word_can_be_shown_on_a_korean_console(exercise):
+    words = [exercise.title, exercise.task, exercise.source, *(hint(exercise, step) for step in range(1, STEPS + 1)),
+             *(mark.sentence for mark in (*exercise.mistakes, *exercise.invariants))]
+    for text in words:
+        text.encode("cp949")
+
+
+@pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.name)
+def test_a_chapter_has_three_to_six_exercises_in_its_file(chapter):
+    assert 3 <= len(chapter.exercises) <= 6
+    page = percent_page(chapter)
+    assert all(f"def {one.name}(" in page for one in chapter.exercises)
+
+
+@pytest.mark.parametrize("name", [name for name, one in EXERCISES.items() if one.plug])
+def test_a_plugged_function_runs_in_the_model_and_trains_like_the_librarys(name):
+    calls = []
+
+    def own(*arguments):
+        calls.append(name)
+        return EXERCISES[name].reference(*arguments)
+
+    result = train_with(EXERCISES[name], own, steps=2)
+    assert result["calls"] == len(calls) > 0
+    np.testing.assert_allclose(result["yours"], result["library"], rtol=1e-4)
+
+
+UNLISTED = {    # a wrong solution that no exercise lists
+    "softmax_backward": lambda dp, p: p * (dp - 1.01 * (dp * p).sum(axis=-1, keepdims=True)),
+    "layer_norm_backward": lambda dy, normed, inverse, gamma: (
+        dy * inverse ** 2, (dy * normed).sum(axis=(0, 1)), dy.sum(axis=(0, 1))),
+    "linear_backward": lambda dy, x, W: (dy @ W.T, x.T @ dy, dy.sum(axis=0) + 1e-3),
+    "attention_backward": lambda dy, q, k, v, p: tuple(g + 1e-6 for g in EXERCISES["attention_backward"].reference(dy, q, k, v, p)),
+}
+
+
+@pytest.mark.parametrize("name", UNLISTED)
+def test_what_is_not_listed_is_not_named(name):
+    answer = judged(EXERCISES[name], UNLISTED[name])
+    assert not answer.passed and not answer.diagnosis and "no known pattern" in str(answer)
+
+
+def test_the_terms_of_a_sum_are_told_with_their_factors():
+    answer = judged(EXERCISES["softmax_backward"], UNLISTED["softmax_backward"])
+    assert "1 (p dp) + 1.01 (- p sum(dp p))" in answer.why
+
+
+@pytest.mark.parametrize("words, wrong", [
+    ("runs over the wrong axis", lambda dp, p: p * (dp - (dp * p).sum(axis=0, keepdims=True))),
+    ("the factor dp is missing", lambda dp, p: p * (dp - p.sum(axis=-1, keepdims=True))),
+    ("the term dp is missing", lambda dp, p: -p * (dp * p).sum(axis=-1, keepdims=True)),
+])
+def test_one_change_of_the_reference_is_named_though_nobody_listed_it(words, wrong):
+    assert words in judged(EXERCISES["softmax_backward"], wrong).diagnosis
+
+
+def test_changes_of_the_reference_can_be_made_and_shown(exercise):
+    for sentence, function in changed(exercise):
+        sentence.encode("cp949")
+        assert callable(function)

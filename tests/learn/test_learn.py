@@ -1,0 +1,209 @@
+"""minitransformer learn, as a learner uses it: in a bare folder, from the first screen to a solved exercise."""
+
+import gettext
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from minitransformer.learn.course import chapters, exercises, find_exercise
+from minitransformer.learn.learner_file import MARK
+from minitransformer.learn.progress import FILE
+from minitransformer.learn.watch import watch
+
+DIAGONAL = "def softmax_backward(dp, p):\n    return p * (1 - p) * dp\n"
+
+
+@pytest.fixture
+def learn(run_cli, tmp_path, monkeypatch):
+    """learn(*words) -> (exit code, stdout, stderr), in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: run_cli("learn", *words)
+
+
+def solve(path, name, source=None):
+    """Write the reference, or another source, over a blank function of a learner's file."""
+    text = path.read_text(encoding="utf-8")
+    start = text.index(f"def {name}(", text.index(MARK))    # a chapter may have a function of that name
+    end = text.index("# end of your code\n", start) + len("# end of your code\n")
+    path.write_text(text[:start] + (source or find_exercise(name).source) + text[end:], encoding="utf-8")
+
+
+def test_the_first_screen_says_where_to_begin(learn):
+    code, out, _ = learn()
+    assert code == 0 and "learn start 1" in out and "An unsolved exercise fails; that is where you begin" in out
+
+
+def test_from_a_blank_to_a_solved_exercise(learn, tmp_path):
+    assert learn("start", "4")[0] == 0
+    code, out, _ = learn("check")
+    assert code == 1 and out.startswith("softmax: not yet") and "not written yet" in out
+    solve(tmp_path / "04_softmax.py", "softmax")
+    code, out, _ = learn("check")
+    assert code == 0 and out.startswith("softmax: passed")
+    code, out, _ = learn()
+    assert "softmax_backward" in out and "1 of" in out
+    solve(tmp_path / "04_softmax.py", "softmax_backward", DIAGONAL)
+    code, out, _ = learn("check")
+    assert code == 1 and len(out.splitlines()) <= 8
+    for label, words in {"PASSED": "inputs unchanged", "WHERE": "dx[", "WHY": "must sum to 0", "LIKELY": "only the diagonal",
+                         "NEXT": "learn hint softmax_backward"}.items():
+        assert any(line.split()[0] == label and words in line for line in out.splitlines()[1:]), label
+    assert [one["state"] for one in json.loads(learn("list", "--json")[1])["exercises"] if one["chapter"] == "04_softmax"] == [
+        "passed", "not yet", "started", "started", "started"]
+
+
+def test_json_of_list_and_check(learn, tmp_path):
+    learn("start", "softmax")
+    listed = json.loads(learn("list", "--json")[1])["exercises"]
+    assert len(listed) == len(exercises()) and set(listed[0]) == {"name", "chapter", "title", "state"}
+    code, out, _ = learn("check", "softmax_backward", "--json")
+    assert code == 1 and set(json.loads(out)) == {"exercise", "passed", "stage", "where", "diagnosis"}
+    for words in (["check", "04_softmax.py", "--json"], ["check", "--all", "--json"]):
+        code, out, _ = learn(*words)
+        assert code == 1 and [one["stage"] for one in json.loads(out)["exercises"]] == 5 * ["runs"]
+
+
+def test_progress_is_written_again_by_check_all(learn, tmp_path):
+    learn("start", "4")
+    solve(tmp_path / "04_softmax.py", "softmax")
+    learn("check", "--all")
+    before = json.loads((tmp_path / FILE).read_text())
+    (tmp_path / FILE).write_text("{ damaged")
+    learn("check", "--all")
+    assert json.loads((tmp_path / FILE).read_text()) == before and before["exercises"]["softmax"]["state"] == "passed"
+
+
+def test_nothing_is_overwritten_and_reset_keeps_the_old_file(learn, tmp_path):
+    learn("start", "4")
+    path = tmp_path / "04_softmax.py"
+    fresh = path.read_bytes()
+    path.write_bytes(fresh + b"# mine\n")
+    code, _, error = learn("start", "4")
+    assert code == 2 and "nothing was changed" in error and path.read_bytes().endswith(b"# mine\n")
+    assert learn("reset", "4")[0] == 0 and path.read_bytes() == fresh
+    assert (tmp_path / "04_softmax.before-reset-1.py").read_bytes() == fresh + b"# mine\n"
+
+
+def test_hints_begin_with_the_one_that_the_diagnosis_asks_for(learn, tmp_path):
+    learn("start", "4")
+    assert "hint 1 of 4" in learn("hint", "softmax_backward")[1]
+    solve(tmp_path / "04_softmax.py", "softmax_backward",
+          "def softmax_backward(dp, p):\n    return p * (dp - (dp * p).sum())\n")
+    learn("check", "softmax_backward")    # the sum over the complete array: the line with the hole shows where
+    steps = [learn("hint", "softmax_backward")[1] for _ in range(4)]
+    assert ["hint 4 of 4" in steps[0], "hint 2 of 4" in steps[1], "hint 3 of 4" in steps[2], "all hints" in steps[3]] == 4 * [True]
+
+
+def test_the_solution_is_shown_after_passing_or_giving_up(learn, tmp_path):
+    learn("start", "4")
+    code, out, _ = learn("solution", "softmax_backward")
+    assert code == 1 and "along" not in out
+    code, out, _ = learn("solution", "softmax_backward", "--give-up")
+    assert code == 0 and out == find_exercise("softmax_backward").source
+    assert json.loads((tmp_path / FILE).read_text())["exercises"]["softmax_backward"]["gave_up"]
+
+
+def test_a_notebook_is_checked_like_a_script(learn, tmp_path):
+    nbformat = pytest.importorskip("nbformat")
+    learn("start", "4", "--notebook")
+    notebook = nbformat.read(tmp_path / "04_softmax.ipynb", 4)
+    nbformat.validate(notebook)
+    cell = [cell for cell in notebook.cells if cell.source.startswith("def softmax(")][-1]
+    assert notebook.cells[notebook.cells.index(cell) + 1].source == 'check("softmax", softmax)'
+    cell.source = find_exercise("softmax").source
+    nbformat.write(notebook, tmp_path / "04_softmax.ipynb")
+    code, out, error = learn("check", "softmax")
+    assert code == 0, out + error
+
+
+def test_check_in_a_notebook():
+    namespace = {"np": np}
+    exec(DIAGONAL, namespace)
+    import minitransformer.learn
+    for name in ("judgement", "judge_file"):    # no module of the package may take the name's place
+        __import__(f"minitransformer.learn.{name}")
+    answer = minitransformer.learn.check("softmax_backward", namespace["softmax_backward"])
+    assert not answer.passed and "only the diagonal" in repr(answer)
+
+
+def test_the_picture_is_one_file_without_anything_from_elsewhere(learn, tmp_path):
+    learn("start", "4")
+    solve(tmp_path / "04_softmax.py", "softmax_backward", DIAGONAL)
+    learn("check", "softmax_backward", "--html", "x.html")
+    page = (tmp_path / "x.html").read_text(encoding="utf-8")
+    assert page.count("<figure>") == 3 and "http" not in page and "<script" not in page and page.count("class=worst") == 3
+
+
+def test_watch_checks_at_each_save(tmp_path):
+    path, seen = tmp_path / "x.py", []
+    path.write_text("1")
+
+    def sleep(_seconds):
+        if len(path.read_text()) == 3:
+            raise KeyboardInterrupt
+        path.write_text(path.read_text() + "1")
+
+    watch(lambda: path, lambda path: seen.append(path.read_text()), sleep)
+    assert seen == ["1", "11", "111"][:len(seen)] and len(seen) >= 2
+
+
+def test_a_function_of_the_reader_trains_a_model(learn, tmp_path, monkeypatch):
+    monkeypatch.setattr("minitransformer.learn.plug.STEPS", 4)
+    learn("start", "4")
+    solve(tmp_path / "04_softmax.py", "softmax_backward")
+    code, out, error = learn("plug", "softmax_backward")
+    assert code == 0, out + error
+    assert "your softmax_backward ran 12 times" in out and "4.4" in out    # 3 attentions in each of 4 steps
+    solve(tmp_path / "04_softmax.py", "softmax_backward", "def softmax_backward(dp, p):\n    return dp[0, 99]\n# end of your code\n")
+    code, out, _ = learn("plug", "softmax_backward")
+    assert code == 1 and "IndexError" in out
+    code, _, error = learn("plug", "temperature_backward")
+    assert code == 2 and "softmax_backward" in error
+
+
+def test_a_folder_is_graded(learn, tmp_path):
+    folder = tmp_path / "handed in"
+    (folder / "ann").mkdir(parents=True)
+    (folder / "ann" / "04_softmax.py").write_text("import numpy as np\n" + find_exercise("softmax_backward").source)
+    (folder / "bob's (2) & 성.py").write_text(DIAGONAL, encoding="utf-8")
+    (folder / "eve.py").write_text("def softmax_backward(dp, p:\n")
+    (folder / "notes.txt").write_text("not Python")
+    code, out, _ = learn("grade", folder)
+    assert code == 0 and "   1 x  only the diagonal" in out and "eve: eve.py: line 1" in out
+    code, out, _ = learn("grade", folder, "--json", "--seed", "7")
+    students = json.loads(out)["students"]
+    assert [one["student"] for one in students] == ["ann", "bob's (2) & 성", "eve"]
+    assert students[0]["exercises"][0]["passed"] and not students[1]["exercises"][0]["passed"]
+    code, out, _ = learn("grade", folder, "--csv")
+    assert out.splitlines()[0] == "student,softmax_backward,passed" and "ann,passed,1" in out
+    assert learn("grade", tmp_path / "nowhere")[0] == 2
+
+
+@pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.name)
+def test_the_file_of_a_chapter_holds_blanks_and_no_answers(learn, tmp_path, chapter):
+    assert learn("start", chapter.name)[0] == 0
+    text = (tmp_path / f"{chapter.name}.py").read_text(encoding="utf-8")
+    assert text.count(MARK) == 1 and text.count("raise NotImplementedError") >= len(chapter.exercises)
+    compile(text, chapter.name, "exec")
+
+
+def test_the_messages_survive_a_korean_console(tmp_path):
+    environment = {**os.environ, "PYTHONIOENCODING": "cp949", "PYTHONUTF8": "0"}
+    for words, code in ((["list"], 0), (["start", "5"], 0), (["check"], 1), (["hint"], 0)):
+        done = subprocess.run([sys.executable, "-m", "minitransformer", "learn", *words], cwd=tmp_path, env=environment, capture_output=True)
+        assert done.returncode == code, done.stderr
+        assert "\\u" not in done.stdout.decode("utf-8")    # as it is written to a file: nothing had to be escaped
+        done.stdout.decode("utf-8").encode("cp949")
+
+
+def test_the_messages_are_translated(learn, monkeypatch):
+    class Loud(gettext.NullTranslations):
+        def gettext(self, message):
+            return message.replace("exercise", "EXERCISE").replace("The gradient of a softmax", "TITLE")
+
+    monkeypatch.setattr("minitransformer.learn.messages._CATALOGUE", Loud())
+    assert "unsolved EXERCISE fails" in learn()[1] and "TITLE" in learn("list")[1]

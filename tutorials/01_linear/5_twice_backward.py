@@ -1,0 +1,110 @@
+"""One weight, used twice
+
+The forward was h = x W, then y = h W with the same square W. Return the gradients with respect to x and W.
+This is why a layer adds to `grad` and does not assign.
+"""
+
+import numpy as np
+
+from minitransformer.learn import also_right, invariant, mistake
+
+
+# %% reference
+def twice_backward(dy, x, W):
+    """dy, x: (N, D); W: (D, D). Returns dx (N, D) and dW (D, D)."""
+    # your code: backward is the forward read upside down; W gets a gradient from each use
+    h = x @ W
+    dh = dy @ W.T
+    dx = dh @ W.T
+    dW = h.T @ dy + x.T @ dh
+    return dx, dW
+    # end of your code
+
+
+# %% what it is called with
+returns = "dx dW"
+section = "The layer"
+
+
+def case(rng, N, D):
+    return rng.standard_normal((N, D)), rng.standard_normal((N, D)), rng.standard_normal((D, D))
+
+
+def loss(dy, x, W):
+    return lambda x, W: (dy * (x @ W @ W)).sum(), [x, W]
+
+
+@invariant("y grows with the square of W, so sum(dW W) must be twice sum(dx x)")
+def degree(answer, dy, x, W):
+    dx, dW = answer
+    return (dW * W).sum() - 2 * (dx * x).sum()
+
+
+# %% hints
+hints = (
+    "Suppose the two layers had weights of their own, V and W: what would be dV and dW? If V is W, what is the gradient of both together?",
+    "dW is a sum of two: h^T dy from the second use, x^T dh from the first.",
+    "dW = h.T @ dy + x.T @ ___",
+)
+
+
+# %% mistakes
+@mistake("only the second use of W has given its gradient: the first, x^T dh, is missing", hint=2)
+def second_only(dy, x, W):
+    return dy @ W.T @ W.T, (x @ W).T @ dy
+
+
+@mistake("only the first use of W has given its gradient: the second, h^T dy, is missing", hint=2)
+def first_only(dy, x, W):
+    return dy @ W.T @ W.T, x.T @ (dy @ W.T)
+
+
+@mistake("the two gradients of W are averaged: they are added", hint=1)
+def averaged(dy, x, W):
+    dh = dy @ W.T
+    return dh @ W.T, ((x @ W).T @ dy + x.T @ dh) / 2
+
+
+@mistake("the first use gets dy, not dh: its gradient has to pass the second use first", hint=4)
+def dy_for_both(dy, x, W):
+    return dy @ W.T @ W.T, (x @ W).T @ dy + x.T @ dy
+
+
+@mistake("dx passes only one of the two layers", hint=3)
+def one_layer(dy, x, W):
+    dh = dy @ W.T
+    return dh, (x @ W).T @ dy + x.T @ dh
+
+
+@mistake("the second use takes x for its input, not h", hint=3)
+def x_for_h(dy, x, W):
+    dh = dy @ W.T
+    return dh @ W.T, x.T @ dy + x.T @ dh
+
+
+@mistake("a transpose is missing: backward multiplies by W^T, not by W", hint=3)
+def untransposed(dy, x, W):
+    dh = dy @ W
+    return dh @ W, (x @ W).T @ dy + x.T @ dh
+
+
+@mistake("the gradient of W is doubled, as if both uses gave the same: h^T dy + h^T dy", hint=2)
+def doubled(dy, x, W):
+    return dy @ W.T @ W.T, 2 * (x @ W).T @ dy
+
+
+# %% other right solutions
+@also_right
+def with_einsum(dy, x, W):
+    h, dh = np.einsum("ni,ij->nj", x, W), np.einsum("nj,ij->ni", dy, W)
+    return np.einsum("nj,ij->ni", dh, W), np.einsum("ni,nj->ij", h, dy) + np.einsum("ni,nj->ij", x, dh)
+
+
+@also_right
+def by_adding(dy, x, W):
+    grad = np.zeros_like(W)
+    hidden = np.matmul(x, W)
+    grad += np.matmul(hidden.T, dy)
+    dy = np.matmul(dy, W.T)
+    grad += np.matmul(x.T, dy)
+    return np.matmul(dy, W.T), grad

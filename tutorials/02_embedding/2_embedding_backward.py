@@ -1,0 +1,135 @@
+"""A token that stands twice
+
+Return the gradient of the table. A token may stand in many places, and each of them counts.
+"""
+
+import math
+
+import numpy as np
+
+from minitransformer.layers import Embedding
+from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+
+
+# %% reference
+def embedding_backward(dy, ids, W):
+    """dy: (B, T, d_model); ids: (B, T); W: (V, d_model), of which only shape and dtype matter. Returns dW (V, d_model)."""
+    # your code: add each place's dy to its token's row; np.add.at adds repeats, dW[ids] += dy does not
+    dW = np.zeros_like(W)
+    np.add.at(dW, ids, dy)
+    return math.sqrt(W.shape[1]) * dW
+    # end of your code
+
+
+# %% what it is called with
+returns = "dW"
+section = "Backward: repeated tokens"
+
+
+def case(rng, B, T, V, D):
+    ids = rng.integers(0, V, (B, T))
+    ids[:, 0] = ids[0, -1] = V - 1    # one token repeats at any size, in a sentence and across sentences
+    return rng.standard_normal((B, T, D)), ids, rng.standard_normal((V, D))
+
+
+@edge("one token, again and again")
+def repeated(rng, T, V, D):
+    return rng.standard_normal((1, T, D)), np.full((1, T), V - 1), rng.standard_normal((V, D))
+
+
+def loss(dy, ids, W):
+    return lambda W: (dy * math.sqrt(W.shape[1]) * W[ids]).sum(), [W]
+
+
+@invariant("every place gives its dy to one row: summed over the rows, dW must be sqrt(d_model) times dy summed over the places")
+def total(dW, dy, ids, W):
+    return dW.sum(axis=0) - math.sqrt(W.shape[1]) * dy.sum(axis=(0, 1))
+
+
+@plugs(Embedding.backward)
+def in_the_model(own):
+    def backward(self, dy, cache):
+        self.weight.grad += own(dy, cache.ids, self.weight.data)
+    return backward
+
+
+# %% hints
+hints = (
+    "Token 7 stands in two places. If its vector changes a little, through how many places does the loss change? So what is the gradient of its row?",
+    "Sum dy over all places of a token. dW[ids] += dy reads each row once, adds, and writes it back: of repeats only the last is left.",
+    "np.add.at(dW, ___, dy)",
+)
+
+
+# %% mistakes
+def scaled(dW):
+    return math.sqrt(dW.shape[1]) * dW
+
+
+def summed(dy, ids, W):
+    dW = np.zeros_like(W)
+    np.add.at(dW, ids, dy)
+    return dW
+
+
+@mistake("repeated tokens are lost: dW[ids] += dy keeps only the last place of each token", hint=2)
+def last_place(dy, ids, W):
+    dW = np.zeros_like(W)
+    dW[ids] += dy
+    return scaled(dW)
+
+
+@mistake("repeated tokens are lost within a sentence: of each sentence only a token's last place counts", hint=2)
+def last_of_sentence(dy, ids, W):
+    dW = np.zeros_like(W)
+    for one, gradient in zip(ids, dy):
+        dW[one] += gradient
+    return scaled(dW)
+
+
+@mistake("repeated tokens are averaged, not added", hint=1)
+def averaged(dy, ids, W):
+    counts = np.bincount(ids.ravel(), minlength=len(W))
+    return scaled(summed(dy, ids, W) / np.maximum(counts, 1)[:, None])
+
+
+@mistake("the factor sqrt(d_model) is missing: the forward multiplied by it", hint=3)
+def unscaled(dy, ids, W):
+    return summed(dy, ids, W)
+
+
+@mistake("the gradient is divided by sqrt(d_model), not multiplied", hint=3)
+def divided(dy, ids, W):
+    return summed(dy, ids, W) / math.sqrt(W.shape[1])
+
+
+@mistake("the factor is the root of the vocabulary's size, not of d_model", hint=3)
+def vocabulary(dy, ids, W):
+    return math.sqrt(len(W)) * summed(dy, ids, W)
+
+
+@mistake("both are wrong: the factor sqrt(d_model) is missing, and of repeated tokens only the last place is kept", hint=2)
+def both(dy, ids, W):
+    dW = np.zeros_like(W)
+    dW[ids] += dy
+    return dW
+
+
+@mistake("the gradient is a mean over the sentences, not a sum", hint=1)
+def batch_mean(dy, ids, W):
+    return scaled(summed(dy, ids, W)) / len(ids)
+
+
+# %% other right solutions
+@also_right
+def with_one_hot(gradient, tokens, table):
+    one_hot = (tokens[..., None] == np.arange(len(table))).astype(gradient.dtype)
+    return np.einsum("btv,btd->vd", one_hot, gradient) * table.shape[1] ** 0.5
+
+
+@also_right
+def with_loops(dy, ids, W):
+    dW = 0 * W
+    for place in np.ndindex(ids.shape):
+        dW[ids[place]] += math.sqrt(W.shape[1]) * dy[place]
+    return dW

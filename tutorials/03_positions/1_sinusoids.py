@@ -1,0 +1,144 @@
+"""The table of positions
+
+Sines in the even columns, cosines in the odd ones; each pair of columns is a clock that turns more slowly than the pair before it.
+"""
+
+import numpy as np
+
+from minitransformer import functional
+from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+
+
+# %% reference
+def sinusoids(positions, d_model):
+    """positions: (T,), whole numbers; d_model: even. Returns PE (T, d_model).
+
+    PE[t, 2i] = sin(t / 10000^(2i / d_model)), PE[t, 2i + 1] = cos(the same).
+    """
+    # your code: the angle of each position and pair, (T, d_model / 2); then every second column
+    frequencies = 10000.0 ** (-np.arange(0, d_model, 2) / d_model)
+    angles = positions[:, None] * frequencies
+    PE = np.empty((len(positions), d_model))
+    PE[:, 0::2] = np.sin(angles)
+    PE[:, 1::2] = np.cos(angles)
+    return PE
+    # end of your code
+
+
+# %% what it is called with
+returns = "PE"
+section = "A row of clocks"
+
+
+def case(rng, T, half):
+    return rng.permutation(3 * T)[:T], 2 * half
+
+
+@edge("position 0 alone")
+def zero(rng, half):
+    return np.zeros(1, int), 2 * half
+
+
+@invariant("each pair of columns is a point of a circle: sine squared plus cosine squared must be 1")
+def circle(PE, positions, d_model):
+    return PE[:, 0::2] ** 2 + PE[:, 1::2] ** 2 - 1
+
+
+@invariant("the first pair must be sin(t) and cos(t)")
+def first(PE, positions, d_model):
+    return PE[:, 0] - np.sin(positions)
+
+
+@plugs(functional.sinusoids)
+def in_the_model(own):
+    def sinusoids(length, d_model, xp=np, dtype="float64"):
+        return own(np.arange(length), d_model).astype(dtype)
+    return sinusoids
+
+
+# %% hints
+hints = (
+    "What are sine and cosine of 0? So what must the row of position 0 look like: 0 1 0 1 or 0 0 1 1?",
+    "angle[t, i] = t / 10000^(2i / d_model) for i = 0 ... d_model / 2 - 1. Its sine goes to column 2i, its cosine to column 2i + 1.",
+    "PE[:, ___] = np.cos(angles)",
+)
+
+
+# %% mistakes
+def made(positions, d_model, exponent=lambda i, d: 2 * i / d, base=10000.0, interleave=True):
+    i = np.arange(d_model // 2)
+    angles = positions[:, None] * base ** -exponent(i, d_model)
+    if not interleave:
+        return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+    return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(len(positions), d_model)
+
+
+@mistake("all sines come first, then all cosines: they have to alternate, sine in the even columns, cosine in the odd ones", hint=4)
+def halves(positions, d_model):
+    return made(positions, d_model, interleave=False)
+
+
+@mistake("the exponent is i / d_model, not 2i / d_model: the clocks do not slow down enough", hint=2)
+def exponent_halved(positions, d_model):
+    return made(positions, d_model, lambda i, d: i / d)
+
+
+@mistake("the exponent is 4i / d_model: 2i stands for the column already, and was doubled", hint=2)
+def exponent_doubled(positions, d_model):
+    return made(positions, d_model, lambda i, d: 4 * i / d)
+
+
+@mistake("sine and cosine are swapped: the cosine belongs to the odd columns", hint=1)
+def swapped(positions, d_model):
+    return made(positions, d_model).reshape(len(positions), -1, 2)[..., ::-1].reshape(len(positions), d_model)
+
+
+@mistake("the odd columns have a frequency of their own: both of a pair share one", hint=2)
+def own_frequency(positions, d_model):
+    columns = np.arange(d_model)
+    angles = positions[:, None] / 10000.0 ** (columns / d_model)
+    return np.where(columns % 2 == 0, np.sin(angles), np.cos(angles))
+
+
+@mistake("the base is 1,000, not 10,000", hint=2)
+def other_base(positions, d_model):
+    return made(positions, d_model, base=1000.0)
+
+
+@mistake("the positions begin with 1: the row of position t is that of t + 1", hint=1)
+def from_one(positions, d_model):
+    return made(positions + 1, d_model)
+
+
+@mistake("the rows are those of 0, 1, 2, ..., whatever the positions are", hint=1)
+def row_numbers(positions, d_model):
+    return made(np.arange(len(positions)), d_model)
+
+
+@mistake("the frequency is multiplied where it should divide: the clocks get faster", hint=2)
+def faster(positions, d_model):
+    return made(positions, d_model, lambda i, d: -2 * i / d)
+
+
+@mistake("every column holds a sine: the odd ones need the cosine", hint=2)
+def sines_only(positions, d_model):
+    PE = made(positions, d_model)
+    PE[:, 1::2] = PE[:, 0::2]
+    return PE
+
+
+# %% other right solutions
+@also_right
+def with_complex_numbers(t, d):
+    z = np.exp(1j * np.outer(t, np.exp(-np.log(10000.0) * np.arange(0, d, 2) / d)))
+    return np.stack([z.imag, z.real], axis=2).reshape(len(t), d)
+
+
+@also_right
+def with_loops(positions, d_model):
+    PE = np.zeros((len(positions), d_model))
+    for row, t in enumerate(positions):
+        for column in range(d_model):
+            angle = t / 10000 ** ((column - column % 2) / d_model)
+            PE[row, column] = np.cos(angle) if column % 2 else np.sin(angle)
+    return PE

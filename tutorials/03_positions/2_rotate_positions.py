@@ -1,0 +1,127 @@
+"""Walking k steps is a turn
+
+From the row of position t alone, and without knowing t, make the row of position t + k.
+"""
+
+import numpy as np
+
+from minitransformer.learn import also_right, edge, invariant, mistake
+
+
+# %% reference
+def rotate_positions(PE, k):
+    """PE: (T, d_model), rows of the table of sinusoids, of unknown positions t; k: a whole number. Returns the rows of t + k."""
+    # your code: turn each pair (sine, cosine) by k times its frequency, with the addition formulas
+    d_model = PE.shape[1]
+    turn = k * 10000.0 ** (-np.arange(0, d_model, 2) / d_model)
+    sine, cosine = PE[:, 0::2], PE[:, 1::2]
+    moved = np.empty_like(PE)
+    moved[:, 0::2] = sine * np.cos(turn) + cosine * np.sin(turn)
+    moved[:, 1::2] = cosine * np.cos(turn) - sine * np.sin(turn)
+    return moved
+    # end of your code
+
+
+# %% what it is called with
+returns = "moved"
+section = "Walking is turning"
+
+
+def case(rng, T, half, k):
+    return table(rng.permutation(3 * T)[:T], 2 * half), k
+
+
+@edge("k = 0: nothing moves")
+def standing(rng, T, half):
+    return table(np.arange(T), 2 * half), 0
+
+
+@edge("k = -3: walking back")
+def back(rng, T, half):
+    return table(np.arange(T), 2 * half), -3
+
+
+def table(positions, d_model):
+    angles = positions[:, None] * 10000.0 ** (-np.arange(0, d_model, 2) / d_model)
+    return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(len(positions), d_model)
+
+
+@invariant("a turn changes no length: sine squared plus cosine squared must stay what it was, for each pair")
+def length(moved, PE, k):
+    return (moved ** 2).reshape(*PE.shape[:1], -1, 2).sum(axis=-1) - (PE ** 2).reshape(*PE.shape[:1], -1, 2).sum(axis=-1)
+
+
+# %% hints
+hints = (
+    "After the turn, what is sine squared plus cosine squared of a pair? Which two numbers of the old pair does the new sine need?",
+    "sin(a + b) = sin a cos b + cos a sin b, and cos(a + b) = cos a cos b - sin a sin b. Here a is unknown, but sin a and cos a are given.",
+    "moved[:, 0::2] = sine * np.cos(turn) + ___ * np.sin(turn)",
+)
+
+
+# %% mistakes
+def made(PE, k, turn=lambda k, i, d: k * 10000.0 ** (-i / d), a=1, b=-1):
+    d = PE.shape[1]
+    t = turn(k, np.arange(0, d, 2), d)
+    s, c = PE[:, 0::2], PE[:, 1::2]
+    return np.stack([s * np.cos(t) + a * c * np.sin(t), c * np.cos(t) + b * s * np.sin(t)], axis=-1).reshape(PE.shape).astype(PE.dtype)
+
+
+@mistake("the turn goes the other way: this is the row of t - k", hint=2)
+def backwards(PE, k):
+    return made(PE, k, a=-1, b=1)
+
+
+@mistake("the cosine has the wrong sign: cos(a + b) = cos a cos b - sin a sin b", hint=2)
+def cosine_sign(PE, k):
+    return made(PE, k, b=1)
+
+
+@mistake("the sine has the wrong sign: sin(a + b) = sin a cos b + cos a sin b", hint=2)
+def sine_sign(PE, k):
+    return made(PE, k, a=-1)
+
+
+@mistake("every pair is turned by k: each pair has its own frequency", hint=1)
+def one_frequency(PE, k):
+    return made(PE, k, lambda k, i, d: k + 0.0 * i)
+
+
+@mistake("the frequencies are multiplied by k in the exponent: the turn is k times the frequency", hint=3)
+def exponent(PE, k):
+    return made(PE, k, lambda k, i, d: 10000.0 ** (-k * i / d) * (k != 0))
+
+
+@mistake("sin(k) is added to the sines and cos(k) to the cosines: the sine of a sum is not a sum of sines", hint=2)
+def added(PE, k):
+    d = PE.shape[1]
+    t = k * 10000.0 ** (-np.arange(0, d, 2) / d)
+    return (PE + np.stack([np.sin(t), np.cos(t)], axis=-1).reshape(d)).astype(PE.dtype)
+
+
+@mistake("the rows are moved down by k: that needs the rows of other positions, which need not be there", hint=1)
+def rolled(PE, k):
+    return np.roll(PE, -k, axis=0)
+
+
+@mistake("the second term is missing: sin(a + b) needs cos a, too", hint=4)
+def first_term(PE, k):
+    return made(PE, k, a=0, b=0)
+
+
+# %% other right solutions
+@also_right
+def with_complex_numbers(rows, steps):
+    d = rows.shape[1]
+    z = (rows[:, 1::2] + 1j * rows[:, 0::2]) * np.exp(1j * steps * 10000.0 ** (-np.arange(0, d, 2) / d))
+    return np.stack([z.imag, z.real], axis=2).reshape(rows.shape).astype(rows.dtype)
+
+
+@also_right
+def with_matrices(PE, k):
+    moved = np.zeros_like(PE)
+    for i in range(0, PE.shape[1], 2):
+        b = k / 10000 ** (i / PE.shape[1])
+        turn = np.array([[np.cos(b), np.sin(b)], [-np.sin(b), np.cos(b)]])
+        moved[:, i:i + 2] = PE[:, i:i + 2] @ turn.T
+    return moved

@@ -1,0 +1,128 @@
+"""The gradient of a softmax
+
+Above the softmax somebody has computed `dp`, the gradient of the loss with respect to the probabilities. Return `dx`, the
+gradient of the loss with respect to the scores. Do not build the Jacobian: one sum for each row is enough.
+"""
+
+import numpy as np
+
+from minitransformer import functional
+from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+
+
+# %% reference
+def softmax_backward(dp, p):
+    """dp, p: (..., K), the gradient of p and p itself; each row of p sums to 1. Returns dx (..., K)."""
+    # your code: one sum for each row, then dx
+    along = (dp * p).sum(axis=-1, keepdims=True)
+    return p * (dp - along)
+    # end of your code
+
+
+# %% what it is called with
+returns = "dx"
+section = "The Jacobian that nobody builds"
+
+
+def case(rng, B, T, K):
+    return rng.standard_normal((B, T, K)), softmax(rng.standard_normal((B, T, K)))
+
+
+@edge("a row whose first entries are masked out: p is 0 there")
+def masked(rng, T, K):
+    x = rng.standard_normal((T, K))
+    x[:, 0] = -np.inf
+    return rng.standard_normal((T, K)), softmax(x)
+
+
+def softmax(x):
+    e = np.exp(x - x.real.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def loss(dp, p):
+    """x is known from p up to a constant in each row, which softmax does not notice."""
+    return lambda x: (dp * softmax(x)).sum(), [np.log(p)]
+
+
+def terms(dp, p):
+    return {"p dp": p * dp, "- p sum(dp p)": -p * (dp * p).sum(axis=-1, keepdims=True)}
+
+
+@invariant("each row of dx must sum to 0, because a constant added to a row of scores changes no probability")
+def rows(dx, dp, p):
+    return dx.sum(axis=-1)
+
+
+@plugs(functional.softmax_backward)
+def in_the_model(own):
+    return lambda dp, cache: own(dp, cache.p)
+
+
+# %% hints
+hints = (
+    "Add 1 to every score of a row: what happens to p? So what must a row of dx sum to, whatever dp is?",
+    "Two terms: p dp, and p times the sum of dp p over the row. The second is what makes the row sum to 0.",
+    "along = (dp * p).sum(axis=___, keepdims=True)",
+)
+
+
+# %% mistakes
+@mistake("the sum over the row is missing: dx = p dp", hint=2)
+def sum_missing(dp, p):
+    return p * dp
+
+
+@mistake("only the diagonal of the Jacobian is used: dx = p (1 - p) dp; a score moves every probability of its row", hint=1)
+def diagonal(dp, p):
+    return p * (1 - p) * dp
+
+
+@mistake("the sum over the row is added, not subtracted", hint=2)
+def sum_added(dp, p):
+    return p * (dp + (dp * p).sum(axis=-1, keepdims=True))
+
+
+@mistake("the sum is that of dp alone: it lacks the factor p", hint=4)
+def sum_unweighted(dp, p):
+    return p * (dp - dp.sum(axis=-1, keepdims=True))
+
+
+@mistake("the sum runs over the wrong axis: over the rows, not along each row", hint=4)
+def wrong_axis(dp, p):
+    return p * (dp - (dp * p).sum(axis=-2, keepdims=True))
+
+
+@mistake("the sum runs over the complete array, not along each row", hint=4)
+def all_axes(dp, p):
+    return p * (dp - (dp * p).sum())
+
+
+@mistake("the sum became a mean: it is divided by the length of the row", hint=4)
+def mean_for_sum(dp, p):
+    return p * (dp - (dp * p).mean(axis=-1, keepdims=True))
+
+
+@mistake("the factor p in front is missing: dx = dp - sum(dp p)", hint=3)
+def without_p(dp, p):
+    return dp - (dp * p).sum(axis=-1, keepdims=True)
+
+
+@mistake("the sum is not multiplied by p: dx = p dp - sum(dp p)", hint=3)
+def sum_without_p(dp, p):
+    return p * dp - (dp * p).sum(axis=-1, keepdims=True)
+
+
+# %% other right solutions
+@also_right
+def with_einsum(gradient, probabilities):
+    return probabilities * (gradient - np.einsum("...k,...k->...", gradient, probabilities)[..., None])
+
+
+@also_right
+def with_jacobian(dp, p):
+    dx = np.empty_like(dp)
+    for row in np.ndindex(p.shape[:-1]):
+        jacobian = np.diag(p[row]) - np.outer(p[row], p[row])
+        dx[row] = jacobian.T @ dp[row]
+    return dx

@@ -1,0 +1,126 @@
+"""A row with nothing to attend to
+
+Softmax over the entries that a mask allows. The others get probability 0. A row of which nothing is allowed is 0 throughout:
+no NaN, and no attention to what is masked out.
+"""
+
+import numpy as np
+
+from minitransformer import functional
+from minitransformer.functional.softmax import SoftmaxCache
+from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+
+
+# %% reference
+def masked_softmax(x, mask):
+    """x: (..., K); mask: bool, broadcastable to x, True where an entry takes part. Returns p (..., K)."""
+    # your code: exp of the allowed scores, 0 elsewhere; then divide, but not by 0
+    e = np.where(mask, np.exp(x - x.max(axis=-1, keepdims=True)), 0).astype(x.dtype)
+    total = e.sum(axis=-1, keepdims=True)
+    return e / np.where(total == 0, 1, total)
+    # end of your code
+
+
+# %% what it is called with
+returns = "p"
+section = "A row with nothing to attend to"
+
+
+def case(rng, B, T, K):
+    mask = rng.random((B, 1, K)) < 0.6
+    mask[0] = False
+    mask[-1, :, :1], mask[-1, :, 1:2] = True, False
+    return rng.standard_normal((B, T, K)), mask
+
+
+@edge("nothing is masked out")
+def allowed(rng, T, K):
+    return rng.standard_normal((T, K)), np.ones((T, K), bool)
+
+
+@invariant("each row must sum to 1, or to 0 if nothing in it is allowed")
+def rows(p, x, mask):
+    return p.sum(axis=-1) - np.broadcast_to(mask, x.shape).any(axis=-1)
+
+
+@invariant("what is masked out must have probability 0")
+def forbidden(p, x, mask):
+    return np.where(mask, 0, p)
+
+
+@plugs(functional.softmax_forward)
+def in_the_model(own):
+    def forward(x, mask=None):
+        p = own(x, np.ones(x.shape, bool) if mask is None else mask)
+        return p, SoftmaxCache(p)
+    return forward
+
+
+# %% hints
+hints = (
+    "What is the sum of exp over a row of which nothing is allowed? What does NumPy answer when you divide by it?",
+    "Two things: exp counts only where the mask is True; and where a row's sum is 0, divide by 1 in its place.",
+    "return e / np.where(total == ___, 1, total)",
+)
+
+
+# %% mistakes
+def softmax(x):
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+@mistake("a row with nothing to attend to is NaN: 0 / 0", hint=2)
+def empty_row(x, mask):
+    e = np.where(mask, np.exp(x), 0)
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+@mistake("a row with nothing to attend to attends to everything, equally: that is what a large negative score does there", hint=1)
+def large_negative(x, mask):
+    return softmax(np.where(mask, x, -1e9))
+
+
+@mistake("the mask is ignored", hint=2)
+def ignored(x, mask):
+    return softmax(x)
+
+
+@mistake("the mask is the wrong way round: here True means that an entry takes part", hint=4)
+def inverted(x, mask):
+    return masked_softmax(x, ~mask)
+
+
+@mistake("masked probabilities become 0 after the division: the rest of the row no longer sums to 1", hint=3)
+def too_late(x, mask):
+    return softmax(x) * mask
+
+
+@mistake("masked scores are set to 0, but exp(0) is 1: they still take part", hint=2)
+def zero_scores(x, mask):
+    return softmax(x * mask)
+
+
+@mistake("the division is missing", hint=3)
+def undivided(x, mask):
+    return np.where(mask, np.exp(x - x.max(axis=-1, keepdims=True)), 0)
+
+
+# %% other right solutions
+@also_right
+def with_infinity(scores, allowed):
+    masked = np.where(allowed, scores, -np.inf)
+    peak = masked.max(axis=-1, keepdims=True)
+    e = np.exp(masked - np.where(np.isfinite(peak), peak, 0))
+    total = e.sum(axis=-1, keepdims=True)
+    return np.divide(e, total, out=np.zeros_like(e), where=total > 0)
+
+
+@also_right
+def with_loops(x, mask):
+    p, mask = np.zeros_like(x), np.broadcast_to(mask, x.shape)
+    for row in np.ndindex(x.shape[:-1]):
+        if mask[row].any():
+            e = np.exp(x[row][mask[row]])
+            p[row][mask[row]] = e / e.sum()
+    return p

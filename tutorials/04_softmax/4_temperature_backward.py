@@ -1,0 +1,103 @@
+"""The gradient of a temperature
+
+With a temperature t > 0 the probabilities are p = softmax(x / t). You get `ds`, the gradient of the loss with respect to
+s = x / t, as `softmax_backward` returns it. Return `dx` and `dt`, the gradients with respect to the scores and to t.
+"""
+
+import numpy as np
+
+from minitransformer.learn import also_right, invariant, mistake
+
+
+# %% reference
+def temperature_backward(ds, x, t):
+    """ds, x: (..., K); t: (), one number for all rows. Returns dx (..., K) and dt ()."""
+    # your code: s = x / t depends on x and on t; t touches every s
+    dx = ds / t
+    dt = -(ds * x).sum() / t ** 2
+    return dx, dt
+    # end of your code
+
+
+# %% what it is called with
+returns = "dx dt"
+section = "Temperature"
+
+
+def case(rng, B, K):
+    return rng.standard_normal((B, K)), rng.standard_normal((B, K)), np.array(rng.uniform(1.5, 3))
+
+
+def loss(ds, x, t):
+    return lambda x, t: (ds * (x / t)).sum(), [x, t]
+
+
+@invariant("scores and temperature that grow by the same factor change nothing, so sum(dx x) + dt t must be 0")
+def scale(answer, ds, x, t):
+    dx, dt = answer
+    return (dx * x).sum() + dt * t
+
+
+# %% hints
+hints = (
+    "Double all scores and double t: what happens to x / t? So what must sum(dx x) + dt t be?",
+    "The derivative of x / t with respect to t is -x / t^2, and t touches every element: dt is a sum over all of them.",
+    "dt = -(ds * x).sum() / ___",
+)
+
+
+# %% mistakes
+@mistake("dt is not summed correctly: it is a mean over the elements; t touches every one of them", hint=2)
+def mean(ds, x, t):
+    return ds / t, -(ds * x).mean() / t ** 2
+
+
+@mistake("dt has the wrong sign: a larger temperature makes x / t smaller", hint=2)
+def sign(ds, x, t):
+    return ds / t, (ds * x).sum() / t ** 2
+
+
+@mistake("dt is divided by t once, not twice: the derivative of 1/t is -1/t^2", hint=4)
+def once(ds, x, t):
+    return ds / t, -(ds * x).sum() / t
+
+
+@mistake("dx is multiplied by t, not divided", hint=1)
+def multiplied(ds, x, t):
+    return ds * t, -(ds * x).sum() / t ** 2
+
+
+@mistake("dx lacks the factor 1/t", hint=2)
+def unscaled(ds, x, t):
+    return ds.copy(), -(ds * x).sum() / t ** 2
+
+
+@mistake("dt uses ds without x: the derivative of x / t with respect to t is -x / t^2", hint=2)
+def without_x(ds, x, t):
+    return ds / t, -ds.sum() / t ** 2
+
+
+@mistake("dx is divided by t twice: only dt has t squared", hint=3)
+def twice(ds, x, t):
+    return ds / t ** 2, -(ds * x).sum() / t ** 2
+
+
+@mistake("dt is 0: the temperature is treated as a constant", hint=1)
+def constant(ds, x, t):
+    return ds / t, np.zeros_like(t)
+
+
+# %% other right solutions
+@also_right
+def through_dx(ds, x, t):
+    dx = ds * (1 / t)
+    return dx, -np.einsum("bk,bk->", dx, x) / t
+
+
+@also_right
+def with_loops(gradient, scores, temperature):
+    dx, dt = np.zeros_like(scores), 0 * temperature
+    for place in np.ndindex(scores.shape):
+        dx[place] = gradient[place] / temperature
+        dt = dt - gradient[place] * scores[place] / temperature / temperature
+    return dx, dt

@@ -1,0 +1,269 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 4. Softmax: from scores to probabilities
+#
+# A word looks at eight other words and gives each of them a score. One score is 1,000. You compute the softmax by its
+# formula, and the answer is NaN. Nothing in the mathematics is wrong. What happened?
+#
+# In this chapter you find out, and you derive the backward of the softmax. It is one line long. It is also the line
+# that most people get wrong, in a way that shapes cannot show.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+
+from minitransformer import functional, gradcheck, plugged
+from minitransformer.learn.plug import train
+
+rng = np.random.default_rng(0)
+
+# %% [markdown]
+# ## From scores to probabilities
+#
+# A softmax turns $K$ scores into $K$ positive numbers that sum to 1:
+#
+# $$ p_i = \frac{e^{x_i}}{\sum_j e^{x_j}} $$
+#
+# **By hand.** Take two scores, $x = (0, \ln 3)$. Then $e^{x} = (1, 3)$, the sum is 4, and $p = (1/4, 3/4)$. Adding
+# $\ln 3 \approx 1.1$ to a score makes its entry three times as large, whatever the other scores are: a softmax
+# looks at *differences* of scores.
+#
+# **Predict:** what are the probabilities for $x = (100, 100 + \ln 3)$?
+
+
+# %%
+def by_the_formula(x):
+    e = np.exp(x)
+    return e / e.sum()
+
+
+print(by_the_formula(np.array([0, np.log(3)])))
+print(by_the_formula(np.array([100, 100 + np.log(3)])))
+
+# %% [markdown]
+# The same. A constant $c$ that is added to all scores cancels: $e^{x_i + c} = e^c e^{x_i}$ above and below the line.
+# Remember this. The rest of the chapter follows from it.
+#
+# ## One score is 1,000
+#
+# **Predict:** what does the cell print for $x = (1000, 1000 + \ln 3)$?
+
+# %%
+with np.errstate(all="ignore"):
+    print(by_the_formula(np.array([1000, 1000 + np.log(3)])))
+    print("exp(709) =", np.exp(709.0), "  exp(710) =", np.exp(710.0))
+    print("in float32: exp(88) =", np.exp(np.float32(88)), "  exp(89) =", np.exp(np.float32(89)))
+
+# %% [markdown]
+# A float64 holds numbers up to about $10^{308}$, and a float32, in which models are trained, up to about $10^{38}$.
+# Above that there is only infinity, and infinity divided by infinity is NaN.
+#
+# The cure is the property that you have seen. A constant may be added, so subtract the largest score of the row. Then
+# the largest exponent is 0, the largest exponential is 1, and the sum lies between 1 and $K$. It can neither overflow
+# nor be 0. Exponentials that become too small end as 0, which is what they are next to a 1.
+#
+# With arrays: scores have the shape $(\dots, K)$, one row for each query. The maximum and the sum are taken for each
+# row, so they have the shape $(\dots, 1)$. Writing it is your first exercise; until then this page uses the
+# library's.
+
+
+# %%
+def softmax(x):
+    return functional.softmax_forward(x)[0]    # p, without what backward needs
+
+
+print(softmax(np.array([1000, 1000 + np.log(3)])))
+
+# %% [markdown]
+# One maximum for the complete array is tempting, and works on most days. **Predict:** which row fails here?
+
+# %%
+x = np.array([[0.0, 1.0], [1000.0, 1001.0]])
+with np.errstate(all="ignore"):
+    e = np.exp(x - x.max())
+    print("one maximum for all: ", (e / e.sum(axis=-1, keepdims=True)).tolist())
+print("one for each row:    ", softmax(x).round(3).tolist())
+
+# %% [markdown]
+# ## The Jacobian that nobody builds
+#
+# Now backward. Above the softmax somebody has computed $dp_i = \partial L / \partial p_i$. You need
+# $dx_i = \partial L / \partial x_i$.
+#
+# **By hand.** Go back to $p = (1/4, 3/4)$. Let the first score grow by a little. Its probability grows, and the other
+# one shrinks by the same amount, because they sum to 1. The derivatives are
+#
+# $$ \frac{\partial p_1}{\partial x_1} = p_1 (1 - p_1) = \tfrac{3}{16}, \qquad
+#    \frac{\partial p_2}{\partial x_1} = - p_1 p_2 = -\tfrac{3}{16} $$
+#
+# Let $dp = (10, 2)$. The loss changes through both probabilities:
+# $dx_1 = 10 \cdot \tfrac{3}{16} - 2 \cdot \tfrac{3}{16} = 1.5$. **Predict** $dx_2$ before you go on.
+
+# %%
+p, dp = np.array([1 / 4, 3 / 4]), np.array([10.0, 2.0])
+jacobian = np.diag(p) - np.outer(p, p)    # row i, column j: how p_i changes with x_j
+print(jacobian * 16, "/ 16")
+print("dx =", dp @ jacobian)
+
+# %% [markdown]
+# $dx_2 = -1.5$. The two sum to 0, and they have to: adding the same number to both scores changes nothing.
+#
+# **The general case.** The quotient rule gives one formula for both cases ($\delta_{ij}$ is 1 if $i = j$, else 0):
+#
+# $$ \frac{\partial p_i}{\partial x_j} = p_i (\delta_{ij} - p_j) $$
+#
+# The chain rule sums over every $p_i$ that $x_j$ touches, and it touches all of its row:
+#
+# $$ dx_j = \sum_i dp_i \, p_i (\delta_{ij} - p_j) = p_j\, dp_j - p_j \sum_i dp_i\, p_i $$
+#
+# The first term comes from $\delta_{ij}$, the second from $p_j$. Take $p_j$ out:
+#
+# $$ dx_j = p_j \Big( dp_j - \sum_i dp_i\, p_i \Big) $$
+#
+# The sum is one number for each row. In arrays: $dp$ and $p$ are $(\dots, K)$, the sum is $(\dots, 1)$, and $dx$ is
+# $(\dots, K)$. A Jacobian would be $(\dots, K, K)$. **Predict:** how many gigabytes does it take for a batch of 32
+# sentences of 128 tokens, with 8 heads, in float32?
+
+# %%
+B, H, T = 32, 8, 128
+print(f"p: {4 * B * H * T * T / 1e9:.3f} GB, the Jacobians: {4 * B * H * T * T * T / 1e9:.1f} GB")
+
+# %% [markdown]
+# ## Prove it
+#
+# The library's `softmax_backward` is this formula. The gradient check nudges every score, by central differences and
+# by the complex step, and compares.
+
+# %%
+x = rng.standard_normal((2, 3, 5))
+report = gradcheck((functional.softmax_forward, functional.softmax_backward), [x], name="softmax")
+print(report)
+assert report.passed
+
+# %% [markdown]
+# The check draws a random `dp`. Many courses use ones. **Predict:** what is $dx$ if every $dp_i$ is 1?
+
+# %%
+p, cache = functional.softmax_forward(x)
+print(np.abs(functional.softmax_backward(np.ones_like(p), cache)).max())
+
+# %% [markdown]
+# It is 0, up to rounding: the probabilities sum to 1 whatever the scores are. With `dp` of ones, a backward that
+# returns nothing but zeros is right. A check that uses ones proves nothing here.
+#
+# ## Temperature
+#
+# Divide all scores by a number $t$ before the softmax. It is called *temperature*. **Predict:** which of $t = 0.2$,
+# $1$ and $5$ gives nearly equal probabilities?
+
+# %%
+scores = np.array([2.0, 1.0, 0.5, 0.0, -1.0])
+figure, axes = plt.subplots(1, 3, figsize=(9, 2.6), sharey=True, layout="constrained")
+for one, t in zip(axes, (0.2, 1, 5)):
+    one.bar(range(5), softmax(scores / t), color="tab:gray")
+    one.set_title(f"t = {t}")
+    one.set_xlabel("which score")
+axes[0].set_ylabel("probability")
+for t in (0.2, 1, 5):
+    p = softmax(scores / t)
+    print(f"t = {t}: largest p {p.max():.3f}, largest entry of the Jacobian {np.abs(np.diag(p) - np.outer(p, p)).max():.3f}")
+
+# %% [markdown]
+# A high temperature makes the probabilities equal, a low one makes the largest 1. At $t = 0.2$ the entries of the
+# Jacobian are nearly 0: the softmax is *saturated*, and almost no gradient comes through. Chapter 5 shows that
+# attention without its factor $1/\sqrt{d_k}$ is a softmax at a temperature that is too low.
+#
+# Write $s = x / t$. Backward has $ds$ from the softmax. Then $dx = ds / t$, and $t$ touches every $s_i$ with the
+# derivative $-x_i / t^2$, so $dt = -\sum_i ds_i\, x_i / t^2$.
+#
+# ## A row with nothing to attend to
+#
+# Attention forbids some entries with a mask: True means "may attend". Forbidden scores become $-\infty$, and
+# $e^{-\infty} = 0$. **Predict:** what if a row has no allowed entry?
+
+# %%
+with np.errstate(all="ignore"):
+    print("the formula: ", softmax(np.array([-np.inf, -np.inf, -np.inf])))
+print("with -1e9:   ", softmax(np.array([-1e9, -1e9, -1e9])))
+x, mask = np.array([[1.0, 2.0, 3.0]]), np.array([[False, False, False]])
+print("the library: ", functional.softmax_forward(x, mask)[0])
+
+# %% [markdown]
+# Three answers. NaN spoils all weights at the first update. The popular $-10^9$ is worse in its own way: nobody
+# notices that a row that may look at nothing looks at everything. Here such a row is 0 throughout: it attends to
+# nothing, and sends no gradient.
+#
+# ## The logarithm, for the loss
+#
+# A loss needs $\log p$. Taking the logarithm of a softmax loses the small ones: $\log 0$ is $-\infty$. Written out
+# there is nothing to lose:
+#
+# $$ y_i = \log p_i = x_i - \log \sum_j e^{x_j} $$
+#
+# The first term has the derivative $\delta_{ij}$. The second has $p_j$ (the derivative of a logarithm times the
+# derivative of the exponential). So $dx_j = dy_j - p_j \sum_i dy_i$: a sum of $dy$ alone, without $p$ inside.
+
+# %%
+x = np.array([0.0, 800.0])
+with np.errstate(all="ignore"):
+    print("log of the softmax:", np.log(softmax(x)))
+print("written out:       ", x - x.max() - np.log(np.exp(x - x.max()).sum()))
+
+# %% [markdown]
+# ## Break it
+#
+# "A probability grows with its own score, so $dx = p (1 - p)\, dp$." This uses the diagonal of the Jacobian and
+# forgets the rest. It has the right shape, and it looks like a derivative that you know from the sigmoid. Does a
+# model train with it?
+#
+# `train` makes the first steps of a small Transformer on the copy task. **Predict:** how far apart are the two losses
+# after 100 steps?
+
+
+# %%
+def diagonal(dp, cache):
+    return cache.p * (1 - cache.p) * dp
+
+
+right = train(steps=100).losses
+wrong = train(plugged(functional.softmax_backward, diagonal), steps=100).losses
+for step in (1, 25, 50, 75, 100):
+    print(f"step {step:3}: right {right[step - 1]:.3f}, wrong {wrong[step - 1]:.3f}")
+
+# %%
+figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
+axes.plot(right, color="tab:purple", label="the right gradient")
+axes.plot(wrong, color="tab:purple", linestyle="--", label="the diagonal only")
+axes.set_xlabel("training step")
+axes.set_ylabel("loss for each token (nats)")
+legend = axes.legend()
+
+# %% [markdown]
+# The loss goes down, so something is learned. It goes down more slowly, but on a new task you have no second curve to
+# compare with: you would search for a better learning rate. The gradient doctor does not look at the curve:
+
+# %%
+report = gradcheck((functional.softmax_forward, diagonal), [rng.standard_normal((2, 3, 5))], name="diagonal")
+print(report.findings["diagonal"])
+
+# %% [markdown]
+# ## Exercises
+#
+# `minitransformer learn start 4` writes this page into your folder, followed by five functions with blanks. Fill one,
+# save, and ask `minitransformer learn check`. An answer says where your numbers differ and which rule they break. If
+# you are stuck, `minitransformer learn hint` helps a little, and then a little more.
+#
+# When `softmax_backward` passes, let it train a model: `minitransformer learn plug softmax_backward`.
+#
+# **Read next:** `softmax_forward` and `softmax_backward` in `minitransformer/functional/softmax.py`.

@@ -1,0 +1,163 @@
+"""Attention
+
+Each query gets a mean of the values, weighted by how well the keys answer it. Return the output and the weights: backward
+needs them.
+"""
+
+import math
+
+import numpy as np
+
+from minitransformer.functional.attention import AttentionCache, DropoutCache, SoftmaxCache, attention_forward
+from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+
+
+# %% reference
+def attention(query, key, value, mask):
+    """query: (..., T_q, d_k); key: (..., T_k, d_k); value: (..., T_k, d_v); mask: bool (..., T_q, T_k), True = may attend.
+
+    Returns y (..., T_q, d_v) and the weights p (..., T_q, T_k). Each query may attend to something.
+    """
+    # your code: scores, mask, softmax over the keys, then a weighted mean of the values
+    scores = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])
+    scores = np.where(mask, scores, -np.inf)
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    p = e / e.sum(axis=-1, keepdims=True)
+    return p @ value, p
+    # end of your code
+
+
+# %% what it is called with
+returns = "y p"
+section = "A weighted mean of values"
+
+
+def case(rng, B, T_q, T_k, d_k, d_v):
+    mask = rng.random((B, T_q, T_k)) < 0.7
+    mask[..., 0] = True
+    return (2 * rng.standard_normal((B, T_q, d_k)), rng.standard_normal((B, T_k, d_k)), rng.standard_normal((B, T_k, d_v)), mask)
+
+
+@edge("as many queries as keys, and the causal mask")
+def causal(rng, T, d):
+    return (*(rng.standard_normal((T, d)) for _ in range(3)), np.tri(T, dtype=bool))
+
+
+@invariant("the weights of each query must sum to 1")
+def rows(answer, query, key, value, mask):
+    return answer[1].sum(axis=-1) - 1
+
+
+@invariant("a key that is masked out must get the weight 0")
+def masked(answer, query, key, value, mask):
+    return np.where(mask, 0, answer[1])
+
+
+@invariant("the output must be the weighted mean p V")
+def mean(answer, query, key, value, mask):
+    return answer[0] - answer[1] @ value
+
+
+@plugs(attention_forward)
+def in_the_model(own):
+    def forward(query, key, value, mask=None, dropout_rate=0.0, rng=None):
+        scores = (*query.shape[:-1], key.shape[-2])
+        y, p = own(query, key, value, np.broadcast_to(True if mask is None else mask, scores))
+        return y, AttentionCache(query, key, value, SoftmaxCache(p), DropoutCache(None), p)
+    return forward
+
+
+# %% hints
+hints = (
+    "What must the weights of one query sum to? Over which axis, queries or keys, is the softmax taken?",
+    "Four steps: Q K^T / sqrt(d_k); minus infinity where the mask is False; softmax over the keys; times V.",
+    "scores = np.where(mask, scores, ___)",
+)
+
+
+# %% mistakes
+def softmax(x, axis=-1):
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+def made(query, key, value, mask, scale=None, weights=softmax):
+    s = query @ key.swapaxes(-1, -2) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    p = weights(np.where(mask, s, -np.inf))
+    return p @ value, p
+
+
+@mistake("the scale 1/sqrt(d_k) is missing", hint=2)
+def unscaled(query, key, value, mask):
+    return made(query, key, value, mask, 1)
+
+
+@mistake("the scores are divided by d_k, not by its square root", hint=2)
+def by_d_k(query, key, value, mask):
+    return made(query, key, value, mask, 1 / query.shape[-1])
+
+
+@mistake("the scale is the root of d_v, the length of a value, not of d_k", hint=2)
+def by_d_v(query, key, value, mask):
+    return made(query, key, value, mask, 1 / math.sqrt(value.shape[-1]))
+
+
+@mistake("the mask is ignored", hint=2)
+def mask_ignored(query, key, value, mask):
+    return made(query, key, value, np.ones_like(mask))
+
+
+@mistake("the mask is the wrong way round: here True means \"may attend\"", hint=4)
+def mask_inverted(query, key, value, mask):
+    return made(query, key, value, ~mask)
+
+
+@mistake("masked scores are set to 0, but exp(0) is 1: those keys are still attended to", hint=4)
+def zero_scores(query, key, value, mask):
+    s = np.where(mask, query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1]), 0)
+    return softmax(s) @ value, softmax(s)
+
+
+@mistake("the mask is applied after the softmax: the weights that are left no longer sum to 1", hint=3)
+def mask_too_late(query, key, value, mask):
+    p = made(query, key, value, np.ones_like(mask))[1] * mask
+    return p @ value, p
+
+
+@mistake("the softmax runs over the queries, not over the keys", hint=1)
+def over_queries(query, key, value, mask):
+    return made(query, key, value, mask, weights=lambda s: softmax(np.where(np.isinf(s), -1e30, s), axis=-2))
+
+
+@mistake("the scale comes after the softmax, not before it", hint=3)
+def scale_after(query, key, value, mask):
+    y, p = made(query, key, value, mask, 1)
+    return y / math.sqrt(query.shape[-1]), p / math.sqrt(query.shape[-1])
+
+
+@mistake("the softmax is missing: the scores themselves weigh the values", hint=2)
+def no_softmax(query, key, value, mask):
+    s = np.where(mask, query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1]), 0)
+    return s @ value, s
+
+
+# %% other right solutions
+@also_right
+def with_einsum(q, k, v, allowed):
+    s = np.einsum("...qd,...kd->...qk", q, k) / math.sqrt(q.shape[-1])
+    e = np.where(allowed, np.exp(s), 0).astype(q.dtype)
+    weights = e / np.einsum("...qk->...q", e)[..., None]
+    return np.einsum("...qk,...kv->...qv", weights, v), weights
+
+
+@also_right
+def with_loops(query, key, value, mask):
+    y = np.zeros((*query.shape[:-1], value.shape[-1]), query.dtype)
+    p = np.zeros(mask.shape, query.dtype)
+    for place in np.ndindex(query.shape[:-1]):
+        front, allowed = place[:-1], mask[place]
+        s = key[front][allowed] @ query[place] / math.sqrt(query.shape[-1])
+        e = np.exp(s - s.max())
+        p[place][allowed] = e / e.sum()
+        y[place] = p[place] @ value[front]
+    return y, p

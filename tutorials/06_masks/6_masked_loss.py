@@ -1,0 +1,104 @@
+"""Padding is not a success
+
+Sum the loss over real tokens only, and count them. Whoever trains divides one by the other.
+"""
+
+import numpy as np
+
+from minitransformer.learn import also_right, edge, invariant, mistake
+
+
+# %% reference
+def masked_loss(losses, ids):
+    """losses: (B, T), of each token; ids: (B, T), the tokens to predict, 0 is padding. Returns total () and count (), an int."""
+    # your code: which tokens are real; the sum of their losses; how many they are
+    real = ids != 0
+    total = (losses * real).sum()
+    return total, real.sum()
+    # end of your code
+
+
+# %% what it is called with
+returns = "total count"
+section = "Padding in the loss"
+
+
+def case(rng, B, T):
+    ids = rng.integers(1, 9, (B, T))
+    ids[0, 1:] = 0
+    ids[1, -1:] = 0
+    return rng.random((B, T)), ids
+
+
+@edge("no padding at all")
+def full(rng, B, T):
+    return rng.random((B, T)), rng.integers(1, 9, (B, T))
+
+
+@invariant("the count must be a number of tokens of the batch: those that are not 0")
+def counted(answer, losses, ids):
+    return answer[1] - np.count_nonzero(ids)
+
+
+# %% hints
+hints = (
+    "Two sentences, one of 2 tokens and one of 10, padded to 10. By which number must the sum of all losses be divided to be a mean for each token?",
+    "Multiply by ids != 0 before the sum, and count the same places.",
+    "total = (losses * ___).sum()",
+)
+
+
+# %% mistakes
+@mistake("padding is counted: the number of places, not of tokens", hint=1)
+def all_places(losses, ids):
+    return (losses * (ids != 0)).sum(), np.array(ids.size)
+
+
+@mistake("padding is in the sum", hint=2)
+def padding_in_sum(losses, ids):
+    return losses.sum(), (ids != 0).sum()
+
+
+@mistake("padding is in the sum and in the count", hint=2)
+def padding_in_both(losses, ids):
+    return losses.sum(), np.array(ids.size)
+
+
+@mistake("the total is divided by the count already: it has to be a sum, so that batches can be added", hint=3)
+def mean(losses, ids):
+    real = ids != 0
+    return (losses * real).sum() / losses.dtype.type(real.sum()), real.sum()
+
+
+@mistake("the count is that of the sentences", hint=1)
+def sentences(losses, ids):
+    return (losses * (ids != 0)).sum(), np.array(len(ids))
+
+
+@mistake("each loss is multiplied by its token id", hint=4)
+def times_id(losses, ids):
+    return (losses * ids.astype(losses.dtype)).sum(), (ids != 0).sum()
+
+
+@mistake("only padding is summed: the condition is the wrong way round", hint=4)
+def padding_only(losses, ids):
+    return (losses * (ids == 0)).sum(), (ids == 0).sum()
+
+
+@mistake("the total is the sum of the sentences' means: a token of a long sentence then counts less", hint=1)
+def mean_of_means(losses, ids):
+    real = ids != 0
+    return ((losses * real).sum(axis=1) / real.sum(axis=1).astype(losses.dtype)).sum(), real.sum()
+
+
+# %% other right solutions
+@also_right
+def with_selection(nll, tokens):
+    chosen = nll[tokens > 0]
+    return chosen.sum(), np.array(chosen.size)
+
+
+@also_right
+def with_einsum(losses, ids):
+    real = (ids != 0).astype(losses.dtype)
+    return np.einsum("bt,bt->", losses, real), np.count_nonzero(ids)

@@ -1,0 +1,123 @@
+"""Merge the heads
+
+The inverse of the split: lay the outputs of all heads side by side again.
+"""
+
+import numpy as np
+
+from minitransformer.layers.attention import MultiHeadAttention
+from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+
+
+# %% reference
+def merge_heads(heads):
+    """heads: (B, H, T, d). Returns y (B, T, H d), head by head in the last axis."""
+    # your code: bring the numbers of one position together, then make one axis of two
+    B, H, T, d = heads.shape
+    together = heads.swapaxes(1, 2)
+    return together.reshape(B, T, H * d)
+    # end of your code
+
+
+# %% what it is called with
+returns = "y"
+section = "The merge that still trains"
+
+
+def case(rng, B, H, T, d):
+    return (rng.standard_normal((B, H, T, d)),)
+
+
+@edge("as many positions as heads")
+def square(rng, B, H, d):
+    return (rng.standard_normal((B, H, H, d)),)
+
+
+@invariant("each position keeps its numbers: each position's sum must be its sum over heads and sizes before the merge")
+def positions(y, heads):
+    return y.sum(axis=-1) - heads.sum(axis=(1, 3))
+
+
+@plugs(MultiHeadAttention.merge)
+def in_the_model(own):
+    return lambda self, heads: own(heads)
+
+
+# %% hints
+hints = (
+    "A reshape never reorders numbers. In heads, which numbers lie next to those of head 0, position 0: those of the next head or of the next position?",
+    "The split backwards: swap the axes of heads and positions first, (B, T, H, d), and then reshape to (B, T, H d).",
+    "together = heads.swapaxes(___)",
+)
+
+
+# %% mistakes
+@mistake("the transpose is missing: reshaped straight to (B, T, H d), a position gets numbers of other positions", hint=1)
+def reshaped(heads):
+    B, H, T, d = heads.shape
+    return heads.reshape(B, T, H * d)
+
+
+@mistake("the heads are interleaved: first number 0 of all heads, then number 1; each head's numbers have to lie side by side", hint=3)
+def interleaved(heads):
+    B, H, T, d = heads.shape
+    return heads.transpose(0, 2, 3, 1).reshape(B, T, H * d)
+
+
+@mistake("the heads are added up: they have to be laid side by side", hint=2)
+def added(heads):
+    return heads.sum(axis=1)
+
+
+@mistake("the heads are averaged: they have to be laid side by side", hint=2)
+def averaged(heads):
+    return heads.mean(axis=1)
+
+
+@mistake("the heads are laid one behind the other in time, (B, H T, d), not side by side", hint=2)
+def in_time(heads):
+    B, H, T, d = heads.shape
+    return heads.reshape(B, H * T, d)
+
+
+@mistake("the wrong axes are swapped: heads with sizes, not heads with positions", hint=4)
+def wrong_axes(heads):
+    B, H, T, d = heads.shape
+    return heads.swapaxes(1, 3).reshape(B, T, H * d)
+
+
+@mistake("positions and sizes are swapped before the reshape: heads have to change places with positions", hint=4)
+def sizes_first(heads):
+    B, H, T, d = heads.shape
+    return heads.swapaxes(2, 3).reshape(B, T, H * d)
+
+
+@mistake("the heads are in reversed order", hint=3)
+def reversed_heads(heads):
+    return merge_heads(heads[:, ::-1])
+
+
+@mistake("every place gets the numbers of the first head", hint=3)
+def first_for_all(heads):
+    return merge_heads(np.broadcast_to(heads[:, :1], heads.shape))
+
+
+@mistake("the batch was taken for the heads: concatenate over the list of sentences joins sentences, not heads", hint=2)
+def sentences_joined(heads):
+    return np.concatenate(list(heads), axis=-1)
+
+
+# %% other right solutions
+@also_right
+def with_concatenate(heads):
+    return np.concatenate([heads[:, h] for h in range(heads.shape[1])], axis=-1)
+
+
+@also_right
+def with_loops(heads):
+    B, H, T, d = heads.shape
+    y = np.empty((B, T, H * d), heads.dtype)
+    for h in range(H):
+        for t in range(T):
+            y[:, t, h * d:(h + 1) * d] = heads[:, h, t]
+    return y

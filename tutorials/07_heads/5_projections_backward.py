@@ -1,0 +1,163 @@
+"""Backward: from the heads to x
+
+Attention's backward gave the gradients of all heads' queries, keys and values. Go through the split and the three projections,
+to x and to the weights. In self-attention all three were made from the same x.
+"""
+
+import numpy as np
+
+from minitransformer.learn import also_right, edge, mistake
+
+
+# %% reference
+def projections_backward(dq, dk, dv, x, w_q, w_k, w_v):
+    """dq, dk: (B, H, T, d_k); dv: (B, H, T, d_v); x: (B, T, d_model); w_q, w_k: (d_model, H d_k); w_v: (d_model, H d_v).
+
+    Returns dx, dw_q, dw_k, dw_v, of the shapes of x, w_q, w_k and w_v.
+    """
+    # your code: the backward of a split is a merge; then three linear layers that read the same x
+    B, T, d_model = x.shape
+    dq = dq.swapaxes(1, 2).reshape(B * T, -1)
+    dk = dk.swapaxes(1, 2).reshape(B * T, -1)
+    dv = dv.swapaxes(1, 2).reshape(B * T, -1)
+    dx = dq @ w_q.T + dk @ w_k.T + dv @ w_v.T
+    rows = x.reshape(B * T, d_model)
+    return dx.reshape(x.shape), rows.T @ dq, rows.T @ dk, rows.T @ dv
+    # end of your code
+
+
+# %% what it is called with
+returns = "dx dw_q dw_k dw_v"
+section = "Backward: merge where the forward split"
+
+
+def case(rng, B, T, H, d_k, d_v):
+    d_model = H + d_v
+    shapes = ((B, H, T, d_k), (B, H, T, d_k), (B, H, T, d_v), (B, T, d_model), (d_model, H * d_k), (d_model, H * d_k),
+              (d_model, H * d_v))
+    return tuple(map(rng.standard_normal, shapes))
+
+
+@edge("as many positions as heads, d_v = d_k")
+def square(rng, B, H, d):
+    return (*(rng.standard_normal((B, H, H, d)) for _ in range(3)), rng.standard_normal((B, H, H * d)),
+            *(rng.standard_normal((H * d, H * d)) for _ in range(3)))
+
+
+def loss(dq, dk, dv, x, w_q, w_k, w_v):
+    def value(x, *weights):
+        heads = [(x @ w).reshape(*x.shape[:2], dq.shape[1], -1).swapaxes(1, 2) for w in weights]
+        return sum((g * head).sum() for g, head in zip((dq, dk, dv), heads))
+    return value, [x, w_q, w_k, w_v]
+
+
+def terms(dq, dk, dv, x, w_q, w_k, w_v):
+    return {name: merge(g) @ w.T for name, g, w in (("dq W_Q^T, through the queries", dq, w_q), ("dk W_K^T, through the keys", dk, w_k),
+                                                    ("dv W_V^T, through the values", dv, w_v))}
+
+
+# %% hints
+hints = (
+    "x was read three times. If x moves a little, through how many ways does the loss change, and what happens to their gradients?",
+    "Merge dq, dk and dv to (B, T, H d): the split backwards. Then dx is a sum of three products, and each dW is x^T times its gradient.",
+    "dx = dq @ w_q.T + ___ + dv @ w_v.T",
+)
+
+
+# %% mistakes
+def merge(g):
+    return g.swapaxes(1, 2).reshape(g.shape[0], g.shape[2], -1)
+
+
+def merge_straight(g):
+    return g.reshape(g.shape[0], g.shape[2], -1)
+
+
+def merge_interleaved(g):
+    return g.transpose(0, 2, 3, 1).reshape(g.shape[0], g.shape[2], -1)
+
+
+def made(dq, dk, dv, x, w_q, w_k, w_v, ways=(1, 1, 1), merge=merge, rows=slice(None)):
+    merged = [merge(g) for g in (dq, dk, dv)]
+    dx = sum(way * (g @ w.T) for way, g, w in zip(ways, merged, (w_q, w_k, w_v)))
+    return dx, *(np.einsum("btm,btd->md", x[rows], g[rows]) for g in merged)
+
+
+@mistake("the gradients are merged without the transpose: a position gets gradients of other positions", hint=2)
+def merged_straight(*all):
+    return made(*all, merge=merge_straight)
+
+
+@mistake("the heads are merged interleaved: each head's numbers have to lie side by side", hint=3)
+def interleaved(*all):
+    return made(*all, merge=merge_interleaved)
+
+
+@mistake("dx has only the way through the queries: x is also key and value", hint=1)
+def queries_only(*all):
+    return made(*all, ways=(1, 0, 0))
+
+
+@mistake("in dx the way through the keys is missing", hint=4)
+def without_keys(*all):
+    return made(*all, ways=(1, 0, 1))
+
+
+@mistake("in dx the way through the values is missing", hint=4)
+def without_values(*all):
+    return made(*all, ways=(1, 1, 0))
+
+
+@mistake("in dx the way through the queries is missing", hint=4)
+def without_queries(*all):
+    return made(*all, ways=(0, 1, 1))
+
+
+@mistake("the three ways to x are averaged: they have to be added", hint=1)
+def averaged(*all):
+    return made(*all, ways=(1 / 3, 1 / 3, 1 / 3))
+
+
+@mistake("the gradients of the weights are averaged over the batch: every sentence adds its part", hint=2)
+def batch_mean(*all):
+    dx, *dw = made(*all)
+    return dx, *(g / len(all[3]) for g in dw)
+
+
+@mistake("the gradients of the weights come from the first sentence only", hint=3)
+def first_sentence(*all):
+    return made(*all, rows=slice(1))
+
+
+@mistake("dw_q and dw_k are swapped: they are returned in the wrong order", hint=3)
+def swapped(*all):
+    dx, dw_q, dw_k, dw_v = made(*all)
+    return dx, dw_k, dw_q, dw_v
+
+
+@mistake("in dx the keys' gradient goes through W_Q and the queries' through W_K: they are exchanged", hint=3)
+def crossed(dq, dk, dv, x, w_q, w_k, w_v):
+    dx = merge(dq) @ w_k.T + merge(dk) @ w_q.T + merge(dv) @ w_v.T
+    return dx, *made(dq, dk, dv, x, w_q, w_k, w_v)[1:]
+
+
+# %% other right solutions
+@also_right
+def with_einsum(dq, dk, dv, x, w_q, w_k, w_v):
+    H, dx, dw = dq.shape[1], 0, []
+    for g, w in ((dq, w_q), (dk, w_k), (dv, w_v)):
+        dx = dx + np.einsum("bhtd,mhd->btm", g, w.reshape(len(w), H, -1))
+        dw.append(np.einsum("btm,bhtd->mhd", x, g).reshape(w.shape))
+    return dx, *dw
+
+
+@also_right
+def head_by_head(dq, dk, dv, x, w_q, w_k, w_v):
+    dx, dw = np.zeros_like(x), [np.zeros_like(w) for w in (w_q, w_k, w_v)]
+    for g, w, own in zip((dq, dk, dv), (w_q, w_k, w_v), dw):
+        d = g.shape[-1]
+        for h in range(g.shape[1]):
+            part = slice(h * d, (h + 1) * d)
+            dx += g[:, h] @ w[:, part].T
+            own[:, part] = (np.swapaxes(x, 1, 2) @ g[:, h]).sum(axis=0)
+    return dx, *dw

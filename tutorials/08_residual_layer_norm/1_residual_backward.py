@@ -1,0 +1,98 @@
+"""A path around
+
+The forward was y = x + x W: a layer, and a path around it. Return the gradients with respect to x and W.
+"""
+
+import numpy as np
+
+from minitransformer.learn import also_right, invariant, mistake
+
+
+# %% reference
+def residual_backward(dy, x, W):
+    """dy, x: (N, D); W: (D, D). Returns dx (N, D) and dW (D, D)."""
+    # your code: x reaches y by two paths
+    dx = dy + dy @ W.T
+    dW = x.T @ dy
+    return dx, dW
+    # end of your code
+
+
+# %% what it is called with
+returns = "dx dW"
+section = "Residual: a path around each layer"
+
+
+def case(rng, N, D):
+    return rng.standard_normal((N, D)), rng.standard_normal((N, D)), rng.standard_normal((D, D))
+
+
+def loss(dy, x, W):
+    return lambda x, W: (dy * (x + x @ W)).sum(), [x, W]
+
+
+def terms(dy, x, W):
+    return {"dy, around the layer": dy, "dy W^T, through the layer": dy @ W.T}
+
+
+@invariant("y is linear in x, so sum(dx x) must equal sum(dy y)")
+def linear(answer, dy, x, W):
+    return (answer[0] * x).sum() - (dy * (x + x @ W)).sum()
+
+
+# %% hints
+hints = (
+    "If W is 0, the layer does nothing and y = x. What must dx be then?",
+    "dx is a sum of two: dy, from the path around, and dy W^T, from the layer.",
+    "dx = ___ + dy @ W.T",
+)
+
+
+# %% mistakes
+@mistake("the path around is missing: dx is the layer's gradient alone", hint=2)
+def shortcut_missing(dy, x, W):
+    return dy @ W.T, x.T @ dy
+
+
+@mistake("the layer's gradient is missing: dx is dy alone", hint=2)
+def layer_missing(dy, x, W):
+    return dy.copy(), x.T @ dy
+
+
+@mistake("the path around is counted twice", hint=4)
+def shortcut_twice(dy, x, W):
+    return 2 * dy + dy @ W.T, x.T @ dy
+
+
+@mistake("the two paths are averaged: they are added", hint=2)
+def averaged(dy, x, W):
+    return (dy + dy @ W.T) / 2, x.T @ dy
+
+
+@mistake("W is not transposed", hint=3)
+def untransposed(dy, x, W):
+    return dy + dy @ W, x.T @ dy
+
+
+@mistake("the path around has the wrong sign", hint=4)
+def sign(dy, x, W):
+    return dy @ W.T - dy, x.T @ dy
+
+
+@mistake("dW counts the path around: only the layer has a weight", hint=3)
+def weight_of_both(dy, x, W):
+    return dy + dy @ W.T, x.T @ dy + dy.T @ dy
+
+
+# %% other right solutions
+@also_right
+def as_one_matrix(dy, x, W):
+    return dy @ (np.eye(len(W), dtype=W.dtype) + W).T, np.einsum("ni,nj->ij", x, dy)
+
+
+@also_right
+def by_adding(upstream, tokens, weight):
+    dx = np.zeros_like(tokens)
+    dx += upstream
+    dx += np.matmul(upstream, weight.T)
+    return dx, np.matmul(tokens.T, upstream)

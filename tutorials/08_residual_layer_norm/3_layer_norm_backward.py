@@ -1,0 +1,288 @@
+"""The gradient of LayerNorm
+
+From dy, the gradient of the loss with respect to y = gamma n + beta, to the gradients of x, gamma and beta. Three paths lead
+from a number of x to the loss: do not forget two of them.
+"""
+
+import numpy as np
+
+from minitransformer import functional
+from minitransformer.learn import also_right, edge, invariant, mistake, plugs
+
+
+# %% reference
+def layer_norm_backward(dy, n, s, gamma):
+    """dy, n: (..., D); s: (..., 1), 1 / standard deviation; gamma: (D,). Returns dx (..., D), dgamma (D,), dbeta (D,)."""
+    # your code: dn, then the three terms of dx; then a sum over all rows, twice
+    dn = dy * gamma
+    mean = dn.mean(axis=-1, keepdims=True)
+    along = (dn * n).mean(axis=-1, keepdims=True)
+    dx = s * (dn - mean - n * along)
+    rows = tuple(range(dy.ndim - 1))
+    dgamma = (dy * n).sum(axis=rows)
+    dbeta = dy.sum(axis=rows)
+    return dx, dgamma, dbeta
+    # end of your code
+
+
+# %% what it is called with
+returns = "dx dgamma dbeta"
+section = "LayerNorm's backward: three paths to the loss"
+
+
+def case(rng, B, T, D):
+    return made(rng, (B, T, 6 + D))
+
+
+@edge("rows without a batch")
+def rows(rng, N, D):
+    return made(rng, (N, 6 + D))
+
+
+def made(rng, shape):
+    n, s = norm(2 * rng.standard_normal(shape))
+    return rng.standard_normal(shape), n, s, 1 + rng.standard_normal(shape[-1]) / 2
+
+
+def norm(x):
+    centred = x - x.mean(axis=-1, keepdims=True)
+    s = 1 / np.sqrt((centred * centred).mean(axis=-1, keepdims=True))    # without epsilon the invariants are exact
+    return centred * s, s
+
+
+def loss(dy, n, s, gamma):
+    """x is known from n and s up to a constant in each row, which LayerNorm does not notice."""
+    return lambda x, gamma, beta: (dy * (gamma * norm(x)[0] + beta)).sum(), [n / s, gamma, np.zeros_like(gamma)]
+
+
+def terms(dy, n, s, gamma):
+    dn = dy * gamma
+    return {"s dn": s * dn, "- s mean(dn)": 0 * dn - s * dn.mean(axis=-1, keepdims=True),
+            "- s n mean(dn n)": -s * n * (dn * n).mean(axis=-1, keepdims=True)}
+
+
+@invariant("each row of dx must sum to 0, because a constant added to a row of x changes nothing")
+def shifted(answer, dy, n, s, gamma):
+    return answer[0].sum(axis=-1)
+
+
+@invariant("each row of dx must have the dot product 0 with n, because a row of x that is stretched changes nothing")
+def stretched(answer, dy, n, s, gamma):
+    return (answer[0] * n).sum(axis=-1)
+
+
+@plugs(functional.layer_norm_backward)
+def in_the_model(own):
+    return lambda dy, cache: own(dy, cache.normed, cache.inverse, cache.gamma)
+
+
+# %% hints
+hints = (
+    "Add 1 to every number of a row: what happens to n? Double the row: what happens now? So what are sum(dx) and sum(dx n)?",
+    "dx = s (dn - mean(dn) - n mean(dn n)) with dn = dy gamma. The second term comes from the mean, the third from the variance.",
+    "dx = s * (dn - mean - ___)",
+)
+
+
+# %% mistakes
+def mean(x, axis=-1):
+    return x.mean(axis=axis, keepdims=True)
+
+
+def with_dx(dx, dy, n):
+    return dx, (dy * n).sum(axis=tuple(range(dy.ndim - 1))), dy.sum(axis=tuple(range(dy.ndim - 1)))
+
+
+@mistake("the term of the variance is missing: n mean(dn n)", hint=2)
+def variance_constant(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (dn - mean(dn)), dy, n)
+
+
+@mistake("the term of the mean is missing: mean(dn)", hint=2)
+def mean_constant(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (dn - n * mean(dn * n)), dy, n)
+
+
+@mistake("mean and variance are treated as constants: two of the three terms are missing", hint=1)
+def both_constant(dy, n, s, gamma):
+    return with_dx(s * (dy * gamma), dy, n)
+
+
+@mistake("gamma is multiplied outside the two means: it belongs inside, they average dn = dy gamma", hint=3)
+def gamma_outside(dy, n, s, gamma):
+    return with_dx(gamma * s * (dy - mean(dy) - n * mean(dy * n)), dy, n)
+
+
+@mistake("gamma is missing in dx: n was multiplied by it", hint=3)
+def gamma_missing(dy, n, s, gamma):
+    return with_dx(s * (dy - mean(dy) - n * mean(dy * n)), dy, n)
+
+
+@mistake("the factor s is missing in dx", hint=4)
+def s_missing(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(dn - mean(dn) - n * mean(dn * n), dy, n)
+
+
+@mistake("the two means are added, not subtracted", hint=2)
+def added(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (dn + mean(dn) + n * mean(dn * n)), dy, n)
+
+
+@mistake("the term of the variance lacks the factor n: mean(dn n) is subtracted from every number alike", hint=4)
+def n_missing(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (dn - mean(dn) - mean(dn * n)), dy, n)
+
+
+@mistake("the two means are sums: they are not divided by D", hint=3)
+def sums(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (dn - n.shape[-1] * (mean(dn) + n * mean(dn * n))), dy, n)
+
+
+@mistake("the two means run over the rows (axis -2), not along each row", hint=3)
+def wrong_axis(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (dn - mean(dn, -2) - n * mean(dn * n, -2)), dy, n)
+
+
+@mistake("dgamma and dbeta have changed places", hint=3)
+def swapped(dy, n, s, gamma):
+    dx, dgamma, dbeta = layer_norm_backward(dy, n, s, gamma)
+    return dx, dbeta, dgamma
+
+
+@mistake("dgamma lacks the factor n, by which gamma was multiplied", hint=3)
+def dgamma_without_n(dy, n, s, gamma):
+    dx, dgamma, dbeta = layer_norm_backward(dy, n, s, gamma)
+    return dx, dbeta, dbeta.copy()
+
+
+@mistake("dgamma and dbeta are sums of dn: take dy, the gradient after gamma and beta", hint=3)
+def parameters_of_dn(dy, n, s, gamma):
+    dx, dgamma, dbeta = layer_norm_backward(dy, n, s, gamma)
+    return dx, dgamma * gamma, dbeta * gamma
+
+
+@mistake("dgamma and dbeta are means over the rows, not sums", hint=3)
+def averaged(dy, n, s, gamma):
+    dx, dgamma, dbeta = layer_norm_backward(dy, n, s, gamma)
+    count = dy.size // dy.shape[-1]
+    return dx, dgamma / count, dbeta / count
+
+
+@mistake("the term of the variance is counted twice: the 2 of the square and the 1/2 of the root cancel", hint=2)
+def variance_doubled(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (dn - mean(dn) - 2 * n * mean(dn * n)), dy, n)
+
+
+@mistake("gamma is missing inside the two means: they average dn, not dy", hint=3)
+def gamma_not_in_means(dy, n, s, gamma):
+    return with_dx(s * (dy * gamma - mean(dy) - n * mean(dy * n)), dy, n)
+
+
+@mistake("dx is divided by s: s is 1 / standard deviation already", hint=4)
+def divided_by_s(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx((dn - mean(dn) - n * mean(dn * n)) / s, dy, n)
+
+
+@mistake("dgamma and dbeta are summed over the first axis only: every row, of every sentence, used them", hint=3)
+def first_axis_only(dy, n, s, gamma):
+    return layer_norm_backward(dy, n, s, gamma)[0], (dy * n).sum(axis=0), dy.sum(axis=0)
+
+
+@mistake("dgamma and dbeta are summed over the first two axes: right for (B, T, D), but x may have any number of axes", hint=3)
+def two_axes_only(dy, n, s, gamma):
+    return layer_norm_backward(dy, n, s, gamma)[0], (dy * n).sum(axis=(0, 1)), dy.sum(axis=(0, 1))
+
+
+@mistake("mean(dn), the term of the mean, is added, not subtracted", hint=2)
+def mean_added(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (dn + mean(dn) - n * mean(dn * n)), dy, n)
+
+
+@mistake("n mean(dn n), the term of the variance, is added, not subtracted", hint=2)
+def variance_added(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (dn - mean(dn) + n * mean(dn * n)), dy, n)
+
+
+@mistake("the first mean, that of dn, is a sum: it is not divided by D", hint=3)
+def first_sum(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (dn - n.shape[-1] * mean(dn) - n * mean(dn * n)), dy, n)
+
+
+@mistake("the second mean, that of dn n, is a sum: it is not divided by D", hint=3)
+def second_sum(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (dn - mean(dn) - n.shape[-1] * n * mean(dn * n)), dy, n)
+
+
+@mistake("s multiplies dn only: it belongs to all three terms", hint=4)
+def s_for_the_first_term(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * dn - mean(dn) - n * mean(dn * n), dy, n)
+
+
+@mistake("s is applied twice in dx", hint=4)
+def s_twice(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * s * (dn - mean(dn) - n * mean(dn * n)), dy, n)
+
+
+@mistake("gamma is applied twice in dx", hint=3)
+def gamma_twice(dy, n, s, gamma):
+    dn = dy * gamma * gamma
+    return with_dx(s * (dn - mean(dn) - n * mean(dn * n)), dy, n)
+
+
+@mistake("the term of the variance averages dy n: gamma is missing in it", hint=3)
+def gamma_not_in_variance(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (dn - mean(dn) - n * mean(dy * n)), dy, n)
+
+
+@mistake("the term of the mean averages dy: gamma is missing in it", hint=3)
+def gamma_not_in_mean(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (dn - mean(dy) - n * mean(dn * n)), dy, n)
+
+
+@mistake("the two means have changed places: n belongs to the mean of dn n", hint=4)
+def means_swapped(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (dn - mean(dn * n) - n * mean(dn)), dy, n)
+
+
+@mistake("dx is D times too large: a 1/D that was moved out of the means got lost", hint=3)
+def d_times(dy, n, s, gamma):
+    dn = dy * gamma
+    return with_dx(s * (n.shape[-1] * dn - n.shape[-1] * mean(dn) - n.shape[-1] * n * mean(dn * n)), dy, n)
+
+
+# %% other right solutions
+@also_right
+def with_einsum(g, normed, inverse, weight):
+    d = normed.shape[-1]
+    dn = np.einsum("...d,d->...d", g, weight)
+    dx = dn - np.einsum("...d->...", dn)[..., None] / d - normed * (np.einsum("...d,...d->...", dn, normed)[..., None] / d)
+    g, normed = g.reshape(-1, d), normed.reshape(-1, d)
+    return dx * inverse, np.einsum("nd,nd->d", g, normed), np.einsum("nd->d", g)
+
+
+@also_right
+def with_jacobian(dy, n, s, gamma):
+    d, dx = n.shape[-1], np.empty_like(dy)
+    for row in np.ndindex(n.shape[:-1]):
+        jacobian = s[row] * (np.eye(d) - 1 / d - np.outer(n[row], n[row]) / d)
+        dx[row] = jacobian.T @ (gamma * dy[row])
+    flat = dy.reshape(-1, d)
+    return dx, (flat * n.reshape(-1, d)).sum(axis=0), flat.sum(axis=0)
