@@ -13,16 +13,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 TURN = 1.0       # seconds
 WARM_UP = 2      # rounds
 MODES = ("alone", "beside other work")
 
 
-def turns(batches):
+def turns(batches) -> Iterator[Any]:
     """`batches`, as many as a turn has time for; then the speed is printed, and the next turn waited for."""
     for _ in sys.stdin:
         start, steps = time.perf_counter(), 0
@@ -32,7 +34,7 @@ def turns(batches):
         print(json.dumps(steps / (time.perf_counter() - start)), flush=True)
 
 
-def contestant(name, threads):
+def contestant(name, threads) -> None:
     from minitransformer import (
         PAD, Adam, Run, Threads, TrainingConfig, Transformer, TransformerConfig, cross_entropy_backward, cross_entropy_forward,
         limits, train, training_step)
@@ -64,7 +66,7 @@ def contestant(name, threads):
                 adam.step(1e-4, clip=1.0)
 
 
-def main(rounds):
+def main(rounds) -> None:
     from minitransformer.training.config import default_threads
 
     threads = default_threads()

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))    # for tests/,
 from tests.checking.corpus import MISSED, ONLY_EVIDENCE, RIGHTLY, SEEN, WRONGLY, ask, mistakes_in
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description="Ask the gradient doctor about every mistake of the corpus.")
     parser.add_argument("folders", nargs="*", type=Path, default=[SEEN], help="folders of mistakes (default: the seen half)")
     parser.add_argument("--only", default="", help="only mistakes whose name contains this")

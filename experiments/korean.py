@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 from zlib import crc32
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -31,7 +32,7 @@ OPTIONS = ("--config tiny --pre-norm --vocab-size 4000 --dropout 0.3 --attention
            "--batch 1024 --schedule inverse-sqrt --peak-rate 0.002 --warmup 400 --steps 2000 --threads 2").split()
 
 
-def split(path, folder):
+def split(path, folder) -> None:
     """Write FOLDER/{train,valid,test}.{ko,en}."""
     files = {}
     for english, korean in read_pairs([path]):
@@ -57,7 +58,7 @@ class Model(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
         self.config = config
 
-    def forward(self, source, target):
+    def forward(self, source, target) -> torch.Tensor:
         future = torch.ones(target.shape[1], target.shape[1]).triu(1).bool()
         padded = source == PAD
         memory = self.encoder(self._embed(source), src_key_padding_mask=padded)
@@ -65,24 +66,24 @@ class Model(nn.Module):
                          memory_key_padding_mask=padded)
         return y @ self.embedding.weight.T
 
-    def _embed(self, ids):
+    def _embed(self, ids) -> torch.Tensor:
         positions = torch.from_numpy(sinusoids(ids.shape[1], self.config.d_model, dtype="float32"))
         return self.dropout(self.embedding(ids) * self.config.d_model ** 0.5 + positions)
 
-    def load(self, arrays):
+    def load(self, arrays) -> None:
         """Load what to_pytorch returns for a model with one shared table."""
         arrays = {name: torch.from_numpy(array) for name, array in arrays.items()}
         self.load_state_dict({"embedding.weight": arrays["output.weight"]} | {
             name: array for name, array in arrays.items() if name.startswith(("encoder.", "decoder."))})
 
-    def arrays(self):
+    def arrays(self) -> dict[str, np.ndarray]:
         """The arrays that from_pytorch expects."""
         found = {name: array.numpy() for name, array in self.state_dict().items()}
         table = found.pop("embedding.weight")
         return found | {f"{name}.weight": table for name in ("source_embedding", "target_embedding", "output")}
 
 
-def train_pytorch(run, seed):
+def train_pytorch(run, seed) -> dict[str, np.ndarray]:
     """Repeat the training run `run` in PyTorch; return the arrays of the trained model."""
     config = TrainingConfig(**run.settings["training"])
     torch.manual_seed(seed)
@@ -107,13 +108,13 @@ def train_pytorch(run, seed):
     return model.arrays()
 
 
-def evaluate(run, folder):
+def evaluate(run, folder) -> dict:
     out = subprocess.run([sys.executable, "-m", "minitransformer", "evaluate", run.path, "--json", "--test",
                           folder / "test.ko", folder / "test.en"], check=True, capture_output=True, encoding="utf-8").stdout
     return json.loads(out)
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tsv")
     parser.add_argument("folder", type=Path)

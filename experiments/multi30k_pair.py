@@ -10,12 +10,13 @@ import argparse
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 STEPS = 16000
 COMMAND = [sys.executable, "-m", "minitransformer"]
 
 
-def files(text, part):
+def files(text, part) -> list[Path]:
     """The source and the target file of a part of the corpus, plain or .gz."""
     names = [f"{part}.lc.norm.tok.{language}" for language in ("en", "de")]
     found = [next(text.glob(f"{name}*"), None) for name in names]
@@ -25,7 +26,7 @@ def files(text, part):
     return found
 
 
-def train(run, seed, text):
+def train(run, seed, text) -> subprocess.Popen:
     """Start the training run, or resume it, and return its process."""
     begin = ["translate", "--preset", "multi30k", "--threads", "1", "--steps", str(STEPS), "--seed", str(seed),
              "--run", run, "--train", *files(text, "train"), "--valid", *files(text, "val")]
@@ -34,7 +35,7 @@ def train(run, seed, text):
                                 stdout=log, stderr=log)
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("text", type=Path, metavar="TEXT", help="folder of the tokenised text")
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="where to put the runs and their logs")
@@ -54,7 +55,7 @@ def main():
     sys.exit(subprocess.run([*COMMAND, "evaluate", runs[0], *others, "--tokenize", "none", "--test", *test]).returncode)
 
 
-def complain(message, code=2):
+def complain(message, code=2) -> NoReturn:
     print(message, file=sys.stderr)
     sys.exit(code)
 

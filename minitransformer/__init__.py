@@ -50,7 +50,7 @@ _HOME = {
 __all__ = list(_HOME)
 
 
-def __getattr__(name):
+def __getattr__(name) -> object:
     if name in _HOME:
         return getattr(import_module(f"minitransformer.{_HOME[name]}"), name)
     try:
@@ -59,5 +59,5 @@ def __getattr__(name):
         raise AttributeError(f"module 'minitransformer' has no attribute {name!r}") from None
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return [*globals(), *_HOME]

@@ -9,6 +9,7 @@ from minitransformer import (
     functional as functional,
     kernels as kernels,
     layers as layers,
+    learn as learn,
     models as models,
     plots as plots,
     tasks as tasks,

@@ -26,12 +26,12 @@ class AttentionMap(NamedTuple):
     layer: int
 
 
-def has_attention(model):
+def has_attention(model) -> bool:
     """Whether there is an attention of `model` to look at."""
     return hasattr(model, "attention_weights")
 
 
-def attention_map(run, text, kind=None, layer=None):
+def attention_map(run, text, kind=None, layer=None) -> AttentionMap:
     """The AttentionMap of one layer (default: the last) of run.model; `kind`: one of those the model has.
 
     Raises InputError for an empty text, a kind or a layer that is not there, and a model without attention.

@@ -1,18 +1,22 @@
 """The array module: NumPy on the CPU, CuPy on a GPU. The array itself decides which."""
 
 import sys
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
 from minitransformer.errors import InputError
 
+Array = Any    # of NumPy or of CuPy; which, and of which shape, docstrings say
 
-def module_of(array):
+
+def module_of(array) -> ModuleType:
     """The module whose functions work on `array`: numpy or cupy."""
     return sys.modules[type(array).__module__.partition(".")[0]]
 
 
-def get_module(name):
+def get_module(name) -> ModuleType:
     """The array module called `name`: "numpy", "cupy", or "auto" (CuPy if a GPU answers).
 
     Raises InputError if CuPy is requested and cannot run. (It can be imported on a machine without
@@ -36,17 +40,17 @@ def get_module(name):
     raise InputError(f"{problem}. Use --backend numpy to run on the CPU")
 
 
-def to_device(array, xp):
+def to_device(array, xp) -> Array:
     """`array` as an array of the module `xp`; the same object if it already is one."""
     return array if module_of(array) is xp else xp.asarray(to_host(array))
 
 
-def to_host(array):
+def to_host(array) -> np.ndarray:
     """`array` as a NumPy array (waits for the GPU); the same object if it already is one."""
     return array if module_of(array) is np else array.get()
 
 
-def generator(xp, *entropy):
+def generator(xp, *entropy) -> Any:
     """A random generator of `xp`, made from integers: the same integers give the same random numbers.
 
     `generator(xp, seed, step)` gives each training step a generator that can be made again.

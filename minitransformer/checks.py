@@ -7,7 +7,7 @@ import numpy as np
 from minitransformer.errors import InputError
 
 
-def check_shape(name, array, *expected):
+def check_shape(name, array, *expected) -> None:
     """Raise InputError unless `array` has the `expected` shape.
 
     An int stands for an axis of that size, a string names an axis of any size, and a leading
@@ -24,7 +24,7 @@ def check_shape(name, array, *expected):
         raise InputError(f"{name} has shape {array.shape}, expected ({wanted})")
 
 
-def check_ids(name, ids, size):
+def check_ids(name, ids, size) -> None:
     """Raise InputError unless every id in `ids` is one of 0 .. size-1.
 
     Token ids stay on the host, wherever the model is: looking at them on a GPU would wait for it, and
@@ -40,38 +40,43 @@ def check_ids(name, ids, size):
         raise InputError(f"{name} holds the token id {wrong}, expected 0 to {size - 1}")
 
 
-def is_whole(value, least):
+def is_whole(value, least) -> bool:
     """Whether `value` is a whole number of at least `least`; True and False are none."""
     return isinstance(value, Integral) and not isinstance(value, bool) and value >= least
 
 
-def check_whole(name, value, least=1):
+def check_whole(name, value, least=1) -> None:
     """Raise InputError unless `value` is a whole number of at least `least`."""
     if not is_whole(value, least):
         raise InputError(f"{name} is {value!r}, expected a whole number of at least {least}")
 
 
-def check_share(name, value):
+def is_real(value) -> bool:
+    """Whether `value` is a real number, of Python or of NumPy."""
+    return isinstance(value, Real)
+
+
+def check_share(name, value) -> None:
     """Raise InputError unless `value` is a number from 0 to below 1."""
-    if not isinstance(value, Real) or not 0 <= value < 1:
+    if not is_real(value) or not 0 <= value < 1:
         raise InputError(f"{name} is {value!r}, expected a number of at least 0 and below 1")
 
 
-def check_rng(rng):
+def check_rng(rng) -> None:
     """Raise InputError unless `rng` is a random generator of NumPy or CuPy."""
     if not hasattr(rng, "integers"):
         example = rng if isinstance(rng, int) else 0
         raise InputError(f"rng is {rng!r}, expected a generator, such as np.random.default_rng({example})")
 
 
-def check_cache(layer, cache, kind):
+def check_cache(layer, cache, kind) -> None:
     """Raise InputError unless `cache` is of the NamedTuple `kind` that the layer's forward returns."""
     if not isinstance(cache, kind):
-        raise InputError(f"{type(layer).__name__}.backward: the cache is a {type(cache).__name__}, expected the {kind.__name__} that "
-                         "forward returned: y, cache = layer.forward(...), then layer.backward(dy, cache)")
+        raise InputError(f"{type(layer).__name__}.backward: the cache is a {type(cache).__name__}, expected the {kind.__name__} "
+                         "that forward returned: y, cache = layer.forward(...), then layer.backward(dy, cache)")
 
 
-def check_config(model, config, kind, seed):
+def check_config(model, config, kind, seed) -> None:
     """Raise InputError unless a model's `config` is of the class `kind`, and its `seed` a whole number."""
     check_whole("seed", seed, 0)
     if not isinstance(config, kind):

@@ -16,19 +16,19 @@ class NonFiniteError(InputError):
     """A gradient holds NaN or infinity: nothing was updated, and the gradients are zero again."""
 
 
-def one_line(text):
+def one_line(text) -> str:
     """`text` with line ends, control characters and broken UTF-8 as escapes, whatever a user typed into it."""
     return "".join(character if character.isprintable() else character.encode("unicode_escape").decode()
                    for character in str(text))
 
 
-def choices(name, known):
+def choices(name, known) -> str:
     """The end of a message about the unknown `name`: the nearest of `known`, or all of them."""
     nearest = nearest_of(name, known)
     return f"did you mean {nearest}?" if nearest else f"choose from {', '.join(known)}"
 
 
-def nearest_of(name, known):
+def nearest_of(name, known) -> str | None:
     """The one of `known` that the unknown `name` was probably meant to be, or None: --heads is --num-heads."""
     from difflib import get_close_matches    # here: a command is to be ready for Ctrl-C before slow imports
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from minitransformer.data.batches import by_length, make_batch
+from minitransformer.data.batches import Batch, by_length, make_batch
 from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.errors import InputError
 from minitransformer.extras import require
@@ -14,12 +14,12 @@ from minitransformer.parallel import in_threads
 BATCH_TOKENS = 4096
 
 
-def mean_loss(model, batches, threads=None):
+def mean_loss(model, batches, threads=None) -> float:
     """The mean negative log-likelihood of a term (a target token, EOS too, or a label) over batches, in nats.
 
     `threads` (default: one for each available core) take a batch each.
     """
-    def work(batch):
+    def work(batch) -> float:
         sums, _ = model.loss_forward(batch)
         return float(sums.negative_log_likelihood)
 
@@ -34,17 +34,17 @@ def mean_loss(model, batches, threads=None):
     return sum(in_threads(work, [(batch,) for batch in batches], threads)) / terms
 
 
-def pair_batches(pairs):
+def pair_batches(pairs) -> list[Batch]:
     """Batches that hold all of `pairs` of id lists once, for `mean_loss`."""
     return [make_batch(chunk) for chunk in by_length(pairs, BATCH_TOKENS)]
 
 
-def perplexity(loss):
+def perplexity(loss) -> float:
     """exp(mean loss): as undecided as a choice among this many equally likely tokens."""
     return math.exp(min(loss, 700.0))    # exp of more overflows
 
 
-def exact_match(model, pairs, search=GREEDY, threads=None):
+def exact_match(model, pairs, search=GREEDY, threads=None) -> float:
     """The share of pairs of id lists whose source the model decodes to exactly the target."""
     if not pairs:
         raise InputError("exact_match: no pairs, expected at least one")
@@ -52,13 +52,13 @@ def exact_match(model, pairs, search=GREEDY, threads=None):
     return sum(best.ids == target for (best, *_), (_, target) in zip(outputs, pairs)) / len(pairs)
 
 
-def bleu(outputs, references, tokenize="13a"):
+def bleu(outputs, references, tokenize="13a") -> tuple[float, str]:
     """(BLEU, signature) of output texts by sacrebleu; `tokenize`: "13a", or "none" for tokenised text."""
     metric = require("sacrebleu").metrics.BLEU(tokenize=tokenize, force=True)
     score = metric.corpus_score(outputs, [references]).score
     return score, str(metric.get_signature())
 
 
-def chrf(outputs, references):
+def chrf(outputs, references) -> float:
     """chrF2 of output texts by sacrebleu: an F-score of character n-grams, fair to Korean, where words are long."""
     return require("sacrebleu").metrics.CHRF().corpus_score(outputs, [references]).score

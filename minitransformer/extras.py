@@ -1,11 +1,12 @@
 """Libraries that come with an extra of setup.cfg, not with the core."""
 
 import importlib
+from types import ModuleType
 
 from minitransformer.errors import InputError
 
 
-def require(name):
+def require(name) -> ModuleType:
     """The module called `name`. Raises InputError where it cannot be imported, with what installs it where it is missing."""
     try:
         return importlib.import_module(name)

@@ -4,6 +4,7 @@ import io
 import sys
 import warnings
 from base64 import b64encode
+from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
 
@@ -21,28 +22,28 @@ class Figure(MatplotlibFigure):
     def __init__(self, width, height, layout="constrained"):
         super().__init__(figsize=(width, height), layout=layout)
 
-    def savefig(self, file, **options):
+    def savefig(self, file, **options) -> None:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph")    # a line for each character without a font; the box is seen
             super().savefig(file, **{"dpi": DPI, "bbox_inches": "tight", **options})
 
-    def as_bytes(self, format="png"):
+    def as_bytes(self, format="png") -> bytes:
         file = io.BytesIO()
         self.savefig(file, format=format)
         return file.getvalue()
 
-    def as_html(self, description):
+    def as_html(self, description) -> str:
         """An <img> that holds the picture itself, at its own size."""
         png = self.as_bytes()
         width = int.from_bytes(png[16:20], "big") * 96 // DPI    # of the PNG's header; a page has 96 dots an inch
         return f'<img width="{width}" src="data:image/png;base64,{b64encode(png).decode()}" alt="{escape(description)}">'
 
-    def _repr_png_(self):
+    def _repr_png_(self) -> bytes:
         return self.as_bytes()
 
 
 @contextmanager
-def fonts_for(texts):
+def fonts_for(texts) -> Iterator[None]:
     """Within it, what is drawn has a font for Hangul beside matplotlib's own, if `texts` need one; says if none is installed."""
     if not any("가" <= character <= "힣" for text in texts for character in text):
         yield

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
@@ -11,13 +12,13 @@ KEEP = {M_MMAP_MAX: 0, M_TRIM_THRESHOLD: 2 ** 31 - 1}
 USUAL = {M_MMAP_MAX: 65_536, M_MMAP_THRESHOLD: 2 ** 25, M_TRIM_THRESHOLD: 2 ** 26}
 
 
-def available_cores():
+def available_cores() -> int:
     """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
-def limits():
+def limits() -> Iterator[None]:
     """Within it training steps of your own are as fast as those of the command, also beside other work.
 
         with limits():
@@ -37,7 +38,7 @@ def limits():
         yield
 
 
-def keep_freed_memory():
+def keep_freed_memory() -> None:
     """What `limits` does to memory, for good: for a process of our own, which may also share one arena among its threads."""
     _mallopt({M_ARENA_MAX: 1, **KEEP})
 
@@ -48,14 +49,14 @@ class _Shared:
     def __init__(self, make):
         self._make, self._lock, self._inside = make, Lock(), 0
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         with self._lock:
             if not self._inside:
                 self._context = self._make()
                 self._context.__enter__()
             self._inside += 1
 
-    def __exit__(self, *error):
+    def __exit__(self, *error) -> None:
         with self._lock:
             self._inside -= 1
             if not self._inside:
@@ -63,7 +64,7 @@ class _Shared:
 
 
 @contextmanager
-def _limit_blas():
+def _limit_blas() -> Iterator[None]:
     from threadpoolctl import ThreadpoolController    # here: it takes a while, and the command is to be ready before
 
     blas = ThreadpoolController().select(user_api="blas")
@@ -77,7 +78,7 @@ def _limit_blas():
 
 
 @contextmanager
-def _keep_freed_memory():
+def _keep_freed_memory() -> Iterator[None]:
     _mallopt(KEEP)
     try:
         yield
@@ -87,7 +88,7 @@ def _keep_freed_memory():
             trim(0)
 
 
-def _mallopt(settings):
+def _mallopt(settings) -> None:
     """Give glibc's malloc {parameter: value}; other C libraries have no such thing."""
     if mallopt := getattr(ctypes.pythonapi, "mallopt", None):
         for parameter, value in settings.items():

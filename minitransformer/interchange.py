@@ -30,9 +30,11 @@ PyTorch leaves to its user what is around the stacks. To get this model's logits
 Dropout has no weights; PyTorch's layers have one rate for all places where TransformerConfig has three.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from minitransformer.backend import to_host
+from minitransformer.backend import Array, to_host
 from minitransformer.errors import InputError
 from minitransformer.models import Transformer
 
@@ -40,7 +42,7 @@ SHARED = {"share_embeddings": ("source_embedding.weight", "target_embedding.weig
           "share_output": ("target_embedding.weight", "output.weight")}
 
 
-def to_pytorch(model):
+def to_pytorch(model) -> dict[str, Array]:
     """The weights of a Transformer as {PyTorch's name: array}: copies, on the host, of the model's dtype.
 
     Raises InputError for another model, and where d_k or d_v is not d_model / num_heads: PyTorch's layers know no other.
@@ -53,7 +55,7 @@ def to_pytorch(model):
             for name, views in _views(model)}
 
 
-def from_pytorch(config, arrays):
+def from_pytorch(config, arrays) -> Transformer:
     """The Transformer of a TransformerConfig with the weights {PyTorch's name: array}, as `to_pytorch` gives them.
 
     The arrays are NumPy's or what np.asarray makes one of, as torch's tensors on the CPU (but not bfloat16, which NumPy
@@ -82,14 +84,14 @@ def from_pytorch(config, arrays):
     return model
 
 
-def _as_array(name, array):
+def _as_array(name, array) -> Array:
     try:
         return np.asarray(array)
     except (TypeError, ValueError, RuntimeError) as error:    # torch's bfloat16, and parameters, which want their gradients
         raise InputError(f"{name}: {error}") from None
 
 
-def _check_heads(config):
+def _check_heads(config) -> None:
     for name in ("d_k", "d_v"):
         width = getattr(config, name)
         if width is not None and width * config.num_heads != config.d_model:
@@ -97,7 +99,7 @@ def _check_heads(config):
                              f"{config.d_model} / {config.num_heads} and no other")
 
 
-def _views(model):
+def _views(model) -> Iterator[tuple[str, list[Array]]]:
     """(PyTorch's name, [views of the model's arrays that PyTorch has as one, below each other]) of all arrays."""
     yield "source_embedding.weight", [model.source_embedding.weight.data]
     yield "target_embedding.weight", [model.target_embedding.weight.data]
@@ -120,18 +122,18 @@ def _views(model):
     yield "output.weight", [model.output.weight.data]
 
 
-def _attention(name, attention):
+def _attention(name, attention) -> Iterator[tuple[str, list[Array]]]:
     inputs = attention.query, attention.key, attention.value
     yield f"{name}.in_proj_weight", [linear.weight.data.T for linear in inputs]
     yield f"{name}.in_proj_bias", [linear.bias.data for linear in inputs]
     yield from _linear(f"{name}.out_proj", attention.output)
 
 
-def _linear(name, linear):
+def _linear(name, linear) -> Iterator[tuple[str, list[Array]]]:
     yield f"{name}.weight", [linear.weight.data.T]    # (d_in, d_out) here, (d_out, d_in) there
     yield f"{name}.bias", [linear.bias.data]
 
 
-def _norm(name, norm):
+def _norm(name, norm) -> Iterator[tuple[str, list[Array]]]:
     yield f"{name}.weight", [norm.gamma.data]
     yield f"{name}.bias", [norm.beta.data]

@@ -1,11 +1,11 @@
 """Adam and the paper's learning-rate schedule (section 5.3), and other schedules."""
 
 import math
-from numbers import Real
 
 import numpy as np
 
-from minitransformer.backend import module_of
+from minitransformer.backend import Array, module_of
+from minitransformer.checks import is_real
 from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.functional import adam_update
 
@@ -33,11 +33,11 @@ class Adam:
         self.updates = 0    # of them, those that moved the parameters; on their device
 
     @property
-    def skipped(self):
+    def skipped(self) -> int:
         """How many steps moved nothing, since their gradient was not finite (waits for the GPU)."""
         return self.steps - int(self.updates)
 
-    def step(self, learning_rate, clip=None, workers=None):
+    def step(self, learning_rate, clip=None, workers=None) -> None:
         """Move every parameter once and set the gradients to zero.
 
         The gradient is scaled to a norm of at most `clip` before (None, as in the paper: it is not). `workers` share the
@@ -56,17 +56,17 @@ class Adam:
         self.updates = self.updates + finite
         scale = 1.0 if clip is None else clip_factor(square, clip)
 
-        def move(piece):
+        def move(piece) -> None:
             adam_update(self.data[piece], self.grad[piece], self.m[piece], self.v[piece], self.steps, learning_rate,
                         scale, self.beta1, self.beta2, self.epsilon, finite)
             self.grad[piece] = 0
 
         workers.each_piece(move) if workers else move(slice(None))
 
-    def _check(self, learning_rate, clip, workers):
-        if not isinstance(learning_rate, Real) or not 0 <= learning_rate < math.inf:
+    def _check(self, learning_rate, clip, workers) -> None:
+        if not is_real(learning_rate) or not 0 <= learning_rate < math.inf:
             raise InputError(f"the learning rate is {learning_rate}, expected a finite number of at least 0")
-        if clip is not None and not (isinstance(clip, Real) and clip > 0):
+        if clip is not None and not (is_real(clip) and clip > 0):
             raise InputError(f"clip is {clip}, expected a norm above 0, or None")
         if self.model.flat is not self._flat:
             raise InputError(f"the {type(self.model).__name__} has gained or lost parameters since this Adam was made; "
@@ -75,7 +75,7 @@ class Adam:
             raise InputError("these workers were made for another model, or before this one gained or lost parameters; "
                              "make new Threads(model)")
 
-    def _where_not_finite(self):
+    def _where_not_finite(self) -> str:
         gradients = {name: parameter.grad for name, parameter in self.model.parameters().items()}
         for name, gradient in gradients.items():
             if not np.isfinite(gradient).all():
@@ -83,11 +83,11 @@ class Adam:
         largest = max(gradients, key=lambda name: np.abs(gradients[name]).max(initial=0))
         return f"the gradient of {largest} is too large: its square is infinite in {self.grad.dtype}"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Adam(steps={self.steps}, skipped={self.skipped}, beta1={self.beta1}, beta2={self.beta2}, epsilon={self.epsilon})"
 
 
-def clip_factor(square, limit):
+def clip_factor(square, limit) -> Array:
     """What a gradient of the norm sqrt(`square`) is multiplied by, to a norm of at most `limit`.
 
     NaN where `square` is not finite: a factor of 0 would hide that from Adam.
@@ -96,29 +96,30 @@ def clip_factor(square, limit):
     return xp.where(xp.isfinite(square), limit / xp.maximum(xp.sqrt(square), limit), xp.nan)
 
 
-def schedule(step, d_model, warmup, factor=1.0):
+def schedule(step, d_model, warmup, factor=1.0) -> float:
     """The learning rate at `step` = 1, 2, ...: factor * d_model^-0.5 * min(step^-0.5, step * warmup^-1.5).
 
     It grows linearly for `warmup` steps to factor / sqrt(d_model * warmup), then falls as
     1 / sqrt(step) (equation 3 of the paper). Raises InputError for a step, a width or a warm-up below 1.
     """
     for name, value in (("step", step), ("d_model", d_model), ("warmup", warmup)):
-        if not isinstance(value, Real) or not value >= 1:
-            raise InputError(f"schedule: {name} is {value!r}, expected at least 1" + (": steps count from 1" if name == "step" else ""))
+        if not is_real(value) or not value >= 1:
+            raise InputError(f"schedule: {name} is {value!r}, expected at least 1"
+                             + (": steps count from 1" if name == "step" else ""))
     return factor * d_model ** -0.5 * min(step ** -0.5, step * warmup ** -1.5)
 
 
-def inverse_sqrt(step, warmup, peak):
+def inverse_sqrt(step, warmup, peak) -> float:
     """The shape of the paper's schedule with its highest learning rate given: `peak`, reached at step `warmup`."""
     return peak * min(step / warmup, (warmup / step) ** 0.5)
 
 
-def constant(step, warmup, peak):
+def constant(step, warmup, peak) -> float:
     """`peak`, after a straight line to it in the first `warmup` steps."""
     return peak * min(step / warmup, 1.0)
 
 
-def cooldown(step, steps, share):
+def cooldown(step, steps, share) -> float:
     """1, and in the last `share` of all `steps` a straight line towards 0: a factor for the learning rate.
 
     What the paper reaches by averaging its last checkpoints (section 6.1), a falling learning rate does within

@@ -2,11 +2,13 @@
 
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
+from typing import Any
 
-from minitransformer.backend import generator
+from minitransformer.backend import Array, generator
 from minitransformer.checks import check_whole
 from minitransformer.errors import InputError
 from minitransformer.host import one_blas_thread
+from minitransformer.layers.layer import Layer
 
 
 class Threads:
@@ -37,31 +39,31 @@ class Threads:
         ends = [size * i // count for i in range(count + 1)]
         self._pieces = list(map(slice, ends, ends[1:]))
 
-    def close(self):
+    def close(self) -> None:
         """End the threads. A step with them afterwards is refused."""
         self._closed = True
         if self._pool:
             self._pool.shutdown()
 
-    def __enter__(self):
+    def __enter__(self) -> "Threads":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_) -> None:
         self.close()
 
     @property
-    def is_main(self):
+    def is_main(self) -> bool:
         """Whether this process writes the files."""
         return self.rank == 0
 
-    def sum(self, vector):
+    def sum(self, vector) -> None:
         """Add up `vector` in place over the processes: here there is one."""
 
-    def agree(self, flag):
+    def agree(self, flag) -> bool:
         """Whether `flag` is set in any process."""
         return flag
 
-    def shard(self, batches, seed=None):
+    def shard(self, batches, seed=None) -> list[tuple[Layer, list, Any]]:
         """What each thread of this process computes: [(model, its part of each of the batches, its generator)].
 
         A thread without any part is left out. The generators are made from the integers `seed`; None: no dropout.
@@ -75,7 +77,7 @@ class Threads:
         return [(model, part, None if seed is None else generator(model.xp, *seed, number))
                 for model, (number, part) in zip(self.models, mine) if part]
 
-    def run(self, work, shares):
+    def run(self, work, shares) -> list:
         """[work(*share) for share in shares], a thread for each. If one fails, all gradients are set to zero."""
         if self._closed:
             raise InputError("these Threads were closed; make new ones, or close them after the last step")
@@ -88,7 +90,7 @@ class Threads:
                 gradient[...] = 0
             raise
 
-    def sum_gradients(self):
+    def sum_gradients(self) -> Array:
         """The gradients of all threads and processes, summed into the model's; returns the square of its norm."""
         squares = self.each_piece(self._sum_replicas)
         if self.processes == 1:
@@ -97,12 +99,12 @@ class Threads:
         self.sum(grad)
         return grad @ grad
 
-    def each_piece(self, work):
+    def each_piece(self, work) -> list:
         """[work(slice)] for the slices of the flat vectors, one for each thread."""
         jobs = [self._pool.submit(copy_context().run, work, piece) for piece in self._pieces[1:]]
         return [work(self._pieces[0]), *(job.result() for job in jobs)]
 
-    def _sum_replicas(self, piece):
+    def _sum_replicas(self, piece) -> Array:
         """One piece of the replicas' gradients into the model's; returns the sum of its squares."""
         grad = self.flat.grad[piece]
         for other in self._gradients[1:]:
@@ -111,7 +113,7 @@ class Threads:
         return grad @ grad
 
 
-def in_threads(work, items, count):
+def in_threads(work, items, count) -> list:
     """[work(*item) for item in items], shared by `count` threads with one BLAS thread each."""
     with one_blas_thread, ThreadPoolExecutor(count) as pool:
         jobs = [pool.submit(copy_context().run, work, *item) for item in items]

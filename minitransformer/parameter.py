@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from minitransformer.backend import module_of
+from minitransformer.backend import Array, module_of
 from minitransformer.errors import InputError
 
 DTYPES = ("float32", "float64", "complex128")    # to train, to be checked by finite differences, and by the complex step
@@ -32,26 +32,26 @@ class Parameter:
         self._grad = module_of(data).zeros_like(data) if grad is None else grad
 
     @property
-    def data(self):
+    def data(self) -> Array:
         return self._data
 
     @data.setter
-    def data(self, array):
+    def data(self, array) -> None:
         self._data = self._assigned("data", self._data, array)
 
     @property
-    def grad(self):
+    def grad(self) -> Array:
         return self._grad
 
     @grad.setter
-    def grad(self, array):
+    def grad(self, array) -> None:
         self._grad = self._assigned("grad", self._grad, array)
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         return self._data.shape
 
-    def _assigned(self, name, view, array):
+    def _assigned(self, name, view, array) -> Array:
         """`array`; where the parameter lies in flat vectors the old view, with the values of `array`."""
         if array is view:    # of +=, which assigns the array that it has changed
             return view
@@ -60,25 +60,26 @@ class Parameter:
             return array
         if (array.shape, array.dtype) != (view.shape, view.dtype) or module_of(array) is not module_of(view):
             raise InputError(f"{name} is assigned a {module_of(array).__name__} array of shape {array.shape}, {array.dtype}, but "
-                             f"this parameter of an optimised model is one of {module_of(view).__name__}, of shape {view.shape}, {view.dtype}")
+                             f"this parameter of an optimised model is one of {module_of(view).__name__}, of shape {view.shape}, "
+                             f"{view.dtype}")
         view[...] = array
         return view
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """What copy and pickle take: the copy's arrays are its own."""
         return {**vars(self), "flat": None}
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Parameter(shape={self.shape}, dtype={self.data.dtype})"
 
 
-def _array(name, value):
+def _array(name, value) -> Array:
     if not hasattr(value, "dtype") or not hasattr(value, "shape"):
         raise InputError(f"a Parameter's {name} is a {type(value).__name__}, expected a NumPy or CuPy array")
     return value
 
 
-def flatten(named, before=None):
+def flatten(named, before=None) -> Flat:
     """Move the parameters of {name: Parameter} into one vector and their gradients into another; returns Flat.
 
     Each parameter's `data` and `grad` become views of them, so an optimiser that walks the vectors
@@ -98,7 +99,7 @@ def flatten(named, before=None):
     return bind(parameters, data, grad)
 
 
-def bind(parameters, data, grad):
+def bind(parameters, data, grad) -> Flat:
     """Make each of `parameters` a view of its own slice of the vectors `data` and `grad`."""
     flat, start = Flat(data, grad), 0
     for parameter in parameters:

@@ -3,13 +3,18 @@
 A notebook shows it; `figure.savefig("curves.png")` writes it. Matplotlib is imported when the first one is drawn.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    from minitransformer.figure import Figure
 
 QUALITIES = (("valid_bleu", "BLEU of greedy outputs", 1), ("valid_exact_match", "exact match (%)", 100),
              ("valid_accuracy", "accuracy (%)", 100))
 
 
-def curves(runs):
+def curves(runs) -> "Figure":
     """The curves of one run or of several, {name: records of metrics.jsonl}, over the steps.
 
     Negative log-likelihood, perplexity, learning rate and, if it was measured, the quality of the
@@ -44,7 +49,7 @@ def curves(runs):
     return figure
 
 
-def attention(weights, queries, keys, title, predicted=None):
+def attention(weights, queries, keys, title, predicted=None) -> "Figure":
     """Who attends to whom, a map for each head: weights (H, T_q, T_k), tokens on the axes.
 
     predicted: for each query the token that its position predicts, where the queries are what a decoder has read.
@@ -83,7 +88,7 @@ def attention(weights, queries, keys, title, predicted=None):
     return figure
 
 
-def positions():
+def positions() -> "Figure":
     """The table of sinusoids (section 3.5 of the paper): a row for each position, a column for each dimension."""
     from minitransformer.figure import Figure
     from minitransformer.functional import sinusoids
@@ -97,7 +102,7 @@ def positions():
     return figure
 
 
-def schedules():
+def schedules() -> "Figure":
     """The paper's learning rate for several (d_model, warm-up steps), as equation 3 draws it."""
     from minitransformer.figure import Figure
     from minitransformer.optim import schedule
@@ -114,6 +119,6 @@ def schedules():
     return figure
 
 
-def _visible(token):
+def _visible(token) -> str:
     """A token as text that can be seen: a blank and a line end have a sign of their own."""
     return token.replace(" ", "␣").replace("\n", "↵")

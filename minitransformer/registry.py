@@ -1,9 +1,13 @@
 """Registries: things of one kind that are found by their names, each in a file of its own."""
 
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Any, TypeVar
 
 from minitransformer.errors import InputError, choices
+
+Kind = TypeVar("Kind", bound=type)    # a decorated class stays what it is
 
 
 class Registry:
@@ -20,32 +24,32 @@ class Registry:
         self.kind, self.package, self.variable = kind, package, variable
         self._classes, self._loaded = {}, False
 
-    def register(self, name):
+    def register(self, name) -> Callable[[Kind], Kind]:
         """A class decorator, which also gives the class its `name`."""
-        def add(made):
-            made.name = name
+        def add(made: Kind) -> Kind:
+            made.name = name    # type: ignore[attr-defined]
             self._classes[name] = made
             return made
         return add
 
-    def __getitem__(self, name):
+    def __getitem__(self, name) -> Any:
         """The class called `name`. Raises InputError where there is none."""
         if name not in self._all():
             raise InputError(f"unknown {self.kind} {name!r}; {choices(str(name), list(self))}")
         return self._classes[name]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._all()))    # whatever was imported first
 
-    def name_of(self, thing):
+    def name_of(self, thing) -> str:
         """The name under which the class of `thing` is registered. Raises InputError where it is not."""
         kind = type(thing)
-        if self._all().get(getattr(kind, "name", None)) is not kind:
+        if self._all().get(getattr(kind, "name", "")) is not kind:
             raise InputError(f"{kind.__name__} is not registered, so a run folder with it could not be opened again; "
                              f"put @{self.variable}.register(\"a-name\") above the class")
         return kind.name
 
-    def _all(self):
+    def _all(self) -> dict[str, type]:
         if not self._loaded:
             package = import_module(self.package)
             for module in iter_modules(package.__path__, f"{package.__name__}."):

@@ -12,17 +12,20 @@ bypasses a softmax of your own.
 """
 
 import os
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
 from inspect import unwrap
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.errors import InputError, choices
 
+Function = TypeVar("Function", bound=Callable)    # a decorated function keeps its types
 TABLE = {}            # {name: Replaceable}, in the order of definition
 
 
@@ -31,7 +34,7 @@ class Kernel(NamedTuple):
     module: str       # of the arrays it is for: "numpy" or "cupy"
     dtypes: tuple
 
-    def fits(self, array):
+    def fits(self, array) -> bool:
         return array.dtype in self.dtypes and type(array).__module__.partition(".")[0] == self.module
 
 
@@ -46,7 +49,7 @@ class Replaceable:
         self.plugs = []      # [own] of each `with plugged` that is under way, in any thread
         self.own = None      # what a reader plugged in last
 
-    def choose(self, values):
+    def choose(self, values) -> Callable:
         """The function to call with arguments of these values."""
         if self.own:
             return self.own
@@ -57,7 +60,7 @@ class Replaceable:
                     return kernel.function
         return self.textbook
 
-    def usable_kernels(self):
+    def usable_kernels(self) -> list[Kernel]:
         _load_kernels()
         return self.kernels if not (_state.replaced and _operations_in(self.operation) & _state.replaced) else []
 
@@ -74,7 +77,7 @@ _state = _State()
 _lock = Lock()    # of what `plugged` and `textbook` change
 
 
-def replaceable(textbook):
+def replaceable(textbook: Function) -> Function:
     """Mark a function, or a method, as one that kernels and readers may replace.
 
     Raises InputError where a function of that name in another module is marked already.
@@ -86,7 +89,7 @@ def replaceable(textbook):
     entry = TABLE[textbook.__qualname__] = Replaceable(textbook)
 
     @wraps(textbook)
-    def function(*arguments, **options):
+    def function(*arguments, **options) -> Any:
         chosen = entry.choose((*arguments, *options.values()))
         try:
             return chosen(*arguments, **options)
@@ -98,18 +101,18 @@ def replaceable(textbook):
             raise
 
     is_backward = entry.name.endswith("backward")
-    function.replaceable = entry
-    return function
+    function.replaceable = entry    # type: ignore[attr-defined]    # what a function is given
+    return function    # type: ignore[return-value]
 
 
-def replaces(textbook, module, dtypes):
+def replaces(textbook, module, dtypes) -> Callable[[Function], Function]:
     """Register a kernel for a function marked `replaceable`: for arrays of `module`, with the dtypes named in a string.
 
     Complex arrays should take the textbook: the complex step proves it.
     """
     entry = _entry(textbook)
 
-    def register(function):
+    def register(function: Function) -> Function:
         entry.kernels.insert(0, Kernel(function, module, tuple(map(np.dtype, dtypes.split()))))
         return function
 
@@ -117,14 +120,15 @@ def replaces(textbook, module, dtypes):
 
 
 @contextmanager
-def plugged(function, own):
+def plugged(function, own) -> Iterator[None]:
     """Within it, `own` runs wherever `function`, one marked replaceable, is called, in every thread.
 
         with plugged(softmax_backward, my_softmax_backward):
             model.backward(dlogits, cache)
 
     Forward and backward belong in one `with`: a cache is read by the half that was chosen with it. None takes out what
-    an outer `with` plugged in. Where blocks of several threads overlap, the one entered last decides. Raises InputError if `function` is not replaceable or `own` is not a function.
+    an outer `with` plugged in. Where blocks of several threads overlap, the one entered last decides. Raises InputError if
+    `function` is not replaceable or `own` is not a function.
     """
     entry = _entry(function)
     if own is not None and not callable(own):
@@ -142,7 +146,7 @@ def plugged(function, own):
 
 
 @contextmanager
-def textbook():
+def textbook() -> Iterator[None]:
     """Within it no kernel runs, in any thread: a debugger stops in the textbook. MINITRANSFORMER_FAST=0 does the same."""
     with _lock:
         _state.textbooks += 1
@@ -153,12 +157,12 @@ def textbook():
             _state.textbooks -= 1
 
 
-def is_replaced(function):
+def is_replaced(function) -> bool:
     """Whether a reader replaced `function`, or another one of its operation."""
     return _entry(function).operation in _state.replaced
 
 
-def running(module="numpy", dtype="float32"):
+def running(module="numpy", dtype="float32") -> dict[str, Callable]:
     """{name of a replaceable function: the function that runs for arrays of that module and dtype}."""
     _load_kernels()
     found = {}
@@ -169,7 +173,7 @@ def running(module="numpy", dtype="float32"):
     return found
 
 
-def _entry(function):
+def _entry(function) -> Replaceable:
     entry = getattr(function, "replaceable", None)
     if not isinstance(entry, Replaceable):    # a module may have imported something of that name
         name = getattr(function, "__qualname__", repr(function))
@@ -177,13 +181,13 @@ def _entry(function):
     return entry
 
 
-def _update(entry):
+def _update(entry) -> None:
     """After a change of its plugs."""
     entry.own = entry.plugs[-1][0] if entry.plugs else None
     _state.replaced = frozenset(other.operation for other in TABLE.values() if other.own)
 
 
-def _is_about(error, cache):
+def _is_about(error, cache) -> bool:
     """Whether an error is that `cache` lacks what the function itself looked for in it."""
     frame = error.__traceback__.tb_next
     if frame is None or frame.tb_next:    # it was never called, or something that it calls failed
@@ -191,7 +195,7 @@ def _is_about(error, cache):
     return error.obj is cache if isinstance(error, AttributeError) else "unpack" in str(error)
 
 
-def _operations_in(operation):
+def _operations_in(operation) -> set[str]:
     """`operation`, and those whose functions its textbook calls, directly or not."""
     found, waiting = set(), {operation}
     while waiting:
@@ -201,21 +205,21 @@ def _operations_in(operation):
     return found
 
 
-def _called(textbook):
+def _called(textbook) -> list[Replaceable]:
     plain = unwrap(textbook)
     named = (plain.__globals__.get(name) for name in plain.__code__.co_names)
     entries = (getattr(function, "replaceable", None) for function in named)
     return [entry for entry in entries if isinstance(entry, Replaceable)]
 
 
-def _load_kernels():
+def _load_kernels() -> None:
     """Kernels import the textbook, so they are imported when a function is first called, not with it."""
     if not _state.loaded:
         import_module("minitransformer.kernels").load()
         _state.loaded = True
 
 
-def _first_array(values):
+def _first_array(values) -> Array | None:
     """The first array of real or complex numbers among the arguments, those in a cache included; None if there is none."""
     for value in values:
         if isinstance(value, tuple):

@@ -4,14 +4,14 @@ from dataclasses import fields
 from html import escape
 
 
-def table(rows, header=()):
+def table(rows, header=()) -> str:
     """Rows of cells, each shown as its text; with the names of the columns above, if there is a `header`."""
     lines = ["".join(f"<th>{escape(str(name))}</th>" for name in header)] if header else []
     lines += ["".join(f"<td>{escape(_as_text(cell))}</td>" for cell in row) for row in rows]
     return "<table>" + "".join(f"<tr>{line}</tr>\n" for line in lines) + "</table>"
 
 
-def settings_tables(settings):
+def settings_tables(settings) -> str:
     """A table for each part of RunSettings.as_dict(): the task, the model, the training, and what is left."""
     parts = {name: part for name, part in settings.items() if isinstance(part, dict)}
     parts["other"] = {name: part for name, part in settings.items() if not isinstance(part, dict)}
@@ -22,12 +22,12 @@ def settings_tables(settings):
 class ShownAsTable:
     """A dataclass that a notebook shows as a table of its fields."""
 
-    def _repr_html_(self):
-        rows = [(field.name, getattr(self, field.name)) for field in fields(self)]
+    def _repr_html_(self) -> str:
+        rows = [(field.name, getattr(self, field.name)) for field in fields(self)]    # type: ignore[arg-type]    # subclasses are dataclasses
         return f"<b>{escape(type(self).__name__)}</b>\n{table(rows)}"
 
 
-def _as_text(cell):
+def _as_text(cell) -> str:
     """Of several files, for one, each on a line."""
     if isinstance(cell, dict):
         return "\n".join(f"{name}: {value}" for name, value in cell.items())

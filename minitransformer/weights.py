@@ -8,7 +8,7 @@ from minitransformer.backend import to_device, to_host
 from minitransformer.errors import InputError
 
 
-def save_weights(layer, path):
+def save_weights(layer, path) -> None:
     """Write {parameter name: array} of any Layer, a shared one once, as a safetensors file.
 
     An old file at `path` stays until the new one is complete. Raises InputError where it cannot be written, and for complex
@@ -30,7 +30,7 @@ def save_weights(layer, path):
         raise InputError(f"{path}: {error.strerror}") from None
 
 
-def load_weights(layer, path):
+def load_weights(layer, path) -> None:
     """Read what `save_weights` wrote into the parameters of a layer of the same sizes.
 
     Raises InputError, naming the array, where the file does not fit the layer, and where it cannot be read; the layer then
@@ -51,7 +51,7 @@ def load_weights(layer, path):
         raise InputError(f"{path} does not fit the {type(layer).__name__}: {error}") from None
 
 
-def set_weights(layer, weights):
+def set_weights(layer, weights) -> None:
     """Take over {parameter name: array}. Raises InputError, before it changes any, where these are not the layer's."""
     parameters = layer.parameters()
     for name in sorted(parameters.keys() | weights.keys()):
@@ -62,7 +62,7 @@ def set_weights(layer, weights):
         if weights[name].dtype.kind != "f" or not np.isfinite(weights[name]).all():
             raise InputError(f"{name} holds something else than finite real numbers")
         if weights[name].dtype != parameters[name].data.dtype:
-            raise InputError(f"{name} is {weights[name].dtype}, but the layer's is {parameters[name].data.dtype}; convert the layer "
-                             f"with astype(\"{weights[name].dtype}\")")
+            raise InputError(f"{name} is {weights[name].dtype}, but the layer's is {parameters[name].data.dtype}; convert the "
+                             f"layer with astype(\"{weights[name].dtype}\")")
     for name, parameter in parameters.items():
         parameter.data[...] = to_device(weights[name], layer.xp)

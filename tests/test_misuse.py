@@ -44,7 +44,7 @@ def test_sentences_that_are_none(pairs, words):
 
 
 def test_sentences_may_be_of_any_kind_of_sequence():
-    batch = make_batch((pair for pair in [(np.array([4, 5]), range(6, 8)), ((), [1, 2])]))
+    batch = make_batch(pair for pair in [(np.array([4, 5]), range(6, 8)), ((), [1, 2])])
     assert batch.source.tolist() == [[4, 5, 2], [2, 0, 0]] and batch.terms == 6
 
 
@@ -57,7 +57,8 @@ def test_labelled_sentences_that_are_none(examples, words):
 @pytest.mark.parametrize("texts, words", [("a b c", r"texts is one text, expected a list of them: \['a b c'\]"),
                                           ([5], "texts holds a int"), ([None], "texts holds a NoneType")])
 def test_texts_that_are_none(model, tmp_path, texts, words):
-    run = Run.create(tmp_path / "run", TASKS["copy"](), Transformer(TransformerConfig.named("toy", 29)), TASKS["copy"]().make_vocabulary())
+    run = Run.create(tmp_path / "run", TASKS["copy"](), Transformer(TransformerConfig.named("toy", 29)),
+                     TASKS["copy"]().make_vocabulary())
     for call in (lambda: translate(model, VOCABULARY, texts, 10), lambda: run.answer(texts)):
         with pytest.raises(InputError, match=words):
             call()
@@ -89,11 +90,13 @@ def test_a_model_without_its_configuration(kind):
             type(make_model(kind))(config)
 
 
-@pytest.mark.parametrize("layer, x", [(FeedForward(4, 3, RNG), X), (SelfAttention(4, 2, RNG), X), (Residual(FeedForward(4, 3, RNG), 4), X)])
+@pytest.mark.parametrize("layer, x",
+                         [(FeedForward(4, 3, RNG), X), (SelfAttention(4, 2, RNG), X), (Residual(FeedForward(4, 3, RNG), 4), X)])
 @pytest.mark.parametrize("cache", [None, 3, (1, 2), Linear(4, 4, RNG).forward(X)[1]])
 def test_a_cache_of_another_layer(layer, x, cache):
     y, _ = layer.forward(x)
-    with pytest.raises(InputError, match=rf"{type(layer).__name__}.backward: the cache is a \w+, expected the \w+Cache that forward returned"):
+    words = rf"{type(layer).__name__}.backward: the cache is a \w+, expected the \w+Cache that forward returned"
+    with pytest.raises(InputError, match=words):
         layer.backward(y, cache)
 
 
@@ -144,7 +147,8 @@ HOSTILE = {
     "a text as prompt": (lambda _: generate(LANGUAGE, "abc", 3, RNG), "the prompt is 'abc', expected a list of token ids"),
     "half a token": (lambda _: generate(LANGUAGE, [4], 2.5, RNG), "the number of tokens is 2.5"),
     "samples as text": (lambda model: sample(model, SOURCE[:1], [RNG], "3"), "the number of samples is 3"),
-    "a temperature as text": (lambda model: sample(model, SOURCE[:1], [RNG], temperature="1"), "temperature is 1, expected a number"),
+    "a temperature as text": (lambda model: sample(model, SOURCE[:1], [RNG], temperature="1"),
+                              "temperature is 1, expected a number"),
     "top_k of a half": (lambda model: sample(model, SOURCE[:1], [RNG], top_k=0.5), "top_k is 0.5"),
     "half a size": (lambda _: Linear(2.5, 3, RNG), "a size of the layer is 2.5, expected a whole number of at least 1"),
     "no size": (lambda _: LayerNorm(0), "a size of the layer is 0"),
@@ -158,7 +162,8 @@ HOSTILE = {
     "no smoothing": (lambda model: model.loss_forward(BATCH, smoothing=None), "smoothing is None"),
     "a tuple of batches": (step_with((BATCH, BATCH), 0.1), "a batch is a tuple, expected what make_batch makes"),
     "pairs for batches": (step_with([([4], [5])], 0.1), "a batch is a tuple"),
-    "a seed for a step": (step_with(BATCH, 0.1, seed=3), r"seed is 3, expected several whole numbers of at least 0, such as \(0, step\)"),
+    "a seed for a step": (step_with(BATCH, 0.1, seed=3),
+                          r"seed is 3, expected several whole numbers of at least 0, such as \(0, step\)"),
     "a negative seed": (step_with(BATCH, 0.1, seed=(-1, 2)), r"seed is \(-1, 2\)"),
     "no learning rate": (step_with(BATCH, None), "the learning rate is None"),
     "a count of workers": (step_with(BATCH, 0.1, workers=3), r"workers is 3, expected Threads\(model, 3\)"),

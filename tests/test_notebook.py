@@ -40,7 +40,8 @@ def test_a_run_says_what_it_is_and_how_far_it_has_come(tmp_path):
     run.invalidate_weights()
     assert repr(run) == what + "4 steps saved"
     page = run._repr_html_()
-    assert "4 steps saved" in page and {"d model": "16", "max length": "512", "vocabulary": "symbols"}.items() <= cells(page).items()
+    assert "4 steps saved" in page
+    assert {"d model": "16", "max length": "512", "vocabulary": "symbols"}.items() <= cells(page).items()
     assert cells(page).items() >= cells(run.settings._repr_html_()).items()
     (run.path / "manifest.json").write_text("damaged")
     assert repr(run) == what + "its folder cannot be read"

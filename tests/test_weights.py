@@ -33,7 +33,8 @@ def test_weights_are_saved_and_loaded(make, tmp_path):
 @pytest.mark.parametrize("other, words", [
     (Linear(2, 4, np.random.default_rng(0)), r"does not fit the Linear: bias: found \(3,\), expected \(4,\)"),
     (FeedForward(2, 3, np.random.default_rng(0)), "does not fit the FeedForward: bias: found .* expected no such array"),
-    (Linear(2, 3, np.random.default_rng(0)).astype("float64"), r"bias is float32, but the layer's is float64; .* astype\(\"float32\"\)"),
+    (Linear(2, 3, np.random.default_rng(0)).astype("float64"),
+     r"bias is float32, but the layer's is float64; .* astype\(\"float32\"\)"),
 ])
 def test_weights_of_another_layer_are_refused(other, words, tmp_path):
     save_weights(Linear(2, 3, np.random.default_rng(1)), tmp_path / "linear")

@@ -18,7 +18,7 @@ SHOWN = ("linear", "embedding", "softmax", "attention", "multi-head-attention", 
          "residual", "encoder-layer", "cross-entropy")    # whose every number is checked, by both methods
 
 
-def draw_attention(axes, run):
+def draw_attention(axes, run) -> None:
     """One head of the last cross-attention: which letter the decoder looks at while it writes each letter."""
     found = attention_map(run, TEXT, "cross")
     written = [*found.queries[1:], "</s>"]    # a row's query is the letter before the one that it writes
@@ -31,7 +31,7 @@ def draw_attention(axes, run):
     axes.figure.colorbar(image, ax=axes, label="attention weight", shrink=0.8)
 
 
-def draw_errors(axes):
+def draw_errors(axes) -> None:
     """The largest error of each block's gradients, by both numeric methods, and the bound of each method."""
     known = blocks()
     for method, color, marker in (("complex", "tab:purple", "o"), ("central", "0.45", "s")):
@@ -49,7 +49,7 @@ def draw_errors(axes):
     axes.legend(loc="upper center", bbox_to_anchor=(0.35, -0.16), ncols=2, fontsize=9, frameon=False)
 
 
-def draw(folder, path):
+def draw(folder, path) -> None:
     """The picture of a run of the task reverse, into the file `path`."""
     figure = Figure(figsize=(8.4, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitransformer.data.batches import make_batch
+from minitransformer.data.batches import Batch, make_batch
 from minitransformer.models import TransformerConfig
 
 DROPOUT = 0.1      # everywhere: embeddings + positions, residuals, attention weights, inside the feed-forward
@@ -23,21 +23,21 @@ class Case(NamedTuple):
     length: int          # tokens of each source and target, with EOS or BOS
     changes: dict = {}   # of the configuration
 
-    def config(self):
+    def config(self) -> TransformerConfig:
         return TransformerConfig.named(self.size, self.vocabulary, dropout=DROPOUT, attention_dropout=DROPOUT,
                                        feed_forward_dropout=DROPOUT, **self.changes)
 
-    def batch(self):
+    def batch(self) -> Batch:
         rng = np.random.default_rng(0)
         ids = rng.integers(3, self.vocabulary, (self.sentences, 2, self.length - 1))    # 0, 1, 2: padding, BOS, EOS
         return make_batch(ids.tolist())
 
-    def modules(self):
+    def modules(self) -> dict[str, str]:
         """{contestant: the module in minitransformer.benchmarks whose make_step(case, threads) makes a step}."""
         return {"minitransformer": "ours", "torch": "torch_eager", "torch.compile": "torch_compiled", "jax": "jax_jit",
                 "matmul": "matmul"}
 
-    def report(self, losses):
+    def report(self, losses) -> dict:
         """What a worker answers beside time and memory: nothing. Raises FloatingPointError for a loss that is none."""
         if not all(map(math.isfinite, losses)):
             raise FloatingPointError("the loss is not a number")

@@ -2,6 +2,7 @@
 
 from operator import truediv
 from statistics import median
+from typing import Any
 
 from minitransformer.benchmarks import matmul
 from minitransformer.benchmarks.measure import measure
@@ -12,7 +13,7 @@ from minitransformer.errors import InputError
 PEERS = ("torch", "torch.compile", "jax")
 
 
-def compare(case, peers, threads, rounds):
+def compare(case, peers, threads, rounds) -> dict[str, Any]:
     """A dict for JSON; all ratios are minitransformer's number / the peer's, and None for a peer that failed.
 
     The ratio of the speeds is the median of the rounds' own ratios. `matmul_share` is the speed at which a step's
@@ -41,7 +42,7 @@ def compare(case, peers, threads, rounds):
     }
 
 
-def numbers(measurement, case):
+def numbers(measurement, case) -> dict[str, float]:
     """Real target tokens per second, and bytes."""
     tokens = case.sentences * case.length
     return {"tokens_per_second": tokens / median(measurement.seconds), "peak_memory_bytes": measurement.peak}

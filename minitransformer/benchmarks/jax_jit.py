@@ -1,6 +1,7 @@
 """The same training step in plain JAX: the whole of it is one jitted function."""
 
 import math
+from collections.abc import Callable
 from functools import partial
 from itertools import count
 
@@ -16,7 +17,7 @@ jax.config.update("jax_threefry_partitionable", False)    # else dropout's bytes
 jax.jit(jnp.sin)(0.0)    # starts XLA and its compiler: they shall count as import, not as memory of the step
 
 
-def make_step(case, threads):
+def make_step(case, threads) -> Callable[[], float]:
     """A function that makes one training step and returns the loss; it begins with minitransformer's weights.
 
     XLA was told in its environment how many threads to use.
@@ -26,7 +27,7 @@ def make_step(case, threads):
     state = weights, jax.tree.map(jnp.zeros_like, weights), jax.tree.map(jnp.zeros_like, weights)
     update = jax.jit(partial(training_step, config), donate_argnums=0)
 
-    def step():
+    def step() -> float:
         nonlocal state
         state, loss = jax.block_until_ready(update(state, next(steps), *batch[:3]))
         return float(loss)
@@ -34,7 +35,7 @@ def make_step(case, threads):
     return step
 
 
-def training_step(config, state, steps, source, target, next_target):
+def training_step(config, state, steps, source, target, next_target) -> tuple[tuple[dict, dict, dict], jax.Array]:
     """(weights, m, v), each {name: array}, after one step of Adam; and the loss."""
     weights, m, v = state
     drop = dropout(jax.random.fold_in(jax.random.key(0), steps))
@@ -50,46 +51,46 @@ def training_step(config, state, steps, source, target, next_target):
     return (weights, m, v), loss
 
 
-def dropout(key):
+def dropout(key) -> Callable[[jax.Array], jax.Array]:
     """A function that drops out; each call draws from a key of its own, and a byte decides each element, as in ours."""
     calls, dropped = count(), round(256 * DROPOUT)
 
-    def drop(x):
+    def drop(x) -> jax.Array:
         keep = jax.random.bits(jax.random.fold_in(key, next(calls)), x.shape, "uint8") >= dropped
         return jnp.where(keep, x * (256 / (256 - dropped)), 0)
 
     return drop
 
 
-def cross_entropy(logits, targets):
+def cross_entropy(logits, targets) -> jax.Array:
     log_p = jax.nn.log_softmax(logits)                                          # (B, T_q, V)
     right = jnp.take_along_axis(log_p, targets[..., None], axis=-1)[..., 0]
     return -((1 - SMOOTHING) * right + SMOOTHING * log_p.mean(axis=-1)).mean()
 
 
-def logits(config, weights, source, target, drop):
+def logits(config, weights, source, target, drop) -> jax.Array:
     """source (B, T_k), target (B, T_q) token ids -> logits (B, T_q, V)."""
     table = weights["target_embedding.weight"]
 
-    def embed(ids):
+    def embed(ids) -> jax.Array:
         return drop(math.sqrt(config.d_model) * table[ids] + sinusoids(ids.shape[1], config.d_model, dtype="float32"))
 
-    def linear(name, x):
+    def linear(name, x) -> jax.Array:
         rows = x.reshape(-1, x.shape[-1])      # XLA is faster with one matrix product for all leading axes
         y = rows @ weights[f"{name}.weight"] + weights[f"{name}.bias"]
         return y.reshape(*x.shape[:-1], -1)
 
-    def attention(name, x, memory, mask=True):
+    def attention(name, x, memory, mask=True) -> jax.Array:
         q, k, v = (linear(f"{name}.{part}", y).reshape(*y.shape[:2], config.num_heads, -1)    # (B, T, H, d_k)
                    for part, y in (("query", x), ("key", memory), ("value", memory)))
         scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) / math.sqrt(q.shape[-1])
         p = drop(jax.nn.softmax(jnp.where(mask, scores, -jnp.inf)))
         return linear(f"{name}.output", jnp.einsum("bhqk,bkhd->bqhd", p, v).reshape(x.shape))
 
-    def feed_forward(name, x):
+    def feed_forward(name, x) -> jax.Array:
         return linear(f"{name}.outer", drop(jax.nn.relu(linear(f"{name}.inner", x))))
 
-    def add_norm(name, x, y):
+    def add_norm(name, x, y) -> jax.Array:
         y = x + drop(y)
         gamma, beta = weights[f"{name}_residual.norm.gamma"], weights[f"{name}_residual.norm.beta"]
         return gamma * jax.nn.standardize(y, epsilon=1e-5) + beta

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack, suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
@@ -26,7 +26,7 @@ class Measurement(NamedTuple):
     outputs: list | None = None    # of decoding: the ids of each sentence's output
 
 
-def measure(case, contestants, threads, rounds, warm_up=WARM_UP):
+def measure(case, contestants, threads, rounds, warm_up=WARM_UP) -> dict[str, Measurement]:
     """{contestant: Measurement}: in every round each makes steps for a moment, while the others wait."""
     with ExitStack() as stack:
         workers = {name: stack.enter_context(Worker(name, case, threads)) for name in contestants}
@@ -50,15 +50,15 @@ class Worker:
             env={**os.environ, **dict.fromkeys(THREADS, str(threads))},
             start_new_session=True)    # Ctrl-C reaches us alone, and __exit__ what the worker has started, too
 
-    def __enter__(self):
+    def __enter__(self) -> "Worker":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_) -> None:
         with suppress(ProcessLookupError, PermissionError):    # it has ended already; macOS says the latter
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.communicate()
 
-    def take_turn(self):
+    def take_turn(self) -> None:
         """Make steps for at least TURN seconds, as the fastest turn so far lets expect; one at first."""
         if self.failed:
             return
@@ -68,7 +68,7 @@ class Worker:
             self.seconds.append(answer["seconds"])
             self.peak, self.outputs = answer["peak"], answer.get("outputs")
 
-    def _ask(self, steps):
+    def _ask(self, steps) -> dict[str, Any]:
         with suppress(BrokenPipeError):
             print(steps, file=self._process.stdin, flush=True)
         answer = self._process.stdout.readline()

@@ -1,7 +1,7 @@
 """How much arithmetic a training step cannot do without."""
 
 
-def necessary_operations(config, sentences, source_length, target_length):
+def necessary_operations(config, sentences, source_length, target_length) -> int:
     """Floating-point operations in the matrix products of one training step.
 
     Multiplications in the forward pass, for S = sentences * T_k source and T = sentences * T_q target tokens, with

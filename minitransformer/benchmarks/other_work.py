@@ -15,14 +15,15 @@ class OtherWork:
     def __init__(self):
         self._start, self._others = time.perf_counter(), others_seconds()
 
-    def cores(self):
+    def cores(self) -> float | None:
         """How many cores they kept busy on average, so far; None where there is no /proc."""
-        if self._others is None:
+        others = others_seconds()
+        if others is None or self._others is None:
             return None
-        return max(0.0, others_seconds() - self._others) / (time.perf_counter() - self._start)
+        return max(0.0, others - self._others) / (time.perf_counter() - self._start)
 
 
-def others_seconds():
+def others_seconds() -> float | None:
     """Seconds of computing since the machine's start, without ours and our ended children's; None without /proc."""
     stat = Path("/proc/stat")
     if not stat.exists():

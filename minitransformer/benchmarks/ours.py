@@ -1,5 +1,6 @@
 """minitransformer's own training step, as `minitransformer train --threads N` makes it."""
 
+from collections.abc import Callable
 from itertools import count
 
 from threadpoolctl import threadpool_limits
@@ -12,14 +13,14 @@ from minitransformer.parallel import Threads
 from minitransformer.training.step import training_step
 
 
-def make_step(case, threads):
+def make_step(case, threads) -> Callable[[], float]:
     """A function that makes one training step on the case's batch and returns the loss per token."""
     threadpool_limits(1, user_api="blas")    # our threads share the batch
     keep_freed_memory()
     model, batch, steps = Transformer(case.config()), case.batch(), count()
     adam, workers = Adam(model, BETA1, BETA2, EPSILON), Threads(model, threads)
 
-    def step():
+    def step() -> float:
         sums = training_step(model, adam, batch, LEARNING_RATE, (0, next(steps)), SMOOTHING, CLIP, workers)
         return float(sums.loss) / batch.terms
 

@@ -2,8 +2,10 @@
 
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 from threadpoolctl import threadpool_limits
 
@@ -21,7 +23,7 @@ from minitransformer.training.step import training_step
 UPDATE = "clipping, Adam"
 
 
-def profile(case, rounds):
+def profile(case, rounds) -> list[dict[str, Any]]:
     """Rows of a table, for one thread: {"block", "forward", "backward", "products"}, in seconds of a step.
 
     A block's time is its own, without the blocks inside. `products` is how long its matrix products
@@ -53,14 +55,14 @@ class Clock:
         self._layers = model.sublayers()
         self._inner = [0.0]                     # seconds in the calls made so far by each call under way
 
-    def around(self, path, direction, method, *arguments, **options):
+    def around(self, path, direction, method, *arguments, **options) -> Any:
         layer = self._layers[path]
         result = self.measure(type(layer).__name__, direction, method, *arguments, **options)
         cache = result[1] if direction == "forward" else arguments[1]
         self.operations[type(layer).__name__] += _operations(layer, direction, cache)
         return result
 
-    def measure(self, block, direction, method, *arguments, **options):
+    def measure(self, block, direction, method, *arguments, **options) -> Any:
         self._inner.append(0.0)
         start = time.perf_counter()
         result = method(*arguments, **options)
@@ -70,7 +72,7 @@ class Clock:
         return result
 
     @contextmanager
-    def around_update(self, optimizer):
+    def around_update(self, optimizer) -> Iterator[None]:
         """Within it, the optimiser's step is measured too."""
         optimizer.step = partial(self.measure, UPDATE, "backward", optimizer.step)
         try:
@@ -78,11 +80,11 @@ class Clock:
         finally:
             del optimizer.step
 
-    def total(self, block):
+    def total(self, block) -> float:
         return self.seconds[block, "forward"] + self.seconds[block, "backward"]
 
 
-def _operations(layer, direction, cache):
+def _operations(layer, direction, cache) -> int:
     """Floating-point operations of a layer's own matrix products: a backward makes two for each of the forward."""
     if isinstance(layer, LinearCrossEntropy):
         return 6 * cache.log_likelihood.size * layer.weight.data.size if direction == "forward" else 0
@@ -95,9 +97,9 @@ def _operations(layer, direction, cache):
     return forward if direction == "forward" else 2 * forward
 
 
-def _seconds(step, rounds):
+def _seconds(step, rounds) -> float:
     """The shortest of some runs."""
-    def once():
+    def once() -> float:
         start = time.perf_counter()
         step()
         return time.perf_counter() - start

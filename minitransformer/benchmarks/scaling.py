@@ -1,6 +1,8 @@
 """How a training step's time and memory grow with the sizes of the model and of the batch."""
 
+from collections.abc import Iterator
 from statistics import median
+from typing import Any
 
 from minitransformer.benchmarks.cases import Case
 from minitransformer.benchmarks.measure import measure
@@ -11,7 +13,7 @@ AXES = {"length": (16, 32, 64, 128, 256), "sentences": (8, 16, 32, 64), "d_model
         "vocabulary": (1000, 2000, 4000, 8000, 16_000)}
 
 
-def points():
+def points() -> Iterator[tuple[str, int, Case]]:
     """(axis, its value, Case): two layers of each stack, d_ff = 4 d_model."""
     for axis, values in AXES.items():
         for value in values:
@@ -20,7 +22,7 @@ def points():
             yield axis, value, Case("toy", **sizes, changes={"d_model": d_model, "d_ff": 4 * d_model})
 
 
-def scale(threads, rounds):
+def scale(threads, rounds) -> Iterator[dict[str, Any]]:
     """One dict for JSON for each point, as soon as it is measured."""
     for axis, value, case in points():
         ours = measure(case, ["minitransformer"], threads, rounds)["minitransformer"]

@@ -1,10 +1,12 @@
 """The model of torch_eager.py, compiled by torch.compile."""
 
+from collections.abc import Callable
+
 import torch
 import torch._inductor.compile_fx    # the compiler: it shall count as import, not as memory of the step
 
 from minitransformer.benchmarks import torch_eager
 
 
-def make_step(case, threads):
+def make_step(case, threads) -> Callable[[], float]:
     return torch_eager.make_step(case, threads, torch.compile)

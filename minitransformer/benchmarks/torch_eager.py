@@ -1,6 +1,7 @@
 """The same training step in PyTorch, eagerly: nn.Transformer without final norms, and fused Adam."""
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch._dynamo    # Adam imports it at its first step: it shall count as import, not as memory of the step
@@ -25,12 +26,12 @@ class Model(nn.Module):
         self.register_buffer("positions", torch.from_numpy(sinusoids(length, config.d_model, dtype="float32")))
         self.register_buffer("future", nn.Transformer.generate_square_subsequent_mask(length))
 
-    def forward(self, source, target):
+    def forward(self, source, target) -> torch.Tensor:
         x, y = (self.dropout(self.embedding(ids) * self.scale + self.positions) for ids in (source, target))
         return self.body(x, y, tgt_mask=self.future, tgt_is_causal=True) @ self.embedding.weight.T
 
 
-def make_step(case, threads, wrap=lambda model: model):
+def make_step(case, threads, wrap=lambda model: model) -> Callable[[], float]:
     """A function that makes one training step of `wrap`(the model) and returns the loss."""
     torch.set_num_threads(threads)
     torch.manual_seed(0)
@@ -39,7 +40,7 @@ def make_step(case, threads, wrap=lambda model: model):
     adam = torch.optim.Adam(model.parameters(), LEARNING_RATE, (BETA1, BETA2), EPSILON, fused=True)
     forward = wrap(model)
 
-    def step():
+    def step() -> float:
         adam.zero_grad()
         logits = forward(source, target)
         loss = nn.functional.cross_entropy(logits.flatten(0, 1), next_target.flatten(), label_smoothing=SMOOTHING)

@@ -1,14 +1,16 @@
 """What can be said of any gradient, whatever the block: its sign, a factor, its order, what of dy it saw, another's place."""
 
+from collections.abc import Callable, Iterator
 from itertools import combinations
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checking.case import EXPLAINED, apart
 from minitransformer.checking.factors import named_factors, ratio
 
 
-def explanations(cases):
+def explanations(cases) -> list[tuple[str, float]]:
     """[(sentence, error)] of what turns the right gradients into the wrong ones in every case."""
     names = [name for name in cases[0].observed if any(name in case.wrong for case in cases)]
     if not names or not all(set(names) <= case.right.keys() for case in cases):
@@ -22,7 +24,7 @@ def explanations(cases):
     return []
 
 
-def _of(cases, names):
+def _of(cases, names) -> list[tuple[str, float]]:
     found = []
     observed = [{name: case.observed[name] for name in names} for case in cases]
     right = [{name: case.right[name] for name in names} for case in cases]
@@ -40,7 +42,7 @@ def _of(cases, names):
             or _fitting(_of_upstream(cases[0]), cases, observed, right, what) or _other_mask(cases, observed, right, what))
 
 
-def _other_mask(cases, observed, right, what):
+def _other_mask(cases, observed, right, what) -> list[tuple[str, float]]:
     """A gradient that is dy times zeros and one number, in forward and in backward, but with the zeros elsewhere."""
     for case, a, n in zip(cases, observed, right):
         for name in a:
@@ -54,7 +56,7 @@ def _other_mask(cases, observed, right, what):
              "mask (drawn anew, at random, or taken from the wrong array)", 0.0)]
 
 
-def _fitting(changes, cases, observed, right, what):
+def _fitting(changes, cases, observed, right, what) -> list[tuple[str, float]]:
     found = []
     for sentence, wrong in changes:
         errors = []
@@ -71,16 +73,16 @@ def _fitting(changes, cases, observed, right, what):
     return found
 
 
-def _changes(cases, names):
+def _changes(cases, names) -> Iterator[tuple[str, Callable]]:
     """(sentence, change(case, right gradients)) for the ways in which gradients of these names go wrong."""
-    def each(change):
+    def each(change) -> Callable:
         return lambda case, right: {name: change(g) for name, g in right.items()}
 
-    def along(axis, change):
+    def along(axis, change) -> Callable:
         """The last axis of one or two is the first or the second, and is not asked about again."""
         return lambda case, right: None if any(axis == -1 and g.ndim < 3 for g in right.values()) else each(change)(case, right)
 
-    def of_square(g):
+    def of_square(g) -> Array | None:
         return g.swapaxes(-1, -2) if g.ndim >= 2 else None
 
     yield "is transposed (a transpose is missing, or one too many)", lambda case, right: (
@@ -114,10 +116,11 @@ def _changes(cases, names):
         if len(names) == 1 and other not in names:
             yield (f"is exactly that of {other}: the wrong one is returned",
                    lambda case, right, other=other: {names[0]: case.right[other]} if other in case.right else None)
-    yield "contains a multiple of the parameter itself, added to its gradient as by a weight decay: it is not zero where dy is", _with_decay
+    yield ("contains a multiple of the parameter itself, added to its gradient as by a weight decay: it is not zero "
+           "where dy is", _with_decay)
 
 
-def _with_decay(case, right):
+def _with_decay(case, right) -> dict[str, Array] | None:
     """The right gradients plus the parameters times one constant, which must be the same in every case."""
     if set(right) & set(case.inputs):
         return None
@@ -130,11 +133,11 @@ def _with_decay(case, right):
     return {name: g + float(f"{constant:.6g}") * values[name] for name, g in right.items()}
 
 
-def _of_upstream(case):
+def _of_upstream(case) -> Iterator[tuple[str, Callable]]:
     """Changes that concern dy: what of it was seen, and where it was added."""
     upstream = case.twin.upstream if case.twin else "dy"
 
-    def with_dy(change):
+    def with_dy(change) -> Callable:
         return lambda case, right: (
             None if isinstance(case.dy, tuple) or any(g.shape != np.shape(case.dy) for g in right.values())
             else {name: change(g, case.dy) for name, g in right.items()})
@@ -144,8 +147,8 @@ def _of_upstream(case):
     yield ("contains dy once too often: a direct (residual, skip) path is counted that is not there, or twice (doubled)",
            with_dy(lambda g, dy: g + dy))
 
-    def seen(change):
-        def wrong(case, right):
+    def seen(change) -> Callable:
+        def wrong(case, right) -> dict[str, Array] | None:
             if isinstance(case.dy, tuple):
                 return None
             gradients = case.right_for(change(case.dy))
@@ -176,20 +179,20 @@ def _of_upstream(case):
                 lambda dy, axis=axis, step=step: _shifted(dy, step, axis)))
 
 
-def _shifted(g, step, axis):
+def _shifted(g, step, axis) -> Array:
     moved = np.roll(g, step, axis)
     moved[(slice(None),) * (axis % g.ndim) + (0 if step > 0 else -1,)] = 0
     return moved
 
 
-def _rolled(g, step, axis):
+def _rolled(g, step, axis) -> Array:
     rolled = np.roll(g, step, axis)
     if np.array_equal(rolled, _shifted(g, step, axis)):
         raise ValueError("the same as shifted")
     return rolled
 
 
-def _without(g, place, axis):
+def _without(g, place, axis) -> Array:
     if not -g.ndim <= axis < g.ndim:
         raise IndexError
     kept = np.array(g)
@@ -197,13 +200,13 @@ def _without(g, place, axis):
     return kept
 
 
-def _swapped(right, one, other):
+def _swapped(right, one, other) -> dict[str, Array] | None:
     if right[one].shape != right[other].shape:
         return None
     return {**right, one: right[other], other: right[one]}
 
 
-def _gradients(names):
+def _gradients(names) -> str:
     if len(names) == 1:
         return f"the gradient of {names[0]}"
     shown = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")

@@ -9,6 +9,8 @@ import numpy as np
 from minitransformer import functional as F
 from minitransformer import layers as L
 from minitransformer import models as M
+from minitransformer.backend import Array
+from minitransformer.layers.layer import Layer
 from minitransformer.special import PAD
 
 B, T_Q, T_K, D_K, D_V, D, D_FF, H, V = 2, 3, 4, 5, 6, 7, 8, 9, 11
@@ -19,17 +21,17 @@ CONFIG = M.TransformerConfig(
 STACK = {**vars(CONFIG), "num_layers": 2}
 
 
-def blocks(seed=0):
+def blocks(seed=0) -> dict[str, tuple]:
     """{name: (layer or pair of functions, inputs)} with weights and inputs drawn from `seed`."""
     rng = np.random.default_rng(seed)
 
-    def array(*shape):
+    def array(*shape) -> Array:
         return rng.standard_normal(shape)
 
-    def ids(*shape):
+    def ids(*shape) -> Array:
         return rng.integers(1, V, shape)
 
-    def layer(made):
+    def layer(made) -> Layer:
         """With every parameter random: zeros and ones (biases, gamma) hide mistakes."""
         for parameter in made.parameters().values():
             parameter.data += 0.3 * array(*parameter.shape).astype(np.float32)

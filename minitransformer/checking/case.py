@@ -4,6 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checking.checked_block import CheckedBlock, flat
 from minitransformer.checking.numeric import slopes
 from minitransformer.errors import InputError
@@ -30,23 +31,23 @@ class Case:
         self.twin = None    # the library's block that computes the same, once it is known (twin.py)
 
     @cached_property
-    def wrong(self):
+    def wrong(self) -> list[str]:
         """The names of the arrays whose gradient is wrong."""
         if self.twin:
             return [name for name, error in errors(self.observed, self.right).items() if not error <= EXPLAINED]
         return [name for name in self.observed if not self._error_along([name]) <= EXPLAINED]
 
     @cached_property
-    def is_wrong(self):
+    def is_wrong(self) -> bool:
         """Whether any gradient is wrong: one evaluation tells."""
         return bool(self.observed) and not self._error_along(list(self.observed)) <= EXPLAINED
 
     @cached_property
-    def right(self):
+    def right(self) -> dict[str, Array]:
         """{name: the right gradient} of all arrays, or of those that could be afforded."""
         return self.right_for(self.dy)
 
-    def right_for(self, dy):
+    def right_for(self, dy) -> dict[str, Array]:
         """The right gradients for another upstream gradient: from the twin, or from the Jacobian."""
         if self.twin:
             return self.twin.gradients(dy)
@@ -55,7 +56,7 @@ class Case:
         return {name: found.get(name, g) for name, g in self.observed.items() if name in found or name not in self.wrong}
 
     @cached_property
-    def _jacobians(self):
+    def _jacobians(self) -> dict[str, Array]:
         """{name: the derivative of y by each of its numbers (size, size of y)} of the wrong arrays that can be afforded."""
         exact, found = self._complex, {}
         budget = min(AFFORDABLE, MEMORY // max(flat(self.y).size, 1))
@@ -66,7 +67,7 @@ class Case:
                 found[name] = np.array([slopes(exact.evaluate, array, index, 1.0) for index in np.ndindex(array.shape)])
         return found
 
-    def slope(self, directions, dy=None):
+    def slope(self, directions, dy=None) -> float:
         """The slope of sum(dy * y) along {name: direction}, by one complex step."""
         exact = self._complex
         saved = {name: exact.variables[name].copy() for name in directions}
@@ -79,7 +80,7 @@ class Case:
             for name, value in saved.items():
                 exact.variables[name][...] = value
 
-    def depends_on(self, name):
+    def depends_on(self, name) -> bool | None:
         """Whether y changes when that input or parameter does, however little its gradient says."""
         array = self.checked.variables[name]
         saved, y = array.copy(), flat(self.y)    # copies: y may be a view of the array
@@ -91,19 +92,19 @@ class Case:
         finally:
             array[...] = saved
 
-    def agrees(self, gradients):
+    def agrees(self, gradients) -> bool:
         """Whether {name: gradient} agree with the numeric slope along a random direction of all arrays at once."""
         return self._error_along(list(gradients), gradients) <= EXPLAINED
 
-    def error(self, gradients):
+    def error(self, gradients) -> float:
         """The largest error of the observed gradients against {name: gradient}, as the check measures it."""
         return apart(self.observed, gradients)
 
     @cached_property
-    def _complex(self):
+    def _complex(self) -> CheckedBlock:
         return CheckedBlock(self.block, self.given, np.complex128, self.make_rng)
 
-    def _error_along(self, names, gradients=None):
+    def _error_along(self, names, gradients=None) -> float:
         gradients = gradients or self.observed
         rng = np.random.default_rng(1)
         directions = {name: rng.standard_normal(gradients[name].shape) for name in names}
@@ -114,13 +115,13 @@ class Case:
         return abs(analytic - numeric) / scale if scale else 0.0
 
 
-def apart(one, other):
+def apart(one, other) -> float:
     """The largest error between two sets of gradients, over the arrays of `other`; nan if one is nan."""
     found = list(errors(one, other).values())
     return float(np.max(found)) if found else 0.0
 
 
-def errors(one, other):
+def errors(one, other) -> dict[str, float]:
     """{name: the error between two sets of gradients}, over the arrays of `other`: relative, with the check's floor."""
     largest = max((np.abs(g).max(initial=0) for gradients in (one, other) for g in gradients.values()), default=0)
     found = {}
@@ -134,7 +135,7 @@ def errors(one, other):
     return found
 
 
-def made(block, arguments, make_rng, dy=None, seed=0):
+def made(block, arguments, make_rng, dy=None, seed=0) -> Case | None:
     """The Case, or None if the block cannot run like that."""
     try:
         with np.errstate(all="ignore"):

@@ -3,10 +3,12 @@
 import inspect
 import os
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.errors import InputError
 
 
@@ -28,7 +30,7 @@ class CheckedBlock:
         else:
             self.layer = block.astype(dtype)
             self.parameters = self.layer.parameters()
-        self._signature = inspect.signature(self._method(0))
+        self._signature = inspect.signature(self._method(0)).replace(return_annotation=inspect.Signature.empty)
         check = _in_order if isinstance(inputs, Mapping) else _named
         self.arguments = {key: value.astype(dtype) if is_float(value) else value
                           for key, value in check(self._signature, inputs).items()}
@@ -39,7 +41,7 @@ class CheckedBlock:
         self.variables = {**{key: self.arguments[key] for key in self.inputs},
                           **{key: parameter.data for key, parameter in self.parameters.items()}}
 
-    def _passed(self):
+    def _passed(self) -> tuple[list[str], list[str]]:
         """The names of the arguments that go by position, and of those that go by keyword, as one before was left out."""
         given = [*self.arguments, *(["rng"] if self.takes_rng else [])]
         positional, keywords, in_order = [], [], True
@@ -52,11 +54,11 @@ class CheckedBlock:
                 (positional if in_order and parameter.kind is not parameter.KEYWORD_ONLY else keywords).append(name)
         return positional, keywords
 
-    def _method(self, direction):
+    def _method(self, direction) -> Callable:
         """The forward (0) or the backward (1), looked up at each call: somebody may have put another in its place."""
         return self._pair[direction] if self.layer is None else (self.layer.forward, self.layer.backward)[direction]
 
-    def forward(self):
+    def forward(self) -> tuple[Array, Any]:
         """y, cache; with a fresh generator where forward takes one."""
         values = {**self.arguments, "rng": self._make_rng()} if self.takes_rng else self.arguments
         returned = _call("forward", self._method(0), *(values[name] for name in self._positional),
@@ -65,17 +67,17 @@ class CheckedBlock:
             raise Breach("forward does not return a pair: expected `return y, cache`")
         return returned
 
-    def evaluate(self):
+    def evaluate(self) -> Array:
         """The numbers of y in one vector; those of all outputs if y is a tuple."""
         return flat(self.forward()[0])
 
-    def upstream(self, y, rng):
+    def upstream(self, y, rng) -> Array | tuple:
         """A random upstream gradient for y: an array, or a tuple of arrays. A constant would hide a wrong LayerNorm."""
         if isinstance(y, tuple):
             return tuple(self.upstream(one, rng) for one in y)
         return rng.standard_normal(np.shape(y))
 
-    def gradients(self, dy, cache):
+    def gradients(self, dy, cache) -> dict[str, Array]:
         """{name: what backward says}, for every variable."""
         given = tuple(one.copy() for one in dy) if isinstance(dy, tuple) else np.array(dy)
         returned = _call("backward", self._method(1), given, cache)
@@ -96,16 +98,16 @@ class CheckedBlock:
         return gradients
 
 
-def flat(y):
+def flat(y) -> Array:
     """The numbers of an array, or of a tuple of arrays, in one vector."""
     return np.concatenate([np.ravel(one) for one in y]) if isinstance(y, tuple) else np.array(y).ravel()
 
 
-def is_float(value):
+def is_float(value) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind in "fc"
 
 
-def _call(what, function, *arguments, **keywords):
+def _call(what, function, *arguments, **keywords) -> Any:
     """function(...); an error of the learner's own code becomes one sentence that says where it arose."""
     try:
         return function(*arguments, **keywords)
@@ -122,7 +124,7 @@ def _call(what, function, *arguments, **keywords):
                      f"({os.path.basename(last.filename)}, line {last.lineno})") from error
 
 
-def _wrong_shape(key, got, expected, shapes):
+def _wrong_shape(key, got, expected, shapes) -> str:
     sentence = f"the gradient for {key} has shape {got}, expected {expected}"
     others = [name for name, shape in shapes.items() if shape == got]
     if len(got) > len(expected):
@@ -132,7 +134,7 @@ def _wrong_shape(key, got, expected, shapes):
     return f"{sentence}; {others[0]} has that shape: are they returned in another order?" if others else sentence
 
 
-def _in_order(signature, inputs):
+def _in_order(signature, inputs) -> dict[str, Any]:
     """`inputs` in the order of forward's arguments, which is the order of backward's gradients."""
     others = [name for name, p in signature.parameters.items() if p.kind is p.VAR_POSITIONAL]
     unknown = {name for name in inputs if name.partition("[")[0] not in {*signature.parameters, *others}}
@@ -141,7 +143,7 @@ def _in_order(signature, inputs):
     return {key: inputs[key] for name in signature.parameters for key in inputs if key.partition("[")[0] == name}
 
 
-def _named(signature, inputs):
+def _named(signature, inputs) -> dict[str, Any]:
     """{argument's name: value} for positional inputs; those of *others are others[0], others[1], ..."""
     names = []
     for parameter in signature.parameters.values():

@@ -5,10 +5,11 @@ Each function raises a Breach whose sentence says what was seen. Nothing here is
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 
 
-def run_by_contract(checked, dy=None, seed=0):
+def run_by_contract(checked, dy=None, seed=0) -> tuple[Array, Array, dict[str, Array]]:
     """(y, dy, {name: gradient}) of a CheckedBlock in float64 that keeps the contract; dy is drawn from `seed` if None."""
     before = _values(checked)
     y, cache = checked.forward()
@@ -27,13 +28,14 @@ def run_by_contract(checked, dy=None, seed=0):
         raise Breach(f"backward changes its cache in place ({changed[0]}): a second backward would see other values")
     for name, gradient in first.items():
         if gradient.dtype != np.float64:
-            raise Breach(f"the gradient of {name} is {gradient.dtype}, expected float64 as its array: the dtype was changed in backward")
+            raise Breach(f"the gradient of {name} is {gradient.dtype}, expected float64 as its array: "
+                         "the dtype was changed in backward")
     _repeatable(checked, dy, cache, first)
     _stateless(checked, dy, y, other_cache, first)
     return y, dy, first
 
 
-def _repeatable(checked, dy, cache, first):
+def _repeatable(checked, dy, cache, first) -> None:
     """Backward repeated must return the same and add the same once more."""
     second = _copied(checked.gradients(dy, cache))
     for name, gradient in first.items():
@@ -46,20 +48,20 @@ def _repeatable(checked, dy, cache, first):
                          f"{_why(checked, dy, cache, first, name)}")
 
 
-def _why(checked, dy, cache, first, name):
+def _why(checked, dy, cache, first, name) -> str:
     """What differs between two calls of backward: the gradients collected so far, random numbers, or something kept."""
     fresh = [_from_zero(checked, dy, cache) for _ in range(2)]
     if all(_close(gradients[one], first[one]) for gradients in fresh for one in first):
         read = [one for one in checked.parameters
                 if not _close(_from_zero(checked, dy, cache, but=one)[name] - (one == name), first[name])]
-        return (f" (d{name}) while {' and '.join(f'{one}.grad' for one in read) or 'parameter.grad'} holds the first one: backward reads "
-                "what was collected there so far, but it may only add to it")
+        return (f" (d{name}) while {' and '.join(f'{one}.grad' for one in read) or 'parameter.grad'} holds the first one: backward "
+                "reads what was collected there so far, but it may only add to it")
     again = any(not _close(fresh[0][one], fresh[1][one]) for one in first)
     return (": it is different in each call, so it draws random numbers of its own, or keeps something between calls" if again
             else ": the first call changed something that it needs")
 
 
-def check_finite(gradients):
+def check_finite(gradients) -> None:
     """Raise Breach if one of {name: gradient} has a number that is NaN or infinite."""
     for name, gradient in gradients.items():
         if not np.isfinite(gradient).all():
@@ -67,7 +69,7 @@ def check_finite(gradients):
             raise Breach(f"the gradient of {name} is NaN or infinite, first at {name}{list(index)}")
 
 
-def check_single_precision(block, inputs, make_rng, dy=None):
+def check_single_precision(block, inputs, make_rng, dy=None) -> None:
     """Raise Breach if forward or backward makes another dtype of float32, in which models are trained."""
     checked = CheckedBlock(block, inputs, np.float32, make_rng)
     y, cache = checked.forward()
@@ -78,7 +80,7 @@ def check_single_precision(block, inputs, make_rng, dy=None):
     _single("backward", {f"gradient of {name}": gradient for name, gradient in checked.gradients(dy, cache).items()})
 
 
-def _single(direction, arrays):
+def _single(direction, arrays) -> None:
     for name, array in arrays.items():
         found = np.asarray(array).dtype
         if found.kind in "fc" and found != np.float32:
@@ -86,32 +88,32 @@ def _single(direction, arrays):
                          "input's dtype (counts and scales are Python numbers, since float32 times np.float64 is float64)")
 
 
-def _has_single_precision(numbers):
+def _has_single_precision(numbers) -> bool:
     """Whether all of several numbers fit float32: by chance, one in 2 ** 29 does."""
     some = numbers[numbers != np.round(numbers)]
     return some.size >= 4 and np.array_equal(some.astype(np.float32).astype(np.float64), some)
 
 
-def _from_zero(checked, dy, cache, but=None):
+def _from_zero(checked, dy, cache, but=None) -> dict[str, Array]:
     """The gradients that backward gives when all collected so far are zero; those of the parameter `but` are one."""
     for name, parameter in checked.parameters.items():
         parameter.grad[...] = name == but
     return _copied(checked.gradients(dy, cache))
 
 
-def _close(one, other):
+def _close(one, other) -> bool:
     return np.allclose(one, other, rtol=1e-9, atol=1e-12 * (np.abs(other).max(initial=0) + 1))
 
 
-def _stateless(checked, dy, y, cache, first):
+def _stateless(checked, dy, y, cache, first) -> None:
     """Another forward in between must not change what backward says: everything that it needs is in the cache."""
     rng, given = np.random.default_rng(0), dict(checked.arguments)
     saved = {name: p.data.copy() for name, p in checked.parameters.items()} if not checked.inputs else {}
     try:
         for name in checked.inputs:
             checked.arguments[name] = given[name] * rng.uniform(-2, 2, given[name].shape)
-        for name in saved:
-            checked.parameters[name].data[...] *= rng.uniform(-2, 2, saved[name].shape)
+        for name, value in saved.items():
+            checked.parameters[name].data[...] *= rng.uniform(-2, 2, value.shape)
         elsewhere = flat(checked.forward()[0])
     except Breach:
         return    # it cannot run elsewhere: nothing to see here
@@ -128,7 +130,7 @@ def _stateless(checked, dy, y, cache, first):
                          "in a buffer that the next forward overwrites), so a layer that is used twice gets the wrong one")
 
 
-def complex_evaluation(block, inputs, make_rng):
+def complex_evaluation(block, inputs, make_rng) -> CheckedBlock:
     """The CheckedBlock in complex128. Raises Breach if forward does not take complex numbers."""
     exact = CheckedBlock(block, inputs, np.complex128, make_rng)
     try:
@@ -140,12 +142,12 @@ def complex_evaluation(block, inputs, make_rng):
     return exact
 
 
-def _values(checked):
+def _values(checked) -> dict[str, Array]:
     return {**{k: v.copy() for k, v in checked.arguments.items() if isinstance(v, np.ndarray)},
             **{k: p.data.copy() for k, p in checked.parameters.items()}}
 
 
-def _unchanged(checked, before, direction):
+def _unchanged(checked, before, direction) -> None:
     for name, value in before.items():
         now = checked.parameters[name].data if name in checked.parameters else checked.arguments[name]
         if now.shape != value.shape or not np.array_equal(now, value, equal_nan=value.dtype.kind in "fc"):
@@ -153,7 +155,7 @@ def _unchanged(checked, before, direction):
             raise Breach(f"{direction} changes its {what} {name} in place, but it belongs to the caller: work on a copy")
 
 
-def _finite_and_float64(y):
+def _finite_and_float64(y) -> None:
     for one in y if isinstance(y, tuple) else (y,):
         one = np.asarray(one)
         if one.dtype != np.float64:
@@ -164,7 +166,7 @@ def _finite_and_float64(y):
             raise Breach(f"forward returns {value}, first at y{list(index)}: no gradient is defined there")
 
 
-def _arrays_in(cache, path="cache"):
+def _arrays_in(cache, path="cache") -> list[tuple[str, Array, Array]]:
     """[(name, array, a copy)] of the arrays in a cache, at any depth."""
     if isinstance(cache, np.ndarray):
         return [(path, cache, cache.copy())]
@@ -176,5 +178,5 @@ def _arrays_in(cache, path="cache"):
     return []
 
 
-def _copied(gradients):
+def _copied(gradients) -> dict[str, Array]:
     return {name: np.array(gradient) for name, gradient in gradients.items()}

@@ -20,7 +20,7 @@ from minitransformer.checking.finding import CONTRACT, EVIDENCE, NAMED, Finding
 from minitransformer.checking.locate import locate
 from minitransformer.checking.mistakes import mistakes_of
 from minitransformer.checking.other_sizes import wrong_elsewhere
-from minitransformer.checking.recorder import Recorder
+from minitransformer.checking.recorder import Call, Recorder
 from minitransformer.checking.resize import other_cases
 from minitransformer.checking.twin import find_twin, name_of, put_in_place
 from minitransformer.errors import InputError
@@ -28,7 +28,7 @@ from minitransformer.errors import InputError
 assert known    # importing it teaches the doctor what it knows
 
 
-def diagnose(block, inputs, make_rng):
+def diagnose(block, inputs, make_rng) -> Finding | None:
     """The Finding for a block whose check failed; None if its gradients are right after all."""
     case = made(block, inputs, make_rng)
     try:
@@ -41,14 +41,14 @@ def diagnose(block, inputs, make_rng):
         path, changing, sentence = located.changed[0]
         return Finding(CONTRACT, sentence, _place(path, changing))
     if located.path:    # of the whole block, the contract was looked at before
-        breach = _breach_of(check_by_contract, located.case.block, located.case.given, located.case.make_rng, located.case.dy)
-        if breach:
-            return Finding(CONTRACT, breach, _place(located.path, located.case.block))
+        sentence = _breach_of(check_by_contract, located.case.block, located.case.given, located.case.make_rng, located.case.dy)
+        if sentence:
+            return Finding(CONTRACT, sentence, _place(located.path, located.case.block))
     sentence, error, kind = examine(located.case, located.parts)
     return _finding(located, sentence, error, kind)
 
 
-def check_elsewhere(block, checked, make_rng):
+def check_elsewhere(block, checked, make_rng) -> Finding | None:
     """The Finding for a block that is right at its inputs, but wrong at other sizes; None if it is right there too."""
     found = wrong_elsewhere(block, checked, make_rng)
     if found is None:
@@ -61,13 +61,13 @@ def check_elsewhere(block, checked, make_rng):
     return _finding(located, f"{sentence}; it does not show at the given inputs, but with {where}", error, kind)
 
 
-def check_by_contract(block, inputs, make_rng, dy=None):
+def check_by_contract(block, inputs, make_rng, dy=None) -> None:
     """Raise Breach if a block, run alone, does not keep the contract in float64, or if one of its gradients is not finite."""
     _, _, gradients = run_by_contract(CheckedBlock(block, inputs, np.float64, make_rng), dy)
     check_finite(gradients)
 
 
-def find_breach(block, inputs, make_rng, breach, check=check_by_contract):
+def find_breach(block, inputs, make_rng, breach, check=check_by_contract) -> Finding:
     """The Finding for a block that does not keep the contract: the breach, and the innermost part in which `check` finds one."""
     recorder = Recorder()
     try:
@@ -85,7 +85,7 @@ def find_breach(block, inputs, make_rng, breach, check=check_by_contract):
     return Finding(CONTRACT, str(breach))
 
 
-def _breach_of(check, block, arguments, make_rng, dy):
+def _breach_of(check, block, arguments, make_rng, dy) -> str:
     """What a part does against the contract when it runs alone, or ""."""
     try:
         with np.errstate(all="ignore"):
@@ -97,11 +97,11 @@ def _breach_of(check, block, arguments, make_rng, dy):
     return ""
 
 
-def _innermost_first(calls):
+def _innermost_first(calls) -> list[Call]:
     return [found for call in calls for found in (*_innermost_first(call.parts), call)]
 
 
-def examine(case, parts=frozenset()):
+def examine(case, parts=frozenset()) -> tuple[str, float | None, str]:
     """(sentence, error once it is undone, NAMED or EVIDENCE) for one wrong block whose `parts` are right."""
     case.twin = find_twin(case)
     others = other_cases(case)
@@ -120,13 +120,13 @@ def examine(case, parts=frozenset()):
     return "; ".join(observations(case)), None, EVIDENCE
 
 
-def _size_note(others):
+def _size_note(others) -> str:
     if others:
         return "it shows at the given inputs only, and is right at the other sizes tried"
     return "the block runs only at the given sizes (one batch size, one length), so nothing can be proven at others"
 
 
-def _explanations(cases, parts):
+def _explanations(cases, parts) -> list[tuple[str, float]]:
     """[(sentence, error)] of what explains the wrong gradients in all cases; the most specific kind that does."""
     found = forwards.explanations(cases)
     if found:
@@ -140,7 +140,7 @@ def _explanations(cases, parts):
     return terms.explanations(cases) or arrays.explanations(cases)
 
 
-def _formulas(cases, names):
+def _formulas(cases, names) -> list[tuple[str, float]]:
     fitting = []
     for mistake in mistakes_of(names):
         error = 0.0
@@ -157,7 +157,7 @@ def _formulas(cases, names):
     return fitting
 
 
-def _finding(located, sentence, error, kind):
+def _finding(located, sentence, error, kind) -> Finding:
     case = located.case
     right = case.right
     where = {}
@@ -171,7 +171,7 @@ def _finding(located, sentence, error, kind):
                    also=_also(located), **where)
 
 
-def _also(located):
+def _also(located) -> tuple[str, ...]:
     """The other innermost wrong parts: those of other kinds by their places, more of the same kind by their number."""
     kind = name_of(located.case.block)
     same = sum(name_of(call.block) == kind for call in located.others)
@@ -179,13 +179,13 @@ def _also(located):
     return (*([f"{kind} in {same} other {'place' if same == 1 else 'places'}"] if same else []), *others)
 
 
-def _place(path, block):
+def _place(path, block) -> str:
     """A part in words: its path, and what it is if the path does not say so."""
     kind = name_of(block)
     return path if path.endswith(kind) else f"{path} ({kind})".strip()
 
 
-def _read(case):
+def _read(case) -> str:
     """The function whose docstring derives the gradient."""
     if case.twin is None:
         return ""

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from minitransformer.checking.case import made
+from minitransformer.checking.case import Case, made
 from minitransformer.checking.checked_block import is_float
 from minitransformer.checking.factors import ratio
 from minitransformer.layers import Layer
 from minitransformer.special import PAD
 
 
-def observations(case):
+def observations(case) -> list[str]:
     """Sentences about a wrong Case, the most telling first."""
     found = [_which(case)]
     r = ratio({n: case.observed[n] for n in case.wrong}, case.right) if set(case.wrong) <= set(case.right) else None
@@ -35,50 +35,50 @@ def observations(case):
     return found
 
 
-def _is_as_small_as_rounding(case):
+def _is_as_small_as_rounding(case) -> bool:
     """Whether the wrong gradients are right to the 7 digits of float32, and no more."""
     return case.error(case.right) < 1e-6
 
 
-def _is_not_linear(case):
+def _is_not_linear(case) -> bool:
     more = made(case.block, case.given, case.make_rng, 3 * case.dy)
     return more is not None and not case.error({name: g / 3 for name, g in more.observed.items()}) <= 1e-9
 
 
-def _which(case):
+def _which(case) -> str:
     right = [name for name in case.observed if name not in case.wrong]
     return f"wrong: {_list(case.wrong)}" + (f"; right: {_list(right)}" if right else "")
 
 
-def _list(names):
+def _list(names) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
-def _with(case, arguments, block=None, make_rng=None):
+def _with(case, arguments, block=None, make_rng=None) -> Case | None:
     """The case with other arguments, another block or another generator; None if nothing would change."""
     if not (arguments or block or make_rng):
         return None
     return made(block or case.block, {**case.arguments, **arguments}, make_rng or case.make_rng)
 
 
-def _open_masks(case):
+def _open_masks(case) -> Case | None:
     return _with(case, {k: np.ones_like(v) for k, v in case.arguments.items() if isinstance(v, np.ndarray) and v.dtype == bool})
 
 
-def _no_dropout(case):
+def _no_dropout(case) -> Case | None:
     return _with(case, {}, make_rng=lambda: None) if case.make_rng() is not None and case.checked.takes_rng else None
 
 
-def _no_padding(case):
+def _no_padding(case) -> Case | None:
     return _with(case, {k: np.where(v == PAD, 1, v) for k, v in case.arguments.items()
                         if isinstance(v, np.ndarray) and v.dtype.kind in "iu" and (v == PAD).any()})
 
 
-def _no_smoothing(case):
+def _no_smoothing(case) -> Case | None:
     return _with(case, {"smoothing": 0.0} if case.arguments.get("smoothing") else {})
 
 
-def _plain_gamma(case):
+def _plain_gamma(case) -> Case | None:
     ones = {k: np.ones_like(v) for k, v in case.arguments.items() if k == "gamma"}
     if not isinstance(case.block, Layer):
         return _with(case, ones)
@@ -89,13 +89,13 @@ def _plain_gamma(case):
     return _with(case, {}, block=block) if gammas else None
 
 
-def _one_sentence(case):
+def _one_sentence(case) -> Case | None:
     batch = _batch(case)
     return _with(case, {k: v[:1] for k, v in case.arguments.items()
                         if isinstance(v, np.ndarray) and v.ndim and len(v) == batch} if batch and batch > 1 else {})
 
 
-def _one_token(case):
+def _one_token(case) -> Case | None:
     if not _batch(case):
         return None
     cut = {k: v[..., :1, :] if is_float(v) else v[:, :1] for k, v in case.arguments.items()
@@ -104,6 +104,6 @@ def _one_token(case):
     return _with(case, {**cut, **masks})
 
 
-def _batch(case):
+def _batch(case) -> int | None:
     arrays = [v for v in case.arguments.values() if isinstance(v, np.ndarray) and v.dtype != bool and v.ndim >= 2]
     return len(max(arrays, key=np.ndim)) if arrays else None

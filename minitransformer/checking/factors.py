@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +23,12 @@ WELL_KNOWN = {"log(2)": math.log(2), "log(10)": math.log(10), "pi": math.pi, "pi
 LARGEST = 12    # a simple constant is a fraction of whole numbers up to this, or has at most three digits
 
 
-def sizes(case):
+def sizes(case) -> dict[Any, tuple[int, str]]:
     """{key: (how many, what it is)} of everything in the block that can be counted; a key means the same in every case.
 
     What has a name of its own comes before the plain widths: of two that are always equal the first one is said.
     """
-    found = {}
+    found: dict[Any, tuple[int, str]] = {}
     arrays = {k: v for k, v in case.arguments.items() if isinstance(v, np.ndarray) and v.dtype != bool and v.ndim}
     deepest = max(arrays.values(), key=lambda a: (a.ndim, is_float(a)), default=None)
     if deepest is not None and deepest.ndim >= 2:
@@ -55,21 +56,21 @@ def sizes(case):
     return {key: (size, what) for key, (size, what) in found.items() if size > 1}
 
 
-def _layers(case):
+def _layers(case) -> list[tuple[str, Any]]:
     return [("", case.block), *case.block.sublayers().items()] if isinstance(case.block, Layer) else []
 
 
-def keep_scales(case):
+def keep_scales(case) -> list[float]:
     """The factors 1 / (1 - rate) of the dropouts in the block, rounded as the library does and exact."""
-    rates = [v for k, v in case.arguments.items() if isinstance(v, float) and "rate" in k]
+    rates: list[Any] = [v for k, v in case.arguments.items() if isinstance(v, float) and "rate" in k]
     rates += [getattr(layer, "dropout", None) for _, layer in _layers(case)]    # a sublayer may be called so, too
     return [scale for rate in dict.fromkeys(rates) if isinstance(rate, float) and 0 < rate < 1
             for scale in (256 / (256 - round(256 * rate)), 1 / (1 - rate))]
 
 
-def expressions(case):
+def expressions(case) -> dict[tuple[str, Any], tuple[float, str]]:
     """{(form, key of a size): (the factor's value in this case, what it says)}."""
-    found = {}
+    found: dict[tuple[str, Any], tuple[float, str]] = {}
     for key, (size, what) in sizes(case).items():
         for form, value, sentence in (
                 ("times", size, f"is exactly the true one times {what}: a division by it is missing (the forward has a mean "
@@ -91,7 +92,7 @@ def expressions(case):
     return found
 
 
-def ratio(observed, right):
+def ratio(observed, right) -> float | None:
     """The constant r with observed = r * right in every array, or None."""
     pairs = [(observed[name], right[name]) for name in observed]
     largest = max((np.abs(n).max(initial=0) for _, n in pairs), default=0)
@@ -103,7 +104,7 @@ def ratio(observed, right):
     return r if fits and abs(r) > 1e-12 else None
 
 
-def named_factors(cases, ratios):
+def named_factors(cases, ratios) -> list[str]:
     """The sentences that give the constant of every case; none if several different ones are needed."""
     if all(close(r, ratios[0]) for r in ratios):
         nearest = [text for value, text in CONSTANTS.items() if close(value, ratios[0])]
@@ -119,7 +120,7 @@ def named_factors(cases, ratios):
     return constant + list(fitting.values())
 
 
-def _simple(value):
+def _simple(value) -> str:
     """A simple number in words, "3" or "2/3" or "0.01" or "log(2)"; "" for any other, which may be the outcome of anything."""
     if close(float(f"{value:.3g}"), value):
         return f"{value:.3g}"
@@ -130,5 +131,5 @@ def _simple(value):
     return str(fraction) if abs(fraction.numerator) <= LARGEST and close(float(fraction), value) else ""
 
 
-def close(a, b):
+def close(a, b) -> bool:
     return abs(a - b) <= CLOSE * abs(b)

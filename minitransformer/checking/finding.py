@@ -1,6 +1,7 @@
 """What the doctor has to say about a block that failed: where, what, the proof, and where to read."""
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 NAMED, EVIDENCE, CONTRACT = "named", "evidence", "contract"
 
@@ -26,12 +27,12 @@ class Finding:
     also: tuple = ()         # the other innermost wrong parts of a composite, in words
 
     @property
-    def proof(self):
+    def proof(self) -> str:
         if self.kind != NAMED or self.before is None:
             return ""
         return f"with this undone the error falls from {self.before:.0e} to {self.after:.0e}"
 
-    def __str__(self):
+    def __str__(self) -> str:
         if self.kind == EVIDENCE:
             text = f"no mistake is proven; {self.sentence}"
         else:
@@ -42,21 +43,21 @@ class Finding:
         return text + (f"; also wrong: {_several(self.also)}" if self.also else "")
 
     @property
-    def where(self):
+    def where(self) -> str:
         """The worst number, in words; "" if none is known."""
         if self.index is None:
             return ""
         return f"{self.array}{list(self.index)}: {self.analytic:+.6e}, but the true gradient is {self.numeric:+.6e}"
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         plain = {key: value for key, value in asdict(self).items() if value not in (None, "", ())}
         return {key: list(value) if isinstance(value, tuple) else _finite(value) for key, value in plain.items()}
 
 
-def _several(places, shown=4):
+def _several(places, shown=4) -> str:
     return ", ".join(places[:shown]) + (f" and {len(places) - shown} more" if len(places) > shown else "")
 
 
-def _finite(value):
+def _finite(value) -> Any:
     return None if isinstance(value, float) and value - value != 0 else value

@@ -4,6 +4,7 @@ Backward may then be the library's own, and still give a wrong gradient of this 
 """
 
 import inspect
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,15 +24,15 @@ class ForwardMistake(NamedTuple):
     wrong: Any    # the wrong forward, with the parameters of the right one
 
 
-def forward_mistake(of, sentence):
+def forward_mistake(of, sentence) -> Callable:
     """Teach the doctor a wrong forward that goes with the right backward."""
-    def teach(wrong):
+    def teach(wrong) -> Callable:
         TAUGHT_FORWARDS.append(ForwardMistake(of, sentence, wrong))
         return wrong
     return teach
 
 
-def explanations(cases):
+def explanations(cases) -> list[tuple[str, float]]:
     """[(sentence, error)] of what the forward does wrong, in every case."""
     if all(case.twin for case in cases):
         return _of_cache(cases)
@@ -44,7 +45,7 @@ def explanations(cases):
     return found
 
 
-def _error(case, mistake):
+def _error(case, mistake) -> float:
     """How far outputs and gradients are from those of the library's block with the wrong forward; inf if it cannot run."""
     operation = OPERATIONS[mistake.of]
     try:
@@ -58,23 +59,23 @@ def _error(case, mistake):
     return max(apart({"y": flat(case.y)}, {"y": flat(y)}), case.error({name: named[name] for name in case.observed}))
 
 
-def _library_block(operation, case):
+def _library_block(operation, case) -> CheckedBlock:
     block = library_block(operation, case.block, {})
     names = inspect.signature(operation.forward).parameters
     same_names = all(name.partition("[")[0] in names for name in case.arguments)
     return CheckedBlock(block, case.arguments if same_names else list(case.arguments.values()), np.float64, case.make_rng)
 
 
-def _of_cache(cases):
+def _of_cache(cases) -> list[tuple[str, float]]:
     """The one field of the cache that holds other values than the library's, if the library's backward then gives all."""
-    fields, error = None, 0.0
+    fields, error = [], 0.0
     for case in cases:
         _, cache = case.checked.forward()
         right = case.twin.cache()
         if type(cache) is not type(right) or not hasattr(right, "_fields"):
             return []
         wrong = [name for name, ours, theirs in zip(right._fields, right, cache) if not _same(ours, theirs)]
-        fields = wrong if fields is None else fields
+        fields = fields or wrong
         if len(wrong) != 1 or wrong != fields:
             return []
         try:
@@ -87,9 +88,9 @@ def _of_cache(cases):
              "(backward itself is right)", error)]
 
 
-def _same(one, other):
+def _same(one, other) -> bool:
     if isinstance(one, (tuple, list)) and isinstance(other, (tuple, list)):
         return len(one) == len(other) and all(map(_same, one, other))
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return np.shape(one) == np.shape(other) and np.allclose(one, other, rtol=1e-9, atol=1e-12)
-    return one is other or type(one) is type(other) and bool(one == other)
+    return one is other or (type(one) is type(other) and bool(one == other))

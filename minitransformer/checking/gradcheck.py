@@ -1,9 +1,11 @@
 """The gradient check: every gradient that a backward returns or adds, against a numeric derivative."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.contract import check_finite, check_single_precision, complex_evaluation, run_by_contract
 from minitransformer.checking.doctor import check_elsewhere, diagnose, find_breach
@@ -17,7 +19,7 @@ FULL_CHECK = 2000   # up to so many numbers each one is checked; above, one proj
 DROPPED = 1e-4      # central differences and the complex step further apart than this differentiate different functions
 
 
-def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), projection=None, seed=0):
+def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), projection=None, seed=0) -> Report:
     """Check every gradient of `block` at `inputs`; returns a Report (`.passed`, `print(report)`).
 
     block: a Layer, or a pair of functions (forward, backward) that keep the same contract. If forward returns a tuple of
@@ -72,7 +74,7 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
         return Report(results, {name: diagnose(block, inputs, make_rng) or _only_here(results)})
 
 
-def _changes_dtype(block, inputs, make_rng):
+def _changes_dtype(block, inputs, make_rng) -> Finding | None:
     """The Finding for a block whose gradients are right in float64, but that makes another dtype of float32; or None."""
     try:
         with np.errstate(all="ignore"):
@@ -82,7 +84,7 @@ def _changes_dtype(block, inputs, make_rng):
     return None
 
 
-def _same_function(exact, moved, y, dy):
+def _same_function(exact, moved, y, dy) -> None:
     """Raise Breach unless both numeric derivatives agree along a random direction of everything that moves.
 
     A forward that drops the imaginary part has a complex step that misses part of the derivative; a backward with the same
@@ -102,7 +104,7 @@ def _same_function(exact, moved, y, dy):
                  "forward drops the imaginary part (no abs, var, std or norm in a forward; write squares as x * x), or it rounds")
 
 
-def _slope_of_all(checked, dy, directions, step):
+def _slope_of_all(checked, dy, directions, step) -> complex:
     saved = {name: checked.variables[name].copy() for name in directions}
     try:
         for name, v in directions.items():
@@ -113,14 +115,14 @@ def _slope_of_all(checked, dy, directions, step):
             checked.variables[name][...] = value
 
 
-def _only_here(results):
+def _only_here(results) -> Finding:
     worst = max((r for r in results if not r.passed), key=lambda r: r.max_relative_error)
     return Finding(EVIDENCE, f"the {worst.method} check of {worst.wrt} fails by {worst.max_relative_error:.0e}, but the gradients "
                              "agree with the complex step: a kink near the inputs, rounding, or a forward that drops the imaginary "
                              "part (abs, var, std, norm)")
 
 
-def _check_elements(name, method, differentiate, checked, gradients, dy, rng):
+def _check_elements(name, method, differentiate, checked, gradients, dy, rng) -> Iterator[Result]:
     """Each element of each array on its own."""
     numerics = {}
     for wrt, array in checked.variables.items():
@@ -142,7 +144,7 @@ def _check_elements(name, method, differentiate, checked, gradients, dy, rng):
                      float(analytic[where]), float(numeric[where]), kinks)
 
 
-def _check_projections(name, method, differentiate, checked, gradients, dy, rng):
+def _check_projections(name, method, differentiate, checked, gradients, dy, rng) -> Iterator[Result]:
     """The slope along one random direction v per array against g.v; typical size |g| |v| / sqrt(size)."""
     directions = {wrt: rng.standard_normal(g.shape) for wrt, g in gradients.items()}
     sizes = {wrt: np.linalg.norm(g) * np.linalg.norm(directions[wrt]) / np.sqrt(g.size)
@@ -153,21 +155,21 @@ def _check_projections(name, method, differentiate, checked, gradients, dy, rng)
         numeric = float(differentiate(checked.evaluate, dy, checked.variables[wrt], ..., v))
         scale = max(np.nanmax([sizes[wrt], 0]), np.nanmax([*sizes.values(), 0]) / 10)
         error, kinks = float(_relative(np.abs(analytic - numeric), scale)), 0
-        if method == "central projection" and error > BOUNDS[method]:
-            if kink(checked.evaluate, dy, checked.variables[wrt], ..., v, analytic, BOUNDS[method] * scale):
-                error, kinks = 0.0, 1
+        if method == "central projection" and error > BOUNDS[method] and kink(
+                checked.evaluate, dy, checked.variables[wrt], ..., v, analytic, BOUNDS[method] * scale):
+            error, kinks = 0.0, 1
         yield Result(name, wrt, method, error, None, analytic, numeric, kinks)
 
 
-def _size(array):
+def _size(array) -> Array:
     """The largest magnitude in an array, nan left out."""
     return np.nanmax(np.abs(array), initial=0)
 
 
-def _relative(difference, scale):
+def _relative(difference, scale) -> Array:
     """difference / scale; 0 / 0 is 0: where every gradient is 0, both must be."""
     return np.where(difference == 0, 0, difference / scale if scale else np.inf)
 
 
-def _name(block):
+def _name(block) -> str:
     return getattr(block[0], "__name__", "block").removesuffix("_forward") if isinstance(block, tuple) else type(block).__name__

@@ -4,13 +4,16 @@ Each of these is made in the twin, at one part after the other, and compared wit
 """
 
 from collections import Counter
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checking.case import EXPLAINED
 from minitransformer.checking.factors import named_factors, ratio
-from minitransformer.checking.recorder import Recorder
+from minitransformer.checking.recorder import Call, Recorder
 from minitransformer.errors import InputError
 from minitransformer.layers import Layer
 from minitransformer.layers.watch import watch
@@ -20,7 +23,7 @@ FACTORS = {
     "is halved (divided by 2)": 0.5}
 
 
-def explanations(cases):
+def explanations(cases) -> list[tuple[str, float]]:
     """[(sentence, error)] of the one thing that a composite of layers does wrong with one of its parts, in every case."""
     if not isinstance(cases[0].block, Layer):
         return []
@@ -32,7 +35,7 @@ def explanations(cases):
         if called[path] == 1:
             ways = *_ways(path, cases[0]), *_mixed_up(path, call, parts), *_handed(cases, path)
         else:
-            ways = _not_called_ways(path) if not called[path] else _called_twice_ways(path)
+            ways = tuple(_called_twice_ways(path) if called[path] else _not_called_ways(path))
         for sentence, around in ways:
             error = 0.0
             for case in cases:
@@ -47,16 +50,16 @@ def explanations(cases):
     return seen or found
 
 
-def _parts(calls):
+def _parts(calls) -> dict[str, Call]:
     """{path: Call} of the layers that a backward calls itself."""
     return {call.path: call for call in calls if isinstance(call.block, Layer) and call.path}
 
 
-def _watching(path, around, stack, layer):
+def _watching(path, around, stack, layer) -> None:
     """Run `around(method, dy, cache)` in place of the part's backward; what it needs of other calls is in `seen`."""
     seen = {}
 
-    def look(at, direction, method, *values, **options):
+    def look(at, direction, method, *values, **options) -> Any:
         if direction == "backward" and at == path:
             return around(method, *values, seen)
         returned = method(*values, **options)
@@ -67,11 +70,11 @@ def _watching(path, around, stack, layer):
     stack.enter_context(watch(layer, look))
 
 
-def _times_called(case):
+def _times_called(case) -> Counter:
     """How often each part's backward is called by the block as it is."""
     counts = Counter()
 
-    def count(path, direction, method, *values, **options):
+    def count(path, direction, method, *values, **options) -> Any:
         counts[path] += direction == "backward"
         return method(*values, **options)
 
@@ -81,19 +84,19 @@ def _times_called(case):
     return counts
 
 
-def _not_called_ways(path):
+def _not_called_ways(path) -> Iterator[tuple[str, Callable]]:
     yield (f"the backward of {path} is not called (skipped): the gradient that it should receive is passed on as it is, without "
            f"the derivative of {path}", _unchanged)
     yield f"the backward of {path} is not called (skipped): the gradient that it should return is missing (zero)", _not_called
 
 
-def _called_twice_ways(path):
+def _called_twice_ways(path) -> Iterator[tuple[str, Callable]]:
     yield f"the backward of {path} is called twice: it adds to its gradients two times (doubled)", _called_twice
     yield (f"the backward of {path} is applied twice in a row, the second time to its own result",
            lambda method, dy, cache, seen: method(method(dy, cache), cache))
 
 
-def _ways(path, case):
+def _ways(path, case) -> Iterator[tuple[str, Callable]]:
     """(sentence, around) of what can be done wrong with one part that is called once, as it should be."""
     yield (f"the gradient that the backward of {path} returns is not used (it is lost): {_receivers(case, path)} gets the dy that "
            f"{path} received, without the derivative of {path}", _ignored)
@@ -107,14 +110,14 @@ def _ways(path, case):
                    lambda method, dy, cache, seen, i=i, factor=factor: _one_times(method(dy, cache), i, factor))
 
 
-def _receivers(case, path):
+def _receivers(case, path) -> str:
     """The parts that really received what `path` received, in words."""
     parts = _received(case)
     same = [other for other, call in parts.items() if path in parts and other != path and _equal(call.dy, parts[path].dy)]
     return " and ".join(same) or "what comes before it"
 
 
-def _received(case):
+def _received(case) -> dict[str, Call]:
     """{path: Call} of the backwards that the block as it is calls itself."""
     recorder = Recorder()
     with recorder.watching(case.checked.layer):
@@ -123,11 +126,11 @@ def _received(case):
     return _parts(recorder.backward.parts)
 
 
-def _equal(one, other):
+def _equal(one, other) -> bool:
     return isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and np.array_equal(one, other)
 
 
-def _mixed_up(path, call, parts):
+def _mixed_up(path, call, parts) -> Iterator[tuple[str, Callable]]:
     """Another part's cache, or another part in its place."""
     for other in parts:
         if other != path and type(parts[other].block) is type(call.block):
@@ -137,9 +140,9 @@ def _mixed_up(path, call, parts):
                    lambda method, dy, cache, seen, other=other: type(seen[other][0]).backward(seen[other][0], dy, cache))
 
 
-def _handed(cases, path):
+def _handed(cases, path) -> Iterator[tuple[str, Callable]]:
     """A factor between what the part was really handed and what it should be."""
-    ratios = []
+    ratios: list[Any] = []
     for case in cases:
         got, expected = _received(case).get(path), _parts(case.twin.calls()).get(path)
         if got is None or expected is None or isinstance(got.dy, tuple) or got.dy.shape != expected.dy.shape:
@@ -157,13 +160,13 @@ class _Scaled:
     def __init__(self, factors):
         self.turns, self.turn = factors, 0
 
-    def __call__(self, method, dy, cache, seen):
+    def __call__(self, method, dy, cache, seen) -> Array | tuple | None:
         factor = self.turns[self.turn % len(self.turns)]
         self.turn += 1
         return method(factor * dy, cache)
 
 
-def _not_called(method, dy, cache, seen):
+def _not_called(method, dy, cache, seen) -> Array | tuple | None:
     saved = {name: p.grad.copy() for name, p in method.__self__.parameters().items()}
     returned = method(dy, cache)
     for name, parameter in method.__self__.parameters().items():
@@ -171,28 +174,28 @@ def _not_called(method, dy, cache, seen):
     return _times(returned, 0)
 
 
-def _unchanged(method, dy, cache, seen):
+def _unchanged(method, dy, cache, seen) -> Array | tuple:
     returned = _not_called(method, dy, cache, seen)
     return (dy, *returned[1:]) if isinstance(returned, tuple) else dy
 
 
-def _ignored(method, dy, cache, seen):
+def _ignored(method, dy, cache, seen) -> Array | tuple:
     returned = method(dy, cache)
     return (dy, *returned[1:]) if isinstance(returned, tuple) else dy
 
 
-def _called_twice(method, dy, cache, seen):
+def _called_twice(method, dy, cache, seen) -> Array | tuple | None:
     method(dy, cache)
     return method(dy, cache)
 
 
-def _times(returned, factor):
+def _times(returned, factor) -> Array | tuple | None:
     if isinstance(returned, tuple):
         return tuple(factor * one for one in returned)
     return None if returned is None else factor * returned
 
 
-def _one_times(returned, place, factor):
+def _one_times(returned, place, factor) -> tuple:
     if not isinstance(returned, tuple) or place >= len(returned):
         raise ValueError("there is no such gradient")
     return tuple(factor * one if i == place else one for i, one in enumerate(returned))

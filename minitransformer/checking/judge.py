@@ -4,10 +4,11 @@ A wrong formula is named only if it gives what the learner's function gives, to 
 another sentence does.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.errors import InputError
 
 SAME = 1e-10
@@ -22,7 +23,7 @@ class Verdict(NamedTuple):
     error: float         # the largest relative error against the reference
     after: float | None  # the error once the named mistake is undone; None if the function could not be compared at all
 
-    def __str__(self):
+    def __str__(self) -> str:
         if self.right:
             return "right"
         if self.sentence and self.after is None:
@@ -34,7 +35,7 @@ class Verdict(NamedTuple):
         return f"wrong by {self.error:.0e}, and by none of the mistakes known here"
 
 
-def judge(function, reference, mistakes, inputs):
+def judge(function, reference, mistakes, inputs) -> Verdict:
     """The Verdict on a learner's `function`.
 
     function, reference: they take the same arguments and return an array or a tuple of arrays.
@@ -54,8 +55,8 @@ def judge(function, reference, mistakes, inputs):
         try:
             with np.errstate(all="ignore"):    # NaN and infinity are said
                 returned = _arrays(function(*given))
-        except Exception as error:    # the learner's own code: its error becomes a sentence
-            return _broken(f"the function raises {type(error).__name__}: {error}")
+        except Exception as raised:    # the learner's own code: its error becomes a sentence
+            return _broken(f"the function raises {type(raised).__name__}: {raised}")
         if not all(_same(a, b) for a, b in zip(given, one)):
             return _broken("the function changes one of its arguments in place: work on a copy")
         got.append(returned)
@@ -76,7 +77,7 @@ def judge(function, reference, mistakes, inputs):
     return Verdict(False, "", tuple(fitting), error, None)
 
 
-def _unlike(returned, right):
+def _unlike(returned, right) -> str:
     """Why these arrays cannot be compared with the right ones, in a sentence; "" if they can."""
     if len(returned) != len(right):
         return f"the function returns {len(returned)} arrays, expected {len(right)}"
@@ -88,7 +89,7 @@ def _unlike(returned, right):
     return ""
 
 
-def _distance(wrong, arguments, returned):
+def _distance(wrong, arguments, returned) -> float:
     """How far what a wrong formula gives is from what the learner's function gave; inf if it cannot run there."""
     try:
         with np.errstate(all="ignore"):
@@ -98,7 +99,7 @@ def _distance(wrong, arguments, returned):
     return _apart(returned, made) if [a.shape for a in made] == [a.shape for a in returned] else np.inf
 
 
-def _apart(one, other):
+def _apart(one, other) -> float:
     """The largest relative error; NaN and infinity are no error if both have the same in the same places."""
     alike = [(np.isnan(a) & np.isnan(b)) | (np.isinf(a) & (a == b)) for a, b in zip(one, other)]
     one, other = [[1 * a[~same] for a, same in zip(arrays, alike)] for arrays in (one, other)]    # 1 *: masks have no minus
@@ -111,17 +112,17 @@ def _apart(one, other):
     return float(worst)
 
 
-def _broken(sentence):
+def _broken(sentence) -> Verdict:
     return Verdict(False, sentence, (), np.inf, None)
 
 
-def _arrays(returned):
+def _arrays(returned) -> list[Array]:
     return [np.asarray(one) for one in (returned if isinstance(returned, tuple) else (returned,))]
 
 
-def _copied(arguments):
+def _copied(arguments) -> list:
     return [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
 
 
-def _same(a, b):
+def _same(a, b) -> bool:
     return np.array_equal(a, b) if isinstance(b, np.ndarray) else True

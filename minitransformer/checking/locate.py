@@ -4,21 +4,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitransformer.checking.case import made
+from minitransformer.checking.case import Case, made
 from minitransformer.checking.checked_block import CheckedBlock
-from minitransformer.checking.recorder import Recorder
+from minitransformer.checking.recorder import Call, Recorder
 from minitransformer.checking.twin import name_of
 
 
 class Located(NamedTuple):
     path: str      # "" for the block itself
-    case: object   # of the innermost wrong part
+    case: Case     # of the innermost wrong part
     others: list   # the calls of other innermost parts that are wrong in themselves
     parts: set     # the names of what its backward called: all of it right, for what it received
     changed: list  # [(path, block, sentence)] of what parts changed in place, whoever is wrong then
 
 
-def locate(case):
+def locate(case) -> Located:
     """The innermost wrong part of a wrong Case; the case itself if all its parts are right."""
     recorder = Recorder()
     checked = CheckedBlock(case.block, case.given, np.float64, case.make_rng)
@@ -30,7 +30,7 @@ def locate(case):
     return Located(call.path, innermost, [other for other, _ in others], _blocks(call.parts), recorder.changed)
 
 
-def _innermost(calls):
+def _innermost(calls) -> list[tuple[Call, Case]]:
     """[(Call, Case)] of the wrong calls none of whose parts is wrong, in the order of backward."""
     found = []
     for call in calls:
@@ -43,7 +43,7 @@ def _innermost(calls):
     return found
 
 
-def _blocks(calls):
+def _blocks(calls) -> set[str]:
     """The names of what was called, at any depth."""
     found = set()
     for call in calls:

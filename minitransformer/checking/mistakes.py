@@ -1,6 +1,7 @@
 """Mistakes that the doctor can recognise: each is a wrong backward and the sentence that says what is wrong with it."""
 
 import inspect
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from minitransformer.checking.operations import OPERATIONS
@@ -15,7 +16,7 @@ class Mistake(NamedTuple):
     wrong: Any       # wrong(dy, cache), a method's wrong(self, dy, cache); more parameters are forward's arguments
 
 
-def mistake(of, sentence):
+def mistake(of, sentence) -> Callable:
     """Teach the doctor a mistake: decorate the wrong backward, and say in one sentence what is wrong with it.
 
         @mistake("softmax", "only the diagonal of the Jacobian is used")
@@ -29,7 +30,7 @@ def mistake(of, sentence):
     if of not in OPERATIONS:
         raise InputError(f"the doctor knows no operation {of!r}; {choices(of, list(OPERATIONS))}")
 
-    def teach(wrong):
+    def teach(wrong) -> Callable:
         forward = inspect.signature(OPERATIONS[of].forward).parameters
         own = 2 if OPERATIONS[of].is_pair else 3
         unknown = [name for name in list(inspect.signature(wrong).parameters)[own:] if name not in forward]
@@ -42,6 +43,6 @@ def mistake(of, sentence):
     return teach
 
 
-def mistakes_of(names):
+def mistakes_of(names) -> list[Mistake]:
     """The mistakes of these operations, those of the first one first."""
     return [one for name in names for one in TAUGHT if one.of == name]

@@ -6,7 +6,7 @@ COLUMNS = "with respect to", "method", "error", "at", "analytic", "numeric", ""
 GREEN, RED = "#e6f4ea", "#fce8e6"
 
 
-def as_html(report):
+def as_html(report) -> str:
     """The table of a Report as HTML: a row for each array and method, green if it passed, red if not."""
     rows = [f"<tr>{''.join(f'<th style=text-align:left>{escape(name)}</th>' for name in ('block', *COLUMNS))}</tr>"]
     for result in report.results:
@@ -15,6 +15,7 @@ def as_html(report):
                  f"{result.analytic:+.6e}", f"{result.numeric:+.6e}", "ok" if result.passed else "FAILED")
         colour = GREEN if result.passed else RED
         rows.append(f"<tr style='background:{colour};color:black'>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>")
-    said = [f"<p><b>{escape(block)}</b>: {escape(str(finding))}" + (f"<br>{escape(finding.where)}" if finding.where else "") + "</p>"
+    said = [f"<p><b>{escape(block)}</b>: {escape(str(finding))}"
+            + (f"<br>{escape(finding.where)}" if finding.where else "") + "</p>"
             for block, finding in report.findings.items()]
     return f"<table>{''.join(rows) if report.results else ''}</table>{''.join(said)}"

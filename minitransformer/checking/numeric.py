@@ -6,18 +6,20 @@ and returns the slope of sum(dy * y) when array[where] moves along `v`. The arra
 
 import numpy as np
 
+from minitransformer.backend import Array
+
 CENTRAL_STEP = 3e-6     # balances the rounding error, of order 1e-16 / step, against step^2
 COMPLEX_STEP = 1e-20    # nothing is subtracted, so it can be as small as one likes
 
 
-def central(evaluate, dy, array, where, v, step=CENTRAL_STEP):
+def central(evaluate, dy, array, where, v, step=CENTRAL_STEP) -> float:
     """(f(x + h v) - f(x - h v)) / 2h: error of order h^2, plus rounding."""
     plus = _moved(evaluate, array, where, step * v)
     minus = _moved(evaluate, array, where, -step * v)
     return (dy * (plus - minus)).sum() / (2 * step)
 
 
-def kink(evaluate, dy, array, where, v, analytic, tolerance):
+def kink(evaluate, dy, array, where, v, analytic, tolerance) -> bool:
     """Whether central differences and `analytic` disagree only because of a kink near x.
 
     Either it lies within the step, and a step a tenth as long agrees (as it does where the function
@@ -38,7 +40,7 @@ def kink(evaluate, dy, array, where, v, analytic, tolerance):
     return same_gap and low - tolerance <= analytic <= high + tolerance
 
 
-def complex_step(evaluate, dy, array, where, v):
+def complex_step(evaluate, dy, array, where, v) -> float:
     """Im f(x + i h v) / h: from f(x + ih) = f(x) + ih f'(x) + O(h^2), with no cancellation.
 
     Squire and Trapp 1998, https://doi.org/10.1137/S003614459631241X
@@ -46,12 +48,12 @@ def complex_step(evaluate, dy, array, where, v):
     return (dy * slopes(evaluate, array, where, v)).sum()
 
 
-def slopes(evaluate, array, where, v):
+def slopes(evaluate, array, where, v) -> Array:
     """The slope of every number of y when array[where] moves along `v`, by the complex step."""
     return _moved(evaluate, array, where, 1j * COMPLEX_STEP * v).imag / COMPLEX_STEP
 
 
-def _moved(evaluate, array, where, step):
+def _moved(evaluate, array, where, step) -> Array:
     saved = array[where].copy()
     array[where] = saved + step
     y = np.array(evaluate())    # a copy: a forward may return its input itself

@@ -4,6 +4,7 @@ An operation's forward or backward can be replaced for a while, wherever it is c
 looks on, or by the library's own if a reader has put another in its place.
 """
 
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -20,19 +21,19 @@ class Operation(NamedTuple):
     backward: Any
 
     @property
-    def is_pair(self):
+    def is_pair(self) -> bool:
         return self.owner is None
 
 
-def _pairs():
+def _pairs() -> list[Operation]:
     names = [name.removesuffix("_forward") for name in vars(functional) if name.endswith("_forward")]
     return [Operation(name, None, getattr(functional, f"{name}_forward"), getattr(functional, f"{name}_backward"))
             for name in names]
 
 
-def _classes():
-    found = [value for module in (layers, models) for value in vars(module).values()
-             if isinstance(value, type) and issubclass(value, Layer) and "backward" in vars(value)]
+def _classes() -> list[Operation]:
+    found: list[Any] = [value for module in (layers, models) for value in vars(module).values()
+                        if isinstance(value, type) and issubclass(value, Layer) and "backward" in vars(value)]
     return [Operation(cls.__name__, cls, cls.forward, cls.backward) for cls in dict.fromkeys(found)]
 
 
@@ -42,7 +43,7 @@ _METHODS = {(operation.owner, name): method for operation in OPERATIONS.values()
 
 
 @contextmanager
-def in_place(operation, direction, function):
+def in_place(operation, direction, function) -> Iterator[None]:
     """Within it, `function` runs in place of the operation's "forward" or "backward"."""
     target = getattr(operation, direction)
     if hasattr(target, "replaceable"):
@@ -54,7 +55,7 @@ def in_place(operation, direction, function):
 
 
 @contextmanager
-def library_only():
+def library_only() -> Iterator[None]:
     """Within it, the library's textbook functions and methods run: none of a reader's, and no kernel."""
     with ExitStack() as stack:
         stack.enter_context(textbook())
@@ -68,7 +69,7 @@ def library_only():
 
 
 @contextmanager
-def _set(owner, name, function):
+def _set(owner, name, function) -> Iterator[None]:
     before = vars(owner)[name]
     setattr(owner, name, function)
     try:

@@ -13,7 +13,7 @@ FEW = 2_000             # a block with more numbers is run at one other size onl
 AFFORDABLE = 20_000    # a block with more numbers is not run again: its parts are small blocks elsewhere
 
 
-def wrong_elsewhere(block, checked, make_rng):
+def wrong_elsewhere(block, checked, make_rng) -> tuple[str, Breach | None, Case | None] | None:
     """(shapes in words, the breach or None, the Case or None) of other sizes at which the block is wrong; None if there are none.
 
     Sizes that the forward does not take tell nothing.

@@ -1,5 +1,7 @@
 """The contract of a layer (layers/layer.py), checked for one of your own in one call."""
 
+from typing import Any
+
 import numpy as np
 
 from minitransformer.checking.checked_block import Breach, CheckedBlock
@@ -8,7 +10,7 @@ from minitransformer.errors import InputError
 from minitransformer.layers.layer import Layer
 
 
-def check_contract(layer, inputs, seed=0):
+def check_contract(layer, inputs, seed=0) -> None:
     """Raise InputError, in one sentence, where `layer` does not keep the contract at `inputs`, forward's arguments.
 
     What is looked at, in float64 and in float32:
@@ -24,7 +26,7 @@ def check_contract(layer, inputs, seed=0):
     if not isinstance(layer, Layer):
         raise InputError(f"check_contract: a {type(layer).__name__} is no Layer; derive it from minitransformer.Layer")
 
-    def make_rng():
+    def make_rng() -> np.random.Generator:
         return np.random.default_rng(seed)
 
     with np.errstate(all="ignore"):
@@ -38,15 +40,15 @@ def check_contract(layer, inputs, seed=0):
         run_by_contract(CheckedBlock(layer, inputs, np.float64, make_rng), seed=seed)
 
 
-def _attributes(layer):
+def _attributes(layer) -> dict[str, Any]:
     """{path of an attribute: its value} of a layer and all below it."""
     return {f"{path}.{name}".lstrip("."): value for path, part in {"": layer, **layer.sublayers()}.items()
             for name, value in vars(part).items()}
 
 
-def _nothing_kept(layer, before, direction):
+def _nothing_kept(layer, before, direction) -> None:
     after = _attributes(layer)
     for name in after:
         if name not in before or after[name] is not before[name]:
-            raise Breach(f"{direction} keeps something on the layer: self.{name}; a layer that is used twice would mix up both uses, "
-                         "so what backward needs belongs in the cache")
+            raise Breach(f"{direction} keeps something on the layer: self.{name}; a layer that is used twice would mix up both "
+                         "uses, so what backward needs belongs in the cache")

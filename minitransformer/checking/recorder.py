@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -41,7 +42,7 @@ class Recorder:
         self._bases = {}    # {id of a layer: the layer as its base class}
 
     @contextmanager
-    def watching(self, layer=None):
+    def watching(self, layer=None) -> "Iterator[Recorder]":
         """Look on, within it, at the parts of `layer` and at the functions it calls."""
         with ExitStack() as stack:
             for operation in OPERATIONS.values():
@@ -53,19 +54,19 @@ class Recorder:
                 stack.enter_context(watch(layer, self._around_layer))
             yield self
 
-    def _watch_function(self, stack, operation):
+    def _watch_function(self, stack, operation) -> None:
         pair = operation.forward, operation.backward
         for direction, function in zip(("forward", "backward"), pair):
             entry = function.replaceable
             runs = partial(self._around, operation.name, pair, direction, entry.own or entry.textbook)
             stack.enter_context(in_place(operation, direction, runs))
 
-    def _watch_method(self, stack, operation):
+    def _watch_method(self, stack, operation) -> None:
         for direction in ("forward", "backward"):
             entry = getattr(operation, direction).replaceable
             method = entry.own or entry.textbook
 
-            def runs(layer, *values, _direction=direction, _method=method, **options):
+            def runs(layer, *values, _direction=direction, _method=method, **options) -> Any:
                 if type(layer) is operation.owner:
                     return _method(layer, *values, **options)    # seen as a layer already
                 seen = self._as_its_base(layer, operation.owner)
@@ -73,7 +74,7 @@ class Recorder:
 
             stack.enter_context(in_place(operation, direction, runs))
 
-    def _as_its_base(self, layer, base):
+    def _as_its_base(self, layer, base) -> Layer:
         """The layer with the methods of a class that it inherits from."""
         if id(layer) not in self._bases:
             seen = self._bases[id(layer)] = copy.copy(layer)
@@ -82,14 +83,14 @@ class Recorder:
                 delattr(seen, name)
         return self._bases[id(layer)]
 
-    def _around_layer(self, path, direction, method, *values, **options):
+    def _around_layer(self, path, direction, method, *values, **options) -> Any:
         self._layers.append(path)
         try:
             return self._around("", method.__self__, direction, method, *values, **options)
         finally:
             self._layers.pop()
 
-    def _around(self, name, block, direction, function, *values, **options):
+    def _around(self, name, block, direction, function, *values, **options) -> Any:
         path = ".".join(part for part in (self._layers[-1], name) if part)
         call = (self._forward_call if direction == "forward" else self._backward_call)(path, block, values, options)
         if call is None:
@@ -105,7 +106,7 @@ class Recorder:
             self._made[_key(block), id(returned[1])] = returned[1], call
         return returned
 
-    def _look_for_changes(self, direction, call, values):
+    def _look_for_changes(self, direction, call, values) -> None:
         given = [call.dy] if direction == "backward" else list(call.arguments.values())
         for before, now in zip(given, values):
             if isinstance(before, np.ndarray) and isinstance(now, np.ndarray) and not np.array_equal(
@@ -114,7 +115,7 @@ class Recorder:
                 self.changed.append((call.path, call.block, f"{direction} changes {what} in place, but it belongs to the caller, "
                                                             "who may need it again: work on a copy"))
 
-    def _forward_call(self, path, block, values, options):
+    def _forward_call(self, path, block, values, options) -> Call | None:
         function, values = (block[0], values) if isinstance(block, tuple) else (type(block).forward, (block, *values))
         try:
             bound = inspect.signature(function).bind(*values, **options).arguments
@@ -132,7 +133,7 @@ class Recorder:
                 arguments[name] = _copied(value)
         return Call(path, block, arguments, partial(copy.deepcopy, rng), None, [])
 
-    def _backward_call(self, path, block, values, options):
+    def _backward_call(self, path, block, values, options) -> Call | None:
         if options or len(values) != 2 or (_key(block), id(values[1])) not in self._made:
             return None
         _, made = self._made[_key(block), id(values[1])]
@@ -140,9 +141,9 @@ class Recorder:
         return made._replace(path=path, dy=dy, parts=[])
 
 
-def _key(block):
+def _key(block) -> int | tuple[Callable, Callable]:
     return id(block) if isinstance(block, Layer) else block
 
 
-def _copied(value):
+def _copied(value) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 from minitransformer.checking.notebook import as_html
 
@@ -24,7 +25,7 @@ class Result:
     kinks: int = 0              # places left out: a kink, or too much curvature for the step
 
     @property
-    def passed(self):
+    def passed(self) -> bool:
         return self.max_relative_error <= BOUNDS[self.method]   # False for nan
 
 
@@ -39,30 +40,30 @@ class Report:
     findings: dict = field(default_factory=dict)
 
     @property
-    def passed(self):
+    def passed(self) -> bool:
         return all(result.passed for result in self.results) and not self.findings
 
     @property
-    def diagnoses(self):
+    def diagnoses(self) -> dict[str, str]:
         """{block: what the doctor says, in one sentence} for each block that failed."""
         return {block: str(finding) for block, finding in self.findings.items()}
 
     @property
-    def worst(self):
+    def worst(self) -> float:
         """The largest error of all; nan if one is nan."""
         return _largest(result.max_relative_error for result in self.results)
 
-    def __add__(self, other):
+    def __add__(self, other) -> "Report":
         return Report(self.results + other.results, {**self.findings, **other.findings})
 
-    def raise_if_failed(self):
+    def raise_if_failed(self) -> None:
         """Raise AssertionError with the failed rows and the diagnosis; for use in tests."""
         if not self.passed:
             raise AssertionError("\n" + self._table([result for result in self.results if not result.passed]))
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """The report as plain values for JSON; an error that is no finite number becomes None."""
-        def finite(error):
+        def finite(error) -> float | None:
             return error if math.isfinite(error) else None
         return {"results": [{"block": r.block, "wrt": r.wrt, "method": r.method,
                              "max_relative_error": finite(r.max_relative_error), "passed": r.passed}
@@ -71,10 +72,10 @@ class Report:
                 **({"diagnoses": self.diagnoses,
                     "findings": {block: finding.as_dict() for block, finding in self.findings.items()}} if self.findings else {})}
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self._table(self.results)
 
-    def summary(self):
+    def summary(self) -> str:
         """The table with one row per block and method: its worst array."""
         groups = {}
         for result in self.results:
@@ -82,7 +83,7 @@ class Report:
         return self._table([max(group, key=lambda r: (not r.passed, r.max_relative_error))
                             for group in groups.values()])
 
-    def _table(self, rows):
+    def _table(self, rows) -> str:
         header = ("block", "with respect to", "method", "error", "at", "analytic", "numeric", "")
         cells = [(r.block, r.wrt, r.method, f"{r.max_relative_error:.1e}",
                   "" if r.index is None else str(list(r.index)), f"{r.analytic:+.6e}", f"{r.numeric:+.6e}",
@@ -94,7 +95,7 @@ class Report:
                  for row in (header, *cells)]
         return "\n".join([*lines, *self._conclusions()])
 
-    def _conclusions(self):
+    def _conclusions(self) -> list[str]:
         """The verdict, and what the doctor says: where, what, and where to read."""
         if not self.results:
             return [f"{block}: not checked: {finding}" for block, finding in self.findings.items()]
@@ -108,11 +109,11 @@ class Report:
             lines.append(f"{block}: {finding}")
         return lines
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return as_html(self)
 
 
-def _largest(errors):
+def _largest(errors) -> float:
     """The largest of `errors`; nan if one is nan, which max overlooks."""
     errors = list(errors)
     return math.nan if any(map(math.isnan, errors)) else max(errors, default=0.0)

@@ -6,23 +6,26 @@ each size everywhere alike and no two by a different amount: what was unequal st
 
 import copy
 import math
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from minitransformer.checking.case import made
+from minitransformer.backend import Array
+from minitransformer.checking.case import Case, made
 from minitransformer.checking.checked_block import is_float
 from minitransformer.layers import Layer
 
 
-def other_cases(case, seed=7):
+def other_cases(case, seed=7) -> list[Case]:
     """Cases of the same block at other sizes, as many as it runs at; none if it runs at the given sizes only."""
     inputs = other_inputs(case.block, case.arguments, case.make_rng, seed)
     cases = [made(*one, seed=number) for number, one in enumerate(inputs, start=1)]    # another dy each
     return [one for one in cases if one is not None and all(np.isfinite(g).all() for g in one.observed.values())]
 
 
-def other_inputs(block, arguments, make_rng, seed=7):
+def other_inputs(block, arguments, make_rng, seed=7) -> Iterator[tuple[Any, dict, Callable]]:
     """Yield (block, arguments, make_rng) of other sizes: all grown, the batch alone, the length alone."""
     is_pair = not isinstance(block, Layer)
     for number, (grow_width, grow_batch, grow_length) in enumerate(((True, 1, 1), (False, 2, 0), (False, 0, 1))):
@@ -34,11 +37,11 @@ def other_inputs(block, arguments, make_rng, seed=7):
             yield grown, others, partial(_generator, make_rng, [seed, 9, number])
 
 
-def _generator(make_rng, seed):
+def _generator(make_rng, seed) -> np.random.Generator | None:
     return np.random.default_rng(seed) if make_rng() is not None else None    # None: nothing is drawn
 
 
-def _widened(block, rng):
+def _widened(block, rng) -> tuple[Any, dict[int, int]]:
     """A copy of the layer with other widths, another number of heads and one layer more in each stack; {old width: new}.
 
     A width is the same everywhere, and what was a multiple of the number of heads stays one.
@@ -67,16 +70,14 @@ def _widened(block, rng):
     return block, widths
 
 
-def _other_widths(widths, heads):
+def _other_widths(widths, heads) -> dict[int, int]:
     """{width: another}: H k becomes (H + 1) (k + 1), all others grow by one number, so that none collide."""
     multiples = {size: (heads + 1) * (size // heads + 1) for size in widths if heads > 1 and size % heads == 0}
-    for growth in range(1, 100):
-        others = {size: size + growth for size in widths - multiples.keys()}
-        if not set(others.values()) & set(multiples.values()):
-            return {**multiples, **others}
+    tries = ({size: size + growth for size in widths - multiples.keys()} for growth in range(1, 100))
+    return {**multiples, **next(others for others in tries if not set(others.values()) & set(multiples.values()))}
 
 
-def _resized(value, widths, grow_batch, grow_length, every_axis, arguments, rng):
+def _resized(value, widths, grow_batch, grow_length, every_axis, arguments, rng) -> Any:
     if isinstance(value, float) and 0 < value < 0.7:
         return 1.3 * value    # a dropout rate, a smoothing
     if not isinstance(value, np.ndarray) or value.ndim == 0:
@@ -98,6 +99,6 @@ def _resized(value, widths, grow_batch, grow_length, every_axis, arguments, rng)
     return _filled(value, shape, rng)
 
 
-def _filled(value, shape, rng):
+def _filled(value, shape, rng) -> Array:
     """Ids or a mask of another shape: what was there, continued from its start."""
     return np.pad(value, [(0, max(new - old, 0)) for old, new in zip(value.shape, shape)], mode="wrap")

@@ -4,6 +4,9 @@ If the fit leaves nothing but rounding, the factors say which term is missing (0
 multiplied by a size. There must be at least three times as many numbers as terms: a fit of as many would always succeed.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from minitransformer.checking.case import EXPLAINED
@@ -12,20 +15,20 @@ from minitransformer.checking.factors import close, named_factors
 TERMS = {}    # {operation: function(dy, cache) or (self, dy, cache) -> {argument or parameter: {term: array}}}
 
 
-def terms(of):
+def terms(of) -> Callable:
     """Teach the doctor the terms that an operation's right gradients are sums of: decorate a function that returns them."""
-    def teach(function):
+    def teach(function) -> Callable:
         TERMS[of] = function
         return function
     return teach
 
 
-def explanations(cases):
+def explanations(cases) -> list[tuple[str, float]]:
     """[(sentence, error)] if the wrong arrays of every case are the terms of its operation with other factors."""
     if any(case.twin is None or case.twin.operation.name not in TERMS for case in cases):
         return []
     names = [name for name in cases[0].observed if any(name in case.wrong for case in cases)]
-    fits = [_fit(case, names) for case in cases]
+    fits: list[Any] = [_fit(case, names) for case in cases]
     if not names or not all(fits):
         return []
     sentences = []
@@ -39,7 +42,7 @@ def explanations(cases):
     return [("; ".join(sentences), max(fit["error"] for fit in fits))]
 
 
-def _fit(case, names):
+def _fit(case, names) -> dict[str, Any] | None:
     """{array: {term: factor}, "error": of what is left}, or None if the terms do not explain the arrays."""
     named = case.twin.terms(TERMS[case.twin.operation.name])
     found, worst = {}, 0.0
@@ -60,7 +63,7 @@ def _fit(case, names):
     return {**found, "error": worst}
 
 
-def _said(cases, name, term, factors):
+def _said(cases, name, term, factors) -> list:
     """The sentence on one term's factors in all cases; [] if it is 1 throughout, [None] if it cannot be named."""
     if None in factors:
         return [None]

@@ -5,16 +5,18 @@ block's forward returns what a block of the library returns for the same inputs 
 """
 
 import inspect
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from functools import partial
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checking.case import apart
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
-from minitransformer.checking.operations import OPERATIONS, in_place, library_only
-from minitransformer.checking.recorder import Recorder
+from minitransformer.checking.operations import OPERATIONS, Operation, in_place, library_only
+from minitransformer.checking.recorder import Call, Recorder
 from minitransformer.errors import InputError
 from minitransformer.layers import Layer
 
@@ -41,16 +43,16 @@ class Twin:
             raise Breach("not the same")
 
     @property
-    def upstream(self):
+    def upstream(self) -> str:
         """What the library calls the upstream gradient: "dy", or "dloss"."""
-        return [name for name in inspect.signature(self.operation.backward).parameters if name != "self"][0]
+        return next(name for name in inspect.signature(self.operation.backward).parameters if name != "self")
 
-    def cache(self):
+    def cache(self) -> Any:
         """The cache of the library's forward."""
         with library_only():
             return self._checked.forward()[1]
 
-    def gradients(self, dy, make=None, cache=None):
+    def gradients(self, dy, make=None, cache=None) -> dict[str, Array]:
         """{name: gradient} of the library's backward; `make(stack, layer)` makes a mistake in it for that time.
 
         It gets the cache of the library's forward, unless another is given.
@@ -67,7 +69,7 @@ class Twin:
         named = {names.get(name, name): gradient for name, gradient in gradients.items()}
         return {name: np.array(named[name]) for name in self.case.observed}
 
-    def terms(self, function):
+    def terms(self, function) -> dict[str, dict[str, Array]]:
         """{array of the case: {term: its part of the right gradient}}, by a function of terms.py."""
         with library_only():
             for parameter in self._checked.parameters.values():
@@ -78,11 +80,11 @@ class Twin:
         names = self._names()
         return {names.get(name, name): parts for name, parts in found.items()}
 
-    def _names(self):
+    def _names(self) -> dict[str, str]:
         """{library's name: the case's} of inputs and parameters."""
         return {**dict(zip(self._checked.inputs, self.case.inputs)), **self._called}
 
-    def calls(self):
+    def calls(self) -> list[Call]:
         """The calls of its parts' backwards, as a tree (recorder.Call)."""
         recorder = Recorder()
         with library_only(), recorder.watching(self._checked.layer):
@@ -90,7 +92,7 @@ class Twin:
             self._checked.gradients(self.case.dy, cache)
         return recorder.backward.parts
 
-    def operations(self):
+    def operations(self) -> list[str]:
         """The names of the operations that its backward is made of, itself first."""
         layer = self._checked.layer
         found, waiting = [self.operation.name], list(self.calls())
@@ -103,7 +105,7 @@ class Twin:
         return list(dict.fromkeys(found))
 
 
-def put_in_place(mistake, stack, layer=None):
+def put_in_place(mistake, stack, layer=None) -> None:
     """Make the mistake wherever its operation runs backward; what else it asks for by name are forward's arguments."""
     operation = OPERATIONS[mistake.of]
     own = 1 if operation.owner is None else 2    # (dy, cache) or (self, dy, cache)
@@ -115,14 +117,14 @@ def put_in_place(mistake, stack, layer=None):
     forward = _library_function(operation, "forward")
     signature = inspect.signature(forward)
 
-    def remembering(*values, **options):
+    def remembering(*values, **options) -> tuple[Array, Any]:
         y, cache = forward(*values, **options)
         bound = signature.bind(*values, **options)
         bound.apply_defaults()
         made[id(cache)] = cache, bound.arguments
         return y, cache
 
-    def wrong(*values):
+    def wrong(*values) -> Any:
         arguments = made[id(values[-1])][1]
         return mistake.wrong(*values, **{name: arguments[name] for name in wanted})
 
@@ -130,12 +132,12 @@ def put_in_place(mistake, stack, layer=None):
     stack.enter_context(in_place(operation, "backward", wrong))
 
 
-def _library_function(operation, direction):
+def _library_function(operation, direction) -> Callable:
     function = getattr(operation, direction)
     return function.replaceable.textbook if hasattr(function, "replaceable") else function
 
 
-def find_twin(case):
+def find_twin(case) -> Twin | None:
     """The Twin of a case's block, proven right by a numeric derivative, or None."""
     every = ((operation, called) for operation in candidates(case.block) for called in _namings(operation, case.block))
     for operation, called in every:
@@ -150,7 +152,7 @@ def find_twin(case):
     return None
 
 
-def library_block(operation, block, called):
+def library_block(operation, block, called) -> Layer | tuple[Callable, Callable]:
     """The operation as a block, with the parameters of the layer `block` if it is one."""
     if not isinstance(block, Layer):
         return operation.forward, operation.backward
@@ -164,7 +166,7 @@ def library_block(operation, block, called):
     return layer
 
 
-def _namings(operation, block):
+def _namings(operation, block) -> Iterator[dict[str, str]]:
     """What the parameters of a layer may be called: as in the library, or, where it has few, by names of its own."""
     yield {}
     ours = PARAMETERS.get(operation.name, ())
@@ -173,7 +175,7 @@ def _namings(operation, block):
         yield from (dict(zip(ours, order)) for order in permutations(theirs))
 
 
-def candidates(block):
+def candidates(block) -> list[Operation]:
     """The operations that a block may be: its own ones, or all of its kind."""
     if isinstance(block, tuple):
         same = [operation for operation in OPERATIONS.values() if (operation.forward, operation.backward) == block]
@@ -183,7 +185,7 @@ def candidates(block):
     return [*bases, *(operation for operation in others if operation not in bases)]
 
 
-def name_of(block):
+def name_of(block) -> str:
     """The library's name of a block: "softmax", "Linear"; of a reader's own its class or function."""
     if isinstance(block, tuple):
         return getattr(block[0], "__name__", "the function").removesuffix("_forward")

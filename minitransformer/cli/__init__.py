@@ -6,11 +6,11 @@ import sys
 from minitransformer.errors import InputError, one_line
 
 
-def main(argv=None):
+def main(argv=None) -> int:
     """Run one command; returns the exit code: 2 for bad input, 130 after Ctrl-C."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:    # closed by who started us: nobody wants to hear
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))    # noqa: SIM115 - open to the end
     try:
         sys.stdout.reconfigure(encoding=None if sys.stdout.isatty() else "utf-8",    # files are UTF-8, as those we read
                                errors="backslashreplace")    # never a crash over a character the terminal lacks
@@ -41,7 +41,7 @@ def main(argv=None):
         return 130
 
 
-def _complain(error):
+def _complain(error) -> int:
     """One line, whatever the input held; exit code 2."""
     print("minitransformer: " + one_line(error), file=sys.stderr)
     return 2

@@ -7,7 +7,7 @@ from minitransformer.cli.pictures import picture_path, write_picture
 from minitransformer.training.run import Run
 
 
-def add_arguments(parser):
+def add_arguments(parser) -> None:
     parser.description = (
         "Draw every head of one layer while the model reads TEXT and answers: the encoder's or the decoder's "
         "self-attention, or the decoder's cross-attention to the source, whichever the model has.")
@@ -19,7 +19,7 @@ def add_arguments(parser):
     parser.add_argument("--layer", type=int, metavar="N", help="layer, from 0 (default: the last)")
 
 
-def execute(args):
+def execute(args) -> None:
     path = picture_path(args.output, "attention.png")
     run = Run.load(args.run)
     with options_named_as_typed(args):

@@ -2,6 +2,8 @@
 
 import json
 import os
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from minitransformer.benchmarks.cases import CASES
 from minitransformer.benchmarks.comparison import PEERS, compare
@@ -17,7 +19,7 @@ from minitransformer.host import available_cores
 MAX_ROUNDS = 1000
 
 
-def add_arguments(parser):
+def add_arguments(parser) -> None:
     parser.description = (
         "Measure a training step (forward, loss, backward, clipping, Adam; float32, dropout 0.1), alone or "
         "against the same model in other libraries. They take turns, each in a process of its own; ratios are"
@@ -42,7 +44,7 @@ def add_arguments(parser):
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
-def execute(args):
+def execute(args) -> None:
     if not hasattr(os, "killpg"):
         raise InputError("benchmark needs Linux or macOS: it ends its processes as a group")
     for name, most in ("threads", available_cores()), ("rounds", MAX_ROUNDS):
@@ -75,7 +77,7 @@ def execute(args):
     print_results(results)
 
 
-def _begin(args, peers, cases):
+def _begin(args, peers, cases) -> tuple[Iterator[dict], Callable]:
     """(dicts for JSON, which are measured as they are asked for, and what prints them)."""
     if args.decoding:
         return benchmark_decoding.begin(args, peers)
@@ -87,7 +89,7 @@ def _begin(args, peers, cases):
             _print_comparison)
 
 
-def _names(option, text, known):
+def _names(option, text, known) -> list[str]:
     """The names in `text`, each once."""
     names = list(dict.fromkeys(text.split(",")))
     for name in names:
@@ -96,14 +98,14 @@ def _names(option, text, known):
     return names
 
 
-def _environment(threads, libraries):
+def _environment(threads, libraries) -> dict[str, Any]:
     """What a measured speed depends on."""
     facts = info.collect()
     return {"processor": facts["processor"], "kernels": facts["blas_kernels"], "threads": threads,
             "versions": {name: facts[name] for name in ("minitransformer", "python", "numpy", *libraries)}}
 
 
-def _print_comparison(results):
+def _print_comparison(results) -> None:
     print(f"\n{'config':6} {'':15} {'tokens/s':>10} {'ratio':>6} {'peak memory':>13} {'ratio':>6} {'matmul share':>13}")
     for result in results:
         print(f"{result['config']:6} {'minitransformer':15} {_speed(result)} {'':6} {memory(result)} {'':6} "
@@ -117,7 +119,7 @@ def _print_comparison(results):
         warn_of_other_work(result)
 
 
-def _print_profile(results):
+def _print_profile(results) -> None:
     """In milliseconds: what the products would take at the machine's best rate, and what goes beyond it."""
     for result in results:
         print(f"\n{result['config']:20} {'forward':>9} {'backward':>9} {'products':>9} {'rest':>9}")
@@ -129,7 +131,7 @@ def _print_profile(results):
             print(f"{block:20} " + " ".join(f"{1000 * number:6.1f} ms" for number in numbers), flush=True)
 
 
-def _print_scaling(results):
+def _print_scaling(results) -> None:
     """Each row with its growth over the row before."""
     before = {"axis": None}
     for row in results:
@@ -143,5 +145,5 @@ def _print_scaling(results):
         before = row
 
 
-def _speed(numbers):
+def _speed(numbers) -> str:
     return f"{numbers['tokens_per_second']:10,.0f}"

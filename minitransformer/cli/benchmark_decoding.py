@@ -1,5 +1,7 @@
 """minitransformer benchmark --decoding: how fast beam search is, and next to whom."""
 
+from collections.abc import Callable, Iterator
+
 from minitransformer.benchmarks.decoding.comparison import check_model, compare
 from minitransformer.benchmarks.decoding.scaling import scale
 from minitransformer.benchmarks.decoding.sentences import Sentences
@@ -9,7 +11,7 @@ from minitransformer.extras import require
 from minitransformer.training.run import Run
 
 
-def begin(args, peers):
+def begin(args, peers) -> tuple[Iterator[dict], Callable]:
     """(dicts for JSON, which are measured as they are asked for, and what prints them).
 
     Raises InputError at once for a run or a text that cannot be used.
@@ -22,7 +24,7 @@ def begin(args, peers):
     return (compare(case, peers, args.threads, args.rounds, run.vocabulary, references) for _ in range(1)), _print_comparison
 
 
-def _load(path, files):
+def _load(path, files) -> tuple[Run, Sentences, list[str]]:
     """(run, Sentences, reference texts), with all that a worker will need."""
     require("sacrebleu")
     run = Run.load(path)
@@ -36,7 +38,7 @@ def _load(path, files):
     return run, Sentences(str(path), files), [target for _, target in pairs]
 
 
-def _print_comparison(results):
+def _print_comparison(results) -> None:
     for result in results:
         print(f"\n{result['sentences']:,} sentences, beam {result['beam']}\n"
               f"{'':15} {'sentences/s':>11} {'ratio':>6} {'peak memory':>13} {'ratio':>6} {'same output':>12} {'BLEU':>6}  "
@@ -51,12 +53,12 @@ def _print_comparison(results):
         warn_of_other_work(result)
 
 
-def _start(numbers):
+def _start(numbers) -> str:
     ratio = f"{numbers['ratio']:.2f}" if "ratio" in numbers else ""
     return f"{numbers['sentences_per_second']:11,.1f} {ratio:>6} {memory(numbers):>13}"
 
 
-def _print_scaling(results):
+def _print_scaling(results) -> None:
     print(f"\n{'batch':>6} {'beam':>5} {'time':>10} {'of a hypothesis':>16} {'peak memory':>12}")
     for row in results:
         print(f"{row['batch']:6} {row['beam']:5} {1000 * row['seconds']:7,.0f} ms "

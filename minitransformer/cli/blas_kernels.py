@@ -7,7 +7,7 @@ from pathlib import Path
 AVX512 = {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"}    # what the SkylakeX kernels use
 
 
-def choose_blas_kernels(environment=os.environ, cpuinfo=Path("/proc/cpuinfo")):
+def choose_blas_kernels(environment=os.environ, cpuinfo=Path("/proc/cpuinfo")) -> None:
     """Ask for the AVX-512 kernels on AMD processors that have the instructions, before NumPy is loaded.
 
     Some versions of OpenBLAS take its AVX2 kernels there: 220 instead of 430 GFLOP/s were seen, though

@@ -8,7 +8,7 @@ from minitransformer.errors import InputError
 from minitransformer.training.run import Run
 
 
-def add_arguments(parser):
+def add_arguments(parser) -> None:
     parser.description = (
         "Print the most probable class of TEXT, or of each line of standard input, and the probability of every class. An empty "
         "line stays empty (with --json: null); of a line that is too long the beginning is read, and standard error says so.")
@@ -18,7 +18,7 @@ def add_arguments(parser):
     parser.add_argument("--json", action="store_true", help="print one JSON object for each text")
 
 
-def execute(args):
+def execute(args) -> None:
     run = Run.load(args.run, args.backend)
     check_command(run, "classify")
     if args.text is not None and not args.text.strip():

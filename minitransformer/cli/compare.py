@@ -1,6 +1,7 @@
 """minitransformer compare: runs side by side."""
 
 from hashlib import sha256
+from typing import Any
 
 from minitransformer import plots
 from minitransformer.cli.pictures import picture_path, write_picture
@@ -9,7 +10,7 @@ from minitransformer.training.log import read_metrics
 from minitransformer.training.run import Run
 
 
-def add_arguments(parser):
+def add_arguments(parser) -> None:
     parser.description = (
         "Print what differs between the settings of several runs, and how far each has come; with --output "
         "also draw their curves into one picture.")
@@ -17,7 +18,7 @@ def add_arguments(parser):
     parser.add_argument("--output", metavar="FILE.png", help="picture to write; it must not exist yet")
 
 
-def execute(args):
+def execute(args) -> None:
     if len(args.runs) < 2:
         raise InputError("one RUN is given, expected two or more to compare")
     picture = args.output and picture_path(args.output)
@@ -33,7 +34,7 @@ def execute(args):
         write_picture(plots.curves(dict(zip(args.runs, logs))), picture)
 
 
-def _flat(settings, prefix=""):
+def _flat(settings, prefix="") -> dict[str, Any]:
     """{"training.steps": 100} from {"training": {"steps": 100}}; files are {"corpus": ...}, and differ if their texts do."""
     flat = {}
     for name, value in settings.items():
@@ -46,13 +47,13 @@ def _flat(settings, prefix=""):
     return flat
 
 
-def _differences(settings):
+def _differences(settings) -> list[tuple[str, list[str]]]:
     names = dict.fromkeys(name for one in settings for name in one)
     return [(name, [str(one.get(name, "-")) for one in settings]) for name in names
             if len({str(one.get(name, "-")) for one in settings}) > 1]
 
 
-def _results(logs):
+def _results(logs) -> list[tuple[str, list[str]]]:
     """The last step, the last value of all that was logged, and the best validation."""
     rows = [("last step", [f"{log[-1]['step']:,}" for log in logs])]
     last = [{name: value for record in log for name, value in record.items()} for log in logs]

@@ -9,7 +9,7 @@ from minitransformer.data.registry import CORPORA
 from minitransformer.tasks import TASKS
 
 
-def add_arguments(parser):
+def add_arguments(parser) -> None:
     parser.description = (
         "Download a corpus from its publisher and check each file by its sha256. Files that are there and "
         "intact are kept: a download that was broken off resumes.")
@@ -17,7 +17,7 @@ def add_arguments(parser):
     parser.add_argument("--folder", metavar="DIR", help="where to put the files (default: data/CORPUS)")
 
 
-def execute(args):
+def execute(args) -> None:
     folder = Path("data", args.corpus) if args.folder is None else Path(args.folder)
     download(args.corpus, folder, lambda line: print(line, file=sys.stderr))
     corpus = CORPORA[args.corpus]

@@ -9,7 +9,7 @@ from minitransformer.errors import InputError
 OWN_OPTIONS = ("test", "tokenize")
 
 
-def add_arguments(parser):
+def add_arguments(parser) -> None:
     parser.description = (
         "Measure a model as its task does: a toy task by exact match or accuracy on 1,000 examples held out from training, "
         "translation by perplexity, BLEU and chrF (sacrebleu) of the model's own output, a language model by perplexity "
@@ -23,7 +23,7 @@ def add_arguments(parser):
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
-def execute(args):
+def execute(args) -> None:
     run = load_run(args)
     given = [name for name in (*OWN_OPTIONS, *SEARCH_OPTIONS) if getattr(args, name) is not None]
     for name in given:

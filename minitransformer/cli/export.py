@@ -29,7 +29,7 @@ POSITIONS = """\
 ACTIVATIONS = {"relu": "nn.functional.relu", "gelu": 'lambda x: nn.functional.gelu(x, approximate="tanh")'}
 
 
-def add_arguments(parser):
+def add_arguments(parser) -> None:
     parser.description = (
         "Write the weights of a RUN as a state dict of nn.TransformerEncoder and nn.TransformerDecoder, and "
         "print the Python code that loads it there.")
@@ -37,7 +37,7 @@ def add_arguments(parser):
     parser.add_argument("--output", required=True, metavar="FILE.safetensors", help="file to write; it must not exist yet")
 
 
-def execute(args):
+def execute(args) -> None:
     from safetensors.numpy import save
 
     check_new(args.output)
@@ -52,7 +52,7 @@ def execute(args):
     print("How to call it: docs/interchange.md")
 
 
-def loading_code(config, file):
+def loading_code(config, file) -> str:
     """The Python code that makes PyTorch's modules for a TransformerConfig and loads `file` into them."""
     return LOADING.format(c=config, file=file, activation=ACTIVATIONS[config.activation],
                           positions=POSITIONS.format(c=config) if config.positions == "learned" else "",

@@ -11,7 +11,7 @@ from minitransformer.errors import InputError
 MAX_TOKENS = 1_000_000
 
 
-def add_arguments(parser):
+def add_arguments(parser) -> None:
     parser.description = "Print PROMPT and what a language model continues it with, token by token as they are drawn."
     add_model(parser)
     parser.add_argument("prompt", metavar="PROMPT", help="the text to continue")
@@ -19,7 +19,7 @@ def add_arguments(parser):
     add_sampling(parser)
 
 
-def execute(args):
+def execute(args) -> None:
     run = load_run(args)
     check_command(run, "generate")
     options = given_sampling(args)

@@ -7,7 +7,7 @@ from minitransformer.checking.blocks import blocks
 from minitransformer.errors import InputError, choices
 
 
-def add_arguments(parser):
+def add_arguments(parser) -> None:
     parser.description = (
         "Check the hand-written gradients against central differences (float64) and the complex step. With "
         "names: all their arrays; without: all blocks, the worst array of each.")
@@ -16,7 +16,7 @@ def add_arguments(parser):
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
 
 
-def execute(args):
+def execute(args) -> int:
     if args.seed < 0:
         raise InputError(f"--seed is {args.seed}, expected 0 or more")
     known = blocks(args.seed)

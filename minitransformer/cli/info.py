@@ -6,6 +6,7 @@ import platform
 import re
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_info
@@ -14,12 +15,12 @@ from minitransformer import layers, replaceable    # noqa: F401 - layers: they d
 from minitransformer.backend import get_module
 
 
-def add_arguments(parser):
+def add_arguments(parser) -> None:
     parser.description = "Print what a report of a problem or of a speed should mention."
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
-def execute(args):
+def execute(args) -> None:
     facts = collect()
     if args.json:
         print(json.dumps(facts))
@@ -32,7 +33,7 @@ def execute(args):
         print("\n".join(f"{name:{width}}  {kernel}" for name, kernel in kernels.items()), end="\n" if kernels else "")
 
 
-def collect():
+def collect() -> dict[str, Any]:
     """{what: value}; None for what is not there."""
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
@@ -56,20 +57,20 @@ def collect():
     }
 
 
-def _kernels():
+def _kernels() -> dict[str, str]:
     """{function that may be replaced: what runs in its place for NumPy's float32}; {} where no kernel does."""
     return {name: f"{function.__module__.removeprefix('minitransformer.')}.{function.__name__}"
             for name, function in replaceable.running().items() if function is not replaceable.TABLE[name].textbook}
 
 
-def _processor():
+def _processor() -> str:
     """Its name as Linux gives it, else what Python knows."""
     cpuinfo = Path("/proc/cpuinfo")
     name = re.search(r"^model name\s*: (.+)$", cpuinfo.read_text(encoding="utf-8"), re.MULTILINE) if cpuinfo.exists() else None
     return name[1] if name else platform.processor() or platform.machine()
 
 
-def _version(package):
+def _version(package) -> str | None:
     try:
         return version(package)
     except PackageNotFoundError:

@@ -7,7 +7,7 @@ from minitransformer.training.run import Run
 BACKENDS = ("numpy", "cupy", "auto")
 
 
-def add_model(parser):
+def add_model(parser) -> None:
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
     parser.add_argument("--ensemble", action="append", default=[], metavar="RUN",
                         help="another run of the same task and text, say with another seed, that answers together with RUN: "
@@ -15,7 +15,7 @@ def add_model(parser):
     parser.add_argument("--backend", choices=BACKENDS, default="numpy", help="default: numpy")
 
 
-def load_run(args):
+def load_run(args) -> Run:
     """RUN, whose model with --ensemble is the Ensemble of all of them."""
     run, *others = [Run.load(path, args.backend) for path in (args.run, *args.ensemble)]
     for other in others:
@@ -32,16 +32,16 @@ def load_run(args):
     return run
 
 
-def check_command(run, command):
+def check_command(run, command) -> None:
     """Raise InputError where another command uses the run's model."""
     if run.task.command != command:
         raise InputError(f"{run.path} was trained on the task {run.task.name}: use minitransformer {run.task.command} instead")
 
 
-def _answers(run):
+def _answers(run) -> tuple[str, str]:
     return run.task.name, run.vocabulary.to_json()
 
 
-def _window(run):
+def _window(run) -> int | None:
     """How many tokens a language model reads at once."""
     return getattr(run.task, "window", None)

@@ -1,12 +1,13 @@
 """How a complaint names an option."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from minitransformer.errors import InputError
 
 
 @contextmanager
-def options_named_as_typed(args):
+def options_named_as_typed(args) -> Iterator[None]:
     """A complaint that begins with the name of a setting, rate_factor, begins with its option: --rate-factor."""
     try:
         yield

@@ -33,7 +33,7 @@ class HelpFormatter(argparse.HelpFormatter):
     def __init__(self, prog):
         super().__init__(prog, max_help_position=30)
 
-    def add_argument(self, action):
+    def add_argument(self, action) -> None:
         super().add_argument(action)
         if isinstance(action, argparse._SubParsersAction):    # argparse forgets that their names are indented
             self._action_max_length += self._indent_increment
@@ -45,10 +45,10 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **settings):
         super().__init__(**settings, formatter_class=HelpFormatter)
 
-    def error(self, message):
+    def error(self, message) -> None:
         self.exit(2, one_line(f"{self.prog}: {message} (see {self.prog} --help)") + "\n")
 
-    def parse_known_args(self, args=None, namespace=None):
+    def parse_known_args(self, args=None, namespace=None) -> tuple[argparse.Namespace, list[str]]:
         args = sys.argv[1:] if args is None else args
         self._check_options_before_command(args)
         namespace, unknown = super().parse_known_args(args, namespace)
@@ -60,7 +60,7 @@ class Parser(argparse.ArgumentParser):
             self._reject(" ".join(unknown), self._option_string_actions)
         return namespace, unknown
 
-    def _check_options_before_command(self, args):
+    def _check_options_before_command(self, args) -> None:
         """An unknown option in front of a command would make argparse take its value for the command."""
         commands = next((action for action in self._actions if isinstance(action, argparse._SubParsersAction)), None)
         words = iter(args if commands else [])
@@ -77,17 +77,17 @@ class Parser(argparse.ArgumentParser):
             if self._option_string_actions[options[0]].nargs is None and not value:
                 next(words, None)
 
-    def _reject(self, text, known):
+    def _reject(self, text, known) -> None:
         name = text.split()[0].partition("=")[0]
         nearest = nearest_of(name, known) if name.startswith("-") else None
         self.error(f"unrecognized arguments: {text}" + (f"; did you mean {nearest}?" if nearest else ""))
 
-    def _check_value(self, action, value):
+    def _check_value(self, action, value) -> None:
         if action.choices is not None and value not in action.choices:
             raise argparse.ArgumentError(action, f"invalid choice: {value!r}; {choices(value, list(action.choices))}")
 
 
-def make_parser(argv=None):
+def make_parser(argv=None) -> Parser:
     """The parser of all commands; `args.execute(args)` runs the one that was asked for.
 
     Only that one gets its options: the others' modules are not imported, so that --help answers at once.
@@ -107,5 +107,5 @@ def make_parser(argv=None):
     return parser
 
 
-def _no_command(parser, _):
+def _no_command(parser, _) -> None:
     parser.error(f"no COMMAND is given; begin with: {FIRST}")

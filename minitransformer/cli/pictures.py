@@ -6,7 +6,7 @@ from minitransformer.cli.output import check_new, free_name, write_new
 from minitransformer.errors import InputError
 
 
-def picture_path(output, default=None):
+def picture_path(output, default=None) -> Path:
     """The Path of a new picture: the `output` that the user named, a PNG unless it says otherwise, or a free `default`."""
     if output is None:
         return free_name(default)
@@ -16,7 +16,7 @@ def picture_path(output, default=None):
     return path
 
 
-def write_picture(figure, path):
+def write_picture(figure, path) -> None:
     """A figure.Figure into a new file in the format that its name says, and one line about it."""
     try:
         write_new(path, figure.as_bytes(path.suffix[1:]))

@@ -8,7 +8,7 @@ from minitransformer.errors import InputError, choices
 from minitransformer.training.log import read_metrics
 
 
-def add_arguments(parser):
+def add_arguments(parser) -> None:
     parser.description = (
         "Draw loss, perplexity and learning rate of a RUN; or `positions`, the table of sinusoids; or "
         "`schedule`, the paper's learning rate for several d_model and warm-ups.")
@@ -18,7 +18,7 @@ def add_arguments(parser):
                              "or curves-2.png and so on)")
 
 
-def execute(args):
+def execute(args) -> None:
     if args.what in ("positions", "schedule"):
         path = picture_path(args.output, f"{args.what}.png")
         figure = plots.positions() if args.what == "positions" else plots.schedules()

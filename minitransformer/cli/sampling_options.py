@@ -1,7 +1,9 @@
 """The options of drawing at random, which translate and generate share."""
 
+from typing import Any
 
-def add_sampling(parser, of=""):
+
+def add_sampling(parser, of="") -> None:
     parser.add_argument("--temperature", type=float, metavar="FLOAT",
                         help=f"{of}below 1 favours what is likely (default: 1.0)")
     parser.add_argument("--top-k", type=int, metavar="K",
@@ -11,7 +13,7 @@ def add_sampling(parser, of=""):
     parser.add_argument("--seed", type=int, metavar="INT", help=f"{of}seed of the draws (default: 0)")
 
 
-def given_sampling(args):
+def given_sampling(args) -> dict[str, Any]:
     """{option: value} of those that were given."""
     options = {name: getattr(args, name) for name in ("temperature", "top_k", "top_p", "seed")}
     return {name: value for name, value in options.items() if value is not None}

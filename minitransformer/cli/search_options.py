@@ -1,8 +1,12 @@
 """The options of beam search, which evaluate and translate share."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from minitransformer.errors import InputError
+
+if TYPE_CHECKING:
+    from minitransformer.decoding.translation import Search
 
 MAX_BEAM = 1000
 MAX_LENGTH = 1_000_000
@@ -10,7 +14,7 @@ MAX_PENALTY = 10
 SEARCH_OPTIONS = ("beam", "length_penalty", "min_length", "max_length")
 
 
-def add_search(parser):
+def add_search(parser) -> None:
     parser.add_argument("--beam", type=int, metavar="INT",
                         help="hypotheses kept at each position; 1 is greedy (default: 5, for a toy task 1)")
     parser.add_argument("--length-penalty", type=float, metavar="FLOAT",
@@ -20,7 +24,7 @@ def add_search(parser):
                         help="most tokens of an output; never more than those of the source + 50 (the default)")
 
 
-def make_search(args, run, **changes):
+def make_search(args, run, **changes) -> "Search":
     """The Search that the options ask for; `run` knows what is usual for it."""
     for name, value, least, most in (("--beam", args.beam, 1, MAX_BEAM), ("--min-length", args.min_length, 0, MAX_LENGTH),
                                      ("--max-length", args.max_length, max(args.min_length or 0, 1), MAX_LENGTH)):

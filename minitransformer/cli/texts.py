@@ -6,7 +6,7 @@ from minitransformer.data.text_files import decode_utf8, split_lines
 from minitransformer.errors import InputError
 
 
-def read_texts(args):
+def read_texts(args) -> list[str]:
     """[args.text], or the lines of standard input if there is none."""
     if args.text is not None:
         return [args.text]

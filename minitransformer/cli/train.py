@@ -2,10 +2,12 @@
 
 import argparse
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 from minitransformer.backend import get_module
 from minitransformer.cli.option_names import options_named_as_typed
@@ -21,7 +23,7 @@ from minitransformer.training.run import Run, check_free
 from minitransformer.training.trainer import train
 
 
-def add_arguments(parser):
+def add_arguments(parser) -> None:
     parser.description = (
         "Train a model; see `minitransformer train TASK --help`. A run that was stopped resumes with "
         "`minitransformer train --resume RUN`.")
@@ -36,7 +38,7 @@ def add_arguments(parser):
         task.add_argument("--resume", help=argparse.SUPPRESS)    # `execute` says that it stands alone
 
 
-def execute(args):
+def execute(args) -> int:
     if args.resume is not None:
         if args.task:
             raise InputError(f"--resume {args.resume} resumes with the run's own task and settings; "
@@ -53,7 +55,7 @@ def execute(args):
     return _start(argparse.Namespace(**options))
 
 
-def _start(args):
+def _start(args) -> int:
     """A new run."""
     if args.run is not None:
         with _taken_folder_named(args.run):    # what can fail at once does, before any work
@@ -77,7 +79,7 @@ def _start(args):
     return _train(run, data)
 
 
-def _create(folder, task, *settings):
+def _create(folder, task, *settings) -> Run:
     """The new run in `folder`; without one in a free folder, even if another command takes one at the same time."""
     while folder is None:
         with suppress(FolderTaken):
@@ -87,7 +89,7 @@ def _create(folder, task, *settings):
 
 
 @contextmanager
-def _taken_folder_named(folder):
+def _taken_folder_named(folder) -> Iterator[None]:
     """A folder that is taken was named by --run, and the command has a way to resume the run in it."""
     try:
         yield
@@ -97,7 +99,7 @@ def _taken_folder_named(folder):
         raise InputError(f"--run {folder}: already exists; {hint}") from None
 
 
-def _resume(folder, steps):
+def _resume(folder, steps) -> int:
     """An old run, from its newest intact checkpoint."""
     run = Run.open(folder)
     if run.settings.training is None:
@@ -114,7 +116,7 @@ def _resume(folder, steps):
     return _train(run, data, resume=True)
 
 
-def _train(run, data, resume=False):
+def _train(run, data, resume=False) -> int:
     folder = quote(str(run.path))
     config = run.settings.training
     steps = train(run, config, data.batches, data.valid, data.measure, resume)
@@ -133,6 +135,6 @@ def _train(run, data, resume=False):
     return 0
 
 
-def _fields(kind, args):
+def _fields(kind, args) -> dict[str, Any]:
     """{field: value} of a dataclass, from the arguments that have its fields' names."""
     return {field.name: getattr(args, field.name) for field in fields(kind) if hasattr(args, field.name)}

@@ -2,6 +2,7 @@
 
 from argparse import BooleanOptionalAction
 from dataclasses import MISSING, fields
+from typing import Any
 
 from minitransformer.layers.config import NAMED
 from minitransformer.tasks import TASKS
@@ -11,19 +12,19 @@ SIZES = ("num_layers", "d_model", "num_heads", "d_ff")
 CHOICES = ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout", "activation", "positions", "pre_norm")
 
 
-def defaults(task, preset=None):
+def defaults(task, preset=None) -> dict[str, Any]:
     """{option: value} of a task, a class of TASKS, with a preset or without; None: the model size's own."""
     known = {field.name: field.default for field in (*fields(TrainingConfig), *fields(task)) if field.default is not MISSING}
     return {**known, **dict.fromkeys((*SIZES, *CHOICES)), "pre_norm": False, "backend": "numpy", "run": None,
             "threads": default_threads(), **task.defaults, **task.presets.get(preset, {})}
 
 
-def add_task(parser, name):
+def add_task(parser, name) -> None:
     """Give the parser of `train TASK` its options; those that a user leaves out do not appear in the arguments."""
     task = TASKS[name]
     known = defaults(task)
 
-    def option(name, kind, text):
+    def option(name, kind, text) -> None:
         default = "" if known[name] is None else f" (default: {known[name]})"
         parser.add_argument(f"--{name.replace('_', '-')}", type=kind, metavar=kind.__name__.upper(), help=text + default)
 

@@ -6,10 +6,11 @@ from minitransformer.cli.sampling_options import add_sampling, given_sampling
 from minitransformer.cli.search_options import MAX_BEAM, add_search, make_search
 from minitransformer.cli.texts import read_texts
 from minitransformer.decoding.sampling import check_sampling
+from minitransformer.decoding.translation import Search
 from minitransformer.errors import InputError
 
 
-def add_arguments(parser):
+def add_arguments(parser) -> None:
     parser.description = (
         "Print the model's output for TEXT, or for each line of standard input. An empty line stays empty; of"
         " a line that is too long the beginning is read, and standard error says so.")
@@ -23,7 +24,7 @@ def add_arguments(parser):
     add_sampling(parser, "of --sample: ")
 
 
-def execute(args):
+def execute(args) -> None:
     run = load_run(args)
     check_command(run, "translate")
     search = _search(args, run)
@@ -33,7 +34,7 @@ def execute(args):
             print(f"{number}\t{score:.4f}\t{text}" if several else text)
 
 
-def _search(args, run):
+def _search(args, run) -> Search:
     given = given_sampling(args)
     if args.sample is None:
         if given:

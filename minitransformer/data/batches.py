@@ -2,10 +2,11 @@
 
 from itertools import chain
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.errors import InputError
 from minitransformer.special import BOS, EOS, PAD
 
@@ -17,26 +18,27 @@ class Batch(NamedTuple):
     `split(n)`, at most n batches with its sentences in their order.
     """
 
-    source: Any        # (B, T_k) ids, ending with EOS, then padding
-    target: Any        # (B, T_q) ids, beginning with BOS: what the decoder sees
-    next_target: Any   # (B, T_q) ids, ending with EOS: what it has to predict
-    terms: int         # real target tokens
+    source: Array        # (B, T_k) ids, ending with EOS, then padding
+    target: Array        # (B, T_q) ids, beginning with BOS: what the decoder sees
+    next_target: Array   # (B, T_q) ids, ending with EOS: what it has to predict
+    terms: int           # real target tokens
 
     @property
-    def inputs(self):
+    def inputs(self) -> tuple[np.ndarray, np.ndarray]:
         return self.source, self.target
 
     @property
-    def num_tokens(self):
+    def num_tokens(self) -> int:
         return self.terms
 
-    def split(self, n):
+    def split(self, n) -> list["Batch"]:
         """Each part is as long as its longest sentence."""
-        return [Batch(*(trim(ids[rows]) for ids in self[:3]), int((self.next_target[rows] != PAD).sum()))
+        return [Batch(trim(self.source[rows]), trim(self.target[rows]), trim(self.next_target[rows]),
+                      int((self.next_target[rows] != PAD).sum()))
                 for rows in split_rows(len(self.source), n)]
 
 
-def make_batch(pairs):
+def make_batch(pairs) -> Batch:
     """The Batch of a list of (source ids, target ids).
 
     Raises InputError where there is none, and for an id that is no whole number, or PAD, which only fills up.
@@ -54,7 +56,7 @@ def make_batch(pairs):
                  sum(len(target) + 1 for _, target in pairs))
 
 
-def check_sentences(name, sentences):
+def check_sentences(name, sentences) -> None:
     """Raise InputError unless each sentence is a sequence of ids that may stand in one: whole numbers above PAD."""
     try:
         ids = list(chain.from_iterable(sentences))
@@ -69,18 +71,18 @@ def check_sentences(name, sentences):
                          f"({BOS} and {EOS} for begin and end)")
 
 
-def split_rows(rows, n):
+def split_rows(rows, n) -> list[slice]:
     """At most n slices that cover all rows; their sizes differ by one row at most."""
     ends = [part[-1] + 1 for part in np.array_split(np.arange(rows), min(n, rows))]
     return list(map(slice, [0, *ends], ends))
 
 
-def trim(ids):
+def trim(ids) -> np.ndarray:
     """`ids` without the columns after the last token of the longest row."""
     return ids[:, : np.flatnonzero((ids != PAD).any(axis=0)).max(initial=0) + 1]
 
 
-def pad(sequences):
+def pad(sequences) -> np.ndarray:
     """(B, T) ids of `sequences`, the shorter ones padded with PAD."""
     batch = np.full((len(sequences), max(map(len, sequences))), PAD)
     for row, ids in zip(batch, sequences):
@@ -88,13 +90,13 @@ def pad(sequences):
     return batch
 
 
-def pair_lengths(pair):
+def pair_lengths(pair) -> tuple[int, int]:
     """The sort key of a pair: the target's length, then the source's."""
     source, target = pair
     return len(target), len(source)
 
 
-def by_length(examples, max_tokens, rng=None, lengths=pair_lengths):
+def by_length(examples, max_tokens, rng=None, lengths=pair_lengths) -> list[list]:
     """All `examples` once, in lists of similar length: at most `max_tokens` each, padding included.
 
     lengths(example): the lengths of its sides, of which the longest counts. An example longer than `max_tokens` is a

@@ -10,10 +10,10 @@ from minitransformer.errors import InputError, choices
 from minitransformer.extras import require
 
 TRAIN_SHARE = 0.9    # of a text that has no split of its own
-_SPLIT = {"intact": "already there", "missing": "split off", "damaged": "split off again, it was damaged"}
+_SPLIT: dict[str | None, str] = {"intact": "already there", "missing": "split off", "damaged": "split off again, it was damaged"}
 
 
-def download(corpus, folder, report):
+def download(corpus, folder, report) -> None:
     """Download every file of `corpus` into `folder` and check its sha256; `report(text)` is called for each of them.
 
     A damaged file is downloaded again, and stays as it is until the new one is complete. A text without a split
@@ -54,7 +54,7 @@ def download(corpus, folder, report):
         _split(source, folder, report)
 
 
-def _split(corpus, folder, report):
+def _split(corpus, folder, report) -> None:
     """The first 90 % of the characters of the corpus's one text into its training file, and the rest into its validation file."""
     text = (folder / corpus.split).read_bytes().decode()
     end = int(TRAIN_SHARE * len(text))
@@ -66,7 +66,7 @@ def _split(corpus, folder, report):
         report(f"{name}: {_SPLIT[state]}")
 
 
-def _write(path, data):
+def _write(path, data) -> None:
     """The bytes `data` into the file `path`: all of them, or what was there stays."""
     new = path.with_name(f"{path.name}.new")
     try:
@@ -78,7 +78,7 @@ def _write(path, data):
         new.unlink(missing_ok=True)    # there only if something went wrong
 
 
-def _state(path, digits):
+def _state(path, digits) -> str | None:
     """"missing", "damaged" or "intact"."""
     import pooch
 
@@ -94,7 +94,7 @@ def _state(path, digits):
         raise InputError(f"{path}: {_reason(error)}") from None
 
 
-def _reason(error):
+def _reason(error) -> str:
     """The first cause of an error that others are wrapped around, in a few words."""
     if getattr(error, "response", None) is not None:
         return f"the server answered {error.response.status_code} {error.response.reason}"

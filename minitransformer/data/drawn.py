@@ -1,5 +1,7 @@
 """Examples drawn at random for the toy tasks: as many as you like to train on, and held-out ones."""
 
+from typing import Any
+
 import numpy as np
 
 from minitransformer.errors import InputError
@@ -17,20 +19,20 @@ class DrawnBatches:
         self.task, self.size, self.seed = task, size, seed
         self.position = 0
 
-    def __iter__(self):
+    def __iter__(self) -> "DrawnBatches":
         return self
 
-    def __next__(self):
+    def __next__(self) -> Any:
         self.position += 1
         return self.task.make_batch(draw_examples(self.task, [self.seed, self.position], self.size))
 
 
-def draw_held_out(task, size, seed=0):
+def draw_held_out(task, size, seed=0) -> list:
     """`size` different examples that no training batch can contain."""
     return draw_examples(task, seed, size, held_out=True)
 
 
-def draw_examples(task, seed, size, held_out=False):
+def draw_examples(task, seed, size, held_out=False) -> list:
     """`size` random examples of a toy task, encoded: for training, or all different and held out.
 
     Raises InputError for a task that has too few.

@@ -1,5 +1,7 @@
 """Endless batches of a corpus: epoch after epoch, each in its own order."""
 
+from typing import Any
+
 import numpy as np
 
 from minitransformer.data.batches import by_length, make_batch, pair_lengths
@@ -18,25 +20,25 @@ class EpochBatches:
         self._start_epoch(0)
 
     @property
-    def position(self):
+    def position(self) -> list[int]:
         return [self._epoch, self._given]
 
     @position.setter
-    def position(self, position):
+    def position(self, position) -> None:
         epoch, given = position
         self._start_epoch(epoch)
         self._given = given
 
-    def __iter__(self):
+    def __iter__(self) -> "EpochBatches":
         return self
 
-    def __next__(self):
+    def __next__(self) -> Any:
         if self._given == len(self._chunks):
             self._start_epoch(self._epoch + 1)
         self._given += 1
         return self._make(self._chunks[self._given - 1])
 
-    def _start_epoch(self, epoch):
+    def _start_epoch(self, epoch) -> None:
         rng = np.random.default_rng([self.seed, epoch])
         self._epoch, self._given = epoch, 0
         self._chunks = by_length(self.examples, self.max_tokens, rng, self._lengths)

@@ -1,10 +1,11 @@
 """Batches of labelled sentences, and the files they come from."""
 
 import unicodedata
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.data.batches import check_sentences, pad, split_rows, trim
 from minitransformer.data.text_files import read_text, split_lines
 from minitransformer.errors import InputError
@@ -14,26 +15,26 @@ from minitransformer.special import PAD
 class LabelledBatch(NamedTuple):
     """Like Batch, for sentences and their classes."""
 
-    ids: Any      # (B, T), then padding
-    labels: Any   # (B,) 0 .. C-1
+    ids: Array      # (B, T), then padding
+    labels: Array   # (B,) 0 .. C-1
 
     @property
-    def inputs(self):
+    def inputs(self) -> tuple[np.ndarray]:
         return (self.ids,)
 
     @property
-    def terms(self):
+    def terms(self) -> int:
         return len(self.labels)
 
     @property
-    def num_tokens(self):
+    def num_tokens(self) -> int:
         return int((self.ids != PAD).sum())
 
-    def split(self, n):
+    def split(self, n) -> list["LabelledBatch"]:
         return [LabelledBatch(trim(self.ids[rows]), self.labels[rows]) for rows in split_rows(len(self.ids), n)]
 
 
-def make_labelled_batch(examples):
+def make_labelled_batch(examples) -> LabelledBatch:
     """The LabelledBatch of a list of (ids, class). Raises InputError as make_batch."""
     if not examples:
         raise InputError("make_labelled_batch: no examples, expected at least one")
@@ -41,13 +42,13 @@ def make_labelled_batch(examples):
     return LabelledBatch(pad([ids for ids, _ in examples]), np.array([label for _, label in examples]))
 
 
-def sentence_length(example):
+def sentence_length(example) -> tuple[int]:
     """The sort key of a labelled sentence: its length."""
     ids, _ = example
     return (len(ids),)
 
 
-def read_labelled(path, name):
+def read_labelled(path, name) -> list[tuple[str, str]]:
     """[(sentence, label as text)] of a file with a sentence, a tab and its label on each line, plain or .gz.
 
     A first line "sentence<TAB>label" is a header. Raises InputError, with the line, where there are not two columns, or

@@ -9,7 +9,7 @@ GERMAN_TENS = "_ _ zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neu
 KOREAN = "영일이삼사오육칠팔구"
 
 
-def english(n):
+def english(n) -> list[str]:
     """123_000 -> one, hundred, twenty, three, thousand (written "twenty-three" in text)."""
     if n >= 1000:
         return english(n // 1000) + ["thousand"] + (english(n % 1000) if n % 1000 else [])
@@ -20,13 +20,13 @@ def english(n):
     return [ENGLISH[n]]
 
 
-def german(n):
+def german(n) -> list[str]:
     """123_000 -> ein, hundert, drei, und, zwanzig, tausend. A final one is "eins"."""
     words = _german(n)
     return [*words[:-1], "eins"] if words[-1] == "ein" else words
 
 
-def _german(n):
+def _german(n) -> list[str]:
     if n >= 1000:
         return _german(n // 1000) + ["tausend"] + (_german(n % 1000) if n % 1000 else [])
     if n >= 100:
@@ -36,7 +36,7 @@ def _german(n):
     return [GERMAN[n]]
 
 
-def korean(n):
+def korean(n) -> list[str]:
     """123_000 -> 십이만 삼천, one syllable a piece: grouped by ten thousand, a leading one left out."""
     if n == 0:
         return [KOREAN[0]]
@@ -45,7 +45,7 @@ def korean(n):
     return words + ([" "] if high and low else []) + _korean(low)
 
 
-def _korean(n):
+def _korean(n) -> list[str]:
     words = []
     for unit, name in ((1000, "천"), (100, "백"), (10, "십"), (1, "")):
         digit = n // unit % 10

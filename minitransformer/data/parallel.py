@@ -8,7 +8,7 @@ from minitransformer.errors import InputError
 MAX_CHARACTERS = 20_000    # in a sentence; learning subwords takes time quadratic in the longest word
 
 
-def read_pairs(paths, name="files"):
+def read_pairs(paths, name="files") -> list[tuple[str, str]]:
     """[(source, target)] from [SOURCE, TARGET], aligned line by line, or from one [TSV].
 
     Unicode is normalised (NFC), outer spaces are removed; further columns of a TSV (attribution) are ignored. Raises
@@ -25,7 +25,7 @@ def read_pairs(paths, name="files"):
                          "expected aligned files, line by line")
     else:
         pairs = list(zip(*sides))
-    pairs = [tuple(unicodedata.normalize("NFC", side.strip()) for side in pair) for pair in pairs]
+    pairs = [(_normalised(source), _normalised(target)) for source, target in pairs]
     for number, pair in enumerate(pairs, 1):
         if max(map(len, pair)) > MAX_CHARACTERS:
             raise InputError(f"{' / '.join(map(str, paths))}, line {number}: {max(map(len, pair)):,} characters, "
@@ -33,14 +33,18 @@ def read_pairs(paths, name="files"):
     return pairs
 
 
-def _columns(path, number, line):
+def _normalised(side) -> str:
+    return unicodedata.normalize("NFC", side.strip())
+
+
+def _columns(path, number, line) -> tuple[str, str]:
     columns = line.split("\t")
     if len(columns) < 2 and line.strip():
         raise InputError(f"{path}, line {number}: one column, expected source and target separated by a tab")
     return (columns[0], columns[1]) if len(columns) > 1 else ("", "")
 
 
-def encode_pairs(vocabulary, texts, max_length, name):
+def encode_pairs(vocabulary, texts, max_length, name) -> list[tuple[list[int], list[int]]]:
     """Pairs of id lists for pairs of texts; pairs with an empty side are left out.
 
     Raises InputError for a sentence of more than `max_length` tokens, and if no pair is left;

@@ -19,7 +19,7 @@ class Corpus(NamedTuple):
     split: str = ""      # the name of a text without a split: `train` gets the first 90 % of its characters, `valid` the rest
 
     @property
-    def files(self):
+    def files(self) -> list[str]:
         """The names of all files in the user's folder."""
         return [*self.sha256, *((*self.train, *self.valid) if self.split else ())]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from minitransformer.errors import InputError
 
 
-def read_text(path):
+def read_text(path) -> str:
     """The text of a UTF-8 file (.gz is unpacked).
 
     Raises InputError if it is missing, unreadable, not UTF-8, or empty.
@@ -30,7 +30,7 @@ def read_text(path):
     return text
 
 
-def decode_utf8(raw, name):
+def decode_utf8(raw, name) -> str:
     """The text of bytes. Raises InputError, with the line, if they are not UTF-8."""
     try:
         return raw.decode("utf-8-sig")
@@ -40,6 +40,6 @@ def decode_utf8(raw, name):
         raise InputError(f"{name}, line {line}: not UTF-8 text (byte 0x{raw[error.start]:02x})") from None
 
 
-def split_lines(text):
+def split_lines(text) -> list[str]:
     """The lines of `text`: only \\n (or \\r\\n) ends a line, as in aligned corpora."""
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []

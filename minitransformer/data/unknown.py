@@ -5,12 +5,12 @@ import sys
 SHOWN = 12
 
 
-def count_unknown(vocabulary, ids):
+def count_unknown(vocabulary, ids) -> int:
     """How many of `ids` stand for a character without a token. Most vocabularies refuse such a text, and have none."""
     return 0 if (unknown := getattr(vocabulary, "unknown_id", None)) is None else ids.count(unknown)
 
 
-def warn_of_unknown(vocabulary, text, ids, name):
+def warn_of_unknown(vocabulary, text, ids, name) -> None:
     """Say on stderr which characters of `text`, called `name`, are unknown tokens in its `ids`."""
     if not count_unknown(vocabulary, ids):
         return

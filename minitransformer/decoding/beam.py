@@ -12,12 +12,12 @@ from minitransformer.special import EOS, SPECIAL
 FIRST_WORD = len(SPECIAL)    # the tokens before it are PAD, BOS and EOS
 
 
-def greedy(model, source):
+def greedy(model, source) -> list[list[int]]:
     """The most likely next token at each position: source (B, T_k) ids -> B lists of ids up to EOS."""
     return [best.ids for best, *_ in beam_search(model, source, 1)]
 
 
-def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None):
+def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None) -> list[list[Hypothesis]]:
     """The Hypotheses for each sentence of source (B, T_k) ids: at most `width`, the best first.
 
     At each position, all continuations of the `width` live hypotheses compete. Of the 2 `width` most
@@ -57,7 +57,7 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None):
     return [sorted(hypotheses, key=lambda h: -h.score)[:width] for hypotheses in found]
 
 
-def _continuations(weight, x, sums, count):
+def _continuations(weight, x, sums, count) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The continuations of hypotheses with hidden states x (B, width, d_model) and log-probabilities sums (B, width).
 
     Returns the log-probabilities with EOS, (B, width), and those of the `count` most likely continuations of each

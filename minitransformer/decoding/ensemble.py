@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from minitransformer.backend import module_of
+from minitransformer.backend import Array, module_of
 from minitransformer.errors import InputError
 from minitransformer.layers import LinearCrossEntropy, OutputProjection
+from minitransformer.layers.output_projection import OutputCache
 from minitransformer.models.next_token import NextTokenModel
 from minitransformer.parameter import Parameter
 
@@ -39,17 +40,18 @@ class Ensemble(NextTokenModel):
             raise InputError("the models of an ensemble are on different backends; move them to one with model.to(...)")
         self.models = list(models)
         weight = self.xp.concatenate([model.output.weight.data for model in models], axis=1) / len(models)
-        self.output = OutputProjection(*weight.shape, rng=None, weight=Parameter(weight))
+        vocab_size, width = weight.shape
+        self.output = OutputProjection(vocab_size, width, rng=None, weight=Parameter(weight))
         self.loss = LinearCrossEntropy(self.output.weight)
 
-    def forward(self, *ids):
+    def forward(self, *ids) -> tuple[Array, OutputCache]:
         """Returns logits (B, T, V) and, like each model, a cache."""
         return self.output.forward(self.hidden(*ids)[0])
 
-    def hidden(self, *ids, rng=None):
+    def hidden(self, *ids, rng=None) -> tuple[Array, None]:
         return _side_by_side([model.hidden(*ids)[0] for model in self.models]), None
 
-    def start(self, source):
+    def start(self, source) -> "EnsembleState":
         return EnsembleState([model.start(source) for model in self.models], self.output)
 
 
@@ -62,18 +64,18 @@ class EnsembleState:
         self.first = states[0].first
         self.limit = np.minimum.reduce([state.limit for state in states])
 
-    def advance(self, ids, parents=None):
+    def advance(self, ids, parents=None) -> Array:
         """ids and parents (B, width) -> hidden states (B, width, the sum of all d_model)."""
         return _side_by_side([state.advance(ids, parents) for state in self._states])
 
-    def keep(self, rows):
+    def keep(self, rows) -> None:
         for state in self._states:
             state.keep(rows)
 
 
-def _vocabulary_sizes(config):
+def _vocabulary_sizes(config) -> tuple[int, ...]:
     return tuple(getattr(config, name) for name in config.sizes())
 
 
-def _side_by_side(hidden):
+def _side_by_side(hidden) -> Array:
     return module_of(hidden[0]).concatenate(hidden, axis=-1)

@@ -1,5 +1,7 @@
 """Text that continues a prompt, token by token."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from minitransformer.backend import to_host
@@ -10,7 +12,7 @@ from minitransformer.errors import InputError
 from minitransformer.special import SPECIAL
 
 
-def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0):
+def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0) -> Iterator[int]:
     """Yields `count` token ids that continue `prompt`, a list of ids, each as soon as it is drawn.
 
     Each token is drawn as by `sample`, never a special one. When the model's window is full, it reads the second half
@@ -29,7 +31,7 @@ def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0):
     return _continue(model, state, list(prompt), count, rng, temperature, top_k, top_p)
 
 
-def _continue(model, state, ids, count, rng, temperature, top_k, top_p):
+def _continue(model, state, ids, count, rng, temperature, top_k, top_p) -> Iterator[int]:
     read, room = len(ids), int(state.limit[0])
     for _ in range(count):
         if room < 0:

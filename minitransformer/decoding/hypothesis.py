@@ -13,13 +13,13 @@ class Hypothesis(NamedTuple):
     score: float              # for comparing hypotheses
 
 
-def check_numbers(usable):
+def check_numbers(usable) -> None:
     """Raise InputError unless all are true: weights that are finite but huge make logits that are not."""
     if not usable.all():
         raise InputError("the model's logits are not finite numbers; its weights are unusable")
 
 
-def length_penalty(length, alpha):
+def length_penalty(length, alpha) -> float:
     """((5 + length) / 6)^alpha, by which a log-probability is divided (Wu et al. 2016, https://arxiv.org/abs/1609.08144).
 
     `length` counts EOS. Without it (alpha = 0), each additional token makes a hypothesis worse.
@@ -27,7 +27,7 @@ def length_penalty(length, alpha):
     return ((5 + length) / 6) ** alpha
 
 
-def length_limits(state, min_length=0, max_length=None):
+def length_limits(state, min_length=0, max_length=None) -> tuple[np.ndarray, np.ndarray]:
     """(least, most) tokens before EOS, each (B,): the state's own limit, and the caller's.
 
     Raises InputError for limits that contradict each other.
@@ -40,7 +40,7 @@ def length_limits(state, min_length=0, max_length=None):
     return np.minimum(min_length, most), most
 
 
-def compact_rows(done):
+def compact_rows(done) -> np.ndarray:
     """The rows to continue with, for a state's `keep`; done: (B,) bool.
 
     A row that is done is replaced by one from the end, so that few rows move: done 0 1 0 0 1 0 1 0 gives 0 5 2 3 7.

@@ -1,19 +1,20 @@
 """Outputs drawn at random, from the model's full distribution or from its most likely part."""
 
 from collections.abc import Sequence
-from numbers import Real
+from typing import Any
 
 import numpy as np
 
-from minitransformer.backend import module_of, to_device, to_host
-from minitransformer.checks import check_rng, check_shape, is_whole
+from minitransformer.backend import Array, module_of, to_device, to_host
+from minitransformer.checks import check_rng, check_shape, is_real, is_whole
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits
 from minitransformer.decoding.top_k import log_normaliser
 from minitransformer.errors import InputError
 from minitransformer.special import BOS, EOS, PAD
 
 
-def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, min_length=0, max_length=None):
+def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, min_length=0,
+           max_length=None) -> list[list[Hypothesis]]:
     """`count` Hypotheses for each sentence of source (B, T_k) ids, drawn token by token, the most likely first.
 
     Each token is drawn from softmax(logits / temperature), restricted to the `top_k` most likely tokens (0: all)
@@ -39,7 +40,7 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
     least, most = length_limits(state, min_length, max_length)
     ids = state.first                                   # (R, 1 + length)
     sums = np.zeros(len(source))
-    found = [None] * len(source)
+    found: list[Any] = [None] * len(source)
     alive = np.arange(len(source))
     while len(alive):
         logits = state.output.forward(state.advance(ids[:, -1:])[:, 0])[0]    # (R, V)
@@ -61,17 +62,17 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
     return [sorted(found[i:i + count], key=lambda h: -h.score) for i in range(0, len(found), count)]
 
 
-def check_sampling(temperature, top_k, top_p):
+def check_sampling(temperature, top_k, top_p) -> None:
     """Raise InputError for invalid settings."""
-    if not isinstance(temperature, Real) or not 1e-3 <= temperature <= 1e3:
+    if not is_real(temperature) or not 1e-3 <= temperature <= 1e3:
         raise InputError(f"temperature is {temperature}, expected a number from 0.001 to 1000")
     if not is_whole(top_k, 0):
         raise InputError(f"top_k is {top_k}, expected at least 0")
-    if not isinstance(top_p, Real) or not 0 < top_p <= 1:
+    if not is_real(top_p) or not 0 < top_p <= 1:
         raise InputError(f"top_p is {top_p}, expected a number above 0, at most 1")
 
 
-def draw(logits, draws, temperature, top_k, top_p):
+def draw(logits, draws, temperature, top_k, top_p) -> tuple[Array, Array]:
     """(ids, their logits), each (R,): logits (R, V), draws (R,) uniform in [0, 1)."""
     xp = module_of(logits)
     ids = xp.argsort(-logits, axis=1)[:, :top_k or None]
@@ -85,7 +86,7 @@ def draw(logits, draws, temperature, top_k, top_p):
     return xp.take_along_axis(ids, drawn, axis=1)[:, 0], xp.take_along_axis(values, drawn, axis=1)[:, 0]
 
 
-def _forbid(logits, length, least, most):
+def _forbid(logits, length, least, most) -> None:
     """Logits of -inf for what may not come next: padding, BOS, EOS before `least` tokens, all but EOS after `most`.
 
     logits: (R, V), changed; `length`: the number of tokens so far; least, most: (R,).

@@ -1,11 +1,11 @@
 """The top k of all continuations of a sentence's hypotheses."""
 
-from minitransformer.backend import module_of
+from minitransformer.backend import Array, module_of
 
 GROUPS = 250    # of tokens; this many columns of logits are computed and compared while in the processor's cache
 
 
-def grouped_logits(x, weight):
+def grouped_logits(x, weight) -> tuple[Array, Array]:
     """logits x W^T in blocks of 250 tokens, (blocks, R, n), and the largest of each group, (R, n): x (R, d), W (V, d).
 
     Group g holds the tokens g, n + g, 2n + g, ...: one of each block. Logits of -inf fill the last block.
@@ -22,7 +22,7 @@ def grouped_logits(x, weight):
     return blocks, maxima
 
 
-def top_k_continuations(blocks, maxima, before, count):
+def top_k_continuations(blocks, maxima, before, count) -> tuple[Array, Array, Array]:
     """The `count` largest before + logits of each sentence: (sums, parents, token ids), each (B, count), the largest first.
 
     blocks, maxima: grouped_logits of B * width rows; before: (B, width). If there are fewer, the
@@ -42,7 +42,7 @@ def top_k_continuations(blocks, maxima, before, count):
     return sums, parents[sentence, place], block * n + groups[sentence, place]
 
 
-def log_normaliser(blocks, peak):
+def log_normaliser(blocks, peak) -> Array:
     """log(sum(exp(logits))) of each row, (R,): logits (R, n) in one or more blocks, peak (R,) their maxima."""
     xp = module_of(peak)
     total = xp.zeros_like(peak)
@@ -52,7 +52,7 @@ def log_normaliser(blocks, peak):
     return xp.log(total) + peak
 
 
-def top_k(x, count):
+def top_k(x, count) -> tuple[Array, Array]:
     """(places, values) of the `count` largest in each row of x (R, N), each (R, count), the largest first; changes x.
 
     Equal values are in the order of their places. Searching `count` times is faster here than sorting or partitioning.

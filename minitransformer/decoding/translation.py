@@ -1,6 +1,7 @@
 """From texts to texts: sentences of any length, decoded in batches and threads, returned in their order."""
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +34,7 @@ class Search(ShownAsTable):
     top_p: float = 1.0
     seed: int = 0
 
-    def __call__(self, model, source, places):
+    def __call__(self, model, source, places) -> list[list[Hypothesis]]:
         """Lists of Hypotheses for source (B, T_k) ids; `places`: the sentences' places in the text, which seed the draws."""
         if not self.samples:
             return beam_search(model, source, self.beam, self.alpha, self.min_length, self.max_length)
@@ -45,7 +46,7 @@ class Search(ShownAsTable):
 GREEDY = Search()
 
 
-def decode_all(model, sources, search=GREEDY, threads=None):
+def decode_all(model, sources, search=GREEDY, threads=None) -> list[list[Hypothesis]]:
     """Lists of Hypotheses, the best first, for id lists of any lengths; an empty source has an empty output.
 
     `threads` (default: one for each available core) decode batches of similar lengths, with one BLAS thread each.
@@ -56,7 +57,7 @@ def decode_all(model, sources, search=GREEDY, threads=None):
     size = max(1, ROWS // max(search.beam, search.samples, 1))
     threads = (threads or available_cores()) if model.xp is np else 1
 
-    def decode(places, source):
+    def decode(places, source) -> None:
         for i, hypotheses in zip(places, search(model, source, places)):
             found[i] = hypotheses
 
@@ -64,7 +65,7 @@ def decode_all(model, sources, search=GREEDY, threads=None):
     return found
 
 
-def longest_first(sources, size):
+def longest_first(sources, size) -> Iterator[tuple[list[int], np.ndarray]]:
     """(places, ids) of `size` sentences each: ids (B, T_k) that end with EOS, then padding; empty sentences are left out."""
     order = sorted((i for i, source in enumerate(sources) if source), key=lambda i: -len(sources[i]))
     for start in range(0, len(order), size):
@@ -72,7 +73,7 @@ def longest_first(sources, size):
         yield places, pad([[*sources[i], EOS] for i in places])
 
 
-def encode(vocabulary, texts, max_length):
+def encode(vocabulary, texts, max_length) -> list[list[int]]:
     """Id lists of source texts, [] for an empty one, each of at most `max_length` tokens.
 
     A text that is cut, and characters that the vocabulary lacks, are named on stderr. Raises InputError, with the line,
@@ -95,7 +96,7 @@ def encode(vocabulary, texts, max_length):
     return [source[:max_length] for source in sources]
 
 
-def check_texts(texts):
+def check_texts(texts) -> None:
     """Raise InputError unless `texts` are several texts, and not one, whose letters would be taken for texts."""
     if isinstance(texts, str):
         raise InputError(f"texts is one text, expected a list of them: [{one_line(texts[:40])!r}]")
@@ -104,7 +105,7 @@ def check_texts(texts):
             raise InputError(f"texts holds a {type(text).__name__}, expected texts")
 
 
-def translate(model, vocabulary, texts, max_length, search=GREEDY, threads=None):
+def translate(model, vocabulary, texts, max_length, search=GREEDY, threads=None) -> list[str]:
     """The output text for each of `texts`, of which at most `max_length` tokens are read."""
     found = decode_all(model, encode(vocabulary, texts, max_length), search, threads)
     return [vocabulary.decode(best.ids) for best, *_ in found]

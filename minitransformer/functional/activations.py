@@ -1,32 +1,32 @@
 """ReLU (section 3.3 of the paper) and GELU."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from minitransformer.backend import module_of
+from minitransformer.backend import Array, module_of
 from minitransformer.replaceable import replaceable
 
 
 class ReluCache(NamedTuple):
-    positive: Any   # (...) bool: where x > 0
+    positive: Array   # (...) bool: where x > 0
 
 
 @replaceable
-def relu_forward(x):
+def relu_forward(x) -> tuple[Array, ReluCache]:
     """y = max(0, x), of any shape. Written as a product, so that the complex step passes through."""
     positive = x.real > 0
     return x * positive, ReluCache(positive)
 
 
 @replaceable
-def relu_backward(dy, cache):
+def relu_backward(dy, cache) -> Array:
     """∂y/∂x is 1 where x > 0 and 0 elsewhere (at the kink x = 0 too)."""
     return dy * cache.positive
 
 
 class GeluCache(NamedTuple):
-    x: Any      # (...)
-    tanh: Any   # (...) tanh(u), with u as below
+    x: Array      # (...)
+    tanh: Array   # (...) tanh(u), with u as below
 
 
 SLOPE = math.sqrt(2 / math.pi)
@@ -34,7 +34,7 @@ CUBIC = 0.044715
 
 
 @replaceable
-def gelu_forward(x):
+def gelu_forward(x) -> tuple[Array, GeluCache]:
     """y = x (1 + tanh u) / 2 with u = sqrt(2/pi) (x + 0.044715 x^3), of any shape.
 
     The tanh form of Hendrycks and Gimpel, https://arxiv.org/abs/1606.08415, section 2.
@@ -44,7 +44,7 @@ def gelu_forward(x):
 
 
 @replaceable
-def gelu_backward(dy, cache):
+def gelu_backward(dy, cache) -> Array:
     """∂y/∂x = (1 + tanh u) / 2 + x (1 - tanh^2 u) u' / 2 with u' = sqrt(2/pi) (1 + 3 * 0.044715 x^2)."""
     x, tanh = cache
     u_prime = SLOPE * (1 + 3 * CUBIC * x * x)

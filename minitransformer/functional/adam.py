@@ -7,7 +7,7 @@ from minitransformer.replaceable import replaceable
 
 
 @replaceable
-def adam_update(data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsilon, finite):
+def adam_update(data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsilon, finite) -> None:
     """Move the vectors data, m, v (P,) in place by their gradient g = scale * grad (P,), at step = 1, 2, ...
 
         m = beta1 m + (1 - beta1) g          the mean of the gradient

@@ -1,24 +1,25 @@
 """Scaled dot-product attention (section 3.2.1 of the paper)."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from minitransformer.backend import Array
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.functional.softmax import SoftmaxCache, softmax_backward, softmax_forward
 from minitransformer.replaceable import replaceable
 
 
 class AttentionCache(NamedTuple):
-    query: Any                # (..., T_q, d_k)
-    key: Any                  # (..., T_k, d_k)
-    value: Any                # (..., T_k, d_v)
+    query: Array              # (..., T_q, d_k)
+    key: Array                # (..., T_k, d_k)
+    value: Array              # (..., T_k, d_v)
     softmax: SoftmaxCache     # softmax.p: (..., T_q, T_k), who attends to whom
     dropout: DropoutCache
-    weights: Any              # (..., T_q, T_k) softmax.p after dropout
+    weights: Array            # (..., T_q, T_k) softmax.p after dropout
 
 
 @replaceable
-def attention_forward(query, key, value, mask=None, dropout_rate=0.0, rng=None):
+def attention_forward(query, key, value, mask=None, dropout_rate=0.0, rng=None) -> tuple[Array, AttentionCache]:
     """y = dropout(softmax(query key^T / sqrt(d_k))) value.
 
     query: (..., T_q, d_k); key: (..., T_k, d_k); value: (..., T_k, d_v); mask: None or bool,
@@ -32,7 +33,7 @@ def attention_forward(query, key, value, mask=None, dropout_rate=0.0, rng=None):
 
 
 @replaceable
-def attention_backward(dy, cache):
+def attention_backward(dy, cache) -> tuple[Array, Array, Array]:
     """Returns dquery, dkey, dvalue: the forward read from its last line to its first.
 
     y = A V gives dA = dy V^T and dV = A^T dy; S = Q K^T / sqrt(d_k) gives dQ = dS K / sqrt(d_k)

@@ -1,24 +1,24 @@
 """Cross-entropy with label smoothing (section 5.4 of the paper), from logits."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from minitransformer.backend import module_of, to_device
+from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_ids, check_shape, check_share
 from minitransformer.errors import InputError
 from minitransformer.replaceable import replaceable
 
 
 class CrossEntropyCache(NamedTuple):
-    p: Any                # (..., V) softmax of the logits
-    targets: Any          # (...) the correct token ids
-    real: Any             # (...) bool: where the target is not padding
+    p: Array                # (..., V) softmax of the logits
+    targets: Array          # (...) the correct token ids
+    real: Array             # (...) bool: where the target is not padding
     smoothing: float
-    count: Any            # () how many targets are real
-    log_likelihood: Any   # (...) log p of each target, 0 at padding: its sum gives the perplexity
+    count: Array            # () how many targets are real
+    log_likelihood: Array   # (...) log p of each target, 0 at padding: its sum gives the perplexity
 
 
 @replaceable
-def cross_entropy_forward(logits, targets, smoothing=0.0, *, padding):
+def cross_entropy_forward(logits, targets, smoothing=0.0, *, padding) -> tuple[Array, CrossEntropyCache]:
     """The summed loss -sum_i q_i log p_i over the real targets; cache.count is their number.
 
     logits: (..., V); targets: (...) ids. q puts 1 - smoothing on the target and spreads
@@ -46,7 +46,7 @@ def cross_entropy_forward(logits, targets, smoothing=0.0, *, padding):
     return loss, CrossEntropyCache(p, targets, real, smoothing, real.sum(), log_likelihood)
 
 
-def check_targets(targets, shape, smoothing=0.0):
+def check_targets(targets, shape, smoothing=0.0) -> None:
     """Raise InputError unless `targets` are ids for logits of that shape, and `smoothing` is a share."""
     check_share("smoothing", smoothing)
     if shape[:-1] != targets.shape:
@@ -56,7 +56,7 @@ def check_targets(targets, shape, smoothing=0.0):
 
 
 @replaceable
-def cross_entropy_backward(dloss, cache):
+def cross_entropy_backward(dloss, cache) -> Array:
     """dlogits = (p - q) dloss, and 0 at padding.
 
     From log p_i = x_i - log sum_j exp(x_j): ∂(-sum_i q_i log p_i)/∂x_j = p_j - q_j, as q sums to 1.

@@ -1,17 +1,18 @@
 """Inverted dropout: what is kept is scaled in training, not at evaluation (section 5.4 of the paper)."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from minitransformer.backend import Array
 from minitransformer.checks import check_rng, check_share
 from minitransformer.replaceable import replaceable
 
 
 class DropoutCache(NamedTuple):
-    mask: Any   # (...) 0 where dropped, 1 / (1 - dropout_rate) elsewhere; None if nothing is dropped
+    mask: Array | None   # (...) 0 where dropped, 1 / (1 - dropout_rate) elsewhere; None if nothing is dropped
 
 
 @replaceable
-def dropout_mask(shape, dropout_rate, rng, dtype):
+def dropout_mask(shape, dropout_rate, rng, dtype) -> Array:
     """An array of `shape`: 0 with probability `dropout_rate`, else the scale 1 / (1 - dropout_rate).
 
     One random byte decides each element (the cheapest random number there is), so the dropout_rate is
@@ -26,7 +27,7 @@ def dropout_mask(shape, dropout_rate, rng, dtype):
 
 
 @replaceable
-def dropout_forward(x, dropout_rate, rng=None):
+def dropout_forward(x, dropout_rate, rng=None) -> tuple[Array, DropoutCache]:
     """y = x * mask, with a fresh mask; y = x if rng is None (evaluation) or dropout_rate is 0."""
     if rng is not None:
         check_rng(rng)
@@ -37,6 +38,6 @@ def dropout_forward(x, dropout_rate, rng=None):
 
 
 @replaceable
-def dropout_backward(dy, cache):
+def dropout_backward(dy, cache) -> Array:
     """dx = dy * mask: the very mask of the forward pass, scale included."""
     return dy if cache.mask is None else dy * cache.mask

@@ -1,19 +1,19 @@
 """Layer normalisation over the last axis (Ba, Kiros and Hinton, https://arxiv.org/abs/1607.06450)."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from minitransformer.backend import module_of
+from minitransformer.backend import Array, module_of
 from minitransformer.replaceable import replaceable
 
 
 class LayerNormCache(NamedTuple):
-    normed: Any    # (..., D) x shifted and scaled to mean 0 and variance 1
-    inverse: Any   # (..., 1) 1 / sqrt(variance + epsilon)
-    gamma: Any     # (D,)
+    normed: Array    # (..., D) x shifted and scaled to mean 0 and variance 1
+    inverse: Array   # (..., 1) 1 / sqrt(variance + epsilon)
+    gamma: Array     # (D,)
 
 
 @replaceable
-def layer_norm_forward(x, gamma, beta, epsilon=1e-5):
+def layer_norm_forward(x, gamma, beta, epsilon=1e-5) -> tuple[Array, LayerNormCache]:
     """y = gamma * n + beta with n = (x - mean) / sqrt(variance + epsilon).
 
     x: (..., D); gamma, beta: (D,). The mean and the (biased) variance are taken over the D values of each row.
@@ -26,7 +26,7 @@ def layer_norm_forward(x, gamma, beta, epsilon=1e-5):
 
 
 @replaceable
-def layer_norm_backward(dy, cache):
+def layer_norm_backward(dy, cache) -> tuple[Array, Array, Array]:
     """Returns dx (..., D), dgamma (D,), dbeta (D,).
 
     n = c s with c = x - mean and s = 1 / sqrt(variance + epsilon). From ∂c_j/∂x_i = δ_ij - 1/D and

@@ -1,20 +1,21 @@
 """The pre-softmax linear layer and the loss in one function: the logits between them are the largest array of all."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from minitransformer.backend import Array
 from minitransformer.functional.cross_entropy import CrossEntropyCache, cross_entropy_backward, cross_entropy_forward
 from minitransformer.replaceable import replaceable
 
 
 class LinearCrossEntropyCache(NamedTuple):
-    x: Any                      # (..., D)
-    weight: Any                 # (V, D)
+    x: Array                      # (..., D)
+    weight: Array                 # (V, D)
     loss: CrossEntropyCache
-    log_likelihood: Any         # (...) log p of each target, 0 at padding
+    log_likelihood: Array         # (...) log p of each target, 0 at padding
 
 
 @replaceable
-def linear_cross_entropy_forward(x, weight, targets, smoothing=0.0, *, padding):
+def linear_cross_entropy_forward(x, weight, targets, smoothing=0.0, *, padding) -> tuple[Array, LinearCrossEntropyCache]:
     """cross_entropy_forward of the logits x W^T: x (..., D), weight W (V, D), targets (...) ids; returns the sum."""
     rows = x.reshape(-1, x.shape[-1])
     logits = (rows @ weight.T).reshape(*x.shape[:-1], len(weight))
@@ -23,7 +24,7 @@ def linear_cross_entropy_forward(x, weight, targets, smoothing=0.0, *, padding):
 
 
 @replaceable
-def linear_cross_entropy_backward(dloss, cache):
+def linear_cross_entropy_backward(dloss, cache) -> tuple[Array, Array]:
     """Returns dx (..., D) and dweight (V, D): from logits = x W^T, dx = dlogits W and dW = dlogits^T x."""
     x, weight, loss, _ = cache
     dlogits = cross_entropy_backward(dloss, loss).reshape(-1, len(weight))

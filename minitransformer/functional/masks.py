@@ -7,13 +7,13 @@ from minitransformer.special import PAD
 
 
 @replaceable
-def causal_mask(ids):
+def causal_mask(ids) -> np.ndarray:
     """(T, T): position t may attend to positions up to t (section 3.2.3). ids: (B, T)."""
     positions = np.arange(ids.shape[1])
     return positions[:, None] >= positions
 
 
 @replaceable
-def padding_mask(ids):
+def padding_mask(ids) -> np.ndarray:
     """(B, 1, 1, T): every head and query may attend to real tokens only. ids: (B, T)."""
     return (ids != PAD)[:, None, None, :]

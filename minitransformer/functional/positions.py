@@ -4,13 +4,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from minitransformer.backend import to_device
+from minitransformer.backend import Array, to_device
 from minitransformer.replaceable import replaceable
 
 
 @replaceable
 @lru_cache(maxsize=64)
-def sinusoids(length, d_model, xp=np, dtype="float64"):
+def sinusoids(length, d_model, xp=np, dtype="float64") -> Array:
     """PE[t, 2i] = sin(t / 10000^(2i / d_model)), PE[t, 2i+1] = cos(same); (length, d_model).
 
     Made in float64 on the host, then given `dtype` on the array module `xp`. An odd d_model ends

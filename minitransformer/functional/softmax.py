@@ -1,18 +1,18 @@
 """Softmax over the last axis, with an optional mask."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from minitransformer.backend import module_of
+from minitransformer.backend import Array, module_of
 from minitransformer.errors import InputError
 from minitransformer.replaceable import replaceable
 
 
 class SoftmaxCache(NamedTuple):
-    p: Any   # (..., K) the probabilities
+    p: Array   # (..., K) the probabilities
 
 
 @replaceable
-def softmax_forward(x, mask=None):
+def softmax_forward(x, mask=None) -> tuple[Array, SoftmaxCache]:
     """p_i = exp(x_i) / sum_j exp(x_j) over the last axis.
 
     x: (..., K); mask: None or bool, broadcastable to x, True where an entry takes part.
@@ -37,7 +37,7 @@ def softmax_forward(x, mask=None):
 
 
 @replaceable
-def softmax_backward(dp, cache):
+def softmax_backward(dp, cache) -> Array:
     """dx = p (dp - sum_j dp_j p_j).
 
     The Jacobian is ∂p_i/∂x_j = p_i (δ_ij - p_j); multiplied by dp from the left it collapses

@@ -6,7 +6,7 @@ from pkgutil import iter_modules
 KINDS = ("numpy",)    # imported in this order; of two kernels that fit, the later one runs
 
 
-def load():
+def load() -> None:
     """Import every kernel, which registers it."""
     for kind in KINDS:
         package = import_module(f"minitransformer.kernels.{kind}")

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checks import check_cache, check_shape, check_whole
 from minitransformer.errors import InputError
 from minitransformer.functional import attention_backward, attention_forward
@@ -45,7 +46,7 @@ class MultiHeadAttention(Layer):
         self.dropout = dropout
 
     @replaceable
-    def forward(self, query, key, value, mask=None, rng=None):
+    def forward(self, query, key, value, mask=None, rng=None) -> tuple[Array, MultiHeadAttentionCache]:
         """mask: None or bool, broadcastable to (B, H, T_q, T_k), True = may attend."""
         self._check(query, key, value, mask)
         q, query_cache = self.query.forward(query)
@@ -57,7 +58,7 @@ class MultiHeadAttention(Layer):
         return y, MultiHeadAttentionCache(query_cache, key_cache, value_cache, attention, output)
 
     @replaceable
-    def backward(self, dy, cache):
+    def backward(self, dy, cache) -> tuple[Array, Array, Array]:
         """Returns dquery, dkey, dvalue."""
         check_cache(self, cache, MultiHeadAttentionCache)
         dheads = self.split(self.output.backward(dy, cache.output))
@@ -67,18 +68,18 @@ class MultiHeadAttention(Layer):
                 self.value.backward(self.merge(dv), cache.value))
 
     @replaceable
-    def split(self, x):
+    def split(self, x) -> Array:
         """(B, T, H d) -> (B, H, T, d). Its inverse, and so its backward, is merge."""
         batch, length, width = x.shape
         return x.reshape(batch, length, self.num_heads, width // self.num_heads).swapaxes(1, 2)
 
     @replaceable
-    def merge(self, x):
+    def merge(self, x) -> Array:
         """(B, H, T, d) -> (B, T, H d)."""
         batch, heads, length, d = x.shape
         return x.swapaxes(1, 2).reshape(batch, length, heads * d)
 
-    def _check(self, query, key, value, mask):
+    def _check(self, query, key, value, mask) -> None:
         name, d_model = type(self).__name__, self.query.weight.shape[0]
         check_shape(f"{name}: query", query, "B", "T_q", d_model)
         check_shape(f"{name}: key", key, query.shape[0], "T_k", d_model)
@@ -87,7 +88,7 @@ class MultiHeadAttention(Layer):
             return
         scores = (query.shape[0], self.num_heads, query.shape[1], key.shape[1])
         dtype = getattr(mask, "dtype", type(mask).__name__)
-        if dtype != bool:
+        if dtype != bool:    # noqa: E721 - a dtype
             raise InputError(f"{name}: mask has dtype {dtype}, expected bool (True = may attend)")
         try:
             fits = np.broadcast_shapes(mask.shape, scores) == scores
@@ -101,10 +102,10 @@ class MultiHeadAttention(Layer):
 class SelfAttention(MultiHeadAttention):
     """Query, key and value are one sequence x (B, T, d_model), which receives the sum of three gradients."""
 
-    def forward(self, x, mask=None, rng=None):
+    def forward(self, x, mask=None, rng=None) -> tuple[Array, MultiHeadAttentionCache]:
         return super().forward(x, x, x, mask, rng)
 
-    def backward(self, dy, cache):
+    def backward(self, dy, cache) -> Array:
         dquery, dkey, dvalue = super().backward(dy, cache)
         return dquery + dkey + dvalue
 
@@ -112,10 +113,10 @@ class SelfAttention(MultiHeadAttention):
 class CrossAttention(MultiHeadAttention):
     """The decoder's x (B, T_q, d_model) asks, the encoder's memory (B, T_k, d_model) is key and value."""
 
-    def forward(self, x, memory, mask=None, rng=None):
+    def forward(self, x, memory, mask=None, rng=None) -> tuple[Array, MultiHeadAttentionCache]:
         return super().forward(x, memory, memory, mask, rng)
 
-    def backward(self, dy, cache):
+    def backward(self, dy, cache) -> tuple[Array, Array]:
         """Returns dx, dmemory."""
         dquery, dkey, dvalue = super().backward(dy, cache)
         return dquery, dkey + dvalue

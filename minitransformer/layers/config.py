@@ -1,9 +1,9 @@
 """The sizes and choices of a stack of layers, and named ones: the paper's and a laptop's."""
 
 from dataclasses import dataclass
-from numbers import Real
+from typing import TypeVar
 
-from minitransformer.checks import is_whole
+from minitransformer.checks import is_real, is_whole
 from minitransformer.errors import InputError, choices
 from minitransformer.tables import ShownAsTable
 
@@ -16,6 +16,8 @@ NAMED = {
     "tiny": dict(num_layers=4, d_model=128, num_heads=4, d_ff=256, dropout=0.1),
     "toy": dict(num_layers=2, d_model=64, num_heads=4, d_ff=256, dropout=0.0),
 }
+
+Config = TypeVar("Config", bound="StackConfig")    # a model's own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +44,7 @@ class StackConfig(ShownAsTable):
     positions: str = "sinusoidal"        # or "learned"
     max_length: int = 512                # how many positions are learned; not the longest sentence in training
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         whole = ["num_layers", "d_model", "num_heads", "d_ff", "max_length", *self.sizes(),
                  *(name for name in ("d_k", "d_v") if getattr(self, name) is not None)]
         for name in whole:
@@ -51,22 +53,22 @@ class StackConfig(ShownAsTable):
                 raise InputError(f"{name} is {value!r}, expected a whole number of at least 1")
         for name in ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout"):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, Real) and 0 <= value < 1):
+            if value is not None and not (is_real(value) and 0 <= value < 1):
                 raise InputError(f"{name} is {value!r}, expected a dropout rate of at least 0 and below 1")
         if self.positions not in ("sinusoidal", "learned"):
             raise InputError(f"unknown positions {self.positions!r}; choose sinusoidal or learned")
 
-    def sizes(self):
+    def sizes(self) -> list[str]:
         """The names of the whole numbers that a model's configuration adds to these."""
         return []
 
     @property
-    def input_dropout(self):
+    def input_dropout(self) -> float:
         """The dropout rate on the sum of embeddings and positions."""
         return self.dropout if self.embedding_dropout is None else self.embedding_dropout
 
     @classmethod
-    def named(cls, name, **sizes):
+    def named(cls: type[Config], name, **sizes) -> Config:
         """The configuration called `name`, with the sizes and choices that differ from it or that it lacks."""
         if name not in NAMED:
             raise InputError(f"unknown configuration {name!r}; {choices(name, NAMED)}")

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from minitransformer.backend import Array
 from minitransformer.checks import check_cache
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers.attention import CrossAttention, SelfAttention
@@ -34,14 +35,14 @@ class DecoderLayer(Layer):
         self.cross_attention_residual = Residual(self.cross_attention, *around)
         self.feed_forward_residual = Residual(self.feed_forward, *around)
 
-    def forward(self, x, memory, mask=None, memory_mask=None, rng=None):
+    def forward(self, x, memory, mask=None, memory_mask=None, rng=None) -> tuple[Array, DecoderLayerCache]:
         """mask: broadcastable to (B, H, T_q, T_q); memory_mask: to (B, H, T_q, T_k)."""
         x, self_attention = self.self_attention_residual.forward(x, mask, rng=rng)
         x, cross_attention = self.cross_attention_residual.forward(x, memory, memory_mask, rng=rng)
         y, feed_forward = self.feed_forward_residual.forward(x, rng=rng)
         return y, DecoderLayerCache(self_attention, cross_attention, feed_forward)
 
-    def backward(self, dy, cache):
+    def backward(self, dy, cache) -> tuple[Array, Array]:
         """Returns dx, dmemory."""
         check_cache(self, cache, DecoderLayerCache)
         dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
@@ -65,7 +66,7 @@ class Decoder(Layer):
         self.layers = [DecoderLayer(config, rng) for _ in range(config.num_layers)]
         self.norm = LayerNorm(config.d_model) if config.pre_norm else None
 
-    def forward(self, x, memory, mask=None, memory_mask=None, rng=None):
+    def forward(self, x, memory, mask=None, memory_mask=None, rng=None) -> tuple[Array, DecoderCache]:
         caches = []
         for layer in self.layers:
             x, cache = layer.forward(x, memory, mask, memory_mask, rng)
@@ -73,7 +74,7 @@ class Decoder(Layer):
         x, norm = self.norm.forward(x) if self.norm else (x, None)
         return x, DecoderCache(caches, norm)
 
-    def backward(self, dy, cache):
+    def backward(self, dy, cache) -> tuple[Array, Array]:
         """Returns dx, dmemory."""
         check_cache(self, cache, DecoderCache)
         if self.norm:

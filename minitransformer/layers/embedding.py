@@ -1,11 +1,11 @@
 """Token embedding (section 3.4 of the paper)."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import module_of, to_device
+from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_ids
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
@@ -13,7 +13,7 @@ from minitransformer.replaceable import replaceable
 
 
 class EmbeddingCache(NamedTuple):
-    ids: Any   # (...) int, on the host
+    ids: Array   # (...) int, on the host
 
 
 class Embedding(Layer):
@@ -23,14 +23,14 @@ class Embedding(Layer):
         self.weight = initial.normal(rng, vocab_size, d_model)
 
     @replaceable
-    def forward(self, ids):
+    def forward(self, ids) -> tuple[Array, EmbeddingCache]:
         vocab_size, d_model = self.weight.shape
         check_ids("Embedding: ids", ids, vocab_size)
         weight = self.weight.data
         return math.sqrt(d_model) * weight[to_device(ids, module_of(weight))], EmbeddingCache(ids)
 
     @replaceable
-    def backward(self, dy, cache):
+    def backward(self, dy, cache) -> None:
         """dW[v] = sqrt(d_model) * (sum of dy over the places where v occurs). Ids get no gradient.
 
         `dW[ids] += dy` would keep only one of several places. So a stable sort brings equal ids

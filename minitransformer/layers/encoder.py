@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from minitransformer.backend import Array
 from minitransformer.checks import check_cache
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers.attention import SelfAttention
@@ -32,13 +33,13 @@ class EncoderLayer(Layer):
         self.feed_forward_residual = Residual(
             self.feed_forward, config.d_model, config.dropout, config.pre_norm)
 
-    def forward(self, x, mask=None, rng=None):
+    def forward(self, x, mask=None, rng=None) -> tuple[Array, EncoderLayerCache]:
         """mask: None or bool, broadcastable to (B, H, T, T), True = may attend."""
         x, self_attention = self.self_attention_residual.forward(x, mask, rng=rng)
         y, feed_forward = self.feed_forward_residual.forward(x, rng=rng)
         return y, EncoderLayerCache(self_attention, feed_forward)
 
-    def backward(self, dy, cache):
+    def backward(self, dy, cache) -> Array:
         check_cache(self, cache, EncoderLayerCache)
         dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
         return self.self_attention_residual.backward(dx, cache.self_attention)
@@ -60,7 +61,7 @@ class Encoder(Layer):
         self.layers = [EncoderLayer(config, rng) for _ in range(config.num_layers)]
         self.norm = LayerNorm(config.d_model) if config.pre_norm else None
 
-    def forward(self, x, mask=None, rng=None):
+    def forward(self, x, mask=None, rng=None) -> tuple[Array, EncoderCache]:
         caches = []
         for layer in self.layers:
             x, cache = layer.forward(x, mask, rng)
@@ -68,7 +69,7 @@ class Encoder(Layer):
         x, norm = self.norm.forward(x) if self.norm else (x, None)
         return x, EncoderCache(caches, norm)
 
-    def backward(self, dy, cache):
+    def backward(self, dy, cache) -> Array:
         check_cache(self, cache, EncoderCache)
         if self.norm:
             dy = self.norm.backward(dy, cache.norm)

@@ -1,21 +1,24 @@
 """The position-wise feed-forward network (section 3.3 of the paper)."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
+from minitransformer.backend import Array
 from minitransformer.checks import check_cache
 from minitransformer.errors import InputError
 from minitransformer.functional import (
     dropout_backward, dropout_forward, gelu_backward, gelu_forward, relu_backward, relu_forward)
+from minitransformer.functional.activations import GeluCache, ReluCache
 from minitransformer.functional.dropout import DropoutCache
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
 
-ACTIVATIONS = {"relu": (relu_forward, relu_backward), "gelu": (gelu_forward, gelu_backward)}
+ACTIVATIONS: dict[str, tuple[Callable, Callable]] = {"relu": (relu_forward, relu_backward), "gelu": (gelu_forward, gelu_backward)}
 
 
 class FeedForwardCache(NamedTuple):
     inner: LinearCache
-    activation: NamedTuple   # ReluCache or GeluCache
+    activation: ReluCache | GeluCache
     dropout: DropoutCache
     outer: LinearCache
 
@@ -31,7 +34,7 @@ class FeedForward(Layer):
         self.activation = activation
         self.dropout = dropout
 
-    def forward(self, x, rng=None):
+    def forward(self, x, rng=None) -> tuple[Array, FeedForwardCache]:
         activate, _ = ACTIVATIONS[self.activation]
         h, inner = self.inner.forward(x)                             # (..., d_ff)
         h, activation = activate(h)
@@ -39,7 +42,7 @@ class FeedForward(Layer):
         y, outer = self.outer.forward(h)
         return y, FeedForwardCache(inner, activation, dropout, outer)
 
-    def backward(self, dy, cache):
+    def backward(self, dy, cache) -> Array:
         check_cache(self, cache, FeedForwardCache)
         _, activate_backward = ACTIVATIONS[self.activation]
         dh = self.outer.backward(dy, cache.outer)

@@ -8,7 +8,7 @@ from minitransformer.checks import check_rng, check_whole
 from minitransformer.parameter import Parameter
 
 
-def xavier(rng, d_in, d_out):
+def xavier(rng, d_in, d_out) -> Parameter:
     """A (d_in, d_out) weight, uniform in +-sqrt(6 / (d_in + d_out)).
 
     Keeps the variance of activations and of gradients about equal across layers (Glorot and
@@ -20,7 +20,7 @@ def xavier(rng, d_in, d_out):
     return Parameter(rng.uniform(-limit, limit, (d_in, d_out)).astype(np.float32))
 
 
-def normal(rng, rows, d_model):
+def normal(rng, rows, d_model) -> Parameter:
     """A (rows, d_model) table, normal with standard deviation 1 / sqrt(d_model).
 
     Multiplied by sqrt(d_model) in the embedding, it has variance 1; as the pre-softmax weight, it
@@ -31,18 +31,18 @@ def normal(rng, rows, d_model):
     return Parameter((rng.standard_normal((rows, d_model)) / math.sqrt(d_model)).astype(np.float32))
 
 
-def zeros(size):
+def zeros(size) -> Parameter:
     """A (size,) vector of zeros."""
     _check_sizes(size)
     return Parameter(np.zeros(size, np.float32))
 
 
-def ones(size):
+def ones(size) -> Parameter:
     """A (size,) vector of ones."""
     _check_sizes(size)
     return Parameter(np.ones(size, np.float32))
 
 
-def _check_sizes(*sizes):
+def _check_sizes(*sizes) -> None:
     for size in sizes:
         check_whole("a size of the layer", size)

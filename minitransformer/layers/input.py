@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from minitransformer.backend import Array
 from minitransformer.checks import check_cache
 from minitransformer.functional import dropout_backward, dropout_forward
 from minitransformer.functional.dropout import DropoutCache
@@ -24,13 +25,13 @@ class Input(Layer):
         self.positions = positions
         self.dropout = dropout
 
-    def forward(self, ids, rng=None):
+    def forward(self, ids, rng=None) -> tuple[Array, InputCache]:
         x, embedding = self.embedding.forward(ids)
         x, positions = self.positions.forward(x)
         y, dropout = dropout_forward(x, self.dropout, rng)
         return y, InputCache(embedding, positions, dropout)
 
-    def backward(self, dy, cache):
+    def backward(self, dy, cache) -> None:
         """Adds to the tables' gradients; ids get none."""
         check_cache(self, cache, InputCache)
         dx = dropout_backward(dy, cache.dropout)

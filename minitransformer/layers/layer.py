@@ -1,13 +1,18 @@
 """What every layer has: the walk over its parameters, and copies of itself in another form."""
 
 import copy
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any, TypeVar
 
 import numpy as np
 
 from minitransformer.backend import get_module, module_of, to_device
 from minitransformer.errors import InputError
 from minitransformer.layers.tree import as_tree
-from minitransformer.parameter import DTYPES, Parameter, bind, flatten
+from minitransformer.parameter import DTYPES, Flat, Parameter, bind, flatten
+
+Same = TypeVar("Same", bound="Layer")    # a copy is of the class of what was copied
 
 
 class Layer:
@@ -20,30 +25,30 @@ class Layer:
     several array inputs, `backward` returns one gradient for each, in `forward`'s order.
     """
 
-    def parameters(self):
+    def parameters(self) -> dict[str, Parameter]:
         """{name: Parameter}; a shared parameter once, under the first name that leads to it."""
         return _first_names(self, Parameter)
 
-    def sublayers(self):
+    def sublayers(self) -> "dict[str, Layer]":
         """{path: Layer} of every layer below this one; a shared layer once, under the first path that leads to it."""
         return _first_names(self, Layer)
 
-    def num_parameters(self):
+    def num_parameters(self) -> int:
         """How many numbers are learned; shared ones count once."""
         return sum(parameter.data.size for parameter in self.parameters().values())
 
     @property
-    def xp(self):
+    def xp(self) -> ModuleType:
         """The array module that the parameters live on. Raises InputError where there is no parameter."""
         return module_of(next(iter(self._some_parameters().values())).data)
 
-    def zero_grad(self):
+    def zero_grad(self) -> None:
         """Set every parameter's gradient to zero."""
         for parameter in self.parameters().values():
             parameter.grad[...] = 0
 
     @property
-    def flat(self):
+    def flat(self) -> Flat:
         """All parameters in one vector, their gradients in another (a Flat); each Parameter becomes a view.
 
         A layer that has gained or lost a parameter since gets new vectors; an optimiser of the old ones says so. Raises
@@ -56,7 +61,7 @@ class Layer:
             self._flat = flatten(parameters, flat)
         return self._flat
 
-    def astype(self, dtype):
+    def astype(self: Same, dtype) -> Same:
         """A copy with every parameter converted to `dtype`: float32, float64 or complex128."""
         try:
             known = str(np.dtype(dtype)) in DTYPES
@@ -67,12 +72,12 @@ class Layer:
                              "others have too few digits to train with")
         return self._copy(lambda parameter: Parameter(parameter.data.astype(dtype)))
 
-    def to(self, backend):
+    def to(self: Same, backend) -> Same:
         """A copy on "numpy" or "cupy"."""
         xp = get_module(backend)
         return self._copy(lambda parameter: Parameter(to_device(parameter.data, xp).copy()))
 
-    def replica(self):
+    def replica(self: Same) -> Same:
         """A copy that shares the parameters' data and owns its gradients.
 
         Threads and accumulation give each shard of a batch to a replica and add up `flat.grad`.
@@ -82,27 +87,27 @@ class Layer:
         replica._flat = bind(list(replica.parameters().values()), data, module_of(data).zeros_like(data))
         return replica
 
-    def _some_parameters(self):
+    def _some_parameters(self) -> dict[str, Parameter]:
         """The parameters of a layer that needs one."""
         parameters = self.parameters()
         if not parameters:
             raise InputError(f"{type(self).__name__} has no parameters: it lies on no array module and has nothing to train")
         return parameters
 
-    def _copy(self, convert):
+    def _copy(self: Same, convert) -> Same:
         """The same structure around converted parameters; what was shared stays shared."""
         return copy.deepcopy(self, {id(parameter): convert(parameter) for parameter in self.parameters().values()})
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """What copy and pickle take: all but the flat vectors, which a copy makes of its own parameters."""
         return {name: value for name, value in vars(self).items() if name != "_flat"}
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         """The tree of sub-layers with their parameters' shapes and counts."""
         return as_tree(self, members)
 
 
-def members(layer):
+def members(layer) -> Iterator[tuple[str, Parameter | Layer]]:
     """(name, item) of every Parameter and Layer that is an attribute of `layer`, or stands in a list, tuple or dict that is one."""
     for name, value in vars(layer).items():
         if isinstance(value, (Parameter, Layer)):
@@ -113,14 +118,14 @@ def members(layer):
             yield from ((f"{name}.{i}", item) for i, item in enumerate(value) if isinstance(item, (Parameter, Layer)))
 
 
-def _first_names(layer, kind):
+def _first_names(layer, kind) -> dict[str, Any]:
     """{name: item} of every Parameter or Layer below `layer`, each once, in the order of definition."""
     named, seen = {}, {id(layer)}
     _walk(layer, "", seen, named)
     return {name: item for name, item in named.items() if isinstance(item, kind)}
 
 
-def _walk(layer, prefix, seen, named):
+def _walk(layer, prefix, seen, named) -> None:
     """Add every Parameter and Layer below `layer` to `named`, under the first name that leads to it."""
     for name, item in members(layer):
         if id(item) not in seen:

@@ -1,7 +1,9 @@
 """LayerNorm as a layer: gamma and beta around the function pair."""
 
+from minitransformer.backend import Array
 from minitransformer.checks import check_shape
 from minitransformer.functional import layer_norm_backward, layer_norm_forward
+from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
 
@@ -13,11 +15,11 @@ class LayerNorm(Layer):
         self.gamma = initial.ones(d_model)
         self.beta = initial.zeros(d_model)
 
-    def forward(self, x):
+    def forward(self, x) -> tuple[Array, LayerNormCache]:
         check_shape("LayerNorm: x", x, ..., self.gamma.data.size)
         return layer_norm_forward(x, self.gamma.data, self.beta.data)
 
-    def backward(self, dy, cache):
+    def backward(self, dy, cache) -> Array:
         dx, dgamma, dbeta = layer_norm_backward(dy, cache)
         self.gamma.grad += dgamma
         self.beta.grad += dbeta

@@ -1,7 +1,8 @@
 """The linear layer."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from minitransformer.backend import Array
 from minitransformer.checks import check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
@@ -9,7 +10,7 @@ from minitransformer.replaceable import replaceable
 
 
 class LinearCache(NamedTuple):
-    x: Any   # (..., d_in)
+    x: Array   # (..., d_in)
 
 
 class Linear(Layer):
@@ -20,7 +21,7 @@ class Linear(Layer):
         self.bias = initial.zeros(d_out)
 
     @replaceable
-    def forward(self, x):
+    def forward(self, x) -> tuple[Array, LinearCache]:
         d_in, d_out = self.weight.shape
         check_shape("Linear: x", x, ..., d_in)
         rows = x.reshape(-1, d_in)      # one matrix product for all leading axes
@@ -29,7 +30,7 @@ class Linear(Layer):
         return y.reshape(*x.shape[:-1], d_out), LinearCache(x)
 
     @replaceable
-    def backward(self, dy, cache):
+    def backward(self, dy, cache) -> Array:
         """From y_nj = sum_i x_ni W_ij + b_j: dW = x^T dy, db = sum_n dy_n, dx = dy W^T."""
         d_in, d_out = self.weight.shape
         rows, drows = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)

@@ -1,14 +1,15 @@
 """The pre-softmax linear, whose weight may be an embedding's (section 3.4 of the paper)."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from minitransformer.backend import Array
 from minitransformer.checks import check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
 
 
 class OutputCache(NamedTuple):
-    x: Any   # (..., d_model)
+    x: Array   # (..., d_model)
 
 
 class OutputProjection(Layer):
@@ -21,13 +22,13 @@ class OutputProjection(Layer):
     def __init__(self, vocab_size, d_model, rng, weight=None):
         self.weight = initial.normal(rng, vocab_size, d_model) if weight is None else weight
 
-    def forward(self, x):
+    def forward(self, x) -> tuple[Array, OutputCache]:
         vocab_size, d_model = self.weight.shape
         check_shape("OutputProjection: x", x, ..., d_model)
         logits = x.reshape(-1, d_model) @ self.weight.data.T
         return logits.reshape(*x.shape[:-1], vocab_size), OutputCache(x)
 
-    def backward(self, dlogits, cache):
+    def backward(self, dlogits, cache) -> Array:
         """From logits_nv = sum_i x_ni W_vi: dW = dlogits^T x, dx = dlogits W."""
         vocab_size, d_model = self.weight.shape
         rows, drows = cache.x.reshape(-1, d_model), dlogits.reshape(-1, vocab_size)

@@ -3,7 +3,7 @@
 import sys
 from typing import NamedTuple
 
-from minitransformer.backend import module_of
+from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import sinusoids
@@ -20,17 +20,17 @@ class SinusoidalPositions(Layer):
 
     max_length = sys.maxsize
 
-    def forward(self, x):
+    def forward(self, x) -> tuple[Array, PositionsCache]:
         check_shape("SinusoidalPositions: x", x, "B", "T", "d_model")
         _, length, d_model = x.shape
         return x + sinusoids(length, d_model, module_of(x), x.real.dtype.name), PositionsCache(length)
 
-    def at(self, x, position):
+    def at(self, x, position) -> Array:
         """x + PE[position], for any x (..., d_model)."""
         length = max(64, 1 << position.bit_length())    # few tables, each twice as long, serve all positions
         return x + sinusoids(length, x.shape[-1], module_of(x), x.real.dtype.name)[position]
 
-    def backward(self, dy, cache):
+    def backward(self, dy, cache) -> Array:
         """A constant was added: dx = dy."""
         return dy
 
@@ -47,11 +47,11 @@ class LearnedPositions(Layer):
         self.weight = initial.normal(rng, max_length, d_model)
 
     @property
-    def max_length(self):
+    def max_length(self) -> int:
         """How many positions there are."""
         return self.weight.shape[0]
 
-    def forward(self, x):
+    def forward(self, x) -> tuple[Array, PositionsCache]:
         max_length, d_model = self.weight.shape
         check_shape("LearnedPositions: x", x, "B", "T", d_model)
         length = x.shape[1]
@@ -59,17 +59,17 @@ class LearnedPositions(Layer):
             raise InputError(f"LearnedPositions: x has {length} positions, at most {max_length} were learned")
         return x + self.weight.data[:length], PositionsCache(length)
 
-    def at(self, x, position):
+    def at(self, x, position) -> Array:
         """x + W[position], for any x (..., d_model)."""
         return x + self.weight.data[position]
 
-    def backward(self, dy, cache):
+    def backward(self, dy, cache) -> Array:
         """Row t was added to all B sequences: dW[t] = sum_b dy[b, t], dx = dy."""
         self.weight.grad[: cache.length] += dy.sum(axis=0)
         return dy
 
 
-def make_positions(config, rng):
+def make_positions(config, rng) -> SinusoidalPositions | LearnedPositions:
     """The positions that a configuration asks for."""
     if config.positions == "learned":
         return LearnedPositions(config.max_length, config.d_model, rng)

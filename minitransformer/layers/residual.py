@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from minitransformer.backend import Array
 from minitransformer.checks import check_cache
 from minitransformer.functional import dropout_backward, dropout_forward
 from minitransformer.functional.dropout import DropoutCache
@@ -29,16 +30,16 @@ class Residual(Layer):
         self.dropout = dropout
         self.pre_norm = pre_norm
 
-    def forward(self, x, *others, rng=None):
+    def forward(self, x, *others, rng=None) -> tuple[Array, ResidualCache]:
         h, norm = self.norm.forward(x) if self.pre_norm else (x, None)
         h, sublayer = self.sublayer.forward(h, *others, rng=rng)
         h, dropout = dropout_forward(h, self.dropout, rng)
         y = x + h
         if not self.pre_norm:
             y, norm = self.norm.forward(y)
-        return y, ResidualCache(norm, sublayer, dropout)
+        return y, ResidualCache(norm, sublayer, dropout)    # type: ignore[arg-type]    # one of the two made norm
 
-    def backward(self, dy, cache):
+    def backward(self, dy, cache) -> Array | tuple:
         """Returns dx, and after it the gradients of the sub-layer's other inputs if it has any."""
         check_cache(self, cache, ResidualCache)
         if not self.pre_norm:
@@ -51,7 +52,7 @@ class Residual(Layer):
         dx = dy + dh
         return (dx, *dothers) if dothers else dx
 
-    def evaluate(self, x, sublayer):
+    def evaluate(self, x, sublayer) -> Array:
         """y for a function of the hidden states in the sub-layer's place: decoding computes one position only."""
         h = self.norm.forward(x)[0] if self.pre_norm else x
         y = x + sublayer(h)

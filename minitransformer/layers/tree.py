@@ -5,7 +5,7 @@ from minitransformer.parameter import Parameter
 SETTINGS = (bool, int, float, str)    # of a layer's attributes, those that say how it computes
 
 
-def as_tree(layer, members):
+def as_tree(layer, members) -> str:
     """The text for a layer; members(layer): the (name, item) of its Parameters and sub-layers.
 
     What appears a second time is only named there, and equal neighbours in a list are one line:
@@ -19,7 +19,7 @@ def as_tree(layer, members):
     return "\n".join(_lines(layer, members, {}))
 
 
-def _lines(layer, members, names, prefix=""):
+def _lines(layer, members, names, prefix="") -> list[str]:
     """The lines of a layer; `names`: {id of what was shown: the name under which it was}."""
     count = sum(item.data.size for item in _parameters(layer, members, {}).values())
     lines = [f"{type(layer).__name__}{_settings(layer)}, {count:,} parameter{'' if count == 1 else 's'}"]
@@ -36,32 +36,32 @@ def _lines(layer, members, names, prefix=""):
         else:
             groups.append([name, name, shown])
     for first, last, (head, *rest) in groups:
-        shown = first if first == last else f"{first} to {last.rpartition('.')[2]}, each"
-        lines.append(f"  {shown} {head}" if head[0] == "(" else f"  {shown}: {head}")
+        place = first if first == last else f"{first} to {last.rpartition('.')[2]}, each"
+        lines.append(f"  {place} {head}" if head[0] == "(" else f"  {place}: {head}")
         lines += [f"  {line}" for line in rest]
     return lines
 
 
-def _same(group, name, lines):
+def _same(group, name, lines) -> bool:
     """Whether `lines` of the item `name` repeat those of the group before it, which is of the same list."""
-    def plain(lines, name):
+    def plain(lines, name) -> list[str]:
         return [line.replace(f"{name}.", "") for line in lines]
 
     first, _, shown = group
     return first.rpartition(".")[0] == name.rpartition(".")[0] and plain(shown, first) == plain(lines, name)
 
 
-def _settings(layer):
+def _settings(layer) -> str:
     given = ", ".join(f"{name}={value!r}" for name, value in vars(layer).items()
                       if isinstance(value, SETTINGS) and not name.startswith("_"))
     return f"({given})" if given else ""
 
 
-def _kind(item):
+def _kind(item) -> str:
     return str(item.shape) if isinstance(item, Parameter) else type(item).__name__
 
 
-def _parameters(layer, members, found):
+def _parameters(layer, members, found) -> dict[int, Parameter]:
     """{id: Parameter} of all below `layer`."""
     for _, item in members(layer):
         if isinstance(item, Parameter):

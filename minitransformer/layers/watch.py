@@ -1,11 +1,12 @@
 """Watching a model run: what each layer's forward and backward receives and returns."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
 
 @contextmanager
-def watch(model, around):
+def watch(model, around) -> Iterator[None]:
     """Within it, each call of a layer's method goes through `around(path, direction, method, *arguments)`.
 
     `path` is the layer's, as in the names of its parameters; `direction` "forward" or "backward";

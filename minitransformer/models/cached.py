@@ -1,10 +1,12 @@
 """A stack of layers one position at a time, with a key-value (KV) cache: earlier positions are not computed again."""
 
+from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from minitransformer.backend import module_of, to_device
+from minitransformer.backend import Array, module_of, to_device
 from minitransformer.functional import attention_forward
 from minitransformer.layers.linear import Linear
 from minitransformer.replaceable import is_replaced
@@ -35,7 +37,7 @@ class CachedStack:
         self._room = 0       # of the list
         self._position = 0
 
-    def advance(self, ids, parents=None):
+    def advance(self, ids, parents=None) -> Array:
         """The hidden states (B, width, d_model) after the token `ids` (B, width) at the current position.
 
         parents: (B, width), which hypothesis of the last position each one continues; None: its own.
@@ -63,7 +65,7 @@ class CachedStack:
         self._position += 1
         return x
 
-    def keep(self, rows):
+    def keep(self, rows) -> None:
         """Drop all but some sentences: row i of what is kept becomes the old row rows[i] (decoding.hypothesis.compact_rows)."""
         moved = np.flatnonzero(rows != np.arange(len(rows)))
         self._mask = _kept(self._mask, rows, moved)
@@ -71,11 +73,12 @@ class CachedStack:
         rows, moved = to_device(rows, xp), to_device(moved, xp)
         if self._memory_mask is not None:
             self._memory_mask = _kept(self._memory_mask, rows, moved)
-        for attention in (*self._self_attentions, *self._cross_attentions):
+        attentions: list[Any] = [*self._self_attentions, *self._cross_attentions]
+        for attention in attentions:
             attention.keys = _kept(attention.keys, rows, moved)
             attention.values = _kept(attention.values, rows, moved)
 
-    def _make_room(self):
+    def _make_room(self) -> None:
         """New lists of what belongs to a hypothesis, with as much room again."""
         width, live = self._mask.shape[1], self._mask.any(axis=1)            # (B, list)
         length = live.sum(axis=1).max(initial=0)
@@ -87,13 +90,13 @@ class CachedStack:
             attention.make_room(places, self._room)
 
 
-def _kept(array, places, moved):
+def _kept(array, places, moved) -> Array:
     """array[places] without copying those that stay where they are; changes `array`."""
     array[moved] = array[places[moved]]
     return array[:len(places)]
 
 
-def _attend(attention, queries, keys, values, mask):
+def _attend(attention, queries, keys, values, mask) -> Array:
     """A multi-head attention's output for its heads' queries, keys and values (B, H, T, d)."""
     heads, _ = attention_forward(queries, keys, values, mask)
     return attention.output.forward(attention.merge(heads))[0]
@@ -108,7 +111,7 @@ class _CrossAttention:
             attention.xp.ascontiguousarray(attention.split(linear.forward(memory)[0]))    # a head's lie together
             for linear in (attention.key, attention.value))
 
-    def attend(self, x, mask):
+    def attend(self, x, mask) -> Array:
         queries = self._attention.split(self._attention.query.forward(x)[0])
         return _attend(self._attention, queries, self.keys, self.values, mask)
 
@@ -124,7 +127,7 @@ class _SelfAttention:
         self.keys, self.values = (attention.split(self.xp.empty((batch, 0, part.weight.shape[1]), part.bias.data.dtype))
                                   for part in self._linears[1:])
 
-    def attend(self, x, mask):
+    def attend(self, x, mask) -> Array:
         """x: (B, width, d_model), one position of `width` hypotheses. Returns the attention's output, of the same shape."""
         queries, keys, values = map(self._attention.split, self._project(x))
         start, self._length = self._length, self._length + x.shape[1]
@@ -132,7 +135,7 @@ class _SelfAttention:
         self.values[:, :, start:self._length] = values
         return _attend(self._attention, queries, self.keys[:, :, :self._length], self.values[:, :, :self._length], mask)
 
-    def _project(self, x):
+    def _project(self, x) -> Sequence[Array]:
         if is_replaced(Linear.forward):
             return [linear.forward(x)[0] for linear in self._linears]
         weight, bias, first, second = self._joined
@@ -143,18 +146,18 @@ class _SelfAttention:
         return projected[:, :, :first], projected[:, :, first:second], projected[:, :, second:]
 
     @cached_property
-    def _joined(self):
+    def _joined(self) -> tuple[Array, Array, int, int]:
         """The three linear layers as one: weight, bias, and where the keys and the values begin."""
         weight = self.xp.concatenate([part.weight.data for part in self._linears], axis=1)
         bias = self.xp.concatenate([part.bias.data for part in self._linears])
         return weight, bias, *np.cumsum([part.weight.shape[1] for part in self._linears])[:2].tolist()
 
-    def make_room(self, places, room):
+    def make_room(self, places, room) -> None:
         """Lists with that much room, of what lies in `places` (B, length) of those there are."""
         self._length = places.shape[1]
         self.keys, self.values = (self._gathered(old, places, room) for old in (self.keys, self.values))
 
-    def _gathered(self, old, places, room):
+    def _gathered(self, old, places, room) -> Array:
         xp, (batch, heads, _, d) = module_of(old), old.shape
         new = xp.empty((batch, heads, room, d), old.dtype)
         new[:, :, :self._length] = old[xp.arange(batch)[:, None, None], xp.arange(heads)[:, None], places[:, None]]

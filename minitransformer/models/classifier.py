@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import module_of, to_device
+from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_cache, check_config, check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import cross_entropy_backward, cross_entropy_forward, padding_mask
@@ -21,7 +21,7 @@ from minitransformer.layers.positions import make_positions
 from minitransformer.models.next_token import LossSums
 from minitransformer.models.registry import MODELS
 
-POOLINGS = {"mean": MeanOverTokens, "first": FirstToken}
+POOLINGS: dict[str, type[MeanOverTokens] | type[FirstToken]] = {"mean": MeanOverTokens, "first": FirstToken}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,12 +32,12 @@ class ClassifierConfig(StackConfig):
     num_classes: int
     pooling: str = "mean"                # over the real positions; or "first": the first position stands for the sentence
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.pooling not in POOLINGS:
             raise InputError(f"unknown pooling {self.pooling!r}; choose {' or '.join(POOLINGS)}")
 
-    def sizes(self):
+    def sizes(self) -> list[str]:
         return ["vocab_size", "num_classes"]
 
 
@@ -73,7 +73,7 @@ class Classifier(Layer):
         self.pooling = POOLINGS[config.pooling]()
         self.output = Linear(config.d_model, config.num_classes, rng)
 
-    def forward(self, ids, rng=None):
+    def forward(self, ids, rng=None) -> tuple[Array, ClassifierCache]:
         """Give `rng` to train with dropout; without it the model is evaluated."""
         check_shape("Classifier: ids", ids, "B", "T")
         x, input = self.input.forward(ids, rng)
@@ -83,7 +83,7 @@ class Classifier(Layer):
         logits, output = self.output.forward(x)
         return logits, ClassifierCache(input, encoder, pooling, output)
 
-    def backward(self, dlogits, cache):
+    def backward(self, dlogits, cache) -> None:
         """Adds to every parameter's gradient; ids get none."""
         check_cache(self, cache, ClassifierCache)
         dx = self.output.backward(dlogits, cache.output)
@@ -91,18 +91,18 @@ class Classifier(Layer):
         dx = self.encoder.backward(dx, cache.encoder)
         self.input.backward(dx, cache.input)
 
-    def loss_forward(self, batch, rng=None, smoothing=0.0):
+    def loss_forward(self, batch, rng=None, smoothing=0.0) -> tuple[LossSums, ClassifierLossCache]:
         """Returns LossSums over the batch's sentences, and the cache; batch.labels (B,) are the right classes."""
         logits, cache = self.forward(batch.ids, rng)
         loss, loss_cache = cross_entropy_forward(logits, batch.labels, smoothing, padding=None)
         return LossSums(loss, -loss_cache.log_likelihood.sum()), ClassifierLossCache(cache, loss_cache)
 
-    def loss_backward(self, dloss, cache):
+    def loss_backward(self, dloss, cache) -> None:
         """Adds the gradient of dloss * loss to every parameter's."""
         check_cache(self, cache, ClassifierLossCache)
         self.backward(cross_entropy_backward(dloss, cache.loss), cache.forward)
 
-    def attention_weights(self, ids):
+    def attention_weights(self, ids) -> dict[str, list[Array]]:
         """Who attends to whom: {"encoder": (B, H, T, T) of each layer}."""
         _, cache = self.forward(ids)
         return {"encoder": [layer.self_attention.sublayer.attention.softmax.p for layer in cache.encoder.layers]}

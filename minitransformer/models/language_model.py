@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import module_of, to_device
+from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_cache, check_config, check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import causal_mask, padding_mask
@@ -28,7 +28,7 @@ class LanguageModelConfig(StackConfig):
 
     vocab_size: int                      # number of tokens
 
-    def sizes(self):
+    def sizes(self) -> list[str]:
         return ["vocab_size"]
 
 
@@ -63,19 +63,19 @@ class LanguageModel(NextTokenModel):
         self.output = OutputProjection(config.vocab_size, config.d_model, rng, weight=self.embedding.weight)
         self.loss = LinearCrossEntropy(self.output.weight)
 
-    def forward(self, ids, rng=None):
+    def forward(self, ids, rng=None) -> tuple[Array, LanguageModelCache]:
         """Give `rng` to train with dropout; without it the model is evaluated."""
         y, hidden = self.hidden(ids, rng)
         logits, output = self.output.forward(y)
         return logits, LanguageModelCache(hidden, output)
 
-    def backward(self, dlogits, cache):
+    def backward(self, dlogits, cache) -> None:
         """Adds to every parameter's gradient; ids get none."""
         check_cache(self, cache, LanguageModelCache)
         dy = self.output.backward(dlogits, cache.output)
         self.hidden_backward(dy, cache.hidden)
 
-    def hidden(self, ids, rng=None):
+    def hidden(self, ids, rng=None) -> tuple[Array, LanguageModelHiddenCache]:
         """Up to the last hidden states y (B, T, d_model), from which `output` makes the logits, and `loss` the loss."""
         check_shape("LanguageModel: ids", ids, "B", "T")
         x, input = self.input.forward(ids, rng)
@@ -83,11 +83,11 @@ class LanguageModel(NextTokenModel):
         y, stack = self.stack.forward(x, mask, rng)
         return y, LanguageModelHiddenCache(input, stack)
 
-    def hidden_backward(self, dy, cache):
+    def hidden_backward(self, dy, cache) -> None:
         dx = self.stack.backward(dy, cache.stack)
         self.input.backward(dx, cache.input)
 
-    def start(self, prompt):
+    def start(self, prompt) -> CachedStack | RecomputedState:
         """The state (such as a CachedStack) that continues prompt (B, T), ids of at least one token each, without padding."""
         check_shape("prompt", prompt, "B", "T")
         if not prompt.shape[1]:
@@ -103,7 +103,7 @@ class LanguageModel(NextTokenModel):
             state.advance(ids[:, None])
         return state
 
-    def attention_weights(self, ids):
+    def attention_weights(self, ids) -> dict[str, list[Array]]:
         """Who attends to whom: {"decoder": (B, H, T, T) of each layer}."""
         _, cache = self.hidden(ids)
         return {"decoder": [layer.self_attention.sublayer.attention.softmax.p for layer in cache.stack.layers]}

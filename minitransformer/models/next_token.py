@@ -1,9 +1,13 @@
 """What models that predict the next token have in common: their loss."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from minitransformer.backend import Array
 from minitransformer.checks import check_cache
 from minitransformer.layers.layer import Layer
+from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
+from minitransformer.layers.output_projection import OutputProjection
 from minitransformer.special import PAD
 
 
@@ -28,13 +32,18 @@ class NextTokenModel(Layer):
     `next_target` (B, T), the id to predict at each position, or PAD.
     """
 
-    def loss_forward(self, batch, rng=None, smoothing=0.0):
+    hidden: Callable[..., tuple[Array, Any]]
+    hidden_backward: Callable[[Array, Any], None]
+    output: OutputProjection
+    loss: LinearCrossEntropy
+
+    def loss_forward(self, batch, rng=None, smoothing=0.0) -> tuple[LossSums, NextTokenCache]:
         """Returns LossSums over the batch's `terms`, and the cache; `rng` draws the dropout."""
         y, hidden = self.hidden(*batch.inputs, rng=rng)
         loss, cache = self.loss.forward(y, batch.next_target, smoothing, padding=PAD)
         return LossSums(loss, -cache.log_likelihood.sum()), NextTokenCache(hidden, cache)
 
-    def loss_backward(self, dloss, cache):
+    def loss_backward(self, dloss, cache) -> None:
         """Adds the gradient of dloss * loss to every parameter's."""
         check_cache(self, cache, NextTokenCache)
         dy = self.loss.backward(dloss, cache.loss)

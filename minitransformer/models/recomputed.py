@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.functional import causal_mask, padding_mask, sinusoids
 from minitransformer.layers.attention import MultiHeadAttention
 from minitransformer.replaceable import is_replaced
 
 
-def cache_would_bypass():
+def cache_would_bypass() -> bool:
     """Whether a function is plugged in that a key-value cache does not call as training does."""
     return any(map(is_replaced, (MultiHeadAttention.forward, causal_mask, padding_mask, sinusoids)))
 
@@ -23,7 +24,7 @@ class RecomputedState:
         self.output, self.first, self.limit = output, first, limit
         self._decode, self._prefix, self._rows = decode, prefix, np.arange(len(first))
 
-    def advance(self, ids, parents=None):
+    def advance(self, ids, parents=None) -> Array:
         """The hidden states (B, width, d_model) after the token `ids` (B, width) at the current position."""
         batch, width = ids.shape
         if parents is None:
@@ -33,5 +34,5 @@ class RecomputedState:
         y = self._decode(np.repeat(self._rows, width), self._prefix.reshape(batch * width, -1))
         return y[:, -1].reshape(batch, width, -1)
 
-    def keep(self, rows):
+    def keep(self, rows) -> None:
         self._rows, self._prefix = self._rows[rows], self._prefix[rows]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import module_of, to_device
+from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_cache, check_config, check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import causal_mask, padding_mask
@@ -35,17 +35,17 @@ class TransformerConfig(StackConfig):
     share_embeddings: bool = True        # source embedding = target embedding
     share_output: bool = True            # target embedding = pre-softmax linear
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.share_embeddings and self.source_vocab != self.target_vocab:
             raise InputError(f"share_embeddings needs one vocabulary, but source_vocab is {self.source_vocab} "
                              f"and target_vocab {self.target_vocab}: make them equal or pass share_embeddings=False")
 
-    def sizes(self):
+    def sizes(self) -> list[str]:
         return ["source_vocab", "target_vocab"]
 
     @classmethod
-    def named(cls, name, vocab_size, **changes):
+    def named(cls, name, vocab_size, **changes) -> "TransformerConfig":
         """The configuration called `name`, for a vocabulary shared by source and target, with `changes`."""
         return super().named(name, **{"source_vocab": vocab_size, "target_vocab": vocab_size, **changes})
 
@@ -96,19 +96,19 @@ class Transformer(NextTokenModel):
                                        weight=self.target_embedding.weight if config.share_output else None)
         self.loss = LinearCrossEntropy(self.output.weight)
 
-    def forward(self, source, target, rng=None):
+    def forward(self, source, target, rng=None) -> tuple[Array, TransformerCache]:
         """Give `rng` to train with dropout; without it the model is evaluated."""
         y, hidden = self.hidden(source, target, rng)
         logits, output = self.output.forward(y)
         return logits, TransformerCache(hidden, output)
 
-    def backward(self, dlogits, cache):
+    def backward(self, dlogits, cache) -> None:
         """Adds to every parameter's gradient; ids get none."""
         check_cache(self, cache, TransformerCache)
         dy = self.output.backward(dlogits, cache.output)
         self.hidden_backward(dy, cache.hidden)
 
-    def hidden(self, source, target, rng=None):
+    def hidden(self, source, target, rng=None) -> tuple[Array, HiddenCache]:
         """Up to the last hidden states y (B, T_q, d_model), from which `output` makes the logits, and `loss` the loss."""
         check_shape("Transformer: source", source, "B", "T_k")
         check_shape("Transformer: target", target, source.shape[0], "T_q")
@@ -116,20 +116,20 @@ class Transformer(NextTokenModel):
         y, decode = self.decode(target, memory, source, rng)
         return y, HiddenCache(encode, decode)
 
-    def hidden_backward(self, dy, cache):
+    def hidden_backward(self, dy, cache) -> None:
         dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
         self.target_input.backward(dx, cache.decode.input)
         dx = self.encoder.backward(dmemory, cache.encode.encoder)
         self.source_input.backward(dx, cache.encode.input)
 
-    def encode(self, source, rng=None):
+    def encode(self, source, rng=None) -> tuple[Array, EncodeCache]:
         """source (B, T_k) -> memory (B, T_k, d_model)."""
         x, input = self.source_input.forward(source, rng)
         mask = to_device(padding_mask(source), module_of(x))
         memory, encoder = self.encoder.forward(x, mask, rng)
         return memory, EncodeCache(input, encoder)
 
-    def decode(self, target, memory, source, rng=None):
+    def decode(self, target, memory, source, rng=None) -> tuple[Array, DecodeCache]:
         """target (B, T_q) and the memory of `source` -> (B, T_q, d_model), what `output` takes."""
         x, input = self.target_input.forward(target, rng)
         mask = to_device(causal_mask(target) & padding_mask(target), module_of(x))
@@ -137,7 +137,7 @@ class Transformer(NextTokenModel):
         y, decoder = self.decoder.forward(x, memory, mask, memory_mask, rng)
         return y, DecodeCache(input, decoder)
 
-    def start(self, source):
+    def start(self, source) -> CachedStack | RecomputedState:
         """The state (such as a CachedStack) that writes the outputs of source (B, T_k), token by token."""
         check_shape("source", source, "B", "T_k")
         memory, _ = self.encode(source)
@@ -145,13 +145,13 @@ class Transformer(NextTokenModel):
         limit = np.minimum((source != PAD).sum(axis=1) - 1 + EXTRA_LENGTH, self.target_input.positions.max_length - 1)
         first = np.full((len(source), 1), BOS)
         if cache_would_bypass():
-            def decode(rows, target):
+            def decode(rows, target) -> Array:
                 return self.decode(target, memory[to_device(rows, module_of(memory))], source[rows])[0]
 
             return RecomputedState(decode, self.output, first, limit, np.empty((len(source), 1, 0), int))
         return CachedStack(self.decoder, self.target_input, self.output, first, limit, memory, memory_mask)
 
-    def attention_weights(self, source, target):
+    def attention_weights(self, source, target) -> dict[str, list[Array]]:
         """Who attends to whom: {"encoder", "decoder" or "cross": (B, H, T_q, T_k) of each layer}."""
         _, cache = self.hidden(source, target)
         encoder, decoder = cache.encode.encoder.layers, cache.decode.decoder.layers

@@ -1,7 +1,7 @@
 """The toy task brackets: are they balanced? Classification without anything to download."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.data.labelled import make_labelled_batch
@@ -9,6 +9,7 @@ from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.errors import InputError
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.classification import Classification
+from minitransformer.tasks.task import Data
 from minitransformer.tasks.toy import EXAMPLES, TEST, TOY_TRAINING, VALID, is_held_out
 
 MAX_PAIRS = 10    # of brackets in a text
@@ -27,10 +28,10 @@ class Brackets(Classification):
     batch: int = 128
 
     @classmethod
-    def add_arguments(cls, parser, option):
+    def add_arguments(cls, parser, option) -> None:
         option("batch", int, "examples in a batch")
 
-    def draw(self, rng):
+    def draw(self, rng) -> tuple[list[str], str]:
         """(brackets, label): every other text is balanced, and the others differ from such a text in one bracket or two."""
         brackets = draw_balanced(rng, 1 + int(MAX_PAIRS * rng.random() ** 0.5))    # there are few short ones
         if rng.random() < 0.5:
@@ -40,34 +41,34 @@ class Brackets(Classification):
                 brackets[place] = ")" if brackets[place] == "(" else "("
         return brackets, "unbalanced"
 
-    def make_vocabulary(self):
+    def make_vocabulary(self) -> CharacterVocabulary:
         return _VOCABULARY
 
-    def encode(self, brackets, label):
+    def encode(self, brackets, label) -> tuple[list[int], int]:
         return _VOCABULARY.encode("".join(brackets)), self.labels.index(label)
 
-    def encode_text(self, vocabulary, text):
+    def encode_text(self, vocabulary, text) -> list[int]:
         brackets = "".join(text.split())
         if other := brackets.strip("()"):
             raise InputError(f"{other[0]!r} is not a bracket, expected only ( and )")
         return vocabulary.encode(brackets)
 
-    def data(self, vocabulary, training):
+    def data(self, vocabulary, training) -> Data:
         held_out = draw_held_out(self, VALID, seed=1)
         return self.make_data(DrawnBatches(self, self.batch, training.seed), held_out,
                               [(vocabulary.decode(ids), self.labels[label]) for ids, label in held_out[:EXAMPLES]])
 
-    def evaluate(self, run, search):
+    def evaluate(self, run, search) -> dict[str, Any]:
         """Accuracy on held-out examples, the same ones every time."""
         return self.scores(run.model, draw_held_out(self, TEST))
 
-    def summary(self, run):
+    def summary(self, run) -> str:
         scores = self.evaluate(run, self.search)
         return (f"accuracy {scores['accuracy']:.1%} on {scores['examples']:,} examples never trained on "
                 f"(always naming the commonest class: {scores['majority']:.1%})")
 
 
-def draw_balanced(rng, pairs):
+def draw_balanced(rng, pairs) -> list[str]:
     """A list of `pairs` pairs of brackets, balanced: split at random into what the first pair holds and what follows it."""
     if not pairs:
         return []
@@ -75,7 +76,7 @@ def draw_balanced(rng, pairs):
     return ["(", *draw_balanced(rng, inside), ")", *draw_balanced(rng, pairs - 1 - inside)]
 
 
-def is_balanced(brackets):
+def is_balanced(brackets) -> bool:
     """Whether no bracket is closed before it was opened, and none stays open."""
     depth = 0
     for bracket in brackets:

@@ -2,15 +2,16 @@
 
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from minitransformer.attention_map import Attended
 from minitransformer.backend import to_host
 from minitransformer.data.batches import by_length
-from minitransformer.data.labelled import make_labelled_batch, sentence_length
+from minitransformer.data.labelled import LabelledBatch, make_labelled_batch, sentence_length
 from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.errors import InputError
 from minitransformer.evaluation import BATCH_TOKENS, mean_loss
@@ -20,20 +21,21 @@ from minitransformer.tasks.task import Data, Task
 
 @dataclass(frozen=True, kw_only=True)
 class Classification(Task):
-    """A classifier names the class of a sentence. A subclass has `labels`, the classes' names, and max_length or None."""
+    """A classifier names the class of a sentence. A subclass has `labels` and max_length or None."""
 
     model: ClassVar[str] = "classifier"
     command: ClassVar[str] = "classify"
+    labels: ClassVar[Sequence[str]]            # the classes' names
     max_length: ClassVar[int | None] = None    # of a text, in tokens
 
-    def encode_text(self, vocabulary, text):
+    def encode_text(self, vocabulary, text) -> list[int]:
         """The ids that the model reads, [] for an empty text. Raises InputError for a text that it cannot read."""
         return vocabulary.encode(text.strip())
 
-    def model_sizes(self, vocabulary):
+    def model_sizes(self, vocabulary) -> dict[str, Any]:
         return {"vocab_size": vocabulary.size, "num_classes": len(self.labels)}
 
-    def probabilities(self, run, texts):
+    def probabilities(self, run, texts) -> list[np.ndarray | None]:
         """For each text (C,), for the classes in the order of `labels`; None for an empty text.
 
         A text of which only the beginning is read, and characters that are not in the vocabulary, are named on stderr.
@@ -42,12 +44,12 @@ class Classification(Task):
         found = iter(predict(run.model, [(one, 0) for one in ids if one]))
         return [next(found) if one else None for one in ids]
 
-    def answer(self, run, texts, search=None):
+    def answer(self, run, texts, search=None) -> list[str]:
         """The class of each text; "" for an empty one."""
         self.check_no_search(search)
-        return ["" if p is None else self.labels[p.argmax()] for p in self.probabilities(run, texts)]
+        return ["" if p is None else self.labels[int(p.argmax())] for p in self.probabilities(run, texts)]
 
-    def _read(self, vocabulary, text, name):
+    def _read(self, vocabulary, text, name) -> list[int]:
         try:
             ids = self.encode_text(vocabulary, text)
         except InputError as error:
@@ -58,18 +60,18 @@ class Classification(Task):
                   file=sys.stderr)
         return ids[:self.max_length]
 
-    def attention(self, run, text):
+    def attention(self, run, text) -> dict[str, Attended]:
         ids = self._read(run.vocabulary, text, "the text")
         if not ids:
             raise InputError("the text is empty, expected one to classify")
         tokens = run.vocabulary.tokens(ids)
         return {"encoder": Attended(run.model.attention_weights(np.array([ids]))["encoder"], tokens, tokens)}
 
-    def make_data(self, batches, valid, examples):
+    def make_data(self, batches, valid, examples) -> Data:
         """The Data of `batches` to train on; `valid`: [(ids, class)]; `examples`: [(text, label)] for the report."""
         return Data(batches, labelled_batches(valid), lambda model: {"valid_accuracy": accuracy(model, valid)}, examples)
 
-    def scores(self, model, examples):
+    def scores(self, model, examples) -> dict[str, float]:
         """{"accuracy", "majority": of always naming the commonest class, ...} over (ids, class)."""
         labels = [label for _, label in examples]
         ((_, most),) = Counter(labels).most_common(1)
@@ -77,17 +79,17 @@ class Classification(Task):
                 "nats": mean_loss(model, labelled_batches(examples))}
 
 
-def labelled_batches(examples):
+def labelled_batches(examples) -> list[LabelledBatch]:
     """Batches that hold all (ids, class) once, for `mean_loss`."""
     return [make_labelled_batch(chunk) for chunk in by_length(examples, BATCH_TOKENS, lengths=sentence_length)]
 
 
-def accuracy(model, examples):
+def accuracy(model, examples) -> float:
     """The share of (ids, class) whose class the model finds the most probable."""
     return float((predict(model, examples).argmax(axis=1) == [label for _, label in examples]).mean())
 
 
-def predict(model, examples):
+def predict(model, examples) -> np.ndarray:
     """(N, C) the model's probabilities for (ids, class), whatever class stands there."""
     if not examples:
         return np.zeros((0, model.config.num_classes))

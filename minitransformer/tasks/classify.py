@@ -3,7 +3,7 @@
 import sys
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.labelled import make_labelled_batch, read_labelled, sentence_length
@@ -13,6 +13,7 @@ from minitransformer.models.classifier import POOLINGS
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.classification import Classification
 from minitransformer.tasks.files import check_files, check_unchanged, checksums
+from minitransformer.tasks.task import Data
 
 EXAMPLES = 8
 MAX_VOCABULARY = 1_000_000
@@ -37,12 +38,12 @@ class Classify(Classification):
     valid: list
     batch: int = 2048
     vocab_size: int = 6000
-    max_length: int = 256          # the longest sentence, in subwords
+    max_length: int = 256          # type: ignore[misc]    # the longest sentence, in subwords; here a setting
     pooling: str = "mean"
-    labels: list = field(default_factory=list)    # the classes' names, as the training file has them
+    labels: list = field(default_factory=list)    # type: ignore[misc]    # the classes' names, as the training file has them
     sha256: dict = field(default_factory=dict)    # {file: hexadecimal digits}
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         self.check_whole("vocab_size", 1, MAX_VOCABULARY)
         self.check_whole("max_length", 1, 10 ** 9)
@@ -52,7 +53,7 @@ class Classify(Classification):
             check_files(name, getattr(self, name))
 
     @classmethod
-    def add_arguments(cls, parser, option):
+    def add_arguments(cls, parser, option) -> None:
         parser.add_argument("--train", nargs=1, required=True, metavar="FILE.tsv",
                             help="a sentence, a tab and its label on each line, plain or .gz")
         parser.add_argument("--valid", nargs=1, required=True, metavar="FILE.tsv", help="the same for validation")
@@ -62,7 +63,7 @@ class Classify(Classification):
         parser.add_argument("--pooling", choices=POOLINGS, help="what stands for a sentence: the mean over its positions, or "
                             "the first of them (default: mean)")
 
-    def begin(self):
+    def begin(self) -> "Classify":
         labels = sorted({label for _, label in self._texts["train"]})
         if not 2 <= len(labels) <= MAX_LABELS:
             raise InputError(f"--train {self.train[0]}: the column of labels has {len(labels):,} class"
@@ -70,22 +71,22 @@ class Classify(Classification):
         return replace(self, labels=labels, **checksums(self, "train", "valid"))
 
     @cached_property
-    def _texts(self):
+    def _texts(self) -> dict[str, list[tuple[str, str]]]:
         return {name: read_labelled(getattr(self, name)[0], f"--{name}") for name in ("train", "valid")}
 
-    def make_vocabulary(self):
+    def make_vocabulary(self) -> SubwordVocabulary:
         return SubwordVocabulary.learn((text for text, _ in self._texts["train"]), self.vocab_size)
 
-    def model_sizes(self, vocabulary):
+    def model_sizes(self, vocabulary) -> dict[str, Any]:
         return {**super().model_sizes(vocabulary), "pooling": self.pooling}
 
-    def data(self, vocabulary, training):
+    def data(self, vocabulary, training) -> Data:
         check_unchanged(self.sha256)
         train, valid = (self._encode(vocabulary, getattr(self, name)[0], texts) for name, texts in self._texts.items())
         return self.make_data(EpochBatches(train, self.batch, training.seed, make_labelled_batch, sentence_length), valid,
                               self._texts["valid"][:EXAMPLES])
 
-    def evaluate(self, run, search, test=None):
+    def evaluate(self, run, search, test=None) -> dict[str, Any]:
         """Accuracy, with that of always naming the commonest class beside it."""
         files = test or self.valid
         if len(files) != 1:
@@ -93,7 +94,7 @@ class Classify(Classification):
         texts = read_labelled(files[0], "--test" if test else "validation file")
         return self.scores(run.model, self._encode(run.vocabulary, files[0], texts))
 
-    def _encode(self, vocabulary, file, texts):
+    def _encode(self, vocabulary, file, texts) -> list[tuple[list[int], int]]:
         """[(ids, class)]. Raises InputError for a label that the training file does not have."""
         places = {label: i for i, label in enumerate(self.labels)}
         unknown = next((label for _, label in texts if label not in places), None)

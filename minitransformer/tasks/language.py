@@ -4,7 +4,7 @@ import math
 import unicodedata
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class Language(Task):
     window: int = 128              # tokens
     sha256: dict = field(default_factory=dict)    # {file: hexadecimal digits}
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         self.check_whole("window", 1, MAX_WINDOW)
         self.check_whole("vocab_size", 1, MAX_VOCABULARY)
@@ -62,7 +62,7 @@ class Language(Task):
             check_files(name, getattr(self, name))
 
     @classmethod
-    def add_arguments(cls, parser, option):
+    def add_arguments(cls, parser, option) -> None:
         parser.add_argument("--train", nargs=1, required=True, metavar="FILE", help="text file, plain or .gz")
         parser.add_argument("--valid", nargs=1, required=True, metavar="FILE", help="the same for validation")
         parser.add_argument("--vocabulary", choices=VOCABULARIES, help="what a token is (default: characters)")
@@ -70,29 +70,29 @@ class Language(Task):
         option("window", int, "tokens that are read at once")
         option("batch", int, "windows in a batch")
 
-    def begin(self):
+    def begin(self) -> "Language":
         return replace(self, **checksums(self, "train", "valid"))
 
     @cached_property
-    def _texts(self):
+    def _texts(self) -> dict[str, str]:
         return {name: _read(getattr(self, name)[0]) for name in ("train", "valid")}
 
-    def make_vocabulary(self):
+    def make_vocabulary(self) -> Any:
         return VOCABULARIES[self.vocabulary](self._texts["train"], self.vocab_size)
 
-    def model_sizes(self, vocabulary):
+    def model_sizes(self, vocabulary) -> dict[str, int]:
         return {"vocab_size": vocabulary.size, "max_length": self.window}
 
-    def data(self, vocabulary, training):
+    def data(self, vocabulary, training) -> Data:
         check_unchanged(self.sha256)
         ids = {name: self.encode_text(vocabulary, text, getattr(self, name)[0]) for name, text in self._texts.items()}
-        for name in ids:
-            check_length(ids[name], self.window, f"--{name} {getattr(self, name)[0]}", "give more text, or a smaller --window")
+        for name, found in ids.items():
+            check_length(found, self.window, f"--{name} {getattr(self, name)[0]}", "give more text, or a smaller --window")
         valid = consecutive_windows(ids["valid"], self.window, self.batch)
         return Data(WindowBatches(ids["train"], self.window, self.batch, training.seed), valid, None,
                     _examples(vocabulary, ids["valid"], self.window))
 
-    def encode_text(self, vocabulary, text, name="the text"):
+    def encode_text(self, vocabulary, text, name="the text") -> list[int]:
         """The ids of a text as a file of it would be read; characters that are not in the vocabulary are named on stderr.
 
         Raises InputError, with `name` and the line, for a vocabulary without an unknown token.
@@ -105,14 +105,14 @@ class Language(Task):
         warn_of_unknown(vocabulary, text, ids, name)
         return ids
 
-    def answer(self, run, texts, search=None):
+    def answer(self, run, texts, search=None) -> list[str]:
         """How the model continues each text: drawn at temperature 0.8 from a fixed seed."""
         self.check_no_search(search)
         rng = np.random.default_rng(0)
         return [run.vocabulary.decode(list(generate(run.model, self.encode_text(run.vocabulary, text), CONTINUATION, rng, 0.8)))
                 for text in texts]
 
-    def evaluate(self, run, search, test=None):
+    def evaluate(self, run, search, test=None) -> dict[str, Any]:
         """Perplexity and nats of a token, and bits of a character, over all of a text in windows that do not overlap.
 
         Of characters that are not in the vocabulary the model was asked for <unk>: how many they are is counted.
@@ -130,7 +130,7 @@ class Language(Task):
                 "bits_per_character": nats * predicted / characters / math.log(2), "tokens": predicted,
                 "characters": characters, "unknown_characters": count_unknown(run.vocabulary, ids)}
 
-    def attention(self, run, text):
+    def attention(self, run, text) -> dict[str, Attended]:
         ids = self.encode_text(run.vocabulary, text)
         if not ids:
             raise InputError("the text is empty, expected one to read")
@@ -139,16 +139,16 @@ class Language(Task):
         return {"decoder": Attended(weights, tokens, tokens, [*tokens[1:], "…"])}    # what follows the text is not known
 
 
-def _read(file):
+def _read(file) -> str:
     return _normalised(read_text(file))
 
 
-def _normalised(text):
+def _normalised(text) -> str:
     """A text in Unicode's composed form (NFC), in which subwords are learned and characters counted, its lines ended by \\n."""
     return unicodedata.normalize("NFC", text.replace("\r\n", "\n"))
 
 
-def _examples(vocabulary, ids, window):
+def _examples(vocabulary, ids, window) -> list[tuple[str, str]]:
     """[(the beginning of a passage, its continuation)]."""
     read = max(1, min(PROMPT, window // 2))    # half a window: the text of some subwords may be read as a few more
     length = read + CONTINUATION

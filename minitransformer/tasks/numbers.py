@@ -19,32 +19,32 @@ class Numbers(ToyTask):
 
     language: str = "german"    # or "korean"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.language not in list(number_words.LANGUAGES):
             raise InputError(f"language is {self.language!r}, expected {' or '.join(number_words.LANGUAGES)}")
 
     @classmethod
-    def add_arguments(cls, parser, option):
+    def add_arguments(cls, parser, option) -> None:
         super().add_arguments(parser, option)
         parser.add_argument("--language", choices=list(number_words.LANGUAGES), help="default: german")
 
-    def draw(self, rng):
+    def draw(self, rng) -> tuple[list[str], list[str]]:
         digits = rng.integers(1, 7)    # as many short numbers as long ones
         n = int(rng.integers(10 ** digits))
         return number_words.english(n), number_words.LANGUAGES[self.language](n)
 
     @staticmethod
-    def is_held_out(source):
+    def is_held_out(source) -> bool:
         """Numbers below 100 are never held out: their words are irregular and can't be inferred."""
         return len(source) > 2 and is_held_out(source)
 
-    def make_vocabulary(self):
+    def make_vocabulary(self) -> SymbolVocabulary:
         return _vocabulary(self.language)
 
 
 @cache
-def _vocabulary(language):
+def _vocabulary(language) -> SymbolVocabulary:
     symbols = {symbol for n in [*range(100), 100, 1000, 10_000, 100_000, 110_000, 999_999]
                for words in (number_words.english(n), number_words.LANGUAGES[language](n)) for symbol in words}
     return SymbolVocabulary(sorted(symbols), joint="")

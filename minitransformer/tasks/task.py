@@ -1,8 +1,9 @@
 """What a task is: all that training, evaluation, the run folder, the report and the command ask of one."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
+from minitransformer.attention_map import Attended
 from minitransformer.decoding import GREEDY
 from minitransformer.errors import InputError
 from minitransformer.tables import ShownAsTable
@@ -23,6 +24,7 @@ class Data(NamedTuple):
 class Task(ShownAsTable):
     """A task with its settings, the fields: they are typed, checked in __post_init__ and kept by the run folder."""
 
+    name: ClassVar[str]                     # in TASKS
     description: ClassVar[str]              # of the one line in the help
     model: ClassVar[str] = "transformer"    # a name in MODELS
     command: ClassVar[str] = "translate"    # what uses its model: minitransformer translate, generate or classify
@@ -34,58 +36,58 @@ class Task(ShownAsTable):
 
     batch: int = 64                         # in units of batch_unit
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.check_whole("batch", 1, MAX_BATCH)
 
-    def check_whole(self, name, least, most):
+    def check_whole(self, name, least, most) -> None:
         """Raise InputError unless a field is a whole number from `least` to `most`."""
         value = getattr(self, name)
         if type(value) is not int or not least <= value <= most:
             raise InputError(f"{name} is {value!r}, expected {least} to {most:,}")
 
     @classmethod
-    def add_arguments(cls, parser, option):
+    def add_arguments(cls, parser, option) -> None:
         """Give the parser of `train TASK` this task's own options; option(field, type, help) adds a usual one."""
 
-    def begin(self):
+    def begin(self) -> "Task":
         """The task as a new run keeps it: one that reads files adds their checksums."""
         return self
 
-    def make_vocabulary(self):
+    def make_vocabulary(self) -> Any:
         raise NotImplementedError
 
-    def model_sizes(self, vocabulary):
+    def model_sizes(self, vocabulary) -> dict[str, Any]:
         """{field of the model's configuration: value} that follow from the task."""
         raise NotImplementedError
 
-    def data(self, vocabulary, training):
+    def data(self, vocabulary, training) -> Data:
         """The Data; `training` is the run's TrainingConfig. Raises InputError where a file is not what it was."""
         raise NotImplementedError
 
-    def answer(self, run, texts, search=None):
+    def answer(self, run, texts, search=None) -> list[str]:
         """The model's output text for each of `texts`; `search`: a Search other than the usual one.
 
         Raises InputError for a search where the task has none.
         """
         raise NotImplementedError
 
-    def check_no_search(self, search):
+    def check_no_search(self, search) -> None:
         """Raise InputError for a Search: the outputs of this task are not searched for."""
         if search is not None:
             raise InputError(f"the task {self.name} does not search for its outputs; leave `search` out")
 
-    def evaluate(self, run, search, **options):
+    def evaluate(self, run, search, **options) -> dict[str, Any]:
         """{name: value} of all that is measured; `options` are those of evaluate_options that were given."""
         raise NotImplementedError
 
-    def attention(self, run, text):
+    def attention(self, run, text) -> dict[str, Attended]:
         """{kind: an attention_map.Attended} for a text and a model that has attention_weights, the usual kind first."""
         return {}
 
-    def summary(self, run):
+    def summary(self, run) -> None:
         """One line for the end of a training run; None where there is nothing quick to say."""
         return None
 
-    def test_pairs(self, files):
+    def test_pairs(self, files) -> NoReturn:
         """[(source, reference)] to decode in a benchmark: files, or the task's own. Raises InputError where it has none."""
         raise InputError(f"the task {self.name} has no text to decode; this needs a translation run")

@@ -20,23 +20,23 @@ class TextToText(Task):
 
     max_length: int = 256    # the longest source, in tokens
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         self.check_whole("max_length", 1, 10 ** 9)
 
-    def model_sizes(self, vocabulary):
+    def model_sizes(self, vocabulary) -> dict[str, int]:
         return {"vocab_size": vocabulary.size}
 
-    def answer(self, run, texts, search=None):
+    def answer(self, run, texts, search=None) -> list[str]:
         return translate(run.model, run.vocabulary, texts, self.max_length, search or self.search)
 
-    def hypotheses(self, run, texts, search=None):
+    def hypotheses(self, run, texts, search=None) -> list[list[tuple[float, str]]]:
         """For each of `texts` [(score, output text)], the best first; a text that is too long is named on stderr."""
         sources = encode(run.vocabulary, texts, self.max_length)
         return [[(hypothesis.score, run.vocabulary.decode(hypothesis.ids)) for hypothesis in found]
                 for found in decode_all(run.model, sources, search or self.search)]
 
-    def attention(self, run, text):
+    def attention(self, run, text) -> dict[str, Attended]:
         (source,) = encode(run.vocabulary, [text], self.max_length)
         if not source:
             raise InputError("the text is empty, expected a source to attend to")

@@ -5,8 +5,9 @@ test example into training.
 """
 
 import string
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 from zlib import crc32
 
 from minitransformer.data.batches import make_batch
@@ -21,7 +22,7 @@ VALID, EXAMPLES, TEST = 200, 8, 1000    # how many held-out examples validate, s
 TOY_TRAINING = dict(config="toy", steps=500, warmup=50, rate_factor=0.3)
 
 
-def is_held_out(source):
+def is_held_out(source) -> bool:
     """Whether an example with this source, a list of symbols, is kept from training."""
     return crc32(" ".join(source).encode()) % 10 == 0
 
@@ -35,27 +36,27 @@ class ToyTask(TextToText):
     is_held_out: ClassVar = staticmethod(is_held_out)
 
     @classmethod
-    def add_arguments(cls, parser, option):
+    def add_arguments(cls, parser, option) -> None:
         option("batch", int, "examples in a batch")
 
-    def encode(self, source, target):
+    def encode(self, source, target) -> tuple[list[int], list[int]]:
         vocabulary = self.make_vocabulary()
         return vocabulary.encode_symbols(source), vocabulary.encode_symbols(target)
 
-    def data(self, vocabulary, training):
+    def data(self, vocabulary, training) -> Data:
         pairs = draw_held_out(self, VALID, seed=1)
         return Data(DrawnBatches(self, self.batch, training.seed), pair_batches(pairs),
                     lambda model: {"valid_exact_match": exact_match(model, pairs, threads=training.threads)},
                     [(" ".join(vocabulary.tokens(source)), vocabulary.decode(target))
                      for source, target in pairs[:EXAMPLES]])
 
-    def evaluate(self, run, search):
+    def evaluate(self, run, search) -> dict[str, Any]:
         """Exact match and perplexity on held-out examples, the same ones every time."""
         pairs = draw_held_out(self, TEST)
         return {"exact_match": exact_match(run.model, pairs, search), "examples": len(pairs),
                 "perplexity": perplexity(mean_loss(run.model, pair_batches(pairs)))}
 
-    def summary(self, run):
+    def summary(self, run) -> str:
         scores = self.evaluate(run, self.search)
         return f"exact match {scores['exact_match']:.1%} on {scores['examples']:,} examples never trained on"
 
@@ -65,12 +66,14 @@ _LETTERS = SymbolVocabulary(string.ascii_lowercase)
 
 @dataclass(frozen=True, kw_only=True)
 class LetterTask(ToyTask):
-    """From 1 to 12 letters, "c a b", to what `transform`, a function of a list of letters, makes of them."""
+    """From 1 to 12 letters, "c a b", to what `transform` makes of them."""
 
-    def draw(self, rng):
+    transform: ClassVar[Callable]    # of a list of letters
+
+    def draw(self, rng) -> tuple[list[str], list[str]]:
         letters = rng.integers(26, size=rng.integers(1, MAX_LETTERS + 1))
         source = [string.ascii_lowercase[i] for i in letters]
         return source, self.transform(source)
 
-    def make_vocabulary(self):
+    def make_vocabulary(self) -> SymbolVocabulary:
         return _LETTERS

@@ -4,7 +4,7 @@ import sys
 import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.parallel import encode_pairs, read_pairs
@@ -45,7 +45,7 @@ class Translate(TextToText):
     vocab_size: int = 6000
     sha256: dict = field(default_factory=dict)    # {file: hexadecimal digits}
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         self.check_whole("vocab_size", 1, MAX_VOCABULARY)
         for name in ("train", "valid"):
@@ -54,7 +54,7 @@ class Translate(TextToText):
             raise InputError(f"batch is {self.batch} tokens, expected at least max_length + 1 = {self.max_length + 1}")
 
     @classmethod
-    def add_arguments(cls, parser, option):
+    def add_arguments(cls, parser, option) -> None:
         parser.add_argument("--train", nargs="+", required=True, metavar=("SOURCE", "TARGET"),
                             help="aligned text files, plain or .gz, or one two-column TSV")
         parser.add_argument("--valid", nargs="+", required=True, metavar=("SOURCE", "TARGET"),
@@ -63,17 +63,17 @@ class Translate(TextToText):
         option("max_length", int, "longest sentence, in subwords")
         option("batch", int, "tokens in a batch, padding included")
 
-    def begin(self):
+    def begin(self) -> "Translate":
         return replace(self, **checksums(self, "train", "valid"))
 
     @cached_property
-    def _texts(self):
+    def _texts(self) -> dict[str, list[tuple[str, str]]]:
         return {name: read_pairs(getattr(self, name), f"--{name}") for name in ("train", "valid")}
 
-    def make_vocabulary(self):
+    def make_vocabulary(self) -> SubwordVocabulary:
         return SubwordVocabulary.learn((text for pair in self._texts["train"] for text in pair), self.vocab_size)
 
-    def data(self, vocabulary, training):
+    def data(self, vocabulary, training) -> Data:
         require("sacrebleu")    # now, and not at the first validation
         check_unchanged(self.sha256)
         pairs, valid = (encode_pairs(vocabulary, texts, self.max_length, " / ".join(getattr(self, name)))
@@ -82,14 +82,14 @@ class Translate(TextToText):
             print(f"{len(self._texts['train']) - len(pairs)} pairs with an empty side are left out", file=sys.stderr)
         sources, targets = zip(*self._texts["valid"])
 
-        def measure(model):
+        def measure(model) -> dict[str, float]:
             outputs = translate(model, vocabulary, sources, self.max_length, threads=training.threads)
             return {"valid_bleu": bleu(outputs, targets)[0]}
 
         examples = [pair for pair in self._texts["valid"] if all(pair)][:EXAMPLES]
         return Data(EpochBatches(pairs, self.batch, training.seed), pair_batches(valid), measure, examples)
 
-    def evaluate(self, run, search, test=None, tokenize="13a"):
+    def evaluate(self, run, search, test=None, tokenize="13a") -> dict[str, Any]:
         """BLEU with its signature, chrF, perplexity, and the seconds that decoding took."""
         require("sacrebleu")    # now, and not after the decoding
         files = test or self.valid
@@ -104,5 +104,5 @@ class Translate(TextToText):
                 "perplexity": perplexity(mean_loss(run.model, pair_batches(pairs))), "sentences": len(texts),
                 "seconds": seconds}
 
-    def test_pairs(self, files):
+    def test_pairs(self, files) -> list[tuple[str, str]]:
         return read_pairs(files or self.valid, "--test")

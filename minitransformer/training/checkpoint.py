@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from minitransformer.backend import to_host
@@ -21,7 +23,7 @@ class Checkpoint(NamedTuple):
     metrics: bytes   # the log so far
 
 
-def save(run_folder, checkpoint):
+def save(run_folder, checkpoint) -> None:
     """Write a Checkpoint as the folder checkpoints/step-N, which has its name only when it is complete."""
     from safetensors.numpy import save as to_bytes
 
@@ -46,7 +48,7 @@ def save(run_folder, checkpoint):
     sync_folder(folder)
 
 
-def steps(run_folder):
+def steps(run_folder) -> list[int]:
     """The steps of all checkpoints in the folder of a run, damaged or not, the newest first.
 
     Raises OSError where there is a folder that cannot be read: it may be full of checkpoints.
@@ -58,7 +60,7 @@ def steps(run_folder):
     return sorted((int(name[5:]) for name in names if name.startswith("step-") and name[5:].isdigit()), reverse=True)
 
 
-def load(run_folder, step):
+def load(run_folder, step) -> Checkpoint:
     """The Checkpoint of a step. Raises InputError that names the file which is damaged or missing."""
     from safetensors.numpy import load as from_bytes
 
@@ -69,12 +71,12 @@ def load(run_folder, step):
                       json.loads((folder / "state.json").read_bytes()), (folder / "metrics.jsonl").read_bytes())
 
 
-def newest(run_folder):
+def newest(run_folder) -> Checkpoint | None:
     """The newest Checkpoint that is not damaged, or None."""
     return next(undamaged(run_folder, steps(run_folder)), None)
 
 
-def undamaged(run_folder, steps):
+def undamaged(run_folder, steps) -> Iterator[Checkpoint]:
     """One after the other the Checkpoints of `steps`; each one that is damaged is named on stderr."""
     for step in steps:
         try:
@@ -85,7 +87,7 @@ def undamaged(run_folder, steps):
             yield found
 
 
-def keep_only(run_folder, kept):
+def keep_only(run_folder, kept) -> None:
     """Remove the checkpoints of all other steps than `kept`."""
     old = run_folder / FOLDER / "old"
     for step in set(steps(run_folder)) - set(kept):
@@ -94,5 +96,5 @@ def keep_only(run_folder, kept):
         shutil.rmtree(old, ignore_errors=True)
 
 
-def _folder(run_folder, step):
+def _folder(run_folder, step) -> Path:
     return run_folder / FOLDER / f"step-{step:08d}"

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from numbers import Integral, Real
+from typing import Any
 
 from minitransformer.errors import InputError, choices
 from minitransformer.host import available_cores
@@ -13,10 +14,10 @@ MAX_FACTOR = 10 ** 6
 MAX_THREADS = 1024
 MAX_CHECKPOINTS = 1000
 MAX_SEED = 2 ** 32 - 1
-SCHEDULES = {"paper": None, "inverse-sqrt": inverse_sqrt, "constant": constant}
+SCHEDULES: dict[str, Any] = {"paper": None, "inverse-sqrt": inverse_sqrt, "constant": constant}
 
 
-def default_threads():
+def default_threads() -> int:
     """The cores there are, up to four: with more, each thread's part of a usual batch is too small."""
     return min(4, available_cores())
 
@@ -40,7 +41,7 @@ class TrainingConfig(ShownAsTable):
     seed: int = 0
     threads: int = field(default_factory=default_threads)    # that share each batch; on a GPU there is one
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("steps", "warmup", "accumulate", "validate_every"):
             _check(name, getattr(self, name), 1, MAX_STEPS)
         _check("patience", self.patience, 0, MAX_STEPS)
@@ -60,13 +61,13 @@ class TrainingConfig(ShownAsTable):
             raise InputError(f"peak_rate is {self.peak_rate}, but the schedule {self.schedule} "
                              + ("has its own peak" if self.schedule == "paper" else "needs one"))
 
-    def learning_rate(self, step, d_model):
+    def learning_rate(self, step, d_model) -> float:
         """The learning rate at `step` = 1, 2, ... of a model of width `d_model`."""
         rate = (schedule(step, d_model, self.warmup, self.rate_factor) if self.schedule == "paper"
                 else SCHEDULES[self.schedule](step, self.warmup, self.peak_rate))
         return rate * cooldown(step, self.steps, self.cooldown)
 
 
-def _check(name, value, least, most):
+def _check(name, value, least, most) -> None:
     if not isinstance(value, Integral) or not least <= value <= most:
         raise InputError(f"{name} is {value!r}, expected a whole number from {least} to {most:,}")

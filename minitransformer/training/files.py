@@ -11,7 +11,7 @@ NEXT = ".next"    # ends the name of what will replace a listed file
 FORMAT = 2        # of run folders
 
 
-def write_durably(path, data):
+def write_durably(path, data) -> None:
     """The bytes `data` into the file `path`: until all of them are on the disk, the old file stays."""
     new = path.with_name(path.name + ".new")
     try:
@@ -25,7 +25,7 @@ def write_durably(path, data):
     sync_folder(path.parent)
 
 
-def sync_folder(path):
+def sync_folder(path) -> None:
     """Wait until the names in the folder `path` are on the disk (Windows cannot, and need not, be asked)."""
     if os.name != "nt":
         descriptor = os.open(path, os.O_RDONLY)
@@ -35,7 +35,7 @@ def sync_folder(path):
             os.close(descriptor)
 
 
-def make_folder(path):
+def make_folder(path) -> None:
     """The folder `path` and its parents, with their names on the disk."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
@@ -43,12 +43,12 @@ def make_folder(path):
         sync_folder(folder.parent)
 
 
-def write_manifest(folder, names):
+def write_manifest(folder, names) -> None:
     """manifest.json of `folder`: the sha256 of each of its files `names`, and of itself."""
     write_durably(folder / MANIFEST, _manifest({name: digest(folder / name) for name in names}))
 
 
-def replace_listed(folder, name, data):
+def replace_listed(folder, name, data) -> None:
     """The bytes `data` into the file `name` that manifest.json lists: whatever stops the process, one of both is there."""
     new = folder / (name + NEXT)
     write_durably(new, data)
@@ -58,7 +58,7 @@ def replace_listed(folder, name, data):
     sync_folder(folder)
 
 
-def check_manifest(folder, besides=()):
+def check_manifest(folder, besides=()) -> dict[str, str]:
     """{name: sha256} of the files of manifest.json. Raises InputError, naming the file, if one is not as written.
 
     Those named in `besides` are not looked at. Raises OSError where one cannot be read now: it may be intact.
@@ -92,19 +92,19 @@ def check_manifest(folder, besides=()):
     return files
 
 
-def as_json(value, **layout):
+def as_json(value, **layout) -> str:
     """`value` as JSON text; a NumPy number is written as the Python number it stands for."""
     return json.dumps(value, default=lambda number: number.item(), **layout)
 
 
-def digest(path):
+def digest(path) -> str:
     """The sha256 of a file, as hexadecimal digits."""
     return sha256(path.read_bytes()).hexdigest()
 
 
-def _manifest(files):
+def _manifest(files) -> bytes:
     return json.dumps({"sha256": _seal(FORMAT, files), "format": FORMAT, "files": files}, indent=1).encode()
 
 
-def _seal(version, files):
+def _seal(version, files) -> str:
     return sha256(json.dumps([version, files]).encode()).hexdigest()

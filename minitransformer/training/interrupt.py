@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from minitransformer.training.stderr import stderr
@@ -10,7 +11,7 @@ SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if 
 
 
 @contextmanager
-def stop_on_interrupt():
+def stop_on_interrupt() -> Iterator[threading.Event]:
     """Yields an Event that the first of SIGNALS sets; a second one does what it always does: it ends the process at once."""
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():
@@ -19,11 +20,11 @@ def stop_on_interrupt():
     usual = {number: signal.getsignal(number) for number in SIGNALS}
     handled = [number for number in SIGNALS if usual[number] not in (signal.SIG_IGN, None)]    # who started us wants no others
 
-    def restore():
+    def restore() -> None:
         for number in handled:
             signal.signal(number, usual[number])
 
-    def handle(number, _):
+    def handle(number, _) -> None:
         stop.set()
         restore()
         again = "Ctrl-C again" if number == signal.SIGINT else f"another {signal.Signals(number).name}"

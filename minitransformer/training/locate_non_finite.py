@@ -1,12 +1,14 @@
 """Where NaN or infinity comes from: the step is made again, and every block looked at."""
 
+from typing import Any
+
 from minitransformer.backend import module_of
 from minitransformer.layers.watch import watch
 from minitransformer.parameter import Parameter
 from minitransformer.training.step import add_gradients
 
 
-def locate_non_finite(model, shares, smoothing):
+def locate_non_finite(model, shares, smoothing) -> tuple[str, str]:
     """The first block that makes a value that is not finite out of finite ones; `shares`: what Threads.shard gives.
 
     Returns (path, "forward" or "backward"), such as ("decoder.layers.0.feed_forward.inner",
@@ -14,7 +16,7 @@ def locate_non_finite(model, shares, smoothing):
     """
     found, layers = [], model.sublayers()
 
-    def look(path, direction, method, *arguments, **options):
+    def look(path, direction, method, *arguments, **options) -> Any:
         gradients = [item.grad for item in vars(layers[path]).values() if isinstance(item, Parameter)]
         received = _all_finite([*arguments, *gradients])
         result = method(*arguments, **options)
@@ -31,5 +33,5 @@ def locate_non_finite(model, shares, smoothing):
     return found[0] if found else ("the loss", "backward")
 
 
-def _all_finite(values):
+def _all_finite(values) -> bool:
     return all(module_of(value).isfinite(value).all() for value in values if hasattr(value, "dtype"))

@@ -1,5 +1,6 @@
 """One trainer at a time: a lock on the run folder."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from filelock import FileLock, Timeout
@@ -10,7 +11,7 @@ FILE = "train.lock"
 
 
 @contextmanager
-def only_trainer(folder):
+def only_trainer(folder) -> Iterator[None]:
     """Raises InputError where another process is inside; the lock ends with its process, whatever becomes of the file."""
     lock = FileLock(folder / FILE)
     try:

@@ -3,6 +3,7 @@
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 from minitransformer.errors import InputError
 
@@ -10,18 +11,18 @@ FILE = "metrics.jsonl"
 CLOCKS = ("seconds", "time")    # of each record: of training so far, and since 1970
 
 
-def write_log(run_folder, records, mode="a"):
+def write_log(run_folder, records, mode="a") -> None:
     """Append records, or with mode "w" begin the log with them."""
     with (run_folder / FILE).open(mode, encoding="utf-8") as file:
         file.writelines(json.dumps(record) + "\n" for record in records)
 
 
-def parse_log(text):
+def parse_log(text) -> list[dict[str, Any]]:
     """The records in the text of a log."""
     return [json.loads(line) for line in text.splitlines()]
 
 
-def read_metrics(path):
+def read_metrics(path) -> list[dict[str, Any]]:
     """The records of metrics.jsonl in the run folder `path`. Raises InputError where there is none to read."""
     path = Path(path) / FILE
     try:

@@ -10,7 +10,7 @@ BAR = "{percentage:3.0f}% |{bar:10}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{
 LINE_EVERY = 60    # seconds
 
 
-def make_progress(total, step):
+def make_progress(total, step) -> "Bar | Lines":
     """What shows how many of `total` steps are made: update(), show(text), write(text); a context manager."""
     in_notebook = "ipykernel" in sys.modules
     if in_notebook or stderr.isatty():
@@ -28,19 +28,19 @@ class Bar:
         self._bar = tqdm(total=total, initial=step, bar_format=BAR, dynamic_ncols=True, file=file)
         self._file = file
 
-    def __enter__(self):
+    def __enter__(self) -> "Bar":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_) -> None:
         self._bar.close()
 
-    def update(self):
+    def update(self) -> None:
         self._bar.update()
 
-    def show(self, text):
+    def show(self, text) -> None:
         self._bar.set_postfix_str(text)
 
-    def write(self, text):
+    def write(self, text) -> None:
         self._bar.write(text, file=self._file)
 
 
@@ -50,20 +50,20 @@ class Lines:
     def __init__(self, total, step):
         self._total, self._step, self._next = total, step, 0.0
 
-    def __enter__(self):
+    def __enter__(self) -> "Lines":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_) -> None:
         pass
 
-    def update(self):
+    def update(self) -> None:
         self._step += 1
 
-    def show(self, text):
+    def show(self, text) -> None:
         now = time.monotonic()
         if now >= self._next:
             self._next = now + LINE_EVERY
             self.write(f"step {self._step} of {self._total}: {text}")
 
-    def write(self, text):
+    def write(self, text) -> None:
         print(text, file=stderr, flush=True)

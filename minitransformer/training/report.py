@@ -35,7 +35,7 @@ SMOOTHING = ("<p>The loss includes label smoothing ({smoothing}); nll and perple
              "perplexity: exp(nll) is.</p>")
 
 
-def write_report(run, examples):
+def write_report(run, examples) -> None:
     """Write report.html for a run; `examples`: [(text, expected answer)]."""
     log = read_metrics(run.path)
     training = run.settings.training
@@ -53,7 +53,7 @@ def write_report(run, examples):
         settings=settings_tables(run.settings.as_dict())), encoding="utf-8")
 
 
-def _facts(run, log):
+def _facts(run, log) -> dict[str, str]:
     """What was trained, when, and for how long. Logs of an older version hold no clock."""
     facts = {"task": f"{run.task.name}: {run.task.description}",
              "model": f"{type(run.model).__name__} with {run.model.num_parameters():,} parameters",
@@ -65,11 +65,11 @@ def _facts(run, log):
     return facts
 
 
-def _date(seconds):
+def _date(seconds) -> str:
     return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
-def _maps(run, texts):
+def _maps(run, texts) -> str:
     """The attention of the last layer while the model reads each of `texts`."""
     found = [attention_map(run, text) for text in texts]
     pictures = [plots.attention(one.weights, one.queries, one.keys, text, one.predicted).as_html(text)

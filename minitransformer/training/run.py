@@ -7,10 +7,11 @@ from dataclasses import replace
 from html import escape
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 import numpy as np
 
-from minitransformer.backend import to_host
+from minitransformer.backend import Array, to_host
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.decoding.translation import check_texts
 from minitransformer.errors import FolderTaken, InputError
@@ -43,7 +44,7 @@ class Run:
         self.model = model
         self.vocabulary = vocabulary
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         try:
             last = max(checkpoint.steps(self.path), default=0)
             state = "trained" if self.finished else f"{last:,} steps saved" if last else "not trained yet"
@@ -52,20 +53,20 @@ class Run:
         return (f"Run({str(self.path)!r}): {self.task.name}, {type(self.model).__name__} with "
                 f"{self.model.num_parameters():,} parameters, {state}")
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return f"<p>{escape(repr(self))}</p>{settings_tables(self.settings.as_dict())}"
 
     @property
-    def task(self):
+    def task(self) -> Any:    # a Task; what else it has depends on its kind
         return self.settings.task
 
-    def answer(self, texts, search=None):
+    def answer(self, texts, search=None) -> list[str]:
         """The model's output for each of `texts`: a translation, a continuation or a class, as the task has it."""
         check_texts(texts)
         return self.task.answer(self, texts, search)
 
     @classmethod
-    def create(cls, path, task, model, vocabulary, training=None, backend="numpy"):
+    def create(cls, path, task, model, vocabulary, training=None, backend="numpy") -> "Run":
         """A new folder with settings and vocabulary.
 
         training: the TrainingConfig by which a command may resume. Raises FolderTaken where something is already there,
@@ -99,7 +100,7 @@ class Run:
         return run
 
     @classmethod
-    def load(cls, path, backend="numpy"):
+    def load(cls, path, backend="numpy") -> "Run":
         """The run in the folder `path`, its model on `backend`.
 
         Its weights are the trained ones or, while training has not ended, those of the newest intact checkpoint;
@@ -119,7 +120,7 @@ class Run:
         return run
 
     @classmethod
-    def open(cls, path):
+    def open(cls, path) -> "Run":
         """The run in the folder `path`, its model with the first weights that its seed draws.
 
         Raises InputError as `load`.
@@ -141,17 +142,17 @@ class Run:
         return cls(path, settings, model, vocabulary)
 
     @property
-    def finished(self):
+    def finished(self) -> bool:
         """Whether training has ended."""
         return WEIGHTS in check_manifest(self.path, besides=[WEIGHTS])
 
     @property
-    def resume_command(self):
+    def resume_command(self) -> str:
         """What resumes it: a command if a command began it, else a call."""
         return (f"minitransformer train --resume {quote(str(self.path))}" if self.settings.training
                 else "train(..., resume=True)")
 
-    def lengthen(self, steps):
+    def lengthen(self, steps) -> None:
         """Plan `steps` updates, more than until now. Training resumes; the cooldown is that of the new plan.
 
         Raises InputError where there are not more, and where training ended early because `patience` ran out.
@@ -168,7 +169,7 @@ class Run:
         replace_listed(self.path, "config.json", settings.to_json().encode())
         self.settings = settings
 
-    def save_weights(self, provenance=None):
+    def save_weights(self, provenance=None) -> None:
         """The model's weights as the trained ones: write weights.safetensors, and list it in manifest.json.
 
         `provenance`: how they were made, as JSON, which the file keeps.
@@ -180,28 +181,28 @@ class Run:
         write_durably(self.path / WEIGHTS, save(weights, {"provenance": as_json(provenance)}))
         write_manifest(self.path, [*self._fixed_files(), WEIGHTS])
 
-    def take_trained_weights(self):
+    def take_trained_weights(self) -> dict[str, Any] | None:
         """weights.safetensors into the model; returns the provenance. Raises InputError where it is missing or damaged."""
         weights, provenance = _read_weights(self.path)
         self.set_weights(weights)
         return provenance
 
-    def invalidate_weights(self):
+    def invalidate_weights(self) -> None:
         """The trained weights, if there are any, are no longer this run's: training resumes."""
         write_manifest(self.path, self._fixed_files())
 
-    def set_weights(self, weights):
+    def set_weights(self, weights) -> None:
         """Take over {parameter name: array}. Raises InputError where these are not this model's."""
         try:
             set_weights(self.model, weights)
         except InputError as error:
             raise InputError(f"{self.path}: the weights do not fit the run's model: {error}") from None
 
-    def _fixed_files(self):
+    def _fixed_files(self) -> list[str]:
         return ["config.json", self.vocabulary.file_name]
 
 
-def _read_weights(folder):
+def _read_weights(folder) -> tuple[dict[str, Array], dict[str, Any] | None]:
     """({name: array}, their provenance) of weights.safetensors. Raises InputError where there is none, or a damaged one."""
     from safetensors import SafetensorError, safe_open
 
@@ -210,13 +211,13 @@ def _read_weights(folder):
     path = folder / WEIGHTS
     try:
         with safe_open(path, framework="np") as file:
-            weights = {name: file.get_tensor(name) for name in file.keys()}
+            weights = {name: file.get_tensor(name) for name in file.keys()}    # noqa: SIM118 - a file is no dict
             return weights, json.loads((file.metadata() or {}).get("provenance", "null"))
     except (SafetensorError, OSError, ValueError, TypeError, LookupError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
 
 
-def _check_vocabulary(path, settings, vocabulary):
+def _check_vocabulary(path, settings, vocabulary) -> None:
     """Raise InputError unless the model is as large as this task and vocabulary need it."""
     sizes = settings.task.model_sizes(vocabulary)
     expected = sizes.get("vocab_size")
@@ -228,7 +229,7 @@ def _check_vocabulary(path, settings, vocabulary):
         raise InputError(f"{path}: the task has {expected} classes, the model {found}; they are not of one run")
 
 
-def check_free(path):
+def check_free(path) -> None:
     """Raise FolderTaken unless a new run can have the folder `path`: nothing of anyone's is overwritten."""
     path = Path(path)
     if (path / "config.json").exists():

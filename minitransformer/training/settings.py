@@ -6,6 +6,7 @@ from typing import Any
 
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.errors import InputError
+from minitransformer.layers.layer import Layer
 from minitransformer.models.registry import MODELS
 from minitransformer.tables import settings_tables
 from minitransformer.tasks import TASKS
@@ -26,36 +27,36 @@ class RunSettings:
     backend: str = "numpy"
 
     @classmethod
-    def of(cls, task, model, vocabulary, training=None, backend="numpy"):
+    def of(cls, task, model, vocabulary, training=None, backend="numpy") -> "RunSettings":
         """The settings of these objects. Raises InputError where one is not registered: it could not be loaded again."""
         TASKS.name_of(task)
         return cls(task, MODELS.name_of(model), model.config, VOCABULARIES.name_of(vocabulary), training, backend)
 
     @property
-    def seed(self):
+    def seed(self) -> int:
         """Of the model's first weights; 0 where no TrainingConfig is kept."""
         return self.training.seed if self.training else 0
 
-    def make_model(self):
+    def make_model(self) -> Layer:
         return MODELS[self.model](self.config, self.seed)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"RunSettings {self.to_json().strip()}"
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return settings_tables(self.as_dict())
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """{name: what JSON can hold}."""
         return {"task": {"name": self.task.name, **asdict(self.task)},
                 "model": {"name": self.model, **asdict(self.config)}, "vocabulary": self.vocabulary,
                 "training": asdict(self.training) if self.training else None, "backend": self.backend}
 
-    def to_json(self):
+    def to_json(self) -> str:
         return json.dumps(self.as_dict(), indent=2, default=lambda number: number.item()) + "\n"    # NumPy's numbers
 
     @classmethod
-    def from_json(cls, text):
+    def from_json(cls, text) -> "RunSettings":
         """Raises InputError where the text is not that of settings."""
         try:
             kept = json.loads(text)

@@ -3,21 +3,22 @@
 import os
 import sys
 from contextlib import suppress
+from typing import Any
 
 
 class StandardError:
     """sys.stderr for what must not fail: once it cannot be written, nobody reads it, and it becomes the null device."""
 
-    def write(self, text):
+    def write(self, text) -> None:
         self._unless_broken(lambda: sys.stderr.write(text))
 
-    def flush(self):
+    def flush(self) -> None:
         self._unless_broken(sys.stderr.flush)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name) -> Any:
         return getattr(sys.stderr, name)
 
-    def _unless_broken(self, action):
+    def _unless_broken(self, action) -> None:
         try:
             action()
         except OSError:

@@ -6,7 +6,7 @@ from minitransformer.models.next_token import LossSums
 from minitransformer.parallel import Threads
 
 
-def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0.0, clip=1.0, workers=None):
+def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0.0, clip=1.0, workers=None) -> LossSums:
     """Update `model` once at `learning_rate`; returns LossSums over the batch's terms, those of all processes.
 
     batch: one, or a list of batches whose gradients are added up: together they are one update.
@@ -25,7 +25,8 @@ def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0
     batches = batch if isinstance(batch, list) else [batch]
     for one in batches:
         if not hasattr(one, "terms"):
-            raise InputError(f"training_step: a batch is a {type(one).__name__}, expected what make_batch makes, or a list of such batches")
+            raise InputError(f"training_step: a batch is a {type(one).__name__}, expected what make_batch makes, "
+                             "or a list of such batches")
     if seed is not None and not (isinstance(seed, (list, tuple)) and all(is_whole(number, 0) for number in seed)):
         raise InputError(f"seed is {seed!r}, expected several whole numbers of at least 0, such as (0, step), or None")
     terms = sum(batch.terms for batch in batches)
@@ -44,23 +45,23 @@ def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0
     return _total(sums) if workers.processes == 1 else _total_of_processes(sums, model, workers)
 
 
-def add_gradients(model, batches, terms, rng=None, smoothing=0.0):
+def add_gradients(model, batches, terms, rng=None, smoothing=0.0) -> LossSums:
     """Add the gradients of the batches' summed losses / `terms` to the model's; returns LossSums."""
     return _total([_add_gradient(model, batch, terms, rng, smoothing) for batch in batches])
 
 
-def _add_gradient(model, batch, terms, rng, smoothing):
+def _add_gradient(model, batch, terms, rng, smoothing) -> LossSums:
     sums, cache = model.loss_forward(batch, rng, smoothing)
     model.loss_backward(1 / terms, cache)
     return sums
 
 
-def _total(sums):
+def _total(sums) -> LossSums:
     losses, log_likelihoods = zip(*sums)
     return LossSums(sum(losses), sum(log_likelihoods))
 
 
-def _total_of_processes(sums, model, workers):
+def _total_of_processes(sums, model, workers) -> LossSums:
     """As _total, over the sums of all processes; this one may have had no sentence."""
     total = model.xp.zeros(2, model.flat.data.dtype)
     for loss, negative_log_likelihood in sums:

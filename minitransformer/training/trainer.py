@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import islice
@@ -27,7 +28,7 @@ from minitransformer.training.step import training_step
 LOG_EVERY = 10    # steps; reading the loss waits for the GPU
 
 
-def train(run, config, batches, valid, measure=None, resume=False, make_workers=Threads):
+def train(run, config, batches, valid, measure=None, resume=False, make_workers=Threads) -> int:
     """Train run.model by `config`, a TrainingConfig, on the iterator `batches`; log, validate and save in the run folder.
 
     `valid`: batches for the validation loss. `measure(model)`, if given, returns {name: number} of more to log at
@@ -71,7 +72,7 @@ class _Loop:
         self.began = time.monotonic()    # minus the seconds of what is resumed
         self.recent = []       # of each step since the last look at the loss (its batches, how many updates there were then)
 
-    def train(self, resume=False):
+    def train(self, resume=False) -> int:
         if resume:
             if self._take_trained():
                 return self.step
@@ -100,7 +101,7 @@ class _Loop:
                 self._finish()
         return self.step
 
-    def _make_step(self):
+    def _make_step(self) -> None:
         config = self.config
         self.step += 1
         batches = list(islice(self.batches, config.accumulate))
@@ -119,7 +120,7 @@ class _Loop:
         self.num_tokens += sum(batch.num_tokens for batch in batches)
         self.progress.update()
 
-    def _log_training(self, loss, nll):
+    def _log_training(self, loss, nll) -> None:
         loss, nll = loss / self.terms, nll / self.terms
         speed = self.num_tokens / (time.perf_counter() - self.since)
         self._record(loss=loss, nll=nll, perplexity=perplexity(nll), tokens_per_second=round(speed),
@@ -128,10 +129,10 @@ class _Loop:
         self.sums, self.terms = {"loss": 0, "nll": 0}, 0
         self._start_clock()
 
-    def _start_clock(self):
+    def _start_clock(self) -> None:
         self.since, self.num_tokens = time.perf_counter(), 0
 
-    def _finite_sums(self):
+    def _finite_sums(self) -> tuple[float, float]:
         """(loss, nll) since the log's last line. Raises InputError that names where the first value arose that is none."""
         updates, loss, nll = int(self.optimizer.updates), float(self.sums["loss"]), float(self.sums["nll"])
         if updates < self.step or not math.isfinite(loss):
@@ -143,11 +144,11 @@ class _Loop:
         self.recent.clear()
         return loss, nll
 
-    def _not_finite(self, step, where):
+    def _not_finite(self, step, where) -> InputError:
         kept = f"the weights of step {self.saved} are kept" if self.saved else "no weights were saved yet"
         return InputError(f"step {step}: {where}; {kept}. Try a smaller learning rate")
 
-    def _validate(self):
+    def _validate(self) -> None:
         nll = mean_loss(self.model, self.valid, self.config.threads)
         measured = {name: float(value) for name, value in self.measure(self.model).items()}
         self._record(valid_nll=nll, valid_perplexity=perplexity(nll), **measured)
@@ -157,16 +158,16 @@ class _Loop:
         else:
             self.worse += 1
 
-    def _at_the_end(self):
+    def _at_the_end(self) -> bool:
         return self.step >= self.config.steps or 0 < self.config.patience <= self.worse
 
-    def _save(self):
+    def _save(self) -> None:
         """A checkpoint; of the older ones those that may still be needed are kept."""
         state = {"position": getattr(self.batches, "position", None), "terms": self.terms,
                  "best_step": self.best_step, "best_nll": self.best_nll, "worse": self.worse}
         sums = {name: self.model.xp.asarray(value, dtype=self.optimizer.data.dtype) for name, value in self.sums.items()}
 
-        def save():
+        def save() -> None:
             with self._writing(f"the checkpoint of step {self.step}"):
                 checkpoint.save(self.run.path, Checkpoint(
                     self.step, {name: p.data for name, p in self.model.parameters().items()},
@@ -176,7 +177,7 @@ class _Loop:
         self._write_files(save)
         self.saved = self.step
 
-    def _resume_from(self, last):
+    def _resume_from(self, last) -> None:
         """Take over a Checkpoint; with None there is nothing yet to take over."""
         if last is None and self.run.finished:
             raise InputError(f"{self.run.path}: training has ended, and no checkpoint is left to resume from")
@@ -200,7 +201,7 @@ class _Loop:
         else:
             self.batches.position = last.state["position"]
 
-    def _take_trained(self):
+    def _take_trained(self) -> bool:
         """Take over the weights that this very run ended with; returns whether it holds them, intact."""
         try:
             provenance = self.run.take_trained_weights()
@@ -212,7 +213,7 @@ class _Loop:
         print("training has ended: the weights stay as they are", file=stderr)
         return True
 
-    def _finish(self):
+    def _finish(self) -> None:
         """The weights of the run: the mean of the last checkpoints, or the best one's if there was `patience`."""
         if self.config.average > 1:
             weights, count = retention.averaged_weights(self.run.path, self.config)
@@ -223,31 +224,31 @@ class _Loop:
         elif self.config.patience:
             self.run.set_weights(retention.best_weights(self.run.path, self.log))
 
-        def save():
+        def save() -> None:
             with self._writing("the trained weights"):
                 self.run.save_weights({"step": self.step, "config": asdict(self.config)})
 
         self._write_files(save)
 
-    def _record(self, **values):
+    def _record(self, **values) -> None:
         self.log.append({"step": self.step, **values, "seconds": round(time.monotonic() - self.began, 3),
                          "time": round(time.time(), 3)})
         self._write_log(self.log[-1:])
 
-    def _write_log(self, records, mode="a"):
-        def write():
+    def _write_log(self, records, mode="a") -> None:
+        def write() -> None:
             with self._writing(FILE):
                 write_log(self.run.path, records, mode)
 
         self._write_files(write)
 
-    def _write_files(self, write):
+    def _write_files(self, write) -> None:
         """Call `write` in the one process that writes the run's files."""
         if self.workers.is_main:
             write()
 
     @contextmanager
-    def _writing(self, what):
+    def _writing(self, what) -> Iterator[None]:
         """A full disk ends the run with one line that says what is kept."""
         try:
             yield
@@ -257,6 +258,6 @@ class _Loop:
                              f"When that is fixed: {self.run.resume_command}") from None
 
 
-def _as_text(record):
+def _as_text(record) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in record.items()
                      if name not in ("step", *CLOCKS))

@@ -82,7 +82,8 @@ def test_the_innermost_wrong_block_is_named_in_a_whole_model():
 
 def test_every_innermost_wrong_block_is_named():
     """Two mistakes in one layer: each is wrong in itself, and neither hides the other."""
-    with plugged(F.softmax_backward, lambda dp, cache: cache.p * dp), plugged(F.relu_backward, lambda dy, cache: 2 * dy * cache.positive):
+    with (plugged(F.softmax_backward, lambda dp, cache: cache.p * dp),
+          plugged(F.relu_backward, lambda dy, cache: 2 * dy * cache.positive)):
         found = finding(*ALL["decoder-layer"])
     assert found.place == "feed_forward.relu" and found.kind == NAMED
     assert found.also == ("cross_attention.softmax", "self_attention.softmax")
@@ -106,7 +107,8 @@ def test_a_part_that_computes_in_float32_is_named():
     assert found.kind == CONTRACT and found.place.endswith("gelu") and "float32" in found.sentence
 
 
-@pytest.mark.parametrize("factor, kind", [(2, NAMED), (0.7, NAMED), (2 / 3, NAMED), (0.7548776662, EVIDENCE), (np.sqrt(1.3), EVIDENCE)])
+@pytest.mark.parametrize("factor, kind",
+                         [(2, NAMED), (0.7, NAMED), (2 / 3, NAMED), (0.7548776662, EVIDENCE), (np.sqrt(1.3), EVIDENCE)])
 def test_a_constant_is_named_only_if_it_is_simple(factor, kind):
     assert finding((F.relu_forward, lambda dy, cache: factor * F.relu_backward(dy, cache)), (X,)).kind == kind
 
@@ -295,7 +297,8 @@ GENERATOR = np.random.default_rng(0)
     ((lambda x: (x * x, x), lambda dy, x: dy @ x), "backward raises ValueError"),
     ((lambda x: x @ x, lambda dy, x: dy @ x), "forward raises ValueError"),
     ((lambda x: x * x, lambda dy, x: dy), "expected `return y, cache`"),
-    ((lambda x: (x * x, x), lambda dy, x: np.stack([2 * x[0] * dy[0], 2 * x[1] * dy[1]])), "right at the given sizes only: with x of shape"),
+    ((lambda x: (x * x, x), lambda dy, x: np.stack([2 * x[0] * dy[0], 2 * x[1] * dy[1]])),
+     "right at the given sizes only: with x of shape"),
     ((lambda x: (x * x, x), lambda dy, x: [2 * x * dy]), "backward returns a list, expected a tuple"),
     ((lambda x: (x * x, x), lambda dy, x: (2 * x * dy).T), r"shape \(5, 3, 2\), expected \(2, 3, 5\); it is transposed"),
     ((lambda x: (x / x.std(), x), lambda dy, x: dy / x.std()), r"drops the imaginary part \(no abs, var, std or norm"),

@@ -27,7 +27,8 @@ def test_every_block(name):
 
 
 def test_every_layer_is_among_the_blocks():
-    classes = {value for module in (L, M) for value in vars(module).values() if isinstance(value, type) and issubclass(value, L.Layer)}
+    classes = {value for module in (L, M) for value in vars(module).values()
+               if isinstance(value, type) and issubclass(value, L.Layer)}
     as_functions = {L.LinearCrossEntropy}    # it only adds the gradient of the pair's weight to a Parameter
     assert classes - {L.Layer} - as_functions == {type(block) for block, _ in blocks().values() if isinstance(block, L.Layer)}
 

@@ -87,6 +87,7 @@ def test_a_mistake_is_named_by_its_nan_its_shape_and_its_masks():
     overflow = {"the maximum is not subtracted": lambda x: np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True)}
     assert judge(overflow["the maximum is not subtracted"], softmax, overflow, large).sentence == "the maximum is not subtracted"
     dropped = {"keepdims is missing": lambda x: x.sum(axis=-1)}
-    assert judge(lambda x: x @ np.ones(x.shape[1]), lambda x: x.sum(axis=-1, keepdims=True), dropped, INPUTS).sentence == "keepdims is missing"
+    verdict = judge(lambda x: x @ np.ones(x.shape[1]), lambda x: x.sum(axis=-1, keepdims=True), dropped, INPUTS)
+    assert verdict.sentence == "keepdims is missing"
     turned = {"the comparison is the wrong way round": lambda x: x <= 0}
     assert judge(lambda x: ~(x > 0), lambda x: x >= 0, turned, INPUTS).sentence == "the comparison is the wrong way round"

@@ -46,7 +46,8 @@ def language_run(tmp_path_factory):
     text = (folder / "en").read_text()
     (folder / "valid").write_text(text[107:400])    # 293 characters: the last window is not full
     assert main(["train", "language", "--train", str(folder / "en"), "--valid", str(folder / "valid"), *QUICK, "--steps", "60",
-                 "--window", "16", "--batch", "8", "--positions", "learned", "--peak-rate", "0.02", "--run", str(folder / "run")]) == 0
+                 "--window", "16", "--batch", "8", "--positions", "learned", "--peak-rate", "0.02",
+                 "--run", str(folder / "run")]) == 0
     return folder / "run"
 
 

@@ -124,8 +124,10 @@ def test_a_line_that_is_too_long_is_named_and_the_others_are_translated(run_cli,
 
 
 @pytest.mark.parametrize("arguments, words", [
-    (("--beam", 0), "--beam is 0, expected 1 to 1,000"), (("--beam", 2, "--n-best", 3), "--n-best is 3, expected 1 to the --beam of 2"),
-    (("--min-length", 3, "--max-length", 2), "--max-length is 2, expected 3"), (("--length-penalty", "nan"), "--length-penalty is nan"),
+    (("--beam", 0), "--beam is 0, expected 1 to 1,000"),
+    (("--beam", 2, "--n-best", 3), "--n-best is 3, expected 1 to the --beam of 2"),
+    (("--min-length", 3, "--max-length", 2), "--max-length is 2, expected 3"),
+    (("--length-penalty", "nan"), "--length-penalty is nan"),
     (("--sample", 2, "--beam", 2), "leave --beam out"), (("--sample", 0), "--sample is 0"),
     (("--sample", 2, "--length-penalty", 1), "leave --length-penalty out"), (("--top-k", 5), "--top-k is of --sample N"),
     (("--sample", 1, "--temperature", 0), "--temperature is 0"), (("--sample", 1, "--top-k", -1), "--top-k is -1"),
@@ -208,7 +210,8 @@ def test_only_a_transformer_is_exported_and_only_translation_is_timed(run_cli, r
 
 def test_an_ensemble_is_of_runs_that_write_text_and_have_one_vocabulary(run_cli, runs):
     for run, other, words in (("language", "subwords", "has another task or vocabulary"), ("language", "copy", "has another task"),
-                              ("classify", "classify", "not for a classifier; leave it out"), ("copy", "brackets", "has another task")):
+                              ("classify", "classify", "not for a classifier; leave it out"),
+                              ("copy", "brackets", "has another task")):
         code, out, error = run_cli("evaluate", runs[run], "--ensemble", runs[other])
         assert code == 2 and not out and words in error and one_line(error)
 

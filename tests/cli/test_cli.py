@@ -178,7 +178,7 @@ def test_runs_answer_together(run_cli, text_run, other_run):
 
 
 def test_n_best_hypotheses_come_with_scores(run_cli, text_run, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("the dog is red .\n\nthe cat is blue .\n".encode())))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"the dog is red .\n\nthe cat is blue .\n")))
     code, out, _ = run_cli("translate", text_run, "--beam", 4, "--n-best", 2)
     rows = [line.split("\t") for line in out.splitlines()]
     assert code == 0 and [row[0] for row in rows] == ["1", "1", "2", "3", "3"]

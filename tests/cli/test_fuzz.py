@@ -24,7 +24,7 @@ from minitransformer.tasks import brackets, toy
 from minitransformer.training.files import MANIFEST, write_manifest
 from minitransformer.training.log import read_metrics
 
-CASES = settings(max_examples=int(os.environ.get("MINITRANSFORMER_FUZZ", 20)), deadline=None,
+CASES = settings(max_examples=int(os.environ.get("MINITRANSFORMER_FUZZ", "20")), deadline=None,
                  suppress_health_check=list(HealthCheck))
 
 SMALL = "--config toy --steps 2 --batch 90 --max-length 80 --validate-every 1 --vocab-size 80".split()
@@ -96,8 +96,10 @@ WORDS = st.one_of(
     st.text(st.characters(exclude_characters="\0"), max_size=8), st.text("-ab\n\udcff=", max_size=6))
 NUMBERS = st.sampled_from(["1", "2", "5", "0", "-1", "0.5", "1.5", "nan", "inf", "-inf", "1e999", "1e-999", "9" * 30, "x",
                            "", " 3 ", "0x10", "१", "1_0", "+4", "3-"])
-GOOD = {"pooling": "first", "vocabulary": "characters", "tokens": "9", "config": "toy", "backend": "numpy", "language": "korean", "tokenize": "char", "train": "tsv", "valid": "tsv",
-        "test": "tsv", "ensemble": "text", "schedule": "constant", "preset": "multi30k", "resume": "text", "output": "x.png", "kind": "encoder", "layer": "0", "run": "new", "json": None, "pre-norm": None,
+GOOD = {"pooling": "first", "vocabulary": "characters", "tokens": "9", "config": "toy", "backend": "numpy", "language": "korean",
+        "tokenize": "char", "train": "tsv", "valid": "tsv", "test": "tsv", "ensemble": "text",
+        "schedule": "constant", "preset": "multi30k", "resume": "text", "output": "x.png",
+        "kind": "encoder", "layer": "0", "run": "new", "json": None, "pre-norm": None,
         "version": None, "help": None}    # any other takes a number
 TRAINING = ("config steps batch warmup schedule rate-factor peak-rate cooldown accumulate dropout embedding-dropout "
             "attention-dropout feed-forward-dropout smoothing clip validate-every patience average seed threads backend "
@@ -111,7 +113,8 @@ COMMANDS = {
         f"train valid preset vocab-size max-length {TRAINING}",
     "evaluate toy": f"test tokenize json {SEARCH}", "evaluate text": f"test tokenize json {SEARCH}",
     "translate toy": f"n-best {SEARCH}", "translate text": f"n-best {SEARCH}",
-    "translate text --sample 2": f"sample temperature top-k top-p seed {SEARCH}", "train --resume toy": "resume", "gradcheck linear": "seed json",
+    "translate text --sample 2": f"sample temperature top-k top-p seed {SEARCH}", "train --resume toy": "resume",
+    "gradcheck linear": "seed json",
     "train language --train en --valid en --steps 1 --batch 3 --window 8 --config toy --run new":
         f"train valid vocabulary vocab-size window {TRAINING}",
     "train classify --train labels --valid labels --steps 1 --batch 90 --max-length 80 --config toy --run new":
@@ -123,7 +126,8 @@ COMMANDS = {
     "attention characters the --output x.png": "output kind layer", "attention classes the --output x.png": "output kind layer",
     "compare characters classes brackets": "output", "plot classes": "output", "train --resume classes": "resume",
     "attention toy a-b --output x.png": "output kind layer", "attention text a --output x.png": "output kind layer",
-    "export toy --output x.safetensors": "output", "compare toy text": "output", "plot schedule": "output", "plot toy": "output", "info": "json", "sing": "json", "": "version help", "train": "help"}
+    "export toy --output x.safetensors": "output", "compare toy text": "output", "plot schedule": "output", "plot toy": "output",
+    "info": "json", "sing": "json", "": "version help", "train": "help"}
 
 
 @st.composite
@@ -203,7 +207,8 @@ def test_any_text_without_a_translation(workshop, data):
     train, valid = data.draw(st.sampled_from([text, text[::-1], ("damaged", "damaged")]))
     small = SMALL if task == "classify" else [*LANGUAGE, "--vocabulary", run, "--vocab-size", "60"]
     command(data.draw(st.sampled_from([
-        ["train", task, "--train", train, "--valid", valid, *small, "--run", "new"], ["evaluate", run, "--test", "damaged", "--json"]])))
+        ["train", task, "--train", train, "--valid", valid, *small, "--run", "new"],
+        ["evaluate", run, "--test", "damaged", "--json"]])))
 
 
 @CASES
@@ -236,7 +241,8 @@ def test_any_run_folder(workshop, data):
         if data.draw(st.booleans()):
             victim.mkdir()
     code, _ = command(data.draw(st.sampled_from([
-        ["translate", "broken", "a b"], ["generate", "broken", "the", "--tokens", "9"], ["classify", "broken", "the"], ["evaluate", "broken", "--json"], ["plot", "broken"],
+        ["translate", "broken", "a b"], ["generate", "broken", "the", "--tokens", "9"], ["classify", "broken", "the"],
+        ["evaluate", "broken", "--json"], ["plot", "broken"],
         ["attention", "broken", "a b", "--output", "x.png"], ["train", "--resume", "broken"]])), may_change="broken")
 
 

@@ -81,5 +81,6 @@ def test_closed_streams_are_no_crash(trained):
 @pytest.mark.parametrize("arguments", ["gradcheck linear", "--help"])
 def test_a_closed_pipe_is_quiet(arguments):
     command = f"{sys.executable} -m minitransformer {arguments} | true"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, env={k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"})
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment)
     assert not done.stderr

@@ -114,7 +114,8 @@ def test_hangul_gets_a_font_or_a_word(monkeypatch, capsys):
 
 
 def test_a_figure_shows_itself_in_a_notebook():
-    for figure in (plots.positions(), plots.schedules(), plots.curves({"a": LOG}), plots.attention(np.eye(2)[None], "ab", "ab", "a")):
+    for figure in (plots.positions(), plots.schedules(), plots.curves({"a": LOG}),
+                   plots.attention(np.eye(2)[None], "ab", "ab", "a")):
         assert figure._repr_png_().startswith(b"\x89PNG")
 
 
@@ -131,7 +132,8 @@ def test_a_validated_run_has_a_curve_of_its_quality():
 
 def test_plots(run_cli, trained, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for what, picture in (("positions", "positions.png"), ("schedule", "schedule.png"), (trained, trained / "curves.png"), ("positions", "positions-2.png"), ("positions", "positions-3.png")):
+    for what, picture in (("positions", "positions.png"), ("schedule", "schedule.png"), (trained, trained / "curves.png"),
+                          ("positions", "positions-2.png"), ("positions", "positions-3.png")):
         code, out, _ = run_cli("plot", what)
         assert code == 0 and out == f"drawn: {picture}\n"
         assert min(size_of(picture)) > 300

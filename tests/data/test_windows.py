@@ -82,7 +82,8 @@ def test_labelled_sentences(tmp_path, header):
 
 
 @pytest.mark.parametrize("content, words", [
-    ("a\tb\nc\n", "line 2: expected a sentence, a tab and its label"), ("a\tb\na\tb\tc\n", "line 2: 3 columns, expected two: a sentence"),
+    ("a\tb\nc\n", "line 2: expected a sentence, a tab and its label"),
+    ("a\tb\na\tb\tc\n", "line 2: 3 columns, expected two: a sentence"),
     ("a\t\n", "line 1: expected"), ("\tb\n", "line 1: expected"),
     ("a\tb\nsentence\n", "line 2: expected"), ("sentence\tlabel\n\n", "--valid .*: no sentence"), ("\n", "empty, expected text"),
 ])

@@ -270,7 +270,7 @@ def test_errors_of_a_function_of_your_own_stay_as_they_are():
     with plugged(F.softmax_backward, mine), pytest.raises(AttributeError, match="no_such_field"):
         F.attention_backward(QUERY, cache)
     def unpacking(dp, cache):
-        p, more = dp[0], cache, 3
+        _p, _more = dp[0], cache, 3
 
     with plugged(F.softmax_backward, unpacking), pytest.raises(ValueError, match="too many values to unpack") as raised:
         F.attention_backward(QUERY, cache)

@@ -96,7 +96,8 @@ def test_what_is_assigned_after_adam_is_trained():
     adam.step(0.5)
     np.testing.assert_allclose(layer.weight.data, 4.5)
     for wrong, words in [(np.ones((3, 2), np.float32), r"shape \(3, 2\), float32, but .* of shape \(2, 3\), float32"),
-                         (np.ones((2, 3)), r"shape \(2, 3\), float64"), (None, "data is a NoneType, expected a NumPy or CuPy array")]:
+                         (np.ones((2, 3)), r"shape \(2, 3\), float64"),
+                         (None, "data is a NoneType, expected a NumPy or CuPy array")]:
         with pytest.raises(InputError, match=words):
             layer.weight.data = wrong
     with pytest.raises(InputError, match="grad is a NoneType"):

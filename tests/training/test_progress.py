@@ -55,7 +55,7 @@ def test_a_notebook_gets_a_bar_on_standard_output(monkeypatch, capsys, recwarn, 
     class Auto(types.ModuleType):
         def __getattr__(self, name):
             if not widgets:
-                warnings.warn("IProgress not found. Please update jupyter and ipywidgets.")
+                warnings.warn("IProgress not found. Please update jupyter and ipywidgets.", stacklevel=2)
             return std.tqdm
 
     monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))

@@ -7,7 +7,8 @@ import pytest
 from safetensors.numpy import load_file
 
 from minitransformer import (
-    Adam, InputError, NonFiniteError, Run, TrainingConfig, Transformer, TransformerConfig, make_batch, parallel, train, training_step)
+    Adam, InputError, NonFiniteError, Run, TrainingConfig, Transformer, TransformerConfig, make_batch, parallel, train,
+    training_step)
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.evaluation import mean_loss, pair_batches
 from minitransformer.parallel import Threads

@@ -2,6 +2,7 @@
 
 from operator import truediv
 from statistics import median
+from typing import Any
 
 from minitransformer.benchmarks.measure import measure
 from minitransformer.benchmarks.other_work import OtherWork
@@ -14,7 +15,7 @@ PEERS = {"marianmt": ("32", "64", "100"),
 LIBRARIES = {"marianmt": ("torch", "transformers"), "ctranslate2": ("ctranslate2",)}
 
 
-def check_model(config):
+def check_model(config) -> None:
     """Raise InputError unless the peers have a model of this TransformerConfig."""
     for name, expected in (("pre_norm", False), ("positions", "sinusoidal"), ("activation", "relu"),
                            ("share_embeddings", True), ("share_output", True), ("d_k", None), ("d_v", None)):
@@ -24,7 +25,7 @@ def check_model(config):
                              f"only with {name} {expected}; leave --against out")
 
 
-def compare(case, peers, threads, rounds, vocabulary, references):
+def compare(case, peers, threads, rounds, vocabulary, references) -> dict[str, Any]:
     """A dict for JSON; ratios are minitransformer's number / the peer's, and None for a peer that failed.
 
     `same_output` is the share of sentences for which the peer's output has the same tokens as ours.
@@ -37,26 +38,26 @@ def compare(case, peers, threads, rounds, vocabulary, references):
     if ours.failed:
         raise InputError(f"minitransformer failed: {ours.failed}")
 
-    def numbers(found):
+    def numbers(found) -> dict[str, float]:
         score, _ = bleu([vocabulary.decode(output) for output in found.outputs], references, "none")
         return {"sentences_per_second": len(references) / median(found.seconds), "peak_memory_bytes": found.peak,
                 "bleu": score}
 
-    def against(name, peer):
+    def against(name, peer) -> dict[str, Any]:
         if peer.failed:
             return {"failed": peer.failed}
         return {**numbers(peer), "setting": best[name].partition(":")[2],
                 "ratio": median(map(truediv, peer.seconds, ours.seconds)),
                 "peak_memory_ratio": ours.peak / peer.peak,
-                "same_output": sum(map(list.__eq__, ours.outputs, peer.outputs)) / len(references)}
+                "same_output": sum(map(list.__eq__, ours.outputs or [], peer.outputs or [])) / len(references)}
 
     return {"sentences": len(references), "beam": case.beam, **numbers(ours),
             "peers": {name: against(name, peer) for name, peer in measured.items()}, "other_work": other_work.cores()}
 
 
-def _best(case, peer, threads):
+def _best(case, peer, threads) -> str:
     """The contestant of the fastest of the peer's settings, each of which decodes all sentences once."""
-    def seconds(contestant):
+    def seconds(contestant) -> float:
         found = measure(case, [contestant], threads, rounds=1, warm_up=0)[contestant]
         return float("inf") if found.failed else found.seconds[0]
 

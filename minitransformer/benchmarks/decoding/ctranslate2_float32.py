@@ -1,5 +1,6 @@
 """The same search by CTranslate2 in float32, with the same weights."""
 
+from collections.abc import Callable
 from tempfile import TemporaryDirectory
 
 import ctranslate2
@@ -11,7 +12,7 @@ from minitransformer.decoding.translation import longest_first
 from minitransformer.functional import sinusoids
 
 
-def make_step(case, threads, setting):
+def make_step(case, threads, setting) -> Callable[[], list[list[int]]]:
     """A function that decodes all sentences and returns the ids of the outputs.
 
     `setting`: "batches-64" lets the threads take batches of 64 sentences, "operations-64" share each operation.
@@ -31,7 +32,7 @@ def make_step(case, threads, setting):
              for places, _ in parts]
     settings = {"beam_size": case.beam, "length_penalty": power(sources), "asynchronous": True}
 
-    def step():
+    def step() -> list[list[int]]:
         outputs = [[] for _ in sources]
         jobs = [translator.translate_batch(text, max_decoding_length=limit(ids), max_input_length=0, **settings)
                 for (_, ids), text in zip(parts, texts)]
@@ -43,7 +44,7 @@ def make_step(case, threads, setting):
     return step
 
 
-def convert(model, names, positions):
+def convert(model, names, positions) -> TransformerSpec:
     """The specification of the model with the weights of `model`, a Transformer: `save` writes it to a folder.
 
     names: of all tokens; positions: how many it has room for.
@@ -70,7 +71,7 @@ def convert(model, names, positions):
     return spec
 
 
-def _attention(spec, attention, residual, first):
+def _attention(spec, attention, residual, first) -> None:
     """The first of query, key and value lie side by side in one matrix, the others in a second."""
     parts = [attention.query, attention.key, attention.value]
     _linear(spec.linear[0], *parts[:first])
@@ -80,10 +81,10 @@ def _attention(spec, attention, residual, first):
     _norm(spec.layer_norm, residual.norm)
 
 
-def _linear(spec, *linears):
+def _linear(spec, *linears) -> None:
     spec.weight = np.concatenate([linear.weight.data.T for linear in linears])    # theirs is (d_out, d_in)
     spec.bias = np.concatenate([linear.bias.data for linear in linears])
 
 
-def _norm(spec, norm):
+def _norm(spec, norm) -> None:
     spec.gamma, spec.beta = norm.gamma.data, norm.beta.data

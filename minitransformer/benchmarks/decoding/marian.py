@@ -1,5 +1,7 @@
 """The same search by Hugging Face's MarianMT, with the same weights."""
 
+from collections.abc import Callable, Iterator
+
 import torch
 from transformers import MarianConfig, MarianMTModel
 
@@ -14,7 +16,7 @@ NORMS = {"self_attention": "self_attn_layer_norm", "cross_attention": "encoder_a
          "feed_forward": "final_layer_norm"}
 
 
-def make_step(case, threads, size):
+def make_step(case, threads, size) -> Callable[[], list[list[int]]]:
     """A function that decodes all sentences, `size` of them together, and returns the ids of the outputs."""
     torch.set_num_threads(threads)
     run, sources = case.load()
@@ -24,7 +26,7 @@ def make_step(case, threads, size):
     if case.beam > 1:
         settings["length_penalty"] = power(sources)
 
-    def step():
+    def step() -> list[list[int]]:
         outputs = [[] for _ in sources]
         with torch.inference_mode():
             for places, ids in parts:
@@ -36,7 +38,7 @@ def make_step(case, threads, size):
     return step
 
 
-def convert(model, positions):
+def convert(model, positions) -> MarianMTModel:
     """The MarianMTModel that has the weights of `model`, a Transformer, and room for so many `positions`."""
     config = model.config
     marian = MarianMTModel(MarianConfig(
@@ -58,7 +60,7 @@ def convert(model, positions):
     return marian.eval()
 
 
-def _layer(layer):
+def _layer(layer) -> Iterator[tuple[str, torch.Tensor]]:
     """(MarianMT's name, tensor) for each array of an EncoderLayer or DecoderLayer."""
     for ours, theirs in SUBLAYERS.items():
         if hasattr(layer, ours):
@@ -73,6 +75,6 @@ def _layer(layer):
             yield f"{theirs}.bias", torch.from_numpy(norm.beta.data)
 
 
-def _linear(name, linear):
+def _linear(name, linear) -> Iterator[tuple[str, torch.Tensor]]:
     yield f"{name}.weight", torch.from_numpy(linear.weight.data.T)    # theirs is (d_out, d_in)
     yield f"{name}.bias", torch.from_numpy(linear.bias.data)

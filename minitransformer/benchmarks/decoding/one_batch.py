@@ -1,5 +1,7 @@
 """minitransformer's beam search of one batch on one thread: how it grows with its sentences and hypotheses."""
 
+from collections.abc import Callable
+
 from threadpoolctl import threadpool_limits
 
 from minitransformer.benchmarks.decoding.sentences import ALPHA
@@ -11,7 +13,7 @@ from minitransformer.special import EOS
 DIFFERENT = 32    # sentences; a larger batch repeats them, so that each has the same work
 
 
-def make_step(case, threads, size):
+def make_step(case, threads, size) -> Callable[[], list[list[int]]]:
     """A function that decodes a batch of `size` sentences of middle length."""
     threadpool_limits(threads, user_api="blas")
     keep_freed_memory()

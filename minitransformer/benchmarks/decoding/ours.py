@@ -1,11 +1,13 @@
 """minitransformer's own beam search, as `minitransformer translate` makes it."""
 
+from collections.abc import Callable
+
 from minitransformer.benchmarks.decoding.sentences import ALPHA
 from minitransformer.decoding import Search, decode_all
 from minitransformer.host import keep_freed_memory
 
 
-def make_step(case, threads):
+def make_step(case, threads) -> Callable[[], list[list[int]]]:
     """A function that decodes all sentences and returns the ids of the outputs."""
     keep_freed_memory()
     run, sources = case.load()

@@ -1,5 +1,6 @@
 """How our beam search's time and memory grow with the sentences of a batch and with the beam."""
 
+from collections.abc import Iterator
 from statistics import median
 
 from minitransformer.benchmarks.measure import measure
@@ -9,7 +10,7 @@ BATCHES = (32, 64, 128)
 BEAMS = (1, 2, 5, 10)
 
 
-def scale(case, rounds):
+def scale(case, rounds) -> Iterator[dict[str, float]]:
     """One dict for JSON for each batch and beam, as soon as it is measured, on one thread."""
     for batch in BATCHES:
         for beam in BEAMS:

@@ -17,28 +17,28 @@ class Sentences(NamedTuple):
     files: list
     beam: int = 5
 
-    def modules(self):
+    def modules(self) -> dict[str, str]:
         """{contestant: the module in minitransformer.benchmarks whose make_step(case, threads, ...) decodes all}."""
         return {"minitransformer": "decoding.ours", "marianmt": "decoding.marian",
                 "ctranslate2": "decoding.ctranslate2_float32", "one batch": "decoding.one_batch"}
 
-    def report(self, outputs):
+    def report(self, outputs) -> dict[str, list[list[int]]]:
         """What a worker answers beside time and memory: the ids of each sentence's output."""
         return {"outputs": outputs[-1]}
 
-    def load(self):
+    def load(self) -> tuple[Run, list[list[int]]]:
         """The run, and the sources as lists of ids, without EOS."""
         run = Run.load(self.run)
         texts = [source for source, _ in run.task.test_pairs(self.files)]
         return run, encode(run.vocabulary, texts, run.task.max_length)
 
 
-def limit(ids):
+def limit(ids) -> int:
     """How many tokens an output may have, without EOS: ids (B, T_k) of sources with EOS."""
     return ids.shape[1] - 1 + EXTRA_LENGTH
 
 
-def power(sources):
+def power(sources) -> float:
     """The power of an output's length n that is most like our length penalty ((5 + n) / 6)^0.6.
 
     Others divide a log-probability by n^power. Both grow alike where the slopes of their logarithms are
@@ -49,7 +49,7 @@ def power(sources):
     return ALPHA * mean / (5 + mean)
 
 
-def strip(ids):
+def strip(ids) -> list[int]:
     """An output's ids up to EOS, without padding and BOS."""
     ids = list(ids)
     return [i for i in ids[:ids.index(EOS) if EOS in ids else None] if i not in (PAD, BOS)]

@@ -1,9 +1,11 @@
 """ReLU: dx = dy where x > 0. GELU: dx = dy ((1 + tanh u) / 2 + x (1 - tanh^2 u) u' / 2)."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checking.mistakes import mistake
 from minitransformer.checking.terms import terms
 from minitransformer.functional.activations import CUBIC, SLOPE
@@ -31,18 +33,18 @@ for sentence, wrong in (
 
 
 @mistake("relu", "dy is multiplied by the ReLU's output (x where positive), not by its derivative (1 where positive)")
-def relu_output(dy, cache, x):
+def relu_output(dy, cache, x) -> Array:
     return dy * x * cache.positive
 
 
 @mistake("relu", "dy is multiplied by the input x, not by the derivative (1 where positive)")
-def relu_input(dy, cache, x):
+def relu_input(dy, cache, x) -> Array:
     return dy * x
 
 
-def gelu(first=1.0, second=1.0, inner=None, square=None):
+def gelu(first=1.0, second=1.0, inner=None, square=None) -> Callable:
     """The derivative of GELU with its parts replaced."""
-    def wrong(dy, cache):
+    def wrong(dy, cache) -> Array:
         x, t = cache
         u_prime = SLOPE * (1 + 3 * CUBIC * x * x) if inner is None else inner(x)
         sech = 1 - t * t if square is None else square(t)
@@ -50,15 +52,15 @@ def gelu(first=1.0, second=1.0, inner=None, square=None):
     return wrong
 
 
-def cdf(x):
+def cdf(x) -> Array:
     return 0.5 * (1 + np.array([math.erf(one / math.sqrt(2)) for one in x.ravel()]).reshape(x.shape))
 
 
-def density(x):
+def density(x) -> Array:
     return np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
 
 
-def logistic(x):
+def logistic(x) -> Array:
     return 1 / (1 + np.exp(-x))
 
 
@@ -101,7 +103,7 @@ for sentence, wrong in (
 
 
 @terms("gelu")
-def parts(dy, cache):
+def parts(dy, cache) -> dict[str, dict[str, Array]]:
     x, t = cache
     chain = dy * 0.5 * x * (1 - t * t) * SLOPE
     return {"x": {"(1 + tanh u) / 2": dy * 0.5 * (1 + t), "x (1 - tanh^2 u) sqrt(2/pi) / 2 of the inner derivative "

@@ -1,12 +1,15 @@
 """Cross-entropy: dlogits = (p - q) dloss, and 0 at padding; q has 1 - s on the target and s / V everywhere."""
 
+from collections.abc import Callable
+
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checking.mistakes import mistake
 from minitransformer.checking.terms import terms
 
 
-def gradient(dloss, cache, target=None, spread=None, real=None, p=None, targets=None):
+def gradient(dloss, cache, target=None, spread=None, real=None, p=None, targets=None) -> Array:
     """The right gradient with its parts replaced: what is subtracted at the target, what everywhere."""
     size, s = cache.p.shape[-1], cache.smoothing
     target = 1 - s if target is None else target
@@ -16,15 +19,15 @@ def gradient(dloss, cache, target=None, spread=None, real=None, p=None, targets=
     return ((cache.p if p is None else p) - spread - target * hot) * real[..., None] * dloss
 
 
-def everywhere(cache):
+def everywhere(cache) -> Array:
     return np.ones_like(cache.real)
 
 
-def sized(factor):
+def sized(factor) -> Callable:
     return lambda dloss, c: gradient(dloss, c) * factor(c)
 
 
-def smoothed(where):
+def smoothed(where) -> Callable:
     """Smoothing spread over the V - 1 other classes only."""
     return lambda dloss, c: gradient(dloss, c, spread=c.smoothing / (c.p.shape[-1] - 1), target=where(c.smoothing, c.p.shape[-1]))
 
@@ -100,8 +103,8 @@ for sentence, wrong in (
     mistake("cross_entropy", sentence)(wrong)
 
 
-def joint(dx=1.0, dweight=1.0):
-    def wrong(dloss, cache):
+def joint(dx=1.0, dweight=1.0) -> Callable:
+    def wrong(dloss, cache) -> tuple[Array, Array]:
         x, weight, loss, _ = cache
         dlogits = gradient(dloss, loss).reshape(-1, len(weight))
         return dx * (dlogits @ weight).reshape(x.shape), dweight * (dlogits.T @ x.reshape(-1, x.shape[-1]))
@@ -119,7 +122,7 @@ for sentence, wrong in (
 
 
 @terms("cross_entropy")
-def parts(dloss, cache):
+def parts(dloss, cache) -> dict[str, dict[str, Array]]:
     size, s, real = cache.p.shape[-1], cache.smoothing, cache.real[..., None] * dloss
     hot = np.arange(size) == cache.targets[..., None]
     return {"logits": {"p": cache.p * real, "- (1 - s) at the target": -(1 - s) * hot * real,

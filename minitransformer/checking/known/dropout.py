@@ -1,9 +1,12 @@
 """Dropout: dx = dy mask, where the mask is 0 at what was dropped and 1 / (1 - rate) elsewhere."""
 
+from collections.abc import Callable
+
+from minitransformer.backend import Array
 from minitransformer.checking.mistakes import mistake
 
 
-def with_mask(change):
+def with_mask(change) -> Callable:
     return lambda dy, cache: dy if cache.mask is None else change(dy, cache.mask)
 
 
@@ -40,5 +43,5 @@ for sentence, change in (
 
 @mistake("dropout",
          "the exact rate scales the gradient in backward, but the forward's mask has the rounded scale 256 / (256 - k)")
-def exact_rate(dy, cache, dropout_rate):
+def exact_rate(dy, cache, dropout_rate) -> Array:
     return dy if cache.mask is None else dy * (cache.mask > 0) / (1 - dropout_rate)

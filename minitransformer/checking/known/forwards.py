@@ -1,9 +1,11 @@
 """Wrong forwards that are put before the right backward."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checking.forwards import forward_mistake
 from minitransformer.functional.attention import AttentionCache
 from minitransformer.functional.cross_entropy import CrossEntropyCache
@@ -12,7 +14,7 @@ from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.functional.softmax import SoftmaxCache, softmax_forward
 
 
-def probabilities(x, mask=None, axis=-1):
+def probabilities(x, mask=None, axis=-1) -> Array:
     if mask is not None:
         x = np.where(mask, x, -np.inf)
     peak = x.real.max(axis=axis, keepdims=True)
@@ -24,14 +26,14 @@ def probabilities(x, mask=None, axis=-1):
 @forward_mistake("softmax",
                  "the forward normalises over the wrong axis (the rows, queries: the second last), the backward over "
                  "the last (keys)")
-def over_queries(x, mask=None):
+def over_queries(x, mask=None) -> tuple[Array, SoftmaxCache]:
     p = probabilities(x, mask, -2)
     return p, SoftmaxCache(p)
 
 
 @forward_mistake("softmax",
                  "the forward normalises over the wrong axis (the first, the batch), the backward over the last (keys)")
-def over_batch(x, mask=None):
+def over_batch(x, mask=None) -> tuple[Array, SoftmaxCache]:
     p = probabilities(x, mask, 0)
     return p, SoftmaxCache(p)
 
@@ -39,7 +41,7 @@ def over_batch(x, mask=None):
 @forward_mistake("softmax",
                  "the forward applies the mask after the softmax (afterwards): a row no longer sums to 1, as the "
                  "backward takes for granted")
-def masked_afterwards(x, mask=None):
+def masked_afterwards(x, mask=None) -> tuple[Array, SoftmaxCache]:
     p = probabilities(x)
     p = p if mask is None else p * mask
     return p, SoftmaxCache(p)
@@ -48,7 +50,7 @@ def masked_afterwards(x, mask=None):
 @forward_mistake("softmax",
                  "the forward does not divide by the sum of the row (the normalisation is missing), as the backward "
                  "takes for granted")
-def not_normalised(x, mask=None):
+def not_normalised(x, mask=None) -> tuple[Array, SoftmaxCache]:
     x = x if mask is None else np.where(mask, x, -np.inf)
     peak = x.real.max(axis=-1, keepdims=True)
     e = np.exp(x - np.where(peak == -np.inf, 0, peak))
@@ -56,13 +58,13 @@ def not_normalised(x, mask=None):
 
 
 @forward_mistake("softmax", "the forward returns the logarithm of the softmax, the backward is that of the softmax")
-def logarithm(x, mask=None):
+def logarithm(x, mask=None) -> tuple[Array, SoftmaxCache]:
     p = probabilities(x, mask)
     return np.log(p), SoftmaxCache(p)
 
 
-def attention(scale, key=lambda key: key):
-    def wrong(query, key, value, mask=None, dropout_rate=0.0, rng=None):
+def attention(scale, key=lambda key: key) -> Callable:
+    def wrong(query, key, value, mask=None, dropout_rate=0.0, rng=None) -> tuple[Array, AttentionCache]:
         p, softmax = softmax_forward(query @ key.swapaxes(-1, -2) * scale(query, key, value), mask)
         weights, dropout = dropout_forward(p, dropout_rate, rng)
         return weights @ value, AttentionCache(query, key, value, softmax, dropout, weights)
@@ -84,8 +86,8 @@ for sentence, scale in (
     forward_mistake("attention", sentence)(attention(scale))
 
 
-def layer_norm(axis=-1, mean=True, divisor=lambda size: size, outside=False, epsilon_scale=1.0):
-    def wrong(x, gamma, beta, epsilon=1e-5):
+def layer_norm(axis=-1, mean=True, divisor=lambda size: size, outside=False, epsilon_scale=1.0) -> Callable:
+    def wrong(x, gamma, beta, epsilon=1e-5) -> tuple[Array, LayerNormCache]:
         centred = x - x.mean(axis=axis, keepdims=True) if mean else x
         size = np.prod([x.shape[one] for one in np.atleast_1d(axis)])
         variance = (centred * centred).sum(axis=axis, keepdims=True) / divisor(size)
@@ -113,8 +115,8 @@ for sentence, wrong in (
     forward_mistake("layer_norm", sentence)(wrong)
 
 
-def dropout(masks):
-    def wrong(x, dropout_rate, rng=None):
+def dropout(masks) -> Callable:
+    def wrong(x, dropout_rate, rng=None) -> tuple[Array, DropoutCache]:
         if rng is None or dropout_rate == 0:
             return x, DropoutCache(None)
         applied, cached = masks(x, dropout_rate, rng)
@@ -122,15 +124,15 @@ def dropout(masks):
     return wrong
 
 
-def drawn(x, rate, rng):
+def drawn(x, rate, rng) -> Array:
     return (rng.random(x.shape) >= rate) / (1 - rate)
 
 
-def made(x, rate, rng):
+def made(x, rate, rng) -> Array:
     return dropout_mask(x.shape, rate, rng, x.real.dtype)
 
 
-def unscaled(mask):
+def unscaled(mask) -> Array:
     return (mask > 0) * 1.0
 
 
@@ -142,20 +144,20 @@ forward_mistake("dropout", f"{TWICE} (bytes)")(dropout(lambda *all: (made(*all),
 @forward_mistake("dropout",
                  "the forward does not scale what it keeps by 1 / (1 - rate): the scale is missing, the backward has "
                  "it")
-def without_scale(x, dropout_rate, rng=None):
+def without_scale(x, dropout_rate, rng=None) -> tuple[Array, DropoutCache]:
     return dropout(lambda *all: (lambda mask: (unscaled(mask), mask))(made(*all)))(x, dropout_rate, rng)
 
 
 @forward_mistake("dropout",
                  "the forward does not scale what it keeps by 1 / (1 - rate): the scale is missing, the backward has "
                  "it (exact rate)")
-def without_exact_scale(x, dropout_rate, rng=None):
+def without_exact_scale(x, dropout_rate, rng=None) -> tuple[Array, DropoutCache]:
     return dropout(lambda *all: (lambda mask: (unscaled(mask), mask))(drawn(*all)))(x, dropout_rate, rng)
 
 
-def cross_entropy(rows=None, smoothed_rows=None, smoothing_of=lambda s: s, divisor=lambda real, targets: 1):
+def cross_entropy(rows=None, smoothed_rows=None, smoothing_of=lambda s: s, divisor=lambda real, targets: 1) -> Callable:
     """The loss with other rows counted, or another smoothing."""
-    def wrong(logits, targets, smoothing=0.0, *, padding):
+    def wrong(logits, targets, smoothing=0.0, *, padding) -> tuple[Array, CrossEntropyCache]:
         shifted = logits - logits.real.max(axis=-1, keepdims=True)
         log_p = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
         target = np.take_along_axis(log_p, targets[..., None], axis=-1)[..., 0]

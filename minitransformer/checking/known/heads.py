@@ -1,16 +1,19 @@
 """Multi-head attention, and its use as self- and cross-attention."""
 
+from collections.abc import Callable
+
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checking.mistakes import mistake
 from minitransformer.checking.terms import terms
 from minitransformer.functional import attention_backward
 from minitransformer.layers import MultiHeadAttention
 
 
-def heads(split=None, merge=None, gradients=lambda dq, dk, dv: (dq, dk, dv), returned=lambda q, k, v: (q, k, v)):
+def heads(split=None, merge=None, gradients=lambda dq, dk, dv: (dq, dk, dv), returned=lambda q, k, v: (q, k, v)) -> Callable:
     """A backward of MultiHeadAttention with its split, merge, the heads' or the returned gradients replaced."""
-    def wrong(self, dy, cache):
+    def wrong(self, dy, cache) -> tuple[Array, Array, Array]:
         do_split, do_merge = split or type(self).split, merge or type(self).merge
         dheads = do_split(self, self.output.backward(dy, cache.output))
         dq, dk, dv = (do_merge(self, d) for d in gradients(*attention_backward(dheads, cache.attention)))
@@ -19,27 +22,27 @@ def heads(split=None, merge=None, gradients=lambda dq, dk, dv: (dq, dk, dv), ret
     return wrong
 
 
-def split_untransposed(self, x):
+def split_untransposed(self, x) -> Array:
     batch, length, width = x.shape
     return x.reshape(batch, self.num_heads, length, width // self.num_heads)
 
 
-def merge_untransposed(self, x):
+def merge_untransposed(self, x) -> Array:
     batch, count, length, d = x.shape
     return x.reshape(batch, length, count * d)
 
 
-def split_interleaved(self, x):
+def split_interleaved(self, x) -> Array:
     batch, length, width = x.shape
     return x.reshape(batch, length, width // self.num_heads, self.num_heads).transpose(0, 3, 1, 2)
 
 
-def merge_interleaved(self, x):
+def merge_interleaved(self, x) -> Array:
     batch, count, length, d = x.shape
     return x.transpose(0, 2, 3, 1).reshape(batch, length, count * d)
 
 
-def same(*gradients):
+def same(*gradients) -> bool:
     """Whether they have one shape: only then can they be swapped."""
     return len({g.shape for g in gradients}) == 1
 
@@ -86,33 +89,33 @@ for sentence, wrong in (
 
 
 @mistake("MultiHeadAttention", "the gradients of key and value are added up, and their sum is returned for both")
-def one_sum(self, dy, cache):
+def one_sum(self, dy, cache) -> tuple[Array, Array, Array]:
     dquery, dkey, dvalue = heads()(self, dy, cache)
     return dquery, dkey + dvalue, dkey + dvalue
 
 
 @mistake("MultiHeadAttention", "the sum of all three gradients is returned for each of query, key and value")
-def one_sum_of_three(self, dy, cache):
+def one_sum_of_three(self, dy, cache) -> tuple[Array, Array, Array]:
     dquery, dkey, dvalue = heads()(self, dy, cache)
     return (dquery + dkey + dvalue,) * 3
 
 
-def _only(gradient, head):
+def _only(gradient, head) -> Array:
     kept = np.zeros_like(gradient)
     kept[:, head] = gradient[:, head]
     return kept
 
 
-def combined(combine):
+def combined(combine) -> Callable:
     """A backward of self- or cross-attention that combines the three gradients otherwise."""
     return lambda self, dy, cache: combine(*MultiHeadAttention.backward(self, dy, cache))
 
 
-def weighted(query, key, value):
+def weighted(query, key, value) -> Callable:
     return lambda q, k, v: query * q + key * k + value * v
 
 
-def memory_weighted(key, value):
+def memory_weighted(key, value) -> Callable:
     return lambda q, k, v: (q, key * k + value * v)
 
 
@@ -128,11 +131,11 @@ for what, f in FACTORS.items():
         mistake("CrossAttention",
                 f"the memory is key and value, but the path through the {name} (d{name}) is {what} in its gradient")(
             combined(memory_weighted(*factors)))
-for name, factors in {"query": (1, 0, 0), "key": (0, 1, 0), "value": (0, 0, 1)}.items():
+for name, only in {"query": (1, 0, 0), "key": (0, 1, 0), "value": (0, 0, 1)}.items():
     mistake("SelfAttention",
             f"x is query, key and value, but only the path through the {name} (d{name}) is returned; the two others "
             "are missing")(
-        combined(weighted(*factors)))
+        combined(weighted(*only)))
 mistake("SelfAttention",
         "the three gradients are averaged, not added: divided by 3")(combined(lambda q, k, v: (q + k + v) / 3))
 for sentence, combine in (
@@ -150,18 +153,18 @@ for sentence, combine in (
 
 @mistake("SelfAttention",
          "dy is added to dx: the residual connection is not part of the attention, so its path is counted here too")
-def with_residual(self, dy, cache):
+def with_residual(self, dy, cache) -> Array:
     return sum(MultiHeadAttention.backward(self, dy, cache)) + dy
 
 
 @terms("SelfAttention")
-def parts(self, dy, cache):
+def parts(self, dy, cache) -> dict[str, dict[str, Array]]:
     dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
     return {"x": {"dquery (the path through the query)": dquery, "dkey (the path through the key)": dkey,
                   "dvalue (the path through the value)": dvalue}}
 
 
 @terms("CrossAttention")
-def memory_parts(self, dy, cache):
+def memory_parts(self, dy, cache) -> dict[str, dict[str, Array]]:
     _, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
     return {"memory": {"dkey (the path through the key)": dkey, "dvalue (the path through the value)": dvalue}}

@@ -1,40 +1,43 @@
 """LayerNorm: dx = s (dn - mean(dn) - n mean(dn n)) with dn = dy gamma; dgamma = sum(dy n), dbeta = sum(dy) over all rows."""
 
+from collections.abc import Callable
+
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checking.mistakes import mistake
 from minitransformer.checking.terms import terms
 
 
-def mean(array, axis=-1):
+def mean(array, axis=-1) -> Array:
     return array.mean(axis=axis, keepdims=True)
 
 
-def summed(array):
+def summed(array) -> Array:
     return array.sum(axis=tuple(range(array.ndim - 1)))
 
 
-def with_dx(dx):
+def with_dx(dx) -> Callable:
     """A backward with this dx, and the right dgamma and dbeta; dx(dn, n, s, gamma, dy)."""
-    def wrong(dy, cache):
+    def wrong(dy, cache) -> tuple[Array, Array, Array]:
         return dx(dy * cache.gamma, cache.normed, cache.inverse, cache.gamma, dy), summed(dy * cache.normed), summed(dy)
     return wrong
 
 
-def with_parameters(dgamma=None, dbeta=None):
+def with_parameters(dgamma=None, dbeta=None) -> Callable:
     """A backward with the right dx; dgamma(dy, cache), dbeta(dy, cache)."""
-    def wrong(dy, cache):
+    def wrong(dy, cache) -> tuple[Array, Array, Array]:
         dn, n = dy * cache.gamma, cache.normed
         dx = cache.inverse * (dn - mean(dn) - n * mean(dn * n))
         return (dx, dgamma(dy, cache) if dgamma else summed(dy * n), dbeta(dy, cache) if dbeta else summed(dy))
     return wrong
 
 
-def full(dn, n, s):
+def full(dn, n, s) -> Array:
     return s * (dn - mean(dn) - n * mean(dn * n))
 
 
-def unbiased(n):
+def unbiased(n) -> int:
     return n.shape[-1] - 1
 
 
@@ -142,18 +145,18 @@ mistake("layer_norm", "dgamma and dbeta are swapped: returned in the wrong order
 
 
 @mistake("layer_norm", "dgamma uses the input x in place of the normed n")
-def dgamma_of_x(dy, cache, x):
+def dgamma_of_x(dy, cache, x) -> tuple[Array, Array, Array]:
     return with_parameters(dgamma=lambda dy, c: summed(dy * x))(dy, cache)
 
 
 @mistake("layer_norm", "n mean(dn * n) uses the input x in place of the normed n")
-def x_for_normed(dy, cache, x):
+def x_for_normed(dy, cache, x) -> tuple[Array, Array, Array]:
     return with_dx(lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - x * mean(dn * x)))(dy, cache)
 
 
 @mistake("layer_norm",
          "the standard deviation in dx lacks epsilon, or has another one than the forward: 1 / sqrt(variance)")
-def epsilon_forgotten(dy, cache, x):
+def epsilon_forgotten(dy, cache, x) -> tuple[Array, Array, Array]:
     centred = x - mean(x)
     s = 1 / np.sqrt(mean(centred * centred))
     n = centred * s
@@ -161,7 +164,7 @@ def epsilon_forgotten(dy, cache, x):
 
 
 @terms("layer_norm")
-def parts(dy, cache):
+def parts(dy, cache) -> dict[str, dict[str, Array]]:
     normed, s, dn = cache.normed, cache.inverse, dy * cache.gamma
     return {"x": {"dn": s * dn, "- mean(dn) (of the mean)": -s * mean(dn),
                   "- n mean(dn * n) (of the variance, the standard deviation)": -s * normed * mean(dn * normed)}}
@@ -171,7 +174,7 @@ def parts(dy, cache):
          "the normed x is divided by its own standard deviation once more: backward is that of a LayerNorm without "
          "epsilon, "
                        "1 / sqrt(variance)")
-def epsilon_free(dy, cache):
+def epsilon_free(dy, cache) -> tuple[Array, Array, Array]:
     deviation = cache.normed.std(axis=-1, keepdims=True)
     n, s = cache.normed / deviation, cache.inverse / deviation
     return full(dy * cache.gamma, n, s), summed(dy * n), summed(dy)

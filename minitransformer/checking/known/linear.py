@@ -1,15 +1,17 @@
 """Linear, output projection and embedding: dW = x^T dy, db = sum(dy), dx = dy W^T; an embedding sums over repeated ids."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checking.mistakes import mistake
 
 
-def linear(dx=None, dweight=None, dbias=None):
+def linear(dx=None, dweight=None, dbias=None) -> Callable:
     """A backward of Linear with some of its gradients replaced: dx(drows, W), dweight(rows, drows), dbias(drows)."""
-    def wrong(self, dy, cache):
+    def wrong(self, dy, cache) -> Array:
         d_in, d_out = self.weight.shape
         rows, drows, weight = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out), self.weight.data
         self.weight.grad += dweight(rows, drows, weight, dy) if dweight else rows.T @ drows
@@ -26,38 +28,38 @@ for sentence, wrong in (
     mistake("Linear", sentence)(wrong)
 
 
-def embedding(rows, scale=lambda size, vocabulary: math.sqrt(size)):
+def embedding(rows, scale=lambda size, vocabulary: math.sqrt(size)) -> Callable:
     """A backward of Embedding that adds rows(ids, dy) times a scale."""
-    def wrong(self, dy, cache):
+    def wrong(self, dy, cache) -> None:
         vocabulary, size = self.weight.shape
         self.weight.grad += scale(size, vocabulary) * rows(cache.ids, dy, np.zeros(self.weight.shape))
     return wrong
 
 
-def summed(ids, dy, table):
+def summed(ids, dy, table) -> Array:
     np.add.at(table, ids, dy)
     return table
 
 
-def last_place(ids, dy, table):
+def last_place(ids, dy, table) -> Array:
     table[ids] += dy
     return table
 
 
-def first_place(ids, dy, table):
+def first_place(ids, dy, table) -> Array:
     backwards = ids.ravel()[::-1]
     table[backwards] = dy.reshape(-1, table.shape[-1])[::-1]
     return table
 
 
-def averaged(ids, dy, table):
+def averaged(ids, dy, table) -> Array:
     counts = np.bincount(ids.ravel(), minlength=len(table))
     return summed(ids, dy, table) / np.maximum(counts, 1)[:, None]
 
 
-def per_sentence(pick):
+def per_sentence(pick) -> Callable:
     """Repeats are lost within each sentence, but the sentences are summed."""
-    def rows(ids, dy, table):
+    def rows(ids, dy, table) -> Array:
         for one, done in zip(ids, dy):
             part = np.zeros_like(table)
             part[one[::pick]] = done[::pick]
@@ -66,31 +68,31 @@ def per_sentence(pick):
     return rows
 
 
-def without(which):
-    def rows(ids, dy, table):
+def without(which) -> Callable:
+    def rows(ids, dy, table) -> Array:
         table = summed(ids, dy, table)
         table[which] = 0
         return table
     return rows
 
 
-def moved(step):
+def moved(step) -> Callable:
     return lambda ids, dy, table: summed((ids + step) % len(table), dy, table)
 
 
-def turned(ids, dy, table):
+def turned(ids, dy, table) -> Array:
     return summed(ids.T.reshape(-1), dy.reshape(-1, table.shape[-1]), table)
 
 
-def ordered(ids, dy, table):
+def ordered(ids, dy, table) -> Array:
     return summed(np.sort(ids.reshape(-1)), dy.reshape(-1, table.shape[-1]), table)
 
 
-def backwards(ids, dy, table):
+def backwards(ids, dy, table) -> Array:
     return summed(ids[..., ::-1], dy, table)
 
 
-def of_sentence(which):
+def of_sentence(which) -> Callable:
     return lambda ids, dy, table: summed(ids[which], dy[which], table)
 
 

@@ -1,11 +1,13 @@
 """Whole models: which parts run backward, and with what."""
 
+from collections.abc import Callable
+
 from minitransformer.checking.mistakes import mistake
 
 
-def transformer(target=True, source=True, memory=1.0, output=True, encoder=True, weight=1.0):
+def transformer(target=True, source=True, memory=1.0, output=True, encoder=True, weight=1.0) -> Callable:
     """A backward of Transformer with some of its steps left out."""
-    def wrong(self, dlogits, cache):
+    def wrong(self, dlogits, cache) -> None:
         before = self.output.weight.grad.copy()
         dy = self.output.backward(dlogits, cache.output)
         if weight != 1:
@@ -39,8 +41,8 @@ for sentence, options in (
     mistake("Transformer", sentence)(transformer(**options))
 
 
-def classifier(pooling=True, encoder=True, input=True):
-    def wrong(self, dlogits, cache):
+def classifier(pooling=True, encoder=True, input=True) -> Callable:
+    def wrong(self, dlogits, cache) -> None:
         dx = self.pooling.backward(self.output.backward(dlogits, cache.output), cache.pooling)
         dx = self.encoder.backward(dx, cache.encoder) if encoder else dx
         if input:
@@ -52,8 +54,8 @@ mistake("Classifier", "the encoder is skipped in backward")(classifier(encoder=F
 mistake("Classifier", "the embedding gets no gradient: input.backward is not called (skipped)")(classifier(input=False))
 
 
-def language_model(stack=True, input=True):
-    def wrong(self, dlogits, cache):
+def language_model(stack=True, input=True) -> Callable:
+    def wrong(self, dlogits, cache) -> None:
         dx = self.output.backward(dlogits, cache.output)
         dx = self.stack.backward(dx, cache.hidden.stack) if stack else dx
         if input:

@@ -1,7 +1,10 @@
 """Pooling: the mean over the real positions, or the first position alone."""
 
+from collections.abc import Callable
+
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checking.mistakes import mistake
 
 for sentence, wrong in (
@@ -26,8 +29,8 @@ for sentence, wrong in (
     mistake("MeanOverTokens", sentence)(wrong)
 
 
-def placed(at, share=lambda length: 1.0):
-    def wrong(self, dy, cache):
+def placed(at, share=lambda length: 1.0) -> Callable:
+    def wrong(self, dy, cache) -> Array:
         dx = np.zeros(cache.shape)
         dx[:, at] = dy[:, None, :] * share(cache.shape[1]) if isinstance(at, slice) else dy
         return dx

@@ -1,28 +1,30 @@
 """Positions: dx = dy, and for learned ones dW[t] = sum over the batch of dy[b, t]."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checking.mistakes import mistake
 from minitransformer.functional import sinusoids
 
 
-def learned(rows, dx=lambda dy, table: dy):
+def learned(rows, dx=lambda dy, table: dy) -> Callable:
     """A backward that adds rows(dy, table of zeros, W) and returns dx(dy, W)."""
-    def wrong(self, dy, cache):
+    def wrong(self, dy, cache) -> Array:
         self.weight.grad += rows(dy, np.zeros(self.weight.shape), self.weight.data)
         return dx(dy, self.weight.data[:cache.length])
     return wrong
 
 
-def right(dy, table, weight):
+def right(dy, table, weight) -> Array:
     table[:dy.shape[1]] = dy.sum(axis=0)
     return table
 
 
-def placed(pick, at=lambda length, size: slice(0, length)):
-    def rows(dy, table, weight):
+def placed(pick, at=lambda length, size: slice(0, length)) -> Callable:
+    def rows(dy, table, weight) -> Array:
         table[at(dy.shape[1], len(table))] = pick(dy)
         return table
     return rows
@@ -48,20 +50,20 @@ for sentence, wrong in (
 
 @mistake("SinusoidalPositions",
          "dx is multiplied by the table of sinusoids: the positions are added, not multiplied, so dx = dy")
-def multiplied(self, dy, cache):
+def multiplied(self, dy, cache) -> Array:
     return dy * sinusoids(cache.length, dy.shape[-1])
 
 
 @mistake("SinusoidalPositions", "the table of sinusoids is added to dx: a constant has no gradient, so dx = dy")
-def added(self, dy, cache):
+def added(self, dy, cache) -> Array:
     return dy + sinusoids(cache.length, dy.shape[-1])
 
 
 @mistake("SinusoidalPositions", "the table of sinusoids is subtracted from dx: a constant has no gradient, so dx = dy")
-def subtracted(self, dy, cache):
+def subtracted(self, dy, cache) -> Array:
     return dy - sinusoids(cache.length, dy.shape[-1])
 
 
 @mistake("SinusoidalPositions", "dx is multiplied by sqrt(d_model), which belongs to the embedding: dx = dy")
-def scaled(self, dy, cache):
+def scaled(self, dy, cache) -> Array:
     return dy * math.sqrt(dy.shape[-1])

@@ -1,14 +1,17 @@
 """The residual: post-norm dx = dz + sublayer(dropout(dz)) with dz = norm(dy); pre-norm dx = dy + norm(sublayer(dropout(dy)))."""
 
+from collections.abc import Callable
+
+from minitransformer.backend import Array
 from minitransformer.checking.mistakes import mistake
 from minitransformer.checking.terms import terms
 from minitransformer.functional import dropout_backward
 
 
 def residual(shortcut=1, branch=1, norm=True, dropout=1, others=1, unnormed=False, shortcut_dropout=False,
-             shortcut_normed=False, other_order=False):
+             shortcut_normed=False, other_order=False) -> Callable:
     """A backward of Residual with some of its steps left out, doubled or put elsewhere."""
-    def wrong(self, dy, cache):
+    def wrong(self, dy, cache) -> Array | tuple:
         upstream = dy
         pre_norm = self.pre_norm != other_order
         if not pre_norm and norm:
@@ -27,7 +30,7 @@ def residual(shortcut=1, branch=1, norm=True, dropout=1, others=1, unnormed=Fals
     return wrong
 
 
-def _returned(dx, others):
+def _returned(dx, others) -> Array | tuple:
     return (dx, *others) if others else dx
 
 
@@ -61,7 +64,7 @@ for sentence, wrong in (
 
 
 @mistake("Residual", "the dropout mask is applied after the sub-layer's backward, not before it: the wrong order")
-def dropout_last(self, dy, cache):
+def dropout_last(self, dy, cache) -> Array | tuple:
     if not self.pre_norm:
         dy = self.norm.backward(dy, cache.norm)
     dh = self.sublayer.backward(dy, cache.sublayer)
@@ -73,7 +76,7 @@ def dropout_last(self, dy, cache):
 
 
 @mistake("Residual", "the LayerNorm's backward is called twice: the second call adds to gamma and beta again")
-def norm_twice(self, dy, cache):
+def norm_twice(self, dy, cache) -> Array | tuple:
     if not self.pre_norm:
         self.norm.backward(dy, cache.norm)
     dx = residual()(self, dy, cache)
@@ -81,7 +84,7 @@ def norm_twice(self, dy, cache):
 
 
 @terms("Residual")
-def parts(self, dy, cache):
+def parts(self, dy, cache) -> dict[str, dict[str, Array]]:
     if not self.pre_norm:
         dy = self.norm.backward(dy, cache.norm)
     dh = self.sublayer.backward(dropout_backward(dy, cache.dropout), cache.sublayer)

@@ -1,5 +1,8 @@
 """Feed-forward, input, encoder and decoder: a composite's backward is its forward read upside down, line for line."""
 
+from collections.abc import Callable
+
+from minitransformer.backend import Array
 from minitransformer.checking.mistakes import mistake
 from minitransformer.functional import dropout_backward, gelu_backward, relu_backward
 from minitransformer.functional.activations import ReluCache
@@ -7,9 +10,9 @@ from minitransformer.functional.activations import ReluCache
 ACTIVATIONS = {"relu": relu_backward, "gelu": gelu_backward}
 
 
-def feed_forward(dropout=1, activation=1, outer=True, positive=None):
+def feed_forward(dropout=1, activation=1, outer=True, positive=None) -> Callable:
     """A backward of FeedForward with some of its steps left out or repeated."""
-    def wrong(self, dy, cache):
+    def wrong(self, dy, cache) -> Array:
         dh = self.outer.backward(dy, cache.outer)
         for _ in range(dropout):
             dh = dropout_backward(dh, cache.dropout)
@@ -21,7 +24,7 @@ def feed_forward(dropout=1, activation=1, outer=True, positive=None):
     return wrong
 
 
-def other_activation(self, dy, cache):
+def other_activation(self, dy, cache) -> Array:
     """ReLU's derivative for GELU's, which needs x: what the other derivative would take is in GELU's cache only."""
     dh = dropout_backward(self.outer.backward(dy, cache.outer), cache.dropout)
     positive = cache.activation.x > 0 if self.activation == "gelu" else cache.activation.positive
@@ -44,9 +47,9 @@ for sentence, wrong in (
     mistake("FeedForward", sentence)(wrong)
 
 
-def inputs(before=1, positions=True, embedding=True, dropout_for_positions=True, dropout_for_embedding=True):
+def inputs(before=1, positions=True, embedding=True, dropout_for_positions=True, dropout_for_embedding=True) -> Callable:
     """A backward of Input with some of its steps left out or repeated."""
-    def wrong(self, dy, cache):
+    def wrong(self, dy, cache) -> None:
         if not (dropout_for_positions and dropout_for_embedding) and not self.positions.parameters():
             raise ValueError("without learned positions this is another mistake")
         dx = dy
@@ -72,9 +75,9 @@ for sentence, wrong in (
     mistake("Input", sentence)(wrong)
 
 
-def encoder(norm=1, order=reversed, caches=reversed, last=None, straight=False, around=False):
+def encoder(norm=1, order=reversed, caches=reversed, last=None, straight=False, around=False) -> Callable:
     """A backward of Encoder with its layers in another order, or some of them left out."""
-    def wrong(self, dy, cache):
+    def wrong(self, dy, cache) -> Array:
         for _ in range(norm if self.norm else 0):
             dy = self.norm.backward(dy, cache.norm)
         upstream = dy
@@ -84,11 +87,11 @@ def encoder(norm=1, order=reversed, caches=reversed, last=None, straight=False, 
     return wrong
 
 
-def skip_first(layers):
+def skip_first(layers) -> list:
     return list(reversed(layers))[1:]
 
 
-def skip_last(layers):
+def skip_last(layers) -> list:
     return list(reversed(layers))[:-1]
 
 
@@ -111,9 +114,9 @@ for sentence, options in (
     mistake("Encoder", sentence)(encoder(**options))
 
 
-def decoder(memory=sum, norm=1, order=reversed, caches=reversed, straight=False, last=None):
+def decoder(memory=sum, norm=1, order=reversed, caches=reversed, straight=False, last=None) -> Callable:
     """A backward of Decoder with its layers in another order, or another memory's gradient made of all layers'."""
-    def wrong(self, dy, cache):
+    def wrong(self, dy, cache) -> tuple[Array, Array]:
         for _ in range(norm if self.norm else 0):
             dy = self.norm.backward(dy, cache.norm)
         upstream, dmemory = dy, []
@@ -124,7 +127,7 @@ def decoder(memory=sum, norm=1, order=reversed, caches=reversed, straight=False,
     return wrong
 
 
-for sentence, options in (
+for sentence, changes in (
         ("the memory's gradient is that of the first layer only (overwritten, =), not the sum over all layers",
          dict(memory=lambda all: all[-1])),
         ("the memory's gradient is that of the last layer only, not the sum over all layers",
@@ -147,15 +150,15 @@ for sentence, options in (
         ("the first layer of the stack is skipped in backward", dict(order=skip_last, caches=skip_last)),
         ("every layer gets the same upstream gradient, not that of the layer after it: dy is not handed on",
          dict(straight=True))):
-    mistake("Decoder", sentence)(decoder(**options))
+    mistake("Decoder", sentence)(decoder(**changes))
 
 ENCODER_STEPS = ["feed_forward", "self_attention"]
 DECODER_STEPS = ["feed_forward", "cross_attention", "self_attention"]
 
 
-def layer_steps(steps, memory=None, added=False):
+def layer_steps(steps, memory=None, added=False) -> Callable:
     """A backward of an encoder or decoder layer that takes these steps, and returns another memory's gradient."""
-    def wrong(self, dy, cache):
+    def wrong(self, dy, cache) -> Array | tuple[Array, Array]:
         upstream, dx, dmemory = dy, dy, None
         for step in steps:
             block = getattr(self, f"{step}_residual")
@@ -169,11 +172,11 @@ def layer_steps(steps, memory=None, added=False):
     return wrong
 
 
-def untouched(dmemory, cache):
+def untouched(dmemory, cache) -> Array:
     return dmemory
 
 
-def names(step):
+def names(step) -> str:
     return step.replace("_", "-")
 
 

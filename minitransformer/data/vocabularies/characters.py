@@ -20,14 +20,14 @@ class CharacterVocabulary:
         self._ids = {character: i for i, character in enumerate(characters, len(SPECIAL))}
 
     @classmethod
-    def learn(cls, text):
+    def learn(cls, text) -> "CharacterVocabulary":
         return cls("".join(sorted(set(text))))
 
     @property
-    def size(self):
+    def size(self) -> int:
         return len(SPECIAL) + len(self.characters)
 
-    def encode(self, text):
+    def encode(self, text) -> list[int]:
         """The id of each character. Raises InputError for one that is not in the vocabulary."""
         unknown = next((character for character in text if character not in self._ids), None)
         if unknown is not None:
@@ -36,17 +36,17 @@ class CharacterVocabulary:
                              f"{len(self.characters)} characters of the training text")
         return [self._ids[character] for character in text]
 
-    def tokens(self, ids):
+    def tokens(self, ids) -> list[str]:
         """The character of each id, special tokens too."""
         return [SPECIAL[i] if i < len(SPECIAL) else self.characters[i - len(SPECIAL)] for i in ids]
 
-    def decode(self, ids):
+    def decode(self, ids) -> str:
         """The text of `ids`, special tokens left out."""
         return "".join(self.characters[i - len(SPECIAL)] for i in ids if i >= len(SPECIAL))
 
-    def to_json(self):
+    def to_json(self) -> str:
         return json.dumps({"characters": self.characters}, ensure_ascii=False, indent=1)
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path) -> "CharacterVocabulary":
         return cls(**json.loads(path.read_text(encoding="utf-8")))

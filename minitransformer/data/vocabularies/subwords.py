@@ -24,7 +24,7 @@ class SubwordVocabulary:
         self._tokenizer.encode_special_tokens = True    # "<pad>" in a text is text
 
     @classmethod
-    def learn(cls, texts, size):
+    def learn(cls, texts, size) -> "SubwordVocabulary":
         """At most `size` subwords (more only if the text has more characters), from sentences of both sides."""
         tokenizers = require("tokenizers")
         tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token=_unmergeable(UNKNOWN)))
@@ -37,37 +37,37 @@ class SubwordVocabulary:
         return cls(tokenizer)
 
     @property
-    def size(self):
+    def size(self) -> int:
         return self._tokenizer.get_vocab_size()
 
-    def encode(self, text):
+    def encode(self, text) -> list[int]:
         """The ids of a text. Raises InputError for one that holds bytes which are not UTF-8."""
         if any("\ud800" <= character <= "\udfff" for character in text):
             raise InputError("the text is not UTF-8")
         return self._tokenizer.encode(text).ids
 
-    def encode_all(self, texts):
+    def encode_all(self, texts) -> list[list[int]]:
         return [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
 
-    def unknown_characters(self, text):
+    def unknown_characters(self, text) -> list[str]:
         """The characters of `text` that have no token, in their order."""
         encoding = self._tokenizer.encode(text)
         return [text[start:end] for i, (start, end) in zip(encoding.ids, encoding.offsets) if i == self.unknown_id]
 
-    def tokens(self, ids):
+    def tokens(self, ids) -> list[str]:
         """The subword of each id, special tokens included."""
         return [NAMES[i] if i < len(NAMES) else self._tokenizer.id_to_token(i) for i in ids]
 
-    def decode(self, ids):
+    def decode(self, ids) -> str:
         """The text of `ids`, special tokens left out; a character that was unknown is seen as U+FFFD."""
         return self._tokenizer.decoder.decode(["\ufffd" if i == self.unknown_id else self._tokenizer.id_to_token(i)
                                                for i in ids if i >= len(NAMES) or i == self.unknown_id])
 
-    def to_json(self):
+    def to_json(self) -> str:
         return self._tokenizer.to_str(pretty=True)
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path) -> "SubwordVocabulary":
         tokenizers = require("tokenizers")
         try:
             return cls(tokenizers.Tokenizer.from_file(str(path)))
@@ -75,6 +75,6 @@ class SubwordVocabulary:
             raise InputError(f"{path}: not a tokenizer ({error})") from None
 
 
-def _unmergeable(name):
+def _unmergeable(name) -> str:
     """A special token's name that no merge can spell: spaces of a text become "▁", so a learned "</s>" is another token."""
     return name + " "

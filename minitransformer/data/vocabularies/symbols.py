@@ -22,31 +22,31 @@ class SymbolVocabulary:
         self.ids = {symbol: i for i, symbol in enumerate(symbols, len(SPECIAL))}    # no text holds a special one
 
     @property
-    def size(self):
+    def size(self) -> int:
         return len(self.symbols)
 
-    def encode(self, text):
+    def encode(self, text) -> list[int]:
         """The ids of the symbols in `text`. Raises InputError for one that is not in the vocabulary."""
         return self.encode_symbols(re.findall(r"[^\s-]+", text))
 
-    def encode_symbols(self, symbols):
+    def encode_symbols(self, symbols) -> list[int]:
         for symbol in symbols:
             if symbol not in self.ids:
                 known = " ".join(self.symbols[len(SPECIAL):][:12])
                 raise InputError(f"unknown symbol {symbol!r}; this run knows {known} ...")
         return [self.ids[symbol] for symbol in symbols]
 
-    def tokens(self, ids):
+    def tokens(self, ids) -> list[str]:
         """The symbol of each id, special tokens included."""
         return [self.symbols[i] for i in ids]
 
-    def decode(self, ids):
+    def decode(self, ids) -> str:
         """The text of `ids`, special tokens left out."""
         return self.joint.join(self.symbols[i] for i in ids if i not in (PAD, BOS, EOS))
 
-    def to_json(self):
+    def to_json(self) -> str:
         return json.dumps({"symbols": self.symbols[len(SPECIAL):], "joint": self.joint}, ensure_ascii=False, indent=1)
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path) -> "SymbolVocabulary":
         return cls(**json.loads(path.read_text(encoding="utf-8")))

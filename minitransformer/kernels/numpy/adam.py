@@ -11,7 +11,7 @@ BLOCK = 1 << 14    # numbers
 
 
 @replaces(adam_update, "numpy", "float32 float64")
-def adam_update_blocked(data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsilon, finite):
+def adam_update_blocked(data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsilon, finite) -> None:
     if not finite:
         return
     mean_scale, square_scale = 1 / (1 - beta1 ** step), 1 / math.sqrt(1 - beta2 ** step)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.functional import attention_backward, attention_forward
 from minitransformer.functional.attention import AttentionCache
 from minitransformer.functional.dropout import DropoutCache, dropout_mask
@@ -14,7 +15,7 @@ SPREAD = 60.0    # e^-60 is still a normal float32
 
 
 @replaces(attention_forward, "numpy", "float32 float64")
-def attention_forward_in_place(query, key, value, mask=None, dropout_rate=0.0, rng=None):
+def attention_forward_in_place(query, key, value, mask=None, dropout_rate=0.0, rng=None) -> tuple[Array, AttentionCache]:
     scores = query @ key.swapaxes(-1, -2)
     scores *= 1 / math.sqrt(query.shape[-1])
     p = _softmax(scores, mask)
@@ -25,7 +26,7 @@ def attention_forward_in_place(query, key, value, mask=None, dropout_rate=0.0, r
 
 
 @replaces(attention_backward, "numpy", "float32 float64")
-def attention_backward_in_place(dy, cache):
+def attention_backward_in_place(dy, cache) -> tuple[Array, Array, Array]:
     query, key, value, (p,), (dropout,), weights = cache
     dvalue = _merged_matmul(weights.swapaxes(-1, -2), dy)
     dscores = dy @ value.swapaxes(-1, -2)
@@ -37,7 +38,7 @@ def attention_backward_in_place(dy, cache):
     return _merged_matmul(dscores, key), _merged_matmul(dscores.swapaxes(-1, -2), query), dvalue
 
 
-def _softmax(scores, mask):
+def _softmax(scores, mask) -> Array:
     """Overwrites `scores`. If no exponential can vanish, one maximum serves all rows, and the mask is applied after it."""
     peak = scores.max(initial=-np.inf)
     together = peak - scores.min(initial=np.inf) <= SPREAD    # False for nan
@@ -53,12 +54,12 @@ def _softmax(scores, mask):
     return p
 
 
-def _row_sums(x):
+def _row_sums(x) -> Array:
     """(..., K) -> (..., 1)."""
     return (x.reshape(-1, x.shape[-1]) @ np.ones(x.shape[-1], x.dtype)).reshape(*x.shape[:-1], 1)
 
 
-def _merged_matmul(a, b):
+def _merged_matmul(a, b) -> Array:
     """a @ b (B, H, T, d) in memory of the order (B, T, H, d), so that merging the heads copies nothing."""
     if a.ndim != 4:
         return a @ b

@@ -2,13 +2,14 @@
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.functional import layer_norm_backward, layer_norm_forward
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.replaceable import replaces
 
 
 @replaces(layer_norm_forward, "numpy", "float32 float64")
-def layer_norm_forward_in_place(x, gamma, beta, epsilon=1e-5):
+def layer_norm_forward_in_place(x, gamma, beta, epsilon=1e-5) -> tuple[Array, LayerNormCache]:
     size = x.shape[-1]
     rows = x.reshape(-1, size)
     ones = np.ones(size, x.dtype)
@@ -22,7 +23,7 @@ def layer_norm_forward_in_place(x, gamma, beta, epsilon=1e-5):
 
 
 @replaces(layer_norm_backward, "numpy", "float32 float64")
-def layer_norm_backward_in_place(dy, cache):
+def layer_norm_backward_in_place(dy, cache) -> tuple[Array, Array, Array]:
     """dx = (dn - mean(dn) - n mean(dn n)) / sigma with dn = dy gamma: both means and dgamma come from dy and dy n."""
     normed, inverse, gamma = cache
     size = gamma.size

@@ -1,9 +1,10 @@
 """The loss in blocks of rows: the logits of a block become their gradient while they are in the processor's cache."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.functional import linear_cross_entropy_backward, linear_cross_entropy_forward
 from minitransformer.functional.cross_entropy import check_targets
 from minitransformer.replaceable import replaces
@@ -12,13 +13,14 @@ BLOCK = 1 << 23    # logits in a block; smaller blocks make the products slower 
 
 
 class LinearCrossEntropyGradients(NamedTuple):
-    dx: Any               # (..., D) the gradients for dloss = 1
-    dweight: Any          # (V, D)
-    log_likelihood: Any   # (...)
+    dx: Array               # (..., D) the gradients for dloss = 1
+    dweight: Array          # (V, D)
+    log_likelihood: Array   # (...)
 
 
 @replaces(linear_cross_entropy_forward, "numpy", "float32 float64")
-def linear_cross_entropy_forward_blocked(x, weight, targets, smoothing=0.0, *, padding):
+def linear_cross_entropy_forward_blocked(x, weight, targets, smoothing=0.0, *,
+                                         padding) -> tuple[Array, LinearCrossEntropyGradients]:
     """With e = exp(logits - max) and r = 1 for a real token, else 0, dlogits_nv is
 
         r_n / sum_v(e_nv) e_nv - (1 - smoothing) r_n [v is the target] - smoothing / V r_n.
@@ -59,6 +61,6 @@ def linear_cross_entropy_forward_blocked(x, weight, targets, smoothing=0.0, *, p
 
 
 @replaces(linear_cross_entropy_backward, "numpy", "float32 float64")
-def linear_cross_entropy_backward_blocked(dloss, cache):
+def linear_cross_entropy_backward_blocked(dloss, cache) -> tuple[Array, Array]:
     dloss = cache.dx.dtype.type(dloss)
     return cache.dx * dloss, cache.dweight * dloss
