@@ -49,3 +49,4 @@ html_static_path = ["theme/site.css"]
 html_css_files = ["site.css"]
 html_extra_path = ["theme/index.html"]
 html_copy_source = False
+html_show_search_summary = False    # it fetches the pages found, which a page from the disk must not

@@ -1,13 +1,27 @@
-"""Docstrings are plain text, with formulas whose stars and bars mean what they say: shown as they were written."""
+"""Docstrings are plain text, whose stars and bars mean what they say. Paragraphs flow; tables and formulas stay as written."""
 
+import re
 from html import escape
+
+MARGIN = 95    # a line that its successor's first word would have taken beyond this was broken for want of room
+
+
+def html(paragraph):
+    if re.search(r"^ |\S {2,}\S", paragraph, re.MULTILINE):
+        return f"<pre>{escape(paragraph)}</pre>"
+    text, length = "", 0
+    for line in paragraph.splitlines():
+        if text:
+            text += " " if length + 1 + len(line.split()[0]) > MARGIN else "<br>"
+        text, length = text + re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(line)), len(line)
+    return f"<p>{text}</p>"
 
 
 def as_written(app, what, name, obj, options, lines):
-    if not any(line.strip() for line in lines):
-        return
-    text = escape("\n".join(lines).strip("\n"))
-    lines[:] = [".. raw:: html", "", *(f"    {line}" for line in f'<pre class="docstring">{text}</pre>'.split("\n"))]
+    paragraphs = re.split(r"\n{2,}", "\n".join(lines).strip("\n"))
+    if paragraphs != [""]:
+        text = "\n".join(["<div class='docstring'>", *map(html, paragraphs), "</div>"])
+        lines[:] = [".. raw:: html", "", *(f"    {line}" for line in text.split("\n"))]
 
 
 def setup(app):

@@ -10,6 +10,7 @@ def show_source(app, docname, content):
     path = app.env.doc2path(docname, base=False)
     if path.suffix == ".py" and path.name != "chapter.py":
         content[0] = f"# %% [markdown]\n# # {path.name}\n#\n# ```{{literalinclude}} /{path.as_posix()}\n# ```\n"
+        app.env.metadata[docname]["orphan"] = True    # reached by the link only
 
 
 def drop_links_to_folders(app, docname, content):
