@@ -6,6 +6,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from minitransformer.learn.course import chapters
 from tests import chromium
 
 SITE = Path(__file__).parent.parent / "docs" / "_build" / "html"
@@ -112,10 +113,12 @@ def test_the_front_page_leads_to_every_chapter_and_guide(browser):
             assert (SITE / source.relative_to(SITE.parents[2])).with_suffix(page).as_uri() in links, source
 
 
-def test_a_chapter_shows_its_results_and_its_exercises(browser):
-    browser.open((SITE / "tutorials" / "04_softmax" / "chapter.html").as_uri())
+@pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.name)
+def test_a_chapter_shows_its_results_and_its_exercises(chapter, browser):
+    browser.open((SITE / "tutorials" / chapter.name / "chapter.html").as_uri())
     text = browser.run("document.querySelector('[role=main]').innerText")
-    assert "minitransformer learn start 4" in text and "minitransformer learn check softmax_backward" in text
+    assert f"minitransformer learn start {int(chapter.name[:2])}" in text
+    assert all(f"minitransformer learn check {exercise.name}" in text for exercise in chapter.exercises)
     assert browser.run("document.querySelectorAll('.cell_output').length") > 5
 
 
