@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 AS_3_AND_4 = """if True:    # the two file descriptors on which Chromium listens and answers

@@ -5,7 +5,7 @@ import re
 from minitransformer.learn.course import chapters
 
 
-def add_exercises(app, docname, content):
+def add_exercises(app, docname, content) -> None:
     found = re.fullmatch(r"tutorials/(\w+)/chapter", docname)
     if not found:
         return
@@ -17,6 +17,6 @@ def add_exercises(app, docname, content):
     content[0] += "\n# %% [markdown]\n" + "".join(f"# {line}\n" for line in lines)
 
 
-def setup(app):
+def setup(app) -> dict:
     app.connect("source-read", add_exercises)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -13,7 +13,7 @@ SPELLINGS = [    # what chapters may write -> what the converter knows
 ]
 
 
-def converted(node, as_block):
+def converted(node, as_block) -> str:
     tex = node.astext()
     for pattern, known in SPELLINGS:
         tex = re.sub(pattern, known, tex)
@@ -23,16 +23,16 @@ def converted(node, as_block):
         raise SphinxError(f"{node.source}: {error} Formula: {node.astext()}") from error
 
 
-def inline(translator, node):
+def inline(translator, node) -> None:
     translator.body.append(f'<span class="math">{converted(node, False)}</span>')
     raise SkipNode
 
 
-def block(translator, node):
+def block(translator, node) -> None:
     translator.body.append(f'<div class="math">{converted(node, True)}</div>')
     raise SkipNode
 
 
-def setup(app):
+def setup(app) -> dict:
     app.add_html_math_renderer("mathml", (inline, None), (block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

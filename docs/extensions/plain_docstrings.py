@@ -6,7 +6,7 @@ from html import escape
 MARGIN = 95    # a line that its successor's first word would have taken beyond this was broken for want of room
 
 
-def html(paragraph):
+def html(paragraph) -> str:
     if re.search(r"^ |\S {2,}\S", paragraph, re.MULTILINE):
         return f"<pre>{escape(paragraph)}</pre>"
     text, length = "", 0
@@ -17,13 +17,13 @@ def html(paragraph):
     return f"<p>{text}</p>"
 
 
-def as_written(app, what, name, obj, options, lines):
+def as_written(app, what, name, obj, options, lines) -> None:
     paragraphs = re.split(r"\n{2,}", "\n".join(lines).strip("\n"))
     if paragraphs != [""]:
         text = "\n".join(["<div class='docstring'>", *map(html, paragraphs), "</div>"])
         lines[:] = [".. raw:: html", "", *(f"    {line}" for line in text.split("\n"))]
 
 
-def setup(app):
+def setup(app) -> dict:
     app.connect("autodoc-process-docstring", as_written)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
