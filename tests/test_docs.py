@@ -234,3 +234,5 @@ def test_ci_runs_the_two_commands_of_the_readme():
     ci = (ROOT / ".ci" / "run").read_text()
     for command in blocks(ROOT / "README.md", "bash")[:2]:
         assert command.strip() in ci
+    site, = re.findall(r"`(.+ -m sphinx .+?)`", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert site in ci

@@ -1,0 +1,53 @@
+"""The site: `python -m sphinx -W -c docs . docs/_build/html`. Its pages are files of this repository, where they lie."""
+
+import hashlib
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+sys.path[:0] = [str(HERE / "extensions"), str(ROOT)]
+
+import minitransformer  # noqa: E402  (the one of this clone)
+
+project = "minitransformer"
+release = minitransformer.__version__
+copyright = "the minitransformer authors, MIT licence"
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "api", "chapters", "mathml", "plain_docstrings", "sources"]
+
+# Pages: Markdown, chapters, and the source files that a page links to.
+root_doc = "docs/index"
+pages = ["README.md", "CONTRIBUTING.md", "docs/*.md", "experiments/*.md", "benchmarks/README.md"]
+linked = {(page.parent / link).resolve().relative_to(ROOT).as_posix()
+          for pattern in pages for page in ROOT.glob(pattern)
+          for link in re.findall(r"\]\(([^):#]+\.py)\)", page.read_text(encoding="utf-8"))
+          if not link.endswith("chapter.py")}
+include_patterns = [*pages, "tutorials/*/chapter.py", *sorted(linked)]
+exclude_patterns = [".*", ".*/**", "build", "data", "docs/_build", "runs"]
+
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+
+# Chapters are executed once for each state of the package: a result from older code would be shown as if it were today's.
+code = hashlib.sha256(b"".join(path.read_bytes() for path in sorted((ROOT / "minitransformer").rglob("*.py"))
+                               if "tutorials" not in path.parts))
+nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(HERE / "_build" / "executed" / code.hexdigest()[:16])
+nb_execution_excludepatterns = sorted(linked)    # read, not executed
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 60    # seconds for a cell
+nb_ipywidgets_js = {}         # the default loads them from elsewhere
+
+autodoc_member_order = "bysource"
+html_math_renderer = "mathml"
+
+html_theme = "furo"
+html_title = "minitransformer"
+html_static_path = ["theme/site.css"]
+html_css_files = ["site.css"]
+html_extra_path = ["theme/index.html"]
+html_copy_source = False
+html_show_search_summary = False    # it fetches the pages found, which a page from the disk must not

@@ -1,0 +1,148 @@
+"""The built site, as a reader without a network sees it: every page, on a desktop and on a phone, in light and in dark."""
+
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from minitransformer.learn.course import chapters
+from tests import chromium
+
+SITE = Path(__file__).parent.parent / "docs" / "_build" / "html"
+SCREENS = [(width, height, scheme) for width, height in ((1280, 900), (390, 844)) for scheme in ("light", "dark")]
+PAGES = sorted(SITE.rglob("*.html")) if SITE.exists() else []
+
+pytestmark = [
+    pytest.mark.skipif(not PAGES, reason="the site is not built: python -m sphinx -W -c docs . docs/_build/html"),
+    pytest.mark.skipif(chromium.find() is None, reason="no Chromium in the PATH"),
+]
+
+LOOK = """(() => {
+    const article = document.querySelector("[role=main]").cloneNode(true);
+    article.querySelectorAll("pre, code, math").forEach(element => element.remove());
+    const size = element => element.getBoundingClientRect();
+    const light = colour => colour.match(/[0-9.]+/g).slice(0, 3).reduce((sum, one) => sum + Number(one), 0) / 765;
+    const style = getComputedStyle(document.body);
+    return {
+        text: article.textContent,
+        formulas: document.querySelectorAll("span.math, div.math").length,
+        drawn: [...document.querySelectorAll(".math > math")].filter(one => size(one).width > 2 && size(one).height > 2).length,
+        unknown: document.querySelectorAll("merror").length,
+        pictures: [...document.images].filter(image => size(image).width && !image.naturalWidth).map(image => image.src),
+        width: document.documentElement.scrollWidth,
+        links: [...document.querySelectorAll("a[href]")].map(link => link.href),
+        ids: [...document.querySelectorAll("[id]")].map(element => element.id),
+        background: light(style.backgroundColor), foreground: light(style.color),
+    };
+})()"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    browser = chromium.Chromium(SITE)
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="module")
+def seen(browser):
+    """{path: (what the console said, which requests left the folder, {screen: what is seen on it})}"""
+    found = {}
+    for path in PAGES:
+        if path == SITE / "index.html":    # it leads to docs/index.html
+            continue
+        browser.complaints.clear()
+        browser.refused.clear()
+        browser.open(path.as_uri())
+        screens = {}
+        for screen in SCREENS:
+            browser.screen(*screen)
+            screens[screen] = browser.run(LOOK)
+        found[path] = ([*browser.complaints], [*browser.refused], screens)
+    return found
+
+
+@pytest.fixture(scope="module")
+def looks(seen):
+    """[(path, screen, what is seen on it)]"""
+    return [(path, screen, look) for path, (_said, _left, screens) in seen.items() for screen, look in screens.items()]
+
+
+def test_nothing_is_loaded_from_elsewhere_and_the_console_is_silent(seen):
+    assert not [(path, said, left) for path, (said, left, _screens) in seen.items() if said or left]
+
+
+def test_every_formula_and_picture_is_drawn(looks):
+    for path, screen, look in looks:
+        assert look["formulas"] == look["drawn"] and not look["unknown"] and not look["pictures"], (path, screen)
+        raw = re.search(r".{0,20}(\$|\\[a-z]{2,}).{0,20}", look["text"])
+        assert not raw, (path, screen, raw)
+    assert sum(look["formulas"] for _path, screen, look in looks if screen == SCREENS[0]) > 300
+
+
+def test_nothing_is_wider_than_the_screen(looks):
+    assert not [(path, screen, look["width"]) for path, screen, look in looks if look["width"] > screen[0]]
+
+
+def test_the_page_is_as_light_or_dark_as_asked(looks):
+    for path, screen, look in looks:
+        lighter, darker = sorted((look["background"], look["foreground"]), reverse=True)
+        assert lighter - darker > 0.5 and (look["background"] == lighter) == (screen[2] == "light"), (path, screen)
+
+
+def test_every_link_within_the_site_resolves(looks):
+    pages = {path: look for path, screen, look in looks if screen == SCREENS[0]}
+    ids = {path.as_uri(): {*look["ids"]} for path, look in pages.items()}
+    for path, look in pages.items():
+        for link in look["links"]:
+            address, _hash, fragment = link.partition("#")
+            if address.startswith("file:"):
+                assert address.startswith(SITE.as_uri()), (path, link)
+                assert Path(unquote(address.removeprefix("file://"))).is_file(), (path, link)
+                assert not fragment or address not in ids or unquote(fragment) in ids[address], f"{path}: nowhere: {link}"
+            else:
+                assert address.startswith("https://"), (path, link)
+
+
+def test_the_front_page_leads_to_every_chapter_and_guide(browser):
+    browser.open((SITE / "docs" / "index.html").as_uri())
+    links = {link.partition("#")[0] for link in browser.run(LOOK)["links"]}
+    for folder, pattern, page in (("tutorials", "*/chapter.py", ".html"), ("docs", "*.md", ".html")):
+        for source in (SITE.parents[2] / folder).glob(pattern):
+            assert (SITE / source.relative_to(SITE.parents[2])).with_suffix(page).as_uri() in links, source
+
+
+@pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.name)
+def test_a_chapter_shows_its_results_and_its_exercises(chapter, browser):
+    browser.open((SITE / "tutorials" / chapter.name / "chapter.html").as_uri())
+    text = browser.run("document.querySelector('[role=main]').innerText")
+    assert f"minitransformer learn start {int(chapter.name[:2])}" in text
+    assert all(f"minitransformer learn check {exercise.name}" in text for exercise in chapter.exercises)
+    assert browser.run("document.querySelectorAll('.cell_output').length") > 5
+
+
+def test_the_search_finds_a_page_without_a_network(browser):
+    browser.complaints.clear()
+    browser.open((SITE / "search.html").as_uri() + "?q=LayerNorm")
+    results = browser.run("""new Promise(done => {
+        const results = () => document.querySelector("#search-results").innerText;
+        const look = () => results().includes("finished") ? done(results()) : setTimeout(look, 50);
+        setTimeout(() => done(results()), 10000);
+        look();
+    })""")
+    assert "finished" in results and "8. Residual, LayerNorm" in results
+    assert not browser.complaints
+
+
+def test_a_request_that_leaves_the_folder_is_refused(browser):
+    """The browser of these tests refuses what it should: a script from elsewhere, and a file beside the site."""
+    browser.open((SITE / "docs" / "index.html").as_uri())
+    browser.refused.clear()
+    for address in ("https://example.org/x.js", SITE.parents[2].joinpath("README.md").as_uri()):
+        browser.run(f"""new Promise(done => {{
+            const script = Object.assign(document.createElement("script"), {{src: "{address}", onerror: done, onload: done}});
+            document.head.append(script);
+        }}).then(() => 0)""")
+        assert browser.refused.pop() == address
+    browser.complaints.clear()
