@@ -173,7 +173,7 @@ def test_a_folder_is_graded(learn, tmp_path):
     (folder / "eve.py").write_text("def softmax_backward(dp, p:\n")
     (folder / "notes.txt").write_text("not Python")
     code, out, _ = learn("grade", folder)
-    assert code == 0 and "   1 x  only the diagonal" in out and "eve: eve.py: line 1" in out
+    assert code == 0 and "fails: invariants" in out and "   1 x  only the diagonal" in out and "eve: eve.py: line 1" in out
     code, out, _ = learn("grade", folder, "--json", "--seed", "7")
     students = json.loads(out)["students"]
     assert [one["student"] for one in students] == ["ann", "bob's (2) & 성", "eve"]
