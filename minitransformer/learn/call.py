@@ -21,6 +21,7 @@ class Outcome(NamedTuple):
     arrays: list = ()
     error: str = ""       # "ValueError: operands could not be broadcast", or "" if it returned
     line: str = ""        # "line 12: y = x @ w", the place of the error
+    raised: bool = False  # the error is an exception, raised by this call
     blank: bool = False   # the error is the skeleton's own
     returned: str = ""    # what it returned, in words, if that is no array: "None"
     changed: int = -1     # which argument it changed
@@ -45,7 +46,7 @@ def _call(function, arguments, watched):
         with np.errstate(all="ignore"):    # NaN and infinity are said in the answer
             returned = _watching(function, given, borrowed) if watched else function(*given)
     except (Exception, SystemExit) as error:    # the learner's own code: whatever it is becomes a line of the answer
-        return Outcome((), *describe(error), blank=isinstance(error, NotImplementedError))
+        return Outcome((), *describe(error), raised=True, blank=isinstance(error, NotImplementedError))
     if borrowed:
         return Outcome(borrowed=borrowed[0])
     changed = next((i for i, (now, before) in enumerate(zip(given, arguments)) if not _same(now, before)), -1)

@@ -3,7 +3,7 @@
 from functools import cache
 from pathlib import Path
 
-from minitransformer.errors import InputError, choices
+from minitransformer.errors import InputError, choices, nearest_of
 from minitransformer.learn.exercise import Exercise
 from minitransformer.learn.messages import _
 
@@ -42,7 +42,9 @@ def find_exercise(name):
     """Raises InputError if there is none of that name."""
     known = exercises()
     if name not in known:
-        raise InputError(_("there is no exercise {name!r}; {choices}").format(name=name, choices=choices(name, known)))
+        nearest = nearest_of(name, known)
+        raise InputError(_("there is no exercise {name!r}; did you mean {nearest}?").format(name=name, nearest=nearest) if nearest
+                         else _("there is no exercise {name!r}; `minitransformer learn list` shows all").format(name=name))
     return known[name]
 
 

@@ -36,12 +36,12 @@ def mistakes(students):
 
 
 def table(students):
-    """Rows of cells: a line for each student, a column for each exercise that anybody handed in."""
+    """Rows of cells: a line for each student, a column for each exercise that anybody handed in: passed, or what fails first."""
     handed = {one["exercise"] for student in students for one in student["exercises"]}
     names = [name for name in exercises() if name in handed]
     rows = [[_("student"), *names, _("passed")]]
     for student in students:
-        states = {one["exercise"]: _("passed") if one["passed"] else one["stage"] for one in student["exercises"]}
+        states = {one["exercise"]: _("passed") if one["passed"] else _("fails: {stage}").format(stage=one["stage"]) for one in student["exercises"]}
         count = sum(one["passed"] for one in student["exercises"])
         rows.append([student["student"], *(states.get(name, NONE) for name in names), str(count)])
     return rows

@@ -32,7 +32,7 @@ def check_outcomes(exercise, cases, outcomes, printed=""):
     stages = ["runs", "own", "shape", "inputs", *(["invariants"] if exercise.invariants else []), last]
     answer = Answer(exercise.name, False, "passed", stages, printed=printed)
     with np.errstate(all="ignore"):
-        found = (_runs(outcomes) or _own(outcomes) or _shape(exercise, cases, outcomes) or _inputs(exercise, outcomes)
+        found = (_runs(exercise, cases, outcomes) or _own(outcomes) or _shape(exercise, cases, outcomes) or _inputs(exercise, outcomes)
                  or _numbers(exercise, cases[:-1], outcomes))
         for name, value in found.items():
             setattr(answer, name, value)
@@ -43,12 +43,21 @@ def check_outcomes(exercise, cases, outcomes, printed=""):
     return answer
 
 
-def _runs(outcomes):
-    bad = next((one for one in outcomes if one.error), None)
+def _runs(exercise, cases, outcomes):
+    bad = next(((arguments, one) for (_case, arguments), one in zip(cases, outcomes) if one.error), None)
     if bad is None:
         return {}
-    why = _("it is not written yet: an unsolved exercise fails, and that is where you begin") if bad.blank else bad.error
+    arguments, bad = bad
+    why = (_("it is not written yet: an unsolved exercise fails, and that is where you begin") if bad.blank
+           else f"{bad.error}\n{_called_with(exercise, arguments)}" if bad.raised else bad.error)
     return {"stage": "runs", "where": bad.line, "why": why}
+
+
+def _called_with(exercise, arguments):
+    """The shapes and the numbers; a function among the arguments is left out."""
+    return _("it was called with {given}").format(given=", ".join(
+        f"{name} {value.shape}" if isinstance(value, np.ndarray) else f"{name} = {value}"
+        for name, value in zip(exercise.parameters, arguments) if not callable(value)))
 
 
 def _own(outcomes):
@@ -63,7 +72,8 @@ def _shape(exercise, cases, outcomes):
         expected = _arrays(exercise.reference(*arguments))
         given = [(name, value) for name, value in zip(exercise.parameters, arguments) if isinstance(value, np.ndarray)]
         if outcome.returned or len(outcome.arrays) != len(expected):
-            got = outcome.returned or _("{n} arrays").format(n=len(outcome.arrays))
+            n = len(outcome.arrays)
+            got = outcome.returned or (_("one array") if n == 1 else _("{n} arrays").format(n=n))
             return {"stage": "shape", "where": _("it returns {got}, expected {names}").format(
                         got=got, names=", ".join(exercise.returns)),
                     "why": _("is `return` missing?") if outcome.returned == "None" else _("expected NumPy arrays: {names}").format(
@@ -72,12 +82,12 @@ def _shape(exercise, cases, outcomes):
             if array.shape != right.shape:
                 return {"stage": "shape", "where": _("{name} has the shape {got}, expected {right}").format(
                             name=name, got=array.shape, right=right.shape),
-                        "why": _("it was called with {given}").format(
-                            given=", ".join(f"{name} {value.shape}" for name, value in given))}
+                        "why": _called_with(exercise, arguments)}
             if array.dtype != right.dtype:
                 return {"stage": "shape", "where": _("{name} has the dtype {got}, expected {right}").format(
                             name=name, got=array.dtype, right=right.dtype),
-                        "why": _("which line makes {got} of it? The inputs are {given}").format(
+                        "why": _("which line makes {got} of it? np.sqrt(3) is float64 and makes float64 of float32 arrays; math.sqrt(3), "
+                                 "a Python number, does not. The inputs are {given}").format(
                             got=array.dtype, given=", ".join(f"{name} {value.dtype}" for name, value in given))}
     return {}
 

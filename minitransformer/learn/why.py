@@ -38,10 +38,12 @@ def worst_element(names, arrays, expected):
 
 
 def term_factors(exercise, arguments, arrays):
-    """"as a sum, yours is 1 (p dp) + 0 (- p sum(dp p))"; "" if the answer is no sum of the exercise's terms."""
+    """"as a sum, dx is 1 (p dp) + 0 (- p sum(dp p))"; "" if the first array is right, or no sum of the exercise's terms."""
     factors = _factors(exercise.terms(*arguments), arrays[0]) if exercise.terms and np.isfinite(arrays[0]).all() else None
-    return _("as a sum, yours is {sum}; every factor has to be 1").format(
-        sum=" + ".join(f"{number(factor)} ({name})" for name, factor in factors.items())) if factors else ""
+    if not factors or all(abs(factor - 1) < EXACT for factor in factors.values()):
+        return ""
+    return _("as a sum, {name} is {sum}; every factor has to be 1").format(
+        name=exercise.returns[0], sum=" + ".join(f"{number(factor)} ({name})" for name, factor in factors.items()))
 
 
 def explain(exercise, arrays, expected):
@@ -52,13 +54,14 @@ def explain(exercise, arrays, expected):
     wrong = [k for k, (a, b) in enumerate(zip(arrays, expected)) if apart([a], [b]) > EXACT]
     right = [name for k, name in enumerate(exercise.returns) if k not in wrong]
     first = arrays[wrong[0]] * 1, expected[wrong[0]] * 1
-    text = _("{names} is right. ").format(names=", ".join(right)) if right else ""
+    text = _("Right: {names}. ").format(names=", ".join(right)) if right else ""
+    name = exercise.returns[wrong[0]]
     if not first[0].any():
-        return text + _("yours is 0 everywhere")
+        return text + _("Your {name} is 0 everywhere").format(name=name)
     factor = float((first[0] * first[1]).sum() / (first[1] * first[1]).sum()) if first[1].any() else 0
     if factor and apart([first[0]], [factor * first[1]]) < EXACT:
-        return text + _("yours is {factor} times what is expected, everywhere").format(factor=number(factor))
-    return text + _("the difference is not one factor: compare term by term with the chapter")
+        return text + _("Your {name} is {factor} times what is expected, everywhere").format(name=name, factor=number(factor))
+    return text + _("Your {name} is off by more than a factor: compare it term by term with the chapter").format(name=name)
 
 
 def _factors(terms, array):

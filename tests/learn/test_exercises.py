@@ -147,6 +147,17 @@ def test_what_is_not_listed_is_not_named(name):
     assert not answer.passed and not answer.diagnosis and "no known pattern" in str(answer)
 
 
+def test_a_right_sum_is_not_blamed_for_another_array():
+    answer = judged(EXERCISES["residual_backward"], lambda dy, x, W: (dy + dy @ W.T, 2 * x.T @ dy))
+    assert answer.where.startswith("dW") and answer.why == "Right: dx. Your dW is 2 times what is expected, everywhere"
+
+
+def test_an_exception_is_told_with_the_shapes_of_its_call():
+    answer = judged(EXERCISES["dropouts_backward"], lambda dy, x, W, keep1, keep2, rate: dy @ x[0, :, :3])
+    said, call = answer.why.split("\n")
+    assert said.startswith("ValueError") and "dy (" in call and "rate = 0.3" in call
+
+
 def test_the_terms_of_a_sum_are_told_with_their_factors():
     answer = judged(EXERCISES["softmax_backward"], UNLISTED["softmax_backward"])
     assert "1 (p dp) + 1.01 (- p sum(dp p))" in answer.why

@@ -210,8 +210,10 @@ print(report)
 assert not report.passed
 
 # %% [markdown]
-# The table names the array, the position and both numbers. The last line names the mistake. How does it know? The
-# *gradient doctor* makes this very mistake in the right gradient, and gets yours, in every digit and at other sizes.
+# The table names the array, the position and both numbers. The last line names the mistake. (It takes the first axis for
+# the batch, so a row of $X$ is a sentence to it.) How does it know? The *gradient doctor* makes this very mistake in
+# the right gradient, and gets yours, in every digit and at other sizes: what is left of the error is the last number
+# in brackets.
 #
 # Would training have told you? Not clearly. The bias still moves in roughly the right direction, and the model
 # ends up only a little worse than it should be. That is how wrong gradients survive for years.

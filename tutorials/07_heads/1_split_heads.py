@@ -33,7 +33,7 @@ def square(rng, B, H, d):
     return rng.standard_normal((B, H, H * d)), H
 
 
-@invariant("each position keeps its numbers: summed over heads and sizes, each position's sum must be that of x")
+@invariant("each position keeps its numbers: the sum of its numbers over all heads must be that of its row of x")
 def positions(heads, x, num_heads):
     return heads.sum(axis=(1, 3)) - x.sum(axis=-1)
 
@@ -87,6 +87,11 @@ def sizes_before_positions(x, num_heads):
 @mistake("the heads stand in front of the batch: the axes are (H, B, T, d)", hint=2)
 def heads_first(x, num_heads):
     return x.reshape(sizes(x, num_heads)).transpose(2, 0, 1, 3).copy()
+
+
+@mistake("`.T` reverses all axes, the batch too: swap only those of positions and heads", hint=2)
+def all_axes_reversed(x, num_heads):
+    return x.reshape(sizes(x, num_heads)).T.copy()
 
 
 @mistake("the heads are in reversed order", hint=3)

@@ -33,7 +33,7 @@ def square(rng, B, H, d):
     return (rng.standard_normal((B, H, H, d)),)
 
 
-@invariant("each position keeps its numbers: each position's sum must be its sum over heads and sizes before the merge")
+@invariant("each position keeps its numbers: the sum of its row of y must be that of its numbers in all heads")
 def positions(y, heads):
     return y.sum(axis=-1) - heads.sum(axis=(1, 3))
 
@@ -90,6 +90,12 @@ def wrong_axes(heads):
 def sizes_first(heads):
     B, H, T, d = heads.shape
     return heads.swapaxes(2, 3).reshape(B, T, H * d)
+
+
+@mistake("the positions stand in front of the batch when the array is reshaped: swap only the axes of heads and positions", hint=4)
+def positions_first(heads):
+    B, H, T, d = heads.shape
+    return heads.transpose(2, 0, 1, 3).reshape(B, T, H * d)
 
 
 @mistake("the heads are in reversed order", hint=3)

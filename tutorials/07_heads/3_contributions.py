@@ -71,6 +71,17 @@ def averaged(heads, w_o):
     return heads @ blocks(heads, w_o) / heads.shape[1]
 
 
+@mistake("head h's rows begin at row h: they begin at h d_v, after those of all heads before it", hint=1)
+def overlapping_rows(heads, w_o):
+    d_v = heads.shape[3]
+    return np.stack([heads[:, h] @ w_o[h:h + d_v] for h in range(heads.shape[1])], axis=1)
+
+
+@mistake("the heads stand in front of the batch: the axes are (H, B, T, d_model), not (B, H, T, d_model)", hint=2)
+def heads_first(heads, w_o):
+    return (heads @ blocks(heads, w_o)).swapaxes(0, 1).copy()
+
+
 @mistake("the rows of W_O are given to the heads in reversed order", hint=1)
 def reversed_rows(heads, w_o):
     return heads @ blocks(heads, w_o)[::-1]

@@ -108,6 +108,11 @@ def scaled_by_d_model(*all):
     return made(*all, d=all[0].shape[2])
 
 
+@mistake("the scale is the root of the number of heads: a dot product has the d_k terms of one head", hint=1)
+def scaled_by_heads(*all):
+    return made(*all, d=all[5])
+
+
 @mistake("the scale is sqrt(d_v), the size of a value, not sqrt(d_k)", hint=1)
 def scaled_by_d_v(*all):
     return made(*all, d=all[3].shape[1] // all[5])

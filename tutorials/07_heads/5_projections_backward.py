@@ -58,7 +58,7 @@ def terms(dq, dk, dv, x, w_q, w_k, w_v):
 
 # %% hints
 hints = (
-    "x was read three times. If x moves a little, through how many ways does the loss change, and what happens to their gradients?",
+    "x was read three times. If x moves a little, by how many paths does the loss change, and what happens to their gradients?",
     "Merge dq, dk and dv to (B, T, H d): the split backwards. Then dx is a sum of three products, and each dW is x^T times its gradient.",
     "dx = dq @ w_q.T + ___ + dv @ w_v.T",
 )
@@ -77,9 +77,9 @@ def merge_interleaved(g):
     return g.transpose(0, 2, 3, 1).reshape(g.shape[0], g.shape[2], -1)
 
 
-def made(dq, dk, dv, x, w_q, w_k, w_v, ways=(1, 1, 1), merge=merge, rows=slice(None)):
+def made(dq, dk, dv, x, w_q, w_k, w_v, paths=(1, 1, 1), merge=merge, rows=slice(None)):
     merged = [merge(g) for g in (dq, dk, dv)]
-    dx = sum(way * (g @ w.T) for way, g, w in zip(ways, merged, (w_q, w_k, w_v)))
+    dx = sum(path * (g @ w.T) for path, g, w in zip(paths, merged, (w_q, w_k, w_v)))
     return dx, *(np.einsum("btm,btd->md", x[rows], g[rows]) for g in merged)
 
 
@@ -93,35 +93,41 @@ def interleaved(*all):
     return made(*all, merge=merge_interleaved)
 
 
-@mistake("dx has only the way through the queries: x is also key and value", hint=1)
+@mistake("dx has only the path through the queries: x is also key and value", hint=1)
 def queries_only(*all):
-    return made(*all, ways=(1, 0, 0))
+    return made(*all, paths=(1, 0, 0))
 
 
-@mistake("in dx the way through the keys is missing", hint=4)
+@mistake("in dx the path through the keys is missing", hint=4)
 def without_keys(*all):
-    return made(*all, ways=(1, 0, 1))
+    return made(*all, paths=(1, 0, 1))
 
 
-@mistake("in dx the way through the values is missing", hint=4)
+@mistake("in dx the path through the values is missing", hint=4)
 def without_values(*all):
-    return made(*all, ways=(1, 1, 0))
+    return made(*all, paths=(1, 1, 0))
 
 
-@mistake("in dx the way through the queries is missing", hint=4)
+@mistake("in dx the path through the queries is missing", hint=4)
 def without_queries(*all):
-    return made(*all, ways=(0, 1, 1))
+    return made(*all, paths=(0, 1, 1))
 
 
-@mistake("the three ways to x are averaged: they have to be added", hint=1)
+@mistake("the three paths to x are averaged: they have to be added", hint=1)
 def averaged(*all):
-    return made(*all, ways=(1 / 3, 1 / 3, 1 / 3))
+    return made(*all, paths=(1 / 3, 1 / 3, 1 / 3))
 
 
 @mistake("the gradients of the weights are averaged over the batch: every sentence adds its part", hint=2)
 def batch_mean(*all):
     dx, *dw = made(*all)
     return dx, *(g / len(all[3]) for g in dw)
+
+
+@mistake("the gradients of the weights are not summed over the batch: every sentence used the same weights", hint=2)
+def not_summed(dq, dk, dv, x, w_q, w_k, w_v):
+    dx = made(dq, dk, dv, x, w_q, w_k, w_v)[0]
+    return dx, *(x.swapaxes(1, 2) @ merge(g) for g in (dq, dk, dv))
 
 
 @mistake("the gradients of the weights come from the first sentence only", hint=3)

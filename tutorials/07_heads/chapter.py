@@ -14,7 +14,7 @@
 # # 7. Many heads: several questions at once
 #
 # You write multi-head attention and forget one transpose, where the heads are merged. No shape complains. The gradient
-# check passes. The loss falls as it should, and 96 % of the next letters are predicted correctly. Then the model writes
+# check passes. The loss falls as it should, and 96% of the next letters are predicted correctly. Then the model writes
 # by itself, and not one word is right. People have asked about this line again and again (issue 6 of
 # jsbaan/transformer-from-scratch, issue 15 of hyunwoongko/transformer).
 #
@@ -75,10 +75,10 @@ for values in ([10, 20], [20, 10], [0, 30]):
 # %%
 for H in (1, 4, 16):
     layer = MultiHeadAttention(64, H, rng)
-    print(f"{H:2} heads of {64 // H:2} numbers: {layer.num_parameters():,} parameters")
+    print(f"num_heads {H:2}, {64 // H:2} numbers each: {layer.num_parameters():,} parameters")
 
 # %% [markdown]
-# They have the same number. The heads share one matrix $W_Q$, and each owns some of its columns.
+# All three have the same number. The heads share one matrix $W_Q$, and each owns some of its columns.
 #
 # ## Split: the heads lie side by side
 #
@@ -106,8 +106,8 @@ print("reshaped straight:   head 0", x.reshape(2, 3, 2)[0].tolist())
 #
 # Count multiplications for one sentence. A product of a $(T, d_{model})$ and a $(d_{model}, d_{model})$ matrix takes
 # $T d_{model}^2$, so the four projections take $4\, T d_{model}^2$. The scores take $T^2 d_k$ in each
-# head, and so do the weighted means: with $H d_k = d_{model}$ together $2\, T^2 d_{model}$. The number of heads is
-# gone. But each head has $T^2$ weights, which backward needs. **Predict:** $T = 128$ tokens, $d_{model} = 512$. Which
+# head, and so do the weighted means. With $H d_k = d_{model}$, that is $2\, T^2 d_{model}$ in all: the number of heads
+# no longer appears. But each head has $T^2$ weights, which backward needs. **Predict:** $T = 128$ tokens, $d_{model} = 512$. Which
 # takes more, projections or attention?
 
 # %%
@@ -115,7 +115,7 @@ T, d_model = 128, 512
 print(f"projections: {4 * T * d_model ** 2 / 1e6:.0f} million multiplications")
 print(f"attention:   {2 * T ** 2 * d_model / 1e6:.0f} million multiplications")
 for H in (1, 8, 64):
-    print(f"{H:2} heads: {H * T * T:9,} attention weights (Q, K and V together: {3 * T * d_model:,} numbers)")
+    print(f"num_heads {H:2}: {H * T * T:9,} attention weights (Q, K and V together: {3 * T * d_model:,} numbers)")
 
 # %% [markdown]
 # The projections take eight times as much. Attention catches up at $T = 2\, d_{model}$, here at 1,024 tokens. For
@@ -123,8 +123,8 @@ for H in (1, 8, 64):
 #
 # ## W_O: every head adds something
 #
-# Merge and last projection look like two steps. Cut $W_O$ by rows into $H$ parts, $W_O^{(h)}$ of the shape
-# $(d_v, d_{model})$, and they are one sum:
+# The merge and the last projection look like two steps. Cut $W_O$ by rows into $H$ parts, $W_O^{(h)}$ of the shape
+# $(d_v, d_{model})$, and the two steps are one sum:
 #
 # $$ Y = [Z_1, \ldots, Z_H]\, W_O = \sum_h Z_h W_O^{(h)} $$
 #
@@ -164,7 +164,8 @@ def accuracy(model, pairs):
 
 # %%
 def trained(**sizes):
-    model = Transformer(TransformerConfig.named("toy", 29, num_layers=1, **sizes), seed=0)
+    config = TransformerConfig.named("toy", 29, num_layers=1, **sizes)    # 29 tokens: 26 letters and 3 special ones
+    model = Transformer(config, seed=0)
     adam, batches = Adam(model), DrawnBatches(copy, 24, 0)
     with threadpool_limits(1):    # small arrays: one thread is faster
         for step in range(1, 151):
@@ -190,7 +191,8 @@ for sizes in (dict(num_heads=1), dict(num_heads=4), dict(num_heads=16), dict(num
 # backward is the split. So backward reads: $W_O$'s backward, split, attention's backward in each head, merge three
 # times, three linear layers.
 #
-# In self-attention all three read the same $x$, and the loss changes with $x$ in three ways. Ways add up (chapter 1):
+# In self-attention all three read the same $x$, so three paths lead from $x$ to the loss. Their gradients add up
+# (chapter 1):
 #
 # $$ dX = dQ\, W_Q^\top + dK\, W_K^\top + dV\, W_V^\top $$
 #
@@ -202,7 +204,7 @@ dq, dk, dv = 1, 10, 100
 print("dx =", 2 * dq + 3 * dk + 5 * dv)
 
 # %% [markdown]
-# $2 + 30 + 500 = 532$. If you forget a way, the shape is still right.
+# $2 + 30 + 500 = 532$. If you forget a path, the shape is still right.
 #
 # ## Prove it
 #
@@ -215,14 +217,17 @@ print(report)
 assert report.passed
 
 # %% [markdown]
-# And if you forget the way through the keys? The doctor:
+# The gradient of `key.bias` is 0 but for rounding. One vector added to all keys adds the same number to all scores of a
+# query, and a softmax does not notice that (chapter 4).
+#
+# And if you forget the path through the keys? The doctor says:
 
 
 # %%
 class WithoutKeys(SelfAttention):
     def backward(self, dy, cache):
         dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-        return dquery + dvalue    # the way through the keys is forgotten
+        return dquery + dvalue    # the path through the keys is forgotten
 
 
 report = gradcheck(WithoutKeys(6, 3, rng, d_k=4, d_v=5), [rng.standard_normal((2, 7, 6))])
@@ -242,12 +247,12 @@ print("with the transpose:", [f"position {t}: {row}" for t, row in enumerate(fou
 print("without:           ", [f"position {t}: {row}" for t, row in enumerate(found.reshape(3, 2).tolist())])
 
 # %% [markdown]
-# It gets 0 and 1: what head 0 found at positions 0 *and 1*. Head 1 found something for it, too, and that is lost to
-# another position.
+# It gets 0 and 1: what head 0 found at positions 0 *and 1*. What head 1 found for it, the 10, goes to position 1.
 #
 # To try this in the real model, whose merge is right, we rearrange attention's output before it is merged, so that the
-# result is that of the wrong merge. The backward puts the gradients back. So it is the exact gradient of a wrong
-# function: what automatic differentiation would give.
+# result is that of the wrong merge. The backward puts the gradients back. Together they give the exact gradient of a
+# wrong function, as automatic differentiation would. (`__wrapped__` is the library's own function, even while yours is
+# plugged in.)
 
 
 # %%
@@ -317,13 +322,12 @@ for name, own in (("right", None), ("wrong", misplaced)):
     print(f"{name}: how far each output moves", np.abs(difference[0]).max(axis=-1).round(4))
 
 # %% [markdown]
-# All of them move: a leak, and the causal mask was right. It leaves no trace in the attention weights. Chapter 6's
+# All of them move: a leak, although the causal mask is right. It leaves no trace in the attention weights. Chapter 6's
 # second test finds it, on a model that was never trained.
 #
 # Why did no check see it? Shapes cannot: both merges have the same. The gradient check cannot: it is the right gradient
-# of that function. What sees it is a *rule*: an
-# output may not depend on a later token, a sentence means the same whoever shares its batch, and a merge leaves each
-# position its own numbers. The exercises judge by the last one.
+# of that function. What sees it is a *rule*: no output depends on a later token, a sentence gives the same whatever
+# else is in its batch, and a merge leaves each position its own numbers. The exercises judge by the last one.
 #
 # ## What heads learn
 #

@@ -84,6 +84,11 @@ def weight_of_both(dy, x, W):
     return dy + dy @ W.T, x.T @ dy + dy.T @ dy
 
 
+@mistake("dW is transposed: a square W keeps the shape", hint=3)
+def weight_transposed(dy, x, W):
+    return dy + dy @ W.T, dy.T @ x
+
+
 # %% other right solutions
 @also_right
 def as_one_matrix(dy, x, W):

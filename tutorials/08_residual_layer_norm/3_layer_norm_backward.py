@@ -168,6 +168,12 @@ def parameters_of_dn(dy, n, s, gamma):
     return dx, dgamma * gamma, dbeta * gamma
 
 
+@mistake("dgamma is multiplied by gamma: it is the sum of dy n, not of dn n", hint=3)
+def dgamma_of_dn(dy, n, s, gamma):
+    dx, dgamma, dbeta = layer_norm_backward(dy, n, s, gamma)
+    return dx, dgamma * gamma, dbeta
+
+
 @mistake("dgamma and dbeta are means over the rows, not sums", hint=3)
 def averaged(dy, n, s, gamma):
     dx, dgamma, dbeta = layer_norm_backward(dy, n, s, gamma)

@@ -14,11 +14,14 @@
 # # 8. Residual, LayerNorm, dropout, feed-forward: what stands between the attentions
 #
 # You stack 24 layers, and the first one learns next to nothing. You write a LayerNorm, the gradient check passes, and
-# after the first update the gradient is wrong. You use one dropout object in two places, and the model trains, but
-# not with the gradient of its loss. All three stories are about the small blocks between the attentions.
+# after the first update the gradient is wrong. You use one dropout object in two places, and the model trains with a
+# gradient that is not that of its loss.
 #
-# In this chapter you derive the backward of each of them, measure what the order of two of them does to 24 layers,
-# and meet five gradient mistakes that were really made.
+# In this chapter you derive the backward of the small blocks between the attentions, measure what the order of two of
+# them does to 24 layers, and meet five mistakes from public code.
+#
+# Take it in two sittings: the blocks, with exercises 1 to 5, and then, from *Pre-norm and post-norm* on, their order and
+# the mistakes, with exercise 6.
 
 # %%
 import matplotlib.pyplot as plt
@@ -51,11 +54,10 @@ print(f"24 layers without the connection: {0.1 ** 24:.0e}")
 print(f"24 layers with it:                {1.1 ** 24:.1f}")
 
 # %% [markdown]
-# The first is as good as 0: the first layer hears nothing of the loss. The second grew to 10, which is not 1, but a
-# number that one can work with.
+# The first is as good as 0: the first layer hears nothing of the loss. The second is about 10: not 1, but usable.
 #
-# **The general case.** $x$ has the shape $(\dots, D)$, and $f$ keeps it. The chain rule adds over the paths from $x$
-# to $y$, and there are two: the direct one, with the derivative 1, and the one through $f$, with its Jacobian $J$:
+# **The general case.** $x$ has the shape $(\dots, D)$, and $f$ keeps it. The chain rule adds over the two paths from $x$
+# to $y$: the direct one, with the derivative 1, and the one through $f$, with its Jacobian $J$:
 #
 # $$ y = x + f(x) \quad\Longrightarrow\quad dx = dy + J^\top dy $$
 #
@@ -73,8 +75,8 @@ for name, around in (("without", 0), ("with", 1)):
     print(f"{name} the connection: the norm of the gradient at the bottom / at the top = {np.linalg.norm(dy) / top:.1e}")
 
 # %% [markdown]
-# With the connection it grows, as in the case by hand: each layer adds something to $dy$. And so does the forward:
-# after 24 layers the numbers themselves have grown. Something has to bring them back to one scale.
+# With the connection it grows, as in the case by hand: each layer adds something to $dy$. In the forward the numbers
+# grow, too. Something has to bring them back to one scale.
 #
 # ## LayerNorm: every row on the same scale
 #
@@ -105,10 +107,9 @@ for row in ([1.0, 2.0, 6.0], [101.0, 102.0, 106.0], [10.0, 20.0, 60.0]):
 
 # %% [markdown]
 # Three times the same $n$. Adding a number to a row changes nothing, and stretching a row changes nothing (but for
-# $\epsilon$). Keep these two rules: they tell you how the gradient has to look before you derive it.
+# $\epsilon$). These two rules tell you how the gradient has to look before you derive it.
 #
-# Note the axis. Each token is normalised *on its own*, over its features, so padding and the other sentences of a
-# batch have no influence.
+# Note the axis. Each token is normalised *on its own*, so padding and the other sentences of a batch have no influence.
 #
 # ## LayerNorm's backward: three paths to the loss
 #
@@ -122,14 +123,14 @@ print("dx =", layer_norm_backward(dy, cache)[0])
 
 # %% [markdown]
 # Next to 0 (what is left comes from $\epsilon$). For two numbers LayerNorm says only which one is larger, and a small
-# nudge does not change that. A backward that returned $dx = s\, dn$ would say 10 and $-7$ here. It forgets that $x_i$
-# reaches the $n_j$ of its row by three paths:
+# nudge does not change that. A backward that returns $dx = s\, dn$ (with $dn = \gamma\, dy$) says 10 and $-7$ here. It
+# forgets that $x_i$ reaches the $n_j$ of its row by three paths:
 #
 # 1. directly, in $x_i - \operatorname{mean}(x)$: only $n_i$;
 # 2. through the mean, which is subtracted from every $x_j$;
 # 3. through the variance, by which every $x_j$ is scaled.
 #
-# **The general case.** Write $c = x - \operatorname{mean}(x)$, so $n_j = c_j s$. Each step says which rule it used.
+# **The general case.** Write $c = x - \operatorname{mean}(x)$, so $n_j = c_j s$. ($\delta_{ij}$ is 1 if $i = j$, else 0.)
 #
 # - The mean contains $x_i$ with the factor $1/D$: $\partial c_j / \partial x_i = \delta_{ij} - 1/D$.
 # - $s = v^{-1/2}$ with $v = \frac1D \sum_j c_j^2 + \epsilon$. The chain rule: $\partial s / \partial x_i = -\frac12 v^{-3/2} \cdot \frac2D \sum_j c_j (\delta_{ij} - 1/D)$.
@@ -142,8 +143,8 @@ print("dx =", layer_norm_backward(dy, cache)[0])
 #
 # $$ dx = s \,\big( dn - \operatorname{mean}(dn) - n \operatorname{mean}(dn\, n) \big) $$
 #
-# Three terms, three paths. $dn$ and $dx$ are $(\dots, D)$, both means $(\dots, 1)$. The parameters are shared by all
-# rows, so their gradients are sums over the rows: $d\gamma = \sum dy\, n$ and $d\beta = \sum dy$, both $(D,)$.
+# Three terms, three paths. $dn$ and $dx$ are $(\dots, D)$, both means $(\dots, 1)$. All rows share the parameters, so
+# their gradients are sums over the rows: $d\gamma = \sum dy\, n$ and $d\beta = \sum dy$, both $(D,)$.
 #
 # **Predict:** what does a row of $dx$ sum to? What is its dot product with $n$?
 
@@ -155,14 +156,13 @@ print(f"the largest sum of a row of dx:    {np.abs(dx.sum(axis=-1)).max():.0e}")
 print(f"the largest dot product dx . n:    {np.abs((dx * cache.normed).sum(axis=-1)).max():.0e}")
 
 # %% [markdown]
-# Zero, and zero but for $\epsilon$. These are the two rules again: a row that is shifted or stretched gives the same
-# $n$, so the loss does not change in these two directions, and the gradient has no part along them. Each of the two
-# mean terms removes one direction.
+# Zero, and zero but for $\epsilon$. These are the two rules again: if you shift or stretch a row, the loss does not
+# change, so the gradient has no part in these two directions. Each of the two mean terms removes one of them.
 #
 # ## Prove it
 #
-# Now the check, with a random $dy$ and a $\gamma$ that is not 1. Here it matters more than anywhere else. Four wrong
-# backwards, a $dy$ of ones and $\gamma = 1$. **Predict:** how many of the four does it catch? And with random $dy$?
+# A random $dy$ matters here more than anywhere else. Take four wrong backwards, with $\gamma = 1$. **Predict:** how many
+# of the four does a check catch with a $dy$ of ones? And with a random one?
 
 # %%
 y, cache = layer_norm_forward(x, np.ones(8), np.zeros(8))
@@ -174,7 +174,7 @@ for name, dy in (("dy of ones", np.ones_like(y)), ("random dy", rng.standard_nor
 
 # %% [markdown]
 # With ones all four pass: the true gradient is 0, and so is each of theirs. With random numbers all four are caught.
-# The library's own:
+# Now the library's own backward, with a $\gamma$ that is not 1:
 
 # %%
 report = gradcheck((layer_norm_forward, layer_norm_backward), [x, gamma, np.zeros(8)], name="LayerNorm")
@@ -196,27 +196,25 @@ y, _ = dropout_forward(np.tile(x, (200_000, 1)), 0.5, rng)    # (200000, 4)
 print("the mean over 200,000 draws:", y.mean(axis=0).round(1))
 
 # %% [markdown]
-# It is $x$: this is what the division is for. So when the model is used, without dropout, its layers see numbers of
-# the size that they were trained with.
+# It is $x$: this is what the division is for. Without dropout, too, the layers see numbers of the size that they were
+# trained with.
 #
-# Once the mask is drawn, $y = x\, m$ is a product with constants. So $dx = dy\, m$: *the very mask of this forward
-# call*. It belongs in the cache. A layer that drops in two places needs two masks, and a dropout object that keeps
-# "its" mask has room for one. We come back to this.
+# Once the mask is drawn, $y = x\, m$ is a product with constants. So $dx = dy\, m$, with *the very mask of this forward
+# call*. It belongs in the cache. A layer that drops in two places needs two masks.
 #
 # ## Feed-forward: each position alone
 #
 # $$ \underset{(\dots, d_{ff})}{a} = x W_1 + b_1, \qquad \underset{(\dots, d_{ff})}{h} = \max(0, a), \qquad
 #    \underset{(\dots, d_{model})}{y} = h W_2 + b_2 $$
 #
-# Two linear layers and a ReLU between them. Without the ReLU the two would be one: $x W_1 W_2$ is a product with a
-# single matrix.
+# Two linear layers and a ReLU between them. (Without it the two would be one: $W_1 W_2$ is a single matrix.)
 #
 # **By hand.** One number: $W_1 = 2$, $b_1 = -3$, $W_2 = 5$, $b_2 = 0$. For $x = 2$: $a = 1$, $h = 1$, $y = 5$, and
 # $dx = 5 \cdot 1 \cdot 2 = 10$ for $dy = 1$. For $x = 1$: $a = -1$, $h = 0$, $y = 0$. **Predict** $dx$ there, and
 # $dW_1$, $dW_2$.
 #
-# All three are 0: where the ReLU is shut, nothing gets through, in either direction. Backward is the forward, read
-# upside down:
+# All three are 0: where $a$ is negative, the ReLU lets nothing through, in either direction. Backward is the forward,
+# read upside down:
 #
 # | forward, downwards | backward, upwards | shape |
 # |---|---|---|
@@ -235,9 +233,9 @@ report = gradcheck(block, [x], name="feed-forward")
 print("every gradient passes:", report.passed)
 
 # %% [markdown]
-# Attention moves information between positions, the feed-forward network works on each of them. Most of a layer's
-# parameters are here: $2 \cdot d_{model}\, d_{ff}$, with $d_{ff} = 4\, d_{model}$ in the paper, is $8\, d_{model}^2$,
-# and the four matrices of the attention together have $4\, d_{model}^2$.
+# Attention moves information between positions, the feed-forward network works on each position alone. Most of an
+# encoder layer's parameters are here: with $d_{ff} = 4\, d_{model}$, as in the paper, $W_1$ and $W_2$ have
+# $8\, d_{model}^2$, and attention's four matrices have $4\, d_{model}^2$.
 #
 # ## Pre-norm and post-norm
 #
@@ -247,17 +245,17 @@ print("every gradient passes:", report.passed)
 #    \text{pre-norm:}\quad y = x + f(\operatorname{LayerNorm}(x)) $$
 #
 # The Annotated Transformer explains the first and codes the second, and its readers keep asking which one is right.
-# Each is right: they are two different models. Write $N^\top$ for LayerNorm's backward:
+# Both are: they are two different models. Write $N^\top$ for LayerNorm's backward, and $z$ for $x + f(x)$:
 #
 # $$ \text{post-norm:}\quad dz = N^\top dy, \quad dx = dz + J^\top dz \qquad\qquad
 #    \text{pre-norm:}\quad dx = dy + N^\top J^\top dy $$
 #
-# In pre-norm, $dy$ itself arrives at the bottom, however many layers there are between. In post-norm it has to pass a
-# LayerNorm in each of them.
+# In pre-norm, $dy$ itself arrives at the bottom, however many layers there are between. In post-norm it has to pass
+# every LayerNorm.
 #
-# Let us measure, in the real model: 24 encoder and 24 decoder layers, fresh weights, one batch of random letters to
-# copy, and its loss. How large is the gradient of one weight matrix ($W_2$) in each layer? Five models for each
-# order. **Predict:** in which of the four stacks does the first layer get next to nothing?
+# We measure it in fresh models with 24 encoder and 24 decoder layers, five models for each order, on one batch of
+# random letters to copy: how large is the gradient of $W_2$ in each layer? **Predict:** in which of the four stacks does
+# the first layer get next to nothing?
 
 
 # %%
@@ -290,15 +288,15 @@ panels[0].set_yscale("log")
 legend = panels[0].legend()
 
 # %% [markdown]
-# A thin line is one model, a thick one the (geometric) mean of the five. In post-norm, the decoder's first layer gets
-# less than a thousandth of what its last layer gets. In the other three stacks nothing of the kind happens. So it is
-# not LayerNorm alone. What is different in the decoder?
+# A thin line is one model, a thick one the geometric mean of the five. In post-norm, the decoder's first layer gets
+# less than a thousandth of what its last layer gets. In the other three stacks nothing of the kind happens. What is
+# different in the decoder?
 #
-# Look at the factor $s$. Before the LayerNorm stands a sum of two parts, $x$ and $f(x)$. If each has the variance 1,
-# the sum has the variance 2, and $s = 1/\sqrt 2 = 0.71$. On the direct path, every LayerNorm multiplies the gradient
-# by about that. The path through $f$ can bring back what the direct one lost. But in the cross-attention, the
-# attention to the encoder, $f$ gets its keys and values from the encoder, and their gradient goes there. **Predict:**
-# by what is the gradient multiplied in each of the three sub-layers of a decoder layer?
+# Look at $s$. LayerNorm's input is the sum of $x$ and $f(x)$. If each has the variance 1, the sum has the variance 2,
+# and $s = 1/\sqrt 2 = 0.71$. By about that much, every LayerNorm multiplies the gradient on the direct path. The path
+# through $f$ can bring back what the direct one lost. But in cross-attention the keys and values come from the
+# encoder, and their gradient goes there. **Predict:** by what is the gradient multiplied in each of the three
+# sub-layers of a decoder layer?
 
 # %%
 model, cache, terms = fresh(pre_norm=False, seed=0)
@@ -315,12 +313,11 @@ for name, pairs in factors.items():
     print(f"{name:15}: s = {s:.2f}, the gradient is multiplied by {factor:.2f}; in 24 layers by {factor ** 24:.4f}")
 
 # %% [markdown]
-# Two of the three give back what they take. The cross-attention does not: one factor below 1 in each layer, as in the
-# case by hand with which this page began. In pre-norm there is no factor on the direct path. There the gradient is a
-# little larger at the bottom: each layer adds its part to $dy$.
+# Two of the three give back what they take. Cross-attention does not: one factor below 1 in each layer, as in the
+# case by hand that this page began with. In pre-norm no factor stands on the direct path.
 #
 # What does it do to training? Six encoder and six decoder layers, the copy task, a constant learning rate of 0.003
-# from the very first step. **Predict:** which one learns faster?
+# from the first step. **Predict:** which one learns faster?
 
 
 # %%
@@ -341,27 +338,25 @@ for step in (1, 25, 50, 100):
     print(f"step {step:3}: post-norm {deep_post[step - 1]:.2f}, pre-norm {deep_pre[step - 1]:.2f}")
 
 # %% [markdown]
-# Pre-norm is ahead. This is one seed and a toy task, so take it as an illustration, not as a law: the paper trains
-# post-norm with six layers on each side, and raises the learning rate slowly over its first 4,000 steps (the
-# *warm-up*). Pre-norm forgives more. Since nothing normalises its last sum, it has one more LayerNorm at the end of
-# the stack.
+# Pre-norm is ahead. This is one seed and a toy task: an illustration, not a law. The paper trains post-norm with six
+# layers on each side, and raises the learning rate slowly over its first 4,000 steps (the *warm-up*). Pre-norm
+# forgives more. Since nothing normalises its last sum, it has one more LayerNorm at the end of the stack.
 #
 # ## Break it: five real mistakes
 #
-# All five were in public libraries that people learn from, and were found with a gradient check like the one above.
-# Each was measured in float64 on the library's own, unmodified layer. Their authors gave away readable code, which is
-# why others can learn from it. The mistakes are worth knowing, because anyone can make them, and because a loss curve
-# does not name them. Here is each in a few lines of our own, without the rest of its library.
+# All five were in public libraries whose authors gave away readable code, and were found with a gradient check like the
+# one above, in float64, on the library's own layer. Anyone can make them, and a loss curve does not name them. Here is
+# each in a few lines of our own.
 #
 # **One: one dropout object, two places** (numpy-transformer). The object keeps its mask, so the second call
-# overwrites the first one's. Two sub-layers return $a$ and $f$, and both are dropped by the same object. **Predict:**
+# overwrites the first one's. Two sub-layers return $a$ and $f$, and the same object drops in both. **Predict:**
 # which gradient is wrong, that of $a$ or of $f$? Is it wrong at $p = 0$?
 
 
 # %%
 class Dropout:
     def forward(self, x, rate, rng):
-        self.mask = (rng.random(x.shape) >= rate) / (1 - rate)
+        self.mask = ((rng.random(x.shape) >= rate) / (1 - rate)).astype(x.dtype)
         return x * self.mask
 
     def backward(self, dy):
@@ -386,12 +381,12 @@ for rate in (0.0, 0.3):
     print(f"p = {rate}: passed {report.passed}", *report.findings.values())
 
 # %% [markdown]
-# A test without dropout finds nothing. With it, $f$ is right and $a$ gets the gradient of $f$: only one mask is left.
-# In the doctor's words "the wrong one is returned". The remedy is the contract of chapter 1: a layer keeps nothing on
-# `self`; what backward needs is in the cache.
+# A test without dropout finds nothing. With it, $f$ is right and $a$ gets the gradient of $f$, as the doctor says: only
+# one mask is left. The remedy is the contract of chapter 1: a layer keeps nothing on `self`; what backward needs is in
+# the cache.
 #
-# **Two: backward rescales and never masks** (numpy-ml, issue 94 there). A number that was dropped did not take part
-# in the answer. It gets a gradient all the same.
+# **Two: backward rescales and never masks** (numpy-ml, issue 94 there). A number that was dropped gets a gradient all
+# the same.
 
 
 # %%
@@ -403,8 +398,8 @@ report = gradcheck((dropout_forward, rescales), {"x": a, "dropout_rate": 0.3}, n
 print(report.findings["dropout"])
 
 # %% [markdown]
-# **Three: $\gamma$ outside the means** (numpy-transformer's LayerNorm). It looks like the last factor of the forward,
-# so it became the last factor of the backward:
+# **Three: $\gamma$ outside the means** (numpy-transformer's LayerNorm). The last factor of the forward became the last
+# factor of the backward:
 # $dx = \gamma s\,(dy - \operatorname{mean}(dy) - n \operatorname{mean}(dy\, n))$. **Predict:** for which $\gamma$ is
 # this right?
 
@@ -422,9 +417,9 @@ for name, scale in (("gamma = 1", np.ones(8)), ("a learned gamma", 1 + 0.1 * rng
     print(f"{name}: x's error {report.results[0].max_relative_error:.0e}.", report.findings["LayerNorm"])
 
 # %% [markdown]
-# For $\gamma = 1$, with which every LayerNorm begins. A check of a fresh model passes, with an error at the level of
-# rounding. Only after the first update is the gradient wrong. (The doctor says it all the same: it tries another
-# $\gamma$ too.) What does the loss say? **Predict:** how far apart are the two after 100 steps?
+# For $\gamma = 1$, with which every LayerNorm begins. On a fresh model the error is that of rounding; after the first
+# update the gradient is wrong. (The doctor names the mistake all the same: it tries another $\gamma$, too.) What does
+# the loss say? **Predict:** how far apart are the two after 100 steps?
 
 # %%
 right = train(steps=100)
@@ -433,12 +428,12 @@ for step in (1, 25, 50, 100):
     print(f"step {step:3}: right {right.losses[step - 1]:.3f}, gamma outside {wrong.losses[step - 1]:.3f}")
 
 # %% [markdown]
-# With one curve in front of you, nobody can tell which one it is. (Two right runs that round differently drift apart,
-# too: the last cell of this page shows such a pair.)
+# From one curve alone, nobody can tell which one it is. (Two right runs that round differently drift apart, too: the
+# last cell of this page shows such a pair.)
 #
 # **Four: the softmax divides by the batch size** (numpy-transformer, inside its attention), and **five: the
 # cross-entropy divides by the number of tokens twice** (the same library; it counts padding, too). A mean belongs in
-# the loss, once. Each place that divides "to be on the safe side" makes its part of the gradient smaller.
+# the loss, once. Any other division makes its part of the gradient smaller.
 
 
 # %%
@@ -470,14 +465,12 @@ for step in (1, 50, 100):
 
 # %% [markdown]
 # The softmax. Adam divides each gradient by its own size, so a factor on *all* gradients, as in the fifth, does less
-# harm. The fourth shrinks only what flows through query and key, against all the rest, and the more, the larger the
-# batch is. In both curves the loss goes down, so without the right one beside them you would look for another
-# learning rate.
+# harm. The fourth shrinks only the gradients of queries and keys, and a larger batch shrinks them more. Both losses go
+# down, so without the right one beside them you would try another learning rate.
 #
-# **What no gradient check sees.** In the same library the learning rate's schedule moves on once for each *parameter
-# array*, not once for each update. The gradients are right, and the warm-up is over long before its time.
-# **Predict:** the model that you trained above has how many parameter arrays? After how many updates does a warm-up
-# of 4,000 steps end?
+# **What no gradient check sees.** In the same library the learning rate's schedule takes a step for each *parameter
+# array*, not for each update. The gradients are right, and the warm-up ends far too early. **Predict:** how many
+# parameter arrays has the model that you trained above? After how many updates does a warm-up of 4,000 steps end?
 
 # %%
 arrays = len(right.model.parameters())
@@ -487,13 +480,13 @@ for counted, step in (("once for each update", updates), ("once for each array",
     print(f"the learning rate at update {updates}, counted {counted}: {schedule(step, 64, warmup=4000):.6f}")
 
 # %% [markdown]
-# A gradient check proves that backward belongs to forward. It proves neither that the forward is the one you wanted
-# nor what is done with the gradient afterwards. For that, print the learning rate and look at it.
+# A gradient check proves that backward belongs to forward, and nothing about what is done with the gradient
+# afterwards. For that, print the learning rate and look at it.
 #
 # ## Use it
 #
-# Your own LayerNorm, forward and backward, in every block of the real model. `plugged` takes the two functions. The
-# library hands the cache of your forward to your backward, so it may hold what you like.
+# Your own LayerNorm, forward and backward, in every block of the real model. The library hands the cache of your forward
+# to your backward, so it may hold what you like.
 
 
 # %%
@@ -514,16 +507,14 @@ for step in (1, 25, 50, 100):
     print(f"step {step:3}: the library's {right.losses[step - 1]:.3f}, ours {own.losses[step - 1]:.3f}")
 
 # %% [markdown]
-# The same at first, and then apart by a little. Both are right. The library's faster function adds up in another
-# order, float32 rounds the two sums differently, and each update makes the difference a little larger. The gradient
-# check is not fooled by this: it runs in float64 and compares one gradient, not a hundred updates.
-
-# %% [markdown]
+# The same at first, then a little apart, and both are right. The library's function adds up in another order, float32
+# rounds the two sums differently, and each update makes the difference a little larger. The gradient check runs in
+# float64 and compares one gradient, not a hundred updates.
+#
 # ## Exercises
 #
 # `minitransformer learn start 8` writes this page into your folder, followed by six functions with blanks. Fill one,
-# save, and ask `minitransformer learn check`. An answer says where your numbers differ and which rule they break. If
-# you are stuck, `minitransformer learn hint` helps a little, and then a little more.
+# save, and ask `minitransformer learn check`. If you are stuck: `minitransformer learn hint`.
 #
 # When `layer_norm_backward` passes, let it train a model: `minitransformer learn plug layer_norm_backward`.
 #
