@@ -186,8 +186,9 @@ for t in (0.2, 1, 5):
 # of the Jacobian are nearly 0: the softmax is *saturated*, and almost no gradient comes through. In chapter 5 you meet
 # attention, which divides its scores by a number. Without that division its softmax is saturated, as here.
 #
-# Write $s = x / t$, and $ds$ for the gradient that comes out of `softmax_backward`. Then $dx = ds / t$, and $t$ touches every $s_i$ with the
-# derivative $-x_i / t^2$, so $dt = -\sum_i ds_i\, x_i / t^2$.
+# Write $s = x / t$, and $ds$ for the gradient that comes out of `softmax_backward`. Then $dx = ds / t$, and $t$ touches
+# every $s_i$ with the derivative $-x_i / t^2$, so $dt = -\sum_i ds_i\, x_i / t^2$. There is one $t$ for all rows, so the
+# sum runs over all rows as well.
 #
 # ## A row with nothing to attend to
 #

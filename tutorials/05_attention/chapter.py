@@ -148,8 +148,9 @@ for d_k in (10, 100, 1000):
 # of the backward, for both gradients.
 #
 # **By hand**, for the query $(2, 0)$ above with $dY = 1$: $dP = (10, 20)$. The row sum is the mean of $dP$ under the
-# weights, $0.80 \cdot 10 + 0.20 \cdot 20 = 12$: the answer itself. So $dS = (0.80 \cdot (10 - 12),\ 0.20 \cdot (20 - 12)) = (-1.6, 1.6)$. The loss grows if the
-# second key is scored higher: its value is above the mean.
+# weights, $0.80 \cdot 10 + 0.20 \cdot 20 = 12$: the answer itself. So
+# $dS = (0.80 \cdot (10 - 12),\ 0.20 \cdot (20 - 12)) = (-1.6, 1.6)$. The loss grows if the second key is scored higher: its
+# value is above the mean.
 #
 # **Predict:** what does $dK$ sum to, over the keys? (Add one vector to all keys: which weights change?)
 
