@@ -47,7 +47,7 @@ def _call(function, arguments, watched):
     except (Exception, SystemExit) as error:    # the learner's own code: whatever it is becomes a line of the answer
         return Outcome((), *describe(error), blank=isinstance(error, NotImplementedError))
     if borrowed:
-        return Outcome(borrowed=next((name for name in borrowed if not name.endswith(("__", ">"))), borrowed[0]))    # not an import
+        return Outcome(borrowed=borrowed[0])
     changed = next((i for i, (now, before) in enumerate(zip(given, arguments)) if not _same(now, before)), -1)
     arrays = returned if isinstance(returned, tuple) else (returned,)
     strange = [one for one in arrays if not isinstance(one, (np.ndarray, np.generic, int, float, complex))]
