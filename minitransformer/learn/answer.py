@@ -35,8 +35,9 @@ class Answer:
         title = _("{name}: passed") if self.passed else _("{name}: not yet")
         likely = ""
         if self.stage in ("shape", "invariants", "values", "gradients"):
-            likely = self.diagnosis or (_("no known pattern: {n} mistakes explain it equally well").format(n=self.candidates)
-                                        if self.candidates else _("no known pattern"))
+            likely = self.diagnosis or (_("one of {n} known mistakes: all of them give these numbers").format(n=self.candidates)
+                                        if self.candidates else "" if self.stage == "shape"
+                                        else _("no known pattern: none of the usual mistakes gives these numbers"))
         lines = (("PASSED", "; ".join(names[stage] for stage in done)), ("WHERE", self.where), ("WHY", self.why),
                  ("LIKELY", likely), ("NEXT", self.next))
         return "\n".join([title.format(name=self.exercise), *(f"  {label:7} {text}".replace("\n", f"\n{'':10}") for label, text in lines if text)])

@@ -86,10 +86,18 @@ def _shape(exercise, cases, outcomes):
             if array.dtype != right.dtype:
                 return {"stage": "shape", "where": _("{name} has the dtype {got}, expected {right}").format(
                             name=name, got=array.dtype, right=right.dtype),
-                        "why": _("which line makes {got} of it? np.sqrt(3) is float64 and makes float64 of float32 arrays; math.sqrt(3), "
-                                 "a Python number, does not. The inputs are {given}").format(
+                        "why": _dtype_rule(array.dtype, right.dtype).format(
                             got=array.dtype, given=", ".join(f"{name} {value.dtype}" for name, value in given))}
     return {}
+
+
+def _dtype_rule(got, right):
+    """Why the dtype is another one, as far as the two of them tell."""
+    if right == bool:
+        return _("it has to hold True and False, as a comparison gives them: is it multiplied, added, or made of numbers?")
+    if got == np.float64 and right == np.float32:
+        return _("which line makes {got} of it? The inputs are {given}; for example, np.sqrt(5) is a float64, math.sqrt(5) is not")
+    return _("which line makes {got} of it? The inputs are {given}")
 
 
 def _inputs(exercise, outcomes):
@@ -100,9 +108,9 @@ def _inputs(exercise, outcomes):
 
 
 def _numbers(exercise, cases, outcomes):
-    """Invariants, then values or gradients: the first case that is wrong, and its worst element."""
-    broken = _broken_invariant(exercise, cases, outcomes)
-    for (case, arguments), outcome in zip(cases, outcomes):
+    """Invariants, then values or gradients: a wrong case, one that breaks an invariant if there is one; its worst element."""
+    broken = [_broken_invariant(exercise, arguments, outcome) for (_case, arguments), outcome in zip(cases, outcomes)]
+    for (case, arguments), outcome, sentence in sorted(zip(cases, outcomes, broken), key=lambda one: not one[2]):
         expected = _arrays(exercise.reference(*arguments))
         wrong = apart(outcome.arrays, expected) > EXACT
         if exercise.loss and not case:
@@ -112,9 +120,9 @@ def _numbers(exercise, cases, outcomes):
             place, array = worst_element(exercise.returns, outcome.arrays, expected)
             terms = term_factors(exercise, arguments, outcome.arrays)
             finite = all(np.isfinite(array).all() for array in outcome.arrays)
-            return {"stage": "invariants" if broken else "gradients" if exercise.loss else "values",
+            return {"stage": "invariants" if sentence else "gradients" if exercise.loss else "values",
                     "where": place + (f" ({case})" if case else ""), "array": array,
-                    "why": "\n".join(filter(None, [broken if finite else "", terms]))
+                    "why": "\n".join(filter(None, [sentence if finite else "", terms]))
                     or explain(exercise, outcome.arrays, expected)}
     return {}
 
@@ -127,15 +135,14 @@ def differentiate(exercise, arguments, method):
             for array in moved]
 
 
-def _broken_invariant(exercise, cases, outcomes):
+def _broken_invariant(exercise, arguments, outcome):
     """The sentence of the first invariant that does not hold, with the number; "" if all hold."""
+    answer = outcome.arrays[0] if len(outcome.arrays) == 1 else tuple(outcome.arrays)
+    scale = max((np.max(np.abs(array), initial=0) for array in outcome.arrays), default=0)
     for mark in exercise.invariants:
-        for (_case, arguments), outcome in zip(cases, outcomes):
-            answer = outcome.arrays[0] if len(outcome.arrays) == 1 else tuple(outcome.arrays)
-            excess = np.max(np.abs(mark.excess(answer, *arguments)), initial=0)
-            scale = max((np.max(np.abs(array), initial=0) for array in outcome.arrays), default=0)
-            if not excess <= EXACT * max(scale, 1):
-                return _("{sentence}; yours is off by {number}").format(sentence=_(mark.sentence), number=number(excess))
+        excess = np.max(np.abs(mark.excess(answer, *arguments)), initial=0)
+        if not excess <= EXACT * max(scale, 1):
+            return _("{sentence}; yours is off by {number}").format(sentence=_(mark.sentence), number=number(excess))
     return ""
 
 

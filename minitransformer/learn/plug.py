@@ -75,7 +75,7 @@ def report(name, result):
         library, yours = result["library"][step], result["yours"][step]
         lines.append(f"{step + 1:6}  {library:8.3f}  {yours:8.3f}  {_bar(yours, largest)}")
     source, answer = result["example"]
-    lines += ["", _("an example it was not trained on: {source} -> {answer}").format(source=source, answer=answer),
+    lines += ["", _("an example it was not trained on: {source} -> {answer}").format(source=source, answer=answer or _("(nothing)")),
               _("your {name} ran {calls:,} times").format(name=name, calls=result["calls"])]
     return "\n".join(lines)
 

@@ -20,7 +20,7 @@ def apart(one, other):
 
 
 def worst_element(names, arrays, expected):
-    """("dx[1, 0]: yours 0.5, expected 0.25, the worst of 12", (name, yours, expected)) of the array that is most wrong."""
+    """("dx[1, 0]: yours 0.5, expected 0.25; wrong: 3 of 12 numbers", (name, yours, expected)) of the array that is most wrong."""
     errors = [apart([a], [b]) if apart(arrays, expected) == np.inf else np.abs(1 * a - 1 * b).max(initial=0)
               for a, b in zip(arrays, expected)]
     k = int(np.argmax(errors))
@@ -33,8 +33,10 @@ def worst_element(names, arrays, expected):
         a, b = f"{yours[where]:.12g}", f"{right[where]:.12g}"
     place = names[k] + (str(list(where)) if where else "")
     wrong = int((difference > EXACT * max(np.abs(right).max(initial=0), 1e-300)).sum())
-    return (_("{place}: yours {a}, expected {b}; {wrong} of {n} numbers are wrong").format(
-        place=place, a=a, b=b, wrong=wrong, n=right.size), (names[k], yours, right))
+    text = _("{place}: yours {a}, expected {b}").format(place=place, a=a, b=b)
+    if right.size > 1:
+        text += _("; wrong: {wrong} of {n} numbers").format(wrong=wrong, n=right.size)
+    return text, (names[k], yours, right)
 
 
 def term_factors(exercise, arguments, arrays):
@@ -47,21 +49,50 @@ def term_factors(exercise, arguments, arrays):
 
 
 def explain(exercise, arrays, expected):
-    """One sentence: NaN, zeros, one factor, and which of several arrays are right."""
+    """One sentence: how the first wrong array differs, and which of several arrays are right."""
     if not all(np.isfinite(array).all() for array in arrays):
         bad = sum(int((~np.isfinite(array)).sum()) for array in arrays)
-        return _("{n} numbers are NaN or infinity").format(n=bad)
+        return _("NaN or infinity: {n} of {all} numbers").format(n=bad, all=sum(array.size for array in arrays))
     wrong = [k for k, (a, b) in enumerate(zip(arrays, expected)) if apart([a], [b]) > EXACT]
     right = [name for k, name in enumerate(exercise.returns) if k not in wrong]
-    first = arrays[wrong[0]] * 1, expected[wrong[0]] * 1
-    text = _("Right: {names}. ").format(names=", ".join(right)) if right else ""
-    name = exercise.returns[wrong[0]]
-    if not first[0].any():
-        return text + _("Your {name} is 0 everywhere").format(name=name)
-    factor = float((first[0] * first[1]).sum() / (first[1] * first[1]).sum()) if first[1].any() else 0
-    if factor and apart([first[0]], [factor * first[1]]) < EXACT:
-        return text + _("Your {name} is {factor} times what is expected, everywhere").format(name=name, factor=number(factor))
-    return text + _("Your {name} is off by more than a factor: compare it term by term with the chapter").format(name=name)
+    text = _("right: {names}; ").format(names=", ".join(right)) if right else ""
+    name, yours, other = exercise.returns[wrong[0]], arrays[wrong[0]], expected[wrong[0]]
+    if other.dtype == bool:
+        return text + _mask_difference(name, yours, other)
+    if other.dtype.kind in "iu" and other.ndim:
+        return text + _row_difference(name, yours, other)
+    return text + _number_difference(name, yours, other)
+
+
+def _mask_difference(name, yours, right):
+    """Of True and False: how many are wrong in each direction."""
+    more, fewer = int((yours & ~right).sum()), int((right & ~yours).sum())
+    if more + fewer == right.size > 1:
+        return _("{name}: True and False are exchanged everywhere").format(name=name)
+    if yours.size > 1 and (yours.all() or not yours.any()):
+        return _("{name} is {value} everywhere").format(name=name, value=bool(yours.flat[0]))
+    return _("{name}: True in place of False {more} times, False in place of True {fewer} times").format(
+        name=name, more=more, fewer=fewer)
+
+
+def _row_difference(name, yours, right):
+    """Of token ids, whose difference means nothing: the row with the worst element, side by side."""
+    row = np.unravel_index(np.argmax(np.abs(yours - right)), right.shape)[:-1]
+    place = name + (str(list(map(int, row))) if row else "")
+    return _("{place} is {yours}, expected {right}").format(
+        place=place, yours=" ".join(map(str, yours[row])), right=" ".join(map(str, right[row])))
+
+
+def _number_difference(name, yours, right):
+    """Zeros, one factor, or neither."""
+    factor = float((yours * right).sum() / (right * right).sum()) if right.any() else 0
+    if np.abs(yours).max() <= EXACT * np.abs(right).max():
+        return _("{name} is 0 everywhere").format(name=name) if yours.size > 1 else _("{name} is 0").format(name=name)
+    if factor and apart([yours], [factor * right]) < EXACT:
+        text = _("{name} is {factor} times what is expected") if yours.size == 1 else _(
+            "{name} is {factor} times what is expected, everywhere")
+        return text.format(name=name, factor=number(factor))
+    return _("{name} is not what is expected times one factor: compare each line with its formula in the chapter").format(name=name)
 
 
 def _factors(terms, array):

@@ -144,7 +144,8 @@ UNLISTED = {    # a wrong solution that no exercise lists
 @pytest.mark.parametrize("name", UNLISTED)
 def test_what_is_not_listed_is_not_named(name):
     answer = judged(EXERCISES[name], UNLISTED[name])
-    assert not answer.passed and not answer.diagnosis and "no known pattern" in str(answer)
+    assert not answer.passed and not answer.diagnosis
+    assert ("no known pattern" in str(answer)) == (answer.stage != "shape")    # a wrong shape says enough
 
 
 def test_a_right_sum_is_not_blamed_for_another_array():
@@ -161,6 +162,36 @@ def test_an_exception_is_told_with_the_shapes_of_its_call():
 def test_the_terms_of_a_sum_are_told_with_their_factors():
     answer = judged(EXERCISES["softmax_backward"], UNLISTED["softmax_backward"])
     assert "1 (p dp) + 1.01 (- p sum(dp p))" in answer.why
+
+
+@pytest.mark.parametrize("name, wrong, words", [
+    ("leaks", lambda y, changed: ~EXERCISES["leaks"].reference(y, changed) & np.triu(np.ones((len(y), len(y)), bool), 1),
+     "leak: True in place of False"),
+    ("leaks", lambda y, changed: np.zeros((len(y), len(y)), bool), "leak is False everywhere"),
+    ("shifted", lambda target: (EXERCISES["shifted"].reference(target)[0],
+                                np.concatenate([target, np.full_like(target[:, :1], 2)], axis=1)), "right: decoder_input; next_target["),
+    ("scores", lambda query, key: 3 * EXERCISES["scores"].reference(query, key), "S is 3 times what is expected, everywhere"),
+    ("scores", lambda query, key: EXERCISES["scores"].reference(query, key) ** 2, "S is not what is expected times one factor"),
+    ("softmax_backward", lambda dp, p: p * (dp - dp * p.sum(axis=-1, keepdims=True)), "dx is 0 everywhere"),
+])
+def test_the_difference_is_told_in_the_words_of_its_kind(name, wrong, words):
+    """True and False, token ids and numbers differ in other ways: a factor means nothing to a mask."""
+    assert judged(EXERCISES[name], wrong).why.startswith(words)
+
+
+def test_where_and_why_speak_of_the_same_numbers():
+    """The rule that is broken is broken by the case whose element is shown: NaN in another case is another matter."""
+    answer = judged(EXERCISES["softmax"], lambda x: np.exp(x - x.max(axis=0)) / np.exp(x - x.max(axis=0)).sum(axis=-1, keepdims=True))
+    assert "yours nan" in answer.where and answer.why.startswith("NaN or infinity")
+
+
+@pytest.mark.parametrize("name, wrong, words", [
+    ("scores", lambda query, key: EXERCISES["scores"].reference(query, key).astype(float), "math.sqrt(5) is not"),
+    ("causal_mask", lambda ids: np.tri(ids.shape[1]), "has to hold True and False"),
+])
+def test_another_dtype_gets_the_usual_reason(name, wrong, words):
+    answer = judged(EXERCISES[name], wrong)
+    assert answer.stage == "shape" and words in answer.why and "no known pattern" not in str(answer)
 
 
 @pytest.mark.parametrize("words, wrong", [

@@ -29,10 +29,11 @@ def case(rng, B, T, K):
     return 2 * rng.standard_normal((B, T, K)),
 
 
-@edge("scores of 1,000, and of -1,000 in another row")
+@edge("scores of 1,000, one of 2,000 among them, and of -1,000 in another row")
 def large(rng, T, K):
     x = rng.standard_normal((T, K))
     x[0] += 1000
+    x[0, 0] += 1000
     x[-1] -= 1000
     return x,
 
@@ -63,6 +64,23 @@ hints = (
 def overflow(x):
     e = np.exp(x)
     return e / e.sum(axis=-1, keepdims=True)
+
+
+@mistake("the formula as it stands has two slips: the sum runs over the complete array, and exp(1000) overflows", hint=4)
+def textbook(x):
+    return np.exp(x) / np.exp(x).sum()
+
+
+@mistake("another score than the largest is subtracted, the smallest or the mean: exp of the difference can still overflow", hint=2)
+def smallest(x):
+    e = np.exp(x - x.min(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+@mistake("axis=1 is the last axis of a table only; of any array the last axis is axis=-1", hint=4)
+def axis_of_a_table(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
 
 
 @mistake("the largest score of the complete array is subtracted, not each row's: a row far below it becomes 0 / 0", hint=4)

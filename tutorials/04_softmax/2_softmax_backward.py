@@ -78,6 +78,16 @@ def diagonal(dp, p):
     return p * (1 - p) * dp
 
 
+@mistake("p stands in the second term once too often: dx = p (dp - p sum(dp p))", hint=2)
+def p_twice(dp, p):
+    return p * (dp - p * (dp * p).sum(axis=-1, keepdims=True))
+
+
+@mistake("dp stands outside the sum: the row's sum is that of dp p, taken together", hint=4)
+def sum_of_p(dp, p):
+    return p * (dp - dp * p.sum(axis=-1, keepdims=True))
+
+
 @mistake("the sum over the row is added, not subtracted", hint=2)
 def sum_added(dp, p):
     return p * (dp + (dp * p).sum(axis=-1, keepdims=True))

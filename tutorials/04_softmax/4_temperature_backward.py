@@ -52,6 +52,26 @@ def mean(ds, x, t):
     return ds / t, -(ds * x).mean() / t ** 2
 
 
+@mistake("dt has a number for each row: t is one number for all rows, so sum over them too", hint=2)
+def each_row(ds, x, t):
+    return ds / t, -(ds * x).sum(axis=-1) / t ** 2
+
+
+@mistake("dt is not summed: t touches every element, so dt is the sum over all of them", hint=2)
+def unsummed(ds, x, t):
+    return ds / t, -ds * x / t ** 2
+
+
+@mistake("dx and dt are swapped: they are returned in the wrong order", hint=3)
+def swapped(ds, x, t):
+    return -(ds * x).sum() / t ** 2, ds / t
+
+
+@mistake("dt is divided by t three times: dx holds 1/t already", hint=2)
+def from_dx(ds, x, t):
+    return ds / t, -(ds / t * x).sum() / t ** 2
+
+
 @mistake("dt has the wrong sign: a larger temperature makes x / t smaller", hint=2)
 def sign(ds, x, t):
     return ds / t, (ds * x).sum() / t ** 2

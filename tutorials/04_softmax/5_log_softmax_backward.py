@@ -61,6 +61,11 @@ def softmax(dy, y):
     return p * (dy - (dy * p).sum(axis=-1, keepdims=True))
 
 
+@mistake("only the diagonal is used: dx = (1 - p) dy; a score moves every log p of its row", hint=2)
+def diagonal(dy, y):
+    return dy * (1 - np.exp(y))
+
+
 @mistake("the second term is missing: the sum inside the logarithm depends on every score", hint=2)
 def sum_missing(dy, y):
     return dy.copy()

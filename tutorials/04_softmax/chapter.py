@@ -17,7 +17,7 @@
 # formula, and the answer is NaN. Nothing in the mathematics is wrong. What happened?
 #
 # In this chapter you find out, and you derive the backward of the softmax. It is one line long. It is also the line
-# that most people get wrong, in a way that shapes cannot show.
+# that most people get wrong, and the shapes do not show it.
 
 # %%
 import matplotlib.pyplot as plt
@@ -73,9 +73,10 @@ with np.errstate(all="ignore"):
 # the largest exponent is 0, the largest exponential is 1, and the sum lies between 1 and $K$. It can neither overflow
 # nor be 0. Exponentials that become too small end as 0, which is what they are next to a 1.
 #
-# With arrays: scores have the shape $(\dots, K)$, one row for each query. The maximum and the sum are taken for each
-# row, so they have the shape $(\dots, 1)$. Writing it is your first exercise; until then this page uses the
-# library's.
+# With arrays: scores have the shape $(\dots, K)$, one row of $K$ scores for each word that looks. The dots stand for any
+# number of axes, so say `axis=-1`, not `axis=1`. The maximum and the sum are taken for each row. With `keepdims=True`
+# they have the shape $(\dots, 1)$, and broadcasting repeats them along the row. Writing this is your first exercise;
+# until then this page uses the library's softmax.
 
 
 # %%
@@ -132,8 +133,9 @@ print("dx =", dp @ jacobian)
 # $$ dx_j = p_j \Big( dp_j - \sum_i dp_i\, p_i \Big) $$
 #
 # The sum is one number for each row. In arrays: $dp$ and $p$ are $(\dots, K)$, the sum is $(\dots, 1)$, and $dx$ is
-# $(\dots, K)$. A Jacobian would be $(\dots, K, K)$. **Predict:** how many gigabytes does it take for a batch of 32
-# sentences of 128 tokens, with 8 heads, in float32?
+# $(\dots, K)$. A Jacobian would be $(\dots, K, K)$. In a Transformer, each of the $T$ tokens of a sentence scores all $T$
+# tokens, and it does so 8 times, in 8 *heads* (chapter 7). **Predict:** how many gigabytes do the Jacobians take for a
+# batch of 32 sentences of 128 tokens, in float32 (4 bytes a number)?
 
 # %%
 B, H, T = 32, 8, 128
@@ -180,17 +182,19 @@ for t in (0.2, 1, 5):
     print(f"t = {t}: largest p {p.max():.3f}, largest entry of the Jacobian {np.abs(np.diag(p) - np.outer(p, p)).max():.3f}")
 
 # %% [markdown]
-# A high temperature makes the probabilities equal, a low one makes the largest 1. At $t = 0.2$ the entries of the
-# Jacobian are nearly 0: the softmax is *saturated*, and almost no gradient comes through. Chapter 5 shows that
-# attention without its factor $1/\sqrt{d_k}$ is a softmax at a temperature that is too low.
+# A high temperature makes the probabilities nearly equal; a low one makes the largest nearly 1. At $t = 0.2$ the entries
+# of the Jacobian are nearly 0: the softmax is *saturated*, and almost no gradient comes through. In chapter 5 you meet
+# attention, which divides its scores by a number. Without that division its softmax is saturated, as here.
 #
-# Write $s = x / t$. Backward has $ds$ from the softmax. Then $dx = ds / t$, and $t$ touches every $s_i$ with the
-# derivative $-x_i / t^2$, so $dt = -\sum_i ds_i\, x_i / t^2$.
+# Write $s = x / t$, and $ds$ for the gradient that comes out of `softmax_backward`. Then $dx = ds / t$, and $t$ touches
+# every $s_i$ with the derivative $-x_i / t^2$, so $dt = -\sum_i ds_i\, x_i / t^2$. There is one $t$ for all rows, so the
+# sum runs over all rows as well.
 #
 # ## A row with nothing to attend to
 #
-# Attention forbids some entries with a mask: True means "may attend". Forbidden scores become $-\infty$, and
-# $e^{-\infty} = 0$. **Predict:** what if a row has no allowed entry?
+# Sometimes a word must not look at some of the others. To *attend* to a word is to give it a probability above 0, and a
+# *mask* is an array of True and False, where True means "may attend". `np.where(mask, x, -np.inf)` makes the forbidden
+# scores $-\infty$, and $e^{-\infty} = 0$. **Predict:** what if a row has no allowed entry?
 
 # %%
 with np.errstate(all="ignore"):
@@ -200,19 +204,22 @@ x, mask = np.array([[1.0, 2.0, 3.0]]), np.array([[False, False, False]])
 print("the library: ", functional.softmax_forward(x, mask)[0])
 
 # %% [markdown]
-# Three answers. NaN spoils all weights at the first update. The popular $-10^9$ is worse in its own way: nobody
-# notices that a row that may look at nothing looks at everything. Here such a row is 0 throughout: it attends to
-# nothing, and sends no gradient.
+# Three answers. NaN spoils all the model's parameters at the first update. The popular $-10^9$ is worse in its own way: a
+# row that may look at nothing looks at everything, and nobody notices. In the library such a row is all zeros: it
+# attends to nothing, and sends no gradient.
 #
 # ## The logarithm, for the loss
 #
-# A loss needs $\log p$. Taking the logarithm of a softmax loses the small ones: $\log 0$ is $-\infty$. Written out
-# there is nothing to lose:
+# A loss needs $\log p$. A very small probability is rounded to 0, and $\log 0$ is $-\infty$. So do not take the logarithm
+# of a finished softmax. Put the formula into the logarithm first, and the exponential of $x_i$ disappears:
 #
 # $$ y_i = \log p_i = x_i - \log \sum_j e^{x_j} $$
 #
-# The first term has the derivative $\delta_{ij}$. The second has $p_j$ (the derivative of a logarithm times the
-# derivative of the exponential). So $dx_j = dy_j - p_j \sum_i dy_i$: a sum of $dy$ alone, without $p$ inside.
+# Differentiate with respect to $x_j$. The first term gives $\delta_{ij}$. The sum's logarithm gives
+# $e^{x_j} / \sum_k e^{x_k} = p_j$ (the derivative of a logarithm times that of the exponential). Sum over all $y_i$, as
+# before: $dx_j = \sum_i dy_i (\delta_{ij} - p_j) = dy_j - p_j \sum_i dy_i$. The sum is that of $dy$ alone, without $p$.
+#
+# **Predict:** what does each of the two ways print for $x = (0, 800)$?
 
 # %%
 x = np.array([0.0, 800.0])
@@ -227,8 +234,9 @@ print("written out:       ", x - x.max() - np.log(np.exp(x - x.max()).sum()))
 # forgets the rest. It has the right shape, and it looks like a derivative that you know from the sigmoid. Does a
 # model train with it?
 #
-# `train` makes the first steps of a small Transformer on the copy task. **Predict:** how far apart are the two losses
-# after 100 steps?
+# `train` makes the first steps of a small Transformer that learns to copy letters. `plugged` puts our function in the
+# place of the library's, as in chapter 1. The loss is made of $-\log p$. With the natural logarithm its unit is called
+# the *nat*. **Predict:** how far apart are the two losses after 100 steps?
 
 
 # %%
@@ -250,8 +258,9 @@ axes.set_ylabel("loss for each token (nats)")
 legend = axes.legend()
 
 # %% [markdown]
-# The loss goes down, so something is learned. It goes down more slowly, but on a new task you have no second curve to
-# compare with: you would search for a better learning rate. The gradient doctor does not look at the curve:
+# The loss of the wrong one goes down too, so something is learned. It goes down more slowly: to 2.9 after 100 steps, not
+# to 1.2. But on a new task you have no second curve to compare with: you would search for a better learning rate. The
+# gradient doctor does not look at the curve:
 
 # %%
 report = gradcheck((functional.softmax_forward, diagonal), [rng.standard_normal((2, 3, 5))], name="diagonal")

@@ -62,6 +62,13 @@ def by_d_model(query, key):
     return unscaled(query, key) / math.sqrt(query.shape[1] * query.shape[-1])
 
 
+@mistake("the softmax is already in it: here the scores before the softmax are asked for", hint=2)
+def with_softmax(query, key):
+    s = scores(query, key)
+    e = np.exp(s - s.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
 @mistake("the scores are multiplied by sqrt(d_k), not divided", hint=1)
 def multiplied(query, key):
     return unscaled(query, key) * math.sqrt(query.shape[-1])

@@ -112,6 +112,17 @@ def mask_inverted(query, key, value, mask):
     return made(query, key, value, ~mask)
 
 
+@mistake("the mask is the wrong way round: the large negative number goes where True says \"may attend\"", hint=4)
+def large_negative_inverted(query, key, value, mask):
+    s = np.where(mask, -1e9, query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])).astype(query.dtype)
+    return softmax(s) @ value, softmax(s)
+
+
+@mistake("axis=1 is the keys of one table only; in any array the keys are the last axis, axis=-1", hint=1)
+def axis_of_a_table(query, key, value, mask):
+    return made(query, key, value, mask, weights=lambda s: softmax(np.where(np.isinf(s), -1e9, s).astype(s.dtype), axis=1))
+
+
 @mistake("masked scores are set to 0, but exp(0) is 1: those keys are still attended to", hint=4)
 def zero_scores(query, key, value, mask):
     s = np.where(mask, query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1]), 0)

@@ -1,6 +1,7 @@
 """Backward, complete: read the forward upside down
 
-From y's gradient to those of query, key and value. You have the weights p of the forward. The scale is there twice.
+You get the gradient of y. Return those of query, key and value. The weights p of the forward are given. The scale 1/sqrt(d_k)
+reaches two of the three gradients.
 """
 
 import math

@@ -42,7 +42,7 @@ rng = np.random.default_rng(0)
 # **By hand.** One query $q = (2, 0)$ and two keys, $k_1 = (1, 0)$ and $k_2 = (0, 1)$, with the values 10 and 20. The
 # dot products are 2 and 0. Divided by $\sqrt 2$ they are 1.41 and 0 (the reason for the root comes soon). The softmax
 # makes $e^{1.41} / (e^{1.41} + 1) = 0.80$ of the first, and $0.20$ of the second. The answer is
-# $0.80 \cdot 10 + 0.20 \cdot 20 = 12$.
+# $0.80 \cdot 10 + 0.20 \cdot 20 = 12$ (11.96 without rounding).
 #
 # **Predict:** what is the answer for the query $(0, 2)$? For $(0, 0)$?
 
@@ -60,16 +60,20 @@ for query in ([2.0, 0.0], [0.0, 2.0], [0.0, 0.0]):
 #
 # ## A weighted mean of values
 #
-# All queries at once. $T_q$ places write, $T_k$ places can be read. A key must be as long as a query, $d_k$; a value
-# may have another length, $d_v$.
+# Now all queries at once. $T_q$ places write, $T_k$ places can be read. Each query is one row of $Q$, each key one row of
+# $K$, each value one row of $V$. A key must be as long as a query, $d_k$; a value may have another length, $d_v$.
 #
 # $$ \underset{(T_q, T_k)}{S} = \frac{Q K^\top}{\sqrt{d_k}}, \qquad
 #    \underset{(T_q, T_k)}{P} = \operatorname{softmax}(S), \qquad \underset{(T_q, d_v)}{Y} = P V $$
 #
 # The softmax runs along each row: the weights of *one query* over all keys sum to 1.
 #
-# **Predict:** the cell below gives five tokens as queries and as keys, each equal to its own label, times 4. Which
-# cells of the picture are dark?
+# In a model, and in the exercises, there are axes in front of these two: $B$ sentences of a batch, and $H$ heads
+# (chapter 7). `@` multiplies the last two axes and keeps those in front. But `K.T` reverses *all* axes, so write
+# `K.swapaxes(-1, -2)` for $K^\top$.
+#
+# **Predict:** the cell below has five tokens. The query of a token is the same vector as its key, and the keys of
+# different tokens have the dot product 0. Which cells of the picture are dark?
 
 # %%
 Q = K = 4 * np.eye(5)
@@ -129,7 +133,7 @@ for d_k in (10, 100, 1000):
 #
 # ## Backward: the forward read upside down
 #
-# Backward has $dY$, of the shape $(T_q, d_v)$, and needs $dQ$, $dK$ and $dV$. You have every part already. The
+# Backward gets $dY$, of the shape $(T_q, d_v)$, and needs $dQ$, $dK$ and $dV$. You have every part already. The
 # products are linear layers (chapter 1: from $y = x W$ follow $dx = dy\, W^\top$ and $dW = x^\top dy$), and between
 # them is a softmax (chapter 4).
 #
@@ -139,12 +143,14 @@ for d_k in (10, 100, 1000):
 # | $P = \operatorname{softmax}(S)$ | $dS = P \odot (dP - \operatorname{rowsum}(dP \odot P))$ | $(T_q, T_k)$ |
 # | $Y = P V$ | $dP = dY\, V^\top$ and $dV = P^\top dY$ | $(T_q, T_k)$, $(T_k, d_v)$ |
 #
-# Read the right column from the bottom to the top. The scale stands in one line of the forward, and in the same line
+# $\odot$ multiplies element by element, and rowsum adds up each row and keeps its axis, as `keepdims=True` does. Read the
+# table's gradients from the bottom to the top. The scale stands in one line of the forward, and in the same line
 # of the backward, for both gradients.
 #
-# **By hand**, for the query $(2, 0)$ above with $dY = 1$: $dP = (10, 20)$. The mean of $dP$ under the weights is 12,
-# the answer itself. So $dS = (0.80 \cdot (10 - 12),\ 0.20 \cdot (20 - 12)) = (-1.6, 1.6)$. The loss grows if the
-# second key is scored higher: its value is above the mean.
+# **By hand**, for the query $(2, 0)$ above with $dY = 1$: $dP = (10, 20)$. The row sum is the mean of $dP$ under the
+# weights, $0.80 \cdot 10 + 0.20 \cdot 20 = 12$: the answer itself. So
+# $dS = (0.80 \cdot (10 - 12),\ 0.20 \cdot (20 - 12)) = (-1.6, 1.6)$. The loss grows if the second key is scored higher: its
+# value is above the mean.
 #
 # **Predict:** what does $dK$ sum to, over the keys? (Add one vector to all keys: which weights change?)
 
@@ -168,8 +174,11 @@ assert report.passed
 # %% [markdown]
 # ## Break it
 #
-# A model with 4 heads of 16 numbers has $d_{model} = 64$. Divide by $\sqrt{d_{model}}$ in place of $\sqrt{d_k}$: a
-# famous slip. It is made in forward *and* backward, so the gradient is the true gradient of a wrong function.
+# A model with 4 heads of $d_k = 16$ numbers each has vectors of $d_{model} = 4 \cdot 16 = 64$ numbers. Dividing by
+# $\sqrt{d_{model}}$ in place of $\sqrt{d_k}$ is a famous slip. Here it is made in forward *and* backward, so the gradient
+# is the true gradient of a wrong function. (`__wrapped__` is the library's own function: while ours is plugged in, the
+# bare name would call ours again.)
+#
 # **Predict:** does the gradient check see it? Does the loss?
 
 
@@ -191,11 +200,11 @@ for step in (1, 50, 100):
     print(f"step {step:3}: right {right[step - 1]:.3f}, by d_model {wrong[step - 1]:.3f}")
 
 # %% [markdown]
-# Both look well. The model learns larger queries, and makes up for it. A gradient check proves that backward belongs
+# Neither sees it. The model learns larger queries, and makes up for it. A gradient check proves that backward belongs
 # to forward; it cannot know which forward you wanted. For that you need the paper's formula, or a reference to
 # compare with. The judge of the exercises compares with one, so it tells $\sqrt{d_k}$ from $\sqrt{d_{model}}$.
 #
-# And this is what a wrong *backward* looks like to the doctor:
+# A wrong *backward* is another matter. Here is one without the scale, and what the gradient doctor says:
 
 
 # %%
@@ -214,6 +223,6 @@ print(report.findings["unscaled"])
 # save, and ask `minitransformer learn check`.
 #
 # When `attention` passes, it can do what this page began with: `minitransformer learn plug attention` trains a model
-# that looks with your attention, and nobody else's, and lets it copy letters.
+# that uses your attention in all its layers, and lets it copy letters.
 #
 # **Read next:** `attention_forward` and `attention_backward` in `minitransformer/functional/attention.py`.

@@ -116,6 +116,16 @@ def causal_cross(source, target):
     return keys(source), tri(target) & keys(target), np.tri(target.shape[1], source.shape[1], dtype=bool) & keys(source)
 
 
+@mistake("the cross-attention's mask hides queries that are padding; only keys are hidden, and its keys are the source", hint=1)
+def cross_queries_hidden(source, target):
+    return keys(source), tri(target) & keys(target), keys(target).swapaxes(-1, -2) & keys(source)
+
+
+@mistake("one column too many: each position of the decoder sees the next one", hint=3)
+def one_ahead(source, target):
+    return keys(source), np.tri(target.shape[1], k=1, dtype=bool) & keys(target), keys(source)
+
+
 @mistake("the causal mask is transposed: the decoder sees the future, and not the past", hint=3)
 def transposed(source, target):
     return keys(source), tri(target).T & keys(target), keys(source)
@@ -131,7 +141,7 @@ def padding_inverted(source, target):
     return ~keys(source), tri(target) & ~keys(target), ~keys(source)
 
 
-@mistake("the decoder hides the queries that are padding, not the keys", hint=3)
+@mistake("the decoder's mask hides queries that are padding; only keys are hidden", hint=3)
 def queries_hidden(source, target):
     return keys(source), tri(target) & keys(target).swapaxes(-1, -2), keys(source)
 

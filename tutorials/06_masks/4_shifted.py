@@ -46,10 +46,10 @@ def full(rng, B, T):
     return (rng.integers(3, 20, (B, T)),)
 
 
-@invariant("the input of the next position must be what this position has to predict, up to EOS")
+@invariant("what a position has to predict, the next one reads: the number of exceptions before EOS must be 0")
 def chained(answer, target):
     decoder_input, next_target = answer
-    return np.where(target != 0, decoder_input[:, 1:] - next_target[:, :-1], 0)
+    return ((target != 0) & (decoder_input[:, 1:] != next_target[:, :-1])).sum()
 
 
 # %% hints
@@ -85,6 +85,13 @@ def predicts_its_input(target):
 def eos_behind_padding(target):
     decoder_input, _ = right(target)
     return decoder_input, np.concatenate([target, np.full_like(target[:, :1], 2)], axis=1)
+
+
+@mistake("EOS is written into these columns of every row: np.arange(B) as the first index pairs each row with its own column", hint=4)
+def eos_in_all_rows(target):
+    decoder_input, next_target = right(target)
+    next_target[:, (target != 0).sum(axis=1)] = 2
+    return decoder_input, next_target
 
 
 @mistake("EOS is missing: the model never learns to stop", hint=2)

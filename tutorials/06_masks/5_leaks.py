@@ -117,6 +117,12 @@ def mean_move(y, changed):
     return made(y, changed, np.abs(changed - y).mean(axis=-1) > 1e-3)
 
 
+@mistake("the last axis is still there: one True or False for each output is asked for, not for each of its d numbers", hint=4)
+def without_any(y, changed):
+    moved = np.abs(changed - y) > 1e-3
+    return moved.T & np.triu(np.ones((len(y), len(y)), bool), 1)
+
+
 @mistake("any difference counts, that of rounding too: it has to be more than 1e-3", hint=4)
 def any_difference(y, changed):
     return made(y, changed, (changed != y).any(axis=-1))

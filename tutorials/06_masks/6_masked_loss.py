@@ -1,6 +1,6 @@
 """Padding is not a success
 
-Sum the loss over real tokens only, and count them. Whoever trains divides one by the other.
+Sum the loss over real tokens only, and count them. The training loop divides the sum by the count.
 """
 
 import numpy as np

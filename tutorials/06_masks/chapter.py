@@ -14,11 +14,11 @@
 # # 6. Masks: who may look at whom
 #
 # You train a model to copy letters. After a minute it predicts 98 % of the next letters correctly, in words that it has
-# never seen. You let it write. For one word it writes `z z z z z` and does not stop, for the next one it writes
+# never seen. Then you let it write by itself. For one word it writes `z z z z z` and does not stop, for the next one it writes
 # nothing. The gradients are right, and no number is NaN. What happened?
 #
 # The model cheated. In this chapter you build the masks that forbid it, you build the cheating model yourself, and you
-# catch it in three ways. One of them finds every leak in a minute.
+# catch it in three ways. What a model sees though it must not is called a *leak*.
 
 # %%
 import matplotlib.pyplot as plt
@@ -39,7 +39,7 @@ rng = np.random.default_rng(0)
 # %% [markdown]
 # ## True means "may attend"
 #
-# A mask is an array of True and False, with one cell for each pair of a query (row) and a key (column). Here **True
+# A mask is an array of True and False, with one entry for each pair of a query (row) and a key (column). Here **True
 # means "may attend"**. A False turns the score of this pair into $-\infty$ before the softmax, and $e^{-\infty} = 0$.
 #
 # Not everybody agrees on the meaning. In PyTorch, `scaled_dot_product_attention` reads True as "may attend", and
@@ -70,8 +70,8 @@ for name, mask in (("no mask", None), ("the mask", may_attend), ("the wrong way 
 # on the query. So the mask has the shape $(B, 1, 1, T_k)$: the two axes of size 1 are repeated by broadcasting.
 #
 # The test is a rule that you can feel: **a sentence means the same, whoever shares its batch.** The cell encodes one
-# sentence alone, and again with three ids of padding behind it. **Predict:** how far are the two apart, with the mask
-# and without it?
+# sentence alone, and again with three ids of padding behind it. (`plugged` with None leaves the library's own function
+# in place.) **Predict:** how far apart are the two, with the mask and without it?
 
 
 # %%
@@ -109,14 +109,16 @@ for n in (0, 3, 9):
     print(f"{n} ids of padding: mean over real tokens {losses.mean():.2f}, over everything {everything.mean():.2f}")
 
 # %% [markdown]
-# The same model looks four times better beside a long sentence. So sum over the real tokens, count them, and divide one
-# by the other.
+# With nine ids of padding, the same model looks four times better. So sum the losses of the real tokens, count these
+# tokens, and divide the sum by the count.
 #
 # ## The future: the causal mask
 #
-# A decoder writes from left to right. In use, it gets its own output back as input, one token at a time. In training
-# this would be slow, and it is not needed, because the correct target is known. So the complete target goes in at once,
-# and each position predicts the token after it. This is called *teacher forcing*. For the target `c a b`:
+# The Transformer has two halves. The *encoder* reads the *source*, the word to copy. The *decoder* writes the *target*
+# from left to right. In use, it gets its own output back as input, one token at a time. In training this would be slow,
+# and it is not needed, because the correct target is known. So the complete target goes in at once, and each position
+# predicts the token after it. This is called *teacher forcing*. Two special tokens help: BOS, id 1, stands at the
+# beginning of a sequence, and EOS, id 2, at its end. For the target `c a b`:
 #
 # | position | 0 | 1 | 2 | 3 |
 # |---|---|---|---|---|
@@ -134,8 +136,8 @@ mask = causal_mask(np.array([[1, 5, 3, 4]]))
 print(mask.astype(int), mask.sum())
 
 # %% [markdown]
-# The diagonal belongs to it. A position may look at itself, because it holds the token *before* the one that it has to
-# predict.
+# The diagonal is True as well. A position may look at itself, because it holds the token *before* the one that it has
+# to predict.
 #
 # With this mask, one pass over the complete target computes what step-by-step writing computes. **Predict:** by how
 # much do they differ?
@@ -153,7 +155,8 @@ for t in range(4):
 #
 # ## Three attentions, three masks
 #
-# The model has attention in three places. Ask each time: *whose tokens are the keys?*
+# The model has attention in three places. In the encoder the source looks at itself, in the decoder the target looks at
+# itself, and in the *cross-attention* the target looks at the source. Ask each time: *whose tokens are the keys?*
 #
 # | attention | queries | keys | mask | shape |
 # |---|---|---|---|---|
@@ -249,7 +252,7 @@ for name, own in MASKS.items():
         print(f"{name:6} reads {words.decode(source):24} and writes {words.decode(answer)[:30]}")
 
 # %% [markdown]
-# The cheat has the better accuracy, and does not write one word correctly. Under teacher forcing, the answer to each
+# The cheat has the better accuracy, and it does not write a single word correctly. Under teacher forcing, the answer to each
 # question stands one column to the right, and that is where it looks. When it writes by itself, the newest position is
 # the last one: the place where it always found the answer is empty.
 #
@@ -307,7 +310,7 @@ bar = figure.colorbar(image, label="attention weight, the largest of 4 heads")
 # looks at key 1, row 1 at key 2. Only the last row has nowhere to look.
 #
 # This is quick, and it needs a trained model. It also shows only what the attention weights show. A leak beside the
-# mask, and chapter 7 has one, leaves no trace in this picture.
+# mask leaves no trace in this picture. Chapter 7 has such a leak.
 #
 # ## Caught: touch one token
 #
@@ -376,7 +379,7 @@ print(f"honest: {dice():.1%}")
 print(f"cheat:  {dice(one_ahead):.1%}")
 
 # %% [markdown]
-# A model that predicts dice has seen them. The cheat reaches nearly the 94.8 % that are possible: 15 positions of 16
+# A model that can predict a die has seen the throw. The cheat reaches nearly the 94.8 % that are possible: 15 positions of 16
 # see their answer, the last one has to guess.
 #
 # This test needs a short training run and knows nothing about masks. It asks only whether the answer can be known. Take
@@ -388,8 +391,8 @@ print(f"cheat:  {dice(one_ahead):.1%}")
 # predict `c a b EOS`. The mask is right, and each position holds its own answer. People do this (issue 314 of MONAI's
 # GenerativeModels).
 #
-# **Predict:** which of the three ways finds it? Here is the die again, with the right causal mask and the token to
-# predict as input:
+# **Predict:** which of the three ways finds it? Here is the die again, with the right causal mask. The model reads the
+# very tokens that it has to predict:
 
 # %%
 print(f"not shifted: {dice(read=slice(1, None), steps=50):.1%}")
