@@ -28,8 +28,7 @@ def status(args):
         return DONE
     one = _next_exercise(progress)
     if one:
-        print(_("Next:   {name} ({title}), in {file}\n        minitransformer learn check {name}\n"
-                "An unsolved exercise fails; that is where you begin.").format(
+        print(_("Next:   {name} ({title}), in {file}\n        minitransformer learn check {name}").format(
             name=one.name, title=_(one.title), file=learner_file(".", one.chapter).name))
         return DONE
     rest = [chapter for chapter in chapters() if chapter not in [begun for begun, _path in begun]]
@@ -127,7 +126,7 @@ def show_hint(args):
     known = progress.of(exercise.name)
     step = next_hint(known["hints"], known["hint"])
     if step is None:
-        print(_("{name}: those were all hints. They again:").format(name=exercise.name))
+        print(_("{name}: that was the last hint. All four again:").format(name=exercise.name))
     for one in [step] if step else range(1, STEPS + 1):
         print(_("{name}, hint {step} of {n}:").format(name=exercise.name, step=one, n=STEPS), hint(exercise, one))
     if step:

@@ -1,4 +1,4 @@
-"""The order of a check: it runs, it is the learner's own, shape and dtype, inputs unchanged, invariants, values or gradients."""
+"""The order of a check: it runs, it is the learner's own, shapes, inputs unchanged, invariants, values or gradients, float32."""
 
 import numpy as np
 
@@ -29,25 +29,28 @@ def cases_of(exercise, seed=0):
 def check_outcomes(exercise, cases, outcomes, printed=""):
     """The Answer on the outcomes of a solution, one for each of the cases."""
     last = "gradients" if exercise.loss else "values"
-    stages = ["runs", "own", "shape", "inputs", *(["invariants"] if exercise.invariants else []), last]
+    stages = ["runs", "own", "shape", "inputs", *(["invariants"] if exercise.invariants else []), last,
+              *([] if exercise.float64_only else ["float32"])]
     answer = Answer(exercise.name, False, "passed", stages, printed=printed)
     with np.errstate(all="ignore"):
-        found = (_runs(outcomes) or _own(outcomes) or _shape(exercise, cases, outcomes) or _inputs(exercise, outcomes)
-                 or _numbers(exercise, cases[:-1], outcomes))
+        found = (_runs(exercise, cases, outcomes) or _own(outcomes) or _shape(exercise, cases[:-1], outcomes)
+                 or _inputs(exercise, outcomes) or _numbers(exercise, cases[:-1], outcomes)
+                 or "float32" in stages and _float32(exercise, cases, outcomes) or {})
         for name, value in found.items():
             setattr(answer, name, value)
-        if found and answer.stage not in ("runs", "own"):
+        if found and answer.stage not in ("runs", "own", "float32"):
             _diagnose(exercise, cases[:-1], outcomes, answer)
     answer.passed = not found
     answer.next = _next(exercise, answer)
     return answer
 
 
-def _runs(outcomes):
-    bad = next((one for one in outcomes if one.error), None)
+def _runs(exercise, cases, outcomes):
+    bad, arguments = next(((one, case[1]) for one, case in zip(outcomes, cases) if one.error), (None, None))
     if bad is None:
         return {}
-    why = _("it is not written yet: an unsolved exercise fails, and that is where you begin") if bad.blank else bad.error
+    why = (_("it is not written yet: an unsolved exercise fails, and that is where you begin") if bad.blank
+           else f"{bad.error}\n{_called_with(exercise, arguments)}")
     return {"stage": "runs", "where": bad.line, "why": why}
 
 
@@ -61,7 +64,6 @@ def _shape(exercise, cases, outcomes):
     """The first output of another number, shape or dtype than the reference's."""
     for (_case, arguments), outcome in zip(cases, outcomes):
         expected = _arrays(exercise.reference(*arguments))
-        given = [(name, value) for name, value in zip(exercise.parameters, arguments) if isinstance(value, np.ndarray)]
         if outcome.returned or len(outcome.arrays) != len(expected):
             got = outcome.returned or _("{n} arrays").format(n=len(outcome.arrays))
             return {"stage": "shape", "where": _("it returns {got}, expected {names}").format(
@@ -72,14 +74,26 @@ def _shape(exercise, cases, outcomes):
             if array.shape != right.shape:
                 return {"stage": "shape", "where": _("{name} has the shape {got}, expected {right}").format(
                             name=name, got=array.shape, right=right.shape),
-                        "why": _("it was called with {given}").format(
-                            given=", ".join(f"{name} {value.shape}" for name, value in given))}
+                        "why": _called_with(exercise, arguments)}
             if array.dtype != right.dtype:
                 return {"stage": "shape", "where": _("{name} has the dtype {got}, expected {right}").format(
                             name=name, got=array.dtype, right=right.dtype),
-                        "why": _("which line makes {got} of it? The inputs are {given}").format(
-                            got=array.dtype, given=", ".join(f"{name} {value.dtype}" for name, value in given))}
+                        "why": _("which line makes {got} of it?").format(got=array.dtype)}
     return {}
+
+
+def _float32(exercise, cases, outcomes):
+    found = _shape(exercise, cases[-1:], outcomes[-1:])
+    return found and {
+        "stage": "float32", "where": _("called with float32: {what}").format(what=found["where"]),
+        "why": _("the numbers are right, but a model trains in float32, and np.zeros(shape) and np.sqrt(number) are float64:\n"
+                 "write np.zeros_like(x) or np.zeros(shape, x.dtype), and math.sqrt(number)")}
+
+
+def _called_with(exercise, arguments):
+    return _("it was called with {given}").format(given=", ".join(
+        f"{name} {value.shape}"
+        for name, value in zip(exercise.parameters, arguments) if isinstance(value, np.ndarray)))
 
 
 def _inputs(exercise, outcomes):
@@ -130,26 +144,36 @@ def _broken_invariant(exercise, cases, outcomes):
 
 
 def _diagnose(exercise, cases, outcomes, answer):
-    """Name the mistake, if one of those listed, or else one change of the reference, gives what the learner's function gives."""
+    """Name the mistake, if one of those listed, or else one change of the reference, gives what the learner's function gives.
+
+    If none gives all of it, there may be a mistake in each of several arrays: the first that can be named is.
+    """
     if any(outcome.returned for outcome in outcomes):
         return
-    marks = exercise.mistakes
-    fitting = _fitting(exercise, cases, outcomes, [mark.wrong for mark in marks])
-    if not fitting:
-        marks = [Mistake(sentence, wrong, 1) for sentence, wrong in changed(exercise)]
-        fitting = _fitting(exercise, cases, outcomes, [mark.wrong for mark in marks])
-    sentences = {marks[i].sentence for i in fitting}
-    if len(sentences) == 1:
-        answer.diagnosis, answer.hint = _(marks[fitting[0]].sentence), marks[fitting[0]].hint
-    else:
-        answer.candidates = len(sentences)
+    listed, changes = exercise.mistakes, [Mistake(sentence, wrong, 1) for sentence, wrong in changed(exercise)]
+    for k in (None, *range(len(exercise.returns))):    # None: all arrays
+        for marks in (listed, changes):
+            fitting = _fitting(exercise, cases, outcomes, [mark.wrong for mark in marks], k)
+            sentences = {marks[i].sentence for i in fitting}
+            if len(sentences) == 1:
+                answer.diagnosis, answer.hint, answer.candidates = _(marks[fitting[0]].sentence), marks[fitting[0]].hint, 0
+                return
+            if sentences:
+                answer.candidates = len(sentences) if k is None else answer.candidates
+                break
 
 
-def _fitting(exercise, cases, outcomes, wrong):
-    """Which of the wrong functions, by number, give what the learner's function gave."""
-    given = iter([tuple(outcome.arrays) for outcome in outcomes])
-    numbered = {str(i): function for i, function in enumerate(wrong)}
-    verdict = judge(lambda *arguments: next(given), exercise.reference, numbered, [arguments for _case, arguments in cases])
+def _fitting(exercise, cases, outcomes, wrong, k):
+    """Which of the wrong functions, by number, give what the learner's function gave: all of it, or its array k."""
+    def part(returned):
+        return tuple(_arrays(returned)) if k is None else _arrays(returned)[k]
+
+    def of(function):
+        return lambda *arguments: part(function(*arguments))
+
+    given = iter([part(tuple(outcome.arrays)) for outcome in outcomes])
+    numbered = {str(i): of(function) for i, function in enumerate(wrong)}
+    verdict = judge(lambda *arguments: next(given), of(exercise.reference), numbered, [arguments for _case, arguments in cases])
     names = [verdict.sentence] if verdict.sentence in numbered else verdict.candidates
     return [int(name) for name in names]
 

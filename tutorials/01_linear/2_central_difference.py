@@ -20,6 +20,7 @@ def central_difference(f, x, h):
 
 # %% what it is called with
 returns = "df"
+float64_only = True
 section = "Checked: central differences"
 
 

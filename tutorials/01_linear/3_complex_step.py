@@ -19,6 +19,7 @@ def complex_step(f, x, h):
 
 # %% what it is called with
 returns = "df"
+float64_only = True
 section = "Checked again: the complex step"
 
 
