@@ -274,16 +274,16 @@ for name, upstream in (("ones", np.ones((N, d_in))), ("random", rng.standard_nor
 # `plugged` puts a function of yours in the place of one of the library's. `train` takes it and trains a small
 # Transformer to copy letters. Here every linear layer of it has the forgetful bias. **Predict:** will you see it in the
 # loss? (It begins near 4.4, and a model that copies everything right reaches 0.)
+# `np.einsum` computes the sums of the derivation from their indices, much faster than the loops.
+
 
 # %%
-library_backward = layers.Linear.backward
-
-
 def forgetful(self, dy, cache):
-    bias = self.bias.grad.copy()
-    dx = library_backward(self, dy, cache)
-    self.bias.grad[...] = bias + dy.reshape(-1, dy.shape[-1])[0]    # of the first row only
-    return dx
+    rows, drows = cache.x.reshape(-1, cache.x.shape[-1]), dy.reshape(-1, dy.shape[-1])
+    self.weight.grad += np.einsum("ni,nj->ij", rows, drows, optimize=True)    # the sum over n
+    self.bias.grad += drows[0]                                                # of the first row only
+    dx = np.einsum("nj,ij->ni", drows, self.weight.data, optimize=True)       # the sum over j
+    return dx.reshape(cache.x.shape)
 
 
 right = train(steps=100).losses
