@@ -68,7 +68,7 @@ def _shape(exercise, cases, outcomes):
             got = outcome.returned or _("{n} arrays").format(n=len(outcome.arrays))
             return {"stage": "shape", "where": _("it returns {got}, expected {names}").format(
                         got=got, names=", ".join(exercise.returns)),
-                    "why": _("is `return` missing?") if outcome.returned == "None" else _("expected NumPy arrays: {names}").format(
+                    "why": _("is `return` missing? What works in place, such as np.add.at, returns None, too") if outcome.returned == "None" else _("expected NumPy arrays: {names}").format(
                         names=", ".join(f"{name} {right.shape}" for name, right in zip(exercise.returns, expected)))}
         for name, array, right in zip(exercise.returns, outcome.arrays, expected):
             if array.shape != right.shape:

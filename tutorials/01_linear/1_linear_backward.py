@@ -105,6 +105,11 @@ def bias_unsummed(dy, x, W):
     return dy @ W.T, x.T @ dy, dy.copy()
 
 
+@mistake("db keeps an axis of length 1: its shape is that of b, so leave keepdims out", hint=4)
+def kept_axis(dy, x, W):
+    return dy @ W.T, x.T @ dy, dy.sum(axis=0, keepdims=True)
+
+
 @mistake("dx has the wrong sign", hint=2)
 def sign(dy, x, W):
     return -dy @ W.T, x.T @ dy, dy.sum(axis=0)

@@ -72,6 +72,21 @@ def brackets(f, x, h):
     return (f(x + h) - f(x - h)) / 2 * h
 
 
+@mistake("the brackets are missing: f(x + h) - f(x - h) / 2 * h divides only f(x - h) by 2", hint=3)
+def no_brackets(f, x, h):
+    return f(x + h) - f(x - h) / 2 * h
+
+
+@mistake("the answer is summed: every x has a derivative of its own", hint=2)
+def summed(f, x, h):
+    return ((f(x + h) - f(x - h)) / (2 * h)).sum()
+
+
+@mistake("this is (nearly) the exact derivative of f: compute the central difference with the h that is given", hint=2)
+def exact(f, x, h):
+    return f(x + 1e-20j).imag / 1e-20
+
+
 @mistake("the difference goes from x to x + h but is divided by 2 h", hint=2)
 def half(f, x, h):
     return (f(x + h) - f(x)) / (2 * h)

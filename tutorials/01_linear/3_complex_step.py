@@ -46,6 +46,11 @@ def real(f, x, h):
     return f(x + 1j * h).real
 
 
+@mistake("the real part, f(x), is still in the answer: the derivative is the imaginary part alone", hint=2)
+def still_complex(f, x, h):
+    return f(x + 1j * h) / h
+
+
 @mistake("the division by h is missing", hint=3)
 def undivided(f, x, h):
     return f(x + 1j * h).imag

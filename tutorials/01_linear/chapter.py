@@ -292,8 +292,8 @@ for step in (1, 50, 100):
     print(f"step {step:3}: right {right[step - 1]:.3f}, forgetful {wrong[step - 1]:.3f}")
 
 # %% [markdown]
-# After a hundred steps with every bias gradient wrong, the loss is not even worse. The biases still move, the weights
-# make up for them, and the small difference is luck. That is how wrong gradients survive for years. Only the check
+# After a hundred steps with every bias gradient wrong, the loss is about the same: here it is even a little lower, by
+# luck. The biases still move, and the weights make up for them. That is how wrong gradients survive for years. Only the check
 # sees them.
 #
 # ## Exercises
