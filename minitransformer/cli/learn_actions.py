@@ -146,7 +146,10 @@ def plug(args):
             name=exercise.name, names=", ".join(with_plug)))
     result = run_plug(_file_of(exercise), exercise.name, TRAINING_STEPS)
     print(report(exercise.name, result))
-    return NOT_DONE if "error" in result else DONE
+    if "error" in result:
+        return NOT_DONE
+    print(_("Next:   minitransformer learn"))
+    return DONE
 
 
 def solution(args):

@@ -35,7 +35,7 @@ def check_outcomes(exercise, cases, outcomes, printed=""):
     with np.errstate(all="ignore"):
         found = (_runs(exercise, cases, outcomes) or _own(outcomes) or _shape(exercise, cases[:-1], outcomes)
                  or _inputs(exercise, outcomes) or _numbers(exercise, cases[:-1], outcomes)
-                 or "float32" in stages and _float32(exercise, cases, outcomes) or {})
+                 or ("float32" in stages and _float32(exercise, cases, outcomes)) or {})
         for name, value in found.items():
             setattr(answer, name, value)
         if found and answer.stage not in ("runs", "own", "float32"):
@@ -66,10 +66,11 @@ def _shape(exercise, cases, outcomes):
         expected = _arrays(exercise.reference(*arguments))
         if outcome.returned or len(outcome.arrays) != len(expected):
             got = outcome.returned or _("{n} arrays").format(n=len(outcome.arrays))
+            shapes = ", ".join(f"{name} {right.shape}" for name, right in zip(exercise.returns, expected))
             return {"stage": "shape", "where": _("it returns {got}, expected {names}").format(
                         got=got, names=", ".join(exercise.returns)),
-                    "why": _("is `return` missing? What works in place, such as np.add.at, returns None, too") if outcome.returned == "None" else _("expected NumPy arrays: {names}").format(
-                        names=", ".join(f"{name} {right.shape}" for name, right in zip(exercise.returns, expected)))}
+                    "why": _("is `return` missing? What works in place, such as np.add.at, returns None, too")
+                    if outcome.returned == "None" else _("expected NumPy arrays: {names}").format(names=shapes)}
         for name, array, right in zip(exercise.returns, outcome.arrays, expected):
             if array.shape != right.shape:
                 return {"stage": "shape", "where": _("{name} has the shape {got}, expected {right}").format(
@@ -181,6 +182,8 @@ def _fitting(exercise, cases, outcomes, wrong, k):
 def _next(exercise, answer):
     if answer.passed:
         return (f"minitransformer learn plug {exercise.name}" if exercise.plug else "minitransformer learn")
+    if answer.stage == "float32":
+        return f"minitransformer learn check {exercise.name}"
     return _('minitransformer learn hint {name}; read again: "{section}"').format(name=exercise.name, section=exercise.module.section)
 
 

@@ -58,7 +58,7 @@ def explain(exercise, arrays, expected):
     factor = float((first[0] * first[1]).sum() / (first[1] * first[1]).sum()) if first[1].any() else 0
     if factor and apart([first[0]], [factor * first[1]]) < EXACT:
         return text + _("yours is {factor} times what is expected, everywhere").format(factor=number(factor))
-    return text + _("the difference is not one factor: compare term by term with the chapter")
+    return text + _("yours is not a multiple of what is expected: compare it term by term with the chapter")
 
 
 def _factors(terms, array):

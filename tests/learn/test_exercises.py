@@ -162,7 +162,7 @@ def test_wrong_numbers_are_told_before_float32():
 
 
 def test_a_numeric_derivative_need_not_keep_float32():
-    function = lambda f, x, h: f(x.astype(complex) + 1j * h).imag / h    # noqa: E731
+    function = lambda f, x, h: f(x.astype(complex) + 1j * h).imag / h
     assert judged(EXERCISES["complex_step"], function).passed
 
 

@@ -41,7 +41,8 @@ from minitransformer.learn.plug import train
 # ## The forward
 #
 # Each of the $N$ rows of $X$ is one token (a word, say), described by $d_{in}$ numbers. The layer mixes them into
-# $d_{out}$ new numbers, with the weight $W$ of the shape $(d_{in}, d_{out})$ and the bias $b$ of the shape $(d_{out},)$:
+# $d_{out}$ new numbers, with the weight $W$ of the shape $(d_{in}, d_{out})$ and the bias $b$ of the shape
+# $(d_{out},)$:
 #
 # $$ Y = X W + b, \qquad y_{nj} = \sum_i x_{ni} W_{ij} + b_j $$
 #
@@ -293,8 +294,8 @@ for step in (1, 50, 100):
 
 # %% [markdown]
 # After a hundred steps with every bias gradient wrong, the loss is about the same: here it is even a little lower, by
-# luck. The biases still move, and the weights make up for them. That is how wrong gradients survive for years. Only the check
-# sees them.
+# luck. The biases still move, and the weights make up for them. That is how wrong gradients survive for years. Only
+# the check sees them.
 #
 # ## Exercises
 #

@@ -32,8 +32,8 @@ rng = np.random.default_rng(0)
 # ## A table of vectors
 #
 # A *token* is a string, a *token id* its number in the vocabulary. A table $W$ of the shape $(V, d_{model})$ holds
-# one vector of $d_{model}$ numbers for each of the $V$ ids. The embedding looks them up, for a batch of $B$ sentences of
-# $T$ tokens each:
+# one vector of $d_{model}$ numbers for each of the $V$ ids. The embedding looks them up, for a batch of $B$ sentences
+# of $T$ tokens each:
 #
 # $$ y_{bt} = \sqrt{d_{model}} \; W_{ids_{bt}} \qquad\text{shapes: } ids\ (B, T),\ y\ (B, T, d_{model}) $$
 #
@@ -55,7 +55,8 @@ print("both places of 'the' are equal:", (y[0, 0] == y[0, 3]).all())
 #
 # The library draws the numbers of $W$ with the standard deviation $1/\sqrt{d_{model}}$, because the same table is
 # used again at the end of the model (see below), and there small numbers are right. Next, the model adds a vector for
-# the position (chapter 3): sines and cosines, typically of the size $1/\sqrt 2 = 0.71$. **Predict:** how large are the vectors' numbers next to them, without the factor and with it?
+# the position (chapter 3): sines and cosines, typically of the size $1/\sqrt 2 = 0.71$. **Predict:** how large are
+# the vectors' numbers next to them, without the factor and with it?
 
 # %%
 for d_model in (64, 512):
@@ -108,9 +109,9 @@ assert report.passed
 # ## The same table at the end
 #
 # At its end the model has a hidden state $h$ of the shape $(N, d_{model})$ and needs a *logit* for each token of the
-# vocabulary: a score, of which softmax makes a probability. The paper uses the same table: $\text{logits} = h W^\top$. A token is likely if its vector points where
-# $h$ points. The table then gets two gradients, and they are added: a sum over two uses, as in chapter 1. From
-# $\text{logits}_{nv} = \sum_d h_{nd} W_{vd}$ follow
+# vocabulary: a score, of which softmax makes a probability. The paper uses the same table:
+# $\text{logits} = h W^\top$. A token is likely if its vector points where $h$ points. The table then gets two
+# gradients, and they are added: a sum over two uses, as in chapter 1. From $\text{logits}_{nv} = \sum_d h_{nd} W_{vd}$ follow
 #
 # $$ dh = d\text{logits}\; W, \qquad dW = d\text{logits}^\top h $$
 #
@@ -131,10 +132,9 @@ for name, dW in (("embedding", from_embedding), ("output projection", from_logit
 #
 # ## Break it
 #
-# How much does a lost repeat cost? On the copy task letters repeat. (`math.sqrt`, because the model computes in float32:
-# `np.sqrt` of a number is a float64, and makes float64 of an array of float32 that it multiplies.)
-# **Predict:** does the loss with `+=` fall, and
-# how far is it behind after 100 steps?
+# How much does a lost repeat cost? On the copy task letters repeat. (`math.sqrt`, because the model computes in
+# float32: `np.sqrt` of a number is a float64, and makes float64 of an array of float32 that it multiplies.)
+# **Predict:** does the loss with `+=` fall, and how far is it behind after 100 steps?
 
 
 # %%

@@ -30,9 +30,8 @@ rng = np.random.default_rng(0)
 # %% [markdown]
 # ## Attention does not know an order
 #
-# **Predict:** three tokens, of 8 numbers each, go through self-attention (chapter 5 opens this box). Then the same three
-# in another order. How do the two outputs
-# differ?
+# **Predict:** three tokens, of 8 numbers each, go through self-attention (chapter 5 opens this box). Then the same
+# three in another order. How do the two outputs differ?
 
 # %%
 attention = SelfAttention(8, 2, rng)
@@ -43,8 +42,8 @@ print("the same outputs, shuffled:", np.allclose(shuffled, y[:, order]))
 
 # %% [markdown]
 # Each token gets exactly what it got before, wherever it stands. Attention sums over all tokens, and a sum does not
-# depend on the order of its terms. So the *vectors* must say where they stand: to each embedding the model adds a vector that depends on the
-# position alone, $y_t = x_t + PE_t$.
+# depend on the order of its terms. So the *vectors* must say where they stand: to each embedding the model adds a
+# vector that depends on the position alone, $y_t = x_t + PE_t$.
 #
 # ## A row of clocks
 #
@@ -151,9 +150,9 @@ for length in (4, 8, 12, 16, 20):
 # ## Why added, and not concatenated?
 #
 # If the position's numbers stood *beside* the word's, the two would be kept apart, but every matrix that reads them
-# would have to be larger. A sum costs nothing. Is anything lost? In 512 dimensions there is room: two vectors drawn at random are nearly
-# orthogonal, so a layer can read one and ignore the other. **Predict:** the cosine of the angle between an embedding
-# and a position, for $d_{model} = 512$?
+# would have to be larger. A sum costs nothing. Is anything lost? In 512 dimensions there is room: two vectors drawn
+# at random are nearly orthogonal, so a layer can read one and ignore the other. **Predict:** the cosine of the angle
+# between an embedding and a position, for $d_{model} = 512$?
 
 # %%
 words, places = rng.standard_normal((1000, 512)), functional.sinusoids(1000, 512)
@@ -163,8 +162,8 @@ print(f"typically {np.abs(cosines).mean():.3f}, at most {np.abs(cosines).max():.
 # %% [markdown]
 # ## Break it
 #
-# Take the positions away. When the model writes a letter, it still sees only the letters that it has written so far (the
-# causal mask, chapter 6). **Predict:** what can it learn of the copy task?
+# Take the positions away. When the model writes a letter, it still sees only the letters that it has written so far
+# (the causal mask, chapter 6). **Predict:** what can it learn of the copy task?
 
 
 # %%
