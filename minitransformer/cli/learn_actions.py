@@ -126,7 +126,7 @@ def show_hint(args):
     known = progress.of(exercise.name)
     step = next_hint(known["hints"], known["hint"])
     if step is None:
-        print(_("{name}: that was the last hint. All four again:").format(name=exercise.name))
+        print(_("{name}: those were all the hints; here they are again").format(name=exercise.name))
     for one in [step] if step else range(1, STEPS + 1):
         print(_("{name}, hint {step} of {n}:").format(name=exercise.name, step=one, n=STEPS), hint(exercise, one))
     if step:

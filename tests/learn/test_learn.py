@@ -95,7 +95,7 @@ def test_hints_begin_with_the_one_that_the_diagnosis_asks_for(learn, tmp_path):
           "def softmax_backward(dp, p):\n    return p * (dp - (dp * p).sum())\n")
     learn("check", "softmax_backward")    # the sum over the complete array: the line with the hole shows where
     steps = [learn("hint", "softmax_backward")[1] for _ in range(4)]
-    assert ["hint 4 of 4" in steps[0], "hint 2 of 4" in steps[1], "hint 3 of 4" in steps[2], "last hint" in steps[3]] == 4 * [True]
+    assert ["hint 4 of 4" in steps[0], "hint 2 of 4" in steps[1], "hint 3 of 4" in steps[2], "all the hints" in steps[3]] == 4 * [True]
 
 
 def test_the_solution_is_shown_after_passing_or_giving_up(learn, tmp_path):

@@ -241,9 +241,10 @@ print(report)
 assert not report.passed
 
 # %% [markdown]
-# The table names the array, the position and both numbers. The last line names the mistake: here each row of $X$ is a
-# sentence of its own to it. How does it know? The *gradient doctor* makes this very mistake in the right gradient, and
-# gets yours, in every digit and at other sizes.
+# The table names the array, the position and both numbers. The last line names the mistake. (It takes the first axis for
+# the batch, so a row of $X$ is a sentence to it.) How does it know? The *gradient doctor* makes this very mistake in
+# the right gradient, and gets yours, in every digit and at other sizes: what is left of the error is the last number
+# in brackets.
 #
 # Would training have told you? You will see below.
 #
