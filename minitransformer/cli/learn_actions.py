@@ -28,8 +28,7 @@ def status(args):
         return DONE
     one = _next_exercise(progress)
     if one:
-        print(_("Next:   {name} ({title}), in {file}\n        minitransformer learn check {name}\n"
-                "An unsolved exercise fails; that is where you begin.").format(
+        print(_("Next:   {name} ({title}), in {file}\n        minitransformer learn check {name}").format(
             name=one.name, title=_(one.title), file=learner_file(".", one.chapter).name))
         return DONE
     rest = [chapter for chapter in chapters() if chapter not in [begun for begun, _path in begun]]
@@ -147,7 +146,10 @@ def plug(args):
             name=exercise.name, names=", ".join(with_plug)))
     result = run_plug(_file_of(exercise), exercise.name, TRAINING_STEPS)
     print(report(exercise.name, result))
-    return NOT_DONE if "error" in result else DONE
+    if "error" in result:
+        return NOT_DONE
+    print(_("Next:   minitransformer learn"))
+    return DONE
 
 
 def solution(args):

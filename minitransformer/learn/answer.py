@@ -4,12 +4,13 @@ from dataclasses import dataclass, field
 
 from minitransformer.learn.messages import _
 
-STAGES = ("runs", "own", "shape", "inputs", "invariants", "values", "gradients")    # the order of a check
+STAGES = ("runs", "own", "shape", "inputs", "invariants", "values", "gradients", "float32")    # the order of a check
 
 
 def stage_names():
-    return {"runs": _("it runs"), "own": _("it is your own"), "shape": _("shape and dtype"), "inputs": _("inputs unchanged"),
-            "invariants": _("invariants"), "values": _("values"), "gradients": _("gradients")}
+    return {"runs": _("it runs"), "own": _("it is your own"), "shape": _("shapes"), "inputs": _("inputs unchanged"),
+            "invariants": _("invariants"), "values": _("values"), "gradients": _("gradients"),
+            "float32": _("float32 stays float32")}
 
 
 @dataclass

@@ -22,6 +22,7 @@ class Exercise:
         loss(*arguments)        if the reference is a gradient: the scalar function it differentiates, and the arrays at which
         terms(*arguments)       if the answer is a sum: {name: array}, the terms that it is the sum of
         returns                 the names of the arrays returned, "dquery dkey dvalue"
+        float64_only = True     if it need not keep float32
         section                 the chapter's section to read again
         hints                   a question about an invariant, the name of the missing term, the line with one hole
     and functions under the marks invariant, mistake, edge, also_right and plugs.
@@ -74,6 +75,10 @@ class Exercise:
     @property
     def terms(self):
         return getattr(self.module, "terms", None)
+
+    @property
+    def float64_only(self):
+        return getattr(self.module, "float64_only", False)
 
     @property
     def plug(self):

@@ -1,4 +1,4 @@
-"""The order of a check: it runs, it is the learner's own, shape and dtype, inputs unchanged, invariants, values or gradients."""
+"""The order of a check: it runs, it is the learner's own, shapes, inputs unchanged, invariants, values or gradients, float32."""
 
 import numpy as np
 
@@ -29,14 +29,16 @@ def cases_of(exercise, seed=0):
 def check_outcomes(exercise, cases, outcomes, printed=""):
     """The Answer on the outcomes of a solution, one for each of the cases."""
     last = "gradients" if exercise.loss else "values"
-    stages = ["runs", "own", "shape", "inputs", *(["invariants"] if exercise.invariants else []), last]
+    stages = ["runs", "own", "shape", "inputs", *(["invariants"] if exercise.invariants else []), last,
+              *([] if exercise.float64_only else ["float32"])]
     answer = Answer(exercise.name, False, "passed", stages, printed=printed)
     with np.errstate(all="ignore"):
-        found = (_runs(exercise, cases, outcomes) or _own(outcomes) or _shape(exercise, cases, outcomes) or _inputs(exercise, outcomes)
-                 or _numbers(exercise, cases[:-1], outcomes))
+        found = (_runs(exercise, cases, outcomes) or _own(outcomes) or _shape(exercise, cases[:-1], outcomes)
+                 or _inputs(exercise, outcomes) or _numbers(exercise, cases[:-1], outcomes)
+                 or ("float32" in stages and _float32(exercise, cases, outcomes)) or {})
         for name, value in found.items():
             setattr(answer, name, value)
-        if found and answer.stage not in ("runs", "own"):
+        if found and answer.stage not in ("runs", "own", "float32"):
             _diagnose(exercise, cases[:-1], outcomes, answer)
     answer.passed = not found
     answer.next = _next(exercise, answer)
@@ -70,14 +72,14 @@ def _shape(exercise, cases, outcomes):
     """The first output of another number, shape or dtype than the reference's."""
     for (_case, arguments), outcome in zip(cases, outcomes):
         expected = _arrays(exercise.reference(*arguments))
-        given = [(name, value) for name, value in zip(exercise.parameters, arguments) if isinstance(value, np.ndarray)]
         if outcome.returned or len(outcome.arrays) != len(expected):
             n = len(outcome.arrays)
             got = outcome.returned or (_("one array") if n == 1 else _("{n} arrays").format(n=n))
+            shapes = ", ".join(f"{name} {right.shape}" for name, right in zip(exercise.returns, expected))
             return {"stage": "shape", "where": _("it returns {got}, expected {names}").format(
                         got=got, names=", ".join(exercise.returns)),
-                    "why": _("is `return` missing?") if outcome.returned == "None" else _("expected NumPy arrays: {names}").format(
-                        names=", ".join(f"{name} {right.shape}" for name, right in zip(exercise.returns, expected)))}
+                    "why": _("is `return` missing? What works in place, such as np.add.at, returns None, too")
+                    if outcome.returned == "None" else _("expected NumPy arrays: {names}").format(names=shapes)}
         for name, array, right in zip(exercise.returns, outcome.arrays, expected):
             if array.shape != right.shape:
                 return {"stage": "shape", "where": _("{name} has the shape {got}, expected {right}").format(
@@ -86,8 +88,7 @@ def _shape(exercise, cases, outcomes):
             if array.dtype != right.dtype:
                 return {"stage": "shape", "where": _("{name} has the dtype {got}, expected {right}").format(
                             name=name, got=array.dtype, right=right.dtype),
-                        "why": _dtype_rule(array.dtype, right.dtype).format(
-                            got=array.dtype, given=", ".join(f"{name} {value.dtype}" for name, value in given))}
+                        "why": _dtype_rule(array.dtype, right.dtype)}
     return {}
 
 
@@ -95,9 +96,15 @@ def _dtype_rule(got, right):
     """Why the dtype is another one, as far as the two of them tell."""
     if right == bool:
         return _("it has to hold True and False, as a comparison gives them: is it multiplied, added, or made of numbers?")
-    if got == np.float64 and right == np.float32:
-        return _("which line makes {got} of it? The inputs are {given}; for example, np.sqrt(5) is a float64, math.sqrt(5) is not")
-    return _("which line makes {got} of it? The inputs are {given}")
+    return _("which line makes {got} of it?").format(got=got)
+
+
+def _float32(exercise, cases, outcomes):
+    found = _shape(exercise, cases[-1:], outcomes[-1:])
+    return found and {
+        "stage": "float32", "where": _("called with float32: {what}").format(what=found["where"]),
+        "why": _("the numbers are right, but a model trains in float32, and np.zeros(shape) and np.sqrt(number) are float64:\n"
+                 "write np.zeros_like(x) or np.zeros(shape, x.dtype), and math.sqrt(number)")}
 
 
 def _inputs(exercise, outcomes):
@@ -147,26 +154,36 @@ def _broken_invariant(exercise, arguments, outcome):
 
 
 def _diagnose(exercise, cases, outcomes, answer):
-    """Name the mistake, if one of those listed, or else one change of the reference, gives what the learner's function gives."""
+    """Name the mistake, if one of those listed, or else one change of the reference, gives what the learner's function gives.
+
+    If none gives all of it, there may be a mistake in each of several arrays: the first that can be named is.
+    """
     if any(outcome.returned for outcome in outcomes):
         return
-    marks = exercise.mistakes
-    fitting = _fitting(exercise, cases, outcomes, [mark.wrong for mark in marks])
-    if not fitting:
-        marks = [Mistake(sentence, wrong, 1) for sentence, wrong in changed(exercise)]
-        fitting = _fitting(exercise, cases, outcomes, [mark.wrong for mark in marks])
-    sentences = {marks[i].sentence for i in fitting}
-    if len(sentences) == 1:
-        answer.diagnosis, answer.hint = _(marks[fitting[0]].sentence), marks[fitting[0]].hint
-    else:
-        answer.candidates = len(sentences)
+    listed, changes = exercise.mistakes, [Mistake(sentence, wrong, 1) for sentence, wrong in changed(exercise)]
+    for k in (None, *range(len(exercise.returns))):    # None: all arrays
+        for marks in (listed, changes):
+            fitting = _fitting(exercise, cases, outcomes, [mark.wrong for mark in marks], k)
+            sentences = {marks[i].sentence for i in fitting}
+            if len(sentences) == 1:
+                answer.diagnosis, answer.hint, answer.candidates = _(marks[fitting[0]].sentence), marks[fitting[0]].hint, 0
+                return
+            if sentences:
+                answer.candidates = len(sentences) if k is None else answer.candidates
+                break
 
 
-def _fitting(exercise, cases, outcomes, wrong):
-    """Which of the wrong functions, by number, give what the learner's function gave."""
-    given = iter([tuple(outcome.arrays) for outcome in outcomes])
-    numbered = {str(i): function for i, function in enumerate(wrong)}
-    verdict = judge(lambda *arguments: next(given), exercise.reference, numbered, [arguments for _case, arguments in cases])
+def _fitting(exercise, cases, outcomes, wrong, k):
+    """Which of the wrong functions, by number, give what the learner's function gave: all of it, or its array k."""
+    def part(returned):
+        return tuple(_arrays(returned)) if k is None else _arrays(returned)[k]
+
+    def of(function):
+        return lambda *arguments: part(function(*arguments))
+
+    given = iter([part(tuple(outcome.arrays)) for outcome in outcomes])
+    numbered = {str(i): of(function) for i, function in enumerate(wrong)}
+    verdict = judge(lambda *arguments: next(given), of(exercise.reference), numbered, [arguments for _case, arguments in cases])
     names = [verdict.sentence] if verdict.sentence in numbered else verdict.candidates
     return [int(name) for name in names]
 
@@ -174,6 +191,8 @@ def _fitting(exercise, cases, outcomes, wrong):
 def _next(exercise, answer):
     if answer.passed:
         return (f"minitransformer learn plug {exercise.name}" if exercise.plug else "minitransformer learn")
+    if answer.stage == "float32":
+        return f"minitransformer learn check {exercise.name}"
     return _('minitransformer learn hint {name}; read again: "{section}"').format(name=exercise.name, section=exercise.module.section)
 
 

@@ -32,7 +32,7 @@ MISBEHAVES = {    # the body: the stage, words of the answer
     "return p[0]": ("shape", "has the shape"),
     "return dp, p": ("shape", "2 arrays"),
     "return p * 1j": ("shape", "complex128"),
-    "return p * np.float64(1)": ("shape", "float64, expected float32"),
+    "return p * (dp - (dp * p).sum(axis=-1, keepdims=True)) * np.float64(1)": ("float32", "float64, expected float32"),
     "return p.astype(object)": ("shape", "array of object"),
     "return p * np.nan": ("invariants", "nan"),
     "p *= dp; return p": ("inputs", "p is not what it was"),

@@ -1,7 +1,7 @@
 """The backward of a linear layer
 
-The forward was y = x W + b. Return the gradients with respect to x, W and b. You have just read it: now write it without
-looking, from the shapes alone.
+The forward was y = x W + b. Return the gradients with respect to x, W and b, without a loop: the page's sums are two matrix
+products and a sum over the rows. In the model your function runs thousands of times, on far more numbers.
 """
 
 import numpy as np
@@ -103,6 +103,11 @@ def swapped(dy, x, W):
 @mistake("db is not summed over the rows: b has no rows", hint=1)
 def bias_unsummed(dy, x, W):
     return dy @ W.T, x.T @ dy, dy.copy()
+
+
+@mistake("db keeps an axis of length 1: its shape is that of b, so leave keepdims out", hint=4)
+def kept_axis(dy, x, W):
+    return dy @ W.T, x.T @ dy, dy.sum(axis=0, keepdims=True)
 
 
 @mistake("dx has the wrong sign", hint=2)

@@ -20,6 +20,7 @@ def central_difference(f, x, h):
 
 # %% what it is called with
 returns = "df"
+float64_only = True
 section = "Checked: central differences"
 
 
@@ -69,6 +70,21 @@ def sign(f, x, h):
 @mistake("the brackets are missing: / 2 * h divides by 2 and multiplies by h", hint=3)
 def brackets(f, x, h):
     return (f(x + h) - f(x - h)) / 2 * h
+
+
+@mistake("the brackets are missing: f(x + h) - f(x - h) / 2 * h divides only f(x - h) by 2", hint=3)
+def no_brackets(f, x, h):
+    return f(x + h) - f(x - h) / 2 * h
+
+
+@mistake("the answer is summed: every x has a derivative of its own", hint=2)
+def summed(f, x, h):
+    return ((f(x + h) - f(x - h)) / (2 * h)).sum()
+
+
+@mistake("this is (nearly) the exact derivative of f: compute the central difference with the h that is given", hint=2)
+def exact(f, x, h):
+    return f(x + 1e-20j).imag / 1e-20
 
 
 @mistake("the difference goes from x to x + h but is divided by 2 h", hint=2)

@@ -19,6 +19,7 @@ def complex_step(f, x, h):
 
 # %% what it is called with
 returns = "df"
+float64_only = True
 section = "Checked again: the complex step"
 
 
@@ -43,6 +44,11 @@ hints = (
 @mistake("the real part is taken: it is f(x), and the derivative is in the imaginary part", hint=2)
 def real(f, x, h):
     return f(x + 1j * h).real
+
+
+@mistake("the real part, f(x), is still in the answer: the derivative is the imaginary part alone", hint=2)
+def still_complex(f, x, h):
+    return f(x + 1j * h) / h
 
 
 @mistake("the division by h is missing", hint=3)

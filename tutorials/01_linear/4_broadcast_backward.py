@@ -51,6 +51,16 @@ def unsummed(dy, x, g):
     return dy * g, dy * x
 
 
+@mistake("dx is dy @ g, which sums over the columns: the forward multiplied with *, number by number", hint=1)
+def matrix_product(dy, x, g):
+    return dy @ g, (dy * x).sum(axis=0)
+
+
+@mistake("dg is x^T dy, which multiplies every column with every other: column d of y has only column d of x", hint=2)
+def outer(dy, x, g):
+    return dy * g, x.T @ dy
+
+
 @mistake("dg lacks the factor x", hint=4)
 def without_x(dy, x, g):
     return dy * g, dy.sum(axis=0)

@@ -1,7 +1,8 @@
 """One weight, used twice
 
 The forward was h = x W, then y = h W with the same square W. Return the gradients with respect to x and W.
-This is why a layer adds to `grad` and does not assign.
+This is why a layer adds to `grad` and does not assign. First write a backward for each of the two lines, the last line first:
+y = h W gives dh and a part of dW, h = x W gives dx and the other part.
 """
 
 import numpy as np
@@ -86,6 +87,17 @@ def x_for_h(dy, x, W):
 def untransposed(dy, x, W):
     dh = dy @ W
     return dh @ W, (x @ W).T @ dy + x.T @ dh
+
+
+@mistake("the inputs of the two uses are swapped: the last line, y = h W, has h and dy; the first has x and dh", hint=2)
+def inputs_swapped(dy, x, W):
+    dh = dy @ W.T
+    return dh @ W.T, x.T @ dy + (x @ W).T @ dh
+
+
+@mistake("dW is that of one linear layer, x^T dy, doubled: the second use has the input h, not x", hint=2)
+def one_layer_doubled(dy, x, W):
+    return dy @ W.T @ W.T, 2 * x.T @ dy
 
 
 @mistake("the gradient of W is doubled, as if both uses gave the same: h^T dy + h^T dy", hint=2)

@@ -13,8 +13,12 @@
 # %% [markdown]
 # # 1. A layer is two functions
 #
-# You write a layer, the shapes fit, the loss goes down. Is its gradient right? A wrong one trains, too: only worse,
-# and nobody tells you. By the end of this chapter you can tell, to twelve digits.
+# You write a layer, the shapes fit, the loss goes down. Is its gradient right? A wrong one often trains, too, and
+# nobody tells you. By the end of this chapter you can tell, to twelve digits.
+#
+# This page is a script and a notebook. An editor that knows `# %%` cells (VS Code, Spyder, PyCharm) runs one cell at a
+# time; `python 01_linear.py` runs them all; `minitransformer learn start 1 --notebook` writes it for Jupyter. Under
+# **Predict**, write down your guess before you run the next cell.
 #
 # A Transformer is a stack of small functions. To train it, each of them has to answer two questions:
 #
@@ -36,9 +40,13 @@ from minitransformer.learn.plug import train
 # %% [markdown]
 # ## The forward
 #
-# Each row of $X$ is one token, described by $d_{in}$ numbers. The layer mixes them into $d_{out}$ new numbers:
+# Each of the $N$ rows of $X$ is one token (a word, say), described by $d_{in}$ numbers. The layer mixes them into
+# $d_{out}$ new numbers, with the weight $W$ of the shape $(d_{in}, d_{out})$ and the bias $b$ of the shape
+# $(d_{out},)$:
 #
 # $$ Y = X W + b, \qquad y_{nj} = \sum_i x_{ni} W_{ij} + b_j $$
+#
+# The index $n$ counts tokens, $i$ inputs and $j$ outputs.
 #
 # Choose small sizes, all different: if $N = d_{in}$, a forgotten transpose goes unnoticed.
 #
@@ -58,7 +66,9 @@ Y.shape
 # Somewhere above, a loss $L$ is computed from $Y$. Backward has already passed that part, and hands us the
 # gradient of the loss with respect to $Y$:
 #
-# $$ dY_{nj} = \frac{\partial L}{\partial y_{nj}} \qquad \text{(called dy in code; it has the shape of } Y). $$
+# $$ dY_{nj} = \frac{\partial L}{\partial y_{nj}} \qquad \text{(it has the shape of } Y). $$
+#
+# This is the *upstream gradient*. The layer's code calls it `dy`, and the other gradients `dx`, `dW`, `db`.
 #
 # We need three gradients from it: those with respect to $W$, $b$ and $X$. All three come from the chain rule:
 # *the loss changes with a number through every $y$ that this number touches, so sum over those.*
@@ -84,10 +94,25 @@ Y.shape
 #
 # One check costs nothing: a gradient has the shape of the array it belongs to. $X^\top dY$ has the shape
 # $(d_{in}, N)(N, d_{out}) = (d_{in}, d_{out})$, as $W$ does. It could not have been $dY^\top X$.
+#
+# Here are the three sums, one product at a time. They are slow, and exactly what the derivation says. The short form,
+# with matrix products, is left for you: it is the first exercise, and you can write it now.
+
 
 # %%
+def backward_in_loops(dy, x, W):
+    dx, dW, db = np.zeros_like(x), np.zeros_like(W), np.zeros(W.shape[1])
+    for n in range(x.shape[0]):
+        for j in range(W.shape[1]):
+            db[j] += dy[n, j]
+            for i in range(W.shape[0]):
+                dW[i, j] += x[n, i] * dy[n, j]
+                dx[n, i] += dy[n, j] * W[i, j]
+    return dx, dW, db
+
+
 dY = rng.standard_normal(Y.shape)
-dW, db, dX = X.T @ dY, dY.sum(axis=0), dY @ W.T
+dX, dW, db = backward_in_loops(dY, X, W)
 assert dW.shape == W.shape and db.shape == b.shape and dX.shape == X.shape
 
 # %% [markdown]
@@ -105,7 +130,7 @@ def loss(X, W, b):
     return (dY * (X @ W + b)).sum()
 
 
-def central_difference(h):
+def slope(h):
     up, down = W.copy(), W.copy()
     up[1, 0] += h
     down[1, 0] -= h
@@ -113,8 +138,8 @@ def central_difference(h):
 
 
 print(f"derived {dW[1, 0]:+.15f}")
-print(f"numeric {central_difference(1e-5):+.15f}")
-assert abs(central_difference(1e-5) - dW[1, 0]) < 1e-9
+print(f"numeric {slope(1e-5):+.15f}")
+assert abs(slope(1e-5) - dW[1, 0]) < 1e-9
 
 # %% [markdown]
 # They agree, but not in every digit: $L(W+h)$ and $L(W-h)$ are nearly equal, and subtracting them throws most
@@ -137,6 +162,10 @@ for h in 10.0 ** -np.arange(1, 16, 2):
 #
 # $$ f(x + ih) = f(x) + i h f'(x) - \tfrac{h^2}{2} f''(x) - \dots \quad\Longrightarrow\quad
 #    f'(x) = \frac{\operatorname{Im} f(x + ih)}{h} + O(h^2) $$
+#
+# Here $i$ is the imaginary unit, which Python writes `1j`. The term $f(x)$ is real, and so is the one with $h^2$: the
+# imaginary part, $\operatorname{Im}$, holds only $h f'(x)$ and terms with $h^3$ and above. **By hand**, for
+# $f(x) = x^2$ at 3: $(3 + ih)^2 = 9 - h^2 + 6hi$, and $6h / h = 6$.
 #
 # Nothing is subtracted, so $h$ can be $10^{-20}$, and $h^2$ is far below the last digit. It asks one thing: each
 # operation of the forward must have a complex derivative and keep the imaginary part. Ours are only `@` and `+`.
@@ -176,14 +205,15 @@ class Linear(Layer):
         return x @ self.weight.data + self.bias.data, LinearCache(x)
 
     def backward(self, dy, cache):
-        self.weight.grad += cache.x.T @ dy
-        self.bias.grad += dy.sum(axis=0)
-        return dy @ self.weight.data.T
+        dx, dW, db = backward_in_loops(dy, cache.x, self.weight.data)
+        self.weight.grad += dW
+        self.bias.grad += db
+        return dx
 
 
 # %% [markdown]
 # You never have to write the check again. `gradcheck` nudges every input and every parameter, in both ways, with
-# a random $dY$.
+# a random $dY$. A row of its table says how large the worst error is, where it is, and what both sides gave there.
 
 # %%
 layer = Linear(d_in, d_out, rng)
@@ -200,9 +230,10 @@ assert report.passed
 # %%
 class Forgetful(Linear):
     def backward(self, dy, cache):
-        self.weight.grad += cache.x.T @ dy
+        dx, dW, db = backward_in_loops(dy, cache.x, self.weight.data)
+        self.weight.grad += dW
         self.bias.grad += dy[0]    # the sum over the rows is gone
-        return dy @ self.weight.data.T
+        return dx
 
 
 report = gradcheck(Forgetful(d_in, d_out, rng), [X], methods=["complex"])
@@ -215,8 +246,7 @@ assert not report.passed
 # the right gradient, and gets yours, in every digit and at other sizes: what is left of the error is the last number
 # in brackets.
 #
-# Would training have told you? Not clearly. The bias still moves in roughly the right direction, and the model
-# ends up only a little worse than it should be. That is how wrong gradients survive for years.
+# Would training have told you? You will see below.
 #
 # ## Why a random upstream gradient
 #
@@ -243,16 +273,19 @@ for name, upstream in (("ones", np.ones((N, d_in))), ("random", rng.standard_nor
 #
 # ## Use it
 #
-# `plugged` puts a function of yours in the place of one of the library's, for as long as the `with` lasts. Here the
-# forgetful bias trains a small Transformer to copy letters. **Predict:** will you see it in the loss?
+# `plugged` puts a function of yours in the place of one of the library's. `train` takes it and trains a small
+# Transformer to copy letters. Here every linear layer of it has the forgetful bias. **Predict:** will you see it in the
+# loss? (It begins near 4.4, and a model that copies everything right reaches 0.)
+# `np.einsum` computes the sums of the derivation from their indices, much faster than the loops.
 
 
 # %%
 def forgetful(self, dy, cache):
     rows, drows = cache.x.reshape(-1, cache.x.shape[-1]), dy.reshape(-1, dy.shape[-1])
-    self.weight.grad += rows.T @ drows
-    self.bias.grad += drows[0]    # of the first row only
-    return dy @ self.weight.data.T
+    self.weight.grad += np.einsum("ni,nj->ij", rows, drows, optimize=True)    # the sum over n
+    self.bias.grad += drows[0]                                                # of the first row only
+    dx = np.einsum("nj,ij->ni", drows, self.weight.data, optimize=True)       # the sum over j
+    return dx.reshape(cache.x.shape)
 
 
 right = train(steps=100).losses
@@ -261,14 +294,17 @@ for step in (1, 50, 100):
     print(f"step {step:3}: right {right[step - 1]:.3f}, forgetful {wrong[step - 1]:.3f}")
 
 # %% [markdown]
-# A hundred steps, every bias of the model wrong, and a loss that nobody would worry about. Only the check sees it.
+# After a hundred steps with every bias gradient wrong, the loss is about the same: here it is even a little lower, by
+# luck. The biases still move, and the weights make up for them. That is how wrong gradients survive for years. Only
+# the check sees them.
 #
 # ## Exercises
 #
-# `minitransformer learn start 1` writes this page into your folder, followed by five functions with blanks. Fill one,
-# save, and ask `minitransformer learn check`. An unsolved exercise fails; that is where you begin. An answer says
-# where your numbers differ and which rule they break. If you are stuck, `minitransformer learn hint` helps a little,
-# and then a little more.
+# `minitransformer learn start 1` writes this page into your folder as `01_linear.py`, followed by five functions with
+# blanks. Write your code between `# your code` and `# end of your code`, in place of the line with `raise`. Save, and
+# type `minitransformer learn check` in a terminal in that folder. An unsolved exercise fails; that is where you begin.
+# The answer says where your numbers differ and which rule they break. If you are stuck, `minitransformer learn hint`
+# helps a little, and then a little more.
 #
 # When `linear_backward` passes, let it train a model: `minitransformer learn plug linear_backward`.
 #

@@ -60,6 +60,11 @@ def divided(ids, W):
     return W[ids] / math.sqrt(W.shape[1])
 
 
+@mistake("the factor is 2: that is sqrt(d_model) for d_model = 4, the size of the page", hint=4)
+def always_two(ids, W):
+    return 2 * W[ids]
+
+
 @mistake("the factor is d_model, without the root", hint=2)
 def without_root(ids, W):
     return W[ids] * W.shape[1]

@@ -18,6 +18,8 @@
 # model that learns a little less. Why?
 
 # %%
+import math
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -30,7 +32,8 @@ rng = np.random.default_rng(0)
 # ## A table of vectors
 #
 # A *token* is a string, a *token id* its number in the vocabulary. A table $W$ of the shape $(V, d_{model})$ holds
-# one vector for each of the $V$ ids, and the embedding looks them up:
+# one vector of $d_{model}$ numbers for each of the $V$ ids. The embedding looks them up, for a batch of $B$ sentences
+# of $T$ tokens each:
 #
 # $$ y_{bt} = \sqrt{d_{model}} \; W_{ids_{bt}} \qquad\text{shapes: } ids\ (B, T),\ y\ (B, T, d_{model}) $$
 #
@@ -43,7 +46,7 @@ rng = np.random.default_rng(0)
 vocabulary = {"the": 0, "dog": 1, "chased": 2, "cat": 3}
 ids = np.array([[vocabulary[token] for token in "the dog chased the cat".split()]])    # (B, T) = (1, 5)
 W = rng.standard_normal((4, 4)) / 2                                                       # (V, d_model)
-y = 2 * W[ids]                                                                            # (1, 5, 4)
+y = math.sqrt(4) * W[ids]                                                                 # (1, 5, 4)
 print(ids, y.shape)
 print("both places of 'the' are equal:", (y[0, 0] == y[0, 3]).all())
 
@@ -51,13 +54,14 @@ print("both places of 'the' are equal:", (y[0, 0] == y[0, 3]).all())
 # ### Why the factor?
 #
 # The library draws the numbers of $W$ with the standard deviation $1/\sqrt{d_{model}}$, because the same table is
-# used again at the end of the model (see below), and there small numbers are right. Positions, which are added next,
-# lie between -1 and 1. **Predict:** how large are the vectors' numbers next to them, without the factor and with it?
+# used again at the end of the model (see below), and there small numbers are right. Next, the model adds a vector for
+# the position (chapter 3): sines and cosines, typically of the size $1/\sqrt 2 = 0.71$. **Predict:** how large are
+# the vectors' numbers next to them, without the factor and with it?
 
 # %%
 for d_model in (64, 512):
     table = layers.Embedding(1000, d_model, rng).weight.data
-    print(f"d_model {d_model}: numbers of size {table.std():.3f} without, {np.sqrt(d_model) * table.std():.2f} with the factor; "
+    print(f"d_model {d_model}: numbers of size {table.std():.3f} without, {math.sqrt(d_model) * table.std():.2f} with the factor; "
           "positions: 0.71")
 
 # %% [markdown]
@@ -91,7 +95,7 @@ print("np.add.at:    ", right[0])
 # `np.add.at` is slow. It sorts the ids and sums runs of equal ones.)
 #
 # No row is special. So each place gives its $dy$ to exactly one row, and the sum over all rows of $dW$ is
-# $\sqrt{d_{model}}$ times the sum of $dy$ over all places. A rule that a lost repeat breaks.
+# $\sqrt{d_{model}}$ times the sum of $dy$ over all places. A lost repeat breaks this rule.
 #
 # ## Prove it
 
@@ -105,9 +109,9 @@ assert report.passed
 # ## The same table at the end
 #
 # At its end the model has a hidden state $h$ of the shape $(N, d_{model})$ and needs a *logit* for each token of the
-# vocabulary. The paper uses the same table: $\text{logits} = h W^\top$. A token is likely if its vector points where
-# $h$ points. The table then gets two gradients, and they are added: a sum over two uses, as in chapter 1. From
-# $\text{logits}_{nv} = \sum_d h_{nd} W_{vd}$ follow
+# vocabulary: a score, of which softmax makes a probability. The paper uses the same table:
+# $\text{logits} = h W^\top$. A token is likely if its vector points where $h$ points. The table then gets two
+# gradients, and they are added: a sum over two uses, as in chapter 1. From $\text{logits}_{nv} = \sum_d h_{nd} W_{vd}$ follow
 #
 # $$ dh = d\text{logits}\; W, \qquad dW = d\text{logits}^\top h $$
 #
@@ -120,7 +124,7 @@ from_embedding = np.zeros_like(W)
 np.add.at(from_embedding, batch, rng.standard_normal((4, 8)))
 from_logits = rng.standard_normal((4, 1000)).T @ rng.standard_normal((4, 8))
 for name, dW in (("embedding", from_embedding), ("output projection", from_logits)):
-    print(f"{name}: {(dW != 0).any(axis=1).sum()} rows")
+    print(f"{name}: {(dW != 0).any(axis=1).sum()} of 1,000 rows")
 
 # %% [markdown]
 # The embedding moves the tokens that were there. The output projection moves all: those that were right towards $h$,
@@ -128,13 +132,14 @@ for name, dW in (("embedding", from_embedding), ("output projection", from_logit
 #
 # ## Break it
 #
-# How much does a lost repeat cost? On the copy task letters repeat. **Predict:** does the loss with `+=` fall, and
-# how far is it behind after 100 steps?
+# How much does a lost repeat cost? On the copy task letters repeat. (`math.sqrt`, because the model computes in
+# float32: `np.sqrt` of a number is a float64, and makes float64 of an array of float32 that it multiplies.)
+# **Predict:** does the loss with `+=` fall, and how far is it behind after 100 steps?
 
 
 # %%
 def lossy_backward(self, dy, cache):
-    self.weight.grad[cache.ids] += np.sqrt(dy.shape[-1]).astype(dy.dtype) * dy
+    self.weight.grad[cache.ids] += math.sqrt(dy.shape[-1]) * dy
 
 
 right = train(steps=100).losses

@@ -11,7 +11,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake, plugs
 
 # %% reference
 def sinusoids(positions, d_model):
-    """positions: (T,), whole numbers; d_model: even. Returns PE (T, d_model).
+    """positions: (T,), whole numbers in any order, such as [4, 0, 7]; d_model: even. Returns PE (T, d_model).
 
     PE[t, 2i] = sin(t / 10000^(2i / d_model)), PE[t, 2i + 1] = cos(the same).
     """
@@ -97,6 +97,13 @@ def swapped(positions, d_model):
 def own_frequency(positions, d_model):
     columns = np.arange(d_model)
     angles = positions[:, None] / 10000.0 ** (columns / d_model)
+    return np.where(columns % 2 == 0, np.sin(angles), np.cos(angles))
+
+
+@mistake("i counts columns, not pairs, in 2i / d_model: column 2 and column 3 both belong to i = 1", hint=2)
+def columns_doubled(positions, d_model):
+    columns = np.arange(d_model)
+    angles = positions[:, None] / 10000.0 ** (2 * columns / d_model)
     return np.where(columns % 2 == 0, np.sin(angles), np.cos(angles))
 
 

@@ -10,7 +10,10 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 
 # %% reference
 def rotate_positions(PE, k):
-    """PE: (T, d_model), rows of the table of sinusoids, of unknown positions t; k: a whole number. Returns the rows of t + k."""
+    """PE: (T, d_model), rows of the table of sinusoids, of unknown positions t; k: a whole number.
+
+    Returns moved (T, d_model), the rows of t + k.
+    """
     # your code: turn each pair (sine, cosine) by k times its frequency, with the addition formulas
     d_model = PE.shape[1]
     turn = k * 10000.0 ** (-np.arange(0, d_model, 2) / d_model)
@@ -102,6 +105,14 @@ def added(PE, k):
 @mistake("the rows are moved down by k: that needs the rows of other positions, which need not be there", hint=1)
 def rolled(PE, k):
     return np.roll(PE, -k, axis=0)
+
+
+@mistake("the new cosines are made of the new sines: the old ones were overwritten", hint=3)
+def overwritten(PE, k):
+    old, moved = PE, made(PE, k)
+    turn = k * 10000.0 ** (-np.arange(0, PE.shape[1], 2) / PE.shape[1])
+    moved[:, 1::2] = old[:, 1::2] * np.cos(turn) - moved[:, 0::2] * np.sin(turn)
+    return moved
 
 
 @mistake("the second term is missing: sin(a + b) needs cos a, too", hint=4)

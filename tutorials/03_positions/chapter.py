@@ -30,8 +30,8 @@ rng = np.random.default_rng(0)
 # %% [markdown]
 # ## Attention does not know an order
 #
-# **Predict:** three tokens go through self-attention. Then the same three in another order. How do the two outputs
-# differ?
+# **Predict:** three tokens, of 8 numbers each, go through self-attention (chapter 5 opens this box). Then the same
+# three in another order. How do the two outputs differ?
 
 # %%
 attention = SelfAttention(8, 2, rng)
@@ -41,9 +41,9 @@ shuffled, _ = attention.forward(x[:, order])
 print("the same outputs, shuffled:", np.allclose(shuffled, y[:, order]))
 
 # %% [markdown]
-# Each token gets exactly what it got before, wherever it stands. To a sum over all keys, the order of the keys is
-# nothing. So the *vectors* must say where they stand: to each embedding the model adds a vector that depends on the
-# position alone, $y_t = x_t + PE_t$.
+# Each token gets exactly what it got before, wherever it stands. Attention sums over all tokens, and a sum does not
+# depend on the order of its terms. So the *vectors* must say where they stand: to each embedding the model adds a
+# vector that depends on the position alone, $y_t = x_t + PE_t$.
 #
 # ## A row of clocks
 #
@@ -73,8 +73,8 @@ bar = figure.colorbar(image, label="value")
 #
 # ## Walking is turning
 #
-# To look "three places back" a query has to know how a position changes when you walk three places. With clocks it is
-# simple: every hand turns by the same angle, wherever it started. From the addition formulas, with $a = t\, \omega$
+# To look "three places back", attention has to know how a position changes when you walk three places. With clocks,
+# every hand turns by the same angle, wherever it started. From the addition formulas, with $a = t\, \omega$
 # and $b = k\, \omega$,
 #
 # $$ \sin(a + b) = \sin a \cos b + \cos a \sin b, \qquad \cos(a + b) = \cos a \cos b - \sin a \sin b $$
@@ -93,8 +93,8 @@ print("three steps on, by turning: error", np.abs(rotated - PE[3:93]).max().roun
 print("dot products:", (PE[10] @ PE[13]).round(6), (PE[80] @ PE[83]).round(6))
 
 # %% [markdown]
-# Equal: a turn changes no angle between two rows that are turned together. What a pair of positions is to each other
-# depends on their distance alone.
+# They are equal: if two rows turn together, the angle between them stays. The dot product of two positions depends on
+# their distance alone. **Predict:** which shape has its curve over the distance?
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 2.8), layout="constrained")
@@ -131,7 +131,7 @@ model = train().model
 
 
 def copied(length):
-    """(50, length): which letters of 50 sequences the model copies to the right place."""
+    """(50, length), True or False: which letters of 50 sequences the model copies to the right place."""
     draw = np.random.default_rng(length)
     sources = [draw.integers(3, 29, length).tolist() for _ in range(50)]
     answers = greedy(model, make_batch([(source, source) for source in sources]).source)
@@ -140,19 +140,19 @@ def copied(length):
 
 for length in (4, 8, 12, 16, 20):
     right = copied(length)
-    behind = f", behind the twelfth {right[:, 12:].mean():4.0%}" if length > 12 else ""
+    behind = f", of the others {right[:, 12:].mean():4.0%}" if length > 12 else ""
     print(f"{length:2} letters: {right[:, :12].mean():4.0%} of the first twelve are right{behind}")
 
 # %% [markdown]
-# Behind the twelfth letter little is right. A row that exists is not a row that was practised: the slow clocks stand
-# where no training sentence ever saw them. This is why "sinusoids extrapolate" should be read with care.
+# After the twelfth letter little is right. The table has a row for position 15, but the model never trained on it: the
+# slow clocks stand where no training sentence saw them. This is why "sinusoids extrapolate" should be read with care.
 #
-# ## Why added, and not put beside?
+# ## Why added, and not concatenated?
 #
-# Putting the position's numbers *beside* the word's would keep the two apart, but each matrix would grow by them. A
-# sum costs nothing. Is anything lost? In 512 dimensions there is room: two vectors drawn at random are nearly
-# orthogonal, so a layer can read one and ignore the other. **Predict:** the cosine of the angle between an embedding
-# and a position, for $d_{model} = 512$?
+# If the position's numbers stood *beside* the word's, the two would be kept apart, but every matrix that reads them
+# would have to be larger. A sum costs nothing. Is anything lost? In 512 dimensions there is room: two vectors drawn
+# at random are nearly orthogonal, so a layer can read one and ignore the other. **Predict:** the cosine of the angle
+# between an embedding and a position, for $d_{model} = 512$?
 
 # %%
 words, places = rng.standard_normal((1000, 512)), functional.sinusoids(1000, 512)
@@ -162,11 +162,12 @@ print(f"typically {np.abs(cosines).mean():.3f}, at most {np.abs(cosines).max():.
 # %% [markdown]
 # ## Break it
 #
-# Take the positions away. **Predict:** the decoder still has its causal mask. What can it learn of the copy task?
+# Take the positions away. When the model writes a letter, it still sees only the letters that it has written so far
+# (the causal mask, chapter 6). **Predict:** what can it learn of the copy task?
 
 
 # %%
-def nowhere(length, d_model, xp=np, dtype="float64"):
+def nowhere(length, d_model, xp=np, dtype="float64"):    # called as functional.sinusoids is
     return np.zeros((length, d_model), dtype)
 
 
@@ -176,8 +177,8 @@ for step in (1, 50, 100, 200):
     print(f"step {step:3}: with positions {right[step - 1]:.3f}, without {wrong[step - 1]:.3f}")
 
 # %% [markdown]
-# It learns which letters are there, and not their order. The loss falls to that level and stays. Every gradient of
-# this model is right: a gradient check proves derivatives, not ideas.
+# It learns which letters are there, and little of their order: after 200 steps its loss is ten times as large. Every
+# gradient of this model is right: a gradient check proves derivatives, not ideas.
 #
 # ## Exercises
 #
