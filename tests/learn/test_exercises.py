@@ -132,6 +132,18 @@ def test_a_plugged_function_runs_in_the_model_and_trains_like_the_librarys(name)
     np.testing.assert_allclose(result["yours"], result["library"], rtol=1e-4)
 
 
+def test_what_happens_at_a_loss_of_0_and_at_a_small_move_is_seen():
+    leaks, loss = EXERCISES["leaks"].module, EXERCISES["masked_loss"].module
+    assert "threshold is larger" in judged(EXERCISES["leaks"], leaks.large_threshold).diagnosis
+    assert not judged(EXERCISES["masked_loss"], loss.losses_not_0).passed
+
+
+def test_a_sum_of_terms_that_is_right_is_not_blamed():
+    right = EXERCISES["layer_norm_backward"].reference
+    answer = judged(EXERCISES["layer_norm_backward"], lambda *given: (right(*given)[0], right(*given)[1] + 1e-3, right(*given)[2]))
+    assert "as a sum" not in answer.why and "dx, dbeta" in answer.why
+
+
 UNLISTED = {    # a wrong solution that no exercise lists
     "softmax_backward": lambda dp, p: p * (dp - 1.01 * (dp * p).sum(axis=-1, keepdims=True)),
     "layer_norm_backward": lambda dy, normed, inverse, gamma: (

@@ -61,7 +61,7 @@ def undivided(f, x, h):
     return f(x + h) - f(x - h)
 
 
-@mistake("the wrong sign: f at the left is subtracted from f at the right", hint=4)
+@mistake("the wrong sign: f at the right is subtracted from f at the left", hint=4)
 def sign(f, x, h):
     return (f(x - h) - f(x + h)) / (2 * h)
 
