@@ -8,7 +8,8 @@ from minitransformer.learn.judgement import CENTRAL, EXACT, check_function, diff
 from minitransformer.learn.course import chapters, exercises
 from minitransformer.learn.hints import STEPS, hint, shuffled
 from minitransformer.learn.learner_file import percent_page
-from minitransformer.learn.one_change import changed
+from minitransformer.learn.one_array import rescaled
+from minitransformer.learn.one_change import changed, misnamed
 from minitransformer.learn.plug import train_with
 from minitransformer.learn.source import BLANK, blanks, skeleton
 from minitransformer.learn.why import apart
@@ -173,7 +174,26 @@ def test_one_change_of_the_reference_is_named_though_nobody_listed_it(words, wro
     assert words in judged(EXERCISES["softmax_backward"], wrong).diagnosis
 
 
+@pytest.mark.parametrize("name, diagnosis, wrong", [
+    ("tied_backward", "dW is 2 times what is expected", lambda dlogits, h, W: (dlogits @ W, 2 * dlogits.T @ h)),
+    ("tied_backward", "every output is 1/sqrt(h.shape[1]) times what is expected", lambda dlogits, h, W: (
+        dlogits @ W / np.sqrt(W.shape[1], dtype=W.dtype), dlogits.T @ h / np.sqrt(W.shape[1], dtype=W.dtype))),
+    ("tied_backward", "dW is 0 everywhere", lambda dlogits, h, W: (dlogits @ W, 0 * W)),
+    ("contributions", "c has its axes 1 and 2 swapped", lambda heads, w_o: EXERCISES["contributions"].reference(heads, w_o).swapaxes(1, 2)),
+    ("broadcast_backward", "in dg, g stands in place of x", lambda dy, x, g: (dy * g, (dy * g).sum(axis=0))),
+    ("softmax", "all sums, means and maxima run over the wrong axis", lambda x: np.exp(x - x.max(axis=0)) / np.exp(x - x.max(axis=0)).sum(axis=0)),
+    ("broadcast_backward", "dx lacks the factor g: dy is passed on unchanged; dg lacks the factor x", lambda dy, x, g: (dy.copy(), dy.sum(axis=0))),
+])
+def test_what_is_wrong_with_an_output_is_named_though_nobody_listed_it(name, diagnosis, wrong):
+    assert judged(EXERCISES[name], wrong).diagnosis == diagnosis
+
+
+def test_two_wrong_outputs_are_not_named_if_one_of_them_is_unknown():
+    answer = judged(EXERCISES["broadcast_backward"], lambda dy, x, g: (dy.copy(), dy.sum(axis=0) + 1e-3))
+    assert not answer.diagnosis and "no known pattern" in str(answer)
+
+
 def test_changes_of_the_reference_can_be_made_and_shown(exercise):
-    for sentence, function in changed(exercise):
+    for sentence, function in [*changed(exercise), *misnamed(exercise), *rescaled(exercise, exercise.cases())]:
         sentence.encode("cp949")
         assert callable(function)
