@@ -76,6 +76,16 @@ def half(f, x, h):
     return (f(x + h) - f(x)) / (2 * h)
 
 
+@mistake("this is the second derivative: f(x + h) - 2 f(x) + f(x - h), divided by h squared", hint=2)
+def second_derivative(f, x, h):
+    return (f(x + h) - 2 * f(x) + f(x - h)) / h ** 2
+
+
+@mistake("the two points lie h apart, half a step to each side, but the difference is divided by 2 h", hint=2)
+def half_steps(f, x, h):
+    return (f(x + h / 2) - f(x - h / 2)) / (2 * h)
+
+
 # %% other right solutions
 @also_right
 def mean_of_both_sides(f, x, h):

@@ -109,6 +109,21 @@ def first_term(PE, k):
     return made(PE, k, a=0, b=0)
 
 
+@mistake("the cosine is made from the new sine: both need the old pair", hint=1)
+def new_sine(PE, k):
+    moved = rotate_positions(PE, k)
+    turn = k * 10000.0 ** (-np.arange(0, PE.shape[1], 2) / PE.shape[1])
+    moved[:, 1::2] = PE[:, 1::2] * np.cos(turn) - moved[:, 0::2] * np.sin(turn)
+    return moved
+
+
+@mistake("only the sines are turned: the cosines are left as they were", hint=2)
+def cosine_left(PE, k):
+    moved = rotate_positions(PE, k)
+    moved[:, 1::2] = PE[:, 1::2]
+    return moved
+
+
 # %% other right solutions
 @also_right
 def with_complex_numbers(rows, steps):
