@@ -77,7 +77,7 @@ def softmax(x):
 
 @mistake("a row with nothing to attend to is NaN: 0 / 0", hint=2)
 def empty_row(x, mask):
-    e = np.where(mask, np.exp(x), 0)
+    e = np.where(mask, np.exp(x - x.max(axis=-1, keepdims=True)), 0)
     return e / e.sum(axis=-1, keepdims=True)
 
 
