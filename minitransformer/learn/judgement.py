@@ -8,7 +8,8 @@ from minitransformer.learn.answer import Answer
 from minitransformer.learn.call import call_on
 from minitransformer.learn.marks import Mistake
 from minitransformer.learn.messages import _
-from minitransformer.learn.one_change import changed
+from minitransformer.learn.one_array import rescaled
+from minitransformer.learn.one_change import changed, misnamed
 from minitransformer.learn.why import apart, explain, number, term_factors, worst_element
 
 EXACT, CENTRAL = 1e-10, 1e-6    # errors allowed: against the reference or the complex step; against central differences
@@ -94,7 +95,7 @@ def _shape(exercise, cases, outcomes):
 
 def _dtype_rule(got, right):
     """Why the dtype is another one, as far as the two of them tell."""
-    if right == bool:
+    if right.kind == "b":
         return _("it has to hold True and False, as a comparison gives them: is it multiplied, added, or made of numbers?")
     return _("which line makes {got} of it?").format(got=got)
 
@@ -125,7 +126,7 @@ def _numbers(exercise, cases, outcomes):
             wrong = not (apart(outcome.arrays, exact) <= EXACT and apart(outcome.arrays, near) <= CENTRAL)
         if wrong:
             place, array = worst_element(exercise.returns, outcome.arrays, expected)
-            terms = term_factors(exercise, arguments, outcome.arrays)
+            terms = term_factors(exercise, arguments, outcome.arrays) if apart(outcome.arrays[:1], expected[:1]) > EXACT else ""
             finite = all(np.isfinite(array).all() for array in outcome.arrays)
             return {"stage": "invariants" if sentence else "gradients" if exercise.loss else "values",
                     "where": place + (f" ({case})" if case else ""), "array": array,
@@ -154,38 +155,38 @@ def _broken_invariant(exercise, arguments, outcome):
 
 
 def _diagnose(exercise, cases, outcomes, answer):
-    """Name the mistake, if one of those listed, or else one change of the reference, gives what the learner's function gives.
-
-    If none gives all of it, there may be a mistake in each of several arrays: the first that can be named is.
-    """
+    """Name the mistake, or one mistake for each wrong output, if nothing else gives what the learner's function gives."""
     if any(outcome.returned for outcome in outcomes):
         return
-    listed, changes = exercise.mistakes, [Mistake(sentence, wrong, 1) for sentence, wrong in changed(exercise)]
-    for k in (None, *range(len(exercise.returns))):    # None: all arrays
-        for marks in (listed, changes):
-            fitting = _fitting(exercise, cases, outcomes, [mark.wrong for mark in marks], k)
-            sentences = {marks[i].sentence for i in fitting}
-            if len(sentences) == 1:
-                answer.diagnosis, answer.hint, answer.candidates = _(marks[fitting[0]].sentence), marks[fitting[0]].hint, 0
-                return
-            if sentences:
-                answer.candidates = len(sentences) if k is None else answer.candidates
-                break
+    given = [tuple(outcome.arrays) for outcome in outcomes[:len(cases)]]
+    found = [_explained_by(exercise, cases, given)]
+    if not found[0]:
+        found = [_explained_by(exercise, cases, alone) for alone in _each_wrong_output(exercise, cases, given)] or found
+    if all(len({mark.sentence for mark in marks}) == 1 for marks in found):
+        answer.diagnosis, answer.hint = "; ".join(_(marks[0].sentence) for marks in found), found[0][0].hint
+    else:
+        answer.candidates = len({mark.sentence for mark in found[0]})
 
 
-def _fitting(exercise, cases, outcomes, wrong, k):
-    """Which of the wrong functions, by number, give what the learner's function gave: all of it, or its array k."""
-    def part(returned):
-        return tuple(_arrays(returned)) if k is None else _arrays(returned)[k]
+def _explained_by(exercise, cases, given):
+    """The mistakes that give the arrays `given`: of those listed, or else of what nobody listed."""
+    for unlisted in (list, lambda: changed(exercise), lambda: rescaled(exercise, cases), lambda: misnamed(exercise)):
+        marks = [Mistake(sentence, wrong, 1) for sentence, wrong in unlisted()] or exercise.mistakes
+        answers = iter(given)
+        numbered = {str(i): mark.wrong for i, mark in enumerate(marks)}
+        verdict = judge(lambda *arguments: next(answers), exercise.reference, numbered, [arguments for _case, arguments in cases])
+        fitting = [verdict.sentence] if verdict.sentence in numbered else verdict.candidates
+        if fitting:
+            return [marks[int(i)] for i in fitting]
+    return []
 
-    def of(function):
-        return lambda *arguments: part(function(*arguments))
 
-    given = iter([part(tuple(outcome.arrays)) for outcome in outcomes])
-    numbered = {str(i): of(function) for i, function in enumerate(wrong)}
-    verdict = judge(lambda *arguments: next(given), of(exercise.reference), numbered, [arguments for _case, arguments in cases])
-    names = [verdict.sentence] if verdict.sentence in numbered else verdict.candidates
-    return [int(name) for name in names]
+def _each_wrong_output(exercise, cases, given):
+    """For each of two or more wrong outputs: the arrays of all cases, of which this output alone is the learner's."""
+    expected = [tuple(_arrays(exercise.reference(*arguments))) for _case, arguments in cases]
+    wrong = [k for k in range(len(exercise.returns)) if any(
+        mine[k].shape != right[k].shape or not apart(mine[k:k + 1], right[k:k + 1]) <= EXACT for mine, right in zip(given, expected))]
+    return [[(*right[:k], mine[k], *right[k + 1:]) for mine, right in zip(given, expected)] for k in wrong if len(wrong) > 1]
 
 
 def _next(exercise, answer):

@@ -24,6 +24,34 @@ def changed(exercise):
             namespace = {"np": np, "math": math}
             exec(compile(ast.fix_missing_locations(copied), str(exercise.path), "exec"), namespace)
             found.append((sentence, namespace[exercise.name]))
+    axes = [node for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "axis"]
+    for axis in (0, -2, None) if len(axes) > 1 else ():
+        for keyword in axes:
+            keyword.value = ast.Constant(axis)
+        namespace = {"np": np, "math": math}
+        exec(compile(ast.fix_missing_locations(tree), str(exercise.path), "exec"), namespace)
+        found.append((_("all sums, means and maxima run over the wrong axis"), namespace[exercise.name]))
+    return found
+
+
+def misnamed(exercise):
+    """[(sentence, function)]: each is the reference with another of its names in one place."""
+    tree = ast.parse(exercise.source)
+    function = next(node for node in tree.body if isinstance(node, ast.FunctionDef))
+    names = {node.arg: None for node in ast.walk(function) if isinstance(node, ast.arg)}
+    names |= {node.id: None for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    found = []
+    for line in function.body:
+        target = ast.unparse(line.targets[0]) if isinstance(line, ast.Assign) else _("what is returned")
+        for node in ast.walk(line):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names:
+                right = node.id
+                for node.id in names.keys() - {right}:
+                    namespace = {"np": np, "math": math}
+                    exec(compile(tree, str(exercise.path), "exec"), namespace)
+                    found.append((_("in {target}, {other} stands in place of {right}").format(target=target, other=node.id, right=right),
+                                  namespace[exercise.name]))
+                node.id = right
     return found
 
 

@@ -59,6 +59,11 @@ def test_at_a_batch_of_two_twice_and_times_the_batch_are_kept_apart():
         judge(mistakes["twice"], lambda x: x, mistakes, INPUTS[:1])
 
 
+def test_a_formula_that_gives_infinity_explains_no_finite_answer():
+    mistakes = {"divided by 0": lambda x: (x / 0, x)}
+    assert not judge(lambda x: (x + 1, x + 2), lambda x: (x, x), mistakes, INPUTS).sentence
+
+
 def in_place(x):
     x *= 2
     return x

@@ -8,7 +8,8 @@ from minitransformer.learn.judgement import CENTRAL, EXACT, check_function, diff
 from minitransformer.learn.course import chapters, exercises
 from minitransformer.learn.hints import STEPS, hint, shuffled
 from minitransformer.learn.learner_file import percent_page
-from minitransformer.learn.one_change import changed
+from minitransformer.learn.one_array import rescaled
+from minitransformer.learn.one_change import changed, misnamed
 from minitransformer.learn.plug import train_with
 from minitransformer.learn.source import BLANK, blanks, skeleton
 from minitransformer.learn.why import apart
@@ -132,6 +133,18 @@ def test_a_plugged_function_runs_in_the_model_and_trains_like_the_librarys(name)
     np.testing.assert_allclose(result["yours"], result["library"], rtol=1e-4)
 
 
+def test_what_happens_at_a_loss_of_0_and_at_a_small_move_is_seen():
+    leaks, loss = EXERCISES["leaks"].module, EXERCISES["masked_loss"].module
+    assert "threshold is larger" in judged(EXERCISES["leaks"], leaks.large_threshold).diagnosis
+    assert not judged(EXERCISES["masked_loss"], loss.losses_not_0).passed
+
+
+def test_a_sum_of_terms_that_is_right_is_not_blamed():
+    right = EXERCISES["layer_norm_backward"].reference
+    answer = judged(EXERCISES["layer_norm_backward"], lambda *given: (right(*given)[0], right(*given)[1] + 1e-3, right(*given)[2]))
+    assert "as a sum" not in answer.why and "dx, dbeta" in answer.why
+
+
 UNLISTED = {    # a wrong solution that no exercise lists
     "softmax_backward": lambda dp, p: p * (dp - 1.01 * (dp * p).sum(axis=-1, keepdims=True)),
     "layer_norm_backward": lambda dy, normed, inverse, gamma: (
@@ -159,12 +172,9 @@ def test_an_exception_is_told_with_the_shapes_of_its_call():
     assert said.startswith("ValueError") and "dy (" in call and "rate = 0.3" in call
 
 
-@pytest.mark.parametrize("words, wrong", [
-    ("dW is dy^T x", lambda dy, x, W: (dy @ W.T, dy.T @ x, dy)),
-    ("db is not summed", lambda dy, x, W: (dy @ W.T, x.T @ dy + 1, dy)),
-])
-def test_of_two_mistakes_the_first_that_is_known_is_named(words, wrong):
-    assert words in judged(EXERCISES["linear_backward"], wrong).diagnosis
+def test_two_mistakes_are_both_named():
+    diagnosis = judged(EXERCISES["linear_backward"], lambda dy, x, W: (dy @ W.T, dy.T @ x, dy)).diagnosis
+    assert "dW is dy^T x" in diagnosis and "db is not summed" in diagnosis
 
 
 def test_wrong_numbers_are_told_before_float32():
@@ -227,7 +237,26 @@ def test_one_change_of_the_reference_is_named_though_nobody_listed_it(words, wro
     assert words in judged(EXERCISES["softmax_backward"], wrong).diagnosis
 
 
+@pytest.mark.parametrize("name, diagnosis, wrong", [
+    ("tied_backward", "dW is 2 times what is expected", lambda dlogits, h, W: (dlogits @ W, 2 * dlogits.T @ h)),
+    ("tied_backward", "every output is 1/sqrt(h.shape[1]) times what is expected", lambda dlogits, h, W: (
+        dlogits @ W / np.sqrt(W.shape[1], dtype=W.dtype), dlogits.T @ h / np.sqrt(W.shape[1], dtype=W.dtype))),
+    ("tied_backward", "dW is 0 everywhere", lambda dlogits, h, W: (dlogits @ W, 0 * W)),
+    ("contributions", "c has its axes 1 and 2 swapped", lambda heads, w_o: EXERCISES["contributions"].reference(heads, w_o).swapaxes(1, 2)),
+    ("broadcast_backward", "in dg, g stands in place of x", lambda dy, x, g: (dy * g, (dy * g).sum(axis=0))),
+    ("softmax", "all sums, means and maxima run over the wrong axis", lambda x: np.exp(x - x.max(axis=0)) / np.exp(x - x.max(axis=0)).sum(axis=0)),
+    ("broadcast_backward", "dx lacks the factor g: dy is passed on unchanged; dg lacks the factor x", lambda dy, x, g: (dy.copy(), dy.sum(axis=0))),
+])
+def test_what_is_wrong_with_an_output_is_named_though_nobody_listed_it(name, diagnosis, wrong):
+    assert judged(EXERCISES[name], wrong).diagnosis == diagnosis
+
+
+def test_two_wrong_outputs_are_not_named_if_one_of_them_is_unknown():
+    answer = judged(EXERCISES["broadcast_backward"], lambda dy, x, g: (dy.copy(), dy.sum(axis=0) + 1e-3))
+    assert not answer.diagnosis
+
+
 def test_changes_of_the_reference_can_be_made_and_shown(exercise):
-    for sentence, function in changed(exercise):
+    for sentence, function in [*changed(exercise), *misnamed(exercise), *rescaled(exercise, exercise.cases())]:
         sentence.encode("cp949")
         assert callable(function)

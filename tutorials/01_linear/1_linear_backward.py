@@ -115,6 +115,16 @@ def sign(dy, x, W):
     return -dy @ W.T, x.T @ dy, dy.sum(axis=0)
 
 
+@mistake("db is the last row of dy: each row has to be added to the one before, not put in its place", hint=1)
+def last_row(dy, x, W):
+    return dy @ W.T, x.T @ dy, dy[-1].copy()
+
+
+@mistake("db counts the rows and forgets dy", hint=2)
+def counted(dy, x, W):
+    return dy @ W.T, x.T @ dy, np.ones_like(dy).sum(axis=0)
+
+
 # %% other right solutions
 @also_right
 def with_einsum(dy, x, W):

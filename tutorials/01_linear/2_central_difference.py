@@ -62,7 +62,7 @@ def undivided(f, x, h):
     return f(x + h) - f(x - h)
 
 
-@mistake("the wrong sign: f at the left is subtracted from f at the right", hint=4)
+@mistake("the wrong sign: f at the right is subtracted from f at the left", hint=4)
 def sign(f, x, h):
     return (f(x - h) - f(x + h)) / (2 * h)
 
@@ -90,6 +90,16 @@ def exact(f, x, h):
 @mistake("the difference goes from x to x + h but is divided by 2 h", hint=2)
 def half(f, x, h):
     return (f(x + h) - f(x)) / (2 * h)
+
+
+@mistake("this is the second derivative: f(x + h) - 2 f(x) + f(x - h), divided by h squared", hint=2)
+def second_derivative(f, x, h):
+    return (f(x + h) - 2 * f(x) + f(x - h)) / h ** 2
+
+
+@mistake("the two points lie h apart, half a step to each side, but the difference is divided by 2 h", hint=2)
+def half_steps(f, x, h):
+    return (f(x + h / 2) - f(x - h / 2)) / (2 * h)
 
 
 # %% other right solutions

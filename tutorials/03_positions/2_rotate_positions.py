@@ -102,7 +102,7 @@ def added(PE, k):
     return (PE + np.stack([np.sin(t), np.cos(t)], axis=-1).reshape(d)).astype(PE.dtype)
 
 
-@mistake("the rows are moved down by k: that needs the rows of other positions, which need not be there", hint=1)
+@mistake("the rows are moved by k places: that needs the rows of other positions, which need not be there", hint=1)
 def rolled(PE, k):
     return np.roll(PE, -k, axis=0)
 
@@ -118,6 +118,13 @@ def overwritten(PE, k):
 @mistake("the second term is missing: sin(a + b) needs cos a, too", hint=4)
 def first_term(PE, k):
     return made(PE, k, a=0, b=0)
+
+
+@mistake("only the sines are turned: the cosines are left as they were", hint=2)
+def cosine_left(PE, k):
+    moved = rotate_positions(PE, k)
+    moved[:, 1::2] = PE[:, 1::2]
+    return moved
 
 
 # %% other right solutions

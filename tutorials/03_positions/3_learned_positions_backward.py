@@ -98,6 +98,13 @@ def too_short(dy, W):
     return dy.copy(), dy.sum(axis=0) if len(W) > dy.shape[1] else made(dy, W)[1]
 
 
+@mistake("dW is that of the last sentence only: each sentence has to be added, not put in the place of the one before", hint=1)
+def last_sentence(dy, W):
+    dW = np.zeros_like(W)
+    dW[:dy.shape[1]] = dy[-1]
+    return dy.copy(), dW
+
+
 # %% other right solutions
 @also_right
 def with_pad(g, table):

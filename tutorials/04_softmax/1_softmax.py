@@ -29,11 +29,10 @@ def case(rng, B, T, K):
     return 2 * rng.standard_normal((B, T, K)),
 
 
-@edge("scores of 1,000, one of 2,000 among them, and of -1,000 in another row")
+@edge("scores of 1,000 and of -1,000 in one row, and of -1,000 alone in another")
 def large(rng, T, K):
     x = rng.standard_normal((T, K))
-    x[0] += 1000
-    x[0, 0] += 1000
+    x[0, :2] += 1000, -1000
     x[-1] -= 1000
     return x,
 
@@ -136,7 +135,12 @@ def logarithm(x):
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
-# %% other right solutions
+@mistake("the row's mean is subtracted, not its largest score: a score far above the mean still overflows", hint=4)
+def mean_subtracted(x):
+    e = np.exp(x - x.mean(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
 @also_right
 def with_mean_score(scores):
     peak = np.amax(scores, -1)[..., None]

@@ -123,6 +123,11 @@ def sum_without_p(dp, p):
     return p * dp - (dp * p).sum(axis=-1, keepdims=True)
 
 
+@mistake("this is p - dp, the gradient of a loss that contains the softmax: here dp is any gradient", hint=2)
+def cross_entropy(dp, p):
+    return p - dp
+
+
 # %% other right solutions
 @also_right
 def with_einsum(gradient, probabilities):

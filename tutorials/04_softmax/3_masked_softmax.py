@@ -1,7 +1,7 @@
 """A row with nothing to attend to
 
 Softmax over the entries that a mask allows. The others get probability 0. A row of which nothing is allowed is 0 throughout:
-no NaN, and no attention to what is masked out.
+no NaN, and no attention to what is masked out. Again, scores may be as large as 1,000.
 """
 
 import numpy as np
@@ -38,6 +38,11 @@ def allowed(rng, T, K):
     return rng.standard_normal((T, K)), np.ones((T, K), bool)
 
 
+@edge("scores of 1,000")
+def large(rng, T, K):
+    return 1000 + rng.standard_normal((T, K)), np.arange(K) > 0
+
+
 @invariant("each row must sum to 1, or to 0 if nothing in it is allowed")
 def rows(p, x, mask):
     return p.sum(axis=-1) - np.broadcast_to(mask, x.shape).any(axis=-1)
@@ -72,7 +77,7 @@ def softmax(x):
 
 @mistake("a row with nothing to attend to is NaN: 0 / 0", hint=2)
 def empty_row(x, mask):
-    e = np.where(mask, np.exp(x), 0)
+    e = np.where(mask, np.exp(x - x.max(axis=-1, keepdims=True)), 0)
     return e / e.sum(axis=-1, keepdims=True)
 
 
@@ -106,6 +111,13 @@ def undivided(x, mask):
     return np.where(mask, np.exp(x - x.max(axis=-1, keepdims=True)), 0)
 
 
+@mistake("the largest score of the row is not subtracted: exp(1000) overflows", hint=2)
+def overflowing(x, mask):
+    e = np.where(mask, np.exp(x), 0).astype(x.dtype)
+    total = e.sum(axis=-1, keepdims=True)
+    return e / np.where(total == 0, 1, total)
+
+
 # %% other right solutions
 @also_right
 def with_infinity(scores, allowed):
@@ -121,6 +133,7 @@ def with_loops(x, mask):
     p, mask = np.zeros_like(x), np.broadcast_to(mask, x.shape)
     for row in np.ndindex(x.shape[:-1]):
         if mask[row].any():
-            e = np.exp(x[row][mask[row]])
+            allowed = x[row][mask[row]]
+            e = np.exp(allowed - allowed.max())
             p[row][mask[row]] = e / e.sum()
     return p

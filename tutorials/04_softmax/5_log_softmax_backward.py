@@ -102,6 +102,11 @@ def wrong_axis(dy, y):
     return dy - np.exp(y) * dy.sum(axis=-2, keepdims=True)
 
 
+@mistake("this is p - dy, the gradient of one loss with one-hot targets: here dy is any gradient", hint=2)
+def one_hot(dy, y):
+    return np.exp(y) - dy
+
+
 # %% other right solutions
 @also_right
 def with_einsum(g, log_p):

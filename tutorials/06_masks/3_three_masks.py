@@ -151,6 +151,18 @@ def without_itself(source, target):
     return keys(source), tri(target) & ~np.eye(target.shape[1], dtype=bool) & keys(target), keys(source)
 
 
+@mistake("the encoder's mask allows padding: everything is True", hint=2)
+def encoder_open(source, target):
+    encoder, decoder, cross = three_masks(source, target)
+    return np.ones_like(encoder), decoder, cross
+
+
+@mistake("the cross-attention's mask allows padding: everything is True", hint=2)
+def cross_open(source, target):
+    encoder, decoder, cross = three_masks(source, target)
+    return encoder, decoder, np.ones_like(cross)
+
+
 # %% other right solutions
 @also_right
 def with_tri(src, tgt):

@@ -154,6 +154,12 @@ def twice_shifted(target):
     return np.concatenate([decoder_input[:, :1], decoder_input[:, :-1]], axis=1), next_target
 
 
+@mistake("BOS is missing: the decoder reads the very token that it has to predict", hint=1)
+def unshifted_input(target):
+    decoder_input, next_target = shifted(target)
+    return np.concatenate([target, 0 * target[:, :1]], axis=1), next_target
+
+
 # %% other right solutions
 @also_right
 def with_concatenate(y):

@@ -30,15 +30,16 @@ section = "Caught: touch one token"
 
 
 def case(rng, T, d):
-    T += 3
+    T += 4
     y = rng.standard_normal((T, d))
     touched = rng.random((T, T)) < 0.6
     touched[-1] = True
     step = 0.1 + rng.random((T, T, d))                 # every number of the output moves up, or
-    kind = np.add.outer(np.arange(T), np.arange(T)) % 4
+    kind = np.add.outer(np.arange(T), np.arange(T)) % 5
     step[kind == 1] = 0.0015 * np.eye(d)[0]            # one alone does, only a little, or
     step[kind == 2] *= -np.eye(d)[0]                   # one alone moves down, or
-    step[kind == 3, 0] -= step[kind == 3].sum(axis=-1)    # their sum stays what it was
+    step[kind == 3, 0] -= step[kind == 3].sum(axis=-1)    # their sum stays what it was, or
+    step[kind == 4] = 0.005                            # every number moves, only a little
     return y, y + touched[..., None] * step + 1e-6 * rng.standard_normal((T, T, d))
 
 
@@ -121,6 +122,11 @@ def mean_move(y, changed):
 def without_any(y, changed):
     moved = np.abs(changed - y) > 1e-3
     return moved.T & np.triu(np.ones((len(y), len(y)), bool), 1)
+
+
+@mistake("the threshold is larger than 1e-3: an output that moved a little is missed", hint=4)
+def large_threshold(y, changed):
+    return made(y, changed, (np.abs(changed - y) > 1e-2).any(axis=-1))
 
 
 @mistake("any difference counts, that of rounding too: it has to be more than 1e-3", hint=4)

@@ -35,6 +35,13 @@ def full(rng, B, T):
     return rng.random((B, T)), rng.integers(1, 9, (B, T))
 
 
+@edge("a token predicted with certainty: its loss is 0")
+def certain(rng, B, T):
+    losses, ids = full(rng, B, T)
+    losses[0, 0] = 0
+    return losses, ids
+
+
 @invariant("the count must be a number of tokens of the batch: those that are not 0")
 def counted(answer, losses, ids):
     return answer[1] - np.count_nonzero(ids)
@@ -68,6 +75,17 @@ def padding_in_both(losses, ids):
 def mean(losses, ids):
     real = ids != 0
     return (losses * real).sum() / losses.dtype.type(real.sum()), real.sum()
+
+
+@mistake("the count is that of the losses that are not 0: a token predicted with certainty counts as well", hint=4)
+def losses_not_0(losses, ids):
+    real = ids != 0
+    return (losses * real).sum(), np.array(np.count_nonzero(losses * real))
+
+
+@mistake("the token id 1 is left out as well: only padding, the id 0, is", hint=4)
+def id_1_left_out(losses, ids):
+    return (losses * (ids > 1)).sum(), (ids > 1).sum()
 
 
 @mistake("the count is that of the sentences", hint=1)

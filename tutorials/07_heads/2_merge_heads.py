@@ -113,6 +113,11 @@ def sentences_joined(heads):
     return np.concatenate(list(heads), axis=-1)
 
 
+@mistake("the reshape is missing: the heads are moved behind the positions, but not joined", hint=2)
+def not_joined(heads):
+    return heads.swapaxes(1, 2)
+
+
 # %% other right solutions
 @also_right
 def with_concatenate(heads):

@@ -153,6 +153,11 @@ def scaled_after(*all):
     return made(*all, d=1) / math.sqrt(all[1].shape[1] // all[5])
 
 
+@mistake("x is added to the result: the residual connection is around this layer, not in it", hint=4)
+def with_residual(x, w_q, w_k, w_v, w_o, num_heads):
+    return x + multi_head(x, w_q, w_k, w_v, w_o, num_heads)
+
+
 # %% other right solutions
 @also_right
 def with_einsum(x, w_q, w_k, w_v, w_o, H):
