@@ -26,7 +26,8 @@ LOOK = """(() => {
     const style = getComputedStyle(document.body), main = document.querySelector("[role=main]");
     const scrolls = element => element !== main &&
         (["auto", "scroll"].includes(getComputedStyle(element).overflowX) || scrolls(element.parentElement));
-    const wide = [...main.querySelectorAll("*")].filter(one => size(one).right > document.documentElement.clientWidth + 1 && !scrolls(one));
+    const edge = document.documentElement.clientWidth + 1;
+    const wide = [...main.querySelectorAll("*")].filter(one => size(one).right > edge && !scrolls(one));
     return {
         text: article.textContent,
         formulas: document.querySelectorAll("span.math, div.math").length,
