@@ -17,7 +17,7 @@ def main(folder):
     """Run the job in `folder`: job.pickle, written by run_file.py. Each result is a file of its own."""
     folder = Path(folder)
     job = pickle.loads((folder / "job.pickle").read_bytes())
-    with open(folder / "late", "w") as late:
+    with open(folder / "late", "w", encoding="utf-8") as late:
         _stop_after(job["limit"], late)
         namespace = _load(folder, job)
         for name, arguments in job["work"].items() if namespace is not None else ():
