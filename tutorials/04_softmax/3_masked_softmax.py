@@ -15,7 +15,9 @@ from minitransformer.learn import also_right, edge, invariant, mistake, plugs
 def masked_softmax(x, mask):
     """x: (..., K); mask: bool, broadcastable to x, True where an entry takes part. Returns p (..., K)."""
     # your code: exp of the allowed scores, 0 elsewhere; then divide, but not by 0
-    e = np.where(mask, np.exp(x - x.max(axis=-1, keepdims=True)), 0).astype(x.dtype)
+    allowed = np.where(mask, x, -np.inf)
+    largest = allowed.max(axis=-1, keepdims=True)
+    e = np.exp(allowed - np.where(np.isfinite(largest), largest, 0))
     total = e.sum(axis=-1, keepdims=True)
     return e / np.where(total == 0, 1, total)
     # end of your code
@@ -43,6 +45,13 @@ def large(rng, T, K):
     return 1000 + rng.standard_normal((T, K)), np.arange(K) > 0
 
 
+@edge("a masked score of 1,000, far above the allowed ones")
+def masked_peak(rng, T, K):
+    x = rng.standard_normal((T, K))
+    x[:, 0] = 1000
+    return x, np.arange(K) > 0
+
+
 @invariant("each row must sum to 1, or to 0 if nothing in it is allowed")
 def rows(p, x, mask):
     return p.sum(axis=-1) - np.broadcast_to(mask, x.shape).any(axis=-1)
@@ -64,7 +73,7 @@ def in_the_model(own):
 # %% hints
 hints = (
     "What is the sum of exp over a row of which nothing is allowed? What does NumPy answer when you divide by it?",
-    "Two things: exp counts only where the mask is True; and where a row's sum is 0, divide by 1 in its place.",
+    "Two things: only allowed scores count, for the largest one, too; and where a row's sum is 0, divide by 1 in its place.",
     "return e / np.where(total == ___, 1, total)",
 )
 
@@ -77,8 +86,14 @@ def softmax(x):
 
 @mistake("a row with nothing to attend to is NaN: 0 / 0", hint=2)
 def empty_row(x, mask):
-    e = np.where(mask, np.exp(x - x.max(axis=-1, keepdims=True)), 0)
-    return e / e.sum(axis=-1, keepdims=True)
+    return softmax(np.where(mask, x, -np.inf))
+
+
+@mistake("the largest score is taken over the masked entries, too: if it is one of them, exp of all others can be 0", hint=3)
+def peak_of_all(x, mask):
+    e = np.where(mask, np.exp(x - x.max(axis=-1, keepdims=True)), 0).astype(x.dtype)
+    total = e.sum(axis=-1, keepdims=True)
+    return e / np.where(total == 0, 1, total)
 
 
 @mistake("a row with nothing to attend to attends to everything, equally: that is what a large negative score does there", hint=1)
@@ -108,7 +123,9 @@ def zero_scores(x, mask):
 
 @mistake("the division is missing", hint=3)
 def undivided(x, mask):
-    return np.where(mask, np.exp(x - x.max(axis=-1, keepdims=True)), 0)
+    allowed = np.where(mask, x, -np.inf)
+    largest = allowed.max(axis=-1, keepdims=True)
+    return np.exp(allowed - np.where(np.isfinite(largest), largest, 0))
 
 
 @mistake("the largest score of the row is not subtracted: exp(1000) overflows", hint=2)

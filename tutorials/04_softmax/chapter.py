@@ -206,7 +206,8 @@ print("the library: ", functional.softmax_forward(x, mask)[0])
 # %% [markdown]
 # Three answers. NaN spoils all the model's parameters at the first update. The popular $-10^9$ is worse in its own way: a
 # row that may look at nothing looks at everything, and nobody notices. In the library such a row is all zeros: it
-# attends to nothing, and sends no gradient.
+# attends to nothing, and sends no gradient. Subtract the largest of the *allowed* scores: next to a masked score of 1,000, the
+# exponential of every other score is 0.
 #
 # ## The logarithm, for the loss
 #
