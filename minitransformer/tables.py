@@ -12,7 +12,7 @@ def table(rows, header=()) -> str:
 
 
 def settings_tables(settings) -> str:
-    """A table for each part of RunSettings.as_dict(): the task, the model, the training, and what is left."""
+    """A table for each part of RunSettings.as_dict(): the task, the model, the training, and then all other settings."""
     parts = {name: part for name, part in settings.items() if isinstance(part, dict)}
     parts["other"] = {name: part for name, part in settings.items() if not isinstance(part, dict)}
     return "\n".join(f"<h3>{escape(name)}</h3>\n" + table((key.replace("_", " "), value) for key, value in part.items())

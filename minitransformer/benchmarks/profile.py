@@ -7,11 +7,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
 from minitransformer.benchmarks import matmul
 from minitransformer.benchmarks.cases import CLIP, LEARNING_RATE, SMOOTHING
-from minitransformer.host import keep_freed_memory
+from minitransformer.host import keep_freed_memory, one_blas_thread
 from minitransformer.layers import Linear
 from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
 from minitransformer.layers.attention import MultiHeadAttention
@@ -30,7 +28,7 @@ def profile(case, rounds) -> list[dict[str, Any]]:
     take at the machine's best speed; what is left of forward + backward is everything else. The loss
     makes its backward's products in the forward (kernels/numpy/linear_cross_entropy.py).
     """
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread:
         speed = matmul.OPERATIONS / _seconds(matmul.make_step(case, 1), 3)
         keep_freed_memory()
         model, batch = Transformer(case.config()), case.batch()

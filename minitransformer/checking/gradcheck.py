@@ -35,7 +35,8 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
     The error of an array is max|a - n| / max(max|a|, max|n|, G / 10), with a analytic, n numeric and
     G the largest gradient of the whole check: some gradients are exactly zero (a key's bias), and
     without the floor noise would be compared with noise. A block that does not keep the contract of a layer fails with
-    one sentence in the report; one whose gradients are wrong with what the doctor can prove of the mistake. Raises
+    one sentence in the report; one whose gradients are wrong with what the doctor can prove of the mistake. Right gradients are followed by one run
+    in float32, whose arrays must all stay float32. Raises
     InputError for inputs that are not forward's, and if there is nothing to check.
     """
     name = name or _name(block)

@@ -32,7 +32,7 @@ def execute(args) -> None:
     with options_named_as_typed(args):
         ids = generate(run.model, prompt, args.tokens, np.random.default_rng(seed), **options)
     print(run.vocabulary.decode(prompt), end="", flush=True)
-    before = prompt[-1:]    # a subword begins a word or goes on with one: its text depends on whether one stands before it
+    before = prompt[-1:]    # a subword's text depends on the one before it: it may begin a word or continue one
     for i in ids:
         text = run.vocabulary.decode([*before, i])
         print(text[len(run.vocabulary.decode(before)):], end="", flush=True)

@@ -5,7 +5,7 @@ In a notebook:
     from minitransformer.learn import check
     check("softmax_backward", softmax_backward)
 
-On the command line: `minitransformer learn`. An exercise is one file in tutorials/, made of the four marks below.
+On the command line: `minitransformer learn`. An exercise is one file in tutorials/, made of the five marks below.
 """
 
 from minitransformer.learn.marks import also_right, edge, invariant, mistake, plugs

@@ -1,8 +1,8 @@
 """The answers on the functions in a learner's file."""
 
 from minitransformer.errors import InputError
-from minitransformer.learn.judgement import cases_of, check_outcomes
 from minitransformer.learn.course import exercises, find_exercise
+from minitransformer.learn.judgement import cases_of, check_outcomes
 from minitransformer.learn.learner_file import names_in
 from minitransformer.learn.messages import _
 from minitransformer.learn.run_file import LIMIT, compiled, run_file

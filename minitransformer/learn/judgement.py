@@ -170,8 +170,7 @@ def _diagnose(exercise, cases, outcomes, answer):
 
 def _explained_by(exercise, cases, given):
     """The mistakes that give the arrays `given`: of those listed, or else of what nobody listed."""
-    for unlisted in (list, lambda: changed(exercise), lambda: rescaled(exercise, cases), lambda: misnamed(exercise)):
-        marks = [Mistake(sentence, wrong, 1) for sentence, wrong in unlisted()] or exercise.mistakes
+    for marks in _in_order(exercise, cases):
         answers = iter(given)
         numbered = {str(i): mark.wrong for i, mark in enumerate(marks)}
         verdict = judge(lambda *arguments: next(answers), exercise.reference, numbered, [arguments for _case, arguments in cases])
@@ -179,6 +178,13 @@ def _explained_by(exercise, cases, given):
         if fitting:
             return [marks[int(i)] for i in fitting]
     return []
+
+
+def _in_order(exercise, cases):
+    """Lists of mistakes: those of the exercise, then each kind that nobody listed, made when it is asked for."""
+    yield exercise.mistakes
+    for unlisted in (lambda: changed(exercise), lambda: rescaled(exercise, cases), lambda: misnamed(exercise)):
+        yield [Mistake(sentence, wrong, 1) for sentence, wrong in unlisted()]
 
 
 def _each_wrong_output(exercise, cases, given):

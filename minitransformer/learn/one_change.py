@@ -20,17 +20,12 @@ def changed(exercise):
         for sentence, change in _changes(node):
             copied = copy.deepcopy(tree)
             target = list(ast.walk(copied))[place]
-            copied = _Replace(target, change(target)).visit(copied)
-            namespace = {"np": np, "math": math}
-            exec(compile(ast.fix_missing_locations(copied), str(exercise.path), "exec"), namespace)
-            found.append((sentence, namespace[exercise.name]))
+            found.append((sentence, _function(exercise, _Replace(target, change(target)).visit(copied))))
     axes = [node for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "axis"]
     for axis in (0, -2, None) if len(axes) > 1 else ():
         for keyword in axes:
             keyword.value = ast.Constant(axis)
-        namespace = {"np": np, "math": math}
-        exec(compile(ast.fix_missing_locations(tree), str(exercise.path), "exec"), namespace)
-        found.append((_("all sums, means and maxima run over the wrong axis"), namespace[exercise.name]))
+        found.append((_("all sums, means and maxima run over the wrong axis"), _function(exercise, tree)))
     return found
 
 
@@ -47,12 +42,17 @@ def misnamed(exercise):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names:
                 right = node.id
                 for node.id in names.keys() - {right}:
-                    namespace = {"np": np, "math": math}
-                    exec(compile(tree, str(exercise.path), "exec"), namespace)
-                    found.append((_("in {target}, {other} stands in place of {right}").format(target=target, other=node.id, right=right),
-                                  namespace[exercise.name]))
+                    sentence = _("in {target}, {other} stands in place of {right}")
+                    found.append((sentence.format(target=target, other=node.id, right=right), _function(exercise, tree)))
                 node.id = right
     return found
+
+
+def _function(exercise, tree):
+    """The exercise's function as the tree defines it."""
+    namespace = {"np": np, "math": math}
+    exec(compile(ast.fix_missing_locations(tree), str(exercise.path), "exec"), namespace)
+    return namespace[exercise.name]
 
 
 class _Replace(ast.NodeTransformer):

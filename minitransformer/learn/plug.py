@@ -4,11 +4,11 @@ from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from minitransformer import Adam, Transformer, TransformerConfig, greedy, plugged, schedule, training_step
 from minitransformer.data.batches import make_batch
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
+from minitransformer.host import one_blas_thread
 from minitransformer.learn.call import describe
 from minitransformer.learn.messages import _
 from minitransformer.tasks import TASKS
@@ -49,7 +49,7 @@ def train(*plugs, steps=STEPS):
     task = TASKS["copy"](batch=24)
     vocabulary = task.make_vocabulary()
     batches = DrawnBatches(task, 24, 0)
-    with ExitStack() as stack, threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
+    with ExitStack() as stack, one_blas_thread, np.errstate(all="ignore"):
         for plug in plugs:
             stack.enter_context(plug)
         model = Transformer(TransformerConfig.named("toy", vocabulary.size, num_layers=1), seed=0)

@@ -233,7 +233,7 @@ def check_free(path) -> None:
     """Raise FolderTaken unless a new run can have the folder `path`: nothing of anyone's is overwritten."""
     path = Path(path)
     if (path / "config.json").exists():
-        raise FolderTaken(f"{path} already exists and holds a run: take another folder, or go on with this run: "
+        raise FolderTaken(f"{path} already exists and holds a run: take another folder, or resume this run: "
                           f"run = Run.open({str(path)!r}), then train(run, ..., resume=True)")
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise FolderTaken(f"{path} already exists and is not an empty folder; choose another")

@@ -296,7 +296,7 @@ def test_created_twice_it_says_what_a_notebook_can_do(tmp_path):
         start(tmp_path / "run")
     way = f"run = Run.open({str(tmp_path / 'run')!r}), then train(run, ..., resume=True)"
     assert str(caught.value) == (f"{tmp_path / 'run'} already exists and holds a run: take another folder, "
-                                 f"or go on with this run: {way}")
+                                 f"or resume this run: {way}")
     again = Run.open(str(tmp_path / "run"))
     assert train(again, replace(config, steps=6), batches, valid, resume=True) == 6
 

@@ -109,7 +109,7 @@ print("one for each row:    ", softmax(x).round(3).tolist())
 #    \frac{\partial p_2}{\partial x_1} = - p_1 p_2 = -\tfrac{3}{16} $$
 #
 # Let $dp = (10, 2)$. The loss changes through both probabilities:
-# $dx_1 = 10 \cdot \tfrac{3}{16} - 2 \cdot \tfrac{3}{16} = 1.5$. **Predict** $dx_2$ before you go on.
+# $dx_1 = 10 \cdot \tfrac{3}{16} - 2 \cdot \tfrac{3}{16} = 1.5$. **Predict** $dx_2$ before you read on.
 
 # %%
 p, dp = np.array([1 / 4, 3 / 4]), np.array([10.0, 2.0])
