@@ -8,6 +8,7 @@ import numpy as np
 
 from minitransformer.errors import InputError
 
+BACKENDS = ("numpy", "cupy", "auto")
 Array = Any    # of NumPy or of CuPy; which, and of which shape, docstrings say
 
 
@@ -24,8 +25,7 @@ def get_module(name) -> ModuleType:
     """
     if name == "numpy":
         return np
-    if name not in ("cupy", "auto"):
-        raise InputError(f"unknown array module {name!r}; choose numpy, cupy or auto")
+    check_backend(name)
     try:
         import cupy
         if cupy.is_available():
@@ -38,6 +38,12 @@ def get_module(name) -> ModuleType:
     if name == "auto":
         return np
     raise InputError(f"{problem}. Use --backend numpy to run on the CPU")
+
+
+def check_backend(name) -> None:
+    """Raise InputError for a name that is none of an array module's."""
+    if name not in BACKENDS:
+        raise InputError(f"unknown array module {name!r}; choose numpy, cupy or auto")
 
 
 def to_device(array, xp) -> Array:

@@ -1,6 +1,6 @@
 """Checks of what is handed to a layer: a shape, token ids, a generator, a cache, a configuration."""
 
-from numbers import Integral, Real
+from numbers import Integral, Number, Real
 
 import numpy as np
 
@@ -22,6 +22,13 @@ def check_shape(name, array, *expected) -> None:
     tail = array.shape[array.ndim - len(sizes):]
     if not fits or any(isinstance(size, int) and size != got for size, got in zip(sizes, tail)):
         raise InputError(f"{name} has shape {array.shape}, expected ({wanted})")
+
+
+def check_floats(name, array, *expected) -> None:
+    """Raise InputError unless `array` has the `expected` shape, and holds real numbers: of whole ones NumPy makes float64."""
+    check_shape(name, array, *expected)
+    if array.dtype.kind not in "fc":    # complex ones are those of the complex step
+        raise InputError(f"{name} has dtype {array.dtype}, expected real numbers such as float32")
 
 
 def check_ids(name, ids, size) -> None:
@@ -74,6 +81,19 @@ def check_cache(layer, cache, kind) -> None:
     if not isinstance(cache, kind):
         raise InputError(f"{type(layer).__name__}.backward: the cache is a {type(cache).__name__}, expected the {kind.__name__} "
                          "that forward returned: y, cache = layer.forward(...), then layer.backward(dy, cache)")
+
+
+def check_batch(model, batch, fields) -> None:
+    """Raise InputError unless a model's `batch` has the `fields` that it reads."""
+    if not all(hasattr(batch, field) for field in fields):
+        raise InputError(f"{type(model).__name__}: the batch is a {type(batch).__name__}, expected one with "
+                         f"{', '.join(fields[:-1])} and {fields[-1]}")
+
+
+def check_dloss(dloss) -> None:
+    """Raise InputError unless the gradient of a loss is one number, of Python or an array of no dimension."""
+    if isinstance(dloss, bool) or not (isinstance(dloss, Number) or getattr(dloss, "shape", None) == ()):
+        raise InputError(f"dloss is {dloss!r:.60}, expected one number, such as 1 / batch.terms")
 
 
 def check_config(model, config, kind, seed) -> None:

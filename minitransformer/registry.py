@@ -44,6 +44,8 @@ class Registry:
     def name_of(self, thing) -> str:
         """The name under which the class of `thing` is registered. Raises InputError where it is not."""
         kind = type(thing)
+        if kind.__module__ == "builtins":    # None, a name, a class
+            raise InputError(f"{self.kind} is {thing!r:.60}, expected an object of a registered class: {', '.join(self)}")
         if self._all().get(getattr(kind, "name", "")) is not kind:
             raise InputError(f"{kind.__name__} is not registered, so a run folder with it could not be opened again; "
                              f"put @{self.variable}.register(\"a-name\") above the class")

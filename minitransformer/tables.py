@@ -2,6 +2,11 @@
 
 from dataclasses import fields
 from html import escape
+from typing import TypeVar
+
+from minitransformer.errors import InputError, choices
+
+Made = TypeVar("Made", bound="ShownAsTable")
 
 
 def table(rows, header=()) -> str:
@@ -20,7 +25,14 @@ def settings_tables(settings) -> str:
 
 
 class ShownAsTable:
-    """A dataclass that a notebook shows as a table of its fields."""
+    """A dataclass that a notebook shows as a table of its fields; made with an unknown one, it says which was meant."""
+
+    def __new__(cls: type[Made], *_, **given) -> Made:
+        known = [field.name for field in fields(cls)]    # type: ignore[arg-type]    # subclasses are dataclasses
+        for name in given:
+            if name not in known:
+                raise InputError(f"{cls.__name__} has no field {name!r}; {choices(name, known)}")
+        return super().__new__(cls)
 
     def _repr_html_(self) -> str:
         rows = [(field.name, getattr(self, field.name)) for field in fields(self)]    # type: ignore[arg-type]    # subclasses are dataclasses

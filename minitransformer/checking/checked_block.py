@@ -10,6 +10,7 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.errors import InputError
+from minitransformer.layers.layer import Layer
 
 
 class Breach(InputError):
@@ -25,15 +26,22 @@ class CheckedBlock:
     """
 
     def __init__(self, block, inputs, dtype, make_rng):
+        _check_block(block)
         if isinstance(block, tuple):
             self.layer, self._pair, self.parameters = None, block, {}
         else:
             self.layer = block.astype(dtype)
             self.parameters = self.layer.parameters()
         self._signature = inspect.signature(self._method(0)).replace(return_annotation=inspect.Signature.empty)
+        if not isinstance(inputs, (list, tuple, Mapping)):
+            raise InputError(f"inputs is a {type(inputs).__name__}, expected a list of forward's arguments, such as [x], or a dict")
         check = _in_order if isinstance(inputs, Mapping) else _named
         self.arguments = {key: value.astype(dtype) if is_float(value) else value
                           for key, value in check(self._signature, inputs).items()}
+        if missing := [name for name, p in self._signature.parameters.items()
+                       if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY, p.POSITIONAL_ONLY)
+                       and name not in self.arguments and name != "rng"]:
+            raise InputError(f"gradcheck: forward{self._signature} needs {', '.join(missing)}")
         self.takes_rng = "rng" in self._signature.parameters
         self._make_rng = make_rng
         self._positional, self._keywords = self._passed()
@@ -96,6 +104,15 @@ class CheckedBlock:
             if got != expected:
                 raise Breach(_wrong_shape(key, got, expected, {k: v.shape for k, v in self.variables.items()}))
         return gradients
+
+
+def _check_block(block) -> None:
+    """Raise InputError unless `block` is a layer, or a pair of functions."""
+    if isinstance(block, Layer) or (isinstance(block, tuple) and len(block) == 2 and all(map(callable, block))):
+        return
+    given = f"the class {block.__name__}" if isinstance(block, type) else f"a {type(block).__name__}"
+    hint = f": an instance, such as {block.__name__}(...)" if isinstance(block, type) else ""
+    raise InputError(f"gradcheck: the block is {given}, expected a layer, or a pair of functions (forward, backward){hint}")
 
 
 def flat(y) -> Array:

@@ -12,6 +12,7 @@ from minitransformer.checking.doctor import check_elsewhere, diagnose, find_brea
 from minitransformer.checking.finding import EVIDENCE, Finding
 from minitransformer.checking.numeric import CENTRAL_STEP, central, complex_step, kink
 from minitransformer.checking.report import BOUNDS, Report, Result
+from minitransformer.checks import check_whole
 from minitransformer.errors import InputError
 
 METHODS = {"central": central, "complex": complex_step}
@@ -35,16 +36,16 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
     The error of an array is max|a - n| / max(max|a|, max|n|, G / 10), with a analytic, n numeric and
     G the largest gradient of the whole check: some gradients are exactly zero (a key's bias), and
     without the floor noise would be compared with noise. A block that does not keep the contract of a layer fails with
-    one sentence in the report; one whose gradients are wrong with what the doctor can prove of the mistake. Right gradients are followed by one run
-    in float32, whose arrays must all stay float32. Raises
-    InputError for inputs that are not forward's, and if there is nothing to check.
+    one sentence in the report; one whose gradients are wrong with what the doctor can prove of the mistake. Right
+    gradients are followed by one run in float32, whose arrays must all stay float32. Raises InputError for inputs that
+    are not forward's, and if there is nothing to check.
     """
-    name = name or _name(block)
-    unknown = [method for method in methods if method not in METHODS]
-    if unknown or not methods:
+    check_whole("seed", seed, 0)
+    if not isinstance(methods, (list, tuple)) or not methods or any(method not in METHODS for method in methods):
         raise InputError(f"gradcheck: methods is {methods!r}, expected some of {', '.join(METHODS)}")
     make_rng = partial(np.random.default_rng, seed)
     exact = CheckedBlock(block, inputs, np.float64, make_rng)
+    name = name or _name(block)
     if not exact.variables:
         raise InputError(f"gradcheck: {name} has nothing to check: no parameter, and no input is a float array")
     results = []

@@ -2,7 +2,8 @@
 
 import json
 
-from minitransformer.cli.model_options import BACKENDS, check_command
+from minitransformer.backend import BACKENDS
+from minitransformer.cli.model_options import check_command
 from minitransformer.cli.texts import read_texts
 from minitransformer.errors import InputError
 from minitransformer.training.run import Run

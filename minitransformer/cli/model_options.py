@@ -1,10 +1,9 @@
 """Which model answers, as evaluate, translate and generate are told."""
 
+from minitransformer.backend import BACKENDS
 from minitransformer.decoding import Ensemble
 from minitransformer.errors import InputError
 from minitransformer.training.run import Run
-
-BACKENDS = ("numpy", "cupy", "auto")
 
 
 def add_model(parser) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from minitransformer.checks import check_whole
 from minitransformer.data.batches import pad
 from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.decoding.beam import beam_search
@@ -80,6 +81,10 @@ def encode(vocabulary, texts, max_length) -> list[list[int]]:
     for a text that cannot be read.
     """
     check_texts(texts)
+    check_whole("max_length", max_length)
+    if isinstance(vocabulary, (str, bytes)) or not (hasattr(vocabulary, "encode") and hasattr(vocabulary, "decode")):
+        raise InputError(f"vocabulary is a {type(vocabulary).__name__}, expected one with encode and decode, such as "
+                         "run.vocabulary")
     sources = []
     for number, text in enumerate(texts, 1):
         if not text.isprintable() and any("\ud800" <= character <= "\udfff" for character in text):

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_ids, check_shape, check_share
+from minitransformer.checks import check_dloss, check_ids, check_shape, check_share
 from minitransformer.errors import InputError
 from minitransformer.replaceable import replaceable
 
@@ -61,6 +61,7 @@ def cross_entropy_backward(dloss, cache) -> Array:
 
     From log p_i = x_i - log sum_j exp(x_j): ∂(-sum_i q_i log p_i)/∂x_j = p_j - q_j, as q sums to 1.
     """
+    check_dloss(dloss)
     p, targets, real, smoothing, _, _ = cache
     size = p.shape[-1]
     rows = p.reshape(-1, size) - smoothing / size                # (tokens, V)

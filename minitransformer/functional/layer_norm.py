@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
+from minitransformer.checks import check_shape
 from minitransformer.replaceable import replaceable
 
 
@@ -34,6 +35,7 @@ def layer_norm_backward(dy, cache) -> tuple[Array, Array, Array]:
     Summed over j with dn = dy * gamma: dx = s (dn - mean(dn) - n * mean(dn * n)).
     """
     normed, inverse, gamma = cache
+    check_shape("LayerNorm: dy", dy, *normed.shape)
     dn = dy * gamma
     along = (dn * normed).mean(axis=-1, keepdims=True)
     dx = inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * along)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache, check_shape, check_whole
+from minitransformer.checks import check_cache, check_floats, check_whole
 from minitransformer.errors import InputError
 from minitransformer.functional import attention_backward, attention_forward
 from minitransformer.functional.attention import AttentionCache
@@ -81,9 +81,9 @@ class MultiHeadAttention(Layer):
 
     def _check(self, query, key, value, mask) -> None:
         name, d_model = type(self).__name__, self.query.weight.shape[0]
-        check_shape(f"{name}: query", query, "B", "T_q", d_model)
-        check_shape(f"{name}: key", key, query.shape[0], "T_k", d_model)
-        check_shape(f"{name}: value", value, query.shape[0], key.shape[1], d_model)
+        check_floats(f"{name}: query", query, "B", "T_q", d_model)
+        check_floats(f"{name}: key", key, query.shape[0], "T_k", d_model)
+        check_floats(f"{name}: value", value, query.shape[0], key.shape[1], d_model)
         if mask is None:
             return
         scores = (query.shape[0], self.num_heads, query.shape[1], key.shape[1])

@@ -1,6 +1,6 @@
 """The sizes and choices of a stack of layers, and named ones: the paper's and a laptop's."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TypeVar
 
 from minitransformer.checks import is_real, is_whole
@@ -55,6 +55,10 @@ class StackConfig(ShownAsTable):
             value = getattr(self, name)
             if value is not None and not (is_real(value) and 0 <= value < 1):
                 raise InputError(f"{name} is {value!r}, expected a dropout rate of at least 0 and below 1")
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.type is bool and not isinstance(value, bool):
+                raise InputError(f"{field.name} is {value!r}, expected True or False")
         if self.positions not in ("sinusoidal", "learned"):
             raise InputError(f"unknown positions {self.positions!r}; choose sinusoidal or learned")
 
@@ -70,6 +74,6 @@ class StackConfig(ShownAsTable):
     @classmethod
     def named(cls: type[Config], name, **sizes) -> Config:
         """The configuration called `name`, with the sizes and choices that differ from it or that it lacks."""
-        if name not in NAMED:
-            raise InputError(f"unknown configuration {name!r}; {choices(name, NAMED)}")
+        if not isinstance(name, str) or name not in NAMED:
+            raise InputError(f"unknown configuration {name!r}; {choices(str(name), NAMED)}")
         return cls(**{**NAMED[name], **sizes})

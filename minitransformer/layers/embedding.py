@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_ids
+from minitransformer.checks import check_ids, check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
 from minitransformer.replaceable import replaceable
@@ -40,6 +40,7 @@ class Embedding(Layer):
         no GPU is waited for.
         """
         d_model = self.weight.shape[1]
+        check_shape("Embedding: dy", dy, *cache.ids.shape, d_model)
         xp, rows = module_of(dy), dy.reshape(-1, d_model)
         ids = cache.ids.reshape(-1)
         order = np.argsort(ids, kind="stable")

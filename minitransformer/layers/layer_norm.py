@@ -1,7 +1,7 @@
 """LayerNorm as a layer: gamma and beta around the function pair."""
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_shape
+from minitransformer.checks import check_floats
 from minitransformer.functional import layer_norm_backward, layer_norm_forward
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers import initial
@@ -16,7 +16,7 @@ class LayerNorm(Layer):
         self.beta = initial.zeros(d_model)
 
     def forward(self, x) -> tuple[Array, LayerNormCache]:
-        check_shape("LayerNorm: x", x, ..., self.gamma.data.size)
+        check_floats("LayerNorm: x", x, ..., self.gamma.data.size)
         return layer_norm_forward(x, self.gamma.data, self.beta.data)
 
     def backward(self, dy, cache) -> Array:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_shape
+from minitransformer.checks import check_floats, check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
 from minitransformer.replaceable import replaceable
@@ -23,7 +23,7 @@ class Linear(Layer):
     @replaceable
     def forward(self, x) -> tuple[Array, LinearCache]:
         d_in, d_out = self.weight.shape
-        check_shape("Linear: x", x, ..., d_in)
+        check_floats("Linear: x", x, ..., d_in)
         rows = x.reshape(-1, d_in)      # one matrix product for all leading axes
         y = rows @ self.weight.data
         y += self.bias.data
@@ -33,6 +33,7 @@ class Linear(Layer):
     def backward(self, dy, cache) -> Array:
         """From y_nj = sum_i x_ni W_ij + b_j: dW = x^T dy, db = sum_n dy_n, dx = dy W^T."""
         d_in, d_out = self.weight.shape
+        check_shape("Linear: dy", dy, *cache.x.shape[:-1], d_out)
         rows, drows = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
         self.weight.grad += rows.T @ drows
         self.bias.grad += drows.sum(axis=0)

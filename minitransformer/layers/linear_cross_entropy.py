@@ -1,7 +1,7 @@
 """The loss of hidden states: the pre-softmax linear and cross-entropy in one, so that no array of all logits is needed."""
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_shape
+from minitransformer.checks import check_floats
 from minitransformer.functional import linear_cross_entropy_backward, linear_cross_entropy_forward
 from minitransformer.functional.linear_cross_entropy import LinearCrossEntropyCache
 from minitransformer.layers.layer import Layer
@@ -15,7 +15,7 @@ class LinearCrossEntropy(Layer):
 
     def forward(self, x, targets, smoothing=0.0, *, padding) -> tuple[Array, LinearCrossEntropyCache]:
         """targets (...) ids -> the sum over all that are not `padding`; cache.log_likelihood (...) has each target's."""
-        check_shape("LinearCrossEntropy: x", x, ..., self.weight.shape[1])
+        check_floats("LinearCrossEntropy: x", x, ..., self.weight.shape[1])
         return linear_cross_entropy_forward(x, self.weight.data, targets, smoothing, padding=padding)
 
     def backward(self, dloss, cache) -> Array:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_shape
+from minitransformer.checks import check_floats, check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
 
@@ -24,13 +24,14 @@ class OutputProjection(Layer):
 
     def forward(self, x) -> tuple[Array, OutputCache]:
         vocab_size, d_model = self.weight.shape
-        check_shape("OutputProjection: x", x, ..., d_model)
+        check_floats("OutputProjection: x", x, ..., d_model)
         logits = x.reshape(-1, d_model) @ self.weight.data.T
         return logits.reshape(*x.shape[:-1], vocab_size), OutputCache(x)
 
     def backward(self, dlogits, cache) -> Array:
         """From logits_nv = sum_i x_ni W_vi: dW = dlogits^T x, dx = dlogits W."""
         vocab_size, d_model = self.weight.shape
+        check_shape("OutputProjection: dlogits", dlogits, *cache.x.shape[:-1], vocab_size)
         rows, drows = cache.x.reshape(-1, d_model), dlogits.reshape(-1, vocab_size)
         self.weight.grad += drows.T @ rows
         return (drows @ self.weight.data).reshape(cache.x.shape)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_cache, check_config, check_shape
+from minitransformer.checks import check_batch, check_cache, check_config, check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import cross_entropy_backward, cross_entropy_forward, padding_mask
 from minitransformer.functional.cross_entropy import CrossEntropyCache
@@ -93,6 +93,7 @@ class Classifier(Layer):
 
     def loss_forward(self, batch, rng=None, smoothing=0.0) -> tuple[LossSums, ClassifierLossCache]:
         """Returns LossSums over the batch's sentences, and the cache; batch.labels (B,) are the right classes."""
+        check_batch(self, batch, ("ids", "labels"))
         logits, cache = self.forward(batch.ids, rng)
         loss, loss_cache = cross_entropy_forward(logits, batch.labels, smoothing, padding=None)
         return LossSums(loss, -loss_cache.log_likelihood.sum()), ClassifierLossCache(cache, loss_cache)

@@ -52,6 +52,7 @@ class LanguageModel(NextTokenModel):
     """
 
     Config = LanguageModelConfig
+    batch_fields = ("ids", "next_target")
 
     def __init__(self, config, seed=0):
         check_config(self, config, LanguageModelConfig, seed)

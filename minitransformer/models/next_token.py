@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache
+from minitransformer.checks import check_batch, check_cache
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
 from minitransformer.layers.output_projection import OutputProjection
@@ -32,6 +32,7 @@ class NextTokenModel(Layer):
     `next_target` (B, T), the id to predict at each position, or PAD.
     """
 
+    batch_fields: tuple[str, ...] = ("inputs", "next_target")    # of a batch, those that are read
     hidden: Callable[..., tuple[Array, Any]]
     hidden_backward: Callable[[Array, Any], None]
     output: OutputProjection
@@ -39,6 +40,7 @@ class NextTokenModel(Layer):
 
     def loss_forward(self, batch, rng=None, smoothing=0.0) -> tuple[LossSums, NextTokenCache]:
         """Returns LossSums over the batch's `terms`, and the cache; `rng` draws the dropout."""
+        check_batch(self, batch, self.batch_fields)
         y, hidden = self.hidden(*batch.inputs, rng=rng)
         loss, cache = self.loss.forward(y, batch.next_target, smoothing, padding=PAD)
         return LossSums(loss, -cache.log_likelihood.sum()), NextTokenCache(hidden, cache)

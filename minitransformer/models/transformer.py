@@ -80,6 +80,7 @@ class Transformer(NextTokenModel):
     """
 
     Config = TransformerConfig
+    batch_fields = ("source", "target", "next_target")
 
     def __init__(self, config, seed=0):
         check_config(self, config, TransformerConfig, seed)

@@ -39,7 +39,7 @@ class Run:
     """
 
     def __init__(self, path, settings, model, vocabulary):
-        self.path = Path(path)
+        self.path = _path(path)
         self.settings = settings
         self.model = model
         self.vocabulary = vocabulary
@@ -125,7 +125,7 @@ class Run:
 
         Raises InputError as `load`.
         """
-        path = Path(path)
+        path = _path(path)
         if not (path / "config.json").is_file():
             raise InputError(f"{path}: no run here (no config.json); give the folder that minitransformer train wrote")
         check_manifest(path, besides=[WEIGHTS])    # damaged ones can be made again from the checkpoints
@@ -229,9 +229,16 @@ def _check_vocabulary(path, settings, vocabulary) -> None:
         raise InputError(f"{path}: the task has {expected} classes, the model {found}; they are not of one run")
 
 
+def _path(path) -> Path:
+    try:
+        return Path(path)
+    except TypeError:
+        raise InputError(f"the run's folder is {path!r:.60}, expected its path, such as \"runs/copy\"") from None
+
+
 def check_free(path) -> None:
     """Raise FolderTaken unless a new run can have the folder `path`: nothing of anyone's is overwritten."""
-    path = Path(path)
+    path = _path(path)
     if (path / "config.json").exists():
         raise FolderTaken(f"{path} already exists and holds a run: take another folder, or resume this run: "
                           f"run = Run.open({str(path)!r}), then train(run, ..., resume=True)")

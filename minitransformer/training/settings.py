@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from minitransformer.backend import check_backend
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.errors import InputError
 from minitransformer.layers.layer import Layer
@@ -30,6 +31,9 @@ class RunSettings:
     def of(cls, task, model, vocabulary, training=None, backend="numpy") -> "RunSettings":
         """The settings of these objects. Raises InputError where one is not registered: it could not be loaded again."""
         TASKS.name_of(task)
+        if training is not None and not isinstance(training, TrainingConfig):
+            raise InputError(f"training is a {type(training).__name__}, expected a TrainingConfig")
+        check_backend(backend)
         return cls(task, MODELS.name_of(model), model.config, VOCABULARIES.name_of(vocabulary), training, backend)
 
     @property

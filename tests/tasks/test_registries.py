@@ -177,9 +177,8 @@ class OwnTask(TASKS["copy"]):
 
 
 @pytest.mark.parametrize("name, make, variable", [
-    ("vocabulary", lambda usual: OwnVocabulary("abc"), "VOCABULARIES"), ("vocabulary", lambda usual: object(), "VOCABULARIES"),
+    ("vocabulary", lambda usual: OwnVocabulary("abc"), "VOCABULARIES"),
     ("model", lambda usual: OwnTransformer(usual["model"].config), "MODELS"), ("task", lambda usual: OwnTask(), "TASKS"),
-    ("task", lambda usual: "copy", "TASKS"),
 ])
 def test_what_is_not_registered_is_refused(tmp_path, name, make, variable):
     """A class that inherits from a registered one, too: another would be there when the folder is opened."""

@@ -3,6 +3,7 @@
 import numpy as np
 
 from minitransformer.backend import Array
+from minitransformer.checks import check_shape
 from minitransformer.functional import layer_norm_backward, layer_norm_forward
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.replaceable import replaces
@@ -26,6 +27,7 @@ def layer_norm_forward_in_place(x, gamma, beta, epsilon=1e-5) -> tuple[Array, La
 def layer_norm_backward_in_place(dy, cache) -> tuple[Array, Array, Array]:
     """dx = (dn - mean(dn) - n mean(dn n)) / sigma with dn = dy gamma: both means and dgamma come from dy and dy n."""
     normed, inverse, gamma = cache
+    check_shape("LayerNorm: dy", dy, *normed.shape)
     size = gamma.size
     dy, normed, inverse = dy.reshape(-1, size), normed.reshape(-1, size), inverse.reshape(-1, 1)
     average, ones = gamma / size, np.ones(len(dy), dy.dtype)

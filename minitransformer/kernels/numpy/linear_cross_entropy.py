@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array
+from minitransformer.checks import check_dloss
 from minitransformer.functional import linear_cross_entropy_backward, linear_cross_entropy_forward
 from minitransformer.functional.cross_entropy import check_targets
 from minitransformer.replaceable import replaces
@@ -62,5 +63,6 @@ def linear_cross_entropy_forward_blocked(x, weight, targets, smoothing=0.0, *,
 
 @replaces(linear_cross_entropy_backward, "numpy", "float32 float64")
 def linear_cross_entropy_backward_blocked(dloss, cache) -> tuple[Array, Array]:
+    check_dloss(dloss)
     dloss = cache.dx.dtype.type(dloss)
     return cache.dx * dloss, cache.dweight * dloss

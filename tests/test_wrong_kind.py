@@ -1,0 +1,164 @@
+"""Arguments of the wrong kind: another model's batch, a class for an object, a gradient of another shape."""
+
+import numpy as np
+import pytest
+
+from minitransformer import (
+    Adam, InputError, LanguageModelConfig, Run, Search, TrainingConfig, TransformerConfig, check_contract, cross_entropy_backward,
+    cross_entropy_forward, gradcheck, textbook, training_step, translate)
+from minitransformer.layers import Embedding, FeedForward, LayerNorm, Linear, OutputProjection, Residual, SelfAttention
+from minitransformer.tasks import TASKS
+from minitransformer.training.run import check_free
+from tests.models.makers import KINDS, make_batch_for, make_model
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((2, 3, 4))
+LINEAR = Linear(4, 3, RNG)
+WHAT = "expected a layer, or a pair of functions \\(forward, backward\\)"
+
+
+@pytest.mark.parametrize("block, words", [
+    (Linear, rf"the class Linear, {WHAT}: an instance, such as Linear\(...\)"),
+    (np.tanh, rf"a ufunc, {WHAT}"), (None, f"a NoneType, {WHAT}"), ([np.tanh, np.cos], f"a list, {WHAT}"),
+    ((np.tanh,), f"a tuple, {WHAT}"), ((), f"a tuple, {WHAT}"), ((np.tanh, 3), f"a tuple, {WHAT}")])
+def test_blocks_that_are_none(block, words):
+    with pytest.raises(InputError, match=f"gradcheck: the block is {words}"):
+        gradcheck(block, [X])
+
+
+@pytest.mark.parametrize("check", [gradcheck, check_contract])
+@pytest.mark.parametrize("inputs, words", [
+    (None, r"inputs is a NoneType, expected a list of forward's arguments, such as \[x\], or a dict"),
+    (X, "inputs is a ndarray"), ("x", "inputs is a str"), ([], r"forward\(x\) needs x"), ({}, r"forward\(x\) needs x"),
+    ([np.ones((2, 4), int)], "Linear: x has dtype int64, expected real numbers such as float32")])
+def test_inputs_that_are_none(check, inputs, words):
+    with pytest.raises(InputError, match=words):
+        check(LINEAR, inputs)
+
+
+@pytest.mark.parametrize("settings, words", [(dict(methods=5), "methods is 5"), (dict(methods=None), "methods is None"),
+                                             (dict(seed="a"), "seed is 'a', expected a whole number of at least 0")])
+def test_settings_of_a_check_that_are_none(settings, words):
+    with pytest.raises(InputError, match=words):
+        gradcheck(LINEAR, [X], **settings)
+
+
+FIELDS = {"transformer": "source, target and next_target", "language-model": "ids and next_target", "classifier": "ids and labels"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("given", [*KINDS, None, "text"])
+def test_a_batch_of_another_model(kind, given):
+    if given == kind:
+        return
+    model, batch = make_model(kind), make_batch_for(given) if given in KINDS else given
+    words = f"{type(model).__name__}: the batch is a {type(batch).__name__}, expected one with {FIELDS[kind]}"
+    with pytest.raises(InputError, match=words):
+        model.loss_forward(batch)
+    if given in KINDS:
+        with pytest.raises(InputError, match=words):
+            training_step(model, Adam(model), batch, 0.1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dloss", [None, "1", np.ones(3), True])
+def test_a_gradient_of_the_loss_that_is_none(kind, dloss):
+    model = make_model(kind)
+    _, cache = model.loss_forward(make_batch_for(kind))
+    with pytest.raises(InputError, match="dloss is .*, expected one number, such as 1 / batch.terms"):
+        model.loss_backward(dloss, cache)
+
+
+def test_a_gradient_of_the_loss_may_be_an_array_of_no_dimension():
+    logits = RNG.standard_normal((2, 3))
+    _, cache = cross_entropy_forward(logits, np.array([0, 1]), padding=None)
+    assert np.array_equal(cross_entropy_backward(np.array(0.5), cache), cross_entropy_backward(0.5, cache))
+
+
+LAYERS = [(LINEAR, X), (LayerNorm(4), X), (FeedForward(4, 5, RNG), X), (SelfAttention(4, 2, RNG), X),
+          (Residual(FeedForward(4, 5, RNG), 4), X), (OutputProjection(5, 4, RNG), X), (Embedding(5, 4, RNG), np.ones((2, 3), int))]
+
+
+@pytest.mark.parametrize("layer, x", LAYERS)
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("make", [
+    lambda y: y[:1], lambda y: y[0], lambda y: y.reshape(6, -1), lambda y: np.swapaxes(y, 0, 1), lambda y: np.ones(y.shape[::-1]),
+    lambda y: y[..., :1], lambda y: 1.0, lambda y: None, lambda y: y.tolist()])
+def test_a_gradient_of_another_shape(layer, x, make, fast):
+    layer = layer.astype(np.float64)
+    y, cache = layer.forward(x)
+    with pytest.raises(InputError, match=r"dy|dlogits") as error:
+        if fast:
+            layer.backward(make(y), cache)
+        else:
+            with textbook():
+                layer.backward(make(y), cache)
+    assert str(y.shape)[1:-1] in str(error.value)
+    assert not any(parameter.grad.any() for parameter in layer.parameters().values())
+
+
+@pytest.mark.parametrize("layer, x", LAYERS[:-1])
+@pytest.mark.parametrize("dtype", [int, bool, object, np.uint8])
+def test_whole_numbers_are_no_input(layer, x, dtype):
+    with pytest.raises(InputError, match=rf"has dtype {np.dtype(dtype)}, expected real numbers such as float32"):
+        layer.forward(np.ones(x.shape, dtype))
+
+
+@pytest.mark.parametrize("call", [Run.load, Run.open, check_free])
+@pytest.mark.parametrize("path", [5, None, ["run"]])
+def test_a_folder_that_is_none(call, path):
+    with pytest.raises(InputError, match="the run's folder is .*, expected its path"):
+        call(path)
+
+
+def create(path, **changes):
+    task = TASKS["copy"]()
+    vocabulary = task.make_vocabulary()
+    given = dict(task=task, vocabulary=vocabulary, model=make_toy(vocabulary))
+    return Run.create(path, **{**given, **changes})
+
+
+def make_toy(vocabulary):
+    from minitransformer import Transformer
+
+    return Transformer(TransformerConfig.named("toy", vocabulary.size, num_layers=1, d_model=8, d_ff=8))
+
+
+@pytest.mark.parametrize("changes, words", [
+    (dict(vocabulary=None), "vocabulary is None, expected an object of a registered class: characters, subwords, symbols"),
+    (dict(task="copy"), "task is 'copy', expected an object of a registered class: brackets,"),
+    (dict(task=TASKS["copy"]), "task is <class '.*Copy'>, expected an object"),
+    (dict(model=None), "model is None, expected an object"),
+    (dict(training={"steps": 3}), "training is a dict, expected a TrainingConfig"),
+    (dict(backend="gpu"), "unknown array module 'gpu'; choose numpy, cupy or auto")])
+def test_a_run_of_what_is_none(tmp_path, changes, words):
+    with pytest.raises(InputError, match=words):
+        create(tmp_path / "run", **changes)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("vocabulary", [None, "abc", 3])
+def test_a_vocabulary_that_is_none(vocabulary):
+    with pytest.raises(InputError, match="vocabulary is a .*, expected one with encode and decode, such as run.vocabulary"):
+        translate(make_model("transformer"), vocabulary, ["a"], 10)
+
+
+@pytest.mark.parametrize("length", [None, "5", 0, 2.5])
+def test_a_length_that_is_none(length):
+    with pytest.raises(InputError, match="max_length is .*, expected a whole number of at least 1"):
+        translate(make_model("transformer"), TASKS["copy"]().make_vocabulary(), ["a"], length)
+
+
+@pytest.mark.parametrize("make, words", [
+    (lambda: TransformerConfig.named("toy", 20, layers=3), "TransformerConfig has no field 'layers'; did you mean num_layers"),
+    (lambda: TransformerConfig(source_vocab=3, target_vocab=3, heads=3), "TransformerConfig has no field 'heads'"),
+    (lambda: TrainingConfig(step=5, warmup=1), "TrainingConfig has no field 'step'; did you mean steps"),
+    (lambda: Search(beams=5), "Search has no field 'beams'; did you mean beam"),
+    (lambda: TASKS["copy"](btch=5), "Copy has no field 'btch'; did you mean batch"),
+    (lambda: LanguageModelConfig.named(5, vocab_size=3), "unknown configuration 5; choose from base"),
+    (lambda: LanguageModelConfig.named(["toy"], vocab_size=3), "unknown configuration .* choose from base"),
+    (lambda: TransformerConfig.named("toy", 20, pre_norm="no"), "pre_norm is 'no', expected True or False"),
+    (lambda: TransformerConfig.named("toy", 20, share_output=1), "share_output is 1, expected True or False")])
+def test_fields_that_are_none(make, words):
+    with pytest.raises(InputError, match=words):
+        make()
