@@ -13,15 +13,21 @@ def check_shape(name, array, *expected) -> None:
     An int stands for an axis of that size, a string names an axis of any size, and a leading
     `...` stands for any number of axes: `check_shape("Linear: x", x, ..., 512)`.
     """
-    wanted = ", ".join("..." if size is ... else str(size) for size in expected)
-    if not hasattr(array, "shape"):
+    shape = getattr(array, "shape", None)
+    if shape == expected or (shape is not None and _fits(shape, expected)):
+        return
+    wanted = ", ".join("..." if size is ... else str(size) for size in expected)    # not before: each layer asks at each step
+    if shape is None:
         hint = ": forward returns a pair, y, cache = ..." if isinstance(array, tuple) else ""
         raise InputError(f"{name} is a {type(array).__name__}, expected an array of shape ({wanted}){hint}")
-    sizes = expected[1:] if expected[0] is ... else expected
-    fits = array.ndim == len(sizes) or (expected[0] is ... and array.ndim > len(sizes))
-    tail = array.shape[array.ndim - len(sizes):]
-    if not fits or any(isinstance(size, int) and size != got for size, got in zip(sizes, tail)):
-        raise InputError(f"{name} has shape {array.shape}, expected ({wanted})")
+    raise InputError(f"{name} has shape {shape}, expected ({wanted})")
+
+
+def _fits(shape, expected) -> bool:
+    if expected[:1] == (...,):
+        expected = expected[1:]
+        shape = shape[len(shape) - len(expected):] if len(shape) >= len(expected) else ()
+    return len(shape) == len(expected) and all(size == got or isinstance(size, str) for size, got in zip(expected, shape))
 
 
 def check_floats(name, array, *expected) -> None:
