@@ -77,6 +77,8 @@ class Run:
         run = cls(path, settings, model, vocabulary)
         check_free(path)
         new = run.path if run.path.exists() else run.path.with_name(f".{run.path.name}.{os.getpid()}")
+        if new == run.path:
+            _claim(new)
         try:
             if new != run.path:
                 shutil.rmtree(new, ignore_errors=True)    # of a process of that number that was killed here
@@ -227,6 +229,15 @@ def _check_vocabulary(path, settings, vocabulary) -> None:
     expected, found = sizes.get("num_classes"), getattr(settings.config, "num_classes", None)
     if expected != found:
         raise InputError(f"{path}: the task has {expected} classes, the model {found}; they are not of one run")
+
+
+def _claim(folder) -> None:
+    """Make an empty folder this run's: of two processes that found it empty, one gets it. Raises InputError as Run.create."""
+    try:
+        (folder / "config.json").touch(exist_ok=False)
+    except OSError as error:
+        check_free(folder)
+        raise InputError(f"{folder}: {error.strerror}; choose a folder that can be written") from None
 
 
 def _path(path) -> Path:

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import threading
 from contextlib import suppress
 from dataclasses import replace
 
@@ -13,10 +14,12 @@ from safetensors.numpy import load_file, save_file
 from minitransformer import InputError, Run, TrainingConfig, Transformer, TransformerConfig, train
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
+from minitransformer.errors import FolderTaken
 from minitransformer.evaluation import pair_batches
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.copy import Copy
 from minitransformer.training import files
+from minitransformer.training import run as folders
 from minitransformer.training.files import MANIFEST, write_manifest
 from minitransformer.training.lock import only_trainer
 from tests.training.test_resume import Interrupted
@@ -45,6 +48,30 @@ class OwnModel(Transformer):
 
 class OwnVocabulary(CharacterVocabulary):
     """The same."""
+
+
+def test_an_empty_folder_is_given_to_one_run_only(tmp_path, monkeypatch):
+    """Each of several looks at the folder while it is still empty; all but one are refused, and that one's run is intact."""
+    given, taken, together, usual = parts(), [], threading.Barrier(6, timeout=5), folders.check_free
+
+    def look(path):
+        usual(path)
+        together.wait()    # only those that found it free get here, at their first look
+
+    def create(seed):
+        try:
+            Run.create(tmp_path, **given, training=TrainingConfig(steps=5, warmup=1, seed=seed))
+        except FolderTaken as error:
+            taken.append(str(error))
+
+    threads = [threading.Thread(target=create, args=(seed,)) for seed in range(6)]
+    monkeypatch.setattr(folders, "check_free", look)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(taken) == 5 and all("already exists and holds a run" in words for words in taken)
+    Run.open(tmp_path)
 
 
 @pytest.mark.parametrize("changes, words", [
