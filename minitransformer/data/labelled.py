@@ -48,14 +48,14 @@ def sentence_length(example) -> tuple[int]:
     return (len(ids),)
 
 
-def read_labelled(path, name) -> list[tuple[str, str]]:
+def read_labelled(path, name, read=read_text) -> list[tuple[str, str]]:
     """[(sentence, label as text)] of a file with a sentence, a tab and its label on each line, plain or .gz.
 
     A first line "sentence<TAB>label" is a header. Raises InputError, with the line, where there are not two columns, or
-    no sentence; `name` says which option the file came from.
+    no sentence; `name` says which option the file came from. `read(path)` gives its text.
     """
     examples = []
-    for number, line in enumerate(split_lines(read_text(path)), 1):
+    for number, line in enumerate(split_lines(read(path)), 1):
         columns = [unicodedata.normalize("NFC", column.strip()) for column in line.split("\t")]
         if (number == 1 and columns == ["sentence", "label"]) or not line.strip():
             continue

@@ -8,16 +8,16 @@ from minitransformer.errors import InputError
 MAX_CHARACTERS = 20_000    # in a sentence; learning subwords takes time quadratic in the longest word
 
 
-def read_pairs(paths, name="files") -> list[tuple[str, str]]:
+def read_pairs(paths, name="files", read=read_text) -> list[tuple[str, str]]:
     """[(source, target)] from [SOURCE, TARGET], aligned line by line, or from one [TSV].
 
     Unicode is normalised (NFC), outer spaces are removed; further columns of a TSV (attribution) are ignored. Raises
     InputError if the files have different lengths, a line has no second column or is too long, or there are
-    more than two files; `name` says in the message where these came from.
+    more than two files; `name` says in the message where these came from. `read(path)` gives the text of one.
     """
     if len(paths) > 2:
         raise InputError(f"{name}: {len(paths)} files, expected SOURCE TARGET or one two-column TSV")
-    sides = [split_lines(read_text(path)) for path in paths]
+    sides = [split_lines(read(path)) for path in paths]
     if len(sides) == 1:
         pairs = [_columns(paths[0], number, line) for number, line in enumerate(sides[0], 1)]
     elif len(sides[0]) != len(sides[1]):

@@ -12,18 +12,28 @@ def read_text(path) -> str:
 
     Raises InputError if it is missing, unreadable, not UTF-8, or empty.
     """
+    return as_text(read_bytes(path), path)
+
+
+def read_bytes(path) -> bytes:
+    """What is in a file. Raises InputError if it is missing or unreadable."""
     path = Path(path)
     if path.is_char_device():
         raise InputError(f"{path}: a device, expected a text file")    # /dev/zero never ends
     try:
-        raw = path.read_bytes()
-        if path.suffix == ".gz":
-            raw = gzip.decompress(raw)
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or f"not an intact gzip file ({error})"
-        raise InputError(f"{path}: {reason}") from None
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
     except ValueError as error:    # a NUL in the name
         raise InputError(f"{path}: {error}") from None
+
+
+def as_text(raw, path) -> str:
+    """The text that the bytes `raw` of the file `path` are. Raises InputError if they are not UTF-8, or empty."""
+    try:
+        raw = gzip.decompress(raw) if Path(path).suffix == ".gz" else raw
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: not an intact gzip file ({error})") from None
     text = decode_utf8(raw, path)
     if not text.strip():
         raise InputError(f"{path}: empty, expected text")

@@ -1,8 +1,7 @@
 """Sentence classification, learned from a file of labelled sentences."""
 
 import sys
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from minitransformer.data.epochs import EpochBatches
@@ -12,7 +11,7 @@ from minitransformer.errors import InputError
 from minitransformer.models.classifier import POOLINGS
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.classification import Classification
-from minitransformer.tasks.files import check_files, check_unchanged, checksums
+from minitransformer.tasks.files import FromFiles
 from minitransformer.tasks.task import Data
 
 EXAMPLES = 8
@@ -22,7 +21,7 @@ MAX_LABELS = 1000
 
 @TASKS.register("classify")
 @dataclass(frozen=True, kw_only=True)
-class Classify(Classification):
+class Classify(FromFiles, Classification):
     description: ClassVar[str] = "classify sentences: a file with a sentence, a tab and its label on each line"
     defaults: ClassVar[dict] = dict(config="tiny", steps=2500, warmup=200, schedule="inverse-sqrt", peak_rate=0.001,
                                     pre_norm=True, dropout=0.3)
@@ -34,14 +33,11 @@ class Classify(Classification):
     evaluate_options: ClassVar[tuple] = ("test",)
     batch_unit: ClassVar[str] = "tokens"
 
-    train: list                    # the name of one file
-    valid: list
     batch: int = 2048
     vocab_size: int = 6000
     max_length: int = 256          # type: ignore[misc]    # the longest sentence, in subwords; here a setting
     pooling: str = "mean"
     labels: list = field(default_factory=list)    # type: ignore[misc]    # the classes' names, as the training file has them
-    sha256: dict = field(default_factory=dict)    # {file: hexadecimal digits}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -49,8 +45,6 @@ class Classify(Classification):
         self.check_whole("max_length", 1, 10 ** 9)
         if self.max_length + 1 > self.batch:
             raise InputError(f"batch is {self.batch} tokens, expected at least max_length + 1 = {self.max_length + 1}")
-        for name in ("train", "valid"):
-            check_files(name, getattr(self, name))
 
     @classmethod
     def add_arguments(cls, parser, option) -> None:
@@ -63,28 +57,26 @@ class Classify(Classification):
         parser.add_argument("--pooling", choices=POOLINGS, help="what stands for a sentence: the mean over its positions, or "
                             "the first of them (default: mean)")
 
-    def begin(self) -> "Classify":
-        labels = sorted({label for _, label in self._texts["train"]})
+    def read_files(self, files, name, read) -> list[tuple[str, str]]:
+        return read_labelled(files[0], name, read)
+
+    def begin(self, **found) -> "Classify":
+        labels = sorted({label for _, label in self.texts["train"]})
         if not 2 <= len(labels) <= MAX_LABELS:
             raise InputError(f"--train {self.train[0]}: the column of labels has {len(labels):,} class"
                              f"{'' if len(labels) == 1 else 'es'}, expected 2 to {MAX_LABELS:,}")
-        return replace(self, labels=labels, **checksums(self, "train", "valid"))
-
-    @cached_property
-    def _texts(self) -> dict[str, list[tuple[str, str]]]:
-        return {name: read_labelled(getattr(self, name)[0], f"--{name}") for name in ("train", "valid")}
+        return super().begin(labels=labels, **found)
 
     def make_vocabulary(self) -> SubwordVocabulary:
-        return SubwordVocabulary.learn((text for text, _ in self._texts["train"]), self.vocab_size)
+        return SubwordVocabulary.learn((text for text, _ in self.texts["train"]), self.vocab_size)
 
     def model_sizes(self, vocabulary) -> dict[str, Any]:
         return {**super().model_sizes(vocabulary), "pooling": self.pooling}
 
     def data(self, vocabulary, training) -> Data:
-        check_unchanged(self.sha256)
-        train, valid = (self._encode(vocabulary, getattr(self, name)[0], texts) for name, texts in self._texts.items())
+        train, valid = (self._encode(vocabulary, getattr(self, name)[0], texts) for name, texts in self.texts.items())
         return self.make_data(EpochBatches(train, self.batch, training.seed, make_labelled_batch, sentence_length), valid,
-                              self._texts["valid"][:EXAMPLES])
+                              self.texts["valid"][:EXAMPLES])
 
     def evaluate(self, run, search, test=None) -> dict[str, Any]:
         """Accuracy, with that of always naming the commonest class beside it."""

@@ -1,43 +1,68 @@
-"""The files a task reads, as a run remembers them: by absolute name and checksum."""
+"""Tasks that learn from files: each is read once, and the run remembers it by its absolute name and checksum."""
 
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from minitransformer.data.text_files import as_text, read_bytes
 from minitransformer.errors import InputError
-from minitransformer.training.files import digest
+from minitransformer.tasks.task import Task
+
+Same = TypeVar("Same", bound="FromFiles")    # what begins is of the class that it was
 
 
-def check_files(name, files) -> None:
-    """Raise InputError unless a task's field `name` is a list of names of files."""
-    if not (isinstance(files, list) and files and all(isinstance(file, str) for file in files)):
-        raise InputError(f"{name} is {files!r}, expected the names of the files")
+class CheckedReader:
+    """read(path): the text of a file, which must have the sha256 in `expected`, if it has one there; `found` has them all."""
+
+    def __init__(self, expected):
+        self.expected, self.found = expected, {}
+
+    def __call__(self, path) -> str:
+        if Path(path).is_fifo():
+            raise InputError(f"{path}: a pipe, expected a file, since a run that resumes reads it again")
+        raw = read_bytes(path)
+        digits = self.found[path] = sha256(raw).hexdigest()
+        if self.expected.get(path, digits) != digits:
+            raise InputError(f"{path} has changed since training began; put back the file that the run was started with")
+        return as_text(raw, path)
 
 
-def checksums(task, *names) -> dict[str, Any]:
-    """{field: value} of a task whose lists of files, its fields `names`, have absolute names and a sha256 each."""
-    lists = {}
-    for name in names:
-        for file in getattr(task, name):
-            if Path(file).is_fifo():
-                raise InputError(f"{file}: a pipe, expected a file, since a run that resumes reads it again")
-        lists[name] = [str(Path(file).resolve()) for file in getattr(task, name)]
-    return {**lists, "sha256": {file: _digest(file) for files in lists.values() for file in files}}
+@dataclass(frozen=True, kw_only=True)
+class FromFiles(Task):
+    """A task with files to train on and to validate by. A subclass has `read_files`."""
 
+    train: list                                   # names of files
+    valid: list
+    sha256: dict = field(default_factory=dict)    # {file: hexadecimal digits}
 
-def check_unchanged(sha256) -> None:
-    """Raise InputError where a file of {name: sha256} is not what it was."""
-    for file, expected in sha256.items():
-        if Path(file).exists() and _digest(file) != expected:
-            raise InputError(f"{file} is not what it was when training began (its sha256 is another)")
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("train", "valid"):
+            files = getattr(self, name)
+            if not (isinstance(files, list) and files and all(isinstance(file, str) for file in files)):
+                raise InputError(f"{name} is {files!r}, expected the names of the files")
 
+    def read_files(self, files, name, read) -> Any:
+        """What is in `files`, each read by `read(path)`. Raises InputError, which calls them `name`, for what cannot be used."""
+        raise NotImplementedError
 
-def _digest(file) -> str:
-    """The sha256 of a file, which is read once as long as it has the same size and time: a new run asks twice."""
-    found = Path(file).stat()
-    return _digest_of(file, found.st_ino, found.st_size, found.st_mtime_ns)
+    def begin(self: Same, **found) -> Same:
+        """With absolute names and checksums, and the fields `found` in the files; these are not read again."""
+        names = {file: str(Path(file).resolve()) for file in self._found[1]}
+        begun = replace(self, train=[names[file] for file in self.train], valid=[names[file] for file in self.valid],
+                        sha256={names[file]: digits for file, digits in self._found[1].items()}, **found)
+        vars(begun)["_found"] = self._found
+        return begun
 
+    @property
+    def texts(self) -> dict[str, Any]:
+        """{"train", "valid": what `read_files` returned}. Raises InputError where a file has changed since training began."""
+        return self._found[0]
 
-@lru_cache(maxsize=64)
-def _digest_of(file, *version) -> str:
-    return digest(Path(file))
+    @cached_property
+    def _found(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """(texts, {file: sha256})."""
+        read = CheckedReader(self.sha256)
+        return {name: self.read_files(getattr(self, name), f"--{name}", read) for name in ("train", "valid")}, read.found

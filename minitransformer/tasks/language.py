@@ -2,8 +2,7 @@
 
 import math
 import unicodedata
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,8 +17,8 @@ from minitransformer.decoding import generate
 from minitransformer.errors import InputError, choices
 from minitransformer.evaluation import mean_loss, perplexity
 from minitransformer.tasks import TASKS
-from minitransformer.tasks.files import check_files, check_unchanged, checksums
-from minitransformer.tasks.task import Data, Task
+from minitransformer.tasks.files import FromFiles
+from minitransformer.tasks.task import Data
 
 EXAMPLES, PROMPT, CONTINUATION = 3, 40, 120    # texts in the report, and their tokens
 MAX_VOCABULARY = 1_000_000
@@ -30,7 +29,7 @@ VOCABULARIES = {"characters": lambda text, size: CharacterVocabulary.learn(text)
 
 @TASKS.register("language")
 @dataclass(frozen=True, kw_only=True)
-class Language(Task):
+class Language(FromFiles):
     description: ClassVar[str] = "predict the next character, or subword, of a text"
     model: ClassVar[str] = "language-model"
     command: ClassVar[str] = "generate"
@@ -44,13 +43,10 @@ class Language(Task):
     evaluate_options: ClassVar[tuple] = ("test",)
     batch_unit: ClassVar[str] = "windows"
 
-    train: list                    # the name of one file
-    valid: list
     batch: int = 32
     vocabulary: str = "characters"
     vocab_size: int = 1000         # of subwords
     window: int = 128              # tokens
-    sha256: dict = field(default_factory=dict)    # {file: hexadecimal digits}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,8 +54,6 @@ class Language(Task):
         self.check_whole("vocab_size", 1, MAX_VOCABULARY)
         if self.vocabulary not in VOCABULARIES:
             raise InputError(f"vocabulary is {self.vocabulary!r}; {choices(str(self.vocabulary), list(VOCABULARIES))}")
-        for name in ("train", "valid"):
-            check_files(name, getattr(self, name))
 
     @classmethod
     def add_arguments(cls, parser, option) -> None:
@@ -70,22 +64,17 @@ class Language(Task):
         option("window", int, "tokens that are read at once")
         option("batch", int, "windows in a batch")
 
-    def begin(self) -> "Language":
-        return replace(self, **checksums(self, "train", "valid"))
-
-    @cached_property
-    def _texts(self) -> dict[str, str]:
-        return {name: _read(getattr(self, name)[0]) for name in ("train", "valid")}
+    def read_files(self, files, name, read) -> str:
+        return _normalised(read(files[0]))
 
     def make_vocabulary(self) -> Any:
-        return VOCABULARIES[self.vocabulary](self._texts["train"], self.vocab_size)
+        return VOCABULARIES[self.vocabulary](self.texts["train"], self.vocab_size)
 
     def model_sizes(self, vocabulary) -> dict[str, int]:
         return {"vocab_size": vocabulary.size, "max_length": self.window}
 
     def data(self, vocabulary, training) -> Data:
-        check_unchanged(self.sha256)
-        ids = {name: self.encode_text(vocabulary, text, getattr(self, name)[0]) for name, text in self._texts.items()}
+        ids = {name: self.encode_text(vocabulary, text, getattr(self, name)[0]) for name, text in self.texts.items()}
         for name, found in ids.items():
             check_length(found, self.window, f"--{name} {getattr(self, name)[0]}", "give more text, or a smaller --window")
         valid = consecutive_windows(ids["valid"], self.window, self.batch)
@@ -120,7 +109,7 @@ class Language(Task):
         files = test or self.valid
         if len(files) != 1:
             raise InputError(f"--test names {len(files)} files, expected one text")
-        text = _read(files[0])
+        text = _normalised(read_text(files[0]))
         ids = self.encode_text(run.vocabulary, text, files[0])
         check_length(ids, self.window, files[0])
         nats = mean_loss(run.model, consecutive_windows(ids, self.window, self.batch))
@@ -137,10 +126,6 @@ class Language(Task):
         tokens = run.vocabulary.tokens(ids)
         weights = run.model.attention_weights(np.array([ids]))["decoder"]
         return {"decoder": Attended(weights, tokens, tokens, [*tokens[1:], "…"])}    # what follows the text is not known
-
-
-def _read(file) -> str:
-    return _normalised(read_text(file))
 
 
 def _normalised(text) -> str:

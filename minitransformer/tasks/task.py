@@ -61,7 +61,7 @@ class Task(ShownAsTable):
         raise NotImplementedError
 
     def data(self, vocabulary, training) -> Data:
-        """The Data; `training` is the run's TrainingConfig. Raises InputError where a file is not what it was."""
+        """The Data; `training` is the run's TrainingConfig. Raises InputError where a file has changed."""
         raise NotImplementedError
 
     def answer(self, run, texts, search=None) -> list[str]:

@@ -2,8 +2,7 @@
 
 import sys
 import time
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from minitransformer.data.epochs import EpochBatches
@@ -14,7 +13,7 @@ from minitransformer.errors import InputError
 from minitransformer.evaluation import bleu, chrf, mean_loss, pair_batches, perplexity
 from minitransformer.extras import require
 from minitransformer.tasks import TASKS
-from minitransformer.tasks.files import check_files, check_unchanged, checksums
+from minitransformer.tasks.files import FromFiles
 from minitransformer.tasks.task import Data
 from minitransformer.tasks.text_to_text import TextToText
 
@@ -24,7 +23,7 @@ MAX_VOCABULARY = 1_000_000
 
 @TASKS.register("translate")
 @dataclass(frozen=True, kw_only=True)
-class Translate(TextToText):
+class Translate(FromFiles, TextToText):
     description: ClassVar[str] = "translate text: aligned files, or a two-column TSV"
     search: ClassVar = Search(beam=5)
     defaults: ClassVar[dict] = dict(config="tiny", steps=2500, warmup=500, rate_factor=0.5)
@@ -39,17 +38,12 @@ class Translate(TextToText):
     evaluate_options: ClassVar[tuple] = (*TextToText.evaluate_options, "test", "tokenize")
     batch_unit: ClassVar[str] = "tokens"
 
-    train: list                                   # the names of [SOURCE, TARGET], or of [TSV]
-    valid: list
     batch: int = 2048
     vocab_size: int = 6000
-    sha256: dict = field(default_factory=dict)    # {file: hexadecimal digits}
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_whole("vocab_size", 1, MAX_VOCABULARY)
-        for name in ("train", "valid"):
-            check_files(name, getattr(self, name))
         if self.max_length + 1 > self.batch:
             raise InputError(f"batch is {self.batch} tokens, expected at least max_length + 1 = {self.max_length + 1}")
 
@@ -63,30 +57,26 @@ class Translate(TextToText):
         option("max_length", int, "longest sentence, in subwords")
         option("batch", int, "tokens in a batch, padding included")
 
-    def begin(self) -> "Translate":
-        return replace(self, **checksums(self, "train", "valid"))
-
-    @cached_property
-    def _texts(self) -> dict[str, list[tuple[str, str]]]:
-        return {name: read_pairs(getattr(self, name), f"--{name}") for name in ("train", "valid")}
+    def read_files(self, files, name, read) -> list[tuple[str, str]]:
+        """`files`: [SOURCE, TARGET], or [TSV]."""
+        return read_pairs(files, name, read)
 
     def make_vocabulary(self) -> SubwordVocabulary:
-        return SubwordVocabulary.learn((text for pair in self._texts["train"] for text in pair), self.vocab_size)
+        return SubwordVocabulary.learn((text for pair in self.texts["train"] for text in pair), self.vocab_size)
 
     def data(self, vocabulary, training) -> Data:
         require("sacrebleu")    # now, and not at the first validation
-        check_unchanged(self.sha256)
         pairs, valid = (encode_pairs(vocabulary, texts, self.max_length, " / ".join(getattr(self, name)))
-                        for name, texts in self._texts.items())
-        if len(pairs) < len(self._texts["train"]):
-            print(f"{len(self._texts['train']) - len(pairs)} pairs with an empty side are left out", file=sys.stderr)
-        sources, targets = zip(*self._texts["valid"])
+                        for name, texts in self.texts.items())
+        if len(pairs) < len(self.texts["train"]):
+            print(f"{len(self.texts['train']) - len(pairs)} pairs with an empty side are left out", file=sys.stderr)
+        sources, targets = zip(*self.texts["valid"])
 
         def measure(model) -> dict[str, float]:
             outputs = translate(model, vocabulary, sources, self.max_length, threads=training.threads)
             return {"valid_bleu": bleu(outputs, targets)[0]}
 
-        examples = [pair for pair in self._texts["valid"] if all(pair)][:EXAMPLES]
+        examples = [pair for pair in self.texts["valid"] if all(pair)][:EXAMPLES]
         return Data(EpochBatches(pairs, self.batch, training.seed), pair_batches(valid), measure, examples)
 
     def evaluate(self, run, search, test=None, tokenize="13a") -> dict[str, Any]:

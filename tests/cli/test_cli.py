@@ -322,4 +322,4 @@ def test_resume_wants_the_text_it_began_with(run_cli, text_run, tmp_path):
     (run / "config.json").write_text(json.dumps(settings))
     write_manifest(run, ["config.json", "tokenizer.json", "weights.safetensors"])
     code, _, error = run_cli("train", "--resume", run)
-    assert code == 2 and f"{file} is not what it was when training began" in error and one_line(error)
+    assert code == 2 and f"{file} has changed since training began" in error and one_line(error)
