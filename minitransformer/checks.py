@@ -48,7 +48,7 @@ def check_ids(name, ids, size) -> None:
                          "token ids stay on the host")
     if ids.dtype.kind not in "iu":
         raise InputError(f"{name} has dtype {ids.dtype}, expected an array of integer token ids")
-    if ids.size and not (0 <= ids.min() and ids.max() < size):
+    if ids.size and (ids.min() < 0 or ids.max() >= size):
         wrong = ids[(ids < 0) | (ids >= size)][0]
         raise InputError(f"{name} holds the token id {wrong}, expected 0 to {size - 1}")
 

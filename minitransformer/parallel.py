@@ -26,6 +26,7 @@ class Threads:
     """
 
     processes, rank = 1, 0
+    _pool: Any    # None with one thread, which never submits anything to it
 
     def __init__(self, model, count=1):
         check_whole("Threads: count", count)

@@ -43,7 +43,7 @@ class Worker:
 
     def __init__(self, contestant, case, threads):
         self.seconds, self.peak, self.failed, self.outputs = [], 0, None, None
-        self._process = subprocess.Popen(
+        self._process: Any = subprocess.Popen(    # with pipes
             [sys.executable, "-m", "minitransformer.benchmarks.worker", contestant, type(case).__name__,
              json.dumps(case), str(threads)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8",

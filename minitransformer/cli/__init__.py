@@ -12,8 +12,9 @@ def main(argv=None) -> int:
         if getattr(sys, name) is None:    # closed by who started us: nobody wants to hear
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))    # noqa: SIM115 - open to the end
     try:
-        sys.stdout.reconfigure(encoding=None if sys.stdout.isatty() else "utf-8",    # files are UTF-8, as those we read
-                               errors="backslashreplace")    # never a crash over a character the terminal lacks
+        sys.stdout.reconfigure(    # type: ignore[union-attr]    # a TextIOWrapper, which has it
+            encoding=None if sys.stdout.isatty() else "utf-8",    # files are UTF-8, as those we read
+            errors="backslashreplace")    # never a crash over a character the terminal lacks
         try:
             from minitransformer.cli.blas_kernels import choose_blas_kernels    # imports take a while: Ctrl-C may come here
             choose_blas_kernels()

@@ -18,5 +18,5 @@ def choose_blas_kernels(environment=os.environ, cpuinfo=Path("/proc/cpuinfo")) -
         return
     lines = (line.partition(":") for line in cpuinfo.read_text(encoding="utf-8").splitlines())
     facts = {name.strip(): value for name, _, value in lines}
-    if "AuthenticAMD" in facts.get("vendor_id", "") and AVX512 <= set(facts.get("flags", "").split()):
+    if "AuthenticAMD" in facts.get("vendor_id", "") and set(facts.get("flags", "").split()) >= AVX512:
         environment["OPENBLAS_CORETYPE"] = "SkylakeX"

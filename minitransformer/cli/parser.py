@@ -5,6 +5,7 @@ import sys
 from functools import partial
 from importlib import import_module
 from importlib.metadata import version
+from typing import Any
 
 from minitransformer.errors import choices, nearest_of, one_line
 
@@ -62,7 +63,7 @@ class Parser(argparse.ArgumentParser):
 
     def _check_options_before_command(self, args) -> None:
         """An unknown option in front of a command would make argparse take its value for the command."""
-        commands = next((action for action in self._actions if isinstance(action, argparse._SubParsersAction)), None)
+        commands: Any = next((action for action in self._actions if isinstance(action, argparse._SubParsersAction)), None)
         words = iter(args if commands else [])
         for word in words:
             name, _, value = word.partition("=")

@@ -33,7 +33,7 @@ class CachedStack:
         self._self_attentions = [_SelfAttention(layer.self_attention, len(first)) for layer in stack.layers]
         self._cross_attentions = ([] if memory is None else
                                   [_CrossAttention(layer.cross_attention, memory) for layer in stack.layers])
-        self._mask = None    # (B, width, list): which entries belong to which hypothesis
+        self._mask: Any = None    # (B, width, list): which entries belong to which hypothesis
         self._room = 0       # of the list
         self._position = 0
 

@@ -1,7 +1,7 @@
 """What a task is: all that training, evaluation, the run folder, the report and the command ask of one."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, NoReturn
+from typing import Any, ClassVar, NamedTuple
 
 from minitransformer.attention_map import Attended
 from minitransformer.decoding import GREEDY
@@ -84,10 +84,10 @@ class Task(ShownAsTable):
         """{kind: an attention_map.Attended} for a text and a model that has attention_weights, the usual kind first."""
         return {}
 
-    def summary(self, run) -> None:
+    def summary(self, run) -> str | None:
         """One line for the end of a training run; None where there is nothing quick to say."""
         return None
 
-    def test_pairs(self, files) -> NoReturn:
+    def test_pairs(self, files) -> list[tuple[str, str]]:
         """[(source, reference)] to decode in a benchmark: files, or the task's own. Raises InputError where it has none."""
         raise InputError(f"the task {self.name} has no text to decode; this needs a translation run")
