@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.labelled import make_labelled_batch, read_labelled, sentence_length
+from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.errors import InputError
 from minitransformer.models.classifier import POOLINGS
@@ -93,6 +94,7 @@ class Classify(FromFiles, Classification):
         if unknown is not None:
             raise InputError(f"{file}: the label {unknown!r} is not one of those trained on, {', '.join(self.labels[:12])}")
         sentences = vocabulary.encode_all([text for text, _ in texts])
+        warn_of_unknown(vocabulary, " ".join(text for text, _ in texts), [i for ids in sentences for i in ids], file)
         if long := sum(len(ids) > self.max_length for ids in sentences):
             print(f"{file}: {long:,} sentence{'s are' if long > 1 else ' is'} longer than {self.max_length} tokens: only the first "
                   f"{self.max_length} are read (--max-length in training)", file=sys.stderr)

@@ -39,6 +39,12 @@ def test_evaluate_another_file(run_cli, classify_run, tmp_path):
     assert scores["majority"] == 1 and scores["examples"] == 1 and scores["accuracy"] in (0, 1)
 
 
+def test_evaluate_says_what_the_vocabulary_lacks(run_cli, classify_run, tmp_path):
+    (tmp_path / "test").write_text("a fine 漢 film\tvery good\na ☃ film 漢\tvery good\n", encoding="utf-8")
+    code, _, error = run_cli("evaluate", classify_run, "--test", tmp_path / "test")
+    assert code == 0 and error == f"{tmp_path / 'test'}: not in the vocabulary, read as <unk>: '漢', '☃'\n"
+
+
 def test_the_labels_are_those_of_the_file(classify_run):
     run = Run.load(classify_run)
     assert run.task.labels == sorted(SENTIMENTS) and run.model.config.num_classes == 3
