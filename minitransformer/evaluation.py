@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from minitransformer.checks import check_whole
 from minitransformer.data.batches import Batch, by_length, make_batch
 from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.errors import InputError
@@ -25,6 +26,8 @@ def mean_loss(model, batches, threads=None) -> float:
 
     if hasattr(batches, "terms"):
         raise InputError(f"mean_loss: batches is a {type(batches).__name__}, expected a list of batches: [batch]")
+    if threads is not None:
+        check_whole("threads", threads)
     batches = list(batches)
     terms = sum(batch.terms for batch in batches)
     if not terms:

@@ -21,7 +21,7 @@ class Adam:
     def __init__(self, model, beta1=0.9, beta2=0.98, epsilon=1e-9):
         if not hasattr(type(model), "flat"):
             raise InputError(f"Adam: the model is a {type(model).__name__}, expected a Layer")
-        if not (0 <= beta1 < 1 and 0 <= beta2 < 1 and epsilon > 0):
+        if not (all(map(is_real, (beta1, beta2, epsilon))) and 0 <= beta1 < 1 and 0 <= beta2 < 1 and epsilon > 0):
             raise InputError(f"Adam: beta1 is {beta1}, beta2 is {beta2} and epsilon is {epsilon}, expected both betas from 0 to "
                              "below 1 and an epsilon above 0")
         self.model = model
@@ -71,6 +71,8 @@ class Adam:
         if self.model.flat is not self._flat:
             raise InputError(f"the {type(self.model).__name__} has gained or lost parameters since this Adam was made; "
                              "make a new Adam(model), and new Threads")
+        if workers is not None and not hasattr(workers, "flat"):
+            raise InputError(f"workers is {workers!r}, expected Threads(model, {workers if isinstance(workers, int) else 2})")
         if workers and workers.flat is not self._flat:
             raise InputError("these workers were made for another model, or before this one gained or lost parameters; "
                              "make new Threads(model)")

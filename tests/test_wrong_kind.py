@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from minitransformer import (
-    Adam, InputError, LanguageModelConfig, Run, Search, TrainingConfig, TransformerConfig, check_contract, cross_entropy_backward,
-    cross_entropy_forward, gradcheck, textbook, training_step, translate)
+    Adam, InputError, LanguageModelConfig, Run, Search, TrainingConfig, TransformerConfig, beam_search, check_contract,
+    cross_entropy_backward, cross_entropy_forward, generate, gradcheck, greedy, sample, textbook, training_step, translate)
+from minitransformer.evaluation import mean_loss
 from minitransformer.layers import Embedding, FeedForward, LayerNorm, Linear, OutputProjection, Residual, SelfAttention
 from minitransformer.tasks import TASKS
 from minitransformer.training.run import check_free
@@ -162,3 +163,52 @@ def test_a_length_that_is_none(length):
 def test_fields_that_are_none(make, words):
     with pytest.raises(InputError, match=words):
         make()
+
+
+MODEL = make_model("transformer")
+SOURCE = np.array([[4, 2]])
+LOGITS, TARGETS = np.ones((2, 3)), np.array([0, 1])
+VOCABULARY = TASKS["copy"]().make_vocabulary()
+BATCH = make_batch_for("transformer")
+CALLS = {
+    "no texts": (lambda: translate(MODEL, VOCABULARY, None, 5), "texts is a NoneType, expected a list of texts"),
+    "a dict of texts": (lambda: translate(MODEL, VOCABULARY, {"a": "b"}, 5), "texts is a dict"),
+    "no threads": (lambda: translate(MODEL, VOCABULARY, ["a"], 5, threads=0), "threads is 0, expected a whole number"),
+    "no threads to measure": (lambda: mean_loss(MODEL, [BATCH], threads=-1), "threads is -1"),
+    "a beam of text": (lambda: Search(beam="5"), "beam is '5', expected a whole number"),
+    "a seed below 0": (lambda: translate(MODEL, VOCABULARY, ["a"], 5, Search(samples=1, seed=-1)), "seed is -1, expected"),
+    "half a minimum": (lambda: beam_search(MODEL, SOURCE, 1, min_length=1.5), "min_length is 1.5"),
+    "a maximum in text": (lambda: beam_search(MODEL, SOURCE, 1, max_length="3"), "max_length is 3, expected at least 1"),
+    "alpha in text": (lambda: beam_search(MODEL, SOURCE, 2, "a"), "alpha is 'a', expected a finite number"),
+    "alpha nan": (lambda: beam_search(MODEL, SOURCE, 2, np.nan), "alpha is nan"),
+    "a classifier that writes": (lambda: greedy(make_model("classifier"), SOURCE), "a Classifier writes no text"),
+    "a class that writes": (lambda: sample(type(MODEL), SOURCE, [RNG]), "the class Transformer writes no text"),
+    "a translation continued": (lambda: generate(MODEL, [4], 3, RNG), "a Transformer does not continue its source; use translate"),
+    "padding in text": (lambda: cross_entropy_forward(LOGITS, TARGETS, padding="0"), "padding is '0', expected the id of missing"),
+    "padding True": (lambda: cross_entropy_forward(LOGITS, TARGETS, padding=True), "padding is True"),
+    "half a padding": (lambda: MODEL.loss.forward(np.ones((2, 12)), TARGETS, padding=0.5), "padding is 0.5"),
+    "targets in a list": (lambda: cross_entropy_forward(LOGITS, [0, 1], padding=None), "targets is a builtins.list"),
+    "no dtype": (lambda: MODEL.astype(None), "the dtype is None, expected float32"),
+    "keys of no width": (lambda: SelfAttention(4, 2, RNG, d_k=0), "d_k is 0"),
+    "a width in text": (lambda: SelfAttention("4", 2, RNG), "d_model is '4'"),
+    "dropout above 1": (lambda: FeedForward(4, 4, RNG, dropout=2), "the dropout rate is 2"),
+    "dropout in text": (lambda: Residual(FeedForward(4, 4, RNG), 4, dropout="1"), "the dropout rate is '1'"),
+    "activations in a list": (lambda: FeedForward(4, 4, RNG, ["relu"]), "unknown activation"),
+    "a class as sub-layer": (lambda: Residual(FeedForward, 4), "the sub-layer is a type, expected a Layer"),
+    "a beta in text": (lambda: Adam(MODEL, beta1="0.9"), "Adam: beta1 is 0.9"),
+    "a count of workers": (lambda: Adam(MODEL).step(0.1, None, 2), r"workers is 2, expected Threads\(model, 2\)"),
+    "terms in text": (lambda: training_step(MODEL, Adam(MODEL), BATCH._replace(terms="2"), 0.1), "terms is '2'"),
+    "terms below 0": (lambda: training_step(MODEL, Adam(MODEL), BATCH._replace(terms=-2), 0.1), "terms is -2"),
+    "no optimizer": (lambda: training_step(MODEL, None, BATCH, 0.1), "the optimizer is a NoneType"),
+}
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_calls_of_the_wrong_kind(what):
+    call, words = CALLS[what]
+    with pytest.raises(InputError, match=words):
+        call()
+
+
+def test_texts_may_come_from_a_generator():
+    assert len(translate(make_toy(VOCABULARY), VOCABULARY, (text for text in "ab"), 5)) == 2

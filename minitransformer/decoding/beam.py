@@ -1,10 +1,12 @@
 """Beam search (section 6.1 of the paper), batched over sentences; greedy search is a beam of one."""
 
+import math
+
 import numpy as np
 
 from minitransformer.backend import module_of, to_device, to_host
-from minitransformer.checks import is_whole
-from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits, length_penalty
+from minitransformer.checks import is_real, is_whole
+from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits, length_penalty, start
 from minitransformer.decoding.top_k import grouped_logits, log_normaliser, top_k_continuations
 from minitransformer.errors import InputError
 from minitransformer.special import EOS, SPECIAL
@@ -29,7 +31,9 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None) 
     """
     if not is_whole(width, 1):
         raise InputError(f"the beam is {width} wide, expected at least 1")
-    state = model.start(source)
+    if not is_real(alpha) or not math.isfinite(alpha):
+        raise InputError(f"alpha is {alpha!r}, expected a finite number")
+    state = start(model, source)
     least, most = length_limits(state, min_length, max_length)
     found = [[] for _ in source]
     alive = np.arange(len(source))                   # the indices in `source` of the sentences not done

@@ -6,7 +6,7 @@ import numpy as np
 
 from minitransformer.backend import to_host
 from minitransformer.checks import check_rng, is_whole
-from minitransformer.decoding.hypothesis import check_numbers
+from minitransformer.decoding.hypothesis import check_numbers, start
 from minitransformer.decoding.sampling import check_sampling, draw
 from minitransformer.errors import InputError
 from minitransformer.special import SPECIAL
@@ -27,7 +27,9 @@ def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0) -> 
         source = np.array([prompt], int)
     except (TypeError, ValueError):
         raise InputError(f"the prompt is {prompt!r:.60}, expected a list of token ids: vocabulary.encode(text)") from None
-    state = model.start(source)
+    state = start(model, source)
+    if not np.array_equal(state.first, source[:, -1:]):
+        raise InputError(f"generate: a {type(model).__name__} does not continue its source; use translate, sample or beam_search")
     return _continue(model, state, list(prompt), count, rng, temperature, top_k, top_p)
 
 

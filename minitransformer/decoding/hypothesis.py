@@ -1,9 +1,10 @@
 """What a search finds, and how long it may become."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from minitransformer.checks import is_whole
 from minitransformer.errors import InputError
 
 
@@ -19,6 +20,14 @@ def check_numbers(usable) -> None:
         raise InputError("the model's logits are not finite numbers; its weights are unusable")
 
 
+def start(model, source) -> Any:
+    """model.start(source), the state of a model that writes. Raises InputError for one that does not."""
+    if isinstance(model, type) or not hasattr(model, "start"):
+        given = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
+        raise InputError(f"{given} writes no text, expected a model that does, such as a Transformer")
+    return model.start(source)
+
+
 def length_penalty(length, alpha) -> float:
     """((5 + length) / 6)^alpha, by which a log-probability is divided (Wu et al. 2016, https://arxiv.org/abs/1609.08144).
 
@@ -32,9 +41,9 @@ def length_limits(state, min_length=0, max_length=None) -> tuple[np.ndarray, np.
 
     Raises InputError for limits that contradict each other.
     """
-    if min_length < 0:
+    if not is_whole(min_length, 0):
         raise InputError(f"min_length is {min_length}, expected at least 0")
-    if max_length is not None and max_length < max(min_length, 1):
+    if max_length is not None and not is_whole(max_length, max(min_length, 1)):
         raise InputError(f"max_length is {max_length}, expected at least {max(min_length, 1)}")
     most = state.limit if max_length is None else np.minimum(state.limit, max_length)
     return np.minimum(min_length, most), most

@@ -7,7 +7,7 @@ import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device, to_host
 from minitransformer.checks import check_rng, check_shape, is_real, is_whole
-from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits
+from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits, start
 from minitransformer.decoding.top_k import log_normaliser
 from minitransformer.errors import InputError
 from minitransformer.special import BOS, EOS, PAD
@@ -36,7 +36,7 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
         check_rng(rng)
     source = np.repeat(source, count, axis=0)    # each draw is a row of its own
     rngs = [own for rng in rngs for own in rng.spawn(count)]
-    state = model.start(source)
+    state = start(model, source)
     least, most = length_limits(state, min_length, max_length)
     ids = state.first                                   # (R, 1 + length)
     sums = np.zeros(len(source))

@@ -1,12 +1,13 @@
 """From texts to texts: sentences of any length, decoded in batches and threads, returned in their order."""
 
+import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from minitransformer.checks import check_whole
+from minitransformer.checks import check_whole, is_whole
 from minitransformer.data.batches import pad
 from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.decoding.beam import beam_search
@@ -35,10 +36,16 @@ class Search(ShownAsTable):
     top_p: float = 1.0
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        for name in ("beam", "samples", "min_length", "top_k", "seed"):    # how large they may be, the search itself says
+            if not is_whole(getattr(self, name), -math.inf):
+                raise InputError(f"{name} is {getattr(self, name)!r}, expected a whole number")
+
     def __call__(self, model, source, places) -> list[list[Hypothesis]]:
         """Lists of Hypotheses for source (B, T_k) ids; `places`: the sentences' places in the text, which seed the draws."""
         if not self.samples:
             return beam_search(model, source, self.beam, self.alpha, self.min_length, self.max_length)
+        check_whole("seed", self.seed, 0)
         rngs = [np.random.default_rng([self.seed, place]) for place in places]
         return sample(model, source, rngs, self.samples, self.temperature, self.top_k, self.top_p, self.min_length,
                       self.max_length)
@@ -54,6 +61,8 @@ def decode_all(model, sources, search=GREEDY, threads=None) -> list[list[Hypothe
     """
     if not callable(search) or isinstance(search, type):
         raise InputError(f"search is a {type(search).__name__}, expected a Search, such as Search(beam=5)")
+    if threads is not None:
+        check_whole("threads", threads)
     found = [[Hypothesis([], 0.0, 0.0)] for _ in sources]
     size = max(1, ROWS // max(search.beam, search.samples, 1))
     threads = (threads or available_cores()) if model.xp is np else 1
@@ -80,7 +89,7 @@ def encode(vocabulary, texts, max_length) -> list[list[int]]:
     A text that is cut, and characters that the vocabulary lacks, are named on stderr. Raises InputError, with the line,
     for a text that cannot be read.
     """
-    check_texts(texts)
+    texts = check_texts(texts)
     check_whole("max_length", max_length)
     if isinstance(vocabulary, (str, bytes)) or not (hasattr(vocabulary, "encode") and hasattr(vocabulary, "decode")):
         raise InputError(f"vocabulary is a {type(vocabulary).__name__}, expected one with encode and decode, such as "
@@ -101,13 +110,17 @@ def encode(vocabulary, texts, max_length) -> list[list[int]]:
     return [source[:max_length] for source in sources]
 
 
-def check_texts(texts) -> None:
-    """Raise InputError unless `texts` are several texts, and not one, whose letters would be taken for texts."""
+def check_texts(texts) -> list[str]:
+    """`texts` as a list. Raises InputError for one text, whose letters would be taken for texts, and for what are none."""
     if isinstance(texts, str):
         raise InputError(f"texts is one text, expected a list of them: [{one_line(texts[:40])!r}]")
+    if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
+        raise InputError(f"texts is a {type(texts).__name__}, expected a list of texts")
+    texts = list(texts)
     for text in texts:
         if not isinstance(text, str):
             raise InputError(f"texts holds a {type(text).__name__}, expected texts")
+    return texts
 
 
 def translate(model, vocabulary, texts, max_length, search=GREEDY, threads=None) -> list[str]:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_dloss, check_ids, check_shape, check_share
+from minitransformer.checks import check_dloss, check_ids, check_shape, check_share, is_whole
 from minitransformer.errors import InputError
 from minitransformer.replaceable import replaceable
 
@@ -29,7 +29,7 @@ def cross_entropy_forward(logits, targets, smoothing=0.0, *, padding) -> tuple[A
     check_shape("cross-entropy: logits", logits, ..., "V")
     if logits.dtype.kind not in "fc":
         raise InputError(f"cross-entropy: logits has dtype {logits.dtype}, expected real numbers such as float32")
-    check_targets(targets, logits.shape, smoothing)
+    check_targets(targets, logits.shape, smoothing, padding)
     xp = module_of(logits)
     targets = to_device(targets, xp)
     shifted = logits - logits.real.max(axis=-1, keepdims=True)
@@ -46,13 +46,15 @@ def cross_entropy_forward(logits, targets, smoothing=0.0, *, padding) -> tuple[A
     return loss, CrossEntropyCache(p, targets, real, smoothing, real.sum(), log_likelihood)
 
 
-def check_targets(targets, shape, smoothing=0.0) -> None:
-    """Raise InputError unless `targets` are ids for logits of that shape, and `smoothing` is a share."""
+def check_targets(targets, shape, smoothing, padding) -> None:
+    """Raise InputError unless `targets` are ids for logits of that shape, `smoothing` a share and `padding` an id or None."""
     check_share("smoothing", smoothing)
+    if padding is not None and not is_whole(padding, 0):
+        raise InputError(f"cross-entropy: padding is {padding!r}, expected the id of missing targets, such as PAD, or None")
+    check_ids("cross-entropy: targets", targets, shape[-1])
     if shape[:-1] != targets.shape:
         raise InputError(f"cross-entropy: targets has shape {targets.shape}, "
                          f"expected {shape[:-1]} for logits of shape {shape}")
-    check_ids("cross-entropy: targets", targets, shape[-1])
 
 
 @replaceable

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache, check_floats, check_whole
+from minitransformer.checks import check_cache, check_floats, check_share, check_whole
 from minitransformer.errors import InputError
 from minitransformer.functional import attention_backward, attention_forward
 from minitransformer.functional.attention import AttentionCache
@@ -33,6 +33,11 @@ class MultiHeadAttention(Layer):
 
     def __init__(self, d_model, num_heads, rng, d_k=None, d_v=None, dropout=0.0):
         check_whole("num_heads", num_heads)
+        check_whole("d_model", d_model)
+        check_share("the dropout rate", dropout)
+        for name, size in (("d_k", d_k), ("d_v", d_v)):
+            if size is not None:
+                check_whole(name, size)
         if d_model % num_heads and d_k is None:
             raise InputError(f"d_model {d_model} is not divisible by {num_heads} heads: choose a divisor of "
                              f"{d_model} for num_heads, or give d_k")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache
+from minitransformer.checks import check_cache, check_share
 from minitransformer.errors import InputError
 from minitransformer.functional import (
     dropout_backward, dropout_forward, gelu_backward, gelu_forward, relu_backward, relu_forward)
@@ -27,7 +27,8 @@ class FeedForward(Layer):
     """y = dropout(activation(x W1 + b1)) W2 + b2, at each position alone: x, y (..., d_model)."""
 
     def __init__(self, d_model, d_ff, rng, activation="relu", dropout=0.0):
-        if activation not in ACTIVATIONS:
+        check_share("the dropout rate", dropout)
+        if activation not in list(ACTIVATIONS):
             raise InputError(f"unknown activation {activation!r}; choose {' or '.join(ACTIVATIONS)}")
         self.inner = Linear(d_model, d_ff, rng)
         self.outer = Linear(d_ff, d_model, rng)

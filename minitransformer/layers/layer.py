@@ -64,7 +64,7 @@ class Layer:
     def astype(self: Same, dtype) -> Same:
         """A copy with every parameter converted to `dtype`: float32, float64 or complex128."""
         try:
-            known = str(np.dtype(dtype)) in DTYPES
+            known = dtype is not None and str(np.dtype(dtype)) in DTYPES    # NumPy takes None for float64
         except TypeError:
             known = False
         if not known:

@@ -3,7 +3,8 @@
 from typing import Any, NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache
+from minitransformer.checks import check_cache, check_share
+from minitransformer.errors import InputError
 from minitransformer.functional import dropout_backward, dropout_forward
 from minitransformer.functional.dropout import DropoutCache
 from minitransformer.functional.layer_norm import LayerNormCache
@@ -25,7 +26,10 @@ class Residual(Layer):
     """
 
     def __init__(self, sublayer, d_model, dropout=0.0, pre_norm=False):
-        self.sublayer = sublayer
+        check_share("the dropout rate", dropout)
+        if not isinstance(sublayer, Layer):
+            raise InputError(f"Residual: the sub-layer is a {type(sublayer).__name__}, expected a Layer")
+        self.sublayer: Any = sublayer
         self.norm = LayerNorm(d_model)
         self.dropout = dropout
         self.pre_norm = pre_norm

@@ -62,8 +62,7 @@ class Run:
 
     def answer(self, texts, search=None) -> list[str]:
         """The model's output for each of `texts`: a translation, a continuation or a class, as the task has it."""
-        check_texts(texts)
-        return self.task.answer(self, texts, search)
+        return self.task.answer(self, check_texts(texts), search)
 
     @classmethod
     def create(cls, path, task, model, vocabulary, training=None, backend="numpy") -> "Run":

@@ -1,6 +1,6 @@
 """One step of training: forward, loss, backward, clip, Adam."""
 
-from minitransformer.checks import is_whole
+from minitransformer.checks import check_whole, is_whole
 from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.models.next_token import LossSums
 from minitransformer.parallel import Threads
@@ -27,6 +27,9 @@ def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0
         if not hasattr(one, "terms"):
             raise InputError(f"training_step: a batch is a {type(one).__name__}, expected what make_batch makes, "
                              "or a list of such batches")
+        check_whole("training_step: the number of a batch's terms", one.terms, 0)
+    if not hasattr(optimizer, "step"):
+        raise InputError(f"training_step: the optimizer is a {type(optimizer).__name__}, expected Adam(model)")
     if seed is not None and not (isinstance(seed, (list, tuple)) and all(is_whole(number, 0) for number in seed)):
         raise InputError(f"seed is {seed!r}, expected several whole numbers of at least 0, such as (0, step), or None")
     terms = sum(batch.terms for batch in batches)

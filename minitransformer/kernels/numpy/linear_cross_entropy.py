@@ -29,7 +29,7 @@ def linear_cross_entropy_forward_blocked(x, weight, targets, smoothing=0.0, *,
     The first factor scales the narrow matrices x and dx instead of the wide e, and the last term is
     the same for all v: both cost no pass over the logits.
     """
-    check_targets(targets, (*x.shape[:-1], len(weight)), smoothing)
+    check_targets(targets, (*x.shape[:-1], len(weight)), smoothing, padding)
     size = len(weight)
     rows, ids = x.reshape(-1, x.shape[-1]), targets.reshape(-1)
     real = np.ones(len(ids), x.dtype) if padding is None else (ids != padding).astype(x.dtype)
