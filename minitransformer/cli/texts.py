@@ -1,4 +1,4 @@
-"""The texts that a command is given: one as an argument, or lines on standard input."""
+"""A command's input texts: one as an argument, or the lines of standard input."""
 
 import sys
 

@@ -30,7 +30,7 @@ def test_help(run_cli):
     """Of every command, found in the help of all."""
     code, out, error = run_cli("--help")
     commands = re.findall(r"^    (\w+) +\w", out, re.MULTILINE)
-    assert commands == list(COMMANDS) and "begin with: minitransformer train copy" in out
+    assert commands == list(COMMANDS) and "start with: minitransformer train copy" in out
     assert code == 0 and not error and {"train", "generate", "classify", "data"} <= set(commands)
     for command in [*commands, *(f"train {name}" for name in TASKS)]:
         code, out, error = run_cli(*command.split(), "--help")
@@ -220,7 +220,7 @@ def test_a_finished_run_is_lengthened(run_cli, tmp_path):
     assert run_cli("train", "copy", "--steps", 24, *options, "--run", tmp_path / "whole")[0] == 0
     code, out, error = run_cli("train", "--resume", tmp_path / "run", "--steps", 24)
     assert code == 0 and "resuming after step 12" in error and "saved in" in out
-    assert "24 steps are planned now, not 12: the learning rate follows the new plan" in error
+    assert "24 steps are now planned instead of 12: the learning rate follows the new plan" in error
     assert Run.load(tmp_path / "run").settings == Run.load(tmp_path / "whole").settings
     weights = [load_file(tmp_path / name / "weights.safetensors") for name in ("run", "whole")]
     assert all(np.array_equal(weights[0][name], weights[1][name]) for name in weights[1])
@@ -240,7 +240,7 @@ def test_a_run_that_was_stopped_is_lengthened(run_cli, tmp_path):
     assert Run.load(tmp_path / "run").settings.training.steps == 6
 
 
-@pytest.mark.parametrize("steps, words", [(12, "--steps is 12, expected more than the 12 that this run has planned"),
+@pytest.mark.parametrize("steps, words", [(12, "--steps is 12, expected more than the 12 planned for this run"),
                                           (3, "--steps is 3, expected more than the 12"), (10 ** 12, "--steps is 1000000000000")])
 def test_a_run_is_not_shortened(run_cli, trained, steps, words):
     before = (trained / "config.json").read_bytes()
@@ -322,4 +322,4 @@ def test_resume_wants_the_text_it_began_with(run_cli, text_run, tmp_path):
     (run / "config.json").write_text(json.dumps(settings))
     write_manifest(run, ["config.json", "tokenizer.json", "weights.safetensors"])
     code, _, error = run_cli("train", "--resume", run)
-    assert code == 2 and f"{file} is not what it was when training began" in error and one_line(error)
+    assert code == 2 and f"{file} has changed since training began" in error and one_line(error)

@@ -142,7 +142,7 @@ def test_plots(run_cli, trained, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("content, words", [
-    (None, "No such file"), ("{", "cannot be read"), ("", "nothing was logged yet"), ("[1]", "not the log of a run"),
+    (None, "No such file"), ("{", "cannot be read"), ("", "nothing has been logged yet"), ("[1]", "not the log of a run"),
     ("3", "not the log of a run"), ('{"step": NaN}', "not the log of a run"),
 ])
 def test_a_run_that_cannot_be_drawn(run_cli, tmp_path, content, words):
