@@ -7,7 +7,7 @@ from minitransformer.errors import InputError
 
 
 def require(name) -> ModuleType:
-    """The module called `name`. Raises InputError where it cannot be imported, with what installs it where it is missing."""
+    """The module called `name`. Raises InputError if it cannot be imported, with what installs it where it is missing."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError:

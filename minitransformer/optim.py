@@ -41,7 +41,7 @@ class Adam:
         """Move every parameter once and set the gradients to zero.
 
         The gradient is scaled to a norm of at most `clip` before (None, as in the paper: it is not). `workers` share the
-        work (parallel.Threads); None: the gradient is the model's own. Raises InputError where the model has gained or
+        work (parallel.Threads); None: the gradient is the model's own. Raises InputError if the model has gained or
         lost a parameter since this Adam was made: it would train the old ones only.
         """
         self._check(learning_rate, clip, workers)

@@ -83,7 +83,7 @@ def flatten(named, before=None) -> Flat:
     """Move the parameters of {name: Parameter} into one vector and their gradients into another; returns Flat.
 
     Each parameter's `data` and `grad` become views of them, so an optimiser that walks the vectors
-    updates every parameter. `before`: the Flat in which some of them lie. Raises InputError where there is no parameter,
+    updates every parameter. `before`: the Flat in which some of them lie. Raises InputError if there is no parameter,
     where one is a view of another model's vectors, and where they differ in dtype.
     """
     parameters = list(named.values())

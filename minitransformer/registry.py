@@ -33,7 +33,7 @@ class Registry:
         return add
 
     def __getitem__(self, name) -> Any:
-        """The class called `name`. Raises InputError where there is none."""
+        """The class called `name`. Raises InputError if there is none."""
         if name not in self._all():
             raise InputError(f"unknown {self.kind} {name!r}; {choices(str(name), list(self))}")
         return self._classes[name]
@@ -42,7 +42,7 @@ class Registry:
         return iter(sorted(self._all()))    # whatever was imported first
 
     def name_of(self, thing) -> str:
-        """The name under which the class of `thing` is registered. Raises InputError where it is not."""
+        """The name under which the class of `thing` is registered. Raises InputError if it is not."""
         kind = type(thing)
         if self._all().get(getattr(kind, "name", "")) is not kind:
             raise InputError(f"{kind.__name__} is not registered, so a run folder with it could not be opened again; "

@@ -80,7 +80,7 @@ _lock = Lock()    # of what `plugged` and `textbook` change
 def replaceable(textbook: Function) -> Function:
     """Mark a function, or a method, as one that kernels and readers may replace.
 
-    Raises InputError where a function of that name in another module is marked already.
+    Raises InputError if a function of that name in another module is marked already.
     """
     before = TABLE.get(textbook.__qualname__)
     if before and before.textbook.__module__ != textbook.__module__:

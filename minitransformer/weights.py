@@ -11,7 +11,7 @@ from minitransformer.errors import InputError
 def save_weights(layer, path) -> None:
     """Write {parameter name: array} of any Layer, a shared one once, as a safetensors file.
 
-    An old file at `path` stays until the new one is complete. Raises InputError where it cannot be written, and for complex
+    An old file at `path` stays until the new one is complete. Raises InputError if it cannot be written, and for complex
     parameters, which the format lacks.
     """
     from safetensors.numpy import save
@@ -33,7 +33,7 @@ def save_weights(layer, path) -> None:
 def load_weights(layer, path) -> None:
     """Read what `save_weights` wrote into the parameters of a layer of the same sizes.
 
-    Raises InputError, naming the array, where the file does not fit the layer, and where it cannot be read; the layer then
+    Raises InputError, naming the array, if the file does not fit the layer, and where it cannot be read; the layer then
     stays as it was.
     """
     from safetensors import SafetensorError
@@ -52,7 +52,7 @@ def load_weights(layer, path) -> None:
 
 
 def set_weights(layer, weights) -> None:
-    """Take over {parameter name: array}. Raises InputError, before it changes any, where these are not the layer's."""
+    """Take over {parameter name: array}. Raises InputError, before it changes any, if these are not the layer's."""
     parameters = layer.parameters()
     for name in sorted(parameters.keys() | weights.keys()):
         expected = parameters[name].shape if name in parameters else "no such array"

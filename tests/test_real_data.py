@@ -54,7 +54,7 @@ def test_a_language_model_learns_from_tiny_shakespeare(multi30k, run_cli, tmp_pa
 
 
 def test_a_classifier_learns_from_sst2(multi30k, run_cli, tmp_path):
-    """Sixty small updates are better than to name the commonest class, 55.9 % of the phrases."""
+    """Sixty small updates beat always predicting the most common class, 55.9 % of the phrases."""
     folder = beside(multi30k, "sst2")
     code, _, error = run_cli("train", "classify", "--train", folder / "train.tsv.gz", "--valid", folder / "dev.tsv.gz",
                              "--run", tmp_path / "run", "--config", "toy", "--num-layers", 1, "--vocab-size", 2000,

@@ -371,7 +371,7 @@ def test_a_mistake_can_be_taught():
             mistakes.TAUGHT.pop()
     with pytest.raises(InputError, match="no operation 'sofmax'; did you mean softmax"):
         mistake("sofmax", sentence)
-    with pytest.raises(InputError, match="asks for 'z'"):
+    with pytest.raises(InputError, match="takes 'z'"):
         mistake("softmax", sentence)(lambda dp, cache, z: dp)
 
 

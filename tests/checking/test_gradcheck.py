@@ -219,7 +219,7 @@ def test_a_dropped_imaginary_part_does_not_pass_with_the_complex_step_alone():
 
 @pytest.mark.parametrize("methods", ["central", (), ("forward",)])
 def test_unknown_methods_are_explained(methods):
-    with pytest.raises(InputError, match="expected some of central, complex"):
+    with pytest.raises(InputError, match="expected one or more of central, complex"):
         gradcheck((F.relu_forward, F.relu_backward), (X,), methods=methods)
 
 

@@ -55,7 +55,7 @@ def test_at_a_batch_of_two_twice_and_times_the_batch_are_kept_apart():
     mistakes = {"twice": lambda x: 2 * x, "times the batch": lambda x: len(x) * x}
     for sentence, wrong in mistakes.items():
         assert judge(wrong, lambda x: x, mistakes, INPUTS).sentence == sentence
-    with pytest.raises(InputError, match="expected at least 2 of other sizes"):
+    with pytest.raises(InputError, match="expected at least 2 of different sizes"):
         judge(mistakes["twice"], lambda x: x, mistakes, INPUTS[:1])
 
 

@@ -97,7 +97,7 @@ class Assigns(Scale):
 
 
 @pytest.mark.parametrize("kind, words", [
-    (KeepsItsCache, "forward keeps something on the layer: self.cache; a layer that is used twice would mix up both uses"),
+    (KeepsItsCache, "forward keeps something on the layer: self.cache; a layer that is used twice would mix up the two uses"),
     (KeepsInAPlaceForIt, "forward keeps something on the layer: self.cache"),
     (KeepsInBackward, "backward keeps something on the layer: self.last"),
     (Widens, "the output that forward returns is float64 for inputs of float32"),
@@ -132,5 +132,5 @@ def test_the_librarys_layers_pass(name):
 
 
 def test_what_is_no_layer_is_refused():
-    with pytest.raises(InputError, match="check_contract: a tuple is no Layer"):
+    with pytest.raises(InputError, match="check_contract: a tuple is not a Layer"):
         check_contract((np.sin, np.cos), [X])

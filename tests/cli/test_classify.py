@@ -153,7 +153,7 @@ GOOD = "good\tyes\nbad\tno\n"
     ("--train", GOOD + "fine\n", "line 3: expected a sentence, a tab and its label"),
     ("--train", GOOD + "fine\tyes\tno\n", "line 3: 3 columns, expected two: a sentence, a tab and its label"),
     ("--valid", "\tno\n", "line 1: expected a sentence, a tab and its label"),
-    ("--valid", "sentence\tlabel\n", "no sentence, expected one on each line"),
+    ("--valid", "sentence\tlabel\n", "no sentences, expected a sentence, a tab and its label on each line"),
     ("--train", "", "empty, expected text"), ("--valid", "\n\n", "empty, expected text"), ("--valid", None, "No such file"),
     ("--train", b"\xff\tno\n", "line 1: not UTF-8"),
     ("--train", "".join(f"a\t{i}\n" for i in range(1001)), "has 1,001 classes, expected 2 to 1,000"),

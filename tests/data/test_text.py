@@ -148,7 +148,7 @@ def test_symbols():
     vocabulary = SymbolVocabulary(["one", "two", "1"], joint="+")
     ids = vocabulary.encode("two-one  1")
     assert vocabulary.decode([BOS, *ids, EOS, PAD]) == "two+one+1"
-    with pytest.raises(InputError, match="unknown symbol 'three'; this run knows one two 1"):
+    with pytest.raises(InputError, match="unknown symbol 'three'; this run's symbols are one two 1"):
         vocabulary.encode("one three")
 
 

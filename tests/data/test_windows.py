@@ -59,7 +59,7 @@ def test_characters():
     ids = vocabulary.encode("한 ban\n")
     assert vocabulary.decode([BOS, *ids, EOS, PAD]) == "한 ban\n" and vocabulary.tokens([PAD, ids[0]]) == ["<pad>", "한"]
     assert vocabulary.encode("") == [] and vocabulary.decode([]) == ""
-    with pytest.raises(InputError, match="line 2: the character 'x' is not in the vocabulary, which knows the 6 characters"):
+    with pytest.raises(InputError, match="line 2: the character 'x' is not in the vocabulary, which consists of the 6 characters"):
         vocabulary.encode("ban\nax x")
     for wrong in ("aa", ["a", "b"], None):
         with pytest.raises(InputError, match="contains each character once"):

@@ -38,7 +38,7 @@ def test_a_batch_decodes_as_its_sentences_do(model):
 
 
 def test_a_beam_of_nothing_is_explained(model):
-    with pytest.raises(InputError, match="the beam is 0 wide"):
+    with pytest.raises(InputError, match="the beam width is 0"):
         decode_all(model, SOURCES, Search(beam=0))
 
 

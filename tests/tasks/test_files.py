@@ -20,5 +20,5 @@ def test_a_new_run_hashes_each_file_once(tmp_path, monkeypatch):
     before = (tmp_path / "train").stat()
     (tmp_path / "train").write_text("a b d " * 200, encoding="utf-8")    # of the same size
     os.utime(tmp_path / "train", ns=(before.st_atime_ns, before.st_mtime_ns + 1))
-    with pytest.raises(InputError, match="train is not what it was when training began"):
+    with pytest.raises(InputError, match="train has changed since training began"):
         files.check_unchanged(task.sha256)

@@ -205,7 +205,7 @@ def test_a_vocabulary_of_your_own_is_kept_and_loaded(tmp_path):
 
 
 def test_a_vocabulary_of_another_size_is_refused(tmp_path):
-    with pytest.raises(InputError, match="the vocabulary has 6 tokens, the model 29; they are not of one run"):
+    with pytest.raises(InputError, match="the vocabulary has 6 tokens, the model 29; they are not from the same run"):
         Run.create(tmp_path / "run", **copy_run(vocabulary=CharacterVocabulary("abc")))
     assert not list(tmp_path.iterdir())
 

@@ -209,7 +209,7 @@ def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
             yield batch
 
     with pytest.raises(InputError, match=r"step 8 cannot be saved \(No space left on device\); the checkpoint of step 4 "
-                                         r"is kept. When that is fixed: train\(..., resume=True\)"):
+                                         r"is kept. Once that is fixed: train\(..., resume=True\)"):
         train(run, config, fill(), valid)
     assert {path.name for path in (run.path / "checkpoints").iterdir()} == {"step-00000004"}
     monkeypatch.setattr(os, "fsync", usual)
@@ -223,7 +223,7 @@ def test_a_full_disk_met_by_the_log(tmp_path):
     run, batches, valid = start(tmp_path / "run")
     (run.path / "metrics.jsonl").symlink_to("/dev/full")
     with pytest.raises(InputError, match=r"metrics.jsonl cannot be saved \(No space left on device\); no checkpoint was saved "
-                                         r"before. When that is fixed: train\(..., resume=True\)"):
+                                         r"before. Once that is fixed: train\(..., resume=True\)"):
         train(run, TrainingConfig(steps=20, warmup=5, validate_every=4), batches, valid)
 
 

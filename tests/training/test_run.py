@@ -51,7 +51,8 @@ class OwnVocabulary(CharacterVocabulary):
     (lambda: {"task": OwnTask()}, r'OwnTask is not registered, .*; put @TASKS.register\("a-name"\) above the class'),
     (lambda: {"model": OwnModel(parts()["model"].config)}, r"OwnModel is not registered, .*@MODELS.register"),
     (lambda: {"vocabulary": OwnVocabulary("abc")}, r"OwnVocabulary is not registered, .*@VOCABULARIES.register"),
-    (lambda: {"vocabulary": CharacterVocabulary("abc")}, "the vocabulary has 6 tokens, the model 29; they are not of one run"),
+    (lambda: {"vocabulary": CharacterVocabulary("abc")},
+     "the vocabulary has 6 tokens, the model 29; they are not from the same run"),
 ])
 def test_what_load_would_refuse_is_refused_at_once(tmp_path, changes, words):
     """And not after the training run, when nobody can evaluate it."""
@@ -195,7 +196,7 @@ def test_a_trained_run_is_not_trained_over(tmp_path):
     run, batches, valid = start(tmp_path / "run")
     train(run, TrainingConfig(steps=1, warmup=1), batches, valid)
     for _ in range(2):
-        with pytest.raises(InputError, match="this run was trained already; resume it with resume=True"):
+        with pytest.raises(InputError, match="this run has already been trained; resume it with resume=True"):
             train(run, TrainingConfig(steps=1, warmup=1), batches, valid)
         shutil.rmtree(run.path / "checkpoints", ignore_errors=True)    # deleted to save space
 
@@ -234,7 +235,7 @@ def poison(weights):
     ("weights.safetensors", lambda path: edit_weights(path, poison), "target_embedding.weight holds something else"),
     ("weights.safetensors", lambda path: edit_weights(path, lambda w: w.update(more=np.ones(2))),
      r"more: found \(2,\), expected no such array"),
-    ("vocabulary.json", lambda path: path.write_text('{"symbols": ["a"], "joint": " "}'), "they are not of one run"),
+    ("vocabulary.json", lambda path: path.write_text('{"symbols": ["a"], "joint": " "}'), "they are not from the same run"),
     ("vocabulary.json", lambda path: path.write_text('{"symbols": [1], "joint": 3}'), "the run cannot be read"),
     ("config.json", lambda path: edit(path, lambda settings: settings["task"].update(name="sing")), "unknown task 'sing'"),
     ("config.json", lambda path: edit(path, lambda settings: settings.update(task="copy")), "the run cannot be read"),
@@ -258,7 +259,7 @@ def poison(weights):
      "output.weight: found no such array, expected"),
     ("vocabulary.json", os.remove, "the run cannot be read"),
     ("vocabulary.json", lambda path: path.write_text("[]"), "the run cannot be read"),
-    ("weights.safetensors", os.remove, "the run holds no trained model"),
+    ("weights.safetensors", os.remove, "the run has no trained model"),
     ("weights.safetensors", break_weights, "weights.safetensors: cannot be read"),
 ])
 def test_a_run_that_does_not_fit_together_is_explained(tmp_path, name, damage, words):
@@ -295,7 +296,7 @@ def test_created_twice_it_says_what_a_notebook_can_do(tmp_path):
     with pytest.raises(InputError) as caught:
         start(tmp_path / "run")
     way = f"run = Run.open({str(tmp_path / 'run')!r}), then train(run, ..., resume=True)"
-    assert str(caught.value) == (f"{tmp_path / 'run'} already exists and holds a run: take another folder, "
+    assert str(caught.value) == (f"{tmp_path / 'run'} already exists and holds a run; choose another folder, "
                                  f"or resume this run: {way}")
     again = Run.open(str(tmp_path / "run"))
     assert train(again, replace(config, steps=6), batches, valid, resume=True) == 6
