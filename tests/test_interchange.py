@@ -110,8 +110,8 @@ def test_half_precision_becomes_float32():
      "source_embedding.weight and target_embedding.weight differ, but share_embeddings=True makes them one matrix"),
     (lambda a: a["output.weight"].__iadd__(1),
      "target_embedding.weight and output.weight differ, but share_output=True makes them one matrix"),
-    (lambda a: a["output.weight"].fill(np.nan), "output.weight holds something else than finite real numbers"),
-    (lambda a: a.update({"output.weight": np.ones((17, 12), int)}), "output.weight holds something else"),
+    (lambda a: a["output.weight"].fill(np.nan), "output.weight contains something other than finite real numbers"),
+    (lambda a: a.update({"output.weight": np.ones((17, 12), int)}), "output.weight contains something other"),
     (lambda a: a.update({"output.weight": WantsGradients()}), "output.weight: call detach() first"),
 ])
 def test_arrays_of_another_model(change, words):

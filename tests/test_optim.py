@@ -35,8 +35,8 @@ def test_adam_is_algorithm_1():
 
 @pytest.mark.parametrize("workers", [None, 2])
 @pytest.mark.parametrize("clip", [None, 1.0])
-@pytest.mark.parametrize("bad, words", [(np.nan, "the gradient of bias holds NaN or infinity"),
-                                        (np.inf, "the gradient of bias holds NaN or infinity"),
+@pytest.mark.parametrize("bad, words", [(np.nan, "the gradient of bias contains NaN or infinity"),
+                                        (np.inf, "the gradient of bias contains NaN or infinity"),
                                         (1e200, "the gradient of bias is too large: its square is infinite in float64")])
 def test_a_gradient_that_is_not_finite_is_named_and_moves_nothing(bad, words, clip, workers):
     """1e200 is finite, its square is not. The step after it is made as if it had not been there."""

@@ -23,7 +23,7 @@ def test_parameters_are_views_of_one_vector():
 def test_a_part_of_a_model_cannot_take_its_parameters_away():
     model = make()
     model.flat
-    with pytest.raises(InputError, match="layers.0.self_attention.query.weight already lies in the flat vectors of another layer"):
+    with pytest.raises(InputError, match="layers.0.self_attention.query.weight is already in the flat vectors of another layer"):
         model.encoder.flat
 
 

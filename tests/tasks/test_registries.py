@@ -154,7 +154,7 @@ def test_a_model_of_your_own_is_trained(run_cli, bigram, language, tmp_path):
     assert code == 0 and f"saved in {tmp_path / 'run'}" in out and "Traceback" not in error
     assert run_cli("generate", tmp_path / "run", "ab", "--tokens", 6, "--top-k", 1)[1] == "abababab\n"
     code, out, error = run_cli("attention", tmp_path / "run", "ab", "--output", tmp_path / "a.png")
-    assert code == 2 and "no attention to look at" in error and error.count("\n") == 1
+    assert code == 2 and "no attention to show" in error and error.count("\n") == 1
 
 
 def copy_run(**changes):

@@ -232,7 +232,7 @@ def poison(weights):
 
 
 @pytest.mark.parametrize("name, damage, words", [
-    ("weights.safetensors", lambda path: edit_weights(path, poison), "target_embedding.weight holds something else"),
+    ("weights.safetensors", lambda path: edit_weights(path, poison), "target_embedding.weight contains something other"),
     ("weights.safetensors", lambda path: edit_weights(path, lambda w: w.update(more=np.ones(2))),
      r"more: found \(2,\), expected no such array"),
     ("vocabulary.json", lambda path: path.write_text('{"symbols": ["a"], "joint": " "}'), "they are not from the same run"),
