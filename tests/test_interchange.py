@@ -1,4 +1,4 @@
-"""Weights to PyTorch's layers and back: bit for bit without torch, and the same logits where it is installed."""
+"""Weights to PyTorch's layers and back: bit for bit without torch, and the same logits if it is installed."""
 
 import re
 
@@ -79,7 +79,7 @@ def test_the_arrays_are_copies():
 
 
 class WantsGradients:
-    """What np.asarray meets in an nn.Parameter."""
+    """An object that np.asarray treats like an nn.Parameter."""
 
     def __array__(self, dtype=None, copy=None):
         raise RuntimeError("call detach() first")

@@ -1,4 +1,4 @@
-"""Calls from Python that mean nothing, or not what they say: one line that says what would be right."""
+"""Meaningless or misleading calls from Python: the error is one line that says what would be right."""
 
 import numpy as np
 import pytest

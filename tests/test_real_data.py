@@ -1,4 +1,4 @@
-"""The way from real text to a model (where MINITRANSFORMER_DATA is set)."""
+"""From real text to a model (if MINITRANSFORMER_DATA is set)."""
 
 import gzip
 import json
@@ -27,7 +27,7 @@ def test_multi30k_is_read_to_its_end(multi30k):
 
 
 def test_a_model_learns_from_multi30k(multi30k, run_cli, tmp_path):
-    """A hundred small updates take the perplexity to a quarter of the 1,000 that guessing would give."""
+    """A hundred small updates reduce the perplexity to a quarter of the 1,000 that guessing would give."""
     train, valid = ([multi30k / f"{split}.lc.norm.tok.{side}.gz" for side in ("en", "de")] for split in ("train", "val"))
     code, out, error = run_cli("train", "translate", "--train", *train, "--valid", *valid, "--run", tmp_path / "run",
                                "--config", "toy", "--vocab-size", 1000, "--steps", 100, "--batch", 1000, "--warmup", 30)

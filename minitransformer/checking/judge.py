@@ -32,7 +32,7 @@ class Verdict(NamedTuple):
             return f"{self.sentence} (with this undone the error falls from {self.error:.0e} to {self.after:.0e})"
         if self.candidates:
             return f"no mistake is proven; several explain it equally well: {' | '.join(self.candidates)}"
-        return f"wrong by {self.error:.0e}, and not because of any mistake known here"
+        return f"wrong by {self.error:.0e}, which none of the known mistakes explains"
 
 
 def judge(function, reference, mistakes, inputs) -> Verdict:

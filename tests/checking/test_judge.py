@@ -42,7 +42,7 @@ def test_a_known_mistake_is_named(sentence):
 def test_an_unknown_mistake_is_not_guessed():
     verdict = judge(lambda x: softmax(x) + 1e-3, softmax, MISTAKES, INPUTS)
     assert not verdict.right and not verdict.sentence and not verdict.candidates
-    assert "none of the mistakes known" in str(verdict)
+    assert "none of the known mistakes" in str(verdict)
 
 
 def test_of_two_that_explain_it_equally_well_none_is_named():

@@ -1,4 +1,4 @@
-"""What is wrong is said in one line, with exit code 2, and nothing is lost."""
+"""Bad input is reported in one line, with exit code 2, and nothing is lost."""
 
 import io
 import json
@@ -218,7 +218,7 @@ def test_an_ensemble_is_of_runs_that_write_text_and_have_one_vocabulary(run_cli,
 
 
 def test_a_run_folder_of_the_old_format(run_cli, trained, tmp_path):
-    """One that an older version wrote, with its own seal, and nothing in it damaged."""
+    """An older version wrote it, with a valid manifest of its own, and nothing in it is damaged."""
     run = tmp_path / "old"
     shutil.copytree(trained, run)
     (run / "config.json").write_text(json.dumps({"task": "copy", "language": None, "vocabulary": "SymbolVocabulary"}))

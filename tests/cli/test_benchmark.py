@@ -12,7 +12,7 @@ from minitransformer.benchmarks.measure import Measurement
 
 @pytest.fixture
 def measured(monkeypatch):
-    """The measurements, without their making."""
+    """The measurements are replaced by fixed numbers."""
     found = {"minitransformer": Measurement([0.1], 2e6, None), "matmul": Measurement([0.1], 1, None),
              "torch": Measurement([0.2], 4e6, None), "jax": Measurement([], 0, "RuntimeError: no luck")}
     for module in (comparison, scaling):
@@ -59,7 +59,7 @@ def test_a_missing_decoder_is_named_with_its_command(run_cli, monkeypatch, libra
 
 
 def test_decoding(run_cli, text_run, corpus):
-    """Measured in earnest, as JSON, and as a table."""
+    """With real measurements, as JSON and as a table."""
     code, out, error = run_cli("benchmark", "--decoding", text_run, "--test", corpus / "en", corpus / "de",
                                "--rounds", 1, "--threads", 1, "--json")
     (result,) = json.loads(out)["results"]

@@ -33,7 +33,7 @@ def test_it_learns_and_is_measured(run_cli, classify_run):
 
 
 def test_evaluate_another_file(run_cli, classify_run, tmp_path):
-    """Of one class of the three, with a header and an empty line."""
+    """A test file with only one of the three classes, a header and an empty line."""
     (tmp_path / "test.gz").write_bytes(gzip.compress(b"sentence\tlabel\na fine good film xu\tvery good\n\n"))
     scores = json.loads(run_cli("evaluate", classify_run, "--test", tmp_path / "test.gz", "--json")[1])
     assert scores["majority"] == 1 and scores["examples"] == 1 and scores["accuracy"] in (0, 1)
@@ -56,7 +56,7 @@ def test_classify_a_text(run_cli, classify_run, sentence):
 
 
 def test_classify_lines_of_standard_input(run_cli, classify_run, monkeypatch):
-    """Each as alone, in their order, though sentences of a length are read together."""
+    """Each as if it were alone, in order, although sentences of equal length are read together."""
     lines = ["a dull bad film zw, zw, zw and zw", "a fine good film", "xu is just a film", "bad", "a fine good film zw zw zw zw"]
     alone = [json.loads(run_cli("classify", classify_run, line, "--json")[1]) for line in lines]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))

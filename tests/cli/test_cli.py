@@ -27,7 +27,7 @@ SMALL = ("--steps", 12, "--batch", 8, "--validate-every", 6)
 
 
 def test_help(run_cli):
-    """Of every command, found in the help of all."""
+    """For every command, the line in the general help."""
     code, out, error = run_cli("--help")
     commands = re.findall(r"^    (\w+) +\w", out, re.MULTILINE)
     assert commands == list(COMMANDS) and "start with: minitransformer train copy" in out
@@ -116,7 +116,7 @@ def test_version(run_cli):
 
 
 def test_redirected_output_is_utf_8():
-    """Whatever the locale, as the files that are read."""
+    """Whatever the locale, like the files that are read."""
     script = "from minitransformer.cli import main; main(['gradcheck', 'none']); print('한국어')"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True,
                           env={**os.environ, "PYTHONIOENCODING": "cp1252"})
@@ -192,7 +192,7 @@ def test_samples_are_repeated_by_their_seed(run_cli, text_run):
 
 
 def test_training_resumes_where_it_stopped(run_cli, text_run, tmp_path, monkeypatch):
-    """Killed before its last checkpoint: the command ends with the bits of the run that was not."""
+    """Killed before its last checkpoint, the resumed run ends with the same bits as one that was not killed."""
     run = tmp_path / "killed"
     shutil.copytree(text_run, run)
     (last,) = (run / "checkpoints").glob("step-*12")
@@ -214,7 +214,7 @@ def without_clocks(run):
 
 
 def test_a_finished_run_is_lengthened(run_cli, tmp_path):
-    """Where nothing depends on the number of steps, to the bits of a run of that length."""
+    """If nothing depends on the number of steps, it ends with the same bits as a run of that length."""
     options = ("--batch", 8, "--validate-every", 6, "--cooldown", 0, "--average", 2)
     assert run_cli("train", "copy", "--steps", 12, *options, "--run", tmp_path / "run")[0] == 0
     assert run_cli("train", "copy", "--steps", 24, *options, "--run", tmp_path / "whole")[0] == 0
@@ -257,7 +257,7 @@ def test_patience_that_ran_out_is_not_lengthened(run_cli, tmp_path):
 
 
 def test_two_commands_at_once_take_two_folders(run_cli, tmp_path, monkeypatch):
-    """The other one takes the name after this one has looked, before it has its folder."""
+    """The other command takes the name after this one has checked it and before this one makes its folder."""
     monkeypatch.chdir(tmp_path)
     usual, other = os.rename, [True]
 

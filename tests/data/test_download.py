@@ -1,4 +1,4 @@
-"""A corpus arrives intact or not at all; what is there stays; what goes wrong is named."""
+"""A corpus arrives intact or not at all, existing files stay, and errors are named."""
 
 import gzip
 import os
@@ -172,7 +172,7 @@ def test_the_registry_is_well_formed():
 
 
 def test_the_registry_knows_the_real_files(multi30k):
-    """The compressed copies of the tokenised text, and the raw files beside them, are what it names."""
+    """The compressed copies of the tokenised text, and the raw files beside them, are the files it names."""
     known = registry.CORPORA["multi30k"].sha256
     found = {f"tok/{path.stem}": gzip.decompress(path.read_bytes()) for path in multi30k.glob("*.gz")}
     found |= {f"raw/{path.name}": path.read_bytes() for path in multi30k.with_name("multi30k").glob("*.gz")}
@@ -191,7 +191,7 @@ def test_the_registry_knows_the_other_real_files(corpus, multi30k):
 
 
 def test_tiny_shakespeare_gets_its_usual_split(server, multi30k, tmp_path, monkeypatch):
-    """From a server on this machine, and read by its task."""
+    """Downloaded from a server on this machine, and read by its task."""
     text = multi30k.with_name("tinyshakespeare") / "input.txt.gz"
     if not text.is_file():
         pytest.skip(f"{text} does not exist: no real data here")

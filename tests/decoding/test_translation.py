@@ -1,4 +1,4 @@
-"""Sentences of any lengths in, outputs in their order, and what they are measured by."""
+"""Sentences of any length in, outputs in the same order, and the measures of their quality."""
 
 import numpy as np
 import pytest
@@ -105,7 +105,7 @@ def test_sentences_of_similar_lengths_are_decoded_together():
 
 
 def test_mean_loss_is_of_real_tokens(model):
-    """Against sentences one by one, without any padding."""
+    """Against single sentences, without padding."""
     pairs = [([3, 4], [5, 6, 7]), ([8], [9]), ([3, 3, 3], [4, 4])]
     total = tokens = 0
     for source, target in pairs:
@@ -118,7 +118,7 @@ def test_mean_loss_is_of_real_tokens(model):
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_every_batch_counts(model, threads):
-    """Each with its number of terms: the mean over all of them is not that over the last batch, nor the mean of means."""
+    """Batches with different numbers of terms: the mean over all is neither that of the last batch nor the mean of means."""
     batches = [pair_batches([pair])[0] for pair in (([3, 4], [5, 6, 7]), ([8], [9]), ([3, 3, 3], [4, 4]))]
     sums = [model.loss_forward(batch)[0].negative_log_likelihood for batch in batches]
     assert len(set(sums)) == 3

@@ -1,4 +1,4 @@
-"""The run folder: what is never overwritten, and what is said of one that is damaged."""
+"""The run folder: what is never overwritten, and the messages about a damaged one."""
 
 import json
 import os
@@ -55,7 +55,7 @@ class OwnVocabulary(CharacterVocabulary):
      "the vocabulary has 6 tokens, the model 29; they are not from the same run"),
 ])
 def test_what_load_would_refuse_is_refused_at_once(tmp_path, changes, words):
-    """And not after the training run, when nobody can evaluate it."""
+    """Not after the training run, when it can no longer be evaluated."""
     with pytest.raises(InputError, match=words):
         Run.create(tmp_path / "run", **{**parts(), **changes()})
     assert not list(tmp_path.iterdir())
@@ -112,7 +112,7 @@ def test_a_failed_save_leaves_no_half_file(tmp_path, monkeypatch):
 
 
 def test_weights_that_the_manifest_does_not_know_are_not_used(tmp_path):
-    """Killed between the two files: the weights are there, but nobody has said that they are complete."""
+    """Killed between the two files: the weights exist, but are not marked as complete."""
     run, batches, valid = start(tmp_path / "run")
     train(run, TrainingConfig(steps=4, warmup=1), batches, valid)
     run.model.flat.data[...] = 0
@@ -123,7 +123,7 @@ def test_weights_that_the_manifest_does_not_know_are_not_used(tmp_path):
 
 
 def test_an_empty_folder_is_used_as_it_is(tmp_path, monkeypatch):
-    """Its permissions stay, a link to it will do, and so will the folder one stands in."""
+    """Its permissions stay; a link to it is accepted, and so is the current folder."""
     for name in ("mine", "here", "full"):
         (tmp_path / name).mkdir(mode=0o700)
     (tmp_path / "link").symlink_to(tmp_path / "mine")
@@ -170,7 +170,7 @@ def test_a_run_in_double_precision_stays_one(tmp_path):
 
 
 def test_two_processes_do_not_make_one_run(tmp_path, monkeypatch):
-    """The second one comes while the first writes: each keeps to a folder of its own, and the slower is told."""
+    """The second one starts while the first writes: each uses its own temporary folder, and the slower one gets an error."""
     usual = os.fsync
 
     def interrupted(descriptor):
@@ -263,7 +263,7 @@ def poison(weights):
     ("weights.safetensors", break_weights, "weights.safetensors: cannot be read"),
 ])
 def test_a_run_that_does_not_fit_together_is_explained(tmp_path, name, damage, words):
-    """The checksums are right: somebody has written these files."""
+    """The checksums are right: these files were written on purpose."""
     run, _, _ = start(tmp_path / "run")
     run.save_weights()
     damage(run.path / name)
@@ -289,7 +289,7 @@ def test_a_missing_run_is_explained(tmp_path):
 
 
 def test_created_twice_it_says_what_a_notebook_can_do(tmp_path):
-    """And what it says works."""
+    """And its advice works."""
     run, batches, valid = start(tmp_path / "run")
     config = TrainingConfig(steps=4, warmup=2)
     train(run, config, batches, valid)
