@@ -79,7 +79,7 @@ def test_the_arrays_are_copies():
 
 
 class WantsGradients:
-    """An object that np.asarray treats like an nn.Parameter."""
+    """np.asarray fails on it, as on an nn.Parameter."""
 
     def __array__(self, dtype=None, copy=None):
         raise RuntimeError("call detach() first")

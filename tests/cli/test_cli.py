@@ -27,7 +27,7 @@ SMALL = ("--steps", 12, "--batch", 8, "--validate-every", 6)
 
 
 def test_help(run_cli):
-    """For every command, the line in the general help."""
+    """The general help lists every command."""
     code, out, error = run_cli("--help")
     commands = re.findall(r"^    (\w+) +\w", out, re.MULTILINE)
     assert commands == list(COMMANDS) and "start with: minitransformer train copy" in out

@@ -216,7 +216,7 @@ def pictures_of(page):
 
 
 def test_the_report_of_a_run_is_one_page(trained, tmp_path):
-    """It loads nothing from elsewhere, and is the only such file in the folder."""
+    """It loads nothing from elsewhere, and its pictures are not separate files."""
     page = (trained / "report.html").read_text(encoding="utf-8")
     (curves, pixels), *maps = pictures_of(page)
     assert curves.startswith("loss, perplexity") and pixels.std() > 0.01 and min(pixels.shape[:2]) > 300

@@ -107,7 +107,7 @@ def test_brackets_are_validated_by_their_accuracy():
 
 
 def test_a_task_with_too_few_examples_says_so():
-    """In both directions: of ten one-letter examples, few are held out, and if all are, none is left to train on."""
+    """Too few either way: few of ten one-letter examples are held out; if all are, none is left to train on."""
     class Small(TASKS["copy"]):
         name = "small"
 
