@@ -37,7 +37,7 @@ def check_ids(name, ids, size) -> None:
         raise InputError(f"{name} has dtype {ids.dtype}, expected an array of integer token ids")
     if ids.size and not (0 <= ids.min() and ids.max() < size):
         wrong = ids[(ids < 0) | (ids >= size)][0]
-        raise InputError(f"{name} holds the token id {wrong}, expected 0 to {size - 1}")
+        raise InputError(f"{name} contains the token id {wrong}, expected 0 to {size - 1}")
 
 
 def is_whole(value, least) -> bool:

@@ -95,8 +95,8 @@ def _check_heads(config) -> None:
     for name in ("d_k", "d_v"):
         width = getattr(config, name)
         if width is not None and width * config.num_heads != config.d_model:
-            raise InputError(f"{name} is {width}, but PyTorch's layers have d_model / num_heads = "
-                             f"{config.d_model} / {config.num_heads} and no other")
+            raise InputError(f"{name} is {width}, but PyTorch's layers always have d_model / num_heads = "
+                             f"{config.d_model} / {config.num_heads}")
 
 
 def _views(model) -> Iterator[tuple[str, list[Array]]]:

@@ -132,7 +132,7 @@ def plugged(function, own) -> Iterator[None]:
     """
     entry = _entry(function)
     if own is not None and not callable(own):
-        raise InputError(f"what is plugged in for {entry.name} is of type {type(own).__name__}, expected a function")
+        raise InputError(f"the object plugged in for {entry.name} is of type {type(own).__name__}, expected a function")
     plug = [own]    # a unique object: others may leave before this one
     with _lock:
         entry.plugs.append(plug)

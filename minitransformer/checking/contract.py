@@ -57,7 +57,7 @@ def _why(checked, dy, cache, first, name) -> str:
         return (f" (d{name}) while {' and '.join(f'{one}.grad' for one in read) or 'parameter.grad'} holds the first one: backward "
                 "reads what was accumulated there so far, but may only add to it")
     again = any(not _close(fresh[0][one], fresh[1][one]) for one in first)
-    return (": it is different in each call, so it draws random numbers of its own, or keeps something between calls" if again
+    return (": it is different in each call, so backward draws its own random numbers, or keeps something between calls" if again
             else ": the first call changed something that backward needs")
 
 

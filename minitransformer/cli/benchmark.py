@@ -55,7 +55,7 @@ def execute(args) -> None:
     if args.decoding and (args.config or args.profile):
         raise InputError("--decoding measures the model of a run; leave --config and --profile out")
     if args.scaling and (args.against or args.config or args.profile):
-        raise InputError("--scaling measures minitransformer alone, at sizes of its own; leave --against, --config and "
+        raise InputError("--scaling measures minitransformer alone, at its own sizes; leave --against, --config and "
                          "--profile out")
     if args.profile and args.against:
         raise InputError("--profile measures minitransformer alone; leave --against out")

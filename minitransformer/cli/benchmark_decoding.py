@@ -14,7 +14,7 @@ from minitransformer.training.run import Run
 def begin(args, peers) -> tuple[Iterator[dict], Callable]:
     """(dicts for JSON, each measured when it is requested; the function that prints them).
 
-    Raises InputError at once for a run or a text that cannot be used.
+    Raises InputError immediately for a run or a text that cannot be used.
     """
     run, case, references = _load(args.decoding, args.test)
     if args.scaling:

@@ -31,7 +31,7 @@ class Ensemble(NextTokenModel):
             raise InputError("an ensemble needs at least one model")
         kinds = {type(model).__name__ for model in models}
         if len(kinds) > 1:
-            raise InputError(f"the models of an ensemble are a {' and a '.join(sorted(kinds))}, expected one kind")
+            raise InputError(f"the models of an ensemble are a {' and a '.join(sorted(kinds))}, expected models of one kind")
         sizes = {_vocabulary_sizes(model.config) for model in models}
         if len(sizes) > 1:
             raise InputError("the models of an ensemble have vocabularies of sizes "

@@ -69,7 +69,7 @@ class Layer:
             known = False
         if not known:
             raise InputError(f"astype: the dtype is {dtype!r}, expected {', '.join(DTYPES[:-1])} or {DTYPES[-1]}: "
-                             "others have too few digits to train with")
+                             "other dtypes are not precise enough for training")
         return self._copy(lambda parameter: Parameter(parameter.data.astype(dtype)))
 
     def to(self: Same, backend) -> Same:

@@ -88,7 +88,7 @@ def check_manifest(folder, besides=()) -> dict[str, str]:
         except FileNotFoundError as error:
             raise InputError(f"{folder / name}: {error.strerror}") from None
         if found != expected:
-            raise InputError(f"{folder / name}: damaged, its sha256 is not the one in {MANIFEST}")
+            raise InputError(f"{folder / name}: damaged, its sha256 does not match {MANIFEST}")
     return files
 
 

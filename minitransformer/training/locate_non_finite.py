@@ -12,7 +12,7 @@ def locate_non_finite(model, shares, smoothing) -> tuple[str, str]:
     """The first block that turns finite values into NaN or infinity; `shares`: the result of Threads.shard.
 
     Returns (path, "forward" or "backward"), such as ("decoder.layers.0.feed_forward.inner",
-    "forward"); ("the loss", "backward") where no block is to blame. The innermost block is named.
+    "forward"); ("the loss", "backward") if no block is the cause. The innermost block is named.
     """
     found, layers = [], model.sublayers()
 

@@ -127,7 +127,7 @@ class Run:
         """
         path = Path(path)
         if not (path / "config.json").is_file():
-            raise InputError(f"{path}: no run here (no config.json); give the folder that minitransformer train wrote")
+            raise InputError(f"{path}: no run here (no config.json); give a folder that minitransformer train wrote")
         check_manifest(path, besides=[WEIGHTS])    # damaged weights can be restored from the checkpoints
         try:
             settings = RunSettings.from_json((path / "config.json").read_text(encoding="utf-8"))
@@ -211,7 +211,7 @@ def _read_weights(folder) -> tuple[dict[str, Array], dict[str, Any] | None]:
     path = folder / WEIGHTS
     try:
         with safe_open(path, framework="np") as file:
-            weights = {name: file.get_tensor(name) for name in file.keys()}    # noqa: SIM118 - a file is no dict
+            weights = {name: file.get_tensor(name) for name in file.keys()}    # noqa: SIM118 - a file is not a dict
             return weights, json.loads((file.metadata() or {}).get("provenance", "null"))
     except (SafetensorError, OSError, ValueError, TypeError, LookupError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None

@@ -31,7 +31,7 @@ def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0
         raise InputError(f"seed is {seed!r}, expected a sequence of whole numbers of at least 0, such as (0, step), or None")
     terms = sum(batch.terms for batch in batches)
     if not terms:
-        raise InputError("training_step: the batch holds no terms to learn from, expected at least one")
+        raise InputError("training_step: the batch has no terms to learn from, expected at least one")
     sums = workers.run(lambda model, share, rng: add_gradients(model, share, terms, rng, smoothing),
                        workers.shard(batches, seed))
     try:

@@ -76,7 +76,7 @@ def test_a_search_is_its_settings(model):
 
 
 def test_a_failure_in_a_thread_is_heard_of(model):
-    with pytest.raises(InputError, match="Embedding: ids holds the token id 99"):
+    with pytest.raises(InputError, match="Embedding: ids contains the token id 99"):
         decode_all(model, [[3], [99]], threads=2)
 
 

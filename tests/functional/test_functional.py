@@ -150,7 +150,7 @@ def test_cross_entropy_of_any_memory_order():
 
 @pytest.mark.parametrize("target", [-1, -100, 3])
 def test_targets_outside_of_the_vocabulary_are_named(target):
-    with pytest.raises(InputError, match=f"targets holds the token id {target}, expected 0 to 2"):
+    with pytest.raises(InputError, match=f"targets contains the token id {target}, expected 0 to 2"):
         F.cross_entropy_forward(np.zeros((2, 3)), np.array([1, target]), padding=None)
 
 

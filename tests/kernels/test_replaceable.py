@@ -210,7 +210,7 @@ def test_none_takes_out_what_is_plugged_in():
 
 
 def test_only_a_function_can_be_plugged_in():
-    words = "what is plugged in for relu_forward is of type int, expected a function"
+    words = "the object plugged in for relu_forward is of type int, expected a function"
     with pytest.raises(InputError, match=words), plugged(F.relu_forward, 3):
         pass
 

@@ -162,5 +162,5 @@ def test_class_0_is_no_padding():
 @pytest.mark.parametrize("label", [-1, CLASSES])
 def test_labels_outside_of_the_classes_are_named(label):
     batch = LabelledBatch(np.array([[3, 4]]), np.array([label]))
-    with pytest.raises(InputError, match=f"targets holds the token id {label}, expected 0 to 2"):
+    with pytest.raises(InputError, match=f"targets contains the token id {label}, expected 0 to 2"):
         make_model("classifier").loss_forward(batch)

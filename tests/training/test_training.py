@@ -209,7 +209,7 @@ def test_a_step_of_another_model_or_without_terms_is_refused():
     with pytest.raises(InputError, match="make new Threads"):
         training_step(model, Adam(model), batch, 0.01, workers=Threads(other))
     for empty in ([], batch._replace(next_target=np.zeros_like(batch.next_target), terms=0)):
-        with pytest.raises(InputError, match="holds no terms to learn from"):
+        with pytest.raises(InputError, match="has no terms to learn from"):
             training_step(model, Adam(model), empty, 0.01)
 
 

@@ -155,7 +155,7 @@ def x_for_normed(dy, cache, x) -> tuple[Array, Array, Array]:
 
 
 @mistake("layer_norm",
-         "the standard deviation in dx lacks epsilon, or has another one than the forward: 1 / sqrt(variance)")
+         "the standard deviation in dx lacks epsilon, or has a different epsilon from the forward: 1 / sqrt(variance)")
 def epsilon_forgotten(dy, cache, x) -> tuple[Array, Array, Array]:
     centred = x - mean(x)
     s = 1 / np.sqrt(mean(centred * centred))

@@ -51,7 +51,7 @@ def inputs(before=1, positions=True, embedding=True, dropout_for_positions=True,
     """A backward of Input with some of its steps left out or repeated."""
     def wrong(self, dy, cache) -> None:
         if not (dropout_for_positions and dropout_for_embedding) and not self.positions.parameters():
-            raise ValueError("without learned positions this is another mistake")
+            raise ValueError("without learned positions this is a different mistake")
         dx = dy
         for _ in range(before):
             dx = dropout_backward(dx, cache.dropout)
