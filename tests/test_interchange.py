@@ -123,8 +123,8 @@ def test_arrays_of_another_model(change, words):
 
 
 @pytest.mark.parametrize("changes, words", [
-    ({"d_k": 5}, "d_k is 5, but PyTorch's layers have d_model / num_heads = 12 / 3"), ({"d_v": 3}, "d_v is 3"),
-    ({"num_heads": 5, "d_k": 2}, "d_k is 2, but PyTorch's layers have d_model / num_heads = 12 / 5"),
+    ({"d_k": 5}, "d_k is 5, but PyTorch's layers always have d_model / num_heads = 12 / 3"), ({"d_v": 3}, "d_v is 3"),
+    ({"num_heads": 5, "d_k": 2}, "d_k is 2, but PyTorch's layers always have d_model / num_heads = 12 / 5"),
 ])
 def test_heads_that_pytorch_has_not(changes, words):
     config = TransformerConfig(**{**SIZES, **changes})
