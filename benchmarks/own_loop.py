@@ -1,11 +1,11 @@
-"""Is a loop of your own as fast as the command? training_step and README's five lines against train(), in turns.
+"""Is your own training loop as fast as the command? training_step and README's five lines against train(), in turns.
 
     python benchmarks/own_loop.py [ROUNDS]
 
 All train the copy task's model on the same batches: `train` as the command runs it, the others inside `with limits():`.
-Each is a process of its own that makes steps for a moment while the others wait; a ratio is the median of the rounds' own.
-First alone, then beside a process that keeps one core busy. Prints steps per second, and the ratios to `train` with as many
-threads, expected to be at least 0.9.
+Each runs in its own process and makes steps for a moment while the others wait; a ratio is the median over the rounds.
+First on an idle machine, then beside a process that keeps one core busy. Prints steps per second, and the ratios to `train`
+with the same number of threads, which should be at least 0.9.
 """
 
 import json
@@ -25,7 +25,7 @@ MODES = ("alone", "beside other work")
 
 
 def turns(batches) -> Iterator[Any]:
-    """`batches`, as many as a turn has time for; then the speed is printed, and the next turn waited for."""
+    """Yield `batches` for the length of a turn, then print the speed and wait for the next turn."""
     for _ in sys.stdin:
         start, steps = time.perf_counter(), 0
         while time.perf_counter() - start < TURN:

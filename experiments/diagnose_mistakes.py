@@ -1,10 +1,10 @@
 """Ask the gradient doctor about every mistake of the corpus: alone on its smallest block, and inside a whole Transformer.
 
-    python experiments/diagnose_mistakes.py                     # the half that the doctor was made with
+    python experiments/diagnose_mistakes.py                     # the half that the doctor was developed on
     python experiments/diagnose_mistakes.py FOLDER [FOLDER ...]  # other folders of mistakes
 
-Prints a row for each mistake that was not named rightly, and the table of docs/what_is_proven.md. Exits with 1 if one was
-not caught or was named wrongly.
+Prints a row for each mistake that was not named correctly, and the table of docs/what_is_proven.md. Exits with 1 if one was
+not caught or was named incorrectly.
 """
 
 import argparse
@@ -21,8 +21,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Ask the gradient doctor about every mistake of the corpus.")
     parser.add_argument("folders", nargs="*", type=Path, default=[SEEN], help="folders of mistakes (default: the seen half)")
     parser.add_argument("--only", default="", help="only mistakes whose name contains this")
-    parser.add_argument("--alone", action="store_true", help="leave out the whole Transformers")
-    parser.add_argument("--all", action="store_true", help="print those named rightly too")
+    parser.add_argument("--alone", action="store_true", help="skip the whole Transformers")
+    parser.add_argument("--all", action="store_true", help="also print the ones named correctly")
     arguments = parser.parse_args()
     mistakes = [one for folder in arguments.folders for one in mistakes_in(folder) if arguments.only in one.name]
     places = {"alone": lambda mistake: mistake.block}

@@ -1,7 +1,7 @@
-"""Attention Is All You Need in NumPy: every derivative by hand, proven by gradient checks.
+"""Attention Is All You Need in NumPy: every derivative is written by hand and proven by gradient checks.
 
-The public names are imported when they are first used, so that the command can answer, or be
-interrupted, before NumPy is loaded.
+Public names are imported on first use, so that the command can respond, or be interrupted,
+before NumPy is loaded.
 """
 
 from importlib import import_module

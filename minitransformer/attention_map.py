@@ -1,4 +1,4 @@
-"""Who attends to whom while a trained model reads a text and answers it."""
+"""Which token attends to which while a trained model reads a text and answers it."""
 
 from typing import Any, NamedTuple
 
@@ -9,36 +9,36 @@ KINDS = ("encoder", "decoder", "cross")
 
 
 class Attended(NamedTuple):
-    """What a task knows of one kind of attention while the model reads a text."""
+    """One kind of attention while the model reads a text, as a task provides it."""
 
     weights: Any              # (B, H, T_q, T_k) of each layer
     queries: list             # tokens as text
     keys: list
-    predicted: Any = None     # for each query the token that its position predicts, or None: an encoder predicts none
+    predicted: Any = None     # for each query the token predicted at its position; None for an encoder, which predicts nothing
 
 
 class AttentionMap(NamedTuple):
     weights: Any      # (H, T_q, T_k), on the host
     queries: list     # tokens as text
     keys: list
-    predicted: Any    # the token that each query's position predicts, or None
+    predicted: Any    # the token predicted at each query's position, or None
     kind: str         # one of KINDS
     layer: int
 
 
 def has_attention(model) -> bool:
-    """Whether there is an attention of `model` to look at."""
+    """Whether `model` has attention to show."""
     return hasattr(model, "attention_weights")
 
 
 def attention_map(run, text, kind=None, layer=None) -> AttentionMap:
-    """The AttentionMap of one layer (default: the last) of run.model; `kind`: one of those the model has.
+    """The AttentionMap of one layer (default: the last) of run.model; `kind`: one of the kinds that the model has.
 
-    Raises InputError for an empty text, a kind or a layer that is not there, and a model without attention.
+    Raises InputError for an empty text, a kind or a layer that does not exist, and a model without attention.
     """
     found = run.task.attention(run, text) if has_attention(run.model) else {}
     if not found:
-        raise InputError(f"{run.path}: this model has no attention to look at")
+        raise InputError(f"{run.path}: this model has no attention to show")
     kind = kind or next(iter(found))
     if kind not in found:
         raise InputError(f"kind is {kind}, but this model's attention is {' or '.join(found)}")

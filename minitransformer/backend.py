@@ -1,4 +1,4 @@
-"""The array module: NumPy on the CPU, CuPy on a GPU. The array itself decides which."""
+"""The array module: NumPy on the CPU, CuPy on a GPU. The array itself determines which."""
 
 import sys
 from types import ModuleType
@@ -9,7 +9,7 @@ import numpy as np
 from minitransformer.errors import InputError
 
 BACKENDS = ("numpy", "cupy", "auto")
-Array = Any    # of NumPy or of CuPy; which, and of which shape, docstrings say
+Array = Any    # of NumPy or CuPy; docstrings give the shapes
 
 
 def module_of(array) -> ModuleType:
@@ -18,10 +18,10 @@ def module_of(array) -> ModuleType:
 
 
 def get_module(name) -> ModuleType:
-    """The array module called `name`: "numpy", "cupy", or "auto" (CuPy if a GPU answers).
+    """The array module called `name`: "numpy", "cupy", or "auto" (CuPy if a GPU is available).
 
-    Raises InputError if CuPy is requested and cannot run. (It can be imported on a machine without
-    a GPU, so importing it is not enough.)
+    Raises InputError if CuPy is requested but cannot run. (CuPy can be imported on a machine without
+    a GPU, so importing it proves nothing.)
     """
     if name == "numpy":
         return np
@@ -30,7 +30,7 @@ def get_module(name) -> ModuleType:
         import cupy
         if cupy.is_available():
             return cupy
-        problem = "CuPy is installed, but finds no GPU"
+        problem = "CuPy is installed but finds no GPU"
     except ModuleNotFoundError:
         problem = 'CuPy is not installed; install it with pip install cupy-cuda12x'
     except Exception as error:    # a broken driver or a wrong build may raise anything
@@ -57,9 +57,9 @@ def to_host(array) -> np.ndarray:
 
 
 def generator(xp, *entropy) -> Any:
-    """A random generator of `xp`, made from integers: the same integers give the same random numbers.
+    """A random generator of `xp`, seeded with integers: the same integers give the same random numbers.
 
-    `generator(xp, seed, step)` gives each training step a generator that can be made again.
+    `generator(xp, seed, step)` gives each training step a reproducible generator.
     """
     seed = np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0]
     return xp.random.default_rng(int(seed))

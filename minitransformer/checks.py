@@ -1,4 +1,4 @@
-"""Checks of what is handed to a layer: a shape, token ids, a generator, a cache, a configuration."""
+"""Checks of a layer's arguments: a shape, token ids, a generator, a cache, a configuration."""
 
 from numbers import Integral, Number, Real
 
@@ -38,10 +38,10 @@ def check_floats(name, array, *expected) -> None:
 
 
 def check_ids(name, ids, size) -> None:
-    """Raise InputError unless every id in `ids` is one of 0 .. size-1.
+    """Raise InputError unless every id in `ids` is in 0 .. size-1.
 
-    Token ids stay on the host, wherever the model is: looking at them on a GPU would wait for it, and
-    not looking would let an id out of range wrap around silently.
+    Token ids stay on the host, wherever the model is: checking them on a GPU would have to wait for it, and
+    without a check, an id out of range would silently wrap around.
     """
     if not isinstance(ids, np.ndarray):
         raise InputError(f"{name} is a {type(ids).__module__}.{type(ids).__name__}, expected a NumPy array: "
@@ -50,11 +50,11 @@ def check_ids(name, ids, size) -> None:
         raise InputError(f"{name} has dtype {ids.dtype}, expected an array of integer token ids")
     if ids.size and (ids.min() < 0 or ids.max() >= size):
         wrong = ids[(ids < 0) | (ids >= size)][0]
-        raise InputError(f"{name} holds the token id {wrong}, expected 0 to {size - 1}")
+        raise InputError(f"{name} contains the token id {wrong}, expected 0 to {size - 1}")
 
 
 def is_whole(value, least) -> bool:
-    """Whether `value` is a whole number of at least `least`; True and False are none."""
+    """Whether `value` is a whole number of at least `least`; True and False do not count."""
     return isinstance(value, Integral) and not isinstance(value, bool) and value >= least
 
 
@@ -65,12 +65,12 @@ def check_whole(name, value, least=1) -> None:
 
 
 def is_real(value) -> bool:
-    """Whether `value` is a real number, of Python or of NumPy."""
+    """Whether `value` is a real number, from Python or NumPy."""
     return isinstance(value, Real)
 
 
 def check_share(name, value) -> None:
-    """Raise InputError unless `value` is a number from 0 to below 1."""
+    """Raise InputError unless `value` is a number of at least 0 and below 1."""
     if not is_real(value) or not 0 <= value < 1:
         raise InputError(f"{name} is {value!r}, expected a number of at least 0 and below 1")
 
@@ -83,7 +83,7 @@ def check_rng(rng) -> None:
 
 
 def check_cache(layer, cache, kind) -> None:
-    """Raise InputError unless `cache` is of the NamedTuple `kind` that the layer's forward returns."""
+    """Raise InputError unless `cache` is a `kind`, the NamedTuple that the layer's forward returns."""
     if not isinstance(cache, kind):
         raise InputError(f"{type(layer).__name__}.backward: the cache is a {type(cache).__name__}, expected the {kind.__name__} "
                          "that forward returned: y, cache = layer.forward(...), then layer.backward(dy, cache)")
@@ -103,7 +103,7 @@ def check_dloss(dloss) -> None:
 
 
 def check_config(model, config, kind, seed) -> None:
-    """Raise InputError unless a model's `config` is of the class `kind`, and its `seed` a whole number."""
+    """Raise InputError unless a model's `config` is of the class `kind` and its `seed` is a whole number."""
     check_whole("seed", seed, 0)
     if not isinstance(config, kind):
         raise InputError(f"{type(model).__name__}: config is a {type(config).__name__}, expected a {kind.__name__}, such as "

@@ -1,36 +1,36 @@
-"""The one error for input that cannot be used, and what helps to word it."""
+"""The error for unusable input, and helpers for wording its message."""
 
 
 class InputError(ValueError):
-    """Something given by the user is wrong; the message says what, and what would be right.
+    """The user's input is wrong; the message says what is wrong and what would be right.
 
-    The command line prints it as one line and exits with 2.
+    The command prints it as one line and exits with code 2.
     """
 
 
 class FolderTaken(InputError):
-    """A new run cannot have the folder: something is there already."""
+    """The folder for a new run already contains something."""
 
 
 class NonFiniteError(InputError):
-    """A gradient holds NaN or infinity: nothing was updated, and the gradients are zero again."""
+    """A gradient contains NaN or infinity: nothing was updated, and the gradients are reset to zero."""
 
 
 def one_line(text) -> str:
-    """`text` with line ends, control characters and broken UTF-8 as escapes, whatever a user typed into it."""
+    """`text` with line ends, control characters and broken UTF-8 escaped, whatever the user typed."""
     return "".join(character if character.isprintable() else character.encode("unicode_escape").decode()
                    for character in str(text))
 
 
 def choices(name, known) -> str:
-    """The end of a message about the unknown `name`: the nearest of `known`, or all of them."""
+    """The end of a message about the unknown `name`: the nearest name in `known`, or all of them."""
     nearest = nearest_of(name, known)
     return f"did you mean {nearest}?" if nearest else f"choose from {', '.join(known)}"
 
 
 def nearest_of(name, known) -> str | None:
-    """The one of `known` that the unknown `name` was probably meant to be, or None: --heads is --num-heads."""
-    from difflib import get_close_matches    # here: a command is to be ready for Ctrl-C before slow imports
+    """The name in `known` that was probably meant by the unknown `name`, or None: --heads means --num-heads."""
+    from difflib import get_close_matches    # here: a command must handle Ctrl-C before slow imports
 
     core = name.strip("-")
     ends = [other for other in known if len(core) > 2 and other.endswith(f"-{core}")]

@@ -1,4 +1,4 @@
-"""How good a model is: perplexity, accuracy, exact match, BLEU, chrF. Outputs are the model's own, never teacher-forced."""
+"""Measure a model: perplexity, accuracy, exact match, BLEU, chrF. Outputs are the model's own, never teacher-forced."""
 
 import math
 
@@ -16,9 +16,9 @@ BATCH_TOKENS = 4096
 
 
 def mean_loss(model, batches, threads=None) -> float:
-    """The mean negative log-likelihood of a term (a target token, EOS too, or a label) over batches, in nats.
+    """The mean negative log-likelihood per term (a target token, EOS included, or a label) over batches, in nats.
 
-    `threads` (default: one for each available core) take a batch each.
+    The batches are shared by `threads` (default: one for each available core).
     """
     def work(batch) -> float:
         sums, _ = model.loss_forward(batch)
@@ -38,17 +38,17 @@ def mean_loss(model, batches, threads=None) -> float:
 
 
 def pair_batches(pairs) -> list[Batch]:
-    """Batches that hold all of `pairs` of id lists once, for `mean_loss`."""
+    """Batches in which each of `pairs` of id lists occurs once, for `mean_loss`."""
     return [make_batch(chunk) for chunk in by_length(pairs, BATCH_TOKENS)]
 
 
 def perplexity(loss) -> float:
-    """exp(mean loss): as undecided as a choice among this many equally likely tokens."""
-    return math.exp(min(loss, 700.0))    # exp of more overflows
+    """exp(mean loss): the model is as uncertain as if it chose among this many equally likely tokens."""
+    return math.exp(min(loss, 700.0))    # a larger value overflows
 
 
 def exact_match(model, pairs, search=GREEDY, threads=None) -> float:
-    """The share of pairs of id lists whose source the model decodes to exactly the target."""
+    """The fraction of pairs of id lists whose source the model decodes to exactly the target."""
     if not pairs:
         raise InputError("exact_match: no pairs, expected at least one")
     outputs = decode_all(model, [source for source, _ in pairs], search, threads)
@@ -63,5 +63,5 @@ def bleu(outputs, references, tokenize="13a") -> tuple[float, str]:
 
 
 def chrf(outputs, references) -> float:
-    """chrF2 of output texts by sacrebleu: an F-score of character n-grams, fair to Korean, where words are long."""
+    """chrF2 of output texts by sacrebleu: an F-score of character n-grams, suited to Korean, where words are long."""
     return require("sacrebleu").metrics.CHRF().corpus_score(outputs, [references]).score

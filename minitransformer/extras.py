@@ -1,4 +1,4 @@
-"""Libraries that come with an extra of setup.cfg, not with the core."""
+"""Libraries that an extra of setup.cfg installs, not the core package."""
 
 import importlib
 from types import ModuleType
@@ -7,7 +7,7 @@ from minitransformer.errors import InputError
 
 
 def require(name) -> ModuleType:
-    """The module called `name`. Raises InputError where it cannot be imported, with what installs it where it is missing."""
+    """The module called `name`. Raises InputError if it cannot be imported; if it is missing, with the command to install it."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""What the plots draw on: a figure that a notebook shows, that a page holds, and that has a font for Hangul."""
+"""The figure that the plots draw on: a notebook shows it, a page can embed it, and it has a font for Hangul."""
 
 import io
 import sys
@@ -17,14 +17,14 @@ HANGUL_FONTS = ("NanumGothic", "Noto Sans CJK KR", "Noto Sans KR", "Malgun Gothi
 
 
 class Figure(MatplotlibFigure):
-    """Of `width` by `height` inches. A notebook shows it, with or without %matplotlib."""
+    """A figure of `width` by `height` inches. A notebook shows it, with or without %matplotlib."""
 
     def __init__(self, width, height, layout="constrained"):
         super().__init__(figsize=(width, height), layout=layout)
 
     def savefig(self, file, **options) -> None:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph")    # a line for each character without a font; the box is seen
+            warnings.filterwarnings("ignore", "Glyph")    # a warning for each character without a font; the box is visible
             super().savefig(file, **{"dpi": DPI, "bbox_inches": "tight", **options})
 
     def as_bytes(self, format="png") -> bytes:
@@ -33,9 +33,9 @@ class Figure(MatplotlibFigure):
         return file.getvalue()
 
     def as_html(self, description) -> str:
-        """An <img> that holds the picture itself, at its own size."""
+        """An <img> that contains the picture itself, at its original size."""
         png = self.as_bytes()
-        width = int.from_bytes(png[16:20], "big") * 96 // DPI    # of the PNG's header; a page has 96 dots an inch
+        width = int.from_bytes(png[16:20], "big") * 96 // DPI    # from the PNG's header; a page has 96 dots per inch
         return f'<img width="{width}" src="data:image/png;base64,{b64encode(png).decode()}" alt="{escape(description)}">'
 
     def _repr_png_(self) -> bytes:
@@ -44,7 +44,7 @@ class Figure(MatplotlibFigure):
 
 @contextmanager
 def fonts_for(texts) -> Iterator[None]:
-    """Within it, what is drawn has a font for Hangul beside matplotlib's own, if `texts` need one; says if none is installed."""
+    """Within it, figures have a font for Hangul besides matplotlib's own, if `texts` need one; warns if none is installed."""
     if not any("가" <= character <= "힣" for text in texts for character in text):
         yield
         return

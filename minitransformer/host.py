@@ -1,4 +1,4 @@
-"""The machine this process runs on: its cores, the threads of its BLAS, and what its C library does with freed memory."""
+"""The machine this process runs on: its cores, the threads of its BLAS, and how its C library treats freed memory."""
 
 import ctypes
 import os
@@ -8,43 +8,44 @@ from threading import Lock
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -3, -4, -8    # malloc.h
 KEEP = {M_MMAP_MAX: 0, M_TRIM_THRESHOLD: 2 ** 31 - 1}
-# glibc's defaults; but for the thresholds, which it adapts: what it ends with in a process that frees large arrays.
+# glibc's defaults, except for the thresholds: glibc adapts them, and these are their final values in a process that
+# frees large arrays.
 USUAL = {M_MMAP_MAX: 65_536, M_MMAP_THRESHOLD: 2 ** 25, M_TRIM_THRESHOLD: 2 ** 26}
 
 
 def available_cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
 def limits() -> Iterator[None]:
-    """Within it training steps of your own are as fast as those of the command, also beside other work.
+    """Within it, your own training steps are as fast as the command's, even on a busy machine.
 
         with limits():
             for step in range(1, 101):
                 training_step(model, adam, batch, learning_rate)
 
-    BLAS gets one thread: at these sizes its threads mostly wait for each other, and on a busy machine for the other work
-    (give `Threads` several instead). The C library, where it is glibc, keeps what is freed for the next arrays; otherwise
-    each large array gets fresh pages from the system, which come filled with zeros one by one (a step of the copy
-    benchmark took 59 ms on one thread that way, and 36 ms with this).
+    BLAS gets one thread: at these sizes, its threads mostly wait for each other and, on a busy machine, for other work
+    (use several `Threads` instead). The C library, if it is glibc, keeps freed memory for the next arrays; otherwise
+    each large array gets new pages from the system, which fills them with zeros one by one (a step of the copy
+    benchmark took 59 ms on one thread that way, and 36 ms with this setting).
 
-    Both hold for all threads of the process, and until the last one leaves: blocks may be nested, and overlap. At the end
-    BLAS has its threads back, and the memory that was kept is returned to the system. One thing cannot be undone: glibc
-    stops adapting the size from which an array gets pages of its own. It stays at 32 MiB, the most that it adapts it to.
+    Both settings apply to all threads of the process until the last one leaves: blocks may be nested and may overlap. At
+    the end, BLAS gets its threads back, and the kept memory is returned to the system. One effect cannot be undone: glibc
+    stops adapting the size from which an array gets its own pages. It stays at 32 MiB, the maximum that glibc adapts it to.
     """
     with one_blas_thread, _freed_memory_kept:
         yield
 
 
 def keep_freed_memory() -> None:
-    """What `limits` does to memory, for good: for a process of our own, which may also share one arena among its threads."""
+    """Apply `limits`' memory settings permanently, for a process that is ours, whose threads may also share one arena."""
     _mallopt({M_ARENA_MAX: 1, **KEEP})
 
 
 class _Shared:
-    """A context that may be entered again, from several threads too: the last one to leave it undoes what the first one did."""
+    """A context that can be entered repeatedly, even from several threads: the last to leave undoes what the first one did."""
 
     def __init__(self, make):
         self._make, self._lock, self._inside = make, Lock(), 0
@@ -65,13 +66,13 @@ class _Shared:
 
 @contextmanager
 def _limit_blas() -> Iterator[None]:
-    from threadpoolctl import ThreadpoolController    # here: it takes a while, and the command is to be ready before
+    from threadpoolctl import ThreadpoolController    # here: it is slow, and the command must be ready earlier
 
     blas = ThreadpoolController().select(user_api="blas")
     with blas.limit(limits=1):
         try:
             yield
-        finally:    # newer versions let only the thread that did this undo it, and the last to leave may be another
+        finally:    # newer versions let only the thread that did this undo it, and another may be the last to leave
             for library in blas.lib_controllers:
                 if hasattr(library, "clear_controlling_thread"):
                     library.clear_controlling_thread(force=True)
@@ -89,7 +90,7 @@ def _keep_freed_memory() -> Iterator[None]:
 
 
 def _mallopt(settings) -> None:
-    """Give glibc's malloc {parameter: value}; other C libraries have no such thing."""
+    """Set {parameter: value} of glibc's malloc; other C libraries have no equivalent."""
     if mallopt := getattr(ctypes.pythonapi, "mallopt", None):
         for parameter, value in settings.items():
             mallopt(parameter, value)

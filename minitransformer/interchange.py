@@ -1,4 +1,4 @@
-"""Weights from and to PyTorch's own Transformer layers, as a state dict of NumPy arrays; torch is not needed.
+"""Weights from and to PyTorch's own Transformer layers, as a state dict of NumPy arrays, without torch.
 
 The names and layouts are those of the modules' own state dicts:
 
@@ -7,27 +7,27 @@ The names and layouts are those of the modules' own state dicts:
     source_embedding.weight    (V_source, d_model), nn.Embedding
     target_embedding.weight    (V_target, d_model), nn.Embedding
     source_positions.weight    (max_length, d_model), nn.Embedding; only with learned positions
-    target_positions.weight    the same of the target
+    target_positions.weight    the same for the target
     output.weight              (V_target, d_model), nn.Linear(d_model, V_target, bias=False)
 
-Both embeddings and the output are always there, repeated where the model shares them.
+Both embeddings and the output are always present, repeated if the model shares them.
 
-A post-norm model is PyTorch's two stacks with norm=None, as the paper. A pre-norm model (norm_first=True) ends each
-stack with norm=nn.LayerNorm(d_model), and so its `encoder.*` and `decoder.*` fit nn.Transformer too, which always has
-these two norms.
+A post-norm model corresponds to PyTorch's two stacks with norm=None, as in the paper. A pre-norm model (norm_first=True)
+ends each stack with norm=nn.LayerNorm(d_model), so its `encoder.*` and `decoder.*` also fit nn.Transformer, which always
+has these two norms.
 
-PyTorch leaves to its user what is around the stacks. To get this model's logits there:
+PyTorch leaves everything around the stacks to its user. To get this model's logits there:
 
-- what enters a stack is embedding(ids) * sqrt(d_model) plus the positions: functional.sinusoids(T, d_model), or the
+- the input of a stack is embedding(ids) * sqrt(d_model) plus the positions: functional.sinusoids(T, d_model), or the
   first T rows of `source_positions.weight` for the encoder and of `target_positions.weight` for the decoder;
 - padding (id 0) is masked as a key everywhere, and the future in the decoder; PyTorch's boolean masks say True = may
-  NOT attend, the opposite of this project's. A source of padding only gives NaN in PyTorch and zeros here;
+  NOT attend, the opposite of this project's. A source with nothing but padding gives NaN in PyTorch and zeros here;
 - logits are output(y), without a bias;
-- activation="gelu" here is the tanh form. PyTorch's "gelu" is the exact one, and in evaluation its encoder takes an
-  nn.GELU of either form for the exact one: give its layers
+- activation="gelu" here is the tanh form. PyTorch's "gelu" is the exact form, and in evaluation its encoder treats an
+  nn.GELU of either form as the exact one: give its layers
   activation=lambda x: torch.nn.functional.gelu(x, approximate="tanh").
 
-Dropout has no weights; PyTorch's layers have one rate for all places where TransformerConfig has three.
+Dropout has no weights; PyTorch's layers have one dropout rate for all places, where TransformerConfig has three.
 """
 
 from collections.abc import Iterator
@@ -43,25 +43,25 @@ SHARED = {"share_embeddings": ("source_embedding.weight", "target_embedding.weig
 
 
 def to_pytorch(model) -> dict[str, Array]:
-    """The weights of a Transformer as {PyTorch's name: array}: copies, on the host, of the model's dtype.
+    """The weights of a Transformer as {PyTorch's name: array}: copies, on the host, with the model's dtype.
 
-    Raises InputError for another model, and where d_k or d_v is not d_model / num_heads: PyTorch's layers know no other.
+    Raises InputError for another model, and if d_k or d_v is not d_model / num_heads, the only size in PyTorch's layers.
     """
     if not isinstance(model, Transformer):
         raise InputError(f"a {type(model).__name__} cannot be exported, only an encoder-decoder Transformer")
     _check_heads(model.config)
-    # Contiguous, as safetensors writes an array's memory as it lies: a transposed one would come out wrong.
+    # Contiguous, because safetensors writes an array's memory as it is: a transposed array would be wrong.
     return {name: np.ascontiguousarray(np.concatenate([to_host(view) for view in views]))
             for name, views in _views(model)}
 
 
 def from_pytorch(config, arrays) -> Transformer:
-    """The Transformer of a TransformerConfig with the weights {PyTorch's name: array}, as `to_pytorch` gives them.
+    """The Transformer of a TransformerConfig with the weights {PyTorch's name: array}, as `to_pytorch` returns them.
 
-    The arrays are NumPy's or what np.asarray makes one of, as torch's tensors on the CPU (but not bfloat16, which NumPy
-    lacks). The model is float64 if one of them is that or wider, else float32. Raises InputError, naming the array, where
-    one is missing, not of this model, of another shape, or not of finite real numbers; where two differ that the config
-    shares; and for a d_k or d_v as `to_pytorch`.
+    The arrays are NumPy's or anything np.asarray accepts, such as torch's tensors on the CPU (but not bfloat16, which NumPy
+    lacks). The model is float64 if any of them is float64 or wider, otherwise float32. Raises InputError, naming the array,
+    if one is missing, does not belong to this model, has another shape or contains anything but finite real numbers; if two
+    differ that the config shares; and for d_k or d_v like `to_pytorch`.
     """
     _check_heads(config)
     arrays = {name: _as_array(name, array) for name, array in arrays.items()}
@@ -73,7 +73,7 @@ def from_pytorch(config, arrays) -> Transformer:
         if expected != found:
             raise InputError(f"{name}: found {found}, expected {expected}")
         if arrays[name].dtype.kind != "f" or not np.isfinite(arrays[name]).all():
-            raise InputError(f"{name} holds something else than finite real numbers")
+            raise InputError(f"{name} contains something other than finite real numbers")
     for choice, (first, second) in SHARED.items():
         if getattr(config, choice) and not np.array_equal(arrays[first], arrays[second]):
             raise InputError(f"{first} and {second} differ, but {choice}=True makes them one matrix")
@@ -87,7 +87,7 @@ def from_pytorch(config, arrays) -> Transformer:
 def _as_array(name, array) -> Array:
     try:
         return np.asarray(array)
-    except (TypeError, ValueError, RuntimeError) as error:    # torch's bfloat16, and parameters, which want their gradients
+    except (TypeError, ValueError, RuntimeError) as error:    # torch's bfloat16, and parameters that require gradients
         raise InputError(f"{name}: {error}") from None
 
 
@@ -95,12 +95,12 @@ def _check_heads(config) -> None:
     for name in ("d_k", "d_v"):
         width = getattr(config, name)
         if width is not None and width * config.num_heads != config.d_model:
-            raise InputError(f"{name} is {width}, but PyTorch's layers have d_model / num_heads = "
-                             f"{config.d_model} / {config.num_heads} and no other")
+            raise InputError(f"{name} is {width}, but PyTorch's layers always have d_model / num_heads = "
+                             f"{config.d_model} / {config.num_heads}")
 
 
 def _views(model) -> Iterator[tuple[str, list[Array]]]:
-    """(PyTorch's name, [views of the model's arrays that PyTorch has as one, below each other]) of all arrays."""
+    """(PyTorch's name, [views of the model's arrays that PyTorch stacks into one]) for all arrays."""
     yield "source_embedding.weight", [model.source_embedding.weight.data]
     yield "target_embedding.weight", [model.target_embedding.weight.data]
     if model.config.positions == "learned":

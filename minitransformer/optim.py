@@ -13,9 +13,9 @@ from minitransformer.functional import adam_update
 class Adam:
     """Adam (functional/adam.py) with the paper's settings, on a model's flat vectors.
 
-    A gradient that is not finite moves nothing, neither the parameters nor the moments. On the CPU `step` raises
-    NonFiniteError; on a GPU, where looking at it would wait, the update is left out and counted in `skipped`. Raises
-    InputError for settings that mean nothing, and for a model without parameters.
+    A gradient that is not finite changes neither the parameters nor the moments. On the CPU, `step` raises
+    NonFiniteError; on a GPU, where a check would have to wait, the update is skipped and counted in `skipped`. Raises
+    InputError for meaningless settings, and for a model without parameters.
     """
 
     def __init__(self, model, beta1=0.9, beta2=0.98, epsilon=1e-9):
@@ -30,19 +30,19 @@ class Adam:
         self.m, self.v = xp.zeros_like(self.data), xp.zeros_like(self.data)
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
         self.steps = 0      # calls of `step`
-        self.updates = 0    # of them, those that moved the parameters; on their device
+        self.updates = 0    # those that changed the parameters; on their device
 
     @property
     def skipped(self) -> int:
-        """How many steps moved nothing, since their gradient was not finite (waits for the GPU)."""
+        """The number of steps that changed nothing because their gradient was not finite (waits for the GPU)."""
         return self.steps - int(self.updates)
 
     def step(self, learning_rate, clip=None, workers=None) -> None:
-        """Move every parameter once and set the gradients to zero.
+        """Update every parameter once and set the gradients to zero.
 
-        The gradient is scaled to a norm of at most `clip` before (None, as in the paper: it is not). `workers` share the
-        work (parallel.Threads); None: the gradient is the model's own. Raises InputError where the model has gained or
-        lost a parameter since this Adam was made: it would train the old ones only.
+        First, the gradient is scaled to a norm of at most `clip` (None, as in the paper: no scaling). `workers` share the
+        work (parallel.Threads); None: the gradient is the model's own. Raises InputError if the model has gained or
+        lost a parameter since this Adam was made: only the old ones would be trained.
         """
         self._check(learning_rate, clip, workers)
         square = workers.sum_gradients() if workers else self.grad @ self.grad
@@ -81,7 +81,7 @@ class Adam:
         gradients = {name: parameter.grad for name, parameter in self.model.parameters().items()}
         for name, gradient in gradients.items():
             if not np.isfinite(gradient).all():
-                return f"the gradient of {name} holds NaN or infinity"
+                return f"the gradient of {name} contains NaN or infinity"
         largest = max(gradients, key=lambda name: np.abs(gradients[name]).max(initial=0))
         return f"the gradient of {largest} is too large: its square is infinite in {self.grad.dtype}"
 
@@ -90,9 +90,9 @@ class Adam:
 
 
 def clip_factor(square, limit) -> Array:
-    """What a gradient of the norm sqrt(`square`) is multiplied by, to a norm of at most `limit`.
+    """The factor that scales a gradient with the norm sqrt(`square`) to a norm of at most `limit`.
 
-    NaN where `square` is not finite: a factor of 0 would hide that from Adam.
+    NaN if `square` is not finite: a factor of 0 would hide that from Adam.
     """
     xp = module_of(square)
     return xp.where(xp.isfinite(square), limit / xp.maximum(xp.sqrt(square), limit), xp.nan)
@@ -112,19 +112,19 @@ def schedule(step, d_model, warmup, factor=1.0) -> float:
 
 
 def inverse_sqrt(step, warmup, peak) -> float:
-    """The shape of the paper's schedule with its highest learning rate given: `peak`, reached at step `warmup`."""
+    """The paper's schedule with a given highest learning rate `peak`, reached at step `warmup`."""
     return peak * min(step / warmup, (warmup / step) ** 0.5)
 
 
 def constant(step, warmup, peak) -> float:
-    """`peak`, after a straight line to it in the first `warmup` steps."""
+    """`peak`, after a linear increase in the first `warmup` steps."""
     return peak * min(step / warmup, 1.0)
 
 
 def cooldown(step, steps, share) -> float:
-    """1, and in the last `share` of all `steps` a straight line towards 0: a factor for the learning rate.
+    """A factor for the learning rate: 1, then a linear decrease towards 0 in the last `share` of all `steps`.
 
-    What the paper reaches by averaging its last checkpoints (section 6.1), a falling learning rate does within
-    the run: the noise of the last updates dies out (Hägele et al. 2024, https://arxiv.org/abs/2405.18392).
+    The paper averages its last checkpoints (section 6.1); a falling learning rate has the same effect within
+    the run: it reduces the noise of the last updates (Hägele et al. 2024, https://arxiv.org/abs/2405.18392).
     """
     return min(1.0, (steps + 1 - step) / (share * steps)) if share else 1.0

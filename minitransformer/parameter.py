@@ -1,27 +1,27 @@
-"""A parameter and its gradient, and the flat vectors that hold all of a model's."""
+"""A parameter with its gradient, and the flat vectors that hold all of a model's parameters and gradients."""
 
 from typing import Any, NamedTuple
 
 from minitransformer.backend import Array, module_of
 from minitransformer.errors import InputError
 
-DTYPES = ("float32", "float64", "complex128")    # to train, to be checked by finite differences, and by the complex step
+DTYPES = ("float32", "float64", "complex128")    # for training, for finite differences, for the complex step
 
 
 class Flat(NamedTuple):
-    """All parameters of a model in one vector `data`, all gradients in another, `grad`."""
+    """All parameters of a model in one vector, `data`, and all gradients in another, `grad`."""
 
     data: Any   # (P,)
     grad: Any   # (P,)
 
 
 class Parameter:
-    """An array that is learned (`data`) and the gradient of the loss with respect to it (`grad`).
+    """A learned array (`data`) and the gradient of the loss with respect to it (`grad`).
 
     `backward` adds to `grad` and never assigns it: a parameter used in two places receives the
-    sum of both gradients without anyone having to know. Once a model has its flat vectors (an optimiser makes them),
-    what is assigned to `data` or `grad` is written into them. Raises InputError for data of another dtype than DTYPES,
-    and for what does not fit the vectors.
+    sum of both gradients without special treatment. Once a model has its flat vectors (an optimiser makes them),
+    an assignment to `data` or `grad` writes into them. Raises InputError for data with a dtype that is not in DTYPES,
+    and for an array that does not fit the vectors.
     """
 
     def __init__(self, data, grad=None):
@@ -52,8 +52,8 @@ class Parameter:
         return self._data.shape
 
     def _assigned(self, name, view, array) -> Array:
-        """`array`; where the parameter lies in flat vectors the old view, with the values of `array`."""
-        if array is view:    # of +=, which assigns the array that it has changed
+        """`array`; if the parameter is in flat vectors, the old view with the values of `array`."""
+        if array is view:    # from +=, which assigns the array that it has just changed
             return view
         _array(name, array)
         if self.flat is None:
@@ -66,7 +66,7 @@ class Parameter:
         return view
 
     def __getstate__(self) -> dict[str, Any]:
-        """What copy and pickle take: the copy's arrays are its own."""
+        """For copy and pickle: the copy has its own arrays."""
         return {**vars(self), "flat": None}
 
     def __repr__(self) -> str:
@@ -82,17 +82,17 @@ def _array(name, value) -> Array:
 def flatten(named, before=None) -> Flat:
     """Move the parameters of {name: Parameter} into one vector and their gradients into another; returns Flat.
 
-    Each parameter's `data` and `grad` become views of them, so an optimiser that walks the vectors
-    updates every parameter. `before`: the Flat in which some of them lie. Raises InputError where there is no parameter,
-    where one is a view of another model's vectors, and where they differ in dtype.
+    Each parameter's `data` and `grad` become views of them, so an optimiser that traverses the vectors
+    updates every parameter. `before`: the Flat that already holds some of them. Raises InputError if there are no
+    parameters, if one is a view of another model's vectors, and if their dtypes differ.
     """
     parameters = list(named.values())
     for name, parameter in named.items():
         if parameter.flat is not None and parameter.flat is not before:
-            raise InputError(f"{name} already lies in the flat vectors of another layer; use that one's")
+            raise InputError(f"{name} is already in the flat vectors of another layer; use those")
         if parameter.data.dtype != parameters[0].data.dtype:
             raise InputError(f"{name} is {parameter.data.dtype}, but {next(iter(named))} is {parameters[0].data.dtype}; "
-                             f"make them one dtype, as model.astype(\"{parameters[0].data.dtype}\") does")
+                             f"convert them to one dtype with model.astype(\"{parameters[0].data.dtype}\")")
     xp = module_of(parameters[0].data)
     data = xp.concatenate([parameter.data.ravel() for parameter in parameters])
     grad = xp.concatenate([parameter.grad.ravel() for parameter in parameters])
@@ -105,7 +105,7 @@ def bind(parameters, data, grad) -> Flat:
     for parameter in parameters:
         stop = start + parameter.data.size
         shape = parameter.shape
-        parameter.flat = None    # the arrays move to these vectors
+        parameter.flat = None    # the arrays move into these vectors
         parameter.data = data[start:stop].reshape(shape)
         parameter.grad = grad[start:stop].reshape(shape)
         parameter.flat = flat

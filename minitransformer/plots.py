@@ -1,6 +1,6 @@
-"""Pictures: the curves of a run, attention maps, the table of sinusoids, the schedule. Each function returns a figure.Figure.
+"""Pictures: curves of a run, attention maps, the table of sinusoids, the schedule. Each function returns a figure.Figure.
 
-A notebook shows it; `figure.savefig("curves.png")` writes it. Matplotlib is imported when the first one is drawn.
+A notebook displays it; `figure.savefig("curves.png")` writes it. Matplotlib is imported when the first picture is drawn.
 """
 
 from typing import TYPE_CHECKING
@@ -15,10 +15,10 @@ QUALITIES = (("valid_bleu", "BLEU of greedy outputs", 1), ("valid_exact_match", 
 
 
 def curves(runs) -> "Figure":
-    """The curves of one run or of several, {name: records of metrics.jsonl}, over the steps.
+    """The curves of one or more runs, {name: records of metrics.jsonl}, over the steps.
 
-    Negative log-likelihood, perplexity, learning rate and, if it was measured, the quality of the
-    outputs: BLEU, or the percentage of exact matches or of right classes.
+    The panels show negative log-likelihood, perplexity, learning rate and, if it was measured, the quality of the
+    outputs: BLEU, or the percentage of exact matches or correct classes.
     """
     from minitransformer.figure import Figure, fonts_for
 
@@ -42,7 +42,7 @@ def curves(runs) -> "Figure":
             axes.grid(alpha=0.3)
         if rows[0].lines:
             lines = rows[0].lines
-            for text in rows[0].legend(lines, [line.get_label() for line in lines]).texts:    # also of a run called _a
+            for text in rows[0].legend(lines, [line.get_label() for line in lines]).texts:    # even of a run called _a
                 text.set_parse_math(False)    # a $ is a $
         rows[1].set_yscale("log")
         rows[-1].set_xlabel("step")
@@ -50,9 +50,9 @@ def curves(runs) -> "Figure":
 
 
 def attention(weights, queries, keys, title, predicted=None) -> "Figure":
-    """Who attends to whom, a map for each head: weights (H, T_q, T_k), tokens on the axes.
+    """Which token attends to which, one map per head: weights (H, T_q, T_k), tokens on the axes.
 
-    predicted: for each query the token that its position predicts, where the queries are what a decoder has read.
+    predicted: for each query the token predicted at its position, if the queries are a decoder's input.
     """
     from minitransformer.figure import Figure, fonts_for
 
@@ -64,8 +64,8 @@ def attention(weights, queries, keys, title, predicted=None) -> "Figure":
         side = "query: token read → token predicted"
         queries = [f"{query} → {_visible(token)}" for query, token in zip(queries, predicted)]
     heads, longest = len(weights), max(len(keys), len(queries))
-    inches = min(0.25, 10 / longest, max(0.15, 5 / longest))    # of a token, 9 points high
-    every = -(-longest // 60)                                   # which tokens are named
+    inches = min(0.25, 10 / longest, max(0.15, 5 / longest))    # per token, 9 points high
+    every = -(-longest // 60)                                   # label every such token
     names, width = 0.08 * max(map(len, queries)), 0.4 + inches * len(keys)
     columns = max(1, min(heads, 4, int((8.5 - names) / width)))    # a page is 10 inches wide
     rows = -(-heads // columns)
@@ -89,7 +89,7 @@ def attention(weights, queries, keys, title, predicted=None) -> "Figure":
 
 
 def positions() -> "Figure":
-    """The table of sinusoids (section 3.5 of the paper): a row for each position, a column for each dimension."""
+    """The table of sinusoids (section 3.5 of the paper), with a row for each position and a column for each dimension."""
     from minitransformer.figure import Figure
     from minitransformer.functional import sinusoids
 
@@ -103,7 +103,7 @@ def positions() -> "Figure":
 
 
 def schedules() -> "Figure":
-    """The paper's learning rate for several (d_model, warm-up steps), as equation 3 draws it."""
+    """The paper's learning rate (equation 3) for several (d_model, warm-up steps)."""
     from minitransformer.figure import Figure
     from minitransformer.optim import schedule
 
@@ -120,5 +120,5 @@ def schedules() -> "Figure":
 
 
 def _visible(token) -> str:
-    """A token as text that can be seen: a blank and a line end have a sign of their own."""
+    """A token as visible text: a space and a line end are shown as symbols."""
     return token.replace(" ", "␣").replace("\n", "↵")

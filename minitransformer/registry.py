@@ -1,4 +1,4 @@
-"""Registries: things of one kind that are found by their names, each in a file of its own."""
+"""Registries find things of one kind by name, each in its own file."""
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -7,14 +7,14 @@ from typing import Any, TypeVar
 
 from minitransformer.errors import InputError, choices
 
-Kind = TypeVar("Kind", bound=type)    # a decorated class stays what it is
+Kind = TypeVar("Kind", bound=type)    # a decorated class keeps its type
 
 
 class Registry:
-    """The models, the tasks, or the vocabularies that there are: {name: class}.
+    """All models, tasks or vocabularies: {name: class}.
 
-    Every module of `package` is imported when the registry is first read, and registers what it defines; so a new
-    file in that folder is all that a new one needs. Your own are registered by the same decorator:
+    When the registry is first read, every module of `package` is imported and registers its classes; a new class only
+    needs a new file in that folder. Register your own classes elsewhere with the same decorator:
 
         @MODELS.register("my-model")
         class MyModel(Layer): ...
@@ -33,16 +33,16 @@ class Registry:
         return add
 
     def __getitem__(self, name) -> Any:
-        """The class called `name`. Raises InputError where there is none."""
+        """The class called `name`. Raises InputError if there is no such class."""
         if name not in self._all():
             raise InputError(f"unknown {self.kind} {name!r}; {choices(str(name), list(self))}")
         return self._classes[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted(self._all()))    # whatever was imported first
+        return iter(sorted(self._all()))    # independent of the order of imports
 
     def name_of(self, thing) -> str:
-        """The name under which the class of `thing` is registered. Raises InputError where it is not."""
+        """The name under which the class of `thing` is registered. Raises InputError if it is not registered."""
         kind = type(thing)
         if kind.__module__ == "builtins":    # None, a name, a class
             raise InputError(f"{self.kind} is {thing!r:.60}, expected an object of a registered class: {', '.join(self)}")

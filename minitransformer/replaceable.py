@@ -1,14 +1,14 @@
-"""Functions that may be replaced: by a faster kernel, or by a function of the reader's own.
+"""Replaceable functions: a faster kernel, or a reader's own function, can run in their place.
 
 A textbook function is marked where it is defined, and a kernel says what it replaces where it is registered:
 
     @replaceable                                     @replaces(layer_norm_forward, "numpy", "float32 float64")
     def layer_norm_forward(x, gamma, beta): ...      def layer_norm_forward_in_place(x, gamma, beta): ...
 
-Each call then decides by its arrays which one runs: what a reader plugged in, else the kernel registered last that
-fits them, else the textbook. `xxx_forward` and `xxx_backward`, or the methods of one class, are an *operation*. A
-kernel steps back when its operation, or one that the textbook calls in it, was replaced: a fused attention never
-bypasses a softmax of your own.
+The arrays of each call then determine which one runs: the function that a reader plugged in, otherwise the kernel
+registered last that fits them, otherwise the textbook. `xxx_forward` and `xxx_backward`, or the methods of one class, are
+an *operation*. A kernel does not run if its operation, or one that its textbook function calls, has been replaced: a fused
+attention never bypasses your own softmax.
 """
 
 import os
@@ -31,7 +31,7 @@ TABLE = {}            # {name: Replaceable}, in the order of definition
 
 class Kernel(NamedTuple):
     function: Any
-    module: str       # of the arrays it is for: "numpy" or "cupy"
+    module: str       # the module of its arrays: "numpy" or "cupy"
     dtypes: tuple
 
     def fits(self, array) -> bool:
@@ -39,18 +39,18 @@ class Kernel(NamedTuple):
 
 
 class Replaceable:
-    """A textbook function, and what may run in its place."""
+    """A textbook function and the functions that can run in its place."""
 
     def __init__(self, textbook):
         self.textbook = textbook
         self.name = textbook.__qualname__
         self.operation = self.name.partition(".")[0].removesuffix("_forward").removesuffix("_backward")
         self.kernels = []    # the one registered last comes first
-        self.plugs = []      # [own] of each `with plugged` that is under way, in any thread
-        self.own = None      # what a reader plugged in last
+        self.plugs = []      # [own] of each active `with plugged`, in any thread
+        self.own = None      # the function that a reader plugged in last
 
     def choose(self, values) -> Callable:
-        """The function to call with arguments of these values."""
+        """The function to call with these arguments."""
         if self.own:
             return self.own
         if not _state.textbooks and self.usable_kernels():
@@ -66,21 +66,21 @@ class Replaceable:
 
 
 class _State:
-    """What holds for the whole process."""
+    """The state of the process."""
 
-    textbooks = int(os.environ.get("MINITRANSFORMER_FAST") == "0")    # how many wish that no kernel runs
+    textbooks = int(os.environ.get("MINITRANSFORMER_FAST") == "0")    # the number of requests that no kernel run
     loaded = False
-    replaced = frozenset()    # the operations that a reader replaced
+    replaced = frozenset()    # the operations that a reader has replaced
 
 
 _state = _State()
-_lock = Lock()    # of what `plugged` and `textbook` change
+_lock = Lock()    # for the state that `plugged` and `textbook` change
 
 
 def replaceable(textbook: Function) -> Function:
-    """Mark a function, or a method, as one that kernels and readers may replace.
+    """Mark a function or a method as one that kernels and readers may replace.
 
-    Raises InputError where a function of that name in another module is marked already.
+    Raises InputError if a function with the same name in another module is already marked.
     """
     before = TABLE.get(textbook.__qualname__)
     if before and before.textbook.__module__ != textbook.__module__:
@@ -108,7 +108,7 @@ def replaceable(textbook: Function) -> Function:
 def replaces(textbook, module, dtypes) -> Callable[[Function], Function]:
     """Register a kernel for a function marked `replaceable`: for arrays of `module`, with the dtypes named in a string.
 
-    Complex arrays should take the textbook: the complex step proves it.
+    Complex arrays should use the textbook: the complex step checks it.
     """
     entry = _entry(textbook)
 
@@ -121,19 +121,19 @@ def replaces(textbook, module, dtypes) -> Callable[[Function], Function]:
 
 @contextmanager
 def plugged(function, own) -> Iterator[None]:
-    """Within it, `own` runs wherever `function`, one marked replaceable, is called, in every thread.
+    """Within it, `own` runs wherever the replaceable `function` is called, in every thread.
 
         with plugged(softmax_backward, my_softmax_backward):
             model.backward(dlogits, cache)
 
-    Forward and backward belong in one `with`: a cache is read by the half that was chosen with it. None takes out what
-    an outer `with` plugged in. Where blocks of several threads overlap, the one entered last decides. Raises InputError if
-    `function` is not replaceable or `own` is not a function.
+    Forward and backward belong in one `with`: the backward that reads a cache must belong to the forward that made it. None
+    removes what an outer `with` plugged in. If blocks of several threads overlap, the one entered last applies. Raises
+    InputError if `function` is not replaceable or `own` is not a function.
     """
     entry = _entry(function)
     if own is not None and not callable(own):
-        raise InputError(f"what is plugged in for {entry.name} is of type {type(own).__name__}, expected a function")
-    plug = [own]    # an object of its own: others may leave before this one
+        raise InputError(f"the object plugged in for {entry.name} is of type {type(own).__name__}, expected a function")
+    plug = [own]    # a unique object: others may leave before this one
     with _lock:
         entry.plugs.append(plug)
         _update(entry)
@@ -147,7 +147,7 @@ def plugged(function, own) -> Iterator[None]:
 
 @contextmanager
 def textbook() -> Iterator[None]:
-    """Within it no kernel runs, in any thread: a debugger stops in the textbook. MINITRANSFORMER_FAST=0 does the same."""
+    """Within it, no kernel runs in any thread: a debugger stops in the textbook. MINITRANSFORMER_FAST=0 has the same effect."""
     with _lock:
         _state.textbooks += 1
     try:
@@ -158,7 +158,7 @@ def textbook() -> Iterator[None]:
 
 
 def is_replaced(function) -> bool:
-    """Whether a reader replaced `function`, or another one of its operation."""
+    """Whether a reader has replaced `function`, or another function of its operation."""
     return _entry(function).operation in _state.replaced
 
 
@@ -175,28 +175,28 @@ def running(module="numpy", dtype="float32") -> dict[str, Callable]:
 
 def _entry(function) -> Replaceable:
     entry = getattr(function, "replaceable", None)
-    if not isinstance(entry, Replaceable):    # a module may have imported something of that name
+    if not isinstance(entry, Replaceable):    # a module may have imported another object with that name
         name = getattr(function, "__qualname__", repr(function))
         raise InputError(f"{name} cannot be replaced; {choices(name, list(TABLE))}")
     return entry
 
 
 def _update(entry) -> None:
-    """After a change of its plugs."""
+    """Update the state after a change of its plugs."""
     entry.own = entry.plugs[-1][0] if entry.plugs else None
     _state.replaced = frozenset(other.operation for other in TABLE.values() if other.own)
 
 
 def _is_about(error, cache) -> bool:
-    """Whether an error is that `cache` lacks what the function itself looked for in it."""
+    """Whether the error is that `cache` lacks something that the function itself looked up in it."""
     frame = error.__traceback__.tb_next
-    if frame is None or frame.tb_next:    # it was never called, or something that it calls failed
+    if frame is None or frame.tb_next:    # it was never called, or a function that it calls failed
         return False
     return error.obj is cache if isinstance(error, AttributeError) else "unpack" in str(error)
 
 
 def _operations_in(operation) -> set[str]:
-    """`operation`, and those whose functions its textbook calls, directly or not."""
+    """`operation`, and the operations whose functions its textbook calls, directly or indirectly."""
     found, waiting = set(), {operation}
     while waiting:
         found |= waiting
@@ -213,7 +213,7 @@ def _called(textbook) -> list[Replaceable]:
 
 
 def _load_kernels() -> None:
-    """Kernels import the textbook, so they are imported when a function is first called, not with it."""
+    """Import the kernels when a function is first called: they import the textbook, so it cannot import them."""
     if not _state.loaded:
         import_module("minitransformer.kernels").load()
         _state.loaded = True

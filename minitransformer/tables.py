@@ -1,4 +1,4 @@
-"""Tables as HTML: in a run's report, and as what a notebook shows of runs and settings."""
+"""HTML tables for a run's report, and for runs and settings in a notebook."""
 
 from dataclasses import fields
 from html import escape
@@ -10,14 +10,14 @@ Made = TypeVar("Made", bound="ShownAsTable")
 
 
 def table(rows, header=()) -> str:
-    """Rows of cells, each shown as its text; with the names of the columns above, if there is a `header`."""
+    """Rows of cells, each shown as text, below the column names in `header`, if given."""
     lines = ["".join(f"<th>{escape(str(name))}</th>" for name in header)] if header else []
     lines += ["".join(f"<td>{escape(_as_text(cell))}</td>" for cell in row) for row in rows]
     return "<table>" + "".join(f"<tr>{line}</tr>\n" for line in lines) + "</table>"
 
 
 def settings_tables(settings) -> str:
-    """A table for each part of RunSettings.as_dict(): the task, the model, the training, and then all other settings."""
+    """A table for each part of RunSettings.as_dict(): the task, the model, training, and then all other settings."""
     parts = {name: part for name, part in settings.items() if isinstance(part, dict)}
     parts["other"] = {name: part for name, part in settings.items() if not isinstance(part, dict)}
     return "\n".join(f"<h3>{escape(name)}</h3>\n" + table((key.replace("_", " "), value) for key, value in part.items())
@@ -40,7 +40,7 @@ class ShownAsTable:
 
 
 def _as_text(cell) -> str:
-    """Of several files, for one, each on a line."""
+    """The text of a cell; a list, such as one of files, has one item per line."""
     if isinstance(cell, dict):
         return "\n".join(f"{name}: {value}" for name, value in cell.items())
     return "\n".join(map(str, cell)) if isinstance(cell, list) else str(cell)

@@ -1,4 +1,4 @@
-"""A layer's weights as a file: safetensors, which any framework reads."""
+"""A layer's weights in a safetensors file, which any framework can read."""
 
 from pathlib import Path
 
@@ -11,15 +11,15 @@ from minitransformer.errors import InputError
 def save_weights(layer, path) -> None:
     """Write {parameter name: array} of any Layer, a shared one once, as a safetensors file.
 
-    An old file at `path` stays until the new one is complete. Raises InputError where it cannot be written, and for complex
-    parameters, which the format lacks.
+    An old file at `path` stays until the new one is complete. Raises InputError if the file cannot be written, and for
+    complex parameters, which the format does not support.
     """
     from safetensors.numpy import save
 
     from minitransformer.training.files import write_durably
 
     if not hasattr(layer, "parameters"):
-        raise InputError(f"save_weights: a {type(layer).__name__} is no Layer")
+        raise InputError(f"save_weights: a {type(layer).__name__} is not a Layer")
     weights = {name: np.ascontiguousarray(to_host(parameter.data)) for name, parameter in layer.parameters().items()}
     for name, array in weights.items():
         if array.dtype.kind != "f":
@@ -31,10 +31,10 @@ def save_weights(layer, path) -> None:
 
 
 def load_weights(layer, path) -> None:
-    """Read what `save_weights` wrote into the parameters of a layer of the same sizes.
+    """Load a file from `save_weights` into the parameters of a layer with the same sizes.
 
-    Raises InputError, naming the array, where the file does not fit the layer, and where it cannot be read; the layer then
-    stays as it was.
+    Raises InputError if the file does not fit the layer, naming the array, or if it cannot be read; the layer then
+    stays unchanged.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load
@@ -52,7 +52,7 @@ def load_weights(layer, path) -> None:
 
 
 def set_weights(layer, weights) -> None:
-    """Take over {parameter name: array}. Raises InputError, before it changes any, where these are not the layer's."""
+    """Load {parameter name: array}. Raises InputError, before changing anything, if they do not fit the layer."""
     parameters = layer.parameters()
     for name in sorted(parameters.keys() | weights.keys()):
         expected = parameters[name].shape if name in parameters else "no such array"
@@ -60,7 +60,7 @@ def set_weights(layer, weights) -> None:
         if expected != found:
             raise InputError(f"{name}: found {found}, expected {expected}")
         if weights[name].dtype.kind != "f" or not np.isfinite(weights[name]).all():
-            raise InputError(f"{name} holds something else than finite real numbers")
+            raise InputError(f"{name} contains something other than finite real numbers")
         if weights[name].dtype != parameters[name].data.dtype:
             raise InputError(f"{name} is {weights[name].dtype}, but the layer's is {parameters[name].data.dtype}; convert the "
                              f"layer with astype(\"{weights[name].dtype}\")")

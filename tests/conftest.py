@@ -1,4 +1,4 @@
-"""What all tests share: hypothesis without deadlines, and the way to the real data."""
+"""Shared by all tests: hypothesis without deadlines, and the path to the real data."""
 
 import os
 import signal

@@ -12,9 +12,9 @@ POEM = "Rosen auf den Weg gestreut\r\nund des Harms vergessen: \nüber\n" * 7
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves `files`, {name: bytes}, and 404 for all else; `asked` are the names it was asked for.
+    """Serves `files`, {name: bytes}, and 404 for everything else; `asked` lists the requested names.
 
-    Of those in `broken` it sends half and hangs up.
+    For those in `broken` it sends half and closes the connection.
     """
 
     daemon_threads = True
@@ -43,7 +43,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(monkeypatch):
-    """A server of FILES and POEM, and the corpora "small" and "poem" that are there."""
+    """A server with FILES and POEM, and the corpora "small" and "poem" that it serves."""
     from minitransformer.data import registry
 
     pytest.importorskip("pooch")

@@ -1,4 +1,4 @@
-"""Logits, every gradient and ten losses with Adam against PyTorch in float64: frozen, and live where it is installed."""
+"""Logits, every gradient and ten losses with Adam against PyTorch in float64: frozen, and live if it is installed."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def expected(request):
 
 
 def error(ours, theirs, largest=0.0):
-    """max|a - n| / max(max|a|, max|n|, G / 10), as the gradient check."""
+    """max|a - n| / max(max|a|, max|n|, G / 10), as in the gradient check."""
     assert ours.shape == theirs.shape
     return np.abs(ours - theirs).max() / max(np.abs(ours).max(), np.abs(theirs).max(), largest / 10)
 

@@ -1,4 +1,4 @@
-"""Which array module, and what happens where there is no GPU."""
+"""The choice of the array module, and what happens without a GPU."""
 
 import sys
 import types

@@ -1,4 +1,4 @@
-"""What a caller gets who says nothing: the paper's values, and no dropout. A default that moves is a changed result."""
+"""The defaults: the paper's values, and no dropout. A changed default is a changed result."""
 
 import inspect
 

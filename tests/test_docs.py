@@ -38,7 +38,7 @@ def prose(page):
 
 
 def program(page):
-    """All Python blocks of a page, as they lie in it: a traceback shows the right line."""
+    """All Python blocks of a page, at their original lines: a traceback shows the right one."""
     lines, keep = [], False
     for line in page.read_text(encoding="utf-8").splitlines():
         keep = line == "```python" or (keep and line != "```")
@@ -47,7 +47,7 @@ def program(page):
 
 
 def commands(page):
-    """Each command of a page's bash blocks, as its words; settings in front of it are left out."""
+    """Each command of a page's bash blocks, as its words, without the settings before it."""
     found = []
     for line in "\n".join(blocks(page, "bash")).replace("\\\n", " ").splitlines():
         words = shlex.shlex(line, posix=True, punctuation_chars=True)
@@ -85,7 +85,7 @@ def by_stem(page):
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory):
-    """A folder of runs, with the one that README's first command leaves (after a few steps)."""
+    """A folder of runs, with the one that README's first command makes (after a few steps)."""
     folder = tmp_path_factory.mktemp("docs") / "runs"
     assert main(["train", "copy", "--steps", "10", "--run", str(folder / "copy")]) == 0
     return folder
@@ -149,7 +149,7 @@ def test_the_picture_of_the_readme_can_be_drawn(a_copy_run):
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=by_stem)
 def test_commands_are_accepted(page, registering, monkeypatch, capfd):
-    """Each `minitransformer ...` of a page parses; only the work behind it is left out."""
+    """Each `minitransformer ...` of a page parses; only its work is skipped."""
     for code in new_files(page).values():
         exec(compile(code, str(page), "exec"), {"__name__": "__main__"})
     parsed = []
@@ -165,7 +165,7 @@ def test_commands_are_accepted(page, registering, monkeypatch, capfd):
 
 
 def test_no_command_is_overlooked():
-    """What follows "minitransformer " in a bash block was parsed, and what else stands there is known and exists."""
+    """What follows "minitransformer " in a bash block was parsed; everything else there is known and exists."""
     assert {page for page in PAGES if "minitransformer " in "".join(blocks(page, "bash"))} <= set(WITH_COMMANDS)
     assert ROOT / "README.md" in WITH_COMMANDS
     for page in (*PAGES, CONTRIBUTING):
@@ -204,7 +204,7 @@ def test_a_contribution_needs_few_files(page):
     ("add_a_kernel", ["info"], "activations.gelu_backward_in_place"),
 ])
 def test_a_file_in_its_folder_is_enough(name, arguments, shown, tmp_path):
-    """In a process of its own, whose packages have the page's files beside their own."""
+    """In a separate process, whose packages contain the page's files beside their own."""
     work = tmp_path / "work"
     work.mkdir()
     (work / "a.txt").write_text("one two buckle my shoe. " * 20)

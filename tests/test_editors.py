@@ -1,4 +1,4 @@
-"""What editors and type checkers are told: every public name, and that the package has types."""
+"""What editors and type checkers see: every public name, and that the package has types."""
 
 import ast
 import subprocess

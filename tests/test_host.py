@@ -1,4 +1,4 @@
-"""The settings of the process: made for a while, and undone."""
+"""The settings of the process: made temporarily, and undone."""
 
 import threading
 
@@ -42,7 +42,7 @@ def test_limits_are_undone_after_an_error(settings):
 
 
 def test_limits_of_two_threads_may_overlap(settings):
-    """The first to enter leaves first, and takes nothing away from the other one."""
+    """The first to enter leaves first, and the other one keeps its settings."""
     entered, leave = threading.Event(), threading.Event()
     seen = []
 
@@ -62,7 +62,7 @@ def test_limits_of_two_threads_may_overlap(settings):
 
 
 def test_memory_freed_within_limits_is_kept_and_returned_at_the_end():
-    """Of what glibc manages; elsewhere there is nothing to see."""
+    """Of the memory that glibc manages; with other C libraries there is nothing to check."""
     if not hasattr(host.ctypes.pythonapi, "mallopt"):
         pytest.skip("no glibc: its malloc has no settings")
 

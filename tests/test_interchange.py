@@ -1,4 +1,4 @@
-"""Weights to PyTorch's layers and back: bit for bit without torch, and the same logits where it is installed."""
+"""Weights to PyTorch's layers and back: bit for bit without torch, and the same logits if it is installed."""
 
 import re
 
@@ -79,7 +79,7 @@ def test_the_arrays_are_copies():
 
 
 class WantsGradients:
-    """What np.asarray meets in an nn.Parameter."""
+    """np.asarray fails on it, as on an nn.Parameter."""
 
     def __array__(self, dtype=None, copy=None):
         raise RuntimeError("call detach() first")
@@ -110,8 +110,8 @@ def test_half_precision_becomes_float32():
      "source_embedding.weight and target_embedding.weight differ, but share_embeddings=True makes them one matrix"),
     (lambda a: a["output.weight"].__iadd__(1),
      "target_embedding.weight and output.weight differ, but share_output=True makes them one matrix"),
-    (lambda a: a["output.weight"].fill(np.nan), "output.weight holds something else than finite real numbers"),
-    (lambda a: a.update({"output.weight": np.ones((17, 12), int)}), "output.weight holds something else"),
+    (lambda a: a["output.weight"].fill(np.nan), "output.weight contains something other than finite real numbers"),
+    (lambda a: a.update({"output.weight": np.ones((17, 12), int)}), "output.weight contains something other"),
     (lambda a: a.update({"output.weight": WantsGradients()}), "output.weight: call detach() first"),
 ])
 def test_arrays_of_another_model(change, words):
@@ -123,8 +123,8 @@ def test_arrays_of_another_model(change, words):
 
 
 @pytest.mark.parametrize("changes, words", [
-    ({"d_k": 5}, "d_k is 5, but PyTorch's layers have d_model / num_heads = 12 / 3"), ({"d_v": 3}, "d_v is 3"),
-    ({"num_heads": 5, "d_k": 2}, "d_k is 2, but PyTorch's layers have d_model / num_heads = 12 / 5"),
+    ({"d_k": 5}, "d_k is 5, but PyTorch's layers always have d_model / num_heads = 12 / 3"), ({"d_v": 3}, "d_v is 3"),
+    ({"num_heads": 5, "d_k": 2}, "d_k is 2, but PyTorch's layers always have d_model / num_heads = 12 / 5"),
 ])
 def test_heads_that_pytorch_has_not(changes, words):
     config = TransformerConfig(**{**SIZES, **changes})

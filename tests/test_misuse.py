@@ -1,4 +1,4 @@
-"""Calls from Python that mean nothing, or not what they say: one line that says what would be right."""
+"""Meaningless or misleading calls from Python: the error is one line that says what would be right."""
 
 import numpy as np
 import pytest
@@ -27,8 +27,8 @@ def model():
 @pytest.mark.parametrize("pairs, words", [
     ([([5.5], [4])], "5.5 is not a token id, expected a whole number"),
     ([([5], [4.0])], "4.0 is not a token id"),
-    ([([5, 0, 4], [4])], "a sentence holds the id 0, expected ids above 0, which stands for padding"),
-    ([([5], [-1])], "a sentence holds the id -1"),
+    ([([5, 0, 4], [4])], "a sentence contains the id 0, expected ids above 0, the id of padding"),
+    ([([5], [-1])], "a sentence contains the id -1"),
     ([("ab", "cd")], "'a' is not a token id"),
     ([(5, [4])], "a sentence is not a list of token ids"),
     ([([[5, 6], [7]], [4])], "a sentence is not a list of token ids"),
@@ -54,8 +54,8 @@ def test_labelled_sentences_that_are_none(examples, words):
         make_labelled_batch(examples)
 
 
-@pytest.mark.parametrize("texts, words", [("a b c", r"texts is one text, expected a list of them: \['a b c'\]"),
-                                          ([5], "texts holds a int"), ([None], "texts holds a NoneType")])
+@pytest.mark.parametrize("texts, words", [("a b c", r"texts is a single text, expected a list of texts: \['a b c'\]"),
+                                          ([5], "texts contains a int"), ([None], "texts contains a NoneType")])
 def test_texts_that_are_none(model, tmp_path, texts, words):
     run = Run.create(tmp_path / "run", TASKS["copy"](), Transformer(TransformerConfig.named("toy", 29)),
                      TASKS["copy"]().make_vocabulary())
@@ -139,8 +139,8 @@ def step_with(*given, **more):
 LANGUAGE = make_model("language-model")
 BATCH = make_batch([([4, 5], [6])])
 HOSTILE = {
-    "a beam of text": (lambda model: beam_search(model, SOURCE, "5"), "the beam is 5 wide"),
-    "half a beam": (lambda model: beam_search(model, SOURCE, 2.5), "the beam is 2.5 wide"),
+    "a beam of text": (lambda model: beam_search(model, SOURCE, "5"), "the beam width is 5"),
+    "half a beam": (lambda model: beam_search(model, SOURCE, 2.5), "the beam width is 2.5"),
     "a row of ids": (lambda model: greedy(model, SOURCE[0]), r"source has shape \(3,\), expected \(B, T_k\)"),
     "a dict as search": (lambda model: translate(model, VOCABULARY, ["a"], 9, {"beam": 5}), r"search is a dict, expected a Search"),
     "a class as search": (lambda model: translate(model, VOCABULARY, ["a"], 9, Search), "search is a type"),
@@ -160,17 +160,17 @@ HOSTILE = {
     "too much smoothing": (lambda _: cross_entropy_forward(np.ones((1, 2)), np.array([0]), 2.0, padding=None), "smoothing is 2.0"),
     "smoothing in a step": (step_with(BATCH, 0.1, smoothing=1.5), "smoothing is 1.5, expected a number of at least 0 and below 1"),
     "no smoothing": (lambda model: model.loss_forward(BATCH, smoothing=None), "smoothing is None"),
-    "a tuple of batches": (step_with((BATCH, BATCH), 0.1), "a batch is a tuple, expected what make_batch makes"),
+    "a tuple of batches": (step_with((BATCH, BATCH), 0.1), "a batch is a tuple, expected the result of make_batch"),
     "pairs for batches": (step_with([([4], [5])], 0.1), "a batch is a tuple"),
     "a seed for a step": (step_with(BATCH, 0.1, seed=3),
-                          r"seed is 3, expected several whole numbers of at least 0, such as \(0, step\)"),
+                          r"seed is 3, expected a sequence of whole numbers of at least 0, such as \(0, step\)"),
     "a negative seed": (step_with(BATCH, 0.1, seed=(-1, 2)), r"seed is \(-1, 2\)"),
     "no learning rate": (step_with(BATCH, None), "the learning rate is None"),
     "a count of workers": (step_with(BATCH, 0.1, workers=3), r"workers is 3, expected Threads\(model, 3\)"),
     "Adam of a function": (lambda _: Adam(print), "Adam: the model is a builtin_function_or_method, expected a Layer"),
     "threads of nothing": (lambda _: Threads(None, 2), "Threads: the model is a NoneType"),
-    "an ensemble of one": (lambda model: Ensemble(model), "an ensemble is made of a list of models"),
-    "an ensemble of numbers": (lambda _: Ensemble([1, 2]), "an ensemble is made of a list of models"),
+    "an ensemble of one": (lambda model: Ensemble(model), "an ensemble needs a list of models"),
+    "an ensemble of numbers": (lambda _: Ensemble([1, 2]), "an ensemble needs a list of models"),
     "dropout as text": (lambda _: TransformerConfig.named("toy", 20, dropout="0.1"), "dropout is '0.1'"),
     "True layers": (lambda _: TransformerConfig.named("toy", 20, num_layers=True), "num_layers is True"),
     "clipping as text": (lambda _: TrainingConfig(steps=5, warmup=1, clip="1"), "clip is '1', expected a number above 0"),

@@ -35,11 +35,11 @@ def test_adam_is_algorithm_1():
 
 @pytest.mark.parametrize("workers", [None, 2])
 @pytest.mark.parametrize("clip", [None, 1.0])
-@pytest.mark.parametrize("bad, words", [(np.nan, "the gradient of bias holds NaN or infinity"),
-                                        (np.inf, "the gradient of bias holds NaN or infinity"),
+@pytest.mark.parametrize("bad, words", [(np.nan, "the gradient of bias contains NaN or infinity"),
+                                        (np.inf, "the gradient of bias contains NaN or infinity"),
                                         (1e200, "the gradient of bias is too large: its square is infinite in float64")])
 def test_a_gradient_that_is_not_finite_is_named_and_moves_nothing(bad, words, clip, workers):
-    """1e200 is finite, its square is not. The step after it is made as if it had not been there."""
+    """1e200 is finite, its square is not. The next step is made as if it had never happened."""
     found = []
     for spoiled in (False, True):
         layer = Linear(2, 2, np.random.default_rng(0)).astype(np.float64)
@@ -70,7 +70,7 @@ def test_adams_text_counts_its_steps():
     lambda model: setattr(model.layers[0], "weight", Parameter(np.zeros((3, 3), np.float32))),
     lambda model: setattr(model.layers[0], "bias", model.layers[1].bias)])
 def test_adam_says_that_the_model_has_other_parameters(change):
-    """It would train the old ones only. A new Adam, and new threads, train all of them."""
+    """It would train only the old ones. A new Adam and new threads train all of them."""
     model = Stack()
     adam, threads = Adam(model), Threads(model, 2)
     adam.step(0.1, workers=threads)
@@ -143,7 +143,7 @@ def test_clipping(clip, expected):
 
 
 def test_clipping_nothing():
-    """A gradient of zeros has no direction: it stays, and moves nothing."""
+    """A gradient of zeros has no direction: it stays zero, and changes nothing."""
     layer = Linear(2, 1, np.random.default_rng(0))
     adam, before = Adam(layer), layer.flat.data.copy()
     adam.step(0.1, clip=1.0)
@@ -157,7 +157,7 @@ def test_the_factor_of_clipping(norm, factor):
 
 
 def test_workers_share_a_step():
-    """Each moves its piece: the same parameters as without them, clipped by the norm of all of the gradient."""
+    """Each updates its piece: the result is the same as without them, clipped by the norm of the complete gradient."""
     found = []
     for count in (None, 1, 3):
         layer = Linear(5, 4, np.random.default_rng(0)).astype(np.float64)

@@ -1,4 +1,4 @@
-"""What every system has: text files are opened as UTF-8, and what only POSIX has is not imported with a module."""
+"""Portability: text files are opened as UTF-8, and POSIX-only modules are not imported at the top of a module."""
 
 import ast
 from pathlib import Path
@@ -42,7 +42,7 @@ def test_what_opens_text(code, expected):
 
 
 def test_modules_of_posix_are_imported_where_they_are_used():
-    """And not with a module of ours: Windows has none of them."""
+    """Not at the top of our modules, either: Windows lacks them."""
     for path in FILES:
         names = {name.partition(".")[0] for node in ast.parse(path.read_text(encoding="utf-8")).body
                  for name in ([alias.name for alias in node.names] if isinstance(node, ast.Import) else

@@ -1,4 +1,4 @@
-"""The way from real text to a model (where MINITRANSFORMER_DATA is set)."""
+"""From real text to a model (if MINITRANSFORMER_DATA is set)."""
 
 import gzip
 import json
@@ -27,7 +27,7 @@ def test_multi30k_is_read_to_its_end(multi30k):
 
 
 def test_a_model_learns_from_multi30k(multi30k, run_cli, tmp_path):
-    """A hundred small updates take the perplexity to a quarter of the 1,000 that guessing would give."""
+    """A hundred small updates reduce the perplexity to a quarter of the 1,000 that guessing would give."""
     train, valid = ([multi30k / f"{split}.lc.norm.tok.{side}.gz" for side in ("en", "de")] for split in ("train", "val"))
     code, out, error = run_cli("train", "translate", "--train", *train, "--valid", *valid, "--run", tmp_path / "run",
                                "--config", "toy", "--vocab-size", 1000, "--steps", 100, "--batch", 1000, "--warmup", 30)
@@ -54,7 +54,7 @@ def test_a_language_model_learns_from_tiny_shakespeare(multi30k, run_cli, tmp_pa
 
 
 def test_a_classifier_learns_from_sst2(multi30k, run_cli, tmp_path):
-    """Sixty small updates are better than to name the commonest class, 55.9 % of the phrases."""
+    """Sixty small updates beat always predicting the most common class, 55.9 % of the phrases."""
     folder = beside(multi30k, "sst2")
     code, _, error = run_cli("train", "classify", "--train", folder / "train.tsv.gz", "--valid", folder / "dev.tsv.gz",
                              "--run", tmp_path / "run", "--config", "toy", "--num-layers", 1, "--vocab-size", 2000,

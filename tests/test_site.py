@@ -1,4 +1,4 @@
-"""The built site, as a reader without a network sees it: every page, on a desktop and on a phone, in light and in dark."""
+"""The built site, as a reader without a network sees it: every page, on a desktop and a phone, in light and dark mode."""
 
 import re
 from pathlib import Path
@@ -87,7 +87,7 @@ def test_every_formula_and_picture_is_drawn(looks):
 
 
 def test_nothing_is_wider_than_the_screen(looks):
-    """But for what scrolls by itself: code, tables, formulas."""
+    """Except for code, tables and formulas, which scroll on their own."""
     assert not [(path, screen, look["wide"]) for path, screen, look in looks if look["width"] > screen[0] or look["wide"]]
 
 

@@ -1,1 +1,1 @@
-"""A training step of minitransformer side by side with those of other libraries."""
+"""Compare a training step of minitransformer with those of other libraries."""

@@ -1,4 +1,4 @@
-"""What is measured: the sizes of a model and of a batch, and the settings that all contestants share."""
+"""What is measured: the sizes of a model and of a batch, and the settings that all libraries share."""
 
 import math
 from typing import NamedTuple
@@ -8,9 +8,9 @@ import numpy as np
 from minitransformer.data.batches import Batch, make_batch
 from minitransformer.models import TransformerConfig
 
-DROPOUT = 0.1      # everywhere: embeddings + positions, residuals, attention weights, inside the feed-forward
-SMOOTHING = 0.1    # of the labels
-CLIP = 1.0         # largest norm of the gradient
+DROPOUT = 0.1      # in all places: embeddings + positions, residuals, attention weights, inside the feed-forward network
+SMOOTHING = 0.1    # label smoothing
+CLIP = 1.0         # maximum norm of the gradient
 LEARNING_RATE, BETA1, BETA2, EPSILON = 1e-4, 0.9, 0.98, 1e-9    # Adam
 
 
@@ -20,8 +20,8 @@ class Case(NamedTuple):
     size: str            # a named configuration
     vocabulary: int
     sentences: int
-    length: int          # tokens of each source and target, with EOS or BOS
-    changes: dict = {}   # of the configuration
+    length: int          # tokens in each source and target, with EOS or BOS
+    changes: dict = {}   # changes to the configuration
 
     def config(self) -> TransformerConfig:
         return TransformerConfig.named(self.size, self.vocabulary, dropout=DROPOUT, attention_dropout=DROPOUT,
@@ -33,12 +33,12 @@ class Case(NamedTuple):
         return make_batch(ids.tolist())
 
     def modules(self) -> dict[str, str]:
-        """{contestant: the module in minitransformer.benchmarks whose make_step(case, threads) makes a step}."""
+        """{library: the module in minitransformer.benchmarks whose make_step(case, threads) makes a step}."""
         return {"minitransformer": "ours", "torch": "torch_eager", "torch.compile": "torch_compiled", "jax": "jax_jit",
                 "matmul": "matmul"}
 
     def report(self, losses) -> dict:
-        """What a worker answers beside time and memory: nothing. Raises FloatingPointError for a loss that is none."""
+        """What a worker reports besides time and memory: nothing. Raises FloatingPointError for a loss that is not finite."""
         if not all(map(math.isfinite, losses)):
             raise FloatingPointError("the loss is not a number")
         return {}

@@ -16,9 +16,9 @@ PEERS = ("torch", "torch.compile", "jax")
 def compare(case, peers, threads, rounds) -> dict[str, Any]:
     """A dict for JSON; all ratios are minitransformer's number / the peer's, and None for a peer that failed.
 
-    The ratio of the speeds is the median of the rounds' own ratios. `matmul_share` is the speed at which a step's
-    necessary operations are done, as a share of the machine's best at one large matrix product. `other_work` is how
-    many cores were busy with something else meanwhile (None where that is not known).
+    The ratio of the speeds is the median of the rounds' ratios. `matmul_share` is the rate of a step's necessary
+    operations as a fraction of the machine's best rate in one large matrix product. `other_work` is the number of
+    cores that were busy with other programs meanwhile (None if unknown).
     """
     other_work = OtherWork()
     measured = measure(case, ("minitransformer", *peers, "matmul"), threads, rounds)

@@ -1,4 +1,4 @@
-"""The same training step in plain JAX: the whole of it is one jitted function."""
+"""The same training step in plain JAX, as a single jitted function."""
 
 import math
 from collections.abc import Callable
@@ -13,14 +13,14 @@ from minitransformer.functional import sinusoids
 from minitransformer.models import Transformer
 
 jax.config.update("jax_platforms", "cpu")
-jax.config.update("jax_threefry_partitionable", False)    # else dropout's bytes cost as much as all the rest
-jax.jit(jnp.sin)(0.0)    # starts XLA and its compiler: they shall count as import, not as memory of the step
+jax.config.update("jax_threefry_partitionable", False)    # otherwise, dropout's bytes cost as much as everything else
+jax.jit(jnp.sin)(0.0)    # starts XLA and its compiler, so that they count as import, not as memory of the step
 
 
 def make_step(case, threads) -> Callable[[], float]:
-    """A function that makes one training step and returns the loss; it begins with minitransformer's weights.
+    """A function that makes one training step and returns the loss; it starts with minitransformer's weights.
 
-    XLA was told in its environment how many threads to use.
+    The environment sets the number of XLA's threads.
     """
     config, batch, steps = case.config(), case.batch(), count(1)
     weights = {name: jnp.array(parameter.data) for name, parameter in Transformer(config).parameters().items()}
@@ -52,7 +52,7 @@ def training_step(config, state, steps, source, target, next_target) -> tuple[tu
 
 
 def dropout(key) -> Callable[[jax.Array], jax.Array]:
-    """A function that drops out; each call draws from a key of its own, and a byte decides each element, as in ours."""
+    """A dropout function; each call draws from its own key, and a byte decides about each element, as in ours."""
     calls, dropped = count(), round(256 * DROPOUT)
 
     def drop(x) -> jax.Array:

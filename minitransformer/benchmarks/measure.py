@@ -1,4 +1,4 @@
-"""Contestants take turns: whatever else the machine does hits them alike."""
+"""The libraries take turns, so that other work on the machine affects them equally."""
 
 import json
 import math
@@ -12,22 +12,22 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
-WARM_UP = 2     # rounds: compilers compile in the first
-TURN = 0.5      # seconds that a turn lasts at least: after a pause the first steps are slower
-PAUSE = 0.1     # seconds between turns: for so long idle threads spin, waiting for more work (OpenBLAS: 26 ms)
+WARM_UP = 2     # rounds: compilers run in the first one
+TURN = 0.5      # minimum length of a turn in seconds: after a pause, the first steps are slower
+PAUSE = 0.1     # seconds between turns: idle threads spin for a while, waiting for more work (OpenBLAS: 26 ms)
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
            "NPROC")    # the last is XLA's
 
 
 class Measurement(NamedTuple):
-    seconds: list                  # of a step, one for each round
-    peak: int                      # bytes: the most memory held, above that after the imports
-    failed: str | None             # why there is nothing else
-    outputs: list | None = None    # of decoding: the ids of each sentence's output
+    seconds: list                  # seconds per step, one for each round
+    peak: int                      # bytes: the peak memory, beyond that after the imports
+    failed: str | None             # why there is no measurement
+    outputs: list | None = None    # for decoding: the ids of each sentence's output
 
 
 def measure(case, contestants, threads, rounds, warm_up=WARM_UP) -> dict[str, Measurement]:
-    """{contestant: Measurement}: in every round each makes steps for a moment, while the others wait."""
+    """{library: Measurement}: in every round, each one makes steps for a moment while the others wait."""
     with ExitStack() as stack:
         workers = {name: stack.enter_context(Worker(name, case, threads)) for name in contestants}
         for _ in tqdm(range(warm_up + rounds), "rounds", file=sys.stderr, disable=None, leave=False):
@@ -39,7 +39,7 @@ def measure(case, contestants, threads, rounds, warm_up=WARM_UP) -> dict[str, Me
 
 
 class Worker:
-    """A process of worker.py, which ends with the `with` block, whatever happens in there."""
+    """A process that runs worker.py; it always ends with the `with` block."""
 
     def __init__(self, contestant, case, threads):
         self.seconds, self.peak, self.failed, self.outputs = [], 0, None, None
@@ -48,18 +48,18 @@ class Worker:
              json.dumps(case), str(threads)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8",
             env={**os.environ, **dict.fromkeys(THREADS, str(threads))},
-            start_new_session=True)    # Ctrl-C reaches us alone, and __exit__ what the worker has started, too
+            start_new_session=True)    # Ctrl-C reaches only us, and __exit__ also reaches what the worker has started
 
     def __enter__(self) -> "Worker":
         return self
 
     def __exit__(self, *_) -> None:
-        with suppress(ProcessLookupError, PermissionError):    # it has ended already; macOS says the latter
+        with suppress(ProcessLookupError, PermissionError):    # it has already ended; macOS raises the latter
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.communicate()
 
     def take_turn(self) -> None:
-        """Make steps for at least TURN seconds, as the fastest turn so far lets expect; one at first."""
+        """Make steps for at least TURN seconds, estimated from the fastest turn so far; at first, make one."""
         if self.failed:
             return
         answer = self._ask(math.ceil(TURN / min(self.seconds, default=TURN)))

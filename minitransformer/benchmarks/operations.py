@@ -1,4 +1,4 @@
-"""How much arithmetic a training step cannot do without."""
+"""The arithmetic that a training step cannot avoid."""
 
 
 def necessary_operations(config, sentences, source_length, target_length) -> int:
@@ -10,13 +10,13 @@ def necessary_operations(config, sentences, source_length, target_length) -> int
         encoder layer   S (4 d^2 + 2 d f)           query, key, value, output; feed-forward
                         S 2 d T_k                   query key^T, and weights value
         decoder layer   T (4 d^2 + 2 d f)           the same
-                        T 2 d T_q                   (whole, though the causal mask throws half of it away)
+                        T 2 d T_q                   (all of it, although the causal mask discards half)
                         T 2 d^2 + S 2 d^2           cross-attention: query, output; key, value
                         T 2 d T_k
         logits          T d V
 
-    Each comes with an addition, so twice that; and each product Y = A B of the forward pass needs two in the backward
-    pass, dA = dY B^T and dB = A^T dY: three times that. All else a step does is not counted.
+    Each multiplication comes with an addition, hence a factor of 2; each product Y = A B of the forward pass needs two in the
+    backward pass, dA = dY B^T and dB = A^T dY, hence a factor of 3. Nothing else in a step is counted.
     """
     d, f, T_k, T_q = config.d_model, config.d_ff, source_length, target_length
     S, T = sentences * T_k, sentences * T_q

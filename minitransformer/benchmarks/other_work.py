@@ -1,7 +1,7 @@
-"""Whether something else ran meanwhile: that does not slow all contestants alike.
+"""Detect other programs that ran meanwhile: they do not slow all libraries equally.
 
-Threads that share each operation wait for the slowest at its end. On a machine with a busy core PyTorch's
-steps of the copy task were seen to take a hundred times as long, and ours twice.
+Threads that share an operation wait at its end for the slowest of them. On a machine with one busy core, PyTorch's
+steps of the copy task took a hundred times as long, and ours twice as long.
 """
 
 import os
@@ -10,13 +10,13 @@ from pathlib import Path
 
 
 class OtherWork:
-    """From its making on, watches what the processes of the machine do that we have not started."""
+    """From its creation on, measures the work of all processes that we did not start."""
 
     def __init__(self):
         self._start, self._others = time.perf_counter(), others_seconds()
 
     def cores(self) -> float | None:
-        """How many cores they kept busy on average, so far; None where there is no /proc."""
+        """The number of cores they have kept busy on average; None without /proc."""
         others = others_seconds()
         if others is None or self._others is None:
             return None
@@ -24,7 +24,7 @@ class OtherWork:
 
 
 def others_seconds() -> float | None:
-    """Seconds of computing since the machine's start, without ours and our ended children's; None without /proc."""
+    """Seconds of CPU time since the machine started, without ours and our finished children's; None without /proc."""
     stat = Path("/proc/stat")
     if not stat.exists():
         return None

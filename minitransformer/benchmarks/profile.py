@@ -1,4 +1,4 @@
-"""Where the time of a training step goes: by kind of block, forward and backward, products and the rest."""
+"""Profile a training step: by kind of block, forward and backward, products and the rest."""
 
 import time
 from collections import defaultdict
@@ -22,11 +22,11 @@ UPDATE = "clipping, Adam"
 
 
 def profile(case, rounds) -> list[dict[str, Any]]:
-    """Rows of a table, for one thread: {"block", "forward", "backward", "products"}, in seconds of a step.
+    """The rows of a table for one thread: {"block", "forward", "backward", "products"}, in seconds per step.
 
-    A block's time is its own, without the blocks inside. `products` is how long its matrix products
-    take at the machine's best speed; what is left of forward + backward is everything else. The loss
-    makes its backward's products in the forward (kernels/numpy/linear_cross_entropy.py).
+    A block's time excludes the blocks inside it. `products` is the time that its matrix products
+    would take at the machine's best rate; the rest of forward + backward is everything else. The loss
+    computes its backward's products in the forward (kernels/numpy/linear_cross_entropy.py).
     """
     with one_blas_thread:
         speed = matmul.OPERATIONS / _seconds(matmul.make_step(case, 1), 3)
@@ -45,13 +45,13 @@ def profile(case, rounds) -> list[dict[str, Any]]:
 
 
 class Clock:
-    """Adds up what is spent in each block, but for the time in blocks that it calls."""
+    """Adds up the time spent in each block, except in the blocks that it calls."""
 
     def __init__(self, model):
         self.seconds = defaultdict(float)       # by (block, direction)
         self.operations = defaultdict(float)    # of matrix products, by block
         self._layers = model.sublayers()
-        self._inner = [0.0]                     # seconds in the calls made so far by each call under way
+        self._inner = [0.0]                     # for each active call, the seconds in the calls it has made so far
 
     def around(self, path, direction, method, *arguments, **options) -> Any:
         layer = self._layers[path]
@@ -71,7 +71,7 @@ class Clock:
 
     @contextmanager
     def around_update(self, optimizer) -> Iterator[None]:
-        """Within it, the optimiser's step is measured too."""
+        """Within it, the optimiser's step is measured, too."""
         optimizer.step = partial(self.measure, UPDATE, "backward", optimizer.step)
         try:
             yield
@@ -96,7 +96,7 @@ def _operations(layer, direction, cache) -> int:
 
 
 def _seconds(step, rounds) -> float:
-    """The shortest of some runs."""
+    """The shortest of several runs."""
     def once() -> float:
         start = time.perf_counter()
         step()

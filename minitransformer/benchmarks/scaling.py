@@ -1,4 +1,4 @@
-"""How a training step's time and memory grow with the sizes of the model and of the batch."""
+"""The growth of a training step's time and memory with the sizes of the model and the batch."""
 
 from collections.abc import Iterator
 from statistics import median
@@ -8,13 +8,13 @@ from minitransformer.benchmarks.cases import Case
 from minitransformer.benchmarks.measure import measure
 from minitransformer.errors import InputError
 
-# What is doubled, while the others keep the value that stands second here.
+# The sizes that are doubled, one at a time, while the others keep their second value here.
 AXES = {"length": (16, 32, 64, 128, 256), "sentences": (8, 16, 32, 64), "d_model": (64, 128, 256, 512),
         "vocabulary": (1000, 2000, 4000, 8000, 16_000)}
 
 
 def points() -> Iterator[tuple[str, int, Case]]:
-    """(axis, its value, Case): two layers of each stack, d_ff = 4 d_model."""
+    """(axis, its value, Case): two layers in each stack, d_ff = 4 d_model."""
     for axis, values in AXES.items():
         for value in values:
             sizes = {name: middle for name, (_, middle, *_) in AXES.items()} | {axis: value}

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import torch
-import torch._inductor.compile_fx    # the compiler: it shall count as import, not as memory of the step
+import torch._inductor.compile_fx    # the compiler, so that it counts as import, not as memory of the step
 
 from minitransformer.benchmarks import torch_eager
 

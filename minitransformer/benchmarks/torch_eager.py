@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 import torch
-import torch._dynamo    # Adam imports it at its first step: it shall count as import, not as memory of the step
+import torch._dynamo    # Adam imports it at its first step; here it counts as import, not as memory of the step
 from torch import nn
 
 from minitransformer.benchmarks.cases import BETA1, BETA2, CLIP, EPSILON, LEARNING_RATE, SMOOTHING

@@ -1,11 +1,11 @@
-"""One contestant, alone in its process.
+"""One library, alone in its process.
 
     python -m minitransformer.benchmarks.worker torch Case '["toy", 64, 64, 16, {}]' 2
     python -m minitransformer.benchmarks.worker marianmt:64 Sentences '["runs/multi30k", ["test.en", "test.de"], 5]' 2
 
-Behind a colon stands a setting of the contestant. Each line it reads is a number of steps to make; each line it answers
-is a JSON object: the `seconds` of one step, the `peak` of memory so far and what the case reports, or how it `failed`.
-It ends when its input does.
+A setting of the library follows a colon. Each input line is a number of steps to make; each output line
+is a JSON object: the `seconds` per step, the `peak` memory so far and whatever the case reports, or why it `failed`.
+The worker ends when its input does.
 """
 
 import json
@@ -25,7 +25,7 @@ KINDS = {kind.__name__: kind for kind in (Case, Sentences)}
 
 
 def serve(contestant, case, threads, orders) -> Iterator[dict[str, Any]]:
-    """Answers the lines of `orders`: a generator of dicts."""
+    """Yield a dict for each line of `orders`."""
     try:
         name, *setting = contestant.split(":")
         module = import_module(f"minitransformer.benchmarks.{case.modules()[name]}")
@@ -37,27 +37,27 @@ def serve(contestant, case, threads, orders) -> Iterator[dict[str, Any]]:
             results = [step() for _ in range(steps)]
             seconds = (time.perf_counter() - start) / steps
             yield {"seconds": seconds, "peak": peak_memory() - imported, **case.report(results)}
-    except Exception as error:    # whatever a library raises, the other contestants go on
+    except Exception as error:    # whatever a library raises, the other libraries continue
         yield {"failed": textwrap.shorten(f"{type(error).__name__}: {error}", 200)}
 
 
 def peak_memory() -> int:
-    """The most memory this process has held so far, in bytes.
+    """The peak memory of this process so far, in bytes.
 
-    Linux's ru_maxrss begins with what the parent held when it started this process, so there the process's own mark
-    (VmHWM) is read.
+    Linux's ru_maxrss starts with the memory of the parent when it started this process, so on Linux the process's own
+    high-water mark (VmHWM) is read.
     """
     status = Path("/proc/self/status")
     if status.exists():
         return 1024 * int(status.read_text(encoding="utf-8").partition("VmHWM:")[2].split()[0])
-    import resource    # here: Windows has none
+    import resource    # here: Windows lacks it
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def main(contestant, kind, case, threads) -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)    # what the libraries print is no answer
+    os.dup2(2, 1)    # keeps what the libraries print out of the answers
     for answer in serve(contestant, KINDS[kind](*json.loads(case)), int(threads), sys.stdin):
         print(json.dumps(answer), file=answers, flush=True)
 

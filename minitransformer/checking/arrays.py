@@ -1,4 +1,4 @@
-"""What can be said of any gradient, whatever the block: its sign, a factor, its order, what of dy it saw, another's place."""
+"""Mistakes that any gradient can show, in every block: a sign, a factor, an order, a part of dy left out, another's place."""
 
 from collections.abc import Callable, Iterator
 from itertools import combinations
@@ -11,7 +11,7 @@ from minitransformer.checking.factors import named_factors, ratio
 
 
 def explanations(cases) -> list[tuple[str, float]]:
-    """[(sentence, error)] of what turns the right gradients into the wrong ones in every case."""
+    """[(sentence, error)] of the changes that turn the right gradients into the wrong ones in every case."""
     names = [name for name in cases[0].observed if any(name in case.wrong for case in cases)]
     if not names or not all(set(names) <= case.right.keys() for case in cases):
         return []
@@ -31,7 +31,7 @@ def _of(cases, names) -> list[tuple[str, float]]:
     ratios = [ratio(a, n) for a, n in zip(observed, right)]
     what = _gradients(names)
     if all(not g.any() for a in observed for g in a.values()):
-        found.append((f"{what} is missing: it is zero everywhere (not computed, not added, or not returned)", 0.0))
+        found.append((f"{what} is missing: it is zero everywhere (not computed, not added or not returned)", 0.0))
     elif not any(case.depends_on(name) for case in cases for name in names):
         found.append((f"{what} is not zero, although the output does not depend on {'it' if len(names) == 1 else 'them'}: "
                       f"the forward does not use {' and '.join(names)} (forgotten there?), so the true gradient is zero", 0.0))
@@ -43,7 +43,7 @@ def _of(cases, names) -> list[tuple[str, float]]:
 
 
 def _other_mask(cases, observed, right, what) -> list[tuple[str, float]]:
-    """A gradient that is dy times zeros and one number, in forward and in backward, but with the zeros elsewhere."""
+    """A gradient that is dy times zeros and a single number, in forward and in backward, but with the zeros elsewhere."""
     for case, a, n in zip(cases, observed, right):
         for name in a:
             if isinstance(case.dy, tuple) or a[name].shape != np.shape(case.dy) or not np.all(case.dy):
@@ -52,8 +52,8 @@ def _other_mask(cases, observed, right, what) -> list[tuple[str, float]]:
             two_valued = len(np.unique(ours)) == len(np.unique(theirs)) == 2
             if not two_valued or not ((ours == 0) & (theirs != 0)).any() or not ((ours != 0) & (theirs == 0)).any():
                 return []
-    return [(f"{what} is dy times a mask, but not times the mask of the forward: other numbers are zero, so backward uses another "
-             "mask (drawn anew, at random, or taken from the wrong array)", 0.0)]
+    return [(f"{what} is dy times a mask, but not the mask of the forward: different numbers are zero, so backward uses another "
+             "mask (drawn again, at random, or taken from the wrong array)", 0.0)]
 
 
 def _fitting(changes, cases, observed, right, what) -> list[tuple[str, float]]:
@@ -74,12 +74,12 @@ def _fitting(changes, cases, observed, right, what) -> list[tuple[str, float]]:
 
 
 def _changes(cases, names) -> Iterator[tuple[str, Callable]]:
-    """(sentence, change(case, right gradients)) for the ways in which gradients of these names go wrong."""
+    """(sentence, change(case, right gradients)) for the ways in which the gradients with these names can go wrong."""
     def each(change) -> Callable:
         return lambda case, right: {name: change(g) for name, g in right.items()}
 
     def along(axis, change) -> Callable:
-        """The last axis of one or two is the first or the second, and is not asked about again."""
+        """If there are one or two axes, the last is the first or the second and is not tried again."""
         return lambda case, right: None if any(axis == -1 and g.ndim < 3 for g in right.values()) else each(change)(case, right)
 
     def of_square(g) -> Array | None:
@@ -127,14 +127,14 @@ def _with_decay(case, right) -> dict[str, Array] | None:
     values = {name: case.checked.variables[name] for name in right}
     along = sum(float(((case.observed[name] - right[name]) * v).sum()) for name, v in values.items())
     squares = sum(float((v * v).sum()) for v in values.values())
-    if not squares:    # a bias that is still zero: no constant can be told
+    if not squares:    # a bias that is still zero: the constant cannot be determined
         return None
     constant = along / squares
     return {name: g + float(f"{constant:.6g}") * values[name] for name, g in right.items()}
 
 
 def _of_upstream(case) -> Iterator[tuple[str, Callable]]:
-    """Changes that concern dy: what of it was seen, and where it was added."""
+    """Changes that concern dy: which part of it was used, and where it was added."""
     upstream = case.twin.upstream if case.twin else "dy"
 
     def with_dy(change) -> Callable:
@@ -144,7 +144,7 @@ def _of_upstream(case) -> Iterator[tuple[str, Callable]]:
 
     yield "is exactly dy, as if the block did nothing: its derivative is missing", with_dy(lambda g, dy: dy)
     yield "lacks dy itself: the direct (residual, skip, identity) path is missing", with_dy(lambda g, dy: g - dy)
-    yield ("contains dy once too often: a direct (residual, skip) path is counted that is not there, or twice (doubled)",
+    yield ("contains dy once too often: a direct (residual, skip) path is counted that does not exist, or counted twice (doubled)",
            with_dy(lambda g, dy: g + dy))
 
     def seen(change) -> Callable:

@@ -1,7 +1,7 @@
 """The blocks that `minitransformer gradcheck` checks, each with small inputs.
 
 Sizes are pairwise different (shape mistakes hide in equal ones), dropout is on wherever a block
-has it, and in the mask of softmax, attention and multi-head attention one row may attend to nothing.
+has it, and in the masks of softmax, attention and multi-head attention, one row may attend to nothing.
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ def blocks(seed=0) -> dict[str, tuple]:
         return rng.integers(1, V, shape)
 
     def layer(made) -> Layer:
-        """With every parameter random: zeros and ones (biases, gamma) hide mistakes."""
+        """Make every parameter random: zeros and ones (biases, gamma) hide mistakes."""
         for parameter in made.parameters().values():
             parameter.data += 0.3 * array(*parameter.shape).astype(np.float32)
         return made

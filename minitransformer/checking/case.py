@@ -1,4 +1,4 @@
-"""A block run once, forward and backward: what went in, what its backward said, and what would be right."""
+"""A block run once, forward and backward: its inputs, its backward's gradients, and the right ones."""
 
 from functools import cached_property
 
@@ -9,15 +9,15 @@ from minitransformer.checking.checked_block import CheckedBlock, flat
 from minitransformer.checking.numeric import slopes
 from minitransformer.errors import InputError
 
-EXPLAINED = 1e-10    # gradients this close (relative) are the same to rounding
-AFFORDABLE = 1_200   # so many numbers of wrong arrays are differentiated one by one, to answer in time,
-MEMORY = 10_000_000  # and as many as have together this many derivatives
+EXPLAINED = 1e-10    # gradients this close (relative) are equal up to rounding
+AFFORDABLE = 1_200   # at most this many numbers of wrong arrays are differentiated one by one, to answer in time,
+MEMORY = 10_000_000  # and only as many as have this many derivatives in all
 
 
 class Case:
     """The block `block` at `arguments`, with the upstream gradient `dy` (drawn from `seed` if None).
 
-    observed: {name: what backward says}, for each input and parameter.
+    observed: {name: the gradient from backward}, for each input and parameter.
     """
 
     def __init__(self, block, arguments, make_rng, dy=None, seed=0):
@@ -32,19 +32,19 @@ class Case:
 
     @cached_property
     def wrong(self) -> list[str]:
-        """The names of the arrays whose gradient is wrong."""
+        """The names of the arrays with a wrong gradient."""
         if self.twin:
             return [name for name, error in errors(self.observed, self.right).items() if not error <= EXPLAINED]
         return [name for name in self.observed if not self._error_along([name]) <= EXPLAINED]
 
     @cached_property
     def is_wrong(self) -> bool:
-        """Whether any gradient is wrong: one evaluation tells."""
+        """Whether any gradient is wrong; takes one evaluation."""
         return bool(self.observed) and not self._error_along(list(self.observed)) <= EXPLAINED
 
     @cached_property
     def right(self) -> dict[str, Array]:
-        """{name: the right gradient} of all arrays, or of those that could be afforded."""
+        """{name: the right gradient} of all arrays, or of those within the limits above."""
         return self.right_for(self.dy)
 
     def right_for(self, dy) -> dict[str, Array]:
@@ -57,7 +57,7 @@ class Case:
 
     @cached_property
     def _jacobians(self) -> dict[str, Array]:
-        """{name: the derivative of y by each of its numbers (size, size of y)} of the wrong arrays that can be afforded."""
+        """{name: the derivative of y by each of its numbers (size, size of y)} of the wrong arrays within the limits."""
         exact, found = self._complex, {}
         budget = min(AFFORDABLE, MEMORY // max(flat(self.y).size, 1))
         for name in sorted(self.wrong, key=lambda name: (name not in self.inputs, self.observed[name].size)):
@@ -81,13 +81,13 @@ class Case:
                 exact.variables[name][...] = value
 
     def depends_on(self, name) -> bool | None:
-        """Whether y changes when that input or parameter does, however little its gradient says."""
+        """Whether y changes when that input or parameter does, no matter what its gradient is."""
         array = self.checked.variables[name]
         saved, y = array.copy(), flat(self.y)    # copies: y may be a view of the array
         try:
             array[...] = saved * np.random.default_rng(0).uniform(-2, 2, saved.shape) + 1
             return not np.array_equal(self.checked.evaluate(), y, equal_nan=True)
-        except InputError:    # it does not run with other numbers: it looks at them
+        except InputError:    # it does not run with other numbers: it depends on their values
             return True
         finally:
             array[...] = saved

@@ -1,4 +1,4 @@
-"""What is checked: a block that can be run again and again, the same way each time."""
+"""The block under check, which can be run repeatedly, the same way each time."""
 
 import inspect
 import os
@@ -50,7 +50,7 @@ class CheckedBlock:
                           **{key: parameter.data for key, parameter in self.parameters.items()}}
 
     def _passed(self) -> tuple[list[str], list[str]]:
-        """The names of the arguments that go by position, and of those that go by keyword, as one before was left out."""
+        """The names of the arguments passed by position, and of those passed by keyword because an earlier one is omitted."""
         given = [*self.arguments, *(["rng"] if self.takes_rng else [])]
         positional, keywords, in_order = [], [], True
         for name, parameter in self._signature.parameters.items():
@@ -63,11 +63,11 @@ class CheckedBlock:
         return positional, keywords
 
     def _method(self, direction) -> Callable:
-        """The forward (0) or the backward (1), looked up at each call: somebody may have put another in its place."""
+        """The forward (0) or the backward (1), looked up at each call because it may have been replaced."""
         return self._pair[direction] if self.layer is None else (self.layer.forward, self.layer.backward)[direction]
 
     def forward(self) -> tuple[Array, Any]:
-        """y, cache; with a fresh generator where forward takes one."""
+        """y, cache; with a fresh generator if forward takes one."""
         values = {**self.arguments, "rng": self._make_rng()} if self.takes_rng else self.arguments
         returned = _call("forward", self._method(0), *(values[name] for name in self._positional),
                          **{name: values[name] for name in self._keywords})
@@ -76,7 +76,7 @@ class CheckedBlock:
         return returned
 
     def evaluate(self) -> Array:
-        """The numbers of y in one vector; those of all outputs if y is a tuple."""
+        """The numbers of y in one vector; of all outputs if y is a tuple."""
         return flat(self.forward()[0])
 
     def upstream(self, y, rng) -> Array | tuple:
@@ -86,7 +86,7 @@ class CheckedBlock:
         return rng.standard_normal(np.shape(y))
 
     def gradients(self, dy, cache) -> dict[str, Array]:
-        """{name: what backward says}, for every variable."""
+        """{name: the gradient from backward}, for every variable."""
         given = tuple(one.copy() for one in dy) if isinstance(dy, tuple) else np.array(dy)
         returned = _call("backward", self._method(1), given, cache)
         if not np.array_equal(flat(given), flat(dy), equal_nan=True):
@@ -125,13 +125,13 @@ def is_float(value) -> bool:
 
 
 def _call(what, function, *arguments, **keywords) -> Any:
-    """function(...); an error of the learner's own code becomes one sentence that says where it arose."""
+    """function(...); an error in the learner's own code becomes one sentence that says where it occurred."""
     try:
         return function(*arguments, **keywords)
     except Breach:
         raise
     except InputError as error:
-        if what == "forward":    # the inputs are not the block's
+        if what == "forward":    # the inputs do not belong to the block
             raise
         raise Breach(f"backward raises an error: {error}") from error
     except Exception as error:

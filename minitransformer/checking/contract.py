@@ -1,6 +1,6 @@
-"""The contract of a layer, looked at directly: inputs stay as they are, randomness is an argument, gradients are added.
+"""The contract of a layer, checked directly: inputs stay unchanged, randomness is an argument, gradients are added.
 
-Each function raises a Breach whose sentence says what was seen. Nothing here is a guess.
+Each function raises a Breach whose sentence says what was observed. Nothing here is a guess.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ def run_by_contract(checked, dy=None, seed=0) -> tuple[Array, Array, dict[str, A
     again, other_cache = checked.forward()
     if not np.array_equal(flat(y), flat(again)):
         raise Breach("forward draws its own random numbers, or keeps something between calls: called again with the same "
-                     "inputs and an equal generator it returns something else; draw from the argument `rng` only")
+                     "inputs and an equal generator, it returns a different result; draw only from the argument `rng`")
     dy = checked.upstream(y, np.random.default_rng([seed, 1])) if dy is None else dy
     kept = _arrays_in(cache)
     first = _copied(checked.gradients(dy, cache))
@@ -36,33 +36,33 @@ def run_by_contract(checked, dy=None, seed=0) -> tuple[Array, Array, dict[str, A
 
 
 def _repeatable(checked, dy, cache, first) -> None:
-    """Backward repeated must return the same and add the same once more."""
+    """Repeated, backward must return the same gradients and add the same amounts again."""
     second = _copied(checked.gradients(dy, cache))
     for name, gradient in first.items():
         expected = 2 * gradient if name in checked.parameters else gradient
         if name in checked.parameters and gradient.any() and np.array_equal(second[name], gradient):
-            raise Breach(f"the gradient of {name} is assigned (=), not added (+=): after two calls of backward it is that of "
-                         "one, so a second use of the parameter overwrites the first")
+            raise Breach(f"the gradient of {name} is assigned (=), not added (+=): after two calls of backward it equals that of "
+                         "one call, so a second use of the parameter overwrites the first")
         if np.isfinite(gradient).all() and not _close(second[name], expected):
-            raise Breach(f"backward called a second time with the same cache gives another gradient of {name}"
+            raise Breach(f"backward called a second time with the same cache gives a different gradient of {name}"
                          f"{_why(checked, dy, cache, first, name)}")
 
 
 def _why(checked, dy, cache, first, name) -> str:
-    """What differs between two calls of backward: the gradients collected so far, random numbers, or something kept."""
+    """Why two calls of backward differ: the gradients accumulated so far, random numbers, or something kept between calls."""
     fresh = [_from_zero(checked, dy, cache) for _ in range(2)]
     if all(_close(gradients[one], first[one]) for gradients in fresh for one in first):
         read = [one for one in checked.parameters
                 if not _close(_from_zero(checked, dy, cache, but=one)[name] - (one == name), first[name])]
         return (f" (d{name}) while {' and '.join(f'{one}.grad' for one in read) or 'parameter.grad'} holds the first one: backward "
-                "reads what was collected there so far, but it may only add to it")
+                "reads what was accumulated there so far, but may only add to it")
     again = any(not _close(fresh[0][one], fresh[1][one]) for one in first)
-    return (": it is different in each call, so it draws random numbers of its own, or keeps something between calls" if again
-            else ": the first call changed something that it needs")
+    return (": it is different in each call, so backward draws its own random numbers, or keeps something between calls" if again
+            else ": the first call changed something that backward needs")
 
 
 def check_finite(gradients) -> None:
-    """Raise Breach if one of {name: gradient} has a number that is NaN or infinite."""
+    """Raise Breach if one of {name: gradient} contains NaN or infinity."""
     for name, gradient in gradients.items():
         if not np.isfinite(gradient).all():
             index = tuple(map(int, np.argwhere(~np.isfinite(gradient))[0]))
@@ -70,7 +70,7 @@ def check_finite(gradients) -> None:
 
 
 def check_single_precision(block, inputs, make_rng, dy=None) -> None:
-    """Raise Breach if forward or backward makes another dtype of float32, in which models are trained."""
+    """Raise Breach if forward or backward turns float32, the dtype of training, into another dtype."""
     checked = CheckedBlock(block, inputs, np.float32, make_rng)
     y, cache = checked.forward()
     outputs = y if isinstance(y, tuple) else (y,)
@@ -89,13 +89,13 @@ def _single(direction, arrays) -> None:
 
 
 def _has_single_precision(numbers) -> bool:
-    """Whether all of several numbers fit float32: by chance, one in 2 ** 29 does."""
+    """Whether all numbers fit float32 exactly, which happens by chance to one number in 2 ** 29."""
     some = numbers[numbers != np.round(numbers)]
     return some.size >= 4 and np.array_equal(some.astype(np.float32).astype(np.float64), some)
 
 
 def _from_zero(checked, dy, cache, but=None) -> dict[str, Array]:
-    """The gradients that backward gives when all collected so far are zero; those of the parameter `but` are one."""
+    """The gradients from backward when all accumulated ones are zero, except those of the parameter `but`, which are one."""
     for name, parameter in checked.parameters.items():
         parameter.grad[...] = name == but
     return _copied(checked.gradients(dy, cache))
@@ -106,7 +106,7 @@ def _close(one, other) -> bool:
 
 
 def _stateless(checked, dy, y, cache, first) -> None:
-    """Another forward in between must not change what backward says: everything that it needs is in the cache."""
+    """Another forward in between must not change the result of backward: everything it needs is in the cache."""
     rng, given = np.random.default_rng(0), dict(checked.arguments)
     saved = {name: p.data.copy() for name, p in checked.parameters.items()} if not checked.inputs else {}
     try:
@@ -116,18 +116,18 @@ def _stateless(checked, dy, y, cache, first) -> None:
             checked.parameters[name].data[...] *= rng.uniform(-2, 2, value.shape)
         elsewhere = flat(checked.forward()[0])
     except Breach:
-        return    # it cannot run elsewhere: nothing to see here
+        return    # it cannot run at other inputs: nothing to compare
     finally:
         checked.arguments.update(given)
         for name, value in saved.items():
             checked.parameters[name].data[...] = value
     if _has_single_precision(elsewhere[elsewhere != flat(y)]):    # a bias alone, where all is masked, is float32's
-        raise Breach("forward computes in float32 inside: its results for inputs of float64 have the precision of float32 "
-                     "only; a layer does not change its input's dtype")
+        raise Breach("forward computes in float32 internally: its results for float64 inputs have only the precision of "
+                     "float32; a layer does not change its input's dtype")
     for name, gradient in _from_zero(checked, dy, cache).items():
         if np.isfinite(first[name]).all() and not _close(gradient, first[name]):
             raise Breach(f"the gradient of {name} depends on a later forward: something is kept on self and not in the cache (or "
-                         "in a buffer that the next forward overwrites), so a layer that is used twice gets the wrong one")
+                         "in a buffer that the next forward overwrites), so a layer that is used twice gets the wrong gradient")
 
 
 def complex_evaluation(block, inputs, make_rng) -> CheckedBlock:
@@ -137,7 +137,7 @@ def complex_evaluation(block, inputs, make_rng) -> CheckedBlock:
         with np.errstate(all="ignore"):
             exact.evaluate()
     except Breach as error:
-        raise Breach(f"{error}; the complex step needs a forward that takes complex numbers, so check it with "
+        raise Breach(f"{error}; the complex step needs a forward that accepts complex numbers, so check it with "
                      'methods=("central",)') from error
     return exact
 
@@ -159,7 +159,7 @@ def _finite_and_float64(y) -> None:
     for one in y if isinstance(y, tuple) else (y,):
         one = np.asarray(one)
         if one.dtype != np.float64:
-            raise Breach(f"forward returns {one.dtype} for inputs of float64: a layer does not change its input's dtype")
+            raise Breach(f"forward returns {one.dtype} for float64 inputs: a layer does not change its input's dtype")
         if not np.isfinite(one).all():
             index = tuple(map(int, np.argwhere(~np.isfinite(one))[0]))
             value = "NaN" if np.isnan(one[index]) else "infinity"

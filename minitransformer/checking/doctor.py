@@ -1,9 +1,10 @@
 """The gradient doctor: names the mistake behind a wrong gradient, but only one that it can prove.
 
-It finds the innermost part whose own gradient is wrong (locate.py), runs it at several sizes (resize.py), and asks of each
-mistake that it knows: does this very mistake, made in the right gradient, give the wrong one to rounding, at every size?
-It knows wrong formulas of the library's blocks (known/, made in the block's twin, twin.py) and what can go wrong with any
-gradient (arrays.py). A mistake is named if it alone explains all. Otherwise what is known is listed as evidence (evidence.py).
+It finds the innermost part whose own gradient is wrong (locate.py), runs it at several sizes (resize.py), and asks about
+each mistake it knows: if this mistake is made in the right gradient, is the result the wrong one, up to rounding, at every
+size? It knows wrong formulas for the library's blocks (known/, tried in the block's twin, twin.py) and mistakes that any
+gradient can show (arrays.py). It names a mistake only if that one alone explains everything. Otherwise it lists evidence
+(evidence.py).
 """
 
 import inspect
@@ -25,7 +26,7 @@ from minitransformer.checking.resize import other_cases
 from minitransformer.checking.twin import find_twin, name_of, put_in_place
 from minitransformer.errors import InputError
 
-assert known    # importing it teaches the doctor what it knows
+assert known    # importing it teaches the doctor its mistakes
 
 
 def diagnose(block, inputs, make_rng) -> Finding | None:
@@ -35,12 +36,12 @@ def diagnose(block, inputs, make_rng) -> Finding | None:
         if case is None or not case.is_wrong:
             return None
     except Breach as breach:
-        return Finding(EVIDENCE, f"the doctor examines by the complex step, which this forward does not take: {breach}")
+        return Finding(EVIDENCE, f"the doctor needs the complex step, which this forward does not support: {breach}")
     located = locate(case)
     if located.changed:
         path, changing, sentence = located.changed[0]
         return Finding(CONTRACT, sentence, _place(path, changing))
-    if located.path:    # of the whole block, the contract was looked at before
+    if located.path:    # the contract of the block itself was checked before
         sentence = _breach_of(check_by_contract, located.case.block, located.case.given, located.case.make_rng, located.case.dy)
         if sentence:
             return Finding(CONTRACT, sentence, _place(located.path, located.case.block))
@@ -49,7 +50,7 @@ def diagnose(block, inputs, make_rng) -> Finding | None:
 
 
 def check_elsewhere(block, checked, make_rng) -> Finding | None:
-    """The Finding for a block that is right at its inputs, but wrong at other sizes; None if it is right there too."""
+    """The Finding for a block that is right at the given inputs but wrong at other sizes; None if it is right there, too."""
     found = wrong_elsewhere(block, checked, make_rng)
     if found is None:
         return None
@@ -68,7 +69,7 @@ def check_by_contract(block, inputs, make_rng, dy=None) -> None:
 
 
 def find_breach(block, inputs, make_rng, breach, check=check_by_contract) -> Finding:
-    """The Finding for a block that does not keep the contract: the breach, and the innermost part in which `check` finds one."""
+    """The Finding for a block that breaks the contract: the breach, and the innermost part in which `check` finds one."""
     recorder = Recorder()
     try:
         checked = CheckedBlock(block, inputs, np.float64, make_rng)
@@ -76,7 +77,7 @@ def find_breach(block, inputs, make_rng, breach, check=check_by_contract) -> Fin
             y, cache = checked.forward()
             checked.gradients(checked.upstream(y, np.random.default_rng(0)), cache)
     except Breach:
-        pass    # what was seen until then is enough
+        pass    # what was found until then is enough
     for call in _innermost_first(recorder.forward.parts) + _innermost_first(recorder.backward.parts):
         if call.dy is None or np.isfinite(flat(call.dy)).all():
             inner = _breach_of(check, call.block, call.arguments, call.make_rng, call.dy)
@@ -86,13 +87,13 @@ def find_breach(block, inputs, make_rng, breach, check=check_by_contract) -> Fin
 
 
 def _breach_of(check, block, arguments, make_rng, dy) -> str:
-    """What a part does against the contract when it runs alone, or ""."""
+    """How a part breaks the contract when it runs alone, or ""."""
     try:
         with np.errstate(all="ignore"):
             check(block, arguments, make_rng, dy)
     except Breach as breach:
         return str(breach)
-    except InputError:    # a part that does not take its inputs alone tells nothing
+    except InputError:    # a part that cannot run alone with its inputs tells us nothing
         pass
     return ""
 
@@ -102,7 +103,7 @@ def _innermost_first(calls) -> list[Call]:
 
 
 def examine(case, parts=frozenset()) -> tuple[str, float | None, str]:
-    """(sentence, error once it is undone, NAMED or EVIDENCE) for one wrong block whose `parts` are right."""
+    """(sentence, error once the mistake is undone, NAMED or EVIDENCE) for a wrong block whose `parts` are right."""
     case.twin = find_twin(case)
     others = other_cases(case)
     cases = [case, *others]
@@ -122,12 +123,12 @@ def examine(case, parts=frozenset()) -> tuple[str, float | None, str]:
 
 def _size_note(others) -> str:
     if others:
-        return "it shows at the given inputs only, and is right at the other sizes tried"
+        return "it shows only at the given inputs; at the other sizes tried, the gradients are right"
     return "the block runs only at the given sizes (one batch size, one length), so nothing can be proven at others"
 
 
 def _explanations(cases, parts) -> list[tuple[str, float]]:
-    """[(sentence, error)] of what explains the wrong gradients in all cases; the most specific kind that does."""
+    """[(sentence, error)] of the mistakes that explain the wrong gradients in all cases, of the most specific kind that does."""
     found = forwards.explanations(cases)
     if found:
         return found
@@ -148,7 +149,7 @@ def _formulas(cases, names) -> list[tuple[str, float]]:
             try:
                 with np.errstate(all="ignore"):
                     error = max(error, case.error(case.twin.gradients(case.dy, partial(put_in_place, mistake))))
-            except InputError:    # a wrong formula need not fit every shape
+            except InputError:    # a wrong formula need not work for every shape
                 error = np.inf
             if not error <= EXPLAINED:
                 break
@@ -172,7 +173,7 @@ def _finding(located, sentence, error, kind) -> Finding:
 
 
 def _also(located) -> tuple[str, ...]:
-    """The other innermost wrong parts: those of other kinds by their places, more of the same kind by their number."""
+    """The other innermost wrong parts: those of a different kind by their places, those of the same kind by their number."""
     kind = name_of(located.case.block)
     same = sum(name_of(call.block) == kind for call in located.others)
     others = {_place(call.path, call.block): None for call in located.others if name_of(call.block) != kind}
@@ -180,7 +181,7 @@ def _also(located) -> tuple[str, ...]:
 
 
 def _place(path, block) -> str:
-    """A part in words: its path, and what it is if the path does not say so."""
+    """A part in words: its path, and its kind if the path does not say it."""
     kind = name_of(block)
     return path if path.endswith(kind) else f"{path} ({kind})".strip()
 

@@ -1,4 +1,4 @@
-"""What is known of a wrong gradient when no mistake is proven: observations, worded as such, and never as a cause."""
+"""What is known about a wrong gradient if no mistake is proven: observations, worded as such and never as a cause."""
 
 import numpy as np
 
@@ -10,13 +10,13 @@ from minitransformer.special import PAD
 
 
 def observations(case) -> list[str]:
-    """Sentences about a wrong Case, the most telling first."""
+    """Sentences about a wrong Case, the most informative first."""
     found = [_which(case)]
     r = ratio({n: case.observed[n] for n in case.wrong}, case.right) if set(case.wrong) <= set(case.right) else None
     if r is not None:
         found.append(f"the wrong numbers are {r:.6g} times the true ones")
     if _is_as_small_as_rounding(case):
-        found.append("the error is as small as the rounding of float32: look for a conversion to it")
+        found.append("the error is as small as float32 rounding: look for a conversion to float32")
     elif not isinstance(case.dy, tuple) and _is_not_linear(case):
         found.append("backward is not linear in dy: three times the upstream gradient does not give three times the gradients")
     for sentence, change, look in (
@@ -36,7 +36,7 @@ def observations(case) -> list[str]:
 
 
 def _is_as_small_as_rounding(case) -> bool:
-    """Whether the wrong gradients are right to the 7 digits of float32, and no more."""
+    """Whether the wrong gradients are right to exactly the 7 digits of float32."""
     return case.error(case.right) < 1e-6
 
 

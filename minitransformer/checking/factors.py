@@ -1,4 +1,4 @@
-"""A constant between the wrong gradient and the right one, and the size of the block that it is."""
+"""A constant factor between the wrong gradient and the right one, and the size of the block that it equals."""
 
 import math
 from fractions import Fraction
@@ -14,19 +14,19 @@ CLOSE = 1e-9
 WIDTHS = {"logits": "the vocabulary's size V"}
 CONSTANTS = {
     -1.0: "is exactly the negative of the true one: it has the wrong sign",
-    2.0: "is exactly 2 times the true one: it is added or counted twice (doubled), or has a factor 2 that the forward has not",
+    2.0: "is exactly 2 times the true one: it is added or counted twice (doubled), or has a factor 2 that the forward lacks",
     0.5: "is exactly half the true one (halved, divided by 2): it lacks a factor 2 of the forward, or one of two equal parts, "
          "or has a factor 1/2 too many",
     -2.0: "is exactly -2 times the true one: it has the wrong sign, and is doubled"}
 WELL_KNOWN = {"log(2)": math.log(2), "log(10)": math.log(10), "pi": math.pi, "pi/2": math.pi / 2, "sqrt(2)": math.sqrt(2),
               "sqrt(2/pi)": math.sqrt(2 / math.pi)}
-LARGEST = 12    # a simple constant is a fraction of whole numbers up to this, or has at most three digits
+LARGEST = 12    # a simple constant is a fraction of whole numbers up to this one, or has at most three digits
 
 
 def sizes(case) -> dict[Any, tuple[int, str]]:
-    """{key: (how many, what it is)} of everything in the block that can be counted; a key means the same in every case.
+    """{key: (number, what it counts)} for everything in the block that can be counted; a key means the same in every case.
 
-    What has a name of its own comes before the plain widths: of two that are always equal the first one is said.
+    Sizes with a name come before plain widths: of two that are always equal, the first is reported.
     """
     found: dict[Any, tuple[int, str]] = {}
     arrays = {k: v for k, v in case.arguments.items() if isinstance(v, np.ndarray) and v.dtype != bool and v.ndim}
@@ -63,7 +63,7 @@ def _layers(case) -> list[tuple[str, Any]]:
 def keep_scales(case) -> list[float]:
     """The factors 1 / (1 - rate) of the dropouts in the block, rounded as the library does and exact."""
     rates: list[Any] = [v for k, v in case.arguments.items() if isinstance(v, float) and "rate" in k]
-    rates += [getattr(layer, "dropout", None) for _, layer in _layers(case)]    # a sublayer may be called so, too
+    rates += [getattr(layer, "dropout", None) for _, layer in _layers(case)]    # a sub-layer may have that name, too
     return [scale for rate in dict.fromkeys(rates) if isinstance(rate, float) and 0 < rate < 1
             for scale in (256 / (256 - round(256 * rate)), 1 / (1 - rate))]
 
@@ -82,9 +82,9 @@ def expressions(case) -> dict[tuple[str, Any], tuple[float, str]]:
                                             "only backward has, or a division by it is missing"),
                 ("over root", size ** -0.5, f"is exactly the true one divided by sqrt({size}), the square root of {what}: a scale "
                                             "that only backward has, or a factor sqrt is missing"),
-                ("unbiased", size / (size - 1), f"is exactly the true one with a division by one less than {what}, where it is to "
-                                                "be divided by all"),
-                ("biased", (size - 1) / size, f"is exactly the true one with a division by {what}, where one less belongs")):
+                ("unbiased", size / (size - 1), f"is exactly the true one divided by one less than {what}, where the division "
+                                                "is by all of them"),
+                ("biased", (size - 1) / size, f"is exactly the true one divided by {what}, where the division is by one less")):
             found[form, key] = value, sentence
     for i, scale in enumerate(keep_scales(case)):
         found["keep", i] = scale, "is multiplied by the dropout's scale 1 / (1 - rate) once too often"
@@ -105,7 +105,7 @@ def ratio(observed, right) -> float | None:
 
 
 def named_factors(cases, ratios) -> list[str]:
-    """The sentences that give the constant of every case; none if several different ones are needed."""
+    """The sentences that give the constant in every case; none if different constants are needed."""
     if all(close(r, ratios[0]) for r in ratios):
         nearest = [text for value, text in CONSTANTS.items() if close(value, ratios[0])]
         simple = _simple(ratios[0])
@@ -116,12 +116,12 @@ def named_factors(cases, ratios) -> list[str]:
     fitting = {}
     for form, key in tables[0]:
         if all((form, key) in table and close(table[form, key][0], r) for table, r in zip(tables, ratios)):
-            fitting.setdefault(form, tables[0][form, key][1])    # others of this form are the same size by another name
+            fitting.setdefault(form, tables[0][form, key][1])    # others of this form are the same size under another name
     return constant + list(fitting.values())
 
 
 def _simple(value) -> str:
-    """A simple number in words, "3" or "2/3" or "0.01" or "log(2)"; "" for any other, which may be the outcome of anything."""
+    """A simple number as text, "3" or "2/3" or "0.01" or "log(2)"; "" for any other, which may have any cause."""
     if close(float(f"{value:.3g}"), value):
         return f"{value:.3g}"
     for name, constant in WELL_KNOWN.items():

@@ -1,4 +1,4 @@
-"""What the doctor has to say about a block that failed: where, what, the proof, and where to read."""
+"""What the doctor says about a block that failed: where, what, the proof, and where to read."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,18 +10,18 @@ NAMED, EVIDENCE, CONTRACT = "named", "evidence", "contract"
 class Finding:
     """One answer of the doctor.
 
-    kind: "named": the mistake is proven; "contract": the block does not keep the contract of a layer, which was seen
-    directly; "evidence": what is known, and no more.
+    kind: "named": the mistake is proven; "contract": the block was observed to break the contract of a layer;
+    "evidence": only observations.
     """
 
     kind: str
     sentence: str            # the mistake, the breach, or what is known
     place: str = ""          # the innermost wrong part: its path and kind; "" for the block itself
-    array: str = ""          # the worst number: of which array,
+    array: str = ""          # the worst number: its array,
     index: tuple | None = None
-    analytic: float | None = None    # what backward says there,
-    numeric: float | None = None     # and what is right
-    before: float | None = None      # the error as it is,
+    analytic: float | None = None    # backward's value there,
+    numeric: float | None = None     # and the right one
+    before: float | None = None      # the error now,
     after: float | None = None       # and with the mistake undone
     read: str = ""           # whose docstring derives the right gradient
     also: tuple = ()         # the other innermost wrong parts of a composite, in words

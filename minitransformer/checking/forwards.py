@@ -1,6 +1,6 @@
-"""A mistake in the forward: it computes something else than the library's, or stores something else in its cache.
+"""A mistake in the forward: it computes something different from the library's, or stores something different in its cache.
 
-Backward may then be the library's own, and still give a wrong gradient of this forward.
+Even the library's own backward then gives a wrong gradient for this forward.
 """
 
 import inspect
@@ -33,7 +33,7 @@ def forward_mistake(of, sentence) -> Callable:
 
 
 def explanations(cases) -> list[tuple[str, float]]:
-    """[(sentence, error)] of what the forward does wrong, in every case."""
+    """[(sentence, error)] of the mistakes that the forward makes in every case."""
     if all(case.twin for case in cases):
         return _of_cache(cases)
     names = {operation.name for operation in candidates(cases[0].block)}
@@ -46,14 +46,14 @@ def explanations(cases) -> list[tuple[str, float]]:
 
 
 def _error(case, mistake) -> float:
-    """How far outputs and gradients are from those of the library's block with the wrong forward; inf if it cannot run."""
+    """The error of outputs and gradients against the library's block with the wrong forward; inf if that cannot run."""
     operation = OPERATIONS[mistake.of]
     try:
         with np.errstate(all="ignore"), library_only(), in_place(operation, "forward", mistake.wrong):
             checked = _library_block(operation, case)
             y, cache = checked.forward()
             gradients = checked.gradients(case.dy, cache)
-    except InputError:    # a wrong formula need not fit every block
+    except InputError:    # a wrong formula need not work for every block
         return np.inf
     named = {**gradients, **dict(zip(case.inputs, [gradients[name] for name in checked.inputs]))}
     return max(apart({"y": flat(case.y)}, {"y": flat(y)}), case.error({name: named[name] for name in case.observed}))
@@ -67,7 +67,7 @@ def _library_block(operation, case) -> CheckedBlock:
 
 
 def _of_cache(cases) -> list[tuple[str, float]]:
-    """The one field of the cache that holds other values than the library's, if the library's backward then gives all."""
+    """The only field of the cache that differs from the library's, if the library's backward then gives these gradients."""
     fields, error = [], 0.0
     for case in cases:
         _, cache = case.checked.forward()
@@ -80,7 +80,7 @@ def _of_cache(cases) -> list[tuple[str, float]]:
             return []
         try:
             error = max(error, case.error(case.twin.gradients(case.dy, cache=cache)))
-        except InputError:    # the library's backward does not take such a cache
+        except InputError:    # the library's backward does not accept such a cache
             return []
     if not error <= EXPLAINED:
         return []

@@ -1,4 +1,4 @@
-"""The gradient check: every gradient that a backward returns or adds, against a numeric derivative."""
+"""The gradient check: compare every gradient that a backward returns or adds with a numeric derivative."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -16,8 +16,8 @@ from minitransformer.checks import check_whole
 from minitransformer.errors import InputError
 
 METHODS = {"central": central, "complex": complex_step}
-FULL_CHECK = 2000   # up to so many numbers each one is checked; above, one projection per array
-DROPPED = 1e-4      # central differences and the complex step further apart than this differentiate different functions
+FULL_CHECK = 2000   # up to this many numbers, each one is checked; above, one projection per array
+DROPPED = 1e-4      # central differences and the complex step further apart than this belong to different functions
 
 
 def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), projection=None, seed=0) -> Report:
@@ -25,24 +25,24 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
 
     block: a Layer, or a pair of functions (forward, backward) that keep the same contract. If forward returns a tuple of
         arrays as y (a recurrent layer's outputs and its last state), backward takes a tuple dy of the same shapes.
-    inputs: forward's arguments, a sequence or {name: value}. Float arrays are differentiated, all
-        else (ids, masks, None) is passed on. If forward takes `rng`, each evaluation gets the same
-        fresh generator, so dropout is checked too.
+    inputs: forward's arguments, a sequence or {name: value}. Float arrays are differentiated; everything
+        else (ids, masks, None) is passed on. If forward takes `rng`, each evaluation gets an equal,
+        fresh generator, so dropout is checked, too.
     methods: "central" differences in float64 and the "complex" step.
     projection: False checks element by element, True along one random direction per array (for
         whole models); None decides by size.
     seed: for the random upstream gradient, the directions and the dropout.
 
     The error of an array is max|a - n| / max(max|a|, max|n|, G / 10), with a analytic, n numeric and
-    G the largest gradient of the whole check: some gradients are exactly zero (a key's bias), and
-    without the floor noise would be compared with noise. A block that does not keep the contract of a layer fails with
-    one sentence in the report; one whose gradients are wrong with what the doctor can prove of the mistake. Right
-    gradients are followed by one run in float32, whose arrays must all stay float32. Raises InputError for inputs that
-    are not forward's, and if there is nothing to check.
+    G the largest gradient of the check: some gradients are exactly zero (a key's bias), and
+    without this floor, noise would be compared with noise. If a block breaks the contract of a layer, the report says
+    how in one sentence; if its gradients are wrong, the report says what the doctor can prove about the mistake. If they
+    are right, one run in float32 follows, whose arrays must all stay float32. Raises
+    InputError if the inputs are not forward's, and if there is nothing to check.
     """
     check_whole("seed", seed, 0)
     if not isinstance(methods, (list, tuple)) or not methods or any(method not in METHODS for method in methods):
-        raise InputError(f"gradcheck: methods is {methods!r}, expected some of {', '.join(METHODS)}")
+        raise InputError(f"gradcheck: methods is {methods!r}, expected one or more of {', '.join(METHODS)}")
     make_rng = partial(np.random.default_rng, seed)
     exact = CheckedBlock(block, inputs, np.float64, make_rng)
     name = name or _name(block)
@@ -50,10 +50,10 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
         raise InputError(f"gradcheck: {name} has nothing to check: no parameter, and no input is a float array")
     results = []
     try:
-        with np.errstate(all="ignore"):    # a NaN is reported, not warned of
+        with np.errstate(all="ignore"):    # a NaN is reported, without a warning
             y, dy, gradients = run_by_contract(exact, seed=seed)
             moved = complex_evaluation(block, inputs, make_rng) if "complex" in methods else None
-        rng = np.random.default_rng([seed, 2])    # not the dropout's, nor the upstream gradient's
+        rng = np.random.default_rng([seed, 2])    # neither the dropout's nor the upstream gradient's
         if projection is None:
             projection = sum(gradient.size for gradient in gradients.values()) > FULL_CHECK
         check = _check_projections if projection else _check_elements
@@ -77,7 +77,7 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
 
 
 def _changes_dtype(block, inputs, make_rng) -> Finding | None:
-    """The Finding for a block whose gradients are right in float64, but that makes another dtype of float32; or None."""
+    """The Finding for a block whose gradients are right in float64 but that turns float32 into another dtype; or None."""
     try:
         with np.errstate(all="ignore"):
             check_single_precision(block, inputs, make_rng)
@@ -87,21 +87,21 @@ def _changes_dtype(block, inputs, make_rng) -> Finding | None:
 
 
 def _same_function(exact, moved, y, dy) -> None:
-    """Raise Breach unless both numeric derivatives agree along a random direction of everything that moves.
+    """Raise Breach unless both numeric derivatives agree along a random direction of all variables.
 
-    A forward that drops the imaginary part has a complex step that misses part of the derivative; a backward with the same
-    part missing would agree with it.
+    If a forward drops the imaginary part, the complex step misses part of the derivative, and would agree with a backward
+    that misses the same part.
     """
     rng = np.random.default_rng(0)
     directions = {name: rng.standard_normal(array.shape) for name, array in exact.variables.items()}
     along = _slope_of_all(moved, dy, directions, 1j * 1e-20).imag / 1e-20
     tolerance = DROPPED * max(abs(along), 1e-3 * float(np.sqrt((dy * dy).sum())))
     here = float((dy * y).sum())
-    for step in (CENTRAL_STEP, CENTRAL_STEP / 10):    # a kink within the longer one need not be within the other
+    for step in (CENTRAL_STEP, CENTRAL_STEP / 10):    # a kink within the longer step need not be within the shorter one
         ahead, behind = (sign * (_slope_of_all(exact, dy, directions, sign * step).real - here) / step for sign in (1, -1))
         slope = (ahead + behind) / 2
         if abs(slope - along) <= max(tolerance, DROPPED * abs(slope)) or abs(ahead - behind) > 0.1 * abs(slope - along):
-            return    # they agree, or the slopes to both sides differ: a kink, at which the complex step sees one side
+            return    # they agree, or the slopes on both sides differ: at a kink, the complex step sees one side only
     raise Breach(f"the complex step ({along:.6g}) and central differences ({slope:.6g}) disagree along one direction: either the "
                  "forward drops the imaginary part (no abs, var, std or norm in a forward; write squares as x * x), or it rounds")
 
@@ -125,7 +125,7 @@ def _only_here(results) -> Finding:
 
 
 def _check_elements(name, method, differentiate, checked, gradients, dy, rng) -> Iterator[Result]:
-    """Each element of each array on its own."""
+    """Check each element of each array."""
     numerics = {}
     for wrt, array in checked.variables.items():
         numerics[wrt] = np.empty(array.shape)

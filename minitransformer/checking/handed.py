@@ -1,6 +1,6 @@
-"""What a composite does with its parts: one is skipped, called twice, handed too much, or given another's cache.
+"""How a composite mishandles its parts: one is skipped, called twice, given a wrong gradient, or given another's cache.
 
-Each of these is made in the twin, at one part after the other, and compared with what the composite really gave.
+Each of these mistakes is made in the twin, in one part after another, and compared with the composite's actual result.
 """
 
 from collections import Counter
@@ -24,12 +24,12 @@ FACTORS = {
 
 
 def explanations(cases) -> list[tuple[str, float]]:
-    """[(sentence, error)] of the one thing that a composite of layers does wrong with one of its parts, in every case."""
+    """[(sentence, error)] of the one mistake that a composite of layers makes with one of its parts, in every case."""
     if not isinstance(cases[0].block, Layer):
         return []
     parts, called = _parts(cases[0].twin.calls()), _times_called(cases[0])
-    found, seen = [], []    # `seen`: what a part was really handed, which needs no other explanation
-    unusual = [path for path in parts if called[path] != 1]    # if there are such, they are what is wrong
+    found, seen = [], []    # `seen`: what a part was actually given, which needs no other explanation
+    unusual = [path for path in parts if called[path] != 1]    # if there are any, they are the mistake
     for path in unusual or parts:
         call = parts[path]
         if called[path] == 1:
@@ -41,7 +41,7 @@ def explanations(cases) -> list[tuple[str, float]]:
             for case in cases:
                 try:
                     error = max(error, case.error(case.twin.gradients(case.dy, partial(_watching, path, around))))
-                except InputError:    # this cannot be done to this part
+                except InputError:    # this part cannot have that mistake
                     error = np.inf
                 if not error <= EXPLAINED:
                     break
@@ -51,12 +51,12 @@ def explanations(cases) -> list[tuple[str, float]]:
 
 
 def _parts(calls) -> dict[str, Call]:
-    """{path: Call} of the layers that a backward calls itself."""
+    """{path: Call} of the layers that a backward calls directly."""
     return {call.path: call for call in calls if isinstance(call.block, Layer) and call.path}
 
 
 def _watching(path, around, stack, layer) -> None:
-    """Run `around(method, dy, cache)` in place of the part's backward; what it needs of other calls is in `seen`."""
+    """Run `around(method, dy, cache)` in place of the part's backward; `seen` holds what it needs from other calls."""
     seen = {}
 
     def look(at, direction, method, *values, **options) -> Any:
@@ -71,7 +71,7 @@ def _watching(path, around, stack, layer) -> None:
 
 
 def _times_called(case) -> Counter:
-    """How often each part's backward is called by the block as it is."""
+    """How often the block calls each part's backward."""
     counts = Counter()
 
     def count(path, direction, method, *values, **options) -> Any:
@@ -97,28 +97,28 @@ def _called_twice_ways(path) -> Iterator[tuple[str, Callable]]:
 
 
 def _ways(path, case) -> Iterator[tuple[str, Callable]]:
-    """(sentence, around) of what can be done wrong with one part that is called once, as it should be."""
+    """(sentence, around) of the mistakes that are possible with a part that is called once, as it should be."""
     yield (f"the gradient that the backward of {path} returns is not used (it is lost): {_receivers(case, path)} gets the dy that "
            f"{path} received, without the derivative of {path}", _ignored)
     yield (f"dy is added to the gradient that {path} returns, as if there were a residual path (skip connection) around {path}",
            lambda method, dy, cache, seen: method(dy, cache) + dy)
     for what, factor in FACTORS.items():
-        yield (f"the gradient that comes back from {path} {what}",
+        yield (f"the gradient returned by {path} {what}",
                lambda method, dy, cache, seen, factor=factor: _times(method(dy, cache), factor))
         for i, which in enumerate(("first", "second", "third")):
-            yield (f"the {which} of the gradients that come back from {path} {what}",
+            yield (f"the {which} of the gradients returned by {path} {what}",
                    lambda method, dy, cache, seen, i=i, factor=factor: _one_times(method(dy, cache), i, factor))
 
 
 def _receivers(case, path) -> str:
-    """The parts that really received what `path` received, in words."""
+    """The parts that actually received what `path` received, in words."""
     parts = _received(case)
     same = [other for other, call in parts.items() if path in parts and other != path and _equal(call.dy, parts[path].dy)]
     return " and ".join(same) or "what comes before it"
 
 
 def _received(case) -> dict[str, Call]:
-    """{path: Call} of the backwards that the block as it is calls itself."""
+    """{path: Call} of the backwards that the block calls directly."""
     recorder = Recorder()
     with recorder.watching(case.checked.layer):
         _, cache = case.checked.forward()
@@ -141,7 +141,7 @@ def _mixed_up(path, call, parts) -> Iterator[tuple[str, Callable]]:
 
 
 def _handed(cases, path) -> Iterator[tuple[str, Callable]]:
-    """A factor between what the part was really handed and what it should be."""
+    """A factor between the gradient that the part was given and the one it should get."""
     ratios: list[Any] = []
     for case in cases:
         got, expected = _received(case).get(path), _parts(case.twin.calls()).get(path)
@@ -155,7 +155,7 @@ def _handed(cases, path) -> Iterator[tuple[str, Callable]]:
 
 
 class _Scaled:
-    """Hands on dy times the factor of the case that runs; the cases run in turn."""
+    """Passes on dy times the factor of the current case; the cases run in turn."""
 
     def __init__(self, factors):
         self.turns, self.turn = factors, 0

@@ -1,7 +1,7 @@
-"""Which mistake is it? A learner's function against a reference and a list of wrong formulas: the same rule as the doctor's.
+"""Which mistake is it? Compares a learner's function with a reference and a list of wrong formulas, by the doctor's rule.
 
-A wrong formula is named only if it gives what the learner's function gives, to rounding, for every input, and no other of
-another sentence does.
+A wrong formula is named only if, up to rounding, it gives the same results as the learner's function for every input, and
+no formula with a different sentence does.
 """
 
 from typing import NamedTuple
@@ -15,11 +15,11 @@ SAME = 1e-10
 
 
 class Verdict(NamedTuple):
-    """What `judge` says: print it."""
+    """The result of `judge`; print it."""
 
-    right: bool          # the learner's function gives what the reference gives
-    sentence: str        # the mistake that is named; "" if none is
-    candidates: tuple    # if several explain it equally well: their sentences
+    right: bool          # whether the learner's function agrees with the reference
+    sentence: str        # the named mistake; "" if there is none
+    candidates: tuple    # the sentences of several mistakes that explain it equally well
     error: float         # the largest relative error against the reference
     after: float | None  # the error once the named mistake is undone; None if the function could not be compared at all
 
@@ -32,7 +32,7 @@ class Verdict(NamedTuple):
             return f"{self.sentence} (with this undone the error falls from {self.error:.0e} to {self.after:.0e})"
         if self.candidates:
             return f"no mistake is proven; several explain it equally well: {' | '.join(self.candidates)}"
-        return f"wrong by {self.error:.0e}, and by none of the mistakes known here"
+        return f"wrong by {self.error:.0e}, which none of the known mistakes explains"
 
 
 def judge(function, reference, mistakes, inputs) -> Verdict:
@@ -42,18 +42,18 @@ def judge(function, reference, mistakes, inputs) -> Verdict:
     mistakes: {sentence: wrong function}, with the reference's arguments.
     inputs: two or more tuples of arguments, of pairwise unequal sizes, so that no two mistakes give the same numbers.
 
-    What the function raises, a NaN, a wrong shape or number of arrays is said in a sentence. Raises InputError if fewer than
-    two inputs are given.
+    An exception in the function, a NaN, a wrong shape or a wrong number of arrays is reported in a sentence. Raises
+    InputError if fewer than two inputs are given.
     """
     if len(inputs) < 2:
-        raise InputError(f"judge: {len(inputs)} inputs, expected at least 2 of other sizes: on one, different mistakes can "
-                         "give the same numbers")
+        raise InputError(f"judge: {len(inputs)} inputs, expected at least 2 of different sizes: on one input, different mistakes "
+                         "can give the same numbers")
     expected = [_arrays(reference(*_copied(one))) for one in inputs]
     got, broken = [], None
     for one, right in zip(inputs, expected):
         given = _copied(one)
         try:
-            with np.errstate(all="ignore"):    # NaN and infinity are said
+            with np.errstate(all="ignore"):    # NaN and infinity are reported
                 returned = _arrays(function(*given))
         except Exception as raised:    # the learner's own code: its error becomes a sentence
             return _broken(f"the function raises {type(raised).__name__}: {raised}")
@@ -90,19 +90,19 @@ def _unlike(returned, right) -> str:
 
 
 def _distance(wrong, arguments, returned) -> float:
-    """How far what a wrong formula gives is from what the learner's function gave; inf if it cannot run there."""
+    """The error of a wrong formula's result against that of the learner's function; inf if the formula cannot run there."""
     try:
         with np.errstate(all="ignore"):
             made = _arrays(wrong(*_copied(arguments)))
-    except Exception:    # a wrong formula need not fit every shape
+    except Exception:    # a wrong formula need not work for every shape
         return np.inf
     return _apart(returned, made) if [a.shape for a in made] == [a.shape for a in returned] else np.inf
 
 
 def _apart(one, other) -> float:
-    """The largest relative error; NaN and infinity are no error if both have the same in the same places."""
+    """The largest relative error; NaN and infinity are not errors if both have the same ones in the same places."""
     alike = [(np.isnan(a) & np.isnan(b)) | (np.isinf(a) & (a == b)) for a, b in zip(one, other)]
-    one, other = [[1 * a[~same] for a, same in zip(arrays, alike)] for arrays in (one, other)]    # 1 *: masks have no minus
+    one, other = [[1 * a[~same] for a, same in zip(arrays, alike)] for arrays in (one, other)]    # 1 *: no - for booleans
     if not all(np.isfinite(a).all() for a in (*one, *other)):
         return np.inf
     largest = max((np.abs(a).max(initial=0) for a in (*one, *other)), default=0)

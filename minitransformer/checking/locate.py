@@ -1,4 +1,4 @@
-"""Where the mistake is: the innermost part whose own gradient is wrong, for the inputs and dy that it really received."""
+"""Where the mistake is: the innermost part whose own gradient is wrong, for the inputs and dy that it actually received."""
 
 from typing import NamedTuple
 
@@ -12,10 +12,10 @@ from minitransformer.checking.twin import name_of
 
 class Located(NamedTuple):
     path: str      # "" for the block itself
-    case: Case     # of the innermost wrong part
-    others: list   # the calls of other innermost parts that are wrong in themselves
-    parts: set     # the names of what its backward called: all of it right, for what it received
-    changed: list  # [(path, block, sentence)] of what parts changed in place, whoever is wrong then
+    case: Case     # the innermost wrong part
+    others: list   # the calls of other innermost wrong parts
+    parts: set     # the names of what its backward called, all right for what they received
+    changed: list  # [(path, block, sentence)] of arrays that parts changed in place, whichever part is then wrong
 
 
 def locate(case) -> Located:
@@ -44,7 +44,7 @@ def _innermost(calls) -> list[tuple[Call, Case]]:
 
 
 def _blocks(calls) -> set[str]:
-    """The names of what was called, at any depth."""
+    """The names of everything called, at any depth."""
     found = set()
     for call in calls:
         found |= {name_of(call.block)} | _blocks(call.parts)

@@ -1,4 +1,4 @@
-"""Mistakes that the doctor can recognise: each is a wrong backward and the sentence that says what is wrong with it."""
+"""Mistakes that the doctor recognises: each is a wrong backward and a sentence that says what is wrong with it."""
 
 import inspect
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def mistake(of, sentence) -> Callable:
             return cache.p * (1 - cache.p) * dp
 
     of: the name of a pair of functions in `functional`, or of a class in `layers` or `models`; the wrong backward has the
-    parameters of the right one, and may ask for arguments of the forward, by their names, after them. Raises InputError
+    parameters of the right one; after these it may take arguments of the forward, by name. Raises InputError
     for an unknown name.
     """
     if of not in OPERATIONS:
@@ -35,7 +35,7 @@ def mistake(of, sentence) -> Callable:
         own = 2 if OPERATIONS[of].is_pair else 3
         unknown = [name for name in list(inspect.signature(wrong).parameters)[own:] if name not in forward]
         if unknown:
-            raise InputError(f"the wrong backward of {of} asks for {unknown[0]!r}, expected (dy, cache) and then "
+            raise InputError(f"the wrong backward of {of} takes {unknown[0]!r}, expected (dy, cache) and then "
                              f"arguments of the forward: {', '.join(forward)}")
         TAUGHT.append(Mistake(of, sentence, wrong))
         return wrong
@@ -44,5 +44,5 @@ def mistake(of, sentence) -> Callable:
 
 
 def mistakes_of(names) -> list[Mistake]:
-    """The mistakes of these operations, those of the first one first."""
+    """The mistakes of these operations, beginning with those of the first operation."""
     return [one for name in names for one in TAUGHT if one.of == name]

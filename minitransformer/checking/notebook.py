@@ -1,4 +1,4 @@
-"""A report in a notebook: a coloured table, and what the doctor says below it."""
+"""A report in a notebook: a coloured table, followed by what the doctor says."""
 
 from html import escape
 

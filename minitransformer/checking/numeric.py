@@ -1,7 +1,7 @@
 """Two ways to differentiate a function by evaluating it: central differences and the complex step.
 
 Each takes `evaluate() -> y`, a vector, the upstream gradient `dy`, and an `array` that evaluate depends on,
-and returns the slope of sum(dy * y) when array[where] moves along `v`. The array is put back.
+and returns the slope of sum(dy * y) as array[where] moves along `v`. The array is then restored.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from minitransformer.backend import Array
 
 CENTRAL_STEP = 3e-6     # balances the rounding error, of order 1e-16 / step, against step^2
-COMPLEX_STEP = 1e-20    # nothing is subtracted, so it can be as small as one likes
+COMPLEX_STEP = 1e-20    # nothing is subtracted, so it can be arbitrarily small
 
 
 def central(evaluate, dy, array, where, v, step=CENTRAL_STEP) -> float:
@@ -22,10 +22,10 @@ def central(evaluate, dy, array, where, v, step=CENTRAL_STEP) -> float:
 def kink(evaluate, dy, array, where, v, analytic, tolerance) -> bool:
     """Whether central differences and `analytic` disagree only because of a kink near x.
 
-    Either it lies within the step, and a step a tenth as long agrees (as it does where the function
-    is smooth, but curves too much for the step); or x stands on it: then the
-    slopes to its two sides are as far apart at both steps (at a smooth place their distance shrinks
-    with the step, at a jump it grows), and the analytic slope lies between them.
+    Either the kink is within the step, and a step a tenth as long agrees (as it does if the function
+    is smooth but curves too much for the step); or x is exactly at the kink: then the
+    slopes on its two sides are equally far apart at both steps (if the function is smooth their distance shrinks
+    with the step, at a jump it grows), and the analytic slope is between them.
     """
     if abs(central(evaluate, dy, array, where, v, CENTRAL_STEP / 10) - analytic) <= tolerance:
         return True
@@ -49,7 +49,7 @@ def complex_step(evaluate, dy, array, where, v) -> float:
 
 
 def slopes(evaluate, array, where, v) -> Array:
-    """The slope of every number of y when array[where] moves along `v`, by the complex step."""
+    """The slope of every number of y as array[where] moves along `v`, by the complex step."""
     return _moved(evaluate, array, where, 1j * COMPLEX_STEP * v).imag / COMPLEX_STEP
 
 

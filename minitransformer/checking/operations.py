@@ -1,7 +1,7 @@
 """The library's differentiable operations: pairs of functions, and the classes of layers, each with its forward and backward.
 
-An operation's forward or backward can be replaced for a while, wherever it is called: by a wrong formula, by one that
-looks on, or by the library's own if a reader has put another in its place.
+An operation's forward or backward can be replaced temporarily, wherever it is called: by a wrong formula, by one that
+records its calls, or by the library's own if a reader has replaced that.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from minitransformer.replaceable import TABLE, plugged, textbook
 
 
 class Operation(NamedTuple):
-    name: str       # "softmax", or a class's: "Linear"
+    name: str       # "softmax", or a class: "Linear"
     owner: Any      # the class, or None for a pair of functions
     forward: Any
     backward: Any
@@ -56,7 +56,7 @@ def in_place(operation, direction, function) -> Iterator[None]:
 
 @contextmanager
 def library_only() -> Iterator[None]:
-    """Within it, the library's textbook functions and methods run: none of a reader's, and no kernel."""
+    """Within it, only the library's textbook functions and methods run: none of a reader's, and no kernels."""
     with ExitStack() as stack:
         stack.enter_context(textbook())
         for entry in TABLE.values():

@@ -1,4 +1,4 @@
-"""Is it right at other sizes too? A backward may have the size of one batch written into it."""
+"""Is it right at other sizes, too? A backward may contain the size of one batch as a constant."""
 
 from itertools import islice
 
@@ -9,14 +9,14 @@ from minitransformer.checking.checked_block import Breach, CheckedBlock
 from minitransformer.checking.resize import other_inputs
 from minitransformer.errors import InputError
 
-FEW = 2_000             # a block with more numbers is run at one other size only, to answer as fast as the check itself
-AFFORDABLE = 20_000    # a block with more numbers is not run again: its parts are small blocks elsewhere
+FEW = 2_000             # a block with more numbers is run at only one other size, to answer as fast as the check itself
+AFFORDABLE = 20_000    # a block with more numbers is not run again: its parts are checked as small blocks
 
 
 def wrong_elsewhere(block, checked, make_rng) -> tuple[str, Breach | None, Case | None] | None:
-    """(shapes in words, the breach or None, the Case or None) of other sizes at which the block is wrong; None if there are none.
+    """(shapes in words, the breach or None, the Case or None) at sizes at which the block is wrong; None if there are none.
 
-    Sizes that the forward does not take tell nothing.
+    Sizes that the forward does not accept tell us nothing.
     """
     size = sum(array.size for array in checked.variables.values())
     if size > AFFORDABLE:

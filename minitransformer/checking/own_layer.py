@@ -1,4 +1,4 @@
-"""The contract of a layer (layers/layer.py), checked for one of your own in one call."""
+"""Check with one call that your own layer keeps the contract of a layer (layers/layer.py)."""
 
 from typing import Any
 
@@ -11,20 +11,20 @@ from minitransformer.layers.layer import Layer
 
 
 def check_contract(layer, inputs, seed=0) -> None:
-    """Raise InputError, in one sentence, where `layer` does not keep the contract at `inputs`, forward's arguments.
+    """Raise InputError, in one sentence, if `layer` breaks the contract at `inputs`, the arguments of forward.
 
-    What is looked at, in float64 and in float32:
+    It checks, in float64 and in float32:
 
     - forward and backward keep nothing on the layer: a layer that is used twice has two caches
-    - they change neither their inputs nor the cache, and backward repeated says the same
+    - they change neither their inputs nor the cache, and repeating backward gives the same gradients
     - backward adds to each parameter's gradient, and never assigns it
     - outputs and gradients have their inputs' dtype, and the shapes of what they belong to
 
-    It says nothing of whether the gradients are right: for that there is `gradcheck`. `layer` itself
-    stays as it is; a copy is run.
+    It does not check whether the gradients are right: use `gradcheck` for that. `layer` itself
+    stays unchanged; a copy is run.
     """
     if not isinstance(layer, Layer):
-        raise InputError(f"check_contract: a {type(layer).__name__} is no Layer; derive it from minitransformer.Layer")
+        raise InputError(f"check_contract: a {type(layer).__name__} is not a Layer; derive it from minitransformer.Layer")
 
     def make_rng() -> np.random.Generator:
         return np.random.default_rng(seed)
@@ -41,7 +41,7 @@ def check_contract(layer, inputs, seed=0) -> None:
 
 
 def _attributes(layer) -> dict[str, Any]:
-    """{path of an attribute: its value} of a layer and all below it."""
+    """{path of an attribute: its value} of a layer and all its sub-layers."""
     return {f"{path}.{name}".lstrip("."): value for path, part in {"": layer, **layer.sublayers()}.items()
             for name, value in vars(part).items()}
 
@@ -50,5 +50,5 @@ def _nothing_kept(layer, before, direction) -> None:
     after = _attributes(layer)
     for name in after:
         if name not in before or after[name] is not before[name]:
-            raise Breach(f"{direction} keeps something on the layer: self.{name}; a layer that is used twice would mix up both "
+            raise Breach(f"{direction} keeps something on the layer: self.{name}; a layer that is used twice would mix up the two "
                          "uses, so what backward needs belongs in the cache")

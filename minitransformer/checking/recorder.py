@@ -1,4 +1,4 @@
-"""Looking on while a block runs: every call of a part's forward and backward, with what it really received."""
+"""Record every call of a part's forward and backward while a block runs, with what it actually received."""
 
 import copy
 import inspect
@@ -15,40 +15,40 @@ from minitransformer.layers.watch import watch
 
 
 class Call(NamedTuple):
-    """One call of a part: of its forward with what belongs to it, or of its backward."""
+    """One call of a part's forward or backward."""
 
     path: str          # of the layer, as in the names of its parameters; of a function: its layer's path and its name
     block: Any         # the layer, or the pair of functions
     arguments: dict    # of forward, {name: value}
-    make_rng: Any      # makes the generator that forward received, in its state at that time
-    dy: Any            # what backward received; None in a call of forward
+    make_rng: Any      # makes the generator that forward received, in the same state
+    dy: Any            # what backward received; None for a call of forward
     parts: list        # the calls inside this one, in order
 
 
 class Recorder:
     """After a forward and a backward within `watching`, `backward.parts` are the calls of backward, as a tree.
 
-    A backward belongs to the forward that made its cache. One that is handed another cache stands for nothing that
-    could be checked: it is left out, and what called it is to blame.
+    A backward belongs to the forward that made its cache. One that is given another cache cannot be checked: it is left
+    out, and the mistake is in its caller.
     """
 
     def __init__(self):
         self.forward = Call("", None, {}, None, None, [])
         self.backward = Call("", None, {}, None, None, [])
         self._open = {"forward": [self.forward], "backward": [self.backward]}
-        self.changed = []   # [(path, block, sentence)] of what was changed in place, the innermost first
+        self.changed = []   # [(path, block, sentence)] of arrays changed in place, the innermost first
         self._made = {}     # {(part, id of its cache): (cache, the forward's Call)}
         self._layers = [""]
         self._bases = {}    # {id of a layer: the layer as its base class}
 
     @contextmanager
     def watching(self, layer=None) -> "Iterator[Recorder]":
-        """Look on, within it, at the parts of `layer` and at the functions it calls."""
+        """Within it, record the parts of `layer` and the functions it calls."""
         with ExitStack() as stack:
             for operation in OPERATIONS.values():
                 if operation.is_pair:
                     self._watch_function(stack, operation)
-                elif operation.name == "MultiHeadAttention":    # which self- and cross-attention call as super()
+                elif operation.name == "MultiHeadAttention":    # which self-attention and cross-attention call as super()
                     self._watch_method(stack, operation)
             if layer is not None:
                 stack.enter_context(watch(layer, self._around_layer))
@@ -68,7 +68,7 @@ class Recorder:
 
             def runs(layer, *values, _direction=direction, _method=method, **options) -> Any:
                 if type(layer) is operation.owner:
-                    return _method(layer, *values, **options)    # seen as a layer already
+                    return _method(layer, *values, **options)    # already recorded as a layer
                 seen = self._as_its_base(layer, operation.owner)
                 return self._around("", seen, _direction, partial(_method, layer), *values, **options)
 
@@ -79,7 +79,7 @@ class Recorder:
         if id(layer) not in self._bases:
             seen = self._bases[id(layer)] = copy.copy(layer)
             seen.__class__ = base
-            for name in {"forward", "backward"} & vars(seen).keys():    # where `watch` looks on
+            for name in {"forward", "backward"} & vars(seen).keys():    # the methods that `watch` wraps
                 delattr(seen, name)
         return self._bases[id(layer)]
 
@@ -122,7 +122,7 @@ class Recorder:
         except TypeError:
             return None
         if not isinstance(block, tuple):
-            del bound[next(iter(bound))]    # the layer itself, `self` or whatever its author calls it
+            del bound[next(iter(bound))]    # the layer itself: `self`, or whatever its author calls it
         arguments, rng = {}, None
         for name, value in bound.items():
             if name == "rng":

@@ -1,4 +1,4 @@
-"""What a gradient check found: one Result per array and method, and the table of them."""
+"""The results of a gradient check: one Result per array and method, and their table."""
 
 import math
 from dataclasses import dataclass, field
@@ -20,8 +20,8 @@ class Result:
     method: str                 # a key of BOUNDS
     max_relative_error: float
     index: tuple | None         # where the error is largest; None for a projection
-    analytic: float             # what backward says there
-    numeric: float              # what the numeric derivative says there
+    analytic: float             # backward's value there
+    numeric: float              # the numeric derivative there
     kinks: int = 0              # places left out: a kink, or too much curvature for the step
 
     @property
@@ -31,7 +31,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Report:
-    """The results of a check; `print(report)` shows them as a table, a notebook in colour.
+    """The results of a check; `print(report)` shows them as a table, and a notebook shows it in colour.
 
     findings: {block: what the doctor found} for each block that failed.
     """
@@ -62,7 +62,7 @@ class Report:
             raise AssertionError("\n" + self._table([result for result in self.results if not result.passed]))
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as plain values for JSON; an error that is no finite number becomes None."""
+        """The report as plain values for JSON; an error that is not a finite number becomes None."""
         def finite(error) -> float | None:
             return error if math.isfinite(error) else None
         return {"results": [{"block": r.block, "wrt": r.wrt, "method": r.method,

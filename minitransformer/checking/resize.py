@@ -1,7 +1,7 @@
-"""The same block at other sizes: a second input, on which two explanations of a gradient part ways.
+"""The same block at other sizes: a second input, on which two explanations of a gradient differ.
 
-At a batch of two, "a division by the batch is missing" and "added twice" are the same number. So all sizes are changed,
-each size everywhere alike and no two by a different amount: what was unequal stays unequal, what was equal stays equal.
+At a batch of two, "a division by the batch is missing" and "added twice" give the same number. So all sizes change,
+each consistently everywhere and all by the same amount: equal sizes stay equal, and unequal ones stay unequal.
 """
 
 import copy
@@ -19,9 +19,9 @@ from minitransformer.layers import Layer
 
 
 def other_cases(case, seed=7) -> list[Case]:
-    """Cases of the same block at other sizes, as many as it runs at; none if it runs at the given sizes only."""
+    """Cases of the same block at other sizes, as many as it runs at; none if it runs only at the given sizes."""
     inputs = other_inputs(case.block, case.arguments, case.make_rng, seed)
-    cases = [made(*one, seed=number) for number, one in enumerate(inputs, start=1)]    # another dy each
+    cases = [made(*one, seed=number) for number, one in enumerate(inputs, start=1)]    # each with another dy
     return [one for one in cases if one is not None and all(np.isfinite(g).all() for g in one.observed.values())]
 
 
@@ -64,14 +64,14 @@ def _widened(block, rng) -> tuple[Any, dict[int, int]]:
     for layer in layers:
         if getattr(layer, "num_heads", 1) == heads > 1:
             layer.num_heads = heads + 1
-        rate = getattr(layer, "dropout", None)    # a layer of the reader's own may call a sublayer so
+        rate = getattr(layer, "dropout", None)    # a reader's own layer may give a sub-layer this name
         if isinstance(rate, float) and 0 < rate < 0.7:
             layer.dropout = 1.3 * rate
     return block, widths
 
 
 def _other_widths(widths, heads) -> dict[int, int]:
-    """{width: another}: H k becomes (H + 1) (k + 1), all others grow by one number, so that none collide."""
+    """{width: new width}: H k becomes (H + 1) (k + 1); all others grow by the same number, so that none collide."""
     multiples = {size: (heads + 1) * (size // heads + 1) for size in widths if heads > 1 and size % heads == 0}
     tries = ({size: size + growth for size in widths - multiples.keys()} for growth in range(1, 100))
     return {**multiples, **next(others for others in tries if not set(others.values()) & set(multiples.values()))}
@@ -89,7 +89,7 @@ def _resized(value, widths, grow_batch, grow_length, every_axis, arguments, rng)
         is_batch = axis == 0 and value.shape[:1] == batch
         if is_float(value) and axis == value.ndim - 1 and not every_axis:
             shape.append(widths.get(size, size))
-        elif size == 1 and not (is_batch and value.dtype != bool):    # a mask's axis of 1 is there to be broadcast
+        elif size == 1 and not (is_batch and value.dtype != bool):    # an axis of size 1 in a mask is meant to be broadcast
             shape.append(1)
         else:
             shape.append(size + (grow_batch if is_batch else grow_length))
@@ -100,5 +100,5 @@ def _resized(value, widths, grow_batch, grow_length, every_axis, arguments, rng)
 
 
 def _filled(value, shape, rng) -> Array:
-    """Ids or a mask of another shape: what was there, continued from its start."""
+    """Ids or a mask of another shape: the old values, repeated from the start."""
     return np.pad(value, [(0, max(new - old, 0)) for old, new in zip(value.shape, shape)], mode="wrap")

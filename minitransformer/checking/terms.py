@@ -1,7 +1,7 @@
-"""A gradient as a sum of named terms: the factor that each has in the wrong gradient, by least squares.
+"""A gradient as a sum of named terms: the factor of each term in the wrong gradient, by least squares.
 
 If the fit leaves nothing but rounding, the factors say which term is missing (0), doubled (2), of the wrong sign (-1) or
-multiplied by a size. There must be at least three times as many numbers as terms: a fit of as many would always succeed.
+multiplied by a size. There must be at least three times as many numbers as terms: with equal counts, a fit always succeeds.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def explanations(cases) -> list[tuple[str, float]]:
 
 
 def _fit(case, names) -> dict[str, Any] | None:
-    """{array: {term: factor}, "error": of what is left}, or None if the terms do not explain the arrays."""
+    """{array: {term: factor}, "error": that of the residual}, or None if the terms do not explain the arrays."""
     named = case.twin.terms(TERMS[case.twin.operation.name])
     found, worst = {}, 0.0
     for name in names:
@@ -64,7 +64,7 @@ def _fit(case, names) -> dict[str, Any] | None:
 
 
 def _said(cases, name, term, factors) -> list:
-    """The sentence on one term's factors in all cases; [] if it is 1 throughout, [None] if it cannot be named."""
+    """The sentence about one term's factors in all cases; [] if they are all 1, [None] if they cannot be named."""
     if None in factors:
         return [None]
     if all(abs(f - 1) <= 1e-8 for f in factors):

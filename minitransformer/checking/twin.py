@@ -1,7 +1,7 @@
-"""The library's own block that computes the same as the one that is checked: in it, mistakes are made on purpose.
+"""The library's block that computes the same as the one under check; mistakes are made in it on purpose.
 
-"Does this very mistake, made in the right gradient, give the wrong one?" needs a right backward to make it in. If a
-block's forward returns what a block of the library returns for the same inputs and parameters, that is its twin.
+To ask whether a mistake, made in the right gradient, gives the wrong one, the doctor needs a right backward. If a
+block's forward returns the same as a block of the library for the same inputs and parameters, that block is its twin.
 """
 
 import inspect
@@ -22,7 +22,7 @@ from minitransformer.layers import Layer
 
 SAME = 1e-12
 PARAMETERS = {"Linear": ("weight", "bias"), "LayerNorm": ("gamma", "beta"), "Embedding": ("weight",),
-              "OutputProjection": ("weight",), "LearnedPositions": ("weight",)}    # of the layers without sub-layers
+              "OutputProjection": ("weight",), "LearnedPositions": ("weight",)}    # for the layers without sub-layers
 
 
 class Twin:
@@ -30,7 +30,7 @@ class Twin:
 
     def __init__(self, operation, case, called=None):
         self.operation, self.case = operation, case
-        self._called = called or {}    # {library's name of a parameter: the reader's}, where they differ
+        self._called = called or {}    # {library's name of a parameter: the reader's}, if they differ
         block = library_block(operation, case.block, self._called)
         names = inspect.signature(operation.forward).parameters
         same_names = all(name.partition("[")[0] in names for name in case.arguments)
@@ -44,7 +44,7 @@ class Twin:
 
     @property
     def upstream(self) -> str:
-        """What the library calls the upstream gradient: "dy", or "dloss"."""
+        """The library's name of the upstream gradient: "dy", or "dloss"."""
         return next(name for name in inspect.signature(self.operation.backward).parameters if name != "self")
 
     def cache(self) -> Any:
@@ -53,9 +53,9 @@ class Twin:
             return self._checked.forward()[1]
 
     def gradients(self, dy, make=None, cache=None) -> dict[str, Array]:
-        """{name: gradient} of the library's backward; `make(stack, layer)` makes a mistake in it for that time.
+        """{name: gradient} of the library's backward; `make(stack, layer)` makes a mistake in it for this call.
 
-        It gets the cache of the library's forward, unless another is given.
+        Backward gets the cache of the library's forward, unless another one is given.
         """
         with ExitStack() as stack:
             stack.enter_context(library_only())
@@ -70,7 +70,7 @@ class Twin:
         return {name: np.array(named[name]) for name in self.case.observed}
 
     def terms(self, function) -> dict[str, dict[str, Array]]:
-        """{array of the case: {term: its part of the right gradient}}, by a function of terms.py."""
+        """{array of the case: {term: its part of the right gradient}}, from a function taught in terms.py."""
         with library_only():
             for parameter in self._checked.parameters.values():
                 parameter.grad[...] = 0
@@ -93,7 +93,7 @@ class Twin:
         return recorder.backward.parts
 
     def operations(self) -> list[str]:
-        """The names of the operations that its backward is made of, itself first."""
+        """The names of the operations that its backward consists of, itself first."""
         layer = self._checked.layer
         found, waiting = [self.operation.name], list(self.calls())
         found += [cls.__name__ for cls in self.operation.owner.__mro__[1:] if cls.__name__ in OPERATIONS] if layer else []
@@ -106,7 +106,7 @@ class Twin:
 
 
 def put_in_place(mistake, stack, layer=None) -> None:
-    """Make the mistake wherever its operation runs backward; what else it asks for by name are forward's arguments."""
+    """Make the mistake wherever its operation runs backward; its further parameters are forward's arguments, by name."""
     operation = OPERATIONS[mistake.of]
     own = 1 if operation.owner is None else 2    # (dy, cache) or (self, dy, cache)
     wanted = list(inspect.signature(mistake.wrong).parameters)[own + 1:]
@@ -145,7 +145,7 @@ def find_twin(case) -> Twin | None:
             with np.errstate(all="ignore"):
                 twin = Twin(operation, case, called)
                 right = twin.gradients(case.dy)
-        except InputError:    # whatever a block of the library says about inputs that are not for it
+        except InputError:    # whatever a block of the library says about unsuitable inputs
             continue
         if case.agrees(right) and apart(right, right) == 0:
             return twin
@@ -167,7 +167,7 @@ def library_block(operation, block, called) -> Layer | tuple[Callable, Callable]
 
 
 def _namings(operation, block) -> Iterator[dict[str, str]]:
-    """What the parameters of a layer may be called: as in the library, or, where it has few, by names of its own."""
+    """The possible names of a layer's parameters: those of the library or, if there are few, any others."""
     yield {}
     ours = PARAMETERS.get(operation.name, ())
     theirs = list(block.parameters()) if isinstance(block, Layer) else []
@@ -176,7 +176,7 @@ def _namings(operation, block) -> Iterator[dict[str, str]]:
 
 
 def candidates(block) -> list[Operation]:
-    """The operations that a block may be: its own ones, or all of its kind."""
+    """The operations that a block may be: its own, or all of its kind."""
     if isinstance(block, tuple):
         same = [operation for operation in OPERATIONS.values() if (operation.forward, operation.backward) == block]
         return same or [operation for operation in OPERATIONS.values() if operation.is_pair]
@@ -186,7 +186,7 @@ def candidates(block) -> list[Operation]:
 
 
 def name_of(block) -> str:
-    """The library's name of a block: "softmax", "Linear"; of a reader's own its class or function."""
+    """The library's name of a block: "softmax", "Linear"; for a reader's own block, its class or function."""
     if isinstance(block, tuple):
         return getattr(block[0], "__name__", "the function").removesuffix("_forward")
     return type(block).__name__

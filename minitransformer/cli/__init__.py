@@ -1,4 +1,4 @@
-"""The `minitransformer` command: whatever goes wrong is one line, and an exit code."""
+"""The `minitransformer` command: every error is one line and an exit code."""
 
 import os
 import sys
@@ -7,16 +7,16 @@ from minitransformer.errors import InputError, one_line
 
 
 def main(argv=None) -> int:
-    """Run one command; returns the exit code: 2 for bad input, 130 after Ctrl-C."""
+    """Run one command and return its exit code: 2 for bad input, 130 after Ctrl-C."""
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:    # closed by who started us: nobody wants to hear
+        if getattr(sys, name) is None:    # closed by the parent process: no one is listening
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))    # noqa: SIM115 - open to the end
     try:
         sys.stdout.reconfigure(    # type: ignore[union-attr]    # a TextIOWrapper, which has it
-            encoding=None if sys.stdout.isatty() else "utf-8",    # files are UTF-8, as those we read
-            errors="backslashreplace")    # never a crash over a character the terminal lacks
+            encoding=None if sys.stdout.isatty() else "utf-8",    # files are UTF-8, like those we read
+            errors="backslashreplace")    # a character the terminal lacks never crashes
         try:
-            from minitransformer.cli.blas_kernels import choose_blas_kernels    # imports take a while: Ctrl-C may come here
+            from minitransformer.cli.blas_kernels import choose_blas_kernels    # imports are slow: Ctrl-C may come here
             choose_blas_kernels()
             from minitransformer.cli.parser import make_parser
             args = make_parser(argv).parse_args(argv)
@@ -24,18 +24,18 @@ def main(argv=None) -> int:
             keep_freed_memory()
             return args.execute(args) or 0
         finally:
-            sys.stdout.flush()    # a closed pipe or a full disk shows itself here, not at exit
+            sys.stdout.flush()    # a closed pipe or a full disk shows up here, not at exit
     except InputError as error:
         return _complain(error)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())    # nobody reads on: stop quietly
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())    # the reader is gone: stop quietly
         return 1
     except OSError as error:
         return _complain(f"{error.filename}: {error.strerror}" if error.filename else error)
     except MemoryError:
         return _complain("not enough memory; try a smaller --config, --batch or --beam")
     except KeyboardInterrupt:
-        if argv is None:    # the process ends here: an impatient second one must not spoil the way out
+        if argv is None:    # the process ends here: a second Ctrl-C must not disturb the exit
             import signal
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         print("minitransformer: interrupted", file=sys.stderr)
@@ -43,6 +43,6 @@ def main(argv=None) -> int:
 
 
 def _complain(error) -> int:
-    """One line, whatever the input held; exit code 2."""
+    """Print one line, whatever the input contained; returns exit code 2."""
     print("minitransformer: " + one_line(error), file=sys.stderr)
     return 2

@@ -1,4 +1,4 @@
-"""minitransformer attention: see who attends to whom."""
+"""minitransformer attention: draw which token attends to which."""
 
 from minitransformer import plots
 from minitransformer.attention_map import KINDS, attention_map
@@ -9,13 +9,13 @@ from minitransformer.training.run import Run
 
 def add_arguments(parser) -> None:
     parser.description = (
-        "Draw every head of one layer while the model reads TEXT and answers: the encoder's or the decoder's "
-        "self-attention, or the decoder's cross-attention to the source, whichever the model has.")
+        "Draw every head of one layer as the model reads TEXT and answers: the self-attention of the encoder or the "
+        "decoder, or the decoder's cross-attention to the source, if the model has it.")
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
     parser.add_argument("text", metavar="TEXT", help="the source text")
     parser.add_argument("--output", metavar="FILE.png",
-                        help="picture to write; it must not exist yet (default: attention.png, or attention-2.png and so on)")
-    parser.add_argument("--kind", choices=KINDS, help="default: cross, or what the model has")
+                        help="image file to write; it must not exist yet (default: attention.png, or attention-2.png and so on)")
+    parser.add_argument("--kind", choices=KINDS, help="which attention to draw (default: cross if the model has it)")
     parser.add_argument("--layer", type=int, metavar="N", help="layer, from 0 (default: the last)")
 
 

@@ -1,4 +1,4 @@
-"""minitransformer benchmark: how fast a training step or beam search is, and next to whom."""
+"""minitransformer benchmark: the speed of a training step or of beam search, also in comparison with other libraries."""
 
 import json
 import os
@@ -22,14 +22,14 @@ MAX_ROUNDS = 1000
 def add_arguments(parser) -> None:
     parser.description = (
         "Measure a training step (forward, loss, backward, clipping, Adam; float32, dropout 0.1), alone or "
-        "against the same model in other libraries. They take turns, each in a process of its own; ratios are"
-        " minitransformer's number / the other's. Measure on a machine that does nothing else.")
+        "against the same model in other libraries. They take turns, each in its own process; a ratio is "
+        "minitransformer's number divided by the other's. Measure on an otherwise idle machine.")
     parser.add_argument("--against", metavar="NAMES",
-                        help=f"some of {','.join(PEERS)}; with --decoding of {','.join(decoding.PEERS)} (default: none)")
-    parser.add_argument("--config", metavar="NAMES", help=f"some of {','.join(CASES)} (default: all of them)")
+                        help=f"any of {','.join(PEERS)}; with --decoding any of {','.join(decoding.PEERS)} (default: none)")
+    parser.add_argument("--config", metavar="NAMES", help=f"any of {','.join(CASES)} (default: all of them)")
     parser.add_argument("--threads", type=int, default=available_cores(), metavar="INT",
-                        help=f"threads of each contestant (default: {available_cores()})")
-    parser.add_argument("--rounds", type=int, default=7, metavar="INT", help="turns of each contestant (default: 7)")
+                        help=f"threads for each library (default: {available_cores()})")
+    parser.add_argument("--rounds", type=int, default=7, metavar="INT", help="turns for each library (default: 7)")
     parser.add_argument("--scaling", action="store_true",
                         help="instead, show how time and memory of a step grow with length, sentences, d_model and "
                              "vocabulary")
@@ -46,16 +46,16 @@ def add_arguments(parser) -> None:
 
 def execute(args) -> None:
     if not hasattr(os, "killpg"):
-        raise InputError("benchmark needs Linux or macOS: it ends its processes as a group")
+        raise InputError("benchmark needs Linux or macOS: it stops its processes as a group")
     for name, most in ("threads", available_cores()), ("rounds", MAX_ROUNDS):
         if not 1 <= getattr(args, name) <= most:
             raise InputError(f"--{name} is {getattr(args, name)}, expected 1 to {most:,}")
     if args.test and not args.decoding:
-        raise InputError("--test is what --decoding RUN translates; name the RUN, or leave --test out")
+        raise InputError("--test is the text for --decoding RUN to translate; give a RUN, or leave --test out")
     if args.decoding and (args.config or args.profile):
         raise InputError("--decoding measures the model of a run; leave --config and --profile out")
     if args.scaling and (args.against or args.config or args.profile):
-        raise InputError("--scaling measures minitransformer alone, at sizes of its own; leave --against, --config and "
+        raise InputError("--scaling measures minitransformer alone, at its own sizes; leave --against, --config and "
                          "--profile out")
     if args.profile and args.against:
         raise InputError("--profile measures minitransformer alone; leave --against out")
@@ -78,7 +78,7 @@ def execute(args) -> None:
 
 
 def _begin(args, peers, cases) -> tuple[Iterator[dict], Callable]:
-    """(dicts for JSON, which are measured as they are asked for, and what prints them)."""
+    """(dicts for JSON, each measured when it is requested; the function that prints them)."""
     if args.decoding:
         return benchmark_decoding.begin(args, peers)
     if args.scaling:
@@ -90,7 +90,7 @@ def _begin(args, peers, cases) -> tuple[Iterator[dict], Callable]:
 
 
 def _names(option, text, known) -> list[str]:
-    """The names in `text`, each once."""
+    """The names in `text`, without repetition."""
     names = list(dict.fromkeys(text.split(",")))
     for name in names:
         if name not in known:
@@ -99,7 +99,7 @@ def _names(option, text, known) -> list[str]:
 
 
 def _environment(threads, libraries) -> dict[str, Any]:
-    """What a measured speed depends on."""
+    """Everything that a measured speed depends on."""
     facts = info.collect()
     return {"processor": facts["processor"], "kernels": facts["blas_kernels"], "threads": threads,
             "versions": {name: facts[name] for name in ("minitransformer", "python", "numpy", *libraries)}}
@@ -120,7 +120,7 @@ def _print_comparison(results) -> None:
 
 
 def _print_profile(results) -> None:
-    """In milliseconds: what the products would take at the machine's best rate, and what goes beyond it."""
+    """In milliseconds: the time of the products at the machine's best rate, and the time beyond that."""
     for result in results:
         print(f"\n{result['config']:20} {'forward':>9} {'backward':>9} {'products':>9} {'rest':>9}")
         columns = [[row[name] for row in result["blocks"]] for name in ("forward", "backward", "products")]
@@ -132,7 +132,7 @@ def _print_profile(results) -> None:
 
 
 def _print_scaling(results) -> None:
-    """Each row with its growth over the row before."""
+    """Print each row with its growth over the previous row."""
     before = {"axis": None}
     for row in results:
         growth = ["", ""]

@@ -1,4 +1,4 @@
-"""minitransformer benchmark --decoding: how fast beam search is, and next to whom."""
+"""minitransformer benchmark --decoding: the speed of beam search, also in comparison with other libraries."""
 
 from collections.abc import Callable, Iterator
 
@@ -12,9 +12,9 @@ from minitransformer.training.run import Run
 
 
 def begin(args, peers) -> tuple[Iterator[dict], Callable]:
-    """(dicts for JSON, which are measured as they are asked for, and what prints them).
+    """(dicts for JSON, each measured when it is requested; the function that prints them).
 
-    Raises InputError at once for a run or a text that cannot be used.
+    Raises InputError immediately for a run or a text that cannot be used.
     """
     run, case, references = _load(args.decoding, args.test)
     if args.scaling:
@@ -25,7 +25,7 @@ def begin(args, peers) -> tuple[Iterator[dict], Callable]:
 
 
 def _load(path, files) -> tuple[Run, Sentences, list[str]]:
-    """(run, Sentences, reference texts), with all that a worker will need."""
+    """(run, Sentences, reference texts): all that a worker needs."""
     require("sacrebleu")
     run = Run.load(path)
     try:
@@ -34,7 +34,7 @@ def _load(path, files) -> tuple[Run, Sentences, list[str]]:
         raise InputError(f"--decoding {path}: {error}") from None
     files = files or run.task.valid
     if not any(run.vocabulary.encode(source) for source, _ in pairs):
-        raise InputError(f"{' / '.join(files)}: no source sentence, expected at least one")
+        raise InputError(f"{' / '.join(files)}: no source sentences, expected at least one")
     return run, Sentences(str(path), files), [target for _, target in pairs]
 
 

@@ -1,4 +1,4 @@
-"""What the tables of minitransformer benchmark share."""
+"""Text shared by the tables of minitransformer benchmark."""
 
 MUCH_OTHER_WORK = 0.1    # cores
 

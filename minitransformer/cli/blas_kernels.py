@@ -1,4 +1,4 @@
-"""Which of its matrix-product kernels OpenBLAS is told to take."""
+"""The choice of OpenBLAS's matrix-product kernels."""
 
 import os
 import sys
@@ -8,10 +8,10 @@ AVX512 = {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"}    # what t
 
 
 def choose_blas_kernels(environment=os.environ, cpuinfo=Path("/proc/cpuinfo")) -> None:
-    """Ask for the AVX-512 kernels on AMD processors that have the instructions, before NumPy is loaded.
+    """Request the AVX-512 kernels on AMD processors that have the instructions, before NumPy is loaded.
 
-    Some versions of OpenBLAS take its AVX2 kernels there: 220 instead of 430 GFLOP/s were seen, though
-    a Zen 4, which does AVX-512 in two halves, gains nothing. A value of your own, an empty one too, is
+    Some versions of OpenBLAS choose the AVX2 kernels there: 220 instead of 430 GFLOP/s were measured, although
+    a Zen 4, which does AVX-512 in two halves, gains nothing. A value that the user set, even an empty one, is
     left alone.
     """
     if "numpy" in sys.modules or "OPENBLAS_CORETYPE" in environment or not cpuinfo.is_file():

@@ -1,4 +1,4 @@
-"""minitransformer classify: let a classifier name the class of a text."""
+"""minitransformer classify: predict the class of a text."""
 
 import json
 
@@ -12,7 +12,7 @@ from minitransformer.training.run import Run
 def add_arguments(parser) -> None:
     parser.description = (
         "Print the most probable class of TEXT, or of each line of standard input, and the probability of every class. An empty "
-        "line stays empty (with --json: null); of a line that is too long the beginning is read, and standard error says so.")
+        "line stays empty (with --json: null); only the beginning of a line that is too long is read, with a warning.")
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
     parser.add_argument("text", metavar="TEXT", nargs="?", help="the text (default: lines from standard input)")
     parser.add_argument("--backend", choices=BACKENDS, default="numpy", help="default: numpy")
@@ -23,7 +23,7 @@ def execute(args) -> None:
     run = Run.load(args.run, args.backend)
     check_command(run, "classify")
     if args.text is not None and not args.text.strip():
-        raise InputError("the text is empty, expected one to classify")
+        raise InputError("the text is empty, expected a text to classify")
     labels = run.task.labels
     for p in run.task.probabilities(run, read_texts(args)):
         if p is None:

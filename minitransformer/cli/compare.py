@@ -1,4 +1,4 @@
-"""minitransformer compare: runs side by side."""
+"""minitransformer compare: put runs side by side."""
 
 from hashlib import sha256
 from typing import Any
@@ -12,15 +12,15 @@ from minitransformer.training.run import Run
 
 def add_arguments(parser) -> None:
     parser.description = (
-        "Print what differs between the settings of several runs, and how far each has come; with --output "
-        "also draw their curves into one picture.")
+        "Print the settings in which several runs differ, and the results of each; with --output "
+        "also draw their curves in one picture.")
     parser.add_argument("runs", nargs="+", metavar="RUN", help="folders that minitransformer train wrote")
-    parser.add_argument("--output", metavar="FILE.png", help="picture to write; it must not exist yet")
+    parser.add_argument("--output", metavar="FILE.png", help="image file to write; it must not exist yet")
 
 
 def execute(args) -> None:
     if len(args.runs) < 2:
-        raise InputError("one RUN is given, expected two or more to compare")
+        raise InputError("only one RUN given, expected two or more to compare")
     picture = args.output and picture_path(args.output)
     runs = [Run.open(path) for path in args.runs]
     logs = [read_metrics(path) for path in args.runs]
@@ -35,7 +35,7 @@ def execute(args) -> None:
 
 
 def _flat(settings, prefix="") -> dict[str, Any]:
-    """{"training.steps": 100} from {"training": {"steps": 100}}; files are {"corpus": ...}, and differ if their texts do."""
+    """{"training.steps": 100} from {"training": {"steps": 100}}; files are {"corpus": ...}, which differ if their texts do."""
     flat = {}
     for name, value in settings.items():
         if name == "sha256" and isinstance(value, dict):
@@ -54,7 +54,7 @@ def _differences(settings) -> list[tuple[str, list[str]]]:
 
 
 def _results(logs) -> list[tuple[str, list[str]]]:
-    """The last step, the last value of all that was logged, and the best validation."""
+    """The last step, the last value of everything that was logged, and the best validation."""
     rows = [("last step", [f"{log[-1]['step']:,}" for log in logs])]
     last = [{name: value for record in log for name, value in record.items()} for log in logs]
     names = dict.fromkeys(name for one in last for name in one if name not in ("step", "time", "learning_rate"))

@@ -11,8 +11,8 @@ from minitransformer.tasks import TASKS
 
 def add_arguments(parser) -> None:
     parser.description = (
-        "Download a corpus from its publisher and check each file by its sha256. Files that are there and "
-        "intact are kept: a download that was broken off resumes.")
+        "Download a corpus from its publisher and check each file against its sha256. Intact files are kept, "
+        "so an interrupted download resumes.")
     parser.add_argument("corpus", choices=CORPORA, metavar="CORPUS", help=", ".join(CORPORA))
     parser.add_argument("--folder", metavar="DIR", help="where to put the files (default: data/CORPUS)")
 

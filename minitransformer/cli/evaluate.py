@@ -11,14 +11,14 @@ OWN_OPTIONS = ("test", "tokenize")
 
 def add_arguments(parser) -> None:
     parser.description = (
-        "Measure a model as its task does: a toy task by exact match or accuracy on 1,000 examples held out from training, "
-        "translation by perplexity, BLEU and chrF (sacrebleu) of the model's own output, a language model by perplexity "
-        "and bits per character, a classifier by its accuracy.")
+        "Measure a trained model: on a toy task, exact match or accuracy on 1,000 examples held out from training; "
+        "in translation, perplexity, and BLEU and chrF (sacrebleu) of the model's own output; for a language model, perplexity "
+        "and bits per character; for a classifier, accuracy.")
     add_model(parser)
     parser.add_argument("--test", nargs="+", metavar="FILE",
-                        help="text to measure it on, as --valid of its training (default: the run's validation files)")
+                        help="text to measure it on, in the format of --valid (default: the run's validation files)")
     parser.add_argument("--tokenize", choices=("13a", "none", "intl", "char"),
-                        help="of translation: sacrebleu's tokenisation; none for text that is tokenised already (default: 13a)")
+                        help="for translation: sacrebleu's tokenisation; none for text that is already tokenised (default: 13a)")
     add_search(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -28,7 +28,7 @@ def execute(args) -> None:
     given = [name for name in (*OWN_OPTIONS, *SEARCH_OPTIONS) if getattr(args, name) is not None]
     for name in given:
         if name not in run.task.evaluate_options:
-            raise InputError(f"{args.run} was trained on the task {run.task.name}, which has no use for "
+            raise InputError(f"{args.run} was trained on the task {run.task.name}, which does not use "
                              f"--{name.replace('_', '-')}; leave it out")
     own = {name: getattr(args, name) for name in OWN_OPTIONS if name in given}
     scores = run.task.evaluate(run, make_search(args, run), **own)

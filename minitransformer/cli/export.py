@@ -31,8 +31,8 @@ ACTIVATIONS = {"relu": "nn.functional.relu", "gelu": 'lambda x: nn.functional.ge
 
 def add_arguments(parser) -> None:
     parser.description = (
-        "Write the weights of a RUN as a state dict of nn.TransformerEncoder and nn.TransformerDecoder, and "
-        "print the Python code that loads it there.")
+        "Write the weights of a RUN as a state dict for nn.TransformerEncoder and nn.TransformerDecoder, and "
+        "print the Python code that loads it.")
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
     parser.add_argument("--output", required=True, metavar="FILE.safetensors", help="file to write; it must not exist yet")
 
@@ -47,7 +47,7 @@ def execute(args) -> None:
         write_new(args.output, save(arrays))
     except OSError as error:
         raise InputError(f"--output {args.output}: {error.strerror}") from None
-    print(f"written: {args.output} ({len(arrays)} arrays), which this loads:\n")
+    print(f"written: {args.output} ({len(arrays)} arrays); this code loads it:\n")
     print(loading_code(run.model.config, args.output))
     print("How to call it: docs/interchange.md")
 

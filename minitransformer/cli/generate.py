@@ -1,4 +1,4 @@
-"""minitransformer generate: let a language model continue a text."""
+"""minitransformer generate: continue a text with a language model."""
 
 import numpy as np
 
@@ -12,10 +12,10 @@ MAX_TOKENS = 1_000_000
 
 
 def add_arguments(parser) -> None:
-    parser.description = "Print PROMPT and what a language model continues it with, token by token as they are drawn."
+    parser.description = "Print PROMPT and a language model's continuation, each token as soon as it is drawn."
     add_model(parser)
     parser.add_argument("prompt", metavar="PROMPT", help="the text to continue")
-    parser.add_argument("--tokens", type=int, default=500, metavar="INT", help="how many to write (default: 500)")
+    parser.add_argument("--tokens", type=int, default=500, metavar="INT", help="tokens to generate (default: 500)")
     add_sampling(parser)
 
 

@@ -1,4 +1,4 @@
-"""minitransformer gradcheck: prove every backward."""
+"""minitransformer gradcheck: check every backward."""
 
 import json
 
@@ -10,9 +10,9 @@ from minitransformer.errors import InputError, choices
 def add_arguments(parser) -> None:
     parser.description = (
         "Check the hand-written gradients against central differences (float64) and the complex step. With "
-        "names: all their arrays; without: all blocks, the worst array of each.")
+        "names, report all arrays of those blocks; without, the worst array of every block.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="blocks to check (default: all of them)")
-    parser.add_argument("--seed", type=int, default=0, help="for weights, inputs and directions (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the weights, inputs and directions (default: 0)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
 
 

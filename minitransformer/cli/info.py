@@ -1,4 +1,4 @@
-"""minitransformer info: what this installation is and runs on."""
+"""minitransformer info: versions and hardware of this installation."""
 
 import json
 import os
@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from minitransformer import layers, replaceable    # noqa: F401 - layers: they define functions that may be replaced
+from minitransformer import layers, replaceable    # noqa: F401 - layers: it defines replaceable functions
 from minitransformer.backend import get_module
 
 
 def add_arguments(parser) -> None:
-    parser.description = "Print what a report of a problem or of a speed should mention."
+    parser.description = "Print the facts to include when you report a problem or a speed."
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -34,7 +34,7 @@ def execute(args) -> None:
 
 
 def collect() -> dict[str, Any]:
-    """{what: value}; None for what is not there."""
+    """{fact: value}; None if something is not installed or not known."""
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
     return {
@@ -58,13 +58,13 @@ def collect() -> dict[str, Any]:
 
 
 def _kernels() -> dict[str, str]:
-    """{function that may be replaced: what runs in its place for NumPy's float32}; {} where no kernel does."""
+    """{replaceable function: the kernel that runs in its place on NumPy's float32}; {} if there are no kernels."""
     return {name: f"{function.__module__.removeprefix('minitransformer.')}.{function.__name__}"
             for name, function in replaceable.running().items() if function is not replaceable.TABLE[name].textbook}
 
 
 def _processor() -> str:
-    """Its name as Linux gives it, else what Python knows."""
+    """The processor's name according to Linux, or else according to Python."""
     cpuinfo = Path("/proc/cpuinfo")
     name = re.search(r"^model name\s*: (.+)$", cpuinfo.read_text(encoding="utf-8"), re.MULTILINE) if cpuinfo.exists() else None
     return name[1] if name else platform.processor() or platform.machine()

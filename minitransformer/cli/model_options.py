@@ -1,4 +1,4 @@
-"""Which model answers, as evaluate, translate and generate are told."""
+"""The options of evaluate, translate and generate that choose the model."""
 
 from minitransformer.backend import BACKENDS
 from minitransformer.decoding import Ensemble
@@ -9,17 +9,17 @@ from minitransformer.training.run import Run
 def add_model(parser) -> None:
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
     parser.add_argument("--ensemble", action="append", default=[], metavar="RUN",
-                        help="another run of the same task and text, say with another seed, that answers together with RUN: "
-                             "the mean of their logits decides (can be given several times)")
+                        help="another run on the same task and text, for example with a different seed, to form an ensemble "
+                             "with RUN by averaging their logits (can be given several times)")
     parser.add_argument("--backend", choices=BACKENDS, default="numpy", help="default: numpy")
 
 
 def load_run(args) -> Run:
-    """RUN, whose model with --ensemble is the Ensemble of all of them."""
+    """RUN; with --ensemble its model is the Ensemble of all the runs."""
     run, *others = [Run.load(path, args.backend) for path in (args.run, *args.ensemble)]
     for other in others:
         if _answers(other) != _answers(run):
-            raise InputError(f"--ensemble {other.path} has another task or vocabulary than {run.path}; give runs that were "
+            raise InputError(f"--ensemble {other.path} has a different task or vocabulary from {run.path}; give runs that were "
                              "trained on the same text")
         if _window(other) != _window(run):
             raise InputError(f"--ensemble {other.path} reads windows of {_window(other):,} tokens and {run.path} of "
@@ -32,7 +32,7 @@ def load_run(args) -> Run:
 
 
 def check_command(run, command) -> None:
-    """Raise InputError where another command uses the run's model."""
+    """Raise InputError if the run's model belongs to another command."""
     if run.task.command != command:
         raise InputError(f"{run.path} was trained on the task {run.task.name}: use minitransformer {run.task.command} instead")
 
@@ -42,5 +42,5 @@ def _answers(run) -> tuple[str, str]:
 
 
 def _window(run) -> int | None:
-    """How many tokens a language model reads at once."""
+    """The number of tokens that a language model reads at once."""
     return getattr(run.task, "window", None)

@@ -1,4 +1,4 @@
-"""How a complaint names an option."""
+"""How an error message names an option."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from minitransformer.errors import InputError
 
 @contextmanager
 def options_named_as_typed(args) -> Iterator[None]:
-    """A complaint that begins with the name of a setting, rate_factor, begins with its option: --rate-factor."""
+    """An error message that begins with the name of a setting, rate_factor, now begins with its option: --rate-factor."""
     try:
         yield
     except InputError as error:

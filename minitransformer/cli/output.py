@@ -1,6 +1,6 @@
-"""Files that commands write: a file of the user's is never overwritten.
+"""Files that commands write: a user's file is never overwritten.
 
-A name that the user gave and that exists is refused; where the command chooses the name, it takes the next number. Run
+If the user gave the name, one that exists is refused; if the command chooses the name, it takes the next free number. Run
 folders follow the same rule.
 """
 
@@ -11,7 +11,7 @@ from minitransformer.errors import InputError
 
 
 def check_new(output, what="a file") -> None:
-    """Raise InputError unless `output`, which the user named, is not there yet and its folder is: said before the work."""
+    """Before any work is done, raise InputError if `output`, the user's choice, exists or if its folder does not."""
     path = Path(output)
     if path.is_dir():
         raise InputError(f"--output {output}: a folder, expected the name of {what}")
@@ -22,15 +22,15 @@ def check_new(output, what="a file") -> None:
 
 
 def free_name(path) -> Path:
-    """`path`, or the first of its name with -2, -3, ... behind it that is not there yet."""
+    """`path`, or the first of its names with -2, -3, ... appended that does not exist yet."""
     path = Path(path)
     names = (path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(1))
     return next(name for name in names if not name.exists())
 
 
 def write_new(path, data) -> None:
-    """The bytes `data` into a file that is not there yet: all of them, or no file. Raises FileExistsError."""
-    file = Path(path).open("xb")    # noqa: SIM115 - outside: a file that was there already is not ours to remove
+    """Write the bytes `data` to a new file: all of them, or no file. Raises FileExistsError."""
+    file = Path(path).open("xb")    # noqa: SIM115 - outside the try: a file that already existed is not ours to remove
     try:
         with file:
             file.write(data)

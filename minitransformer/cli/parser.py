@@ -1,4 +1,4 @@
-"""The words of the command line, and a complaint of one line about a wrong one."""
+"""The command line's parser, whose error messages are one line."""
 
 import argparse
 import sys
@@ -9,39 +9,39 @@ from typing import Any
 
 from minitransformer.errors import choices, nearest_of, one_line
 
-COMMANDS = {    # each is a module of this package, imported when it is the one that was asked for
+COMMANDS = {    # each is a module of this package, imported only when it is requested
     "data": "download a corpus to train on",
     "train": "train a model on a toy task or on your own text",
     "evaluate": "measure a trained model",
-    "translate": "give a trained model text and print what it answers",
-    "generate": "let a trained language model continue a text",
-    "classify": "let a trained classifier name the class of a text",
+    "translate": "print a trained model's output for a text",
+    "generate": "continue a text with a trained language model",
+    "classify": "predict the class of a text with a trained classifier",
     "compare": "put runs side by side: the settings that differ, the results, the curves",
     "export": "write the weights of a run for PyTorch's layers",
-    "learn": "work through the chapters: exercises, and a judge that says where and why",
+    "learn": "work through the chapters: exercises, and a judge that says what is wrong and why",
     "gradcheck": "check every gradient of every block",
     "attention": "draw the attention maps of a trained model",
-    "plot": "draw the curves of a run, the sinusoids, or the schedule",
+    "plot": "draw the curves of a run, the sinusoids or the schedule",
     "benchmark": "measure a training step or beam search, alone or against others",
-    "info": "versions, backends, BLAS, threads and kernels of this installation",
+    "info": "print the versions, backends, BLAS, threads and kernels of this installation",
 }
 FIRST = "minitransformer train copy"
 
 
 class HelpFormatter(argparse.HelpFormatter):
-    """The help of each command on the line of its name."""
+    """Puts the help of each command on the same line as its name."""
 
     def __init__(self, prog):
         super().__init__(prog, max_help_position=30)
 
     def add_argument(self, action) -> None:
         super().add_argument(action)
-        if isinstance(action, argparse._SubParsersAction):    # argparse forgets that their names are indented
+        if isinstance(action, argparse._SubParsersAction):    # argparse overlooks that their names are indented
             self._action_max_length += self._indent_increment
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, without the usage in front of it, and what was probably meant."""
+    """Says in one line, without printing the usage first, what is wrong and what was probably meant."""
 
     def __init__(self, **settings):
         super().__init__(**settings, formatter_class=HelpFormatter)
@@ -56,13 +56,13 @@ class Parser(argparse.ArgumentParser):
         left_out = [action.dest for action in self._get_positional_actions()
                     if action.nargs == "?" and getattr(namespace, action.dest) is None]
         if left_out and unknown and not unknown[0].startswith("-"):
-            setattr(namespace, left_out[0], unknown.pop(0))    # older Pythons do not find it behind an option
-        if unknown:    # said here, and not by the parser of all commands, which doesn't know the options of one
+            setattr(namespace, left_out[0], unknown.pop(0))    # older Pythons do not find it after an option
+        if unknown:    # reported here: the parser of all commands does not know the options of one
             self._reject(" ".join(unknown), self._option_string_actions)
         return namespace, unknown
 
     def _check_options_before_command(self, args) -> None:
-        """An unknown option in front of a command would make argparse take its value for the command."""
+        """Given an unknown option before the command, argparse would take its value for the command."""
         commands: Any = next((action for action in self._actions if isinstance(action, argparse._SubParsersAction)), None)
         words = iter(args if commands else [])
         for word in words:
@@ -73,7 +73,7 @@ class Parser(argparse.ArgumentParser):
             if not options:
                 behind = {option for command in commands.choices.values() for option in command._option_string_actions}
                 if name in behind:
-                    self.error(f"{name} belongs behind {commands.metavar}: {self.prog} {commands.metavar} {name} ...")
+                    self.error(f"{name} belongs after {commands.metavar}: {self.prog} {commands.metavar} {name} ...")
                 self._reject(word, [*self._option_string_actions, *sorted(behind)])
             if self._option_string_actions[options[0]].nargs is None and not value:
                 next(words, None)
@@ -89,11 +89,11 @@ class Parser(argparse.ArgumentParser):
 
 
 def make_parser(argv=None) -> Parser:
-    """The parser of all commands; `args.execute(args)` runs the one that was asked for.
+    """The parser of all commands; `args.execute(args)` runs the requested one.
 
-    Only that one gets its options: the others' modules are not imported, so that --help answers at once.
+    Only the requested command gets its options: the others' modules are not imported, so that --help is immediate.
     """
-    parser = Parser(prog="minitransformer", epilog=f"begin with: {FIRST}",
+    parser = Parser(prog="minitransformer", epilog=f"start with: {FIRST}",
                     description="Attention Is All You Need in NumPy: train it, use it, check its gradients.")
     parser.add_argument("--version", action="version", version=f"minitransformer {version('minitransformer')}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
@@ -109,4 +109,4 @@ def make_parser(argv=None) -> Parser:
 
 
 def _no_command(parser, _) -> None:
-    parser.error(f"no COMMAND is given; begin with: {FIRST}")
+    parser.error(f"no COMMAND given; start with: {FIRST}")

@@ -7,7 +7,7 @@ from minitransformer.errors import InputError
 
 
 def picture_path(output, default=None) -> Path:
-    """The Path of a new picture: the `output` that the user named, a PNG unless it says otherwise, or a free `default`."""
+    """The Path of a new picture: the user's `output`, a PNG unless its suffix says otherwise, or a free name like `default`."""
     if output is None:
         return free_name(default)
     path = Path(output)
@@ -17,9 +17,9 @@ def picture_path(output, default=None) -> Path:
 
 
 def write_picture(figure, path) -> None:
-    """A figure.Figure into a new file in the format that its name says, and one line about it."""
+    """Write a figure.Figure to a new file in the format of its suffix, and print one line about it."""
     try:
         write_new(path, figure.as_bytes(path.suffix[1:]))
-    except (OSError, ValueError, RuntimeError) as error:    # RuntimeError: a program that .pgf needs is missing
+    except (OSError, ValueError, RuntimeError) as error:    # RuntimeError: .pgf needs a program that is missing
         raise InputError(f"--output {path}: {error}") from None
     print(f"drawn: {path}")

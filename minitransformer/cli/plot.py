@@ -1,4 +1,4 @@
-"""minitransformer plot: curves of a run, the table of sinusoids, the schedule."""
+"""minitransformer plot: draw the curves of a run, the table of sinusoids or the schedule."""
 
 from pathlib import Path
 
@@ -10,11 +10,11 @@ from minitransformer.training.log import read_metrics
 
 def add_arguments(parser) -> None:
     parser.description = (
-        "Draw loss, perplexity and learning rate of a RUN; or `positions`, the table of sinusoids; or "
-        "`schedule`, the paper's learning rate for several d_model and warm-ups.")
+        "Draw the loss, perplexity and learning rate of a RUN; or `positions`, the table of sinusoids; or "
+        "`schedule`, the paper's learning rate for several values of d_model and warm-up.")
     parser.add_argument("what", metavar="RUN|positions|schedule")
     parser.add_argument("--output", metavar="FILE.png",
-                        help="picture to write; it must not exist yet (default: RUN/curves.png, positions.png or schedule.png, "
+                        help="image file to write; it must not exist yet (default: RUN/curves.png, positions.png or schedule.png, "
                              "or curves-2.png and so on)")
 
 
@@ -24,7 +24,7 @@ def execute(args) -> None:
         figure = plots.positions() if args.what == "positions" else plots.schedules()
     elif not Path(args.what).exists():
         nearest = choices(args.what, ["positions", "schedule"])
-        raise InputError(f"{args.what}: no such run, nor a picture of that name; {nearest}")
+        raise InputError(f"{args.what}: neither a run nor the name of a picture; {nearest}")
     else:
         path = picture_path(args.output, Path(args.what, "curves.png"))
         figure = plots.curves({args.what: read_metrics(args.what)})

@@ -1,19 +1,19 @@
-"""The options of drawing at random, which translate and generate share."""
+"""The sampling options, which translate and generate share."""
 
 from typing import Any
 
 
 def add_sampling(parser, of="") -> None:
     parser.add_argument("--temperature", type=float, metavar="FLOAT",
-                        help=f"{of}below 1 favours what is likely (default: 1.0)")
+                        help=f"{of}divides the logits; below 1, likely tokens become likelier (default: 1.0)")
     parser.add_argument("--top-k", type=int, metavar="K",
-                        help=f"{of}draw from the K likeliest tokens (default: 0, all of them)")
+                        help=f"{of}draw from the K most likely tokens (default: 0, all of them)")
     parser.add_argument("--top-p", type=float, metavar="P",
                         help=f"{of}draw from the fewest tokens whose probability reaches P (default: 1.0)")
     parser.add_argument("--seed", type=int, metavar="INT", help=f"{of}seed of the draws (default: 0)")
 
 
 def given_sampling(args) -> dict[str, Any]:
-    """{option: value} of those that were given."""
+    """{option: value} of the options that were given."""
     options = {name: getattr(args, name) for name in ("temperature", "top_k", "top_p", "seed")}
     return {name: value for name, value in options.items() if value is not None}

@@ -1,4 +1,4 @@
-"""The options of beam search, which evaluate and translate share."""
+"""The beam search options, which evaluate and translate share."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -16,16 +16,16 @@ SEARCH_OPTIONS = ("beam", "length_penalty", "min_length", "max_length")
 
 def add_search(parser) -> None:
     parser.add_argument("--beam", type=int, metavar="INT",
-                        help="hypotheses kept at each position; 1 is greedy (default: 5, for a toy task 1)")
+                        help="hypotheses kept at each position; 1 is greedy search (default: 5; for a toy task, 1)")
     parser.add_argument("--length-penalty", type=float, metavar="FLOAT",
-                        help="larger favours longer outputs, 0 ignores the length (default: 0.6)")
-    parser.add_argument("--min-length", type=int, metavar="INT", help="fewest tokens of an output (default: 0)")
+                        help="larger values favour longer outputs, 0 ignores the length (default: 0.6)")
+    parser.add_argument("--min-length", type=int, metavar="INT", help="minimum length of an output, in tokens (default: 0)")
     parser.add_argument("--max-length", type=int, metavar="INT",
-                        help="most tokens of an output; never more than those of the source + 50 (the default)")
+                        help="maximum length of an output, in tokens; at most the source's length + 50 (the default)")
 
 
 def make_search(args, run, **changes) -> "Search":
-    """The Search that the options ask for; `run` knows what is usual for it."""
+    """The Search that the options describe; defaults come from `run`."""
     for name, value, least, most in (("--beam", args.beam, 1, MAX_BEAM), ("--min-length", args.min_length, 0, MAX_LENGTH),
                                      ("--max-length", args.max_length, max(args.min_length or 0, 1), MAX_LENGTH)):
         if value is not None and not least <= value <= most:

@@ -1,4 +1,4 @@
-"""The texts that a command is given: one as an argument, or lines on standard input."""
+"""A command's input texts: one as an argument, or the lines of standard input."""
 
 import sys
 
@@ -11,5 +11,5 @@ def read_texts(args) -> list[str]:
     if args.text is not None:
         return [args.text]
     if sys.stdin is None:
-        raise InputError("no TEXT is given and standard input is closed")
+        raise InputError("no TEXT given, and standard input is closed")
     return split_lines(decode_utf8(sys.stdin.buffer.read(), "standard input"))

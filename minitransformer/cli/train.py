@@ -1,4 +1,4 @@
-"""minitransformer train: train a model on a toy task or on text, or resume a run that was stopped."""
+"""minitransformer train: train a model on a toy task or on text, or resume a stopped run."""
 
 import argparse
 import sys
@@ -25,17 +25,17 @@ from minitransformer.training.trainer import train
 
 def add_arguments(parser) -> None:
     parser.description = (
-        "Train a model; see `minitransformer train TASK --help`. A run that was stopped resumes with "
+        "Train a model; see `minitransformer train TASK --help`. To resume a stopped run, use "
         "`minitransformer train --resume RUN`.")
     parser.add_argument("--resume", metavar="RUN", help="resume the run in this folder")
     parser.add_argument("--steps", type=int, metavar="INT", default=argparse.SUPPRESS,
-                        help="with --resume: train to this many updates instead of those planned, a finished run too")
+                        help="with --resume: train to this many updates instead of the planned number; also extends a finished run")
     tasks = parser.add_subparsers(dest="task", metavar="TASK")
     for name in TASKS:
         text = TASKS[name].description
         task = tasks.add_parser(name, help=text, description=f"Train a model to {text}.", argument_default=argparse.SUPPRESS)
         add_task(task, name)
-        task.add_argument("--resume", help=argparse.SUPPRESS)    # `execute` says that it stands alone
+        task.add_argument("--resume", help=argparse.SUPPRESS)    # `execute` says that it goes without a task
 
 
 def execute(args) -> int:
@@ -45,27 +45,27 @@ def execute(args) -> int:
                              f"leave {args.task} and its options out")
         return _resume(args.resume, getattr(args, "steps", None))
     if not args.task:
-        raise InputError(f"train: no TASK is given; choose from {', '.join(TASKS)} (see minitransformer train --help)")
+        raise InputError(f"train: no TASK given; choose from {', '.join(TASKS)} (see minitransformer train --help)")
     given = vars(args)
     options = {**defaults(TASKS[args.task], given.get("preset")), **given}
     if options["schedule"] == "paper":
-        options["peak_rate"] = given.get("peak_rate")    # a preset's belongs to its own schedule
+        options["peak_rate"] = given.get("peak_rate")    # a preset's value belongs to its own schedule
     elif "rate_factor" in given:
-        raise InputError(f"--rate-factor multiplies the paper's schedule; {options['schedule']} has --peak-rate")
+        raise InputError(f"--rate-factor multiplies the paper's schedule; with {options['schedule']} use --peak-rate")
     return _start(argparse.Namespace(**options))
 
 
 def _start(args) -> int:
-    """A new run."""
+    """Start a new run."""
     if args.run is not None:
-        with _taken_folder_named(args.run):    # what can fail at once does, before any work
+        with _taken_folder_named(args.run):    # anything that can fail early fails here, before any work
             check_free(args.run)
     get_module(args.backend)
     with options_named_as_typed(args):
         training = TrainingConfig(**_fields(TrainingConfig, args))
         task = TASKS[args.task](**_fields(TASKS[args.task], args))
         changes = {name: getattr(args, name) for name in (*SIZES, *CHOICES) if getattr(args, name) is not None}
-        StackConfig.named(args.config, **changes)    # the model's own checks it again, with the vocabulary's size
+        StackConfig.named(args.config, **changes)    # the model's own configuration checks it again, with the vocabulary's size
     task = task.begin()
     vocabulary = task.make_vocabulary()
     data = task.data(vocabulary, training)
@@ -80,7 +80,7 @@ def _start(args) -> int:
 
 
 def _create(folder, task, *settings) -> Run:
-    """The new run in `folder`; without one in a free folder, even if another command takes one at the same time."""
+    """The new run in `folder`, by default a free one, even if another command creates a run at the same time."""
     while folder is None:
         with suppress(FolderTaken):
             return Run.create(free_name(Path("runs", task.name)), task, *settings)
@@ -90,7 +90,7 @@ def _create(folder, task, *settings) -> Run:
 
 @contextmanager
 def _taken_folder_named(folder) -> Iterator[None]:
-    """A folder that is taken was named by --run, and the command has a way to resume the run in it."""
+    """An error about an existing folder names --run, and the command that resumes the run in it."""
     try:
         yield
     except FolderTaken:
@@ -100,16 +100,16 @@ def _taken_folder_named(folder) -> Iterator[None]:
 
 
 def _resume(folder, steps) -> int:
-    """An old run, from its newest intact checkpoint."""
+    """Resume a run from its newest intact checkpoint."""
     run = Run.open(folder)
     if run.settings.training is None:
-        raise InputError(f"{folder}: config.json does not say how it was trained; resume it from Python: train(..., resume=True)")
+        raise InputError(f"{folder}: config.json does not record how it was trained; resume from Python: train(..., resume=True)")
     data = run.task.data(run.vocabulary, run.settings.training)
     if steps is not None:
         planned = run.settings.training.steps
         with options_named_as_typed(argparse.Namespace(steps=steps)):
             run.lengthen(steps)
-        print(f"{steps:,} steps are planned now, not {planned:,}: the learning rate follows the new plan", file=sys.stderr)
+        print(f"{steps:,} steps are now planned instead of {planned:,}: the learning rate follows the new plan", file=sys.stderr)
     elif run.finished:
         print(f"to train longer: {run.resume_command} --steps N", file=sys.stderr)
     run.model = run.model.to(run.settings.backend)
@@ -122,12 +122,12 @@ def _train(run, data, resume=False) -> int:
     steps = train(run, config, data.batches, data.valid, data.measure, resume)
     if not run.finished:
         print(f"stopped after {steps} of {config.steps} steps; resume: {run.resume_command}", file=sys.stderr)
-        print(f"measure what there is: minitransformer evaluate {folder}", file=sys.stderr)
+        print(f"measure the model so far: minitransformer evaluate {folder}", file=sys.stderr)
         return 130
     print(f"saved in {run.path}")
     try:
         write_report(run, data.examples)
-    except (ImportError, OSError, ValueError, MemoryError) as error:    # a matplotlib that cannot draw; training is done
+    except (ImportError, OSError, ValueError, MemoryError) as error:    # matplotlib could not draw; training is done
         print(f"report.html was not written: {error}", file=sys.stderr)
     if summary := run.task.summary(run):
         print(summary)
@@ -136,5 +136,5 @@ def _train(run, data, resume=False) -> int:
 
 
 def _fields(kind, args) -> dict[str, Any]:
-    """{field: value} of a dataclass, from the arguments that have its fields' names."""
+    """{field: value} for a dataclass, from the arguments named like its fields."""
     return {field.name: getattr(args, field.name) for field in fields(kind) if hasattr(args, field.name)}

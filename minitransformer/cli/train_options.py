@@ -13,14 +13,14 @@ CHOICES = ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dr
 
 
 def defaults(task, preset=None) -> dict[str, Any]:
-    """{option: value} of a task, a class of TASKS, with a preset or without; None: the model size's own."""
+    """{option: value} for a task, a class of TASKS, with or without a preset; None: the value of the model size."""
     known = {field.name: field.default for field in (*fields(TrainingConfig), *fields(task)) if field.default is not MISSING}
     return {**known, **dict.fromkeys((*SIZES, *CHOICES)), "pre_norm": False, "backend": "numpy", "run": None,
             "threads": default_threads(), **task.defaults, **task.presets.get(preset, {})}
 
 
 def add_task(parser, name) -> None:
-    """Give the parser of `train TASK` its options; those that a user leaves out do not appear in the arguments."""
+    """Add the options to the parser of `train TASK`; the arguments hold only those that a user gives."""
     task = TASKS[name]
     known = defaults(task)
 
@@ -36,8 +36,8 @@ def add_task(parser, name) -> None:
                         help=f"model size (default: {known['config']}), as layers x d_model, heads, d_ff: "
                              + "; ".join("{name} {num_layers} x {d_model}, {num_heads}, {d_ff}".format(name=name, **sizes)
                                          for name, sizes in NAMED.items())
-                             + "; each can be changed by an option of its own:")
-    option("num_layers", int, "layers of each stack (default: the model size's own, as for the next three)")
+                             + "; the next four options change them individually:")
+    option("num_layers", int, "layers of each stack (default: that of the model size, as for the next three)")
     option("d_model", int, "width of the model")
     option("num_heads", int, "attention heads")
     option("d_ff", int, "width of the feed-forward networks")
@@ -47,26 +47,26 @@ def add_task(parser, name) -> None:
                         f"rise to --peak-rate (default: {known['schedule']})")
     option("warmup", int, "steps until the learning rate peaks")
     option("rate_factor", float, "multiplies the learning rate of the paper's schedule")
-    option("peak_rate", float, "the highest learning rate of the other schedules")
-    option("cooldown", float, "share of the steps, at the end, in which the learning rate falls to 0")
+    option("peak_rate", float, "the highest learning rate, for the other schedules")
+    option("cooldown", float, "fraction of the steps, at the end, during which the learning rate falls to 0")
     option("dropout", float, "dropout rate after each sub-layer and on the embeddings"
-                             + (" (default: the model size's own)" if known["dropout"] is None else ""))
-    option("embedding_dropout", float, "dropout rate on the embeddings (default: as --dropout)")
-    option("attention_dropout", float, "dropout rate on attention weights (default: 0.0)")
+                             + (" (default: that of the model size)" if known["dropout"] is None else ""))
+    option("embedding_dropout", float, "dropout rate on the embeddings (default: the value of --dropout)")
+    option("attention_dropout", float, "dropout rate on the attention weights (default: 0.0)")
     option("feed_forward_dropout", float, "dropout rate inside the feed-forward networks (default: 0.0)")
-    parser.add_argument("--activation", choices=("relu", "gelu"), help="of the feed-forward networks (default: relu)")
+    parser.add_argument("--activation", choices=("relu", "gelu"), help="activation of the feed-forward networks (default: relu)")
     parser.add_argument("--positions", choices=("sinusoidal", "learned"), help="default: "
                         + (known["positions"] or "sinusoidal"))
     option("smoothing", float, "label smoothing")
-    option("clip", float, "largest norm of the gradient")
+    option("clip", float, "maximum norm of the gradient; a larger one is scaled down")
     parser.add_argument("--pre-norm", action=BooleanOptionalAction,
-                        help="LayerNorm before each sub-layer, not after it as in the paper"
+                        help="LayerNorm before each sub-layer (in the paper it comes after)"
                              + (" (default: before)" if known["pre_norm"] else ""))
-    option("validate_every", int, "steps between validations; after each a checkpoint is saved")
-    option("patience", int, "stop after so many validations without a lower loss, and take the best weights (or the "
+    option("validate_every", int, "steps between validations, each followed by a checkpoint")
+    option("patience", int, "stop after this many validations without a lower loss, and keep the best weights (or the "
            "--average); 0: never")
-    option("average", int, "how many of the last checkpoints are averaged into the trained weights")
-    option("seed", int, "the same seed repeats a run bit for bit, with the same number of threads")
+    option("average", int, "number of last checkpoints whose average becomes the trained weights")
+    option("seed", int, "random seed; the same seed and number of threads repeat a run bit for bit")
     option("threads", int, "threads that share each batch")
     parser.add_argument("--backend", choices=("numpy", "cupy", "auto"),
                         help="array module: numpy for the CPU, cupy for a GPU (default: numpy)")

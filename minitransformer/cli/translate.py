@@ -12,16 +12,16 @@ from minitransformer.errors import InputError
 
 def add_arguments(parser) -> None:
     parser.description = (
-        "Print the model's output for TEXT, or for each line of standard input. An empty line stays empty; of"
-        " a line that is too long the beginning is read, and standard error says so.")
+        "Print the model's output for TEXT, or for each line of standard input. An empty line stays empty; "
+        "only the beginning of a line that is too long is read, with a warning.")
     add_model(parser)
     parser.add_argument("text", metavar="TEXT", nargs="?", help="the source text (default: lines from standard input)")
     add_search(parser)
-    parser.add_argument("--n-best", type=int, metavar="N", help="print the N best hypotheses of each line, each as: "
-                        "number of the line, tab, score, tab, text")
+    parser.add_argument("--n-best", type=int, metavar="N", help="print the N best hypotheses for each line, each as: "
+                        "line number, tab, score, tab, text")
     parser.add_argument("--sample", type=int, metavar="N",
-                        help="draw N outputs for each line at random, printed as by --n-best")
-    add_sampling(parser, "of --sample: ")
+                        help="draw N outputs at random for each line, printed as with --n-best")
+    add_sampling(parser, "with --sample: ")
 
 
 def execute(args) -> None:
@@ -39,7 +39,7 @@ def _search(args, run) -> Search:
     if args.sample is None:
         if given:
             name = next(iter(given)).replace("_", "-")
-            raise InputError(f"--{name} is of --sample N, which draws at random; give both or neither")
+            raise InputError(f"--{name} works only with --sample N, which draws at random; give both or neither")
         search = make_search(args, run)
         if args.n_best is not None and not 1 <= args.n_best <= search.beam:
             raise InputError(f"--n-best is {args.n_best}, expected 1 to the --beam of {search.beam}")

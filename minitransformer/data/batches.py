@@ -12,15 +12,15 @@ from minitransformer.special import BOS, EOS, PAD
 
 
 class Batch(NamedTuple):
-    """One batch of sentence pairs. Token ids stay NumPy arrays on any device: a layer moves what it computes from them.
+    """A batch of sentence pairs. Token ids are NumPy arrays on every device: a layer moves what it computes from them.
 
-    Every kind of batch has `terms`, by which its summed loss is divided; `num_tokens`, by which speed is measured; and
-    `split(n)`, at most n batches with its sentences in their order.
+    Every kind of batch has `terms`, the divisor of its summed loss; `num_tokens`, for measuring speed; and
+    `split(n)`, which returns at most n batches with its sentences in order.
     """
 
     source: Array        # (B, T_k) ids, ending with EOS, then padding
-    target: Array        # (B, T_q) ids, beginning with BOS: what the decoder sees
-    next_target: Array   # (B, T_q) ids, ending with EOS: what it has to predict
+    target: Array        # (B, T_q) ids, beginning with BOS: the decoder's input
+    next_target: Array   # (B, T_q) ids, ending with EOS: the ids to predict
     terms: int           # real target tokens
 
     @property
@@ -32,7 +32,7 @@ class Batch(NamedTuple):
         return self.terms
 
     def split(self, n) -> list["Batch"]:
-        """Each part is as long as its longest sentence."""
+        """Each part is as wide as its longest sentence."""
         return [Batch(trim(self.source[rows]), trim(self.target[rows]), trim(self.next_target[rows]),
                       int((self.next_target[rows] != PAD).sum()))
                 for rows in split_rows(len(self.source), n)]
@@ -41,7 +41,7 @@ class Batch(NamedTuple):
 def make_batch(pairs) -> Batch:
     """The Batch of a list of (source ids, target ids).
 
-    Raises InputError where there is none, and for an id that is no whole number, or PAD, which only fills up.
+    Raises InputError if there are none, or if an id is not a whole number or is PAD, which only make_batch adds.
     """
     try:
         pairs = [(source, target) for source, target in pairs]
@@ -57,7 +57,7 @@ def make_batch(pairs) -> Batch:
 
 
 def check_sentences(name, sentences) -> None:
-    """Raise InputError unless each sentence is a sequence of ids that may stand in one: whole numbers above PAD."""
+    """Raise InputError unless each sentence is a sequence of ids allowed in one: whole numbers above PAD."""
     try:
         ids = list(chain.from_iterable(sentences))
         array = np.array(ids or [BOS])
@@ -67,18 +67,18 @@ def check_sentences(name, sentences) -> None:
         wrong = next((i for i in ids if isinstance(i, bool) or not isinstance(i, Integral)), ids[0])
         raise InputError(f"{name}: {wrong!r} is not a token id, expected a whole number")
     if array.min() <= PAD:
-        raise InputError(f"{name}: a sentence holds the id {array.min()}, expected ids above {PAD}, which stands for padding "
-                         f"({BOS} and {EOS} for begin and end)")
+        raise InputError(f"{name}: a sentence contains the id {array.min()}, expected ids above {PAD}, the id of padding "
+                         f"({BOS} and {EOS} mark the beginning and the end)")
 
 
 def split_rows(rows, n) -> list[slice]:
-    """At most n slices that cover all rows; their sizes differ by one row at most."""
+    """At most n slices that cover all rows; their sizes differ by at most one row."""
     ends = [part[-1] + 1 for part in np.array_split(np.arange(rows), min(n, rows))]
     return list(map(slice, [0, *ends], ends))
 
 
 def trim(ids) -> np.ndarray:
-    """`ids` without the columns after the last token of the longest row."""
+    """`ids` without the last columns that hold only padding."""
     return ids[:, : np.flatnonzero((ids != PAD).any(axis=0)).max(initial=0) + 1]
 
 
@@ -97,11 +97,10 @@ def pair_lengths(pair) -> tuple[int, int]:
 
 
 def by_length(examples, max_tokens, rng=None, lengths=pair_lengths) -> list[list]:
-    """All `examples` once, in lists of similar length: at most `max_tokens` each, padding included.
+    """Each of `examples` once, in lists of examples of similar length: at most `max_tokens` per list, padding included.
 
-    lengths(example): the lengths of its sides, of which the longest counts. An example longer than `max_tokens` is a
-    list of its own. `rng` shuffles examples of equal length, and the order of the lists; without it, lists are in the
-    order of their lengths.
+    lengths(example): the lengths of its sides; the longest counts. An example longer than `max_tokens` gets its own
+    list. `rng` shuffles examples of equal length and the order of the lists; without it, lists are ordered by length.
     """
     order = np.arange(len(examples)) if rng is None else rng.permutation(len(examples))
     order = sorted(order, key=lambda i: lengths(examples[i]))

@@ -1,4 +1,4 @@
-"""Downloading a corpus file by file: intact files stay, so an interrupted download resumes."""
+"""Download a corpus file by file: intact files are kept, so an interrupted download resumes."""
 
 import os
 import stat
@@ -9,22 +9,22 @@ from minitransformer.data.registry import CORPORA
 from minitransformer.errors import InputError, choices
 from minitransformer.extras import require
 
-TRAIN_SHARE = 0.9    # of a text that has no split of its own
+TRAIN_SHARE = 0.9    # of a text that has no split
 _SPLIT: dict[str | None, str] = {"intact": "already there", "missing": "split off", "damaged": "split off again, it was damaged"}
 
 
 def download(corpus, folder, report) -> None:
-    """Download every file of `corpus` into `folder` and check its sha256; `report(text)` is called for each of them.
+    """Download every file of `corpus` into `folder` and check its sha256; `report(text)` is called for each file.
 
     A damaged file is downloaded again, and stays as it is until the new one is complete. A text without a split
-    is then split into a training and a validation file. Raises
-    InputError if the corpus is unknown, the folder cannot be used, the library pooch is missing, or a
-    file cannot be downloaded or is not the one expected; files downloaded before that stay.
+    is then split into a training and a validation file. Raises InputError if the corpus is unknown, the folder is
+    unusable, the library pooch is missing, or a file cannot be downloaded or is not the expected one; files
+    downloaded before that are kept.
     """
     if corpus not in CORPORA:
         raise InputError(f"unknown corpus '{corpus}'; {choices(corpus, list(CORPORA))}")
     pooch, requests = require("pooch"), require("requests")
-    pooch.get_logger().setLevel("WARNING")    # `report` says what it would say
+    pooch.get_logger().setLevel("WARNING")    # `report` prints the same information
     fetch = pooch.HTTPDownloader(timeout=30, stream=False)    # an interrupted stream leaves its socket open
     source, folder = CORPORA[corpus], Path(folder)
     if os.path.isfile(folder):
@@ -35,8 +35,8 @@ def download(corpus, folder, report) -> None:
             report(f"{name}: already there")
             continue
         path, address = folder / name, source.base + name
-        there = f"{list(states.values()).count('intact')} of {len(states)} files are there and intact"
-        offline = (f"without internet here, fetch {source.archive} elsewhere, copy {source.archive_folder}/* of it into "
+        there = f"{list(states.values()).count('intact')} of {len(states)} files are intact"
+        offline = (f"without internet access, download {source.archive} elsewhere, copy its {source.archive_folder}/* into "
                    f"{folder}, and run this command again to check them")
         try:
             pooch.retrieve(address, source.sha256[name], path.name, path.parent.absolute(), downloader=fetch)
@@ -45,8 +45,8 @@ def download(corpus, folder, report) -> None:
             raise InputError(f"{path}: {was} from {address} ({_reason(error)}); {there}; {offline}") from None
         except OSError as error:
             raise InputError(f"{path}: {_reason(error)}; {there}") from None
-        except ValueError:    # pooch's word for another sha256
-            raise InputError(f"{path}: what came from {address} is not the file expected (its sha256 differs) and was "
+        except ValueError:    # raised by pooch if the sha256 differs
+            raise InputError(f"{path}: the download from {address} is not the expected file (its sha256 differs) and was "
                              f"not kept; {there}; run this command again, or {offline}") from None
         states[name] = "intact"
         report(f"{name}: downloaded{' again, it was damaged' if state == 'damaged' else ''}")
@@ -55,7 +55,7 @@ def download(corpus, folder, report) -> None:
 
 
 def _split(corpus, folder, report) -> None:
-    """The first 90 % of the characters of the corpus's one text into its training file, and the rest into its validation file."""
+    """Write the first 90 % of the characters of the corpus's text to its training file, and the rest to its validation file."""
     text = (folder / corpus.split).read_bytes().decode()
     end = int(TRAIN_SHARE * len(text))
     for name, part in ((corpus.train[0], text[:end]), (corpus.valid[0], text[end:])):
@@ -67,7 +67,7 @@ def _split(corpus, folder, report) -> None:
 
 
 def _write(path, data) -> None:
-    """The bytes `data` into the file `path`: all of them, or what was there stays."""
+    """Write the bytes `data` to the file `path`: all of them, or an existing file stays unchanged."""
     new = path.with_name(f"{path.name}.new")
     try:
         new.write_bytes(data)
@@ -75,7 +75,7 @@ def _write(path, data) -> None:
     except OSError as error:
         raise InputError(f"{path}: {_reason(error)}") from None
     finally:
-        new.unlink(missing_ok=True)    # there only if something went wrong
+        new.unlink(missing_ok=True)    # it still exists only if something went wrong
 
 
 def _state(path, digits) -> str | None:
@@ -95,7 +95,7 @@ def _state(path, digits) -> str | None:
 
 
 def _reason(error) -> str:
-    """The first cause of an error that others are wrapped around, in a few words."""
+    """The root cause of a wrapped error, in a few words."""
     if getattr(error, "response", None) is not None:
         return f"the server answered {error.response.status_code} {error.response.reason}"
     while error.__cause__ or error.__context__:

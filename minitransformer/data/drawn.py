@@ -1,4 +1,4 @@
-"""Examples drawn at random for the toy tasks: as many as you like to train on, and held-out ones."""
+"""Random examples for the toy tasks: an unlimited number to train on, and held-out ones."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ MOST_MISSES = 10_000    # after this many draws without a new example, there are
 
 
 class DrawnBatches:
-    """An endless iterator of batches of `size` fresh examples of a toy task; the same seed gives the same ones.
+    """An endless iterator of batches of `size` new examples of a toy task; the same seed gives the same batches.
 
-    `position`: how many batches it has given; set it to continue from there.
+    `position`: the number of batches drawn so far; set it to continue from there.
     """
 
     def __init__(self, task, size, seed):
@@ -33,7 +33,7 @@ def draw_held_out(task, size, seed=0) -> list:
 
 
 def draw_examples(task, seed, size, held_out=False) -> list:
-    """`size` random examples of a toy task, encoded: for training, or all different and held out.
+    """`size` random examples of a toy task, encoded: either for training, or distinct and held out.
 
     Raises InputError for a task that has too few.
     """

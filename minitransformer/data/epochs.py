@@ -1,4 +1,4 @@
-"""Endless batches of a corpus: epoch after epoch, each in its own order."""
+"""Endless batches of a corpus: every epoch has its own order."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from minitransformer.data.batches import by_length, make_batch, pair_lengths
 
 
 class EpochBatches:
-    """An endless iterator of batches: in each epoch all examples once, in an order drawn from `seed` and the epoch.
+    """An endless iterator of batches: each epoch has every example once, in an order drawn from `seed` and the epoch.
 
-    `examples`: pairs of id lists, or what `make` and `lengths` take (see by_length). `position`: [epoch, how many of its
-    batches it has given]; set it to continue from there.
+    `examples`: pairs of id lists, or whatever `make` and `lengths` accept (see by_length). `position`: [epoch, the number
+    of its batches given so far]; set it to continue from there.
     """
 
     def __init__(self, examples, max_tokens, seed, make=make_batch, lengths=pair_lengths):

@@ -35,7 +35,7 @@ class LabelledBatch(NamedTuple):
 
 
 def make_labelled_batch(examples) -> LabelledBatch:
-    """The LabelledBatch of a list of (ids, class). Raises InputError as make_batch."""
+    """The LabelledBatch of a list of (ids, class). Raises InputError like make_batch."""
     if not examples:
         raise InputError("make_labelled_batch: no examples, expected at least one")
     check_sentences("make_labelled_batch", [ids for ids, _ in examples])
@@ -49,10 +49,10 @@ def sentence_length(example) -> tuple[int]:
 
 
 def read_labelled(path, name, read=read_text) -> list[tuple[str, str]]:
-    """[(sentence, label as text)] of a file with a sentence, a tab and its label on each line, plain or .gz.
+    """[(sentence, label as text)] from a file with a sentence, a tab and its label on each line, plain or .gz.
 
-    A first line "sentence<TAB>label" is a header. Raises InputError, with the line, where there are not two columns, or
-    no sentence; `name` says which option the file came from. `read(path)` gives its text.
+    A first line "sentence<TAB>label" is a header. Raises InputError, with the line, if there are not two columns or
+    no sentence; `name` is the option that named the file. `read(path)` returns its text.
     """
     examples = []
     for number, line in enumerate(split_lines(read(path)), 1):
@@ -65,5 +65,5 @@ def read_labelled(path, name, read=read_text) -> list[tuple[str, str]]:
             raise InputError(f"{path}, line {number}: expected a sentence, a tab and its label")
         examples.append((columns[0], columns[1]))
     if not examples:
-        raise InputError(f"{name} {path}: no sentence, expected one on each line with a tab and its label")
+        raise InputError(f"{name} {path}: no sentences, expected a sentence, a tab and its label on each line")
     return examples

@@ -37,7 +37,7 @@ def _german(n) -> list[str]:
 
 
 def korean(n) -> list[str]:
-    """123_000 -> 십이만 삼천, one syllable a piece: grouped by ten thousand, a leading one left out."""
+    """123_000 -> 십이만 삼천, one syllable a piece: grouped by ten thousand, without a leading one."""
     if n == 0:
         return [KOREAN[0]]
     high, low = divmod(n, 10_000)

@@ -11,9 +11,9 @@ MAX_CHARACTERS = 20_000    # in a sentence; learning subwords takes time quadrat
 def read_pairs(paths, name="files", read=read_text) -> list[tuple[str, str]]:
     """[(source, target)] from [SOURCE, TARGET], aligned line by line, or from one [TSV].
 
-    Unicode is normalised (NFC), outer spaces are removed; further columns of a TSV (attribution) are ignored. Raises
+    Unicode is normalised (NFC), and outer spaces are removed; further columns of a TSV (attribution) are ignored. Raises
     InputError if the files have different lengths, a line has no second column or is too long, or there are
-    more than two files; `name` says in the message where these came from. `read(path)` gives the text of one.
+    more than two files; the message gives `name` as their origin. `read(path)` returns the text of a file.
     """
     if len(paths) > 2:
         raise InputError(f"{name}: {len(paths)} files, expected SOURCE TARGET or one two-column TSV")
@@ -47,8 +47,8 @@ def _columns(path, number, line) -> tuple[str, str]:
 def encode_pairs(vocabulary, texts, max_length, name) -> list[tuple[list[int], list[int]]]:
     """Pairs of id lists for pairs of texts; pairs with an empty side are left out.
 
-    Raises InputError for a sentence of more than `max_length` tokens, and if no pair is left;
-    `name` says in the message where the texts come from.
+    Raises InputError for a sentence of more than `max_length` tokens, and if no pair remains;
+    the message gives `name` as the texts' origin.
     """
     sources, targets = (vocabulary.encode_all([text[side] for text in texts]) for side in (0, 1))
     for line, pair in enumerate(zip(sources, targets), 1):

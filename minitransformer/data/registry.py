@@ -1,4 +1,4 @@
-"""The corpora that `minitransformer data` downloads: where they are, and the sha256 of each of their files."""
+"""The corpora that `minitransformer data` downloads: their addresses, and the sha256 of each file."""
 
 from typing import NamedTuple
 
@@ -9,10 +9,10 @@ _ALPS = "43232f234087cdbb4b06cd0e3997460610a0dbfd"
 
 class Corpus(NamedTuple):
     base: str            # the address of a file is base + its name
-    archive: str         # the address of one archive that holds all of them
-    archive_folder: str  # where they are in it
+    archive: str         # the address of one archive that contains all of them
+    archive_folder: str  # their folder in it
     terms: str
-    task: str            # what it is for, a name in TASKS
+    task: str            # the task it is for, a name in TASKS
     train: tuple         # the names of the files to train on, as --train of the task takes them
     valid: tuple
     sha256: dict         # {name: hexadecimal digits}; a name is also the file's path in the user's folder
@@ -67,8 +67,8 @@ CORPORA = {
         base=f"https://raw.githubusercontent.com/karpathy/char-rnn/{_CHAR_RNN}/data/tinyshakespeare/",
         archive=f"https://github.com/karpathy/char-rnn/archive/{_CHAR_RNN}.zip",
         archive_folder="data/tinyshakespeare",
-        terms="Terms of use: the works of Shakespeare are in the public domain; the repository that they come from, "
-              "https://github.com/karpathy/char-rnn, names the MIT license",
+        terms="Terms of use: the works of Shakespeare are in the public domain; the repository it comes from, "
+              "https://github.com/karpathy/char-rnn, has the MIT license",
         train=("train.txt",), valid=("valid.txt",), split="input.txt",
         sha256={"input.txt": "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"},
     ),
@@ -77,8 +77,8 @@ CORPORA = {
         base=f"https://raw.githubusercontent.com/forest-snow/alps/{_ALPS}/data/SST-2/",
         archive=f"https://github.com/forest-snow/alps/archive/{_ALPS}.zip",
         archive_folder="data/SST-2",
-        terms="Terms of use: its authors name no license; it is customary to use it in research and teaching. It is the "
-              "Stanford Sentiment Treebank (https://aclanthology.org/D13-1170) as GLUE has it, with two classes",
+        terms="Terms of use: its authors state no license; it is commonly used in research and teaching. It is the "
+              "Stanford Sentiment Treebank (https://aclanthology.org/D13-1170) in GLUE's version with two classes",
         train=("train.tsv",), valid=("dev.tsv",),
         sha256={
             "train.tsv": "920e317b2c52e12cd22db1da2c6708312bd7dc4f3712b9bbf1b50ee6c2c792ba",

@@ -1,4 +1,4 @@
-"""Reading text: UTF-8 files, plain or .gz, and what is wrong with those that cannot be read."""
+"""Read text from UTF-8 files, plain or .gz, and say what is wrong with those that cannot be read."""
 
 import gzip
 import zlib

@@ -1,4 +1,4 @@
-"""Characters that a vocabulary has no token for: said, since the model reads <unk> instead."""
+"""Report characters that a vocabulary has no token for: the model reads <unk> instead."""
 
 import sys
 
@@ -6,12 +6,12 @@ SHOWN = 12
 
 
 def count_unknown(vocabulary, ids) -> int:
-    """How many of `ids` stand for a character without a token. Most vocabularies refuse such a text, and have none."""
+    """The number of unknown tokens in `ids`. Most vocabularies have no such token and refuse the text instead."""
     return 0 if (unknown := getattr(vocabulary, "unknown_id", None)) is None else ids.count(unknown)
 
 
 def warn_of_unknown(vocabulary, text, ids, name) -> None:
-    """Say on stderr which characters of `text`, called `name`, are unknown tokens in its `ids`."""
+    """Report on stderr which characters of `text`, called `name`, are unknown tokens in its `ids`."""
     if not count_unknown(vocabulary, ids):
         return
     found = list(dict.fromkeys(vocabulary.unknown_characters(text)))

@@ -1,4 +1,4 @@
-"""Batches of windows: stretches of one long text, for a language model."""
+"""Batches of windows: passages of one long text, for a language model."""
 
 from typing import NamedTuple
 
@@ -31,9 +31,9 @@ class WindowBatch(NamedTuple):
 
 
 class WindowBatches:
-    """An endless iterator of WindowBatches: `size` windows at random places of a text, ids (N,).
+    """An endless iterator of WindowBatches: `size` windows from random places in a text, ids (N,).
 
-    `position`: how many batches it has given; set it to continue from there.
+    `position`: the number of batches drawn so far; set it to continue from there.
     """
 
     def __init__(self, ids, window, size, seed):
@@ -52,7 +52,7 @@ class WindowBatches:
 
 
 def consecutive_windows(ids, window, size) -> list[WindowBatch]:
-    """WindowBatches that predict every token of a text but the first, once, in windows that do not overlap."""
+    """WindowBatches that predict every token of a text except the first exactly once, in windows that do not overlap."""
     ids = np.asarray(ids)
     inputs = [ids[start:start + window] for start in range(0, len(ids) - 1, window)]
     targets = [ids[start + 1:start + 1 + window] for start in range(0, len(ids) - 1, window)]

@@ -1,4 +1,4 @@
-"""From a source to a target, token by token, each chosen from the model's own output."""
+"""From a source to a target, token by token, with each token chosen from the model's own output."""
 
 from minitransformer.decoding.beam import beam_search, greedy
 from minitransformer.decoding.ensemble import Ensemble

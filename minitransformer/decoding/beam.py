@@ -24,19 +24,19 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None) 
 
     At each position, all continuations of the `width` live hypotheses compete. Of the 2 `width` most
     likely ones, those that end with EOS and rank among the first `width` are finished; the `width`
-    most likely others stay live. A sentence is done when `width` hypotheses are finished. The finished
-    ones are ordered by log-probability / length_penalty(length, alpha).
+    most likely others stay live. A sentence is done once `width` hypotheses are finished. The finished
+    hypotheses are ordered by log-probability / length_penalty(length, alpha).
 
     Raises InputError for a width below 1, limits that contradict each other, and a model whose logits are not finite.
     """
     if not is_whole(width, 1):
-        raise InputError(f"the beam is {width} wide, expected at least 1")
+        raise InputError(f"the beam width is {width}, expected at least 1")
     if not is_real(alpha) or not math.isfinite(alpha):
         raise InputError(f"alpha is {alpha!r}, expected a finite number")
     state = start(model, source)
     least, most = length_limits(state, min_length, max_length)
     found = [[] for _ in source]
-    alive = np.arange(len(source))                   # the indices in `source` of the sentences not done
+    alive = np.arange(len(source))                   # the indices in `source` of the unfinished sentences
     ids = state.first[:, :, None]                    # (B, width, 1 + length); at first there is one hypothesis
     sums = np.zeros((len(source), 1))
     parents = None
@@ -57,12 +57,12 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None) 
             rows = compact_rows(done)
             state.keep(rows)
             alive, ids, parents, sums = alive[rows], ids[rows], parents[rows], sums[rows]
-    check_numbers(np.array([bool(hypotheses) for hypotheses in found]))    # none is found if none can end
+    check_numbers(np.array([bool(hypotheses) for hypotheses in found]))    # nothing is found if no hypothesis can end
     return [sorted(hypotheses, key=lambda h: -h.score)[:width] for hypotheses in found]
 
 
 def _continuations(weight, x, sums, count) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The continuations of hypotheses with hidden states x (B, width, d_model) and log-probabilities sums (B, width).
+    """The continuations of hypotheses with hidden states x (B, width, d_model) and summed log-probabilities (B, width).
 
     Returns the log-probabilities with EOS, (B, width), and those of the `count` most likely continuations of each
     sentence, their parents and ids, each (B, count), the most likely first.
@@ -75,7 +75,7 @@ def _continuations(weight, x, sums, count) -> tuple[np.ndarray, np.ndarray, np.n
     before = to_device(sums, xp) - log_normaliser(all_logits, peak).reshape(sums.shape)
     ends = before + special[:, EOS].reshape(sums.shape)
     totals, parents, words = top_k_continuations(blocks, maxima, before, count)
-    found = to_host(xp.concatenate([ends, totals, parents, words], axis=1))    # in one piece: the host waits for a GPU once
+    found = to_host(xp.concatenate([ends, totals, parents, words], axis=1))    # one transfer: the host waits for the GPU once
     check_numbers(~np.isnan(found))
     ends, totals, parents, words = np.split(found, np.cumsum([sums.shape[1], count, count]), axis=1)
     return ends, totals, parents.astype(int), words.astype(int) + FIRST_WORD

@@ -11,27 +11,27 @@ from minitransformer.parameter import Parameter
 
 
 class Ensemble(NextTokenModel):
-    """Trained next-token models with the same vocabulary, which decode by their mean logits.
+    """Trained next-token models with the same vocabulary, which decode with the mean of their logits.
 
-    The mean of logits is the geometric mean of probabilities, normalised again: a token is likely
+    The mean of the logits gives the geometric mean of the probabilities, normalised again: a token is likely
     if no model finds it unlikely. Models that differ only in their seeds make different mistakes,
     so an ensemble makes fewer (Sutskever et al. 2014, https://arxiv.org/abs/1409.3215). With hidden states
-    x_i and output weights W_i it is one product, of all models' hidden states side by side:
+    x_i and output weights W_i, the mean is a single product with all models' hidden states side by side:
 
         (x_1 W_1^T + ... + x_n W_n^T) / n = [x_1 ... x_n] [W_1 ... W_n]^T / n
 
-    It decodes and is evaluated like one of its models; it cannot be trained. Raises InputError if the
+    An ensemble decodes and is evaluated like one of its models; it cannot be trained. Raises InputError if the
     models differ in kind, vocabulary size or array module, or if there are none.
     """
 
     def __init__(self, models):
         if not isinstance(models, (list, tuple)) or not all(isinstance(model, NextTokenModel) for model in models):
-            raise InputError("an ensemble is made of a list of models that predict the next token: Ensemble([model, other])")
+            raise InputError("an ensemble needs a list of models that predict the next token: Ensemble([model, other])")
         if not models:
             raise InputError("an ensemble needs at least one model")
         kinds = {type(model).__name__ for model in models}
         if len(kinds) > 1:
-            raise InputError(f"the models of an ensemble are a {' and a '.join(sorted(kinds))}, expected one kind")
+            raise InputError(f"the models of an ensemble are a {' and a '.join(sorted(kinds))}, expected models of one kind")
         sizes = {_vocabulary_sizes(model.config) for model in models}
         if len(sizes) > 1:
             raise InputError("the models of an ensemble have vocabularies of sizes "
@@ -45,7 +45,7 @@ class Ensemble(NextTokenModel):
         self.loss = LinearCrossEntropy(self.output.weight)
 
     def forward(self, *ids) -> tuple[Array, OutputCache]:
-        """Returns logits (B, T, V) and, like each model, a cache."""
+        """Returns logits (B, T, V) and, like every model, a cache."""
         return self.output.forward(self.hidden(*ids)[0])
 
     def hidden(self, *ids, rng=None) -> tuple[Array, None]:
@@ -56,7 +56,7 @@ class Ensemble(NextTokenModel):
 
 
 class EnsembleState:
-    """The states of all models of an Ensemble as one."""
+    """The decoding states of all models of an Ensemble, as one."""
 
     def __init__(self, states, output):
         self._states = states

@@ -1,4 +1,4 @@
-"""Text that continues a prompt, token by token."""
+"""Continue a prompt, token by token."""
 
 from collections.abc import Iterator
 
@@ -15,9 +15,9 @@ from minitransformer.special import SPECIAL
 def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0) -> Iterator[int]:
     """Yields `count` token ids that continue `prompt`, a list of ids, each as soon as it is drawn.
 
-    Each token is drawn as by `sample`, never a special one. When the model's window is full, it reads the second half
-    of what it has read and written again, and continues from there. Raises InputError at once for invalid
-    settings, and for a prompt that is empty or longer than the model's positions.
+    Each token is drawn as in `sample`, and never a special one. When the model's window is full, the model reads the second
+    half of the window again and continues from there. Raises InputError immediately for invalid
+    settings, and for a prompt that is empty or longer than the model's number of positions.
     """
     if not is_whole(count, 1):
         raise InputError(f"the number of tokens is {count}, expected at least 1")

@@ -1,4 +1,4 @@
-"""What a search finds, and how long it may become."""
+"""The results of a search, and the limits of their length."""
 
 from typing import Any, NamedTuple
 
@@ -9,13 +9,13 @@ from minitransformer.errors import InputError
 
 
 class Hypothesis(NamedTuple):
-    ids: list                 # of its tokens, without EOS
-    log_probability: float    # of the tokens and EOS, given the source: what teacher forcing gives
+    ids: list                 # its token ids, without EOS
+    log_probability: float    # of the tokens and EOS, given the source: the same as with teacher forcing
     score: float              # for comparing hypotheses
 
 
 def check_numbers(usable) -> None:
-    """Raise InputError unless all are true: weights that are finite but huge make logits that are not."""
+    """Raise InputError unless all are true: weights that are finite but huge can give logits that are not finite."""
     if not usable.all():
         raise InputError("the model's logits are not finite numbers; its weights are unusable")
 
@@ -29,15 +29,15 @@ def start(model, source) -> Any:
 
 
 def length_penalty(length, alpha) -> float:
-    """((5 + length) / 6)^alpha, by which a log-probability is divided (Wu et al. 2016, https://arxiv.org/abs/1609.08144).
+    """((5 + length) / 6)^alpha, the divisor of a log-probability (Wu et al. 2016, https://arxiv.org/abs/1609.08144).
 
-    `length` counts EOS. Without it (alpha = 0), each additional token makes a hypothesis worse.
+    `length` includes EOS. Without the penalty (alpha = 0), each additional token makes a hypothesis worse.
     """
     return ((5 + length) / 6) ** alpha
 
 
 def length_limits(state, min_length=0, max_length=None) -> tuple[np.ndarray, np.ndarray]:
-    """(least, most) tokens before EOS, each (B,): the state's own limit, and the caller's.
+    """(least, most) tokens before EOS, each (B,), from the limits of the state and the caller.
 
     Raises InputError for limits that contradict each other.
     """
@@ -50,9 +50,9 @@ def length_limits(state, min_length=0, max_length=None) -> tuple[np.ndarray, np.
 
 
 def compact_rows(done) -> np.ndarray:
-    """The rows to continue with, for a state's `keep`; done: (B,) bool.
+    """The rows to keep, for a state's `keep`; done: (B,) bool.
 
-    A row that is done is replaced by one from the end, so that few rows move: done 0 1 0 0 1 0 1 0 gives 0 5 2 3 7.
+    A finished row is replaced by one from the end, so that few rows move: done 0 1 0 0 1 0 1 0 gives 0 5 2 3 7.
     """
     left = np.flatnonzero(~done)
     rows = np.arange(len(left))

@@ -1,4 +1,4 @@
-"""Outputs drawn at random, from the model's full distribution or from its most likely part."""
+"""Outputs drawn at random, from the model's complete distribution or from its most likely part."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +34,7 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
                          f"np.random.default_rng(0).spawn({len(source)})")
     for rng in rngs:
         check_rng(rng)
-    source = np.repeat(source, count, axis=0)    # each draw is a row of its own
+    source = np.repeat(source, count, axis=0)    # each sample has its own row
     rngs = [own for rng in rngs for own in rng.spawn(count)]
     state = start(model, source)
     least, most = length_limits(state, min_length, max_length)
@@ -87,9 +87,9 @@ def draw(logits, draws, temperature, top_k, top_p) -> tuple[Array, Array]:
 
 
 def _forbid(logits, length, least, most) -> None:
-    """Logits of -inf for what may not come next: padding, BOS, EOS before `least` tokens, all but EOS after `most`.
+    """Set the logits of tokens that may not come next to -inf: padding, BOS, EOS before `least` tokens, all but EOS after `most`.
 
-    logits: (R, V), changed; `length`: the number of tokens so far; least, most: (R,).
+    logits: (R, V), changed in place; `length`: the number of tokens so far; least, most: (R,).
     """
     logits[:, PAD] = logits[:, BOS] = -np.inf
     xp = module_of(logits)

@@ -2,13 +2,13 @@
 
 from minitransformer.backend import Array, module_of
 
-GROUPS = 250    # of tokens; this many columns of logits are computed and compared while in the processor's cache
+GROUPS = 250    # groups of tokens; this many columns of logits are computed and compared while in the processor's cache
 
 
 def grouped_logits(x, weight) -> tuple[Array, Array]:
     """logits x W^T in blocks of 250 tokens, (blocks, R, n), and the largest of each group, (R, n): x (R, d), W (V, d).
 
-    Group g holds the tokens g, n + g, 2n + g, ...: one of each block. Logits of -inf fill the last block.
+    Group g holds the tokens g, n + g, 2n + g, ...: one from each block. Logits of -inf fill up the last block.
     """
     xp = module_of(x)
     size, n = len(weight), min(GROUPS, max(1, len(weight)))
@@ -25,8 +25,8 @@ def grouped_logits(x, weight) -> tuple[Array, Array]:
 def top_k_continuations(blocks, maxima, before, count) -> tuple[Array, Array, Array]:
     """The `count` largest before + logits of each sentence: (sums, parents, token ids), each (B, count), the largest first.
 
-    blocks, maxima: grouped_logits of B * width rows; before: (B, width). If there are fewer, the
-    rest are sums of -inf. All of them lie in the `count` groups with the largest maxima, so only these are searched.
+    blocks, maxima: grouped_logits of B * width rows; before: (B, width). If there are fewer than `count`, the
+    rest are sums of -inf. All of them are in the `count` groups with the largest maxima, so only these are searched.
     """
     xp = module_of(blocks)
     batch, width = before.shape
@@ -36,7 +36,7 @@ def top_k_continuations(blocks, maxima, before, count) -> tuple[Array, Array, Ar
     parents, groups = best // n, best % n                                             # (B, count)
     sentence = xp.arange(batch)[:, None]
     sums = blocks[:, sentence * width + parents, groups] + before[sentence, parents]  # (blocks, B, count)
-    sums = xp.where(bounds > -xp.inf, sums, -xp.inf)                                   # no group twice
+    sums = xp.where(bounds > -xp.inf, sums, -xp.inf)                                   # each group counts once
     best, sums = top_k(xp.moveaxis(sums, 0, 1).reshape(batch, -1), count)
     block, place = best // count, best % count
     return sums, parents[sentence, place], block * n + groups[sentence, place]
@@ -55,7 +55,7 @@ def log_normaliser(blocks, peak) -> Array:
 def top_k(x, count) -> tuple[Array, Array]:
     """(places, values) of the `count` largest in each row of x (R, N), each (R, count), the largest first; changes x.
 
-    Equal values are in the order of their places. Searching `count` times is faster here than sorting or partitioning.
+    Equal values are in the order of their places. `count` searches are faster here than sorting or partitioning.
     """
     xp = module_of(x)
     rows = xp.arange(len(x))

@@ -1,4 +1,4 @@
-"""From texts to texts: sentences of any length, decoded in batches and threads, returned in their order."""
+"""From texts to texts: sentences of any length, decoded in batches and threads, returned in the original order."""
 
 import math
 import sys
@@ -19,7 +19,7 @@ from minitransformer.parallel import in_threads
 from minitransformer.special import EOS
 from minitransformer.tables import ShownAsTable
 
-ROWS = 960    # hypotheses decoded together; with fewer, the products are slower, and more were no faster
+ROWS = 960    # hypotheses decoded together; with fewer, the products are slower; more are no faster
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Search(ShownAsTable):
     beam: int = 1                   # 1: greedy
     alpha: float = 0.6              # exponent of the length penalty; 0: none
     min_length: int = 0             # tokens
-    max_length: int | None = None   # tokens, if that is less than the source's length + 50
-    samples: int = 0                # how many to draw; 0: beam search
+    max_length: int | None = None   # tokens, at most the source's length + 50
+    samples: int = 0                # number of outputs to draw; 0: beam search
     temperature: float = 1.0
     top_k: int = 0                  # 0: all tokens
     top_p: float = 1.0
@@ -42,7 +42,7 @@ class Search(ShownAsTable):
                 raise InputError(f"{name} is {getattr(self, name)!r}, expected a whole number")
 
     def __call__(self, model, source, places) -> list[list[Hypothesis]]:
-        """Lists of Hypotheses for source (B, T_k) ids; `places`: the sentences' places in the text, which seed the draws."""
+        """Lists of Hypotheses for source (B, T_k) ids; `places`: the sentences' positions in the text, which seed the draws."""
         if not self.samples:
             return beam_search(model, source, self.beam, self.alpha, self.min_length, self.max_length)
         check_whole("seed", self.seed, 0)
@@ -76,7 +76,7 @@ def decode_all(model, sources, search=GREEDY, threads=None) -> list[list[Hypothe
 
 
 def longest_first(sources, size) -> Iterator[tuple[list[int], np.ndarray]]:
-    """(places, ids) of `size` sentences each: ids (B, T_k) that end with EOS, then padding; empty sentences are left out."""
+    """(places, ids) of `size` sentences each: ids (B, T_k) that end with EOS, then padding; empty sentences are omitted."""
     order = sorted((i for i, source in enumerate(sources) if source), key=lambda i: -len(sources[i]))
     for start in range(0, len(order), size):
         places = order[start:start + size]
@@ -84,9 +84,9 @@ def longest_first(sources, size) -> Iterator[tuple[list[int], np.ndarray]]:
 
 
 def encode(vocabulary, texts, max_length) -> list[list[int]]:
-    """Id lists of source texts, [] for an empty one, each of at most `max_length` tokens.
+    """Id lists of source texts, [] for an empty text, each of at most `max_length` tokens.
 
-    A text that is cut, and characters that the vocabulary lacks, are named on stderr. Raises InputError, with the line,
+    Truncated texts and characters that the vocabulary lacks are reported on stderr. Raises InputError, with the line,
     for a text that cannot be read.
     """
     texts = check_texts(texts)
@@ -111,19 +111,21 @@ def encode(vocabulary, texts, max_length) -> list[list[int]]:
 
 
 def check_texts(texts) -> list[str]:
-    """`texts` as a list. Raises InputError for one text, whose letters would be taken for texts, and for what are none."""
+    """`texts` as a list. Raises InputError for a single string, whose letters would be taken for texts, and for anything else
+    that is not a collection of strings.
+    """
     if isinstance(texts, str):
-        raise InputError(f"texts is one text, expected a list of them: [{one_line(texts[:40])!r}]")
+        raise InputError(f"texts is a single text, expected a list of texts: [{one_line(texts[:40])!r}]")
     if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
         raise InputError(f"texts is a {type(texts).__name__}, expected a list of texts")
     texts = list(texts)
     for text in texts:
         if not isinstance(text, str):
-            raise InputError(f"texts holds a {type(text).__name__}, expected texts")
+            raise InputError(f"texts contains a {type(text).__name__}, expected strings")
     return texts
 
 
 def translate(model, vocabulary, texts, max_length, search=GREEDY, threads=None) -> list[str]:
-    """The output text for each of `texts`, of which at most `max_length` tokens are read."""
+    """The output text for each of `texts`; at most `max_length` tokens of each are read."""
     found = decode_all(model, encode(vocabulary, texts, max_length), search, threads)
     return [vocabulary.decode(best.ids) for best, *_ in found]

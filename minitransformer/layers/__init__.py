@@ -1,4 +1,4 @@
-"""The blocks of the paper. Each file holds a formula, its backward and the `+=` of its parameters."""
+"""The blocks of the paper. Each file contains a formula, its backward and the `+=` of its parameters."""
 
 from minitransformer.layers.attention import CrossAttention, MultiHeadAttention, SelfAttention
 from minitransformer.layers.config import StackConfig

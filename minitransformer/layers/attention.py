@@ -1,4 +1,4 @@
-"""Multi-head attention (section 3.2.2 of the paper), and its two uses: self and cross (3.2.3)."""
+"""Multi-head attention (section 3.2.2 of the paper) and its two uses, self-attention and cross-attention (3.2.3)."""
 
 from typing import NamedTuple
 
@@ -25,9 +25,9 @@ class MultiHeadAttentionCache(NamedTuple):
 class MultiHeadAttention(Layer):
     """y = Concat(head_1 .. head_H) W_O, head_i = Attention(query W_Q_i, key W_K_i, value W_V_i).
 
-    Unlike in the paper each of these projections also has a bias, as in PyTorch.
+    Unlike in the paper, each of these projections also has a bias, as in PyTorch.
     query: (B, T_q, d_model); key, value: (B, T_k, d_model); y: (B, T_q, d_model). The heads' weights
-    lie side by side in one matrix, W_Q: (d_model, H d_k). d_k and d_v are d_model / H if not given (d_v: d_k
+    are side by side in one matrix, W_Q: (d_model, H d_k). d_k and d_v default to d_model / H (d_v to d_k
     if that is not a whole number).
     """
 
@@ -52,7 +52,7 @@ class MultiHeadAttention(Layer):
 
     @replaceable
     def forward(self, query, key, value, mask=None, rng=None) -> tuple[Array, MultiHeadAttentionCache]:
-        """mask: None or bool, broadcastable to (B, H, T_q, T_k), True = may attend."""
+        """mask: None or bool, broadcastable to (B, H, T_q, T_k); True = may attend."""
         self._check(query, key, value, mask)
         q, query_cache = self.query.forward(query)
         k, key_cache = self.key.forward(key)
@@ -116,7 +116,7 @@ class SelfAttention(MultiHeadAttention):
 
 
 class CrossAttention(MultiHeadAttention):
-    """The decoder's x (B, T_q, d_model) asks, the encoder's memory (B, T_k, d_model) is key and value."""
+    """The decoder's x (B, T_q, d_model) is the query; the encoder's memory (B, T_k, d_model) is key and value."""
 
     def forward(self, x, memory, mask=None, rng=None) -> tuple[Array, MultiHeadAttentionCache]:
         return super().forward(x, memory, memory, mask, rng)

@@ -1,4 +1,4 @@
-"""The sizes and choices of a stack of layers, and named ones: the paper's and a laptop's."""
+"""The sizes and choices of a stack of layers, and named configurations: the paper's, and some for a laptop."""
 
 from dataclasses import dataclass, fields
 from typing import TypeVar
@@ -8,7 +8,7 @@ from minitransformer.errors import InputError, choices
 from minitransformer.tables import ShownAsTable
 
 NAMED = {
-    # The paper's, table 3.
+    # From the paper, table 3.
     "base": dict(num_layers=6, d_model=512, num_heads=8, d_ff=2048, dropout=0.1),
     "big": dict(num_layers=6, d_model=1024, num_heads=16, d_ff=4096, dropout=0.3),
     # For a laptop: small corpora, and toy tasks.
@@ -17,16 +17,16 @@ NAMED = {
     "toy": dict(num_layers=2, d_model=64, num_heads=4, d_ff=256, dropout=0.0),
 }
 
-Config = TypeVar("Config", bound="StackConfig")    # a model's own
+Config = TypeVar("Config", bound="StackConfig")    # a model's configuration class
 
 
 @dataclass(frozen=True, kw_only=True)
 class StackConfig(ShownAsTable):
     """What encoders and decoders are made of; the defaults are the paper's base model.
 
-    `dropout` is the paper's (after each sub-layer, and on the sum of embeddings and positions unless
-    `embedding_dropout` says otherwise); the other two places, on attention weights and inside the
-    feed-forward network, are off. Models add what else they need (models/).
+    `dropout` applies in the paper's places (after each sub-layer, and on the sum of embeddings and positions unless
+    `embedding_dropout` is given); in the other two places, on the attention weights and inside the
+    feed-forward network, dropout is off by default. Models add further fields (models/).
     """
 
     num_layers: int = 6                  # of each stack
@@ -36,13 +36,13 @@ class StackConfig(ShownAsTable):
     d_k: int | None = None               # width of a head's queries and keys; None: d_model / num_heads
     d_v: int | None = None               # width of a head's values; None: the same (d_k if that is not a whole number)
     dropout: float = 0.1
-    embedding_dropout: float | None = None    # None: as `dropout`
+    embedding_dropout: float | None = None    # None: the same as `dropout`
     attention_dropout: float = 0.0
     feed_forward_dropout: float = 0.0
     activation: str = "relu"             # or "gelu"
-    pre_norm: bool = False               # False: post-norm, as the paper
+    pre_norm: bool = False               # False: post-norm, as in the paper
     positions: str = "sinusoidal"        # or "learned"
-    max_length: int = 512                # how many positions are learned; not the longest sentence in training
+    max_length: int = 512                # number of learned positions; not the longest sentence in training
 
     def __post_init__(self) -> None:
         whole = ["num_layers", "d_model", "num_heads", "d_ff", "max_length", *self.sizes(),
@@ -63,7 +63,7 @@ class StackConfig(ShownAsTable):
             raise InputError(f"unknown positions {self.positions!r}; choose sinusoidal or learned")
 
     def sizes(self) -> list[str]:
-        """The names of the whole numbers that a model's configuration adds to these."""
+        """The names of the whole-number fields that a model's configuration adds."""
         return []
 
     @property
@@ -73,7 +73,7 @@ class StackConfig(ShownAsTable):
 
     @classmethod
     def named(cls: type[Config], name, **sizes) -> Config:
-        """The configuration called `name`, with the sizes and choices that differ from it or that it lacks."""
+        """The configuration called `name`, with `sizes` replacing its fields or adding to them."""
         if not isinstance(name, str) or name not in NAMED:
             raise InputError(f"unknown configuration {name!r}; {choices(str(name), NAMED)}")
         return cls(**{**NAMED[name], **sizes})

@@ -59,7 +59,7 @@ class DecoderCache(NamedTuple):
 class Decoder(Layer):
     """The stack: x (B, T_q, d_model), memory (B, T_k, d_model) -> y (B, T_q, d_model).
 
-    Every layer looks at the same memory, so the memory's gradient is the sum over all layers.
+    Every layer attends to the same memory, so the memory's gradient is the sum over all layers.
     """
 
     def __init__(self, config, rng):

@@ -34,7 +34,7 @@ class EncoderLayer(Layer):
             self.feed_forward, config.d_model, config.dropout, config.pre_norm)
 
     def forward(self, x, mask=None, rng=None) -> tuple[Array, EncoderLayerCache]:
-        """mask: None or bool, broadcastable to (B, H, T, T), True = may attend."""
+        """mask: None or bool, broadcastable to (B, H, T, T); True = may attend."""
         x, self_attention = self.self_attention_residual.forward(x, mask, rng=rng)
         y, feed_forward = self.feed_forward_residual.forward(x, rng=rng)
         return y, EncoderLayerCache(self_attention, feed_forward)
@@ -53,8 +53,8 @@ class EncoderCache(NamedTuple):
 class Encoder(Layer):
     """The stack: x (B, T, d_model) -> memory (B, T, d_model).
 
-    Post-norm ends normalised; pre-norm has one more LayerNorm, since nothing has normalised the
-    residual stream.
+    The output of post-norm layers is already normalised; pre-norm needs one more LayerNorm, because
+    nothing has normalised the residual stream.
     """
 
     def __init__(self, config, rng):

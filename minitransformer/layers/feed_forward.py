@@ -24,7 +24,7 @@ class FeedForwardCache(NamedTuple):
 
 
 class FeedForward(Layer):
-    """y = dropout(activation(x W1 + b1)) W2 + b2, at each position alone: x, y (..., d_model)."""
+    """y = dropout(activation(x W1 + b1)) W2 + b2, at each position separately: x, y (..., d_model)."""
 
     def __init__(self, d_model, d_ff, rng, activation="relu", dropout=0.0):
         check_share("the dropout rate", dropout)

@@ -1,4 +1,4 @@
-"""Initial weights. They come from NumPy's generator, so a seed gives the same model anywhere."""
+"""Initial weights, drawn from NumPy's generator, so that a seed gives the same model on every device."""
 
 import math
 
@@ -11,7 +11,7 @@ from minitransformer.parameter import Parameter
 def xavier(rng, d_in, d_out) -> Parameter:
     """A (d_in, d_out) weight, uniform in +-sqrt(6 / (d_in + d_out)).
 
-    Keeps the variance of activations and of gradients about equal across layers (Glorot and
+    This keeps the variance of activations and of gradients about equal across layers (Glorot and
     Bengio 2010, https://proceedings.mlr.press/v9/glorot10a.html, equation 16).
     """
     check_rng(rng)
@@ -23,8 +23,8 @@ def xavier(rng, d_in, d_out) -> Parameter:
 def normal(rng, rows, d_model) -> Parameter:
     """A (rows, d_model) table, normal with standard deviation 1 / sqrt(d_model).
 
-    Multiplied by sqrt(d_model) in the embedding, it has variance 1; as the pre-softmax weight, it
-    gives logits of variance 1.
+    After the multiplication by sqrt(d_model) in the embedding, its variance is 1; as the pre-softmax weight,
+    it gives logits of variance 1.
     """
     check_rng(rng)
     _check_sizes(rows, d_model)

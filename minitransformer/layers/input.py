@@ -1,4 +1,4 @@
-"""What enters a stack: embeddings plus positions, then dropout (sections 3.4, 3.5, 5.4)."""
+"""The input of a stack: embeddings plus positions, then dropout (sections 3.4, 3.5, 5.4)."""
 
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ class Input(Layer):
         return y, InputCache(embedding, positions, dropout)
 
     def backward(self, dy, cache) -> None:
-        """Adds to the tables' gradients; ids get none."""
+        """Adds to the tables' gradients; ids have none."""
         check_cache(self, cache, InputCache)
         dx = dropout_backward(dy, cache.dropout)
         dx = self.positions.backward(dx, cache.positions)

@@ -1,4 +1,4 @@
-"""What every layer has: the walk over its parameters, and copies of itself in another form."""
+"""The base class of every layer: it finds the parameters, and makes copies with another dtype or on another device."""
 
 import copy
 from collections.abc import Iterator
@@ -12,17 +12,17 @@ from minitransformer.errors import InputError
 from minitransformer.layers.tree import as_tree
 from minitransformer.parameter import DTYPES, Flat, Parameter, bind, flatten
 
-Same = TypeVar("Same", bound="Layer")    # a copy is of the class of what was copied
+Same = TypeVar("Same", bound="Layer")    # a copy has the class of the original
 
 
 class Layer:
-    """A differentiable block with parameters: two methods, and nothing kept between them.
+    """A differentiable block with parameters: two methods that keep nothing on the layer.
 
         y, cache = layer.forward(x, ...)       # cache: what backward needs
         dx       = layer.backward(dy, cache)   # also adds to each parameter's grad
 
-    A subclass sets its Parameters and its sub-layers as attributes, alone or in a list, tuple or dict. With
-    several array inputs, `backward` returns one gradient for each, in `forward`'s order.
+    A subclass assigns its Parameters and its sub-layers to attributes, directly or in a list, tuple or dict. With
+    several array inputs, `backward` returns one gradient for each, in the order of `forward`'s arguments.
     """
 
     def parameters(self) -> dict[str, Parameter]:
@@ -34,12 +34,12 @@ class Layer:
         return _first_names(self, Layer)
 
     def num_parameters(self) -> int:
-        """How many numbers are learned; shared ones count once."""
+        """The number of learned numbers; shared ones count once."""
         return sum(parameter.data.size for parameter in self.parameters().values())
 
     @property
     def xp(self) -> ModuleType:
-        """The array module that the parameters live on. Raises InputError where there is no parameter."""
+        """The array module of the parameters. Raises InputError if there are none."""
         return module_of(next(iter(self._some_parameters().values())).data)
 
     def zero_grad(self) -> None:
@@ -51,9 +51,9 @@ class Layer:
     def flat(self) -> Flat:
         """All parameters in one vector, their gradients in another (a Flat); each Parameter becomes a view.
 
-        A layer that has gained or lost a parameter since gets new vectors; an optimiser of the old ones says so. Raises
-        InputError for a part of a model that has its vectors already (only one can own a Parameter), for parameters of
-        different dtypes, and where there are none.
+        A layer that has since gained or lost a parameter gets new vectors; an optimiser of the old ones reports this. Raises
+        InputError for a part of a model that already has its vectors (only one can own a Parameter), for parameters of
+        different dtypes, and if there are none.
         """
         parameters, flat = self._some_parameters(), vars(self).get("_flat")
         if flat is None or any(parameter.flat is not flat for parameter in parameters.values()) or (
@@ -69,7 +69,7 @@ class Layer:
             known = False
         if not known:
             raise InputError(f"astype: the dtype is {dtype!r}, expected {', '.join(DTYPES[:-1])} or {DTYPES[-1]}: "
-                             "others have too few digits to train with")
+                             "other dtypes are not precise enough for training")
         return self._copy(lambda parameter: Parameter(parameter.data.astype(dtype)))
 
     def to(self: Same, backend) -> Same:
@@ -80,7 +80,7 @@ class Layer:
     def replica(self: Same) -> Same:
         """A copy that shares the parameters' data and owns its gradients.
 
-        Threads and accumulation give each shard of a batch to a replica and add up `flat.grad`.
+        For threads and gradient accumulation, each shard of a batch goes to a replica, and their `flat.grad` are summed.
         """
         data = self.flat.data
         replica = self._copy(lambda parameter: Parameter(parameter.data, parameter.grad))
@@ -88,18 +88,18 @@ class Layer:
         return replica
 
     def _some_parameters(self) -> dict[str, Parameter]:
-        """The parameters of a layer that needs one."""
+        """The parameters, of which there must be at least one."""
         parameters = self.parameters()
         if not parameters:
-            raise InputError(f"{type(self).__name__} has no parameters: it lies on no array module and has nothing to train")
+            raise InputError(f"{type(self).__name__} has no parameters: it belongs to no array module and has nothing to train")
         return parameters
 
     def _copy(self: Same, convert) -> Same:
-        """The same structure around converted parameters; what was shared stays shared."""
+        """The same structure with converted parameters; shared ones stay shared."""
         return copy.deepcopy(self, {id(parameter): convert(parameter) for parameter in self.parameters().values()})
 
     def __getstate__(self) -> dict[str, Any]:
-        """What copy and pickle take: all but the flat vectors, which a copy makes of its own parameters."""
+        """For copy and pickle: everything but the flat vectors, which a copy makes from its own parameters."""
         return {name: value for name, value in vars(self).items() if name != "_flat"}
 
     def __repr__(self) -> str:
@@ -108,7 +108,7 @@ class Layer:
 
 
 def members(layer) -> Iterator[tuple[str, Parameter | Layer]]:
-    """(name, item) of every Parameter and Layer that is an attribute of `layer`, or stands in a list, tuple or dict that is one."""
+    """(name, item) of every Parameter and Layer that is an attribute of `layer`, or in a list, tuple or dict attribute."""
     for name, value in vars(layer).items():
         if isinstance(value, (Parameter, Layer)):
             yield name, value

@@ -1,4 +1,4 @@
-"""The loss of hidden states: the pre-softmax linear and cross-entropy in one, so that no array of all logits is needed."""
+"""The loss of hidden states: the pre-softmax linear layer and cross-entropy in one, without an array of all logits."""
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_floats
@@ -14,7 +14,7 @@ class LinearCrossEntropy(Layer):
         self.weight = weight
 
     def forward(self, x, targets, smoothing=0.0, *, padding) -> tuple[Array, LinearCrossEntropyCache]:
-        """targets (...) ids -> the sum over all that are not `padding`; cache.log_likelihood (...) has each target's."""
+        """targets (...) ids -> the sum over all that are not `padding`; cache.log_likelihood (...) holds that of each target."""
         check_floats("LinearCrossEntropy: x", x, ..., self.weight.shape[1])
         return linear_cross_entropy_forward(x, self.weight.data, targets, smoothing, padding=padding)
 

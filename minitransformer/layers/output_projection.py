@@ -1,4 +1,4 @@
-"""The pre-softmax linear, whose weight may be an embedding's (section 3.4 of the paper)."""
+"""The pre-softmax linear layer, which may share an embedding's weight (section 3.4 of the paper)."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ class OutputCache(NamedTuple):
 class OutputProjection(Layer):
     """logits = x W^T: x (..., d_model), W (V, d_model), logits (..., V).
 
-    W has an embedding's shape, so the Parameter of one can be given (`weight`) to share it; this
+    W has the shape of an embedding, so an embedding's Parameter can be passed as `weight` to share it; this
     is also why there is no bias.
     """
 

@@ -13,7 +13,7 @@ class MeanCache(NamedTuple):
 class MeanOverTokens(Layer):
     """y = the mean of x over the real positions: x (B, T, d_model), real (B, T) bool, y (B, d_model).
 
-    A sentence without any real position gives zeros.
+    A sentence without real positions gives zeros.
     """
 
     def forward(self, x, real) -> tuple[Array, MeanCache]:
@@ -38,7 +38,7 @@ class FirstToken(Layer):
         return x[:, 0], FirstCache(x.shape)
 
     def backward(self, dy, cache) -> Array:
-        """Only the first position was used: dx is dy there, and 0 elsewhere."""
+        """Only the first position is used: dx is dy there, and 0 elsewhere."""
         dx = module_of(dy).zeros(cache.shape, dy.dtype)
         dx[:, 0] = dy
         return dx

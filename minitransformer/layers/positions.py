@@ -27,20 +27,20 @@ class SinusoidalPositions(Layer):
 
     def at(self, x, position) -> Array:
         """x + PE[position], for any x (..., d_model)."""
-        length = max(64, 1 << position.bit_length())    # few tables, each twice as long, serve all positions
+        length = max(64, 1 << position.bit_length())    # a few tables, each twice as long as the last, serve all positions
         return x + sinusoids(length, x.shape[-1], module_of(x), x.real.dtype.name)[position]
 
     def backward(self, dy, cache) -> Array:
-        """A constant was added: dx = dy."""
+        """forward adds a constant: dx = dy."""
         return dy
 
 
 class LearnedPositions(Layer):
     """y = x + W[:T], for x (B, T, d_model) with T up to W's max_length rows.
 
-    At first W is sqrt(d_model) times fainter than the embeddings, and stays so: as large as sinusoids, or as the embeddings,
-    a language model of tiny Shakespeare learned more slowly (after 400 steps 2.36 and 2.36 nats, instead of 2.34; with
-    pre-norm 2.38 and 2.39, instead of 2.35).
+    The initial W is sqrt(d_model) times smaller than the embeddings. With positions as large as sinusoids, or as the
+    embeddings, a language model of tiny Shakespeare learned more slowly (after 400 steps 2.36 and 2.36 nats instead of 2.34;
+    with pre-norm 2.38 and 2.39 instead of 2.35).
     """
 
     def __init__(self, max_length, d_model, rng):
@@ -48,7 +48,7 @@ class LearnedPositions(Layer):
 
     @property
     def max_length(self) -> int:
-        """How many positions there are."""
+        """The number of learned positions."""
         return self.weight.shape[0]
 
     def forward(self, x) -> tuple[Array, PositionsCache]:
@@ -64,13 +64,13 @@ class LearnedPositions(Layer):
         return x + self.weight.data[position]
 
     def backward(self, dy, cache) -> Array:
-        """Row t was added to all B sequences: dW[t] = sum_b dy[b, t], dx = dy."""
+        """forward adds row t to all B sequences: dW[t] = sum_b dy[b, t], dx = dy."""
         self.weight.grad[: cache.length] += dy.sum(axis=0)
         return dy
 
 
 def make_positions(config, rng) -> SinusoidalPositions | LearnedPositions:
-    """The positions that a configuration asks for."""
+    """The positions that a configuration selects."""
     if config.positions == "learned":
         return LearnedPositions(config.max_length, config.d_model, rng)
     return SinusoidalPositions()

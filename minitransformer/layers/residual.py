@@ -19,10 +19,10 @@ class ResidualCache(NamedTuple):
 
 
 class Residual(Layer):
-    """Post-norm, as the paper: y = LayerNorm(x + dropout(sublayer(x, ...))).
+    """Post-norm, as in the paper: y = LayerNorm(x + dropout(sublayer(x, ...))).
 
-    With pre_norm=True: y = x + dropout(sublayer(LayerNorm(x), ...)). x, y: (B, T, d_model); what
-    else the sub-layer takes (memory, mask) is handed through, and so are its gradients.
+    With pre_norm=True: y = x + dropout(sublayer(LayerNorm(x), ...)). x, y: (B, T, d_model). The sub-layer's
+    other arguments (memory, mask) and their gradients are passed through.
     """
 
     def __init__(self, sublayer, d_model, dropout=0.0, pre_norm=False):
@@ -44,7 +44,7 @@ class Residual(Layer):
         return y, ResidualCache(norm, sublayer, dropout)    # type: ignore[arg-type]    # one of the two made norm
 
     def backward(self, dy, cache) -> Array | tuple:
-        """Returns dx, and after it the gradients of the sub-layer's other inputs if it has any."""
+        """Returns dx, followed by the gradients of the sub-layer's other inputs, if any."""
         check_cache(self, cache, ResidualCache)
         if not self.pre_norm:
             dy = self.norm.backward(dy, cache.norm)
@@ -57,7 +57,7 @@ class Residual(Layer):
         return (dx, *dothers) if dothers else dx
 
     def evaluate(self, x, sublayer) -> Array:
-        """y for a function of the hidden states in the sub-layer's place: decoding computes one position only."""
+        """y with a function of the hidden states in place of the sub-layer: decoding computes only one position."""
         h = self.norm.forward(x)[0] if self.pre_norm else x
         y = x + sublayer(h)
         return y if self.pre_norm else self.norm.forward(y)[0]

@@ -1,14 +1,14 @@
-"""A layer as text: its sub-layers below it, with the shapes and counts of their parameters."""
+"""A layer as text: the tree of its sub-layers, with the shapes and counts of their parameters."""
 
 from minitransformer.parameter import Parameter
 
-SETTINGS = (bool, int, float, str)    # of a layer's attributes, those that say how it computes
+SETTINGS = (bool, int, float, str)    # the types of the attributes that say how a layer computes
 
 
 def as_tree(layer, members) -> str:
     """The text for a layer; members(layer): the (name, item) of its Parameters and sub-layers.
 
-    What appears a second time is only named there, and equal neighbours in a list are one line:
+    An item that appears a second time is only named there, and equal neighbours in a list share one entry:
 
         FeedForward(activation='relu', dropout=0.0), 33,088 parameters
           inner: Linear, 16,640 parameters
@@ -20,10 +20,10 @@ def as_tree(layer, members) -> str:
 
 
 def _lines(layer, members, names, prefix="") -> list[str]:
-    """The lines of a layer; `names`: {id of what was shown: the name under which it was}."""
+    """The lines of a layer; `names`: {id of an item already shown: its name there}."""
     count = sum(item.data.size for item in _parameters(layer, members, {}).values())
     lines = [f"{type(layer).__name__}{_settings(layer)}, {count:,} parameter{'' if count == 1 else 's'}"]
-    groups = []    # [first name, last name, lines]: of equal neighbours
+    groups = []    # [first name, last name, lines] of equal neighbours
     for name, item in members(layer):
         if id(item) in names:
             groups.append([name, name, [f"{_kind(item)}, shared with {names[id(item)]}"]])
@@ -43,7 +43,7 @@ def _lines(layer, members, names, prefix="") -> list[str]:
 
 
 def _same(group, name, lines) -> bool:
-    """Whether `lines` of the item `name` repeat those of the group before it, which is of the same list."""
+    """Whether the `lines` of the item `name` repeat those of the previous group, from the same list."""
     def plain(lines, name) -> list[str]:
         return [line.replace(f"{name}.", "") for line in lines]
 
@@ -62,7 +62,7 @@ def _kind(item) -> str:
 
 
 def _parameters(layer, members, found) -> dict[int, Parameter]:
-    """{id: Parameter} of all below `layer`."""
+    """{id: Parameter} of all parameters below `layer`."""
     for _, item in members(layer):
         if isinstance(item, Parameter):
             found[id(item)] = item

@@ -1,4 +1,4 @@
-"""Complete models: token ids in, a loss out (loss_forward, loss_backward); `start` for those that generate text."""
+"""Complete models: token ids in, a loss out (loss_forward, loss_backward); models that generate text also have `start`."""
 
 from minitransformer.models.classifier import Classifier, ClassifierConfig
 from minitransformer.models.language_model import LanguageModel, LanguageModelConfig

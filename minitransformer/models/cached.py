@@ -1,4 +1,4 @@
-"""A stack of layers one position at a time, with a key-value (KV) cache: earlier positions are not computed again."""
+"""Run a stack of layers one position at a time, with a key-value (KV) cache: earlier positions are not computed again."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -15,15 +15,15 @@ from minitransformer.replaceable import is_replaced
 class CachedStack:
     """The state of decoding: one or more hypotheses of each of B sentences, all at the same position.
 
-    first:  (B, 1), the ids to advance with first
-    limit:  (B,), the most tokens that may be written after them, without EOS
+    first:  (B, 1), the ids of the first position
+    limit:  (B,), the maximum number of tokens that may follow, without EOS
     output: the OutputProjection from hidden states to logits
 
-    Cross-attention's keys and values are made from the memory once. Those of self-attention are
-    appended at each position, and stay where they are: the hypotheses of a sentence share one list
+    The keys and values of cross-attention are computed from the memory once. Those of self-attention are
+    appended at each position, and stay in place: the hypotheses of a sentence share one list
     of keys and values, and a mask says which of them belong to the past of which hypothesis. When a
-    search drops one hypothesis and splits another, only the mask changes. When the list is full, those
-    that belong to no hypothesis any more are left out of a new one.
+    search drops one hypothesis and splits another, only the mask changes. When the list is full, a new
+    list is made without the entries that no longer belong to any hypothesis.
     """
 
     def __init__(self, stack, input, output, first, limit, memory=None, memory_mask=None):
@@ -34,13 +34,13 @@ class CachedStack:
         self._cross_attentions = ([] if memory is None else
                                   [_CrossAttention(layer.cross_attention, memory) for layer in stack.layers])
         self._mask: Any = None    # (B, width, list): which entries belong to which hypothesis
-        self._room = 0       # of the list
+        self._room = 0       # capacity of the list
         self._position = 0
 
     def advance(self, ids, parents=None) -> Array:
-        """The hidden states (B, width, d_model) after the token `ids` (B, width) at the current position.
+        """The hidden states (B, width, d_model) for the token `ids` (B, width) at the current position.
 
-        parents: (B, width), which hypothesis of the last position each one continues; None: its own.
+        parents: (B, width), the hypothesis at the previous position that each one continues; None: its own.
         """
         batch, width = ids.shape
         if self._position == 0:
@@ -66,7 +66,7 @@ class CachedStack:
         return x
 
     def keep(self, rows) -> None:
-        """Drop all but some sentences: row i of what is kept becomes the old row rows[i] (decoding.hypothesis.compact_rows)."""
+        """Keep only some sentences: the new row i is the old row rows[i] (decoding.hypothesis.compact_rows)."""
         moved = np.flatnonzero(rows != np.arange(len(rows)))
         self._mask = _kept(self._mask, rows, moved)
         xp = self._self_attentions[0].xp
@@ -79,7 +79,7 @@ class CachedStack:
             attention.values = _kept(attention.values, rows, moved)
 
     def _make_room(self) -> None:
-        """New lists of what belongs to a hypothesis, with as much room again."""
+        """Make new lists of the entries that belong to a hypothesis, with as much free space again."""
         width, live = self._mask.shape[1], self._mask.any(axis=1)            # (B, list)
         length = live.sum(axis=1).max(initial=0)
         places = np.argsort(~live, axis=1, kind="stable")[:, :length]
@@ -91,7 +91,7 @@ class CachedStack:
 
 
 def _kept(array, places, moved) -> Array:
-    """array[places] without copying those that stay where they are; changes `array`."""
+    """array[places] without copying entries that stay in place; changes `array`."""
     array[moved] = array[places[moved]]
     return array[:len(places)]
 
@@ -103,12 +103,12 @@ def _attend(attention, queries, keys, values, mask) -> Array:
 
 
 class _CrossAttention:
-    """One layer's cross-attention; the memory's keys and values (B, H, T_k, d) are made once."""
+    """One layer's cross-attention; the memory's keys and values (B, H, T_k, d) are computed once."""
 
     def __init__(self, attention, memory):
         self._attention = attention
         self.keys, self.values = (
-            attention.xp.ascontiguousarray(attention.split(linear.forward(memory)[0]))    # a head's lie together
+            attention.xp.ascontiguousarray(attention.split(linear.forward(memory)[0]))    # each head's are contiguous
             for linear in (attention.key, attention.value))
 
     def attend(self, x, mask) -> Array:
@@ -117,7 +117,7 @@ class _CrossAttention:
 
 
 class _SelfAttention:
-    """One layer's self-attention; earlier positions' keys and values (B, H, list, d) stay, with room for more."""
+    """One layer's self-attention; the keys and values of earlier positions (B, H, list, d) are kept, with room for more."""
 
     def __init__(self, attention, batch):
         self.xp = attention.xp
@@ -147,13 +147,13 @@ class _SelfAttention:
 
     @cached_property
     def _joined(self) -> tuple[Array, Array, int, int]:
-        """The three linear layers as one: weight, bias, and where the keys and the values begin."""
+        """The three linear layers as one: weight, bias, and the columns where keys and values begin."""
         weight = self.xp.concatenate([part.weight.data for part in self._linears], axis=1)
         bias = self.xp.concatenate([part.bias.data for part in self._linears])
         return weight, bias, *np.cumsum([part.weight.shape[1] for part in self._linears])[:2].tolist()
 
     def make_room(self, places, room) -> None:
-        """Lists with that much room, of what lies in `places` (B, length) of those there are."""
+        """New lists with that much room, filled with the entries at `places` (B, length) of the old ones."""
         self._length = places.shape[1]
         self.keys, self.values = (self._gathered(old, places, room) for old in (self.keys, self.values))
 

@@ -30,7 +30,7 @@ class ClassifierConfig(StackConfig):
 
     vocab_size: int                      # number of tokens
     num_classes: int
-    pooling: str = "mean"                # over the real positions; or "first": the first position stands for the sentence
+    pooling: str = "mean"                # over the real positions; or "first": the first position represents the sentence
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -57,8 +57,8 @@ class ClassifierLossCache(NamedTuple):
 class Classifier(Layer):
     """ids (B, T), padded with PAD -> logits (B, C).
 
-    Every position attends to all real ones; their hidden states become one vector (pooling), and a linear layer
-    makes the logits from it. Padding changes nothing: nothing attends to it, and pooling leaves it out.
+    Every position attends to all real ones; their hidden states become one vector (pooling), from which a linear layer
+    computes the logits. Padding has no effect: nothing attends to it, and pooling ignores it.
     """
 
     Config = ClassifierConfig
@@ -74,7 +74,7 @@ class Classifier(Layer):
         self.output = Linear(config.d_model, config.num_classes, rng)
 
     def forward(self, ids, rng=None) -> tuple[Array, ClassifierCache]:
-        """Give `rng` to train with dropout; without it the model is evaluated."""
+        """With `rng` the model trains with dropout; without it the model is evaluated."""
         check_shape("Classifier: ids", ids, "B", "T")
         x, input = self.input.forward(ids, rng)
         real = padding_mask(ids)
@@ -84,7 +84,7 @@ class Classifier(Layer):
         return logits, ClassifierCache(input, encoder, pooling, output)
 
     def backward(self, dlogits, cache) -> None:
-        """Adds to every parameter's gradient; ids get none."""
+        """Adds to every parameter's gradient; ids have none."""
         check_cache(self, cache, ClassifierCache)
         dx = self.output.backward(dlogits, cache.output)
         dx = self.pooling.backward(dx, cache.pooling)
@@ -99,7 +99,7 @@ class Classifier(Layer):
         return LossSums(loss, -loss_cache.log_likelihood.sum()), ClassifierLossCache(cache, loss_cache)
 
     def loss_backward(self, dloss, cache) -> None:
-        """Adds the gradient of dloss * loss to every parameter's."""
+        """Adds the gradient of dloss * loss to that of every parameter."""
         check_cache(self, cache, ClassifierLossCache)
         self.backward(cross_entropy_backward(dloss, cache.loss), cache.forward)
 

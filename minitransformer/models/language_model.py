@@ -1,4 +1,4 @@
-"""A decoder-only language model: each token is predicted from those before it."""
+"""A decoder-only language model: each token is predicted from the tokens before it."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from minitransformer.models.registry import MODELS
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageModelConfig(StackConfig):
-    """All sizes and choices of a language model; `max_length` is the window that it reads, whatever the positions."""
+    """All sizes and choices of a language model; `max_length` is the window that it reads, with either kind of positions."""
 
     vocab_size: int                      # number of tokens
 
@@ -46,9 +46,9 @@ class LanguageModelCache(NamedTuple):
 class LanguageModel(NextTokenModel):
     """ids (B, T) -> logits (B, T, V) of the token after each.
 
-    The stack is an Encoder's, self-attention and feed-forward, under a causal mask: what is left of the paper's
-    decoder when there is no source (Liu et al. 2018, https://arxiv.org/abs/1801.10198, section 4.2.4). The output
-    projection has the embedding's weight.
+    The stack is that of an Encoder, self-attention and feed-forward, with a causal mask: the paper's decoder
+    without a source and cross-attention (Liu et al. 2018, https://arxiv.org/abs/1801.10198, section 4.2.4). The output
+    projection shares the embedding's weight.
     """
 
     Config = LanguageModelConfig
@@ -65,19 +65,19 @@ class LanguageModel(NextTokenModel):
         self.loss = LinearCrossEntropy(self.output.weight)
 
     def forward(self, ids, rng=None) -> tuple[Array, LanguageModelCache]:
-        """Give `rng` to train with dropout; without it the model is evaluated."""
+        """With `rng` the model trains with dropout; without it the model is evaluated."""
         y, hidden = self.hidden(ids, rng)
         logits, output = self.output.forward(y)
         return logits, LanguageModelCache(hidden, output)
 
     def backward(self, dlogits, cache) -> None:
-        """Adds to every parameter's gradient; ids get none."""
+        """Adds to every parameter's gradient; ids have none."""
         check_cache(self, cache, LanguageModelCache)
         dy = self.output.backward(dlogits, cache.output)
         self.hidden_backward(dy, cache.hidden)
 
     def hidden(self, ids, rng=None) -> tuple[Array, LanguageModelHiddenCache]:
-        """Up to the last hidden states y (B, T, d_model), from which `output` makes the logits, and `loss` the loss."""
+        """The last hidden states y (B, T, d_model), from which `output` computes the logits, and `loss` the loss."""
         check_shape("LanguageModel: ids", ids, "B", "T")
         x, input = self.input.forward(ids, rng)
         mask = to_device(causal_mask(ids) & padding_mask(ids), module_of(x))
@@ -95,7 +95,7 @@ class LanguageModel(NextTokenModel):
             raise InputError("the prompt is empty, expected at least one token to continue")
         if prompt.shape[1] > self.config.max_length:
             raise InputError(f"the prompt has {prompt.shape[1]} tokens, but the model has {self.config.max_length} positions")
-        limit = np.full(len(prompt), self.config.max_length - prompt.shape[1])    # no other positions were trained
+        limit = np.full(len(prompt), self.config.max_length - prompt.shape[1])    # no positions beyond these were trained
         if cache_would_bypass():
             return RecomputedState(lambda rows, ids: self.hidden(ids)[0], self.output, prompt[:, -1:], limit,
                                    prompt[:, None, :-1])

@@ -1,4 +1,4 @@
-"""What models that predict the next token have in common: their loss."""
+"""The common part of the models that predict the next token: their loss."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -12,10 +12,10 @@ from minitransformer.special import PAD
 
 
 class LossSums(NamedTuple):
-    """Sums over a batch's real terms; arrays of no dimension, still on their device."""
+    """Sums over a batch's real terms: arrays with no dimensions, still on their device."""
 
-    loss: Any                     # with label smoothing: what is minimised
-    negative_log_likelihood: Any  # without: its mean's exponential is the perplexity
+    loss: Any                     # with label smoothing: the quantity that is minimised
+    negative_log_likelihood: Any  # without: the exponential of its mean is the perplexity
 
 
 class NextTokenCache(NamedTuple):
@@ -24,7 +24,7 @@ class NextTokenCache(NamedTuple):
 
 
 class NextTokenModel(Layer):
-    """A model with logits of the next token at each position.
+    """A model that returns logits for the next token at each position.
 
     A subclass has `hidden(*ids, rng=None) -> y, cache`, the last hidden states (B, T, d_model), and
     `hidden_backward(dy, cache)`; `output`, the OutputProjection from hidden states to logits; and `loss`, the
@@ -46,7 +46,7 @@ class NextTokenModel(Layer):
         return LossSums(loss, -cache.log_likelihood.sum()), NextTokenCache(hidden, cache)
 
     def loss_backward(self, dloss, cache) -> None:
-        """Adds the gradient of dloss * loss to every parameter's."""
+        """Adds the gradient of dloss * loss to that of every parameter."""
         check_cache(self, cache, NextTokenCache)
         dy = self.loss.backward(dloss, cache.loss)
         self.hidden_backward(dy, cache.hidden)

@@ -1,4 +1,4 @@
-"""Decoding by its definition: at each position, the entire prefix is computed again."""
+"""Decoding by definition: at each position, the entire prefix is computed again."""
 
 import numpy as np
 
@@ -9,14 +9,14 @@ from minitransformer.replaceable import is_replaced
 
 
 def cache_would_bypass() -> bool:
-    """Whether a function is plugged in that a key-value cache does not call as training does."""
+    """Whether a plugged-in function is one that the key-value cache does not call the way training does."""
     return any(map(is_replaced, (MultiHeadAttention.forward, causal_mask, padding_mask, sinusoids)))
 
 
 class RecomputedState:
-    """The state of decoding, like a CachedStack (models/cached.py), for when the cache would bypass a plugged-in function.
+    """The state of decoding, like a CachedStack (models/cached.py), used if the cache would bypass a plugged-in function.
 
-    decode(rows, ids): the hidden states (N, T, d_model) of ids (N, T), written for the sentences `rows` (N,).
+    decode(rows, ids): the hidden states (N, T, d_model) of ids (N, T), outputs for the sentences `rows` (N,).
     """
 
     def __init__(self, decode, output, first, limit, prefix):
@@ -25,7 +25,7 @@ class RecomputedState:
         self._decode, self._prefix, self._rows = decode, prefix, np.arange(len(first))
 
     def advance(self, ids, parents=None) -> Array:
-        """The hidden states (B, width, d_model) after the token `ids` (B, width) at the current position."""
+        """The hidden states (B, width, d_model) for the token `ids` (B, width) at the current position."""
         batch, width = ids.shape
         if parents is None:
             parents = np.broadcast_to(np.arange(width), (batch, width))

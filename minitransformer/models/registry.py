@@ -1,4 +1,4 @@
-"""All models, by the names that run folders store."""
+"""All models, by the names stored in run folders."""
 
 from minitransformer.registry import Registry
 

@@ -72,10 +72,10 @@ class TransformerCache(NamedTuple):
 
 @MODELS.register("transformer")
 class Transformer(NextTokenModel):
-    """source (B, T_k), target (B, T_q) token ids -> logits (B, T_q, V) of the token after each target.
+    """source (B, T_k), target (B, T_q) token ids -> logits (B, T_q, V) of the token after each target token.
 
     `config` is a TransformerConfig; the same `seed` makes the same weights on every array module.
-    With share_embeddings and share_output one Parameter is embedding of both sides and pre-softmax
+    With share_embeddings and share_output, one Parameter is the embedding of both sides and the pre-softmax
     weight (section 3.4): each use adds its gradient to it.
     """
 
@@ -98,19 +98,19 @@ class Transformer(NextTokenModel):
         self.loss = LinearCrossEntropy(self.output.weight)
 
     def forward(self, source, target, rng=None) -> tuple[Array, TransformerCache]:
-        """Give `rng` to train with dropout; without it the model is evaluated."""
+        """With `rng` the model trains with dropout; without it the model is evaluated."""
         y, hidden = self.hidden(source, target, rng)
         logits, output = self.output.forward(y)
         return logits, TransformerCache(hidden, output)
 
     def backward(self, dlogits, cache) -> None:
-        """Adds to every parameter's gradient; ids get none."""
+        """Adds to every parameter's gradient; ids have none."""
         check_cache(self, cache, TransformerCache)
         dy = self.output.backward(dlogits, cache.output)
         self.hidden_backward(dy, cache.hidden)
 
     def hidden(self, source, target, rng=None) -> tuple[Array, HiddenCache]:
-        """Up to the last hidden states y (B, T_q, d_model), from which `output` makes the logits, and `loss` the loss."""
+        """The last hidden states y (B, T_q, d_model), from which `output` computes the logits, and `loss` the loss."""
         check_shape("Transformer: source", source, "B", "T_k")
         check_shape("Transformer: target", target, source.shape[0], "T_q")
         memory, encode = self.encode(source, rng)
@@ -131,7 +131,7 @@ class Transformer(NextTokenModel):
         return memory, EncodeCache(input, encoder)
 
     def decode(self, target, memory, source, rng=None) -> tuple[Array, DecodeCache]:
-        """target (B, T_q) and the memory of `source` -> (B, T_q, d_model), what `output` takes."""
+        """target (B, T_q) and the memory of `source` -> (B, T_q, d_model), the input of `output`."""
         x, input = self.target_input.forward(target, rng)
         mask = to_device(causal_mask(target) & padding_mask(target), module_of(x))
         memory_mask = to_device(padding_mask(source), module_of(x))
@@ -139,7 +139,7 @@ class Transformer(NextTokenModel):
         return y, DecodeCache(input, decoder)
 
     def start(self, source) -> CachedStack | RecomputedState:
-        """The state (such as a CachedStack) that writes the outputs of source (B, T_k), token by token."""
+        """The state (such as a CachedStack) that writes the outputs for source (B, T_k), token by token."""
         check_shape("source", source, "B", "T_k")
         memory, _ = self.encode(source)
         memory_mask = to_device(padding_mask(source), module_of(memory))

@@ -1,4 +1,4 @@
-"""The tasks that a model can be trained on, a file each: a new one is at once in `minitransformer train --help`."""
+"""The tasks that a model can be trained on, one file each: `minitransformer train --help` lists a new one automatically."""
 
 from minitransformer.registry import Registry
 

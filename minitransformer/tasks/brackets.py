@@ -1,4 +1,4 @@
-"""The toy task brackets: are they balanced? Classification without anything to download."""
+"""The toy task brackets: are they balanced? Classification with nothing to download."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,7 +12,7 @@ from minitransformer.tasks.classification import Classification
 from minitransformer.tasks.task import Data
 from minitransformer.tasks.toy import EXAMPLES, TEST, TOY_TRAINING, VALID, is_held_out
 
-MAX_PAIRS = 10    # of brackets in a text
+MAX_PAIRS = 10    # pairs of brackets in a text
 _VOCABULARY = CharacterVocabulary("()")
 
 
@@ -32,8 +32,8 @@ class Brackets(Classification):
         option("batch", int, "examples in a batch")
 
     def draw(self, rng) -> tuple[list[str], str]:
-        """(brackets, label): every other text is balanced, and the others differ from such a text in one bracket or two."""
-        brackets = draw_balanced(rng, 1 + int(MAX_PAIRS * rng.random() ** 0.5))    # there are few short ones
+        """(brackets, label): half the texts are balanced; the others differ from a balanced text in one or two brackets."""
+        brackets = draw_balanced(rng, 1 + int(MAX_PAIRS * rng.random() ** 0.5))    # there are only a few short ones
         if rng.random() < 0.5:
             return brackets, "balanced"
         while is_balanced(brackets):
@@ -50,7 +50,7 @@ class Brackets(Classification):
     def encode_text(self, vocabulary, text) -> list[int]:
         brackets = "".join(text.split())
         if other := brackets.strip("()"):
-            raise InputError(f"{other[0]!r} is not a bracket, expected only ( and )")
+            raise InputError(f"{other[0]!r} is not a bracket, expected ( or )")
         return vocabulary.encode(brackets)
 
     def data(self, vocabulary, training) -> Data:
@@ -65,11 +65,11 @@ class Brackets(Classification):
     def summary(self, run) -> str:
         scores = self.evaluate(run, self.search)
         return (f"accuracy {scores['accuracy']:.1%} on {scores['examples']:,} examples never trained on "
-                f"(always naming the commonest class: {scores['majority']:.1%})")
+                f"(always predicting the most common class: {scores['majority']:.1%})")
 
 
 def draw_balanced(rng, pairs) -> list[str]:
-    """A list of `pairs` pairs of brackets, balanced: split at random into what the first pair holds and what follows it."""
+    """A balanced list of `pairs` pairs of brackets, split at random between the inside of the first pair and what follows it."""
     if not pairs:
         return []
     inside = int(rng.integers(pairs))
@@ -77,7 +77,7 @@ def draw_balanced(rng, pairs) -> list[str]:
 
 
 def is_balanced(brackets) -> bool:
-    """Whether no bracket is closed before it was opened, and none stays open."""
+    """Whether every bracket is opened before it is closed, and none stays open."""
     depth = 0
     for bracket in brackets:
         depth += 1 if bracket == "(" else -1

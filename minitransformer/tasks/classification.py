@@ -1,4 +1,4 @@
-"""What the tasks that sort sentences into classes have in common."""
+"""The common part of the classification tasks."""
 
 import sys
 from collections import Counter
@@ -21,31 +21,31 @@ from minitransformer.tasks.task import Data, Task
 
 @dataclass(frozen=True, kw_only=True)
 class Classification(Task):
-    """A classifier names the class of a sentence. A subclass has `labels` and max_length or None."""
+    """Predict the class of a sentence. A subclass sets `labels`, and `max_length` if there is one."""
 
     model: ClassVar[str] = "classifier"
     command: ClassVar[str] = "classify"
     labels: ClassVar[Sequence[str]]            # the classes' names
-    max_length: ClassVar[int | None] = None    # of a text, in tokens
+    max_length: ClassVar[int | None] = None    # maximum length of a text, in tokens
 
     def encode_text(self, vocabulary, text) -> list[int]:
-        """The ids that the model reads, [] for an empty text. Raises InputError for a text that it cannot read."""
+        """The token ids that the model reads, [] for an empty text. Raises InputError for a text that it cannot read."""
         return vocabulary.encode(text.strip())
 
     def model_sizes(self, vocabulary) -> dict[str, Any]:
         return {"vocab_size": vocabulary.size, "num_classes": len(self.labels)}
 
     def probabilities(self, run, texts) -> list[np.ndarray | None]:
-        """For each text (C,), for the classes in the order of `labels`; None for an empty text.
+        """For each text the probabilities (C,) of the classes, in the order of `labels`; None for an empty text.
 
-        A text of which only the beginning is read, and characters that are not in the vocabulary, are named on stderr.
+        Truncated texts and characters that are not in the vocabulary are reported on stderr.
         """
         ids = [self._read(run.vocabulary, text, f"line {number}") for number, text in enumerate(texts, 1)]
         found = iter(predict(run.model, [(one, 0) for one in ids if one]))
         return [next(found) if one else None for one in ids]
 
     def answer(self, run, texts, search=None) -> list[str]:
-        """The class of each text; "" for an empty one."""
+        """The predicted class of each text; "" for an empty one."""
         self.check_no_search(search)
         return ["" if p is None else self.labels[int(p.argmax())] for p in self.probabilities(run, texts)]
 
@@ -63,7 +63,7 @@ class Classification(Task):
     def attention(self, run, text) -> dict[str, Attended]:
         ids = self._read(run.vocabulary, text, "the text")
         if not ids:
-            raise InputError("the text is empty, expected one to classify")
+            raise InputError("the text is empty, expected a text to classify")
         tokens = run.vocabulary.tokens(ids)
         return {"encoder": Attended(run.model.attention_weights(np.array([ids]))["encoder"], tokens, tokens)}
 
@@ -72,7 +72,7 @@ class Classification(Task):
         return Data(batches, labelled_batches(valid), lambda model: {"valid_accuracy": accuracy(model, valid)}, examples)
 
     def scores(self, model, examples) -> dict[str, float]:
-        """{"accuracy", "majority": of always naming the commonest class, ...} over (ids, class)."""
+        """{"accuracy", "majority": the accuracy of always predicting the most common class, ...} over (ids, class)."""
         labels = [label for _, label in examples]
         ((_, most),) = Counter(labels).most_common(1)
         return {"accuracy": accuracy(model, examples), "majority": most / len(labels), "examples": len(labels),
@@ -80,17 +80,17 @@ class Classification(Task):
 
 
 def labelled_batches(examples) -> list[LabelledBatch]:
-    """Batches that hold all (ids, class) once, for `mean_loss`."""
+    """Batches in which each (ids, class) occurs once, for `mean_loss`."""
     return [make_labelled_batch(chunk) for chunk in by_length(examples, BATCH_TOKENS, lengths=sentence_length)]
 
 
 def accuracy(model, examples) -> float:
-    """The share of (ids, class) whose class the model finds the most probable."""
+    """The fraction of (ids, class) for which the model's most probable class is the right one."""
     return float((predict(model, examples).argmax(axis=1) == [label for _, label in examples]).mean())
 
 
 def predict(model, examples) -> np.ndarray:
-    """(N, C) the model's probabilities for (ids, class), whatever class stands there."""
+    """(N, C) the model's probabilities for the ids in (ids, class); the class is ignored."""
     if not examples:
         return np.zeros((0, model.config.num_classes))
     order = sorted(range(len(examples)), key=lambda i: len(examples[i][0]))

@@ -27,7 +27,7 @@ class Classify(FromFiles, Classification):
     defaults: ClassVar[dict] = dict(config="tiny", steps=2500, warmup=200, schedule="inverse-sqrt", peak_rate=0.001,
                                     pre_norm=True, dropout=0.3)
     presets: ClassVar[dict] = {
-        # Three passes over the 60,614 phrases and sentences; with more, or with less dropout, it learns them by heart.
+        # Three passes over the 60,614 phrases and sentences; with more passes, or less dropout, it memorizes them.
         "sst2": dict(config="tiny", num_layers=2, vocab_size=8000, dropout=0.3, embedding_dropout=0.4, schedule="constant",
                      peak_rate=0.001, warmup=150, cooldown=0.8, steps=1000, validate_every=250),
     }
@@ -36,9 +36,9 @@ class Classify(FromFiles, Classification):
 
     batch: int = 2048
     vocab_size: int = 6000
-    max_length: int = 256          # type: ignore[misc]    # the longest sentence, in subwords; here a setting
+    max_length: int = 256          # type: ignore[misc]    # the longest sentence, in subwords; a setting of this task
     pooling: str = "mean"
-    labels: list = field(default_factory=list)    # type: ignore[misc]    # the classes' names, as the training file has them
+    labels: list = field(default_factory=list)    # type: ignore[misc]    # the classes' names, as in the training file
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -55,7 +55,7 @@ class Classify(FromFiles, Classification):
         option("vocab_size", int, "subwords learned on the training sentences")
         option("max_length", int, "longest sentence, in subwords")
         option("batch", int, "tokens in a batch, padding included")
-        parser.add_argument("--pooling", choices=POOLINGS, help="what stands for a sentence: the mean over its positions, or "
+        parser.add_argument("--pooling", choices=POOLINGS, help="what represents a sentence: the mean over its positions, or "
                             "the first of them (default: mean)")
 
     def read_files(self, files, name, read) -> list[tuple[str, str]]:
@@ -64,7 +64,7 @@ class Classify(FromFiles, Classification):
     def begin(self, **found) -> "Classify":
         labels = sorted({label for _, label in self.texts["train"]})
         if not 2 <= len(labels) <= MAX_LABELS:
-            raise InputError(f"--train {self.train[0]}: the column of labels has {len(labels):,} class"
+            raise InputError(f"--train {self.train[0]}: the label column has {len(labels):,} class"
                              f"{'' if len(labels) == 1 else 'es'}, expected 2 to {MAX_LABELS:,}")
         return super().begin(labels=labels, **found)
 
@@ -80,10 +80,10 @@ class Classify(FromFiles, Classification):
                               self.texts["valid"][:EXAMPLES])
 
     def evaluate(self, run, search, test=None) -> dict[str, Any]:
-        """Accuracy, with that of always naming the commonest class beside it."""
+        """The accuracy, and that of always predicting the most common class."""
         files = test or self.valid
         if len(files) != 1:
-            raise InputError(f"--test names {len(files)} files, expected one of labelled sentences")
+            raise InputError(f"--test names {len(files)} files, expected one file of labelled sentences")
         texts = read_labelled(files[0], "--test" if test else "validation file")
         return self.scores(run.model, self._encode(run.vocabulary, files[0], texts))
 
@@ -92,7 +92,7 @@ class Classify(FromFiles, Classification):
         places = {label: i for i, label in enumerate(self.labels)}
         unknown = next((label for _, label in texts if label not in places), None)
         if unknown is not None:
-            raise InputError(f"{file}: the label {unknown!r} is not one of those trained on, {', '.join(self.labels[:12])}")
+            raise InputError(f"{file}: the label {unknown!r} is not in the training file, which has {', '.join(self.labels[:12])}")
         sentences = vocabulary.encode_all([text for text, _ in texts])
         warn_of_unknown(vocabulary, " ".join(text for text, _ in texts), [i for ids in sentences for i in ids], file)
         if long := sum(len(ids) > self.max_length for ids in sentences):

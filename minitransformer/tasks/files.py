@@ -21,7 +21,7 @@ class CheckedReader:
 
     def __call__(self, path) -> str:
         if Path(path).is_fifo():
-            raise InputError(f"{path}: a pipe, expected a file, since a run that resumes reads it again")
+            raise InputError(f"{path}: a pipe, expected a file, because a resumed run reads it again")
         raw = read_bytes(path)
         digits = self.found[path] = sha256(raw).hexdigest()
         if self.expected.get(path, digits) != digits:
@@ -42,7 +42,7 @@ class FromFiles(Task):
         for name in ("train", "valid"):
             files = getattr(self, name)
             if not (isinstance(files, list) and files and all(isinstance(file, str) for file in files)):
-                raise InputError(f"{name} is {files!r}, expected the names of the files")
+                raise InputError(f"{name} is {files!r}, expected a list of file names")
 
     def read_files(self, files, name, read) -> Any:
         """What is in `files`, each read by `read(path)`. Raises InputError, which calls them `name`, for what cannot be used."""
@@ -58,7 +58,7 @@ class FromFiles(Task):
 
     @property
     def texts(self) -> dict[str, Any]:
-        """{"train", "valid": what `read_files` returned}. Raises InputError where a file has changed since training began."""
+        """{"train", "valid": what `read_files` returned}. Raises InputError if a file has changed since training began."""
         return self._found[0]
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Language modelling: each token of a text is predicted from those before it."""
+"""Language modelling: each token of a text is predicted from the tokens before it."""
 
 import math
 import unicodedata
@@ -20,7 +20,7 @@ from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import FromFiles
 from minitransformer.tasks.task import Data
 
-EXAMPLES, PROMPT, CONTINUATION = 3, 40, 120    # texts in the report, and their tokens
+EXAMPLES, PROMPT, CONTINUATION = 3, 40, 120    # of the report: texts, tokens of each prompt and continuation
 MAX_VOCABULARY = 1_000_000
 MAX_WINDOW = 100_000
 VOCABULARIES = {"characters": lambda text, size: CharacterVocabulary.learn(text),
@@ -30,13 +30,13 @@ VOCABULARIES = {"characters": lambda text, size: CharacterVocabulary.learn(text)
 @TASKS.register("language")
 @dataclass(frozen=True, kw_only=True)
 class Language(FromFiles):
-    description: ClassVar[str] = "predict the next character, or subword, of a text"
+    description: ClassVar[str] = "predict the next character or subword of a text"
     model: ClassVar[str] = "language-model"
     command: ClassVar[str] = "generate"
     defaults: ClassVar[dict] = dict(config="tiny", steps=2500, warmup=100, smoothing=0.0, schedule="inverse-sqrt",
                                     peak_rate=0.002, pre_norm=True, dropout=0.0)
     presets: ClassVar[dict] = {
-        # For two cores and 20 minutes: 2,048 characters an update, 14 passes over the text.
+        # For two cores and 20 minutes: 2,048 characters per update, 14 passes over the text.
         "tinyshakespeare": dict(config="tiny", d_ff=512, window=256, batch=8, dropout=0.1, schedule="constant",
                                 peak_rate=0.003, warmup=100, cooldown=0.6, steps=7000, validate_every=1000),
     }
@@ -61,7 +61,7 @@ class Language(FromFiles):
         parser.add_argument("--valid", nargs=1, required=True, metavar="FILE", help="the same for validation")
         parser.add_argument("--vocabulary", choices=VOCABULARIES, help="what a token is (default: characters)")
         option("vocab_size", int, "subwords learned on the training text")
-        option("window", int, "tokens that are read at once")
+        option("window", int, "tokens that the model reads at once")
         option("batch", int, "windows in a batch")
 
     def read_files(self, files, name, read) -> str:
@@ -82,7 +82,7 @@ class Language(FromFiles):
                     _examples(vocabulary, ids["valid"], self.window))
 
     def encode_text(self, vocabulary, text, name="the text") -> list[int]:
-        """The ids of a text as a file of it would be read; characters that are not in the vocabulary are named on stderr.
+        """The token ids of a text, read as if from a file; characters that are not in the vocabulary are reported on stderr.
 
         Raises InputError, with `name` and the line, for a vocabulary without an unknown token.
         """
@@ -95,20 +95,20 @@ class Language(FromFiles):
         return ids
 
     def answer(self, run, texts, search=None) -> list[str]:
-        """How the model continues each text: drawn at temperature 0.8 from a fixed seed."""
+        """The model's continuation of each text, drawn at temperature 0.8 from a fixed seed."""
         self.check_no_search(search)
         rng = np.random.default_rng(0)
         return [run.vocabulary.decode(list(generate(run.model, self.encode_text(run.vocabulary, text), CONTINUATION, rng, 0.8)))
                 for text in texts]
 
     def evaluate(self, run, search, test=None) -> dict[str, Any]:
-        """Perplexity and nats of a token, and bits of a character, over all of a text in windows that do not overlap.
+        """Perplexity and nats per token, and bits per character, over a complete text in windows that do not overlap.
 
-        Of characters that are not in the vocabulary the model was asked for <unk>: how many they are is counted.
+        For a character that is not in the vocabulary, the model had to predict <unk>; the result says how many there are.
         """
         files = test or self.valid
         if len(files) != 1:
-            raise InputError(f"--test names {len(files)} files, expected one text")
+            raise InputError(f"--test names {len(files)} files, expected one text file")
         text = _normalised(read_text(files[0]))
         ids = self.encode_text(run.vocabulary, text, files[0])
         check_length(ids, self.window, files[0])
@@ -122,20 +122,20 @@ class Language(FromFiles):
     def attention(self, run, text) -> dict[str, Attended]:
         ids = self.encode_text(run.vocabulary, text)
         if not ids:
-            raise InputError("the text is empty, expected one to read")
+            raise InputError("the text is empty, expected a text to read")
         tokens = run.vocabulary.tokens(ids)
         weights = run.model.attention_weights(np.array([ids]))["decoder"]
-        return {"decoder": Attended(weights, tokens, tokens, [*tokens[1:], "…"])}    # what follows the text is not known
+        return {"decoder": Attended(weights, tokens, tokens, [*tokens[1:], "…"])}    # what follows the text is unknown
 
 
 def _normalised(text) -> str:
-    """A text in Unicode's composed form (NFC), in which subwords are learned and characters counted, its lines ended by \\n."""
+    """A text in Unicode's composed form (NFC), in which subwords are learned and characters counted, with \\n as line end."""
     return unicodedata.normalize("NFC", text.replace("\r\n", "\n"))
 
 
 def _examples(vocabulary, ids, window) -> list[tuple[str, str]]:
     """[(the beginning of a passage, its continuation)]."""
-    read = max(1, min(PROMPT, window // 2))    # half a window: the text of some subwords may be read as a few more
+    read = max(1, min(PROMPT, window // 2))    # half a window: the decoded text may encode to a few more subwords
     length = read + CONTINUATION
     starts = np.linspace(0, max(0, len(ids) - length), EXAMPLES).astype(int)
     return [(vocabulary.decode(ids[i:i + read]), vocabulary.decode(ids[i + read:i + length])) for i in starts]

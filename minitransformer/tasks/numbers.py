@@ -1,4 +1,4 @@
-"""The toy task numbers: from English number words to German or Korean ones, for 0 to 999,999."""
+"""The toy task numbers: English number words to German or Korean ones, for 0 to 999,999."""
 
 from dataclasses import dataclass
 from functools import cache

@@ -1,4 +1,4 @@
-"""What a task is: all that training, evaluation, the run folder, the report and the command ask of one."""
+"""What a task is: the interface that training, evaluation, the run folder, the report and the command use."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -12,26 +12,26 @@ MAX_BATCH = 1_000_000
 
 
 class Data(NamedTuple):
-    """What a run is trained on and measured by: the same at its start and when it resumes."""
+    """The data that a run is trained and measured on; the same at the start and when the run resumes."""
 
     batches: Any    # an endless iterator with a `position`
     valid: list     # batches for the validation loss
-    measure: Any    # measure(model) -> {name: number}: how good its own outputs on the validation data are
+    measure: Any    # measure(model) -> {name: number}: the quality of its own outputs on the validation data
     examples: list  # a few pairs (text, expected answer) for the report
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task(ShownAsTable):
-    """A task with its settings, the fields: they are typed, checked in __post_init__ and kept by the run folder."""
+    """A task. Its fields are its settings: typed, checked in __post_init__ and stored in the run folder."""
 
     name: ClassVar[str]                     # in TASKS
-    description: ClassVar[str]              # of the one line in the help
+    description: ClassVar[str]              # its line in the help
     model: ClassVar[str] = "transformer"    # a name in MODELS
-    command: ClassVar[str] = "translate"    # what uses its model: minitransformer translate, generate or classify
-    search: ClassVar = GREEDY               # how outputs are usually looked for
-    defaults: ClassVar[dict] = {}           # {option of train: value} where it differs from the option's own default
+    command: ClassVar[str] = "translate"    # the command that uses its model: minitransformer translate, generate or classify
+    search: ClassVar = GREEDY               # the default search for outputs
+    defaults: ClassVar[dict] = {}           # {option of train: value} if it differs from the option's own default
     presets: ClassVar[dict] = {}            # {name: such a dict}
-    evaluate_options: ClassVar[tuple] = ()  # options of evaluate that mean something for it
+    evaluate_options: ClassVar[tuple] = ()  # the options of evaluate that apply to it
     batch_unit: ClassVar[str] = "examples"
 
     batch: int = 64                         # in units of batch_unit
@@ -47,47 +47,47 @@ class Task(ShownAsTable):
 
     @classmethod
     def add_arguments(cls, parser, option) -> None:
-        """Give the parser of `train TASK` this task's own options; option(field, type, help) adds a usual one."""
+        """Add this task's own options to the parser of `train TASK`; option(field, type, help) adds an ordinary one."""
 
     def begin(self) -> "Task":
-        """The task as a new run keeps it: one that reads files adds their checksums."""
+        """The task as a new run stores it: a task that reads files adds their checksums."""
         return self
 
     def make_vocabulary(self) -> Any:
         raise NotImplementedError
 
     def model_sizes(self, vocabulary) -> dict[str, Any]:
-        """{field of the model's configuration: value} that follow from the task."""
+        """{field of the model's configuration: value} for the fields that follow from the task."""
         raise NotImplementedError
 
     def data(self, vocabulary, training) -> Data:
-        """The Data; `training` is the run's TrainingConfig. Raises InputError where a file has changed."""
+        """The Data; `training` is the run's TrainingConfig. Raises InputError if a file has changed."""
         raise NotImplementedError
 
     def answer(self, run, texts, search=None) -> list[str]:
-        """The model's output text for each of `texts`; `search`: a Search other than the usual one.
+        """The model's output text for each of `texts`; `search`: a Search other than the default.
 
-        Raises InputError for a search where the task has none.
+        Raises InputError for a search if the task does not use one.
         """
         raise NotImplementedError
 
     def check_no_search(self, search) -> None:
-        """Raise InputError for a Search: the outputs of this task are not searched for."""
+        """Raise InputError for a Search: this task does not search for its outputs."""
         if search is not None:
             raise InputError(f"the task {self.name} does not search for its outputs; leave `search` out")
 
     def evaluate(self, run, search, **options) -> dict[str, Any]:
-        """{name: value} of all that is measured; `options` are those of evaluate_options that were given."""
+        """{name: value} of everything that is measured; `options` are the given ones among evaluate_options."""
         raise NotImplementedError
 
     def attention(self, run, text) -> dict[str, Attended]:
-        """{kind: an attention_map.Attended} for a text and a model that has attention_weights, the usual kind first."""
+        """{kind: an attention_map.Attended} for a text and a model that has attention_weights, the default kind first."""
         return {}
 
     def summary(self, run) -> str | None:
-        """One line for the end of a training run; None where there is nothing quick to say."""
+        """One line of results for the end of a training run; None if there is no quick measure."""
         return None
 
     def test_pairs(self, files) -> list[tuple[str, str]]:
-        """[(source, reference)] to decode in a benchmark: files, or the task's own. Raises InputError where it has none."""
-        raise InputError(f"the task {self.name} has no text to decode; this needs a translation run")
+        """[(source, reference)] to decode in a benchmark: files, or the task's own. Raises InputError if there are none."""
+        raise InputError(f"the task {self.name} has no text to decode; give a translation run")

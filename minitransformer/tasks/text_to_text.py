@@ -1,4 +1,4 @@
-"""What the tasks with a source and a target text have in common."""
+"""The common part of the tasks with a source and a target text."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,7 +14,7 @@ from minitransformer.tasks.task import Task
 
 @dataclass(frozen=True, kw_only=True)
 class TextToText(Task):
-    """An encoder-decoder reads a source and writes a target, both with one vocabulary."""
+    """An encoder-decoder reads a source and writes a target; both share one vocabulary."""
 
     evaluate_options: ClassVar[tuple] = ("beam", "length_penalty", "min_length", "max_length")
 
@@ -31,7 +31,7 @@ class TextToText(Task):
         return translate(run.model, run.vocabulary, texts, self.max_length, search or self.search)
 
     def hypotheses(self, run, texts, search=None) -> list[list[tuple[float, str]]]:
-        """For each of `texts` [(score, output text)], the best first; a text that is too long is named on stderr."""
+        """For each of `texts` [(score, output text)], the best first; a text that is too long is reported on stderr."""
         sources = encode(run.vocabulary, texts, self.max_length)
         return [[(hypothesis.score, run.vocabulary.decode(hypothesis.ids)) for hypothesis in found]
                 for found in decode_all(run.model, sources, search or self.search)]
@@ -39,7 +39,7 @@ class TextToText(Task):
     def attention(self, run, text) -> dict[str, Attended]:
         (source,) = encode(run.vocabulary, [text], self.max_length)
         if not source:
-            raise InputError("the text is empty, expected a source to attend to")
+            raise InputError("the text is empty, expected a source text")
         ((best, *_),) = decode_all(run.model, [source], self.search)
         source, target = [*source, EOS], [BOS, *best.ids]
         weights = run.model.attention_weights(np.array([source]), np.array([target]))

@@ -1,4 +1,4 @@
-"""What the toy tasks have in common: examples are drawn at random, and nothing has to be downloaded.
+"""The common part of the toy tasks: examples are drawn at random, and nothing has to be downloaded.
 
 One example in ten is held out, chosen by a checksum of its source text, so no seed can ever put a
 test example into training.
@@ -18,18 +18,18 @@ from minitransformer.tasks.task import Data
 from minitransformer.tasks.text_to_text import TextToText
 
 MAX_LETTERS = 12
-VALID, EXAMPLES, TEST = 200, 8, 1000    # how many held-out examples validate, stand in the report, and test
+VALID, EXAMPLES, TEST = 200, 8, 1000    # number of held-out examples for validation, the report and the test
 TOY_TRAINING = dict(config="toy", steps=500, warmup=50, rate_factor=0.3)
 
 
 def is_held_out(source) -> bool:
-    """Whether an example with this source, a list of symbols, is kept from training."""
+    """Whether an example with this source, a list of symbols, is held out from training."""
     return crc32(" ".join(source).encode()) % 10 == 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToyTask(TextToText):
-    """From drawn symbols to their answer. A subclass has `draw(rng) -> (source, target)`, lists of symbols."""
+    """From random symbols to their answer. A subclass has `draw(rng) -> (source, target)`, lists of symbols."""
 
     defaults: ClassVar[dict] = TOY_TRAINING
     make_batch: ClassVar = staticmethod(make_batch)
@@ -66,7 +66,7 @@ _LETTERS = SymbolVocabulary(string.ascii_lowercase)
 
 @dataclass(frozen=True, kw_only=True)
 class LetterTask(ToyTask):
-    """From 1 to 12 letters, "c a b", to what `transform` makes of them."""
+    """From 1 to 12 letters, "c a b", to the result of `transform`."""
 
     transform: ClassVar[Callable]    # of a list of letters
 

@@ -29,9 +29,9 @@ class Translate(FromFiles, TextToText):
     defaults: ClassVar[dict] = dict(config="tiny", steps=2500, warmup=500, rate_factor=0.5)
     presets: ClassVar[dict] = {
         # Multi30K, with the sizes and the dropout of the text-only model of Wu et al. 2021
-        # (https://aclanthology.org/2021.acl-long.480). With this dropout a post-norm model did not learn to look at its
-        # source here (docs/translation.md). A batch holds sentences of one length, so two small ones make a
-        # better update than a large one. Their warm-up, and three fifths of their peak rate for a quarter of their batch.
+        # (https://aclanthology.org/2021.acl-long.480). With this dropout, a post-norm model did not learn to attend to its
+        # source here (docs/translation.md). A batch holds sentences of one length, so two small batches make a
+        # better update than a large one. The warm-up is theirs; the peak is three fifths of theirs for a quarter of their batch.
         "multi30k": dict(config="tiny", pre_norm=True, vocab_size=6000, dropout=0.3, schedule="inverse-sqrt",
                          peak_rate=0.003, warmup=2000, steps=24_000, batch=1024, accumulate=2, validate_every=1000),
     }
@@ -65,11 +65,11 @@ class Translate(FromFiles, TextToText):
         return SubwordVocabulary.learn((text for pair in self.texts["train"] for text in pair), self.vocab_size)
 
     def data(self, vocabulary, training) -> Data:
-        require("sacrebleu")    # now, and not at the first validation
+        require("sacrebleu")    # now rather than at the first validation
         pairs, valid = (encode_pairs(vocabulary, texts, self.max_length, " / ".join(getattr(self, name)))
                         for name, texts in self.texts.items())
         if len(pairs) < len(self.texts["train"]):
-            print(f"{len(self.texts['train']) - len(pairs)} pairs with an empty side are left out", file=sys.stderr)
+            print(f"{len(self.texts['train']) - len(pairs)} pairs with an empty side were left out", file=sys.stderr)
         sources, targets = zip(*self.texts["valid"])
 
         def measure(model) -> dict[str, float]:
@@ -81,7 +81,7 @@ class Translate(FromFiles, TextToText):
 
     def evaluate(self, run, search, test=None, tokenize="13a") -> dict[str, Any]:
         """BLEU with its signature, chrF, perplexity, and the seconds that decoding took."""
-        require("sacrebleu")    # now, and not after the decoding
+        require("sacrebleu")    # now rather than after decoding
         files = test or self.valid
         texts = self.test_pairs(files)
         pairs = encode_pairs(run.vocabulary, texts, self.max_length, " / ".join(files))

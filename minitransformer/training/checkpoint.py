@@ -1,4 +1,4 @@
-"""Checkpoints: all that a stopped run needs to resume as if it had never stopped."""
+"""Checkpoints: everything a stopped run needs to resume as if it had never stopped."""
 
 import json
 import os
@@ -18,13 +18,13 @@ FOLDER = "checkpoints"
 class Checkpoint(NamedTuple):
     step: int
     weights: dict    # {parameter name: array}
-    optimizer: dict  # {"m": (P,), "v": (P,), "loss": (), "nll": ()}; the last two: sums since the log's last line
-    state: dict      # whatever else the trainer keeps, as JSON
+    optimizer: dict  # {"m": (P,), "v": (P,), "loss": (), "nll": ()}; the last two: sums since the last line of the log
+    state: dict      # the rest of the trainer's state, as JSON
     metrics: bytes   # the log so far
 
 
 def save(run_folder, checkpoint) -> None:
-    """Write a Checkpoint as the folder checkpoints/step-N, which has its name only when it is complete."""
+    """Write a Checkpoint as the folder checkpoints/step-N, which gets its name only once it is complete."""
     from safetensors.numpy import save as to_bytes
 
     folder = run_folder / FOLDER
@@ -33,14 +33,14 @@ def save(run_folder, checkpoint) -> None:
              "optimizer.safetensors": to_bytes({name: to_host(a) for name, a in checkpoint.optimizer.items()}),
              "state.json": json.dumps(checkpoint.state, indent=1).encode(),
              "metrics.jsonl": checkpoint.metrics}
-    shutil.rmtree(new, ignore_errors=True)    # of a process that was killed while it saved
+    shutil.rmtree(new, ignore_errors=True)    # left by a process that was killed while saving
     try:
         make_folder(folder)
         new.mkdir()
         for name, data in files.items():
             write_durably(new / name, data)
         write_manifest(new, files)
-        shutil.rmtree(final, ignore_errors=True)    # a damaged one of the same step
+        shutil.rmtree(final, ignore_errors=True)    # a damaged checkpoint of the same step
         os.rename(new, final)
     except BaseException:
         shutil.rmtree(new, ignore_errors=True)
@@ -49,9 +49,9 @@ def save(run_folder, checkpoint) -> None:
 
 
 def steps(run_folder) -> list[int]:
-    """The steps of all checkpoints in the folder of a run, damaged or not, the newest first.
+    """The steps of all checkpoints in a run folder, damaged or not, the newest first.
 
-    Raises OSError where there is a folder that cannot be read: it may be full of checkpoints.
+    Raises OSError if the folder of checkpoints cannot be read: it may be full of them.
     """
     try:
         names = os.listdir(run_folder / FOLDER)
@@ -61,7 +61,7 @@ def steps(run_folder) -> list[int]:
 
 
 def load(run_folder, step) -> Checkpoint:
-    """The Checkpoint of a step. Raises InputError that names the file which is damaged or missing."""
+    """The Checkpoint of a step. Raises InputError, naming the file, if one is damaged or missing."""
     from safetensors.numpy import load as from_bytes
 
     folder = _folder(run_folder, step)
@@ -72,27 +72,27 @@ def load(run_folder, step) -> Checkpoint:
 
 
 def newest(run_folder) -> Checkpoint | None:
-    """The newest Checkpoint that is not damaged, or None."""
+    """The newest intact Checkpoint, or None."""
     return next(undamaged(run_folder, steps(run_folder)), None)
 
 
 def undamaged(run_folder, steps) -> Iterator[Checkpoint]:
-    """One after the other the Checkpoints of `steps`; each one that is damaged is named on stderr."""
+    """Yield the intact Checkpoints of `steps`; damaged ones are reported on stderr."""
     for step in steps:
         try:
             found = load(run_folder, step)
-        except (InputError, FileNotFoundError) as error:    # the latter: a run under way has just removed it
+        except (InputError, FileNotFoundError) as error:    # the latter: a process that trains the run has just removed it
             print(f"{error}; skipped", file=stderr)
         else:
             yield found
 
 
 def keep_only(run_folder, kept) -> None:
-    """Remove the checkpoints of all other steps than `kept`."""
+    """Remove all checkpoints except those of the steps `kept`."""
     old = run_folder / FOLDER / "old"
     for step in set(steps(run_folder)) - set(kept):
         shutil.rmtree(old, ignore_errors=True)
-        os.rename(_folder(run_folder, step), old)    # half a checkpoint never has a checkpoint's name
+        os.rename(_folder(run_folder, step), old)    # a partial checkpoint never has a checkpoint's name
         shutil.rmtree(old, ignore_errors=True)
 
 

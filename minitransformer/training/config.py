@@ -1,4 +1,4 @@
-"""How a model is trained: every setting of the loop, checked."""
+"""The settings of the training loop, checked."""
 
 from dataclasses import dataclass, field
 from numbers import Integral, Real
@@ -18,28 +18,28 @@ SCHEDULES: dict[str, Any] = {"paper": None, "inverse-sqrt": inverse_sqrt, "const
 
 
 def default_threads() -> int:
-    """The cores there are, up to four: with more, each thread's part of a usual batch is too small."""
+    """The number of available cores, at most four: with more, each thread's part of a typical batch is too small."""
     return min(4, available_cores())
 
 
 @dataclass(frozen=True)
 class TrainingConfig(ShownAsTable):
-    """The settings of a training run. Raises InputError for one that means nothing."""
+    """The settings of a training run. Raises InputError for a meaningless one."""
 
     steps: int                       # updates
     warmup: int                      # steps until the learning rate peaks
     schedule: str = "paper"          # or "inverse-sqrt" or "constant", which rise to peak_rate
     rate_factor: float = 1.0         # multiplies the paper's schedule
     peak_rate: float | None = None   # the highest learning rate of the other schedules
-    cooldown: float = 0.5            # share of the steps, at the end, in which the learning rate falls to 0
+    cooldown: float = 0.5            # fraction of the steps, at the end, during which the learning rate falls to 0
     accumulate: int = 1              # batches whose gradients are added up for each update
     smoothing: float = 0.1           # label smoothing
-    clip: float = 1.0                # largest norm of the gradient
+    clip: float = 1.0                # maximum norm of the gradient
     validate_every: int = 500        # steps; a checkpoint is saved each time
-    patience: int = 0                # stop after so many validations without a lower loss; 0: never
-    average: int = 1                 # how many of the last checkpoints are averaged into the trained weights
+    patience: int = 0                # stop after this many validations without a lower loss; 0: never
+    average: int = 1                 # number of last checkpoints whose average becomes the trained weights
     seed: int = 0
-    threads: int = field(default_factory=default_threads)    # that share each batch; on a GPU there is one
+    threads: int = field(default_factory=default_threads)    # threads that share each batch; always one on a GPU
 
     def __post_init__(self) -> None:
         for name in ("steps", "warmup", "accumulate", "validate_every"):
@@ -62,7 +62,7 @@ class TrainingConfig(ShownAsTable):
                              + ("has its own peak" if self.schedule == "paper" else "needs one"))
 
     def learning_rate(self, step, d_model) -> float:
-        """The learning rate at `step` = 1, 2, ... of a model of width `d_model`."""
+        """The learning rate at `step` = 1, 2, ... for a model of width `d_model`."""
         rate = (schedule(step, d_model, self.warmup, self.rate_factor) if self.schedule == "paper"
                 else SCHEDULES[self.schedule](step, self.warmup, self.peak_rate))
         return rate * cooldown(step, self.steps, self.cooldown)

@@ -1,4 +1,4 @@
-"""Files that are complete or not there, whatever stops the process; and whether they still hold what was written."""
+"""Files that are either complete or absent, no matter what stops the process, and checks that they are unchanged."""
 
 import json
 import os
@@ -7,12 +7,12 @@ from hashlib import sha256
 from minitransformer.errors import InputError
 
 MANIFEST = "manifest.json"
-NEXT = ".next"    # ends the name of what will replace a listed file
-FORMAT = 2        # of run folders
+NEXT = ".next"    # suffix of the file that will replace a listed one
+FORMAT = 2        # format version of run folders
 
 
 def write_durably(path, data) -> None:
-    """The bytes `data` into the file `path`: until all of them are on the disk, the old file stays."""
+    """Write the bytes `data` to the file `path`: the old file stays until all of them are on disk."""
     new = path.with_name(path.name + ".new")
     try:
         with new.open("wb") as file:
@@ -21,12 +21,12 @@ def write_durably(path, data) -> None:
             os.fsync(file.fileno())
         os.replace(new, path)
     finally:
-        new.unlink(missing_ok=True)    # there only if the disk is full
+        new.unlink(missing_ok=True)    # it still exists only if the disk is full
     sync_folder(path.parent)
 
 
 def sync_folder(path) -> None:
-    """Wait until the names in the folder `path` are on the disk (Windows cannot, and need not, be asked)."""
+    """Wait until the names in the folder `path` are on disk (on Windows, this is neither possible nor necessary)."""
     if os.name != "nt":
         descriptor = os.open(path, os.O_RDONLY)
         try:
@@ -36,7 +36,7 @@ def sync_folder(path) -> None:
 
 
 def make_folder(path) -> None:
-    """The folder `path` and its parents, with their names on the disk."""
+    """Make the folder `path` and its parents, and wait until their names are on disk."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
     for folder in missing:
@@ -44,12 +44,12 @@ def make_folder(path) -> None:
 
 
 def write_manifest(folder, names) -> None:
-    """manifest.json of `folder`: the sha256 of each of its files `names`, and of itself."""
+    """The manifest.json of `folder`: the sha256 of each of its files `names`, and of itself."""
     write_durably(folder / MANIFEST, _manifest({name: digest(folder / name) for name in names}))
 
 
 def replace_listed(folder, name, data) -> None:
-    """The bytes `data` into the file `name` that manifest.json lists: whatever stops the process, one of both is there."""
+    """Write `data` to the file `name` that manifest.json lists: whenever the process stops, the old or the new file is there."""
     new = folder / (name + NEXT)
     write_durably(new, data)
     files = {**check_manifest(folder), name: digest(new)}
@@ -59,9 +59,9 @@ def replace_listed(folder, name, data) -> None:
 
 
 def check_manifest(folder, besides=()) -> dict[str, str]:
-    """{name: sha256} of the files of manifest.json. Raises InputError, naming the file, if one is not as written.
+    """{name: sha256} of the files in manifest.json. Raises InputError, naming the file, if one is not as it was written.
 
-    Those named in `besides` are not looked at. Raises OSError where one cannot be read now: it may be intact.
+    Files named in `besides` are not checked. Raises OSError if one cannot be read now: it may be intact.
     """
     path = folder / MANIFEST
     try:
@@ -88,12 +88,12 @@ def check_manifest(folder, besides=()) -> dict[str, str]:
         except FileNotFoundError as error:
             raise InputError(f"{folder / name}: {error.strerror}") from None
         if found != expected:
-            raise InputError(f"{folder / name}: damaged, its sha256 is not the one in {MANIFEST}")
+            raise InputError(f"{folder / name}: damaged, its sha256 does not match {MANIFEST}")
     return files
 
 
 def as_json(value, **layout) -> str:
-    """`value` as JSON text; a NumPy number is written as the Python number it stands for."""
+    """`value` as JSON text; a NumPy number is written as the equal Python number."""
     return json.dumps(value, default=lambda number: number.item(), **layout)
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C, a request to end, a terminal that is closed: the step under way ends, and nothing is lost."""
+"""Ctrl-C, SIGTERM and a closed terminal: the current step is finished, and nothing is lost."""
 
 import signal
 import threading
@@ -12,13 +12,13 @@ SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if 
 
 @contextmanager
 def stop_on_interrupt() -> Iterator[threading.Event]:
-    """Yields an Event that the first of SIGNALS sets; a second one does what it always does: it ends the process at once."""
+    """Yields an Event that the first of SIGNALS sets; the second has its usual effect and ends the process at once."""
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield stop    # only the main thread may handle signals
         return
     usual = {number: signal.getsignal(number) for number in SIGNALS}
-    handled = [number for number in SIGNALS if usual[number] not in (signal.SIG_IGN, None)]    # who started us wants no others
+    handled = [number for number in SIGNALS if usual[number] not in (signal.SIG_IGN, None)]    # the parent ignores the others
 
     def restore() -> None:
         for number in handled:
@@ -28,7 +28,7 @@ def stop_on_interrupt() -> Iterator[threading.Event]:
         stop.set()
         restore()
         again = "Ctrl-C again" if number == signal.SIGINT else f"another {signal.Signals(number).name}"
-        with suppress(RuntimeError):    # in the middle of a write that waits for its reader
+        with suppress(RuntimeError):    # a write was waiting for its reader
             print(f"\nstopping after this step; {again} stops at once, without saving", file=stderr)
 
     for number in handled:

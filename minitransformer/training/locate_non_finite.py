@@ -1,4 +1,4 @@
-"""Where NaN or infinity comes from: the step is made again, and every block looked at."""
+"""Find the source of NaN or infinity: repeat the step and inspect every block."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ from minitransformer.training.step import add_gradients
 
 
 def locate_non_finite(model, shares, smoothing) -> tuple[str, str]:
-    """The first block that makes a value that is not finite out of finite ones; `shares`: what Threads.shard gives.
+    """The first block that turns finite values into NaN or infinity; `shares`: the result of Threads.shard.
 
     Returns (path, "forward" or "backward"), such as ("decoder.layers.0.feed_forward.inner",
-    "forward"); ("the loss", "backward") where no block is to blame. The innermost block is named.
+    "forward"); ("the loss", "backward") if no block is the cause. The innermost block is named.
     """
     found, layers = [], model.sublayers()
 
@@ -28,7 +28,7 @@ def locate_non_finite(model, shares, smoothing) -> tuple[str, str]:
     model.zero_grad()
     terms = sum(batch.terms for _, batches, _ in shares for batch in batches)
     with watch(model, look):
-        for _, batches, rng in shares:    # each on this model: a replica has the same weights
+        for _, batches, rng in shares:    # all on this model: a replica has the same weights
             add_gradients(model, batches, terms, rng, smoothing)
     return found[0] if found else ("the loss", "backward")
 

@@ -12,13 +12,13 @@ FILE = "train.lock"
 
 @contextmanager
 def only_trainer(folder) -> Iterator[None]:
-    """Raises InputError where another process is inside; the lock ends with its process, whatever becomes of the file."""
+    """Raises InputError if another process holds the lock; the lock ends with its process, even if the file stays."""
     lock = FileLock(folder / FILE)
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        raise InputError(f"{folder}: another process is training this run; let it end, or stop it first") from None
-    except (OSError, NotImplementedError):    # a file system without locks, or one that cannot be written: that is said later
+        raise InputError(f"{folder}: another process is training this run; wait until it ends, or stop it first") from None
+    except (OSError, NotImplementedError):    # a file system without locks, or a read-only one, which is reported later
         pass
     try:
         yield

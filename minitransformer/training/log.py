@@ -1,4 +1,4 @@
-"""metrics.jsonl, the log of a run: an object of numbers on each line, with its step."""
+"""metrics.jsonl, the log of a run: each line is an object of numbers, one of them the step."""
 
 import json
 import math
@@ -8,11 +8,11 @@ from typing import Any
 from minitransformer.errors import InputError
 
 FILE = "metrics.jsonl"
-CLOCKS = ("seconds", "time")    # of each record: of training so far, and since 1970
+CLOCKS = ("seconds", "time")    # in each record: seconds of training so far, and seconds since 1970
 
 
 def write_log(run_folder, records, mode="a") -> None:
-    """Append records, or with mode "w" begin the log with them."""
+    """Append records, or with mode "w" start a new log with them."""
     with (run_folder / FILE).open(mode, encoding="utf-8") as file:
         file.writelines(json.dumps(record) + "\n" for record in records)
 
@@ -23,7 +23,7 @@ def parse_log(text) -> list[dict[str, Any]]:
 
 
 def read_metrics(path) -> list[dict[str, Any]]:
-    """The records of metrics.jsonl in the run folder `path`. Raises InputError where there is none to read."""
+    """The records of metrics.jsonl in the run folder `path`. Raises InputError if there is none to read."""
     path = Path(path) / FILE
     try:
         records = parse_log(path.read_text(encoding="utf-8"))
@@ -36,7 +36,7 @@ def read_metrics(path) -> list[dict[str, Any]]:
     except (ValueError, RecursionError, OverflowError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
     if not records:
-        raise InputError(f"{path}: nothing was logged yet; let it train for some steps")
+        raise InputError(f"{path}: nothing has been logged yet; let it train for a few steps")
     if not usable:
-        raise InputError(f"{path}: not the log of a run: expected an object of finite numbers on each line")
+        raise InputError(f"{path}: not the log of a run; expected an object of finite numbers on each line")
     return records

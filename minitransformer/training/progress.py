@@ -1,4 +1,4 @@
-"""How far training has come: a bar in a terminal or a notebook, a plain line now and then in a log file."""
+"""Training progress: a bar in a terminal or a notebook, an occasional plain line in a log file."""
 
 import sys
 import time
@@ -11,7 +11,7 @@ LINE_EVERY = 60    # seconds
 
 
 def make_progress(total, step) -> "Bar | Lines":
-    """What shows how many of `total` steps are made: update(), show(text), write(text); a context manager."""
+    """A context manager that shows the progress over `total` steps: update(), show(text), write(text)."""
     in_notebook = "ipykernel" in sys.modules
     if in_notebook or stderr.isatty():
         return Bar(total, step, sys.stdout if in_notebook else stderr)    # a notebook shows standard error in red
@@ -19,7 +19,7 @@ def make_progress(total, step) -> "Bar | Lines":
 
 
 class Bar:
-    """tqdm's bar: in a notebook its widget, or text where ipywidgets is not installed."""
+    """tqdm's bar: in a notebook its widget, or text if ipywidgets is not installed."""
 
     def __init__(self, total, step, file):
         with warnings.catch_warnings():
@@ -45,7 +45,7 @@ class Bar:
 
 
 class Lines:
-    """A line for the first text that is shown, and then one every LINE_EVERY seconds."""
+    """One line for the first text that is shown, then one every LINE_EVERY seconds."""
 
     def __init__(self, total, step):
         self._total, self._step, self._next = total, step, 0.0

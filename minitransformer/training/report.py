@@ -1,4 +1,4 @@
-"""report.html in a run folder: one page that needs no other file, of how training went and what the model does now."""
+"""report.html in a run folder: one self-contained page about the training run and the model's outputs."""
 
 from datetime import datetime, timedelta
 from html import escape
@@ -54,14 +54,14 @@ def write_report(run, examples) -> None:
 
 
 def _facts(run, log) -> dict[str, str]:
-    """What was trained, when, and for how long. Logs of an older version hold no clock."""
+    """What was trained, when, and for how long. Logs of older versions contain no times."""
     facts = {"task": f"{run.task.name}: {run.task.description}",
              "model": f"{type(run.model).__name__} with {run.model.num_parameters():,} parameters",
              "steps": f"{log[-1]['step']:,}" + (f" of {run.settings.training.steps:,}" if run.settings.training else "")}
     if all(name in record for record in (log[0], log[-1]) for name in CLOCKS):
         facts["begun"] = _date(log[0]["time"] - log[0]["seconds"])
         facts["ended"] = _date(log[-1]["time"])
-        facts["duration"] = f"{timedelta(seconds=round(log[-1]['seconds']))} (hours:minutes:seconds, without pauses)"
+        facts["duration"] = f"{timedelta(seconds=round(log[-1]['seconds']))} (hours:minutes:seconds, pauses excluded)"
     return facts
 
 
@@ -74,5 +74,5 @@ def _maps(run, texts) -> str:
     found = [attention_map(run, text) for text in texts]
     pictures = [plots.attention(one.weights, one.queries, one.keys, text, one.predicted).as_html(text)
                 for text, one in zip(texts, found)]
-    return (f"<h2>Who attends (rows) to whom (columns): {found[0].kind} attention, last layer</h2>\n"
+    return (f"<h2>Which token (row) attends to which (column): {found[0].kind} attention, last layer</h2>\n"
             + "".join(f"<figure>{one}</figure>\n" for one in pictures))

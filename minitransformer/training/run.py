@@ -1,4 +1,4 @@
-"""A run folder: everything about one training run, and what is needed to use its model."""
+"""A run folder: everything about one training run, and everything needed to use its model."""
 
 import json
 import os
@@ -28,14 +28,14 @@ WEIGHTS = "weights.safetensors"
 class Run:
     """A folder with everything about one training run:
 
-        config.json            `settings`: the task, the model's configuration and how it is trained
-        tokenizer.json         the vocabulary (vocabulary.json if it is not one of subwords)
-        manifest.json          the sha256 of these two, and of the weights when training has ended
+        config.json            `settings`: the task, the model's configuration and the training settings
+        tokenizer.json         the vocabulary (vocabulary.json if it does not consist of subwords)
+        manifest.json          the sha256 of these two, and of the weights once training has ended
         metrics.jsonl          the log
-        checkpoints/step-N/    what a stopped run resumes from, each with a manifest.json of its own
-        weights.safetensors    the trained weights, {parameter name: array}, a shared one once; and how they were made
+        checkpoints/step-N/    what a stopped run resumes from, each with its own manifest.json
+        weights.safetensors    the trained weights, {parameter name: array}, a shared one once; and how they were obtained
         train.lock             locked while a process trains the run
-        report.html            how training went, and what the model does: one page that needs no other file
+        report.html            one self-contained page about the training run and the model's outputs
     """
 
     def __init__(self, path, settings, model, vocabulary):
@@ -57,19 +57,19 @@ class Run:
         return f"<p>{escape(repr(self))}</p>{settings_tables(self.settings.as_dict())}"
 
     @property
-    def task(self) -> Any:    # a Task; what else it has depends on its kind
+    def task(self) -> Any:    # a Task; its other methods depend on its kind
         return self.settings.task
 
     def answer(self, texts, search=None) -> list[str]:
-        """The model's output for each of `texts`: a translation, a continuation or a class, as the task has it."""
+        """The model's output for each of `texts`: a translation, a continuation or a class, depending on the task."""
         return self.task.answer(self, check_texts(texts), search)
 
     @classmethod
     def create(cls, path, task, model, vocabulary, training=None, backend="numpy") -> "Run":
-        """A new folder with settings and vocabulary.
+        """Make a new folder with settings and vocabulary.
 
-        training: the TrainingConfig by which a command may resume. Raises FolderTaken where something is already there,
-        InputError where task, model or vocabulary is not registered, or not the others'.
+        training: the TrainingConfig with which a command can resume. Raises FolderTaken if something is already there,
+        InputError if the task, model or vocabulary is not registered or they do not fit each other.
         """
         settings = RunSettings.of(task, model, vocabulary, training, backend)
         _check_vocabulary(path, settings, vocabulary)
@@ -80,15 +80,15 @@ class Run:
             _claim(new)
         try:
             if new != run.path:
-                shutil.rmtree(new, ignore_errors=True)    # of a process of that number that was killed here
+                shutil.rmtree(new, ignore_errors=True)    # left by a killed process with the same number
                 make_folder(new)
             write_durably(new / "config.json", settings.to_json().encode())
             write_durably(new / vocabulary.file_name, vocabulary.to_json().encode())
             write_manifest(new, run._fixed_files())
             if new != run.path:
-                os.rename(new, run.path)    # a run folder is complete from its first moment
+                os.rename(new, run.path)    # a run folder is complete from the start
                 sync_folder(run.path.parent)
-        except BaseException as error:    # Ctrl-C too leaves nothing behind
+        except BaseException as error:    # even Ctrl-C leaves nothing behind
             if new != run.path:
                 shutil.rmtree(new, ignore_errors=True)
             else:
@@ -96,16 +96,16 @@ class Run:
                     (new / name).unlink(missing_ok=True)
             if not isinstance(error, OSError):
                 raise
-            check_free(path)    # another process may have taken it meanwhile
-            raise InputError(f"{path}: {error.strerror}; choose a folder that can be written") from None
+            check_free(path)    # another process may have taken it in the meantime
+            raise InputError(f"{path}: {error.strerror}; choose a writable folder") from None
         return run
 
     @classmethod
     def load(cls, path, backend="numpy") -> "Run":
-        """The run in the folder `path`, its model on `backend`.
+        """Open the run in the folder `path`, with its model on `backend`.
 
-        Its weights are the trained ones or, while training has not ended, those of the newest intact checkpoint;
-        a damaged one is named on stderr. Raises InputError where there is none.
+        Its weights are the trained ones or, if training has not ended, those of the newest intact checkpoint;
+        a damaged one is reported on stderr. Raises InputError if there are none.
         """
         run = cls.open(path)
         if run.finished:
@@ -113,7 +113,7 @@ class Run:
         elif last := checkpoint.newest(run.path):
             weights = last.weights
         else:
-            raise InputError(f"{path}: the run holds no trained model; start it with {run.resume_command}")
+            raise InputError(f"{path}: the run has no trained model; start it with {run.resume_command}")
         if all(array.dtype == np.float64 for array in weights.values()):
             run.model = run.model.astype(np.float64)
         run.set_weights(weights)
@@ -122,14 +122,14 @@ class Run:
 
     @classmethod
     def open(cls, path) -> "Run":
-        """The run in the folder `path`, its model with the first weights that its seed draws.
+        """Open the run in the folder `path`, with the model's initial weights, drawn from its seed.
 
-        Raises InputError as `load`.
+        Raises InputError like `load`.
         """
         path = _path(path)
         if not (path / "config.json").is_file():
-            raise InputError(f"{path}: no run here (no config.json); give the folder that minitransformer train wrote")
-        check_manifest(path, besides=[WEIGHTS])    # damaged ones can be made again from the checkpoints
+            raise InputError(f"{path}: no run here (no config.json); give a folder that minitransformer train wrote")
+        check_manifest(path, besides=[WEIGHTS])    # damaged weights can be restored from the checkpoints
         try:
             settings = RunSettings.from_json((path / "config.json").read_text(encoding="utf-8"))
             model = settings.make_model()
@@ -149,31 +149,31 @@ class Run:
 
     @property
     def resume_command(self) -> str:
-        """What resumes it: a command if a command began it, else a call."""
+        """What resumes it: a command if a command started it, otherwise a Python call."""
         return (f"minitransformer train --resume {quote(str(self.path))}" if self.settings.training
                 else "train(..., resume=True)")
 
     def lengthen(self, steps) -> None:
-        """Plan `steps` updates, more than until now. Training resumes; the cooldown is that of the new plan.
+        """Plan more updates, `steps` in all. Training can then resume, with the cooldown of the new plan.
 
-        Raises InputError where there are not more, and where training ended early because `patience` ran out.
+        Raises InputError if they are not more, or if training ended early because `patience` ran out.
         """
         planned = self.settings.training
         if planned is None:
-            raise InputError(f"{self.path}: config.json does not say how it was trained; give train() a longer TrainingConfig")
+            raise InputError(f"{self.path}: config.json does not record how it was trained; give train() a longer TrainingConfig")
         if steps <= planned.steps:
-            raise InputError(f"steps is {steps}, expected more than the {planned.steps:,} that this run has planned")
+            raise InputError(f"steps is {steps}, expected more than the {planned.steps:,} planned for this run")
         if self.finished and max(checkpoint.steps(self.path), default=0) < planned.steps:
-            raise InputError(f"{self.path}: training ended because `patience` ran out, not because of its steps: more "
+            raise InputError(f"{self.path}: training ended because `patience` ran out before the planned steps; more "
                              "steps would not continue it")
         settings = replace(self.settings, training=replace(planned, steps=steps))
         replace_listed(self.path, "config.json", settings.to_json().encode())
         self.settings = settings
 
     def save_weights(self, provenance=None) -> None:
-        """The model's weights as the trained ones: write weights.safetensors, and list it in manifest.json.
+        """Save the model's weights as the trained ones: write weights.safetensors, and list it in manifest.json.
 
-        `provenance`: how they were made, as JSON, which the file keeps.
+        `provenance`: how they were obtained, as JSON, stored in the file.
         """
         from safetensors.numpy import save
 
@@ -183,17 +183,17 @@ class Run:
         write_manifest(self.path, [*self._fixed_files(), WEIGHTS])
 
     def take_trained_weights(self) -> dict[str, Any] | None:
-        """weights.safetensors into the model; returns the provenance. Raises InputError where it is missing or damaged."""
+        """Load weights.safetensors into the model; returns the provenance. Raises InputError if it is missing or damaged."""
         weights, provenance = _read_weights(self.path)
         self.set_weights(weights)
         return provenance
 
     def invalidate_weights(self) -> None:
-        """The trained weights, if there are any, are no longer this run's: training resumes."""
+        """Unlist the trained weights, if there are any: training resumes."""
         write_manifest(self.path, self._fixed_files())
 
     def set_weights(self, weights) -> None:
-        """Take over {parameter name: array}. Raises InputError where these are not this model's."""
+        """Load {parameter name: array} into the model. Raises InputError if they do not fit it."""
         try:
             set_weights(self.model, weights)
         except InputError as error:
@@ -204,30 +204,30 @@ class Run:
 
 
 def _read_weights(folder) -> tuple[dict[str, Array], dict[str, Any] | None]:
-    """({name: array}, their provenance) of weights.safetensors. Raises InputError where there is none, or a damaged one."""
+    """({name: array}, their provenance) from weights.safetensors. Raises InputError if the file is missing or damaged."""
     from safetensors import SafetensorError, safe_open
 
     if WEIGHTS not in check_manifest(folder):
-        raise InputError(f"{folder}: the run holds no trained model")
+        raise InputError(f"{folder}: the run has no trained model")
     path = folder / WEIGHTS
     try:
         with safe_open(path, framework="np") as file:
-            weights = {name: file.get_tensor(name) for name in file.keys()}    # noqa: SIM118 - a file is no dict
+            weights = {name: file.get_tensor(name) for name in file.keys()}    # noqa: SIM118 - a file is not a dict
             return weights, json.loads((file.metadata() or {}).get("provenance", "null"))
     except (SafetensorError, OSError, ValueError, TypeError, LookupError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
 
 
 def _check_vocabulary(path, settings, vocabulary) -> None:
-    """Raise InputError unless the model is as large as this task and vocabulary need it."""
+    """Raise InputError unless the model's sizes match the task and the vocabulary."""
     sizes = settings.task.model_sizes(vocabulary)
     expected = sizes.get("vocab_size")
     found = getattr(settings.config, "target_vocab", None) or getattr(settings.config, "vocab_size", None)
     if expected != found:
-        raise InputError(f"{path}: the vocabulary has {expected} tokens, the model {found}; they are not of one run")
+        raise InputError(f"{path}: the vocabulary has {expected} tokens, the model {found}; they are not from the same run")
     expected, found = sizes.get("num_classes"), getattr(settings.config, "num_classes", None)
     if expected != found:
-        raise InputError(f"{path}: the task has {expected} classes, the model {found}; they are not of one run")
+        raise InputError(f"{path}: the task has {expected} classes, the model {found}; they are not from the same run")
 
 
 def _claim(folder) -> None:
@@ -247,10 +247,10 @@ def _path(path) -> Path:
 
 
 def check_free(path) -> None:
-    """Raise FolderTaken unless a new run can have the folder `path`: nothing of anyone's is overwritten."""
+    """Raise FolderTaken unless the folder `path` is free for a new run: nothing is ever overwritten."""
     path = _path(path)
     if (path / "config.json").exists():
-        raise FolderTaken(f"{path} already exists and holds a run: take another folder, or resume this run: "
+        raise FolderTaken(f"{path} already exists and holds a run; choose another folder, or resume this run: "
                           f"run = Run.open({str(path)!r}), then train(run, ..., resume=True)")
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise FolderTaken(f"{path} already exists and is not an empty folder; choose another")

@@ -1,4 +1,4 @@
-"""The settings of a run, as its config.json keeps them: read, written and checked in one place."""
+"""The settings of a run, as stored in its config.json: read, written and checked in one place."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -18,7 +18,7 @@ UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError
 
 @dataclass(frozen=True, repr=False)
 class RunSettings:
-    """What a run is: its task, its model and, if a command or `training` says so, how it is trained."""
+    """What defines a run: its task, its model and, if a command started it or `training` is given, its training settings."""
 
     task: Any                              # a Task
     model: str                             # a name in MODELS
@@ -29,7 +29,7 @@ class RunSettings:
 
     @classmethod
     def of(cls, task, model, vocabulary, training=None, backend="numpy") -> "RunSettings":
-        """The settings of these objects. Raises InputError where one is not registered: it could not be loaded again."""
+        """The settings of these objects. Raises InputError if one is not registered, since it could not be loaded again."""
         TASKS.name_of(task)
         if training is not None and not isinstance(training, TrainingConfig):
             raise InputError(f"training is a {type(training).__name__}, expected a TrainingConfig")
@@ -38,7 +38,7 @@ class RunSettings:
 
     @property
     def seed(self) -> int:
-        """Of the model's first weights; 0 where no TrainingConfig is kept."""
+        """The seed of the model's initial weights; 0 if no TrainingConfig is stored."""
         return self.training.seed if self.training else 0
 
     def make_model(self) -> Layer:
@@ -51,7 +51,7 @@ class RunSettings:
         return settings_tables(self.as_dict())
 
     def as_dict(self) -> dict[str, Any]:
-        """{name: what JSON can hold}."""
+        """{name: a value that JSON can represent}."""
         return {"task": {"name": self.task.name, **asdict(self.task)},
                 "model": {"name": self.model, **asdict(self.config)}, "vocabulary": self.vocabulary,
                 "training": asdict(self.training) if self.training else None, "backend": self.backend}
@@ -61,7 +61,7 @@ class RunSettings:
 
     @classmethod
     def from_json(cls, text) -> "RunSettings":
-        """Raises InputError where the text is not that of settings."""
+        """The settings from their JSON text. Raises InputError if it is not one."""
         try:
             kept = json.loads(text)
             task, model = dict(kept["task"]), dict(kept["model"])
@@ -71,4 +71,4 @@ class RunSettings:
         except InputError:
             raise
         except UNREADABLE as error:
-            raise InputError(f"config.json is not that of a run ({type(error).__name__}: {error})") from None
+            raise InputError(f"config.json does not belong to a run ({type(error).__name__}: {error})") from None

@@ -1,4 +1,4 @@
-"""Standard error, whose reader may leave: `train ... 2>&1 | tee log`, and Ctrl-C ends tee first."""
+"""Standard error whose reader may exit: in `train ... 2>&1 | tee log`, Ctrl-C ends tee first."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class StandardError:
-    """sys.stderr for what must not fail: once it cannot be written, nobody reads it, and it becomes the null device."""
+    """sys.stderr for output that must not fail: once it cannot be written, it becomes the null device."""
 
     def write(self, text) -> None:
         self._unless_broken(lambda: sys.stderr.write(text))

@@ -31,17 +31,17 @@ LOG_EVERY = 10    # steps; reading the loss waits for the GPU
 def train(run, config, batches, valid, measure=None, resume=False, make_workers=Threads) -> int:
     """Train run.model by `config`, a TrainingConfig, on the iterator `batches`; log, validate and save in the run folder.
 
-    `valid`: batches for the validation loss. `measure(model)`, if given, returns {name: number} of more to log at
-    each validation. With `resume` training resumes from the run's newest checkpoint, to the same bits as if nothing
-    had stopped: `batches` must be made as it was then (if it has a `position` that is set, else the batches used
-    already are skipped), and run.model too where no checkpoint was saved yet. `make_workers(model, threads)` makes
-    who shares the work (parallel.Threads, or a subclass for several processes). Meanwhile BLAS has one thread. Inside
-    `with limits():` (host.py) memory is kept, too: a library call changes no setting of the C library by itself.
+    `valid`: batches for the validation loss. `measure(model)`, if given, returns {name: number} to log at
+    each validation. With `resume`, training resumes from the run's newest checkpoint and ends with the same bits as if
+    it had never stopped: make `batches` the same way again (its `position` is set if it has one, otherwise the batches
+    already used are skipped), and run.model too if no checkpoint has been saved yet. `make_workers(model, threads)` makes
+    the workers (parallel.Threads, or a subclass for several processes). BLAS has one thread during training. Inside
+    `with limits():` (host.py) freed memory is kept, too: on its own, a library call changes no setting of the C library.
 
-    Returns how many steps were made: fewer than config.steps after Ctrl-C or SIGTERM, which ends the
-    step under way and saves a checkpoint, or once `patience` ran out. Raises InputError where the loss is no
-    longer a number, or a checkpoint cannot be saved; the checkpoint saved last is kept. Also where the
-    run was trained already and `resume` is False, or was trained to its end and no checkpoint is left.
+    Returns the number of steps made: fewer than config.steps after Ctrl-C or SIGTERM, which let the
+    current step finish and save a checkpoint, or if `patience` ran out. Raises InputError if the loss becomes NaN or
+    infinite, or a checkpoint cannot be saved; the last checkpoint is kept. Also raises it if the
+    run has already been trained and `resume` is False, or has been trained to its end and no checkpoint is left.
     """
     loop = _Loop(run, config, batches, valid, measure, make_workers)
     with loop.workers:
@@ -59,7 +59,7 @@ class _Loop:
         self.measure = measure or (lambda model: {})
         self.model = run.model
         self.optimizer = Adam(self.model)
-        self.optimizer.grad[...] = 0    # of a step that was broken off
+        self.optimizer.grad[...] = 0    # left by an interrupted step
         self.workers = make_workers(self.model, config.threads if self.model.xp is np else 1)
         self.step = 0
         self.sums = {"loss": 0, "nll": 0}    # since the last line of the log, on the device
@@ -68,9 +68,9 @@ class _Loop:
         self.best_step = self.best_nll = None
         self.worse = 0         # validations since the best one
         self.saved = None      # the step of the last checkpoint
-        self.log = []          # what metrics.jsonl holds
-        self.began = time.monotonic()    # minus the seconds of what is resumed
-        self.recent = []       # of each step since the last look at the loss (its batches, how many updates there were then)
+        self.log = []          # the contents of metrics.jsonl
+        self.began = time.monotonic()    # minus the seconds trained before resuming
+        self.recent = []       # for each step since the loss was last read: (its batches, the number of updates before it)
 
     def train(self, resume=False) -> int:
         if resume:
@@ -79,7 +79,7 @@ class _Loop:
             self._resume_from(checkpoint.newest(self.run.path))
             self._write_files(self.run.invalidate_weights)
         elif checkpoint.steps(self.run.path) or self.run.finished:
-            raise InputError(f"{self.run.path}: this run was trained already; resume it with resume=True, or make another run")
+            raise InputError(f"{self.run.path}: this run has already been trained; resume it with resume=True, or create a new run")
         config = self.config
         self._write_log(self.log, "w")
         with make_progress(config.steps, self.step) as self.progress, one_blas_thread, np.errstate(all="ignore"):
@@ -133,10 +133,10 @@ class _Loop:
         self.since, self.num_tokens = time.perf_counter(), 0
 
     def _finite_sums(self) -> tuple[float, float]:
-        """(loss, nll) since the log's last line. Raises InputError that names where the first value arose that is none."""
+        """(loss, nll) since the last line of the log. Raises InputError that names the first block with NaN or infinity."""
         updates, loss, nll = int(self.optimizer.updates), float(self.sums["loss"]), float(self.sums["nll"])
         if updates < self.step or not math.isfinite(loss):
-            before = self.step - len(self.recent)    # of each step before, the update was made
+            before = self.step - len(self.recent)    # every earlier step made its update
             bad = next((step for step, (_, updates) in enumerate(self.recent, before + 1) if int(updates) < step), self.step)
             shares = self.workers.shard(self.recent[bad - before - 1][0], (self.config.seed, bad))
             block, direction = locate_non_finite(self.model, shares, self.config.smoothing)
@@ -162,7 +162,7 @@ class _Loop:
         return self.step >= self.config.steps or 0 < self.config.patience <= self.worse
 
     def _save(self) -> None:
-        """A checkpoint; of the older ones those that may still be needed are kept."""
+        """Save a checkpoint; of the older ones, keep those that may still be needed."""
         state = {"position": getattr(self.batches, "position", None), "terms": self.terms,
                  "best_step": self.best_step, "best_nll": self.best_nll, "worse": self.worse}
         sums = {name: self.model.xp.asarray(value, dtype=self.optimizer.data.dtype) for name, value in self.sums.items()}
@@ -178,10 +178,10 @@ class _Loop:
         self.saved = self.step
 
     def _resume_from(self, last) -> None:
-        """Take over a Checkpoint; with None there is nothing yet to take over."""
+        """Restore the state of a Checkpoint; None: there is none yet."""
         if last is None and self.run.finished:
             raise InputError(f"{self.run.path}: training has ended, and no checkpoint is left to resume from")
-        print(f"resuming after step {last.step}" if last else "no intact checkpoint: beginning at step 1", file=stderr)
+        print(f"resuming after step {last.step}" if last else "no intact checkpoint: starting at step 1", file=stderr)
         if last is None:
             return
         self.step = self.saved = last.step
@@ -202,7 +202,7 @@ class _Loop:
             self.batches.position = last.state["position"]
 
     def _take_trained(self) -> bool:
-        """Take over the weights that this very run ended with; returns whether it holds them, intact."""
+        """Load the weights that this run ended with; returns whether it has them, intact."""
         try:
             provenance = self.run.take_trained_weights()
         except InputError:
@@ -210,11 +210,11 @@ class _Loop:
         if not provenance or provenance["config"] != asdict(self.config):
             return False
         self.step = provenance["step"]
-        print("training has ended: the weights stay as they are", file=stderr)
+        print("training has already ended: the weights are unchanged", file=stderr)
         return True
 
     def _finish(self) -> None:
-        """The weights of the run: the mean of the last checkpoints, or the best one's if there was `patience`."""
+        """Set the run's weights: the mean of the last checkpoints, or those of the best one if `patience` was set."""
         if self.config.average > 1:
             weights, count = retention.averaged_weights(self.run.path, self.config)
             self.run.set_weights(weights)
@@ -243,19 +243,19 @@ class _Loop:
         self._write_files(write)
 
     def _write_files(self, write) -> None:
-        """Call `write` in the one process that writes the run's files."""
+        """Call `write` in the only process that writes the run's files."""
         if self.workers.is_main:
             write()
 
     @contextmanager
     def _writing(self, what) -> Iterator[None]:
-        """A full disk ends the run with one line that says what is kept."""
+        """If the disk is full, end the run with one line that says what is kept."""
         try:
             yield
         except OSError as error:
             kept = f"the checkpoint of step {self.saved} is kept" if self.saved else "no checkpoint was saved before"
             raise InputError(f"{what} cannot be saved ({error.strerror}); {kept}. "
-                             f"When that is fixed: {self.run.resume_command}") from None
+                             f"Once that is fixed: {self.run.resume_command}") from None
 
 
 def _as_text(record) -> str:

@@ -1,4 +1,4 @@
-"""The measurements: what is counted, what a worker answers, when it ends, and that the peers train the same model."""
+"""The measurements: what is counted, what a worker reports, when it ends, and that the peers train the same model."""
 
 import os
 import subprocess
@@ -61,7 +61,7 @@ def test_tokens_of_a_case_are_all_real():
 
 @pytest.fixture
 def trains(monkeypatch):
-    """trains(contestant): the loss of one batch, again and again, is finite and falls (its noise is dropout's)."""
+    """trains(contestant): the loss of one batch, trained on repeatedly, is finite and falls (with noise from dropout)."""
     def check(module):
         monkeypatch.setattr(module, "LEARNING_RATE", 0.003)
         step = module.make_step(TINY, threads=2)

@@ -1,4 +1,4 @@
-"""Beam search beside other libraries: they have the same model, decode the same text, and are measured alike."""
+"""Beam search beside other libraries: they have the same model, decode the same text, and are measured the same way."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ TEXT = ["a dog runs .", "", "a cat sleeps in the red house .", "the dog sleeps .
 
 @pytest.fixture(scope="module")
 def case(tmp_path_factory):
-    """Four sentences and an empty one, for a model of random weights whose next token is seldom a matter of rounding."""
+    """Four sentences and an empty one, for a model with random weights whose next token rarely depends on rounding."""
     folder = tmp_path_factory.mktemp("decoding")
     vocabulary = SubwordVocabulary.learn(TEXT, size=40)
     model = random_model(vocabulary.size)
@@ -33,7 +33,7 @@ def case(tmp_path_factory):
 
 
 def random_model(vocabulary):
-    """Biases and norms are random, too, so that a swapped one is seen."""
+    """Biases and norms are random, too, so that a swap shows."""
     config = TransformerConfig(source_vocab=vocabulary, target_vocab=vocabulary, num_layers=2, d_model=16, num_heads=2, d_ff=24)
     model = Transformer(config, seed=3)
     rng = np.random.default_rng(5)
@@ -44,7 +44,7 @@ def random_model(vocabulary):
 
 
 def outputs(contestant, case):
-    """What its worker answers to one order."""
+    """The worker's answer to one order."""
     (answer,) = serve(contestant, case, 2, ["1"])
     assert answer.get("failed") is None and answer["seconds"] > 0
     return answer["outputs"]
@@ -69,7 +69,7 @@ def test_marianmt_is_the_same_model():
 @pytest.mark.parametrize("contestant, library", [
     ("marianmt:2", "transformers"), ("ctranslate2:batches-2", "ctranslate2"), ("ctranslate2:operations-3", "ctranslate2")])
 def test_peers_decode_greedily_what_we_do(case, contestant, library):
-    """Without a beam no length penalty decides; only the limits of the length differ, so the first tokens count."""
+    """Without a beam, the length penalty has no effect; only the length limits differ, so the first tokens are compared."""
     pytest.importorskip(library, reason=f'{library} is not installed: pip install ".[bench]"')
     mine, theirs = outputs("minitransformer", case), outputs(contestant, case)
     assert [output[:20] for output in theirs] == [output[:20] for output in mine]

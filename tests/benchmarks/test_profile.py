@@ -1,4 +1,4 @@
-"""The profile accounts for all products and for all time."""
+"""The profile accounts for all products and all of the time."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def test_its_products_are_the_necessary_operations(monkeypatch):
 
 
 def test_time_counts_once_and_where_it_is_spent(monkeypatch):
-    """An inner call's time is not its caller's."""
+    """An inner call's time is not counted for its caller."""
     now = 0
     monkeypatch.setattr(profile.time, "perf_counter", lambda: now)
     clock = profile.Clock(profile.Transformer(CASE.config()))

@@ -1,4 +1,4 @@
-"""A corpus of mistakes, and what the doctor says to each: alone on its smallest block, and inside a whole Transformer.
+"""A corpus of mistakes, and the doctor's diagnosis of each: alone on its smallest block, and inside a whole Transformer.
 
 A folder of the corpus holds Python files, each with a list MISTAKES (mistakes/mistake.py).
 """
@@ -33,7 +33,7 @@ def mistakes_in(folder):
 
 @contextmanager
 def made(mistake):
-    """Within it, the mistake is in its place everywhere."""
+    """Within it, the mistake replaces its operation everywhere."""
     if mistake.replaces in TABLE:
         with plugged(SimpleNamespace(replaceable=TABLE[mistake.replaces]), mistake.wrong):
             yield

@@ -1,4 +1,4 @@
-"""The doctor says what it can prove, says nothing where nothing is wrong, and calls evidence evidence."""
+"""The doctor says what it can prove, says nothing if nothing is wrong, and calls evidence evidence."""
 
 import json
 from functools import partial
@@ -39,7 +39,7 @@ def test_silent_on_right_gradients(name):
 @pytest.mark.parametrize("name", ["linear", "layer-norm", "self-attention", "cross-attention", "residual", "feed-forward",
                                   "encoder-layer", "learned-positions"])
 def test_noise_is_no_mistake(name):
-    """Right gradients with noise of 1 in 1,000 fail the check, and are given no name."""
+    """Right gradients with noise of 1 in 1,000 fail the check, but no mistake is named."""
     block, inputs = blocks(seed=2)[name]
 
     class Noisy(type(block)):
@@ -114,7 +114,7 @@ def test_a_constant_is_named_only_if_it_is_simple(factor, kind):
 
 
 def test_an_upstream_gradient_of_one_number_is_no_constant():
-    """A loss has one number: that it is forgotten must not read as a factor."""
+    """A loss has one number: if it is forgotten, the doctor must not report a factor."""
     def forgotten(dloss, cache):
         return F.cross_entropy_backward(1.0, cache.loss).reshape(-1, len(cache.weight)) @ cache.weight
 
@@ -185,7 +185,7 @@ def test_a_class_of_the_readers_own_that_computes_a_known_block():
 
 
 class OwnNorm(L.Layer):
-    """A LayerNorm whose author calls everything otherwise."""
+    """A LayerNorm whose author uses different names for everything."""
 
     def __init__(this, width):
         made = L.LayerNorm(width)
@@ -371,7 +371,7 @@ def test_a_mistake_can_be_taught():
             mistakes.TAUGHT.pop()
     with pytest.raises(InputError, match="no operation 'sofmax'; did you mean softmax"):
         mistake("sofmax", sentence)
-    with pytest.raises(InputError, match="asks for 'z'"):
+    with pytest.raises(InputError, match="takes 'z'"):
         mistake("softmax", sentence)(lambda dp, cache, z: dp)
 
 

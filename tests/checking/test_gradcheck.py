@@ -1,4 +1,4 @@
-"""The checker itself: it must see a wrong gradient, and only a wrong one."""
+"""The checker itself: it must detect every wrong gradient, and only wrong ones."""
 
 import json
 import math
@@ -34,7 +34,7 @@ def test_every_layer_is_among_the_blocks():
 
 
 class WrongLinear(L.Linear):
-    """Linear with a mistake of choice in its backward."""
+    """Linear with a selectable mistake in its backward."""
 
     def __init__(self, mistake):
         super().__init__(5, 4, np.random.default_rng(0))
@@ -125,7 +125,7 @@ def test_a_forward_that_returns_its_input():
 
 
 def test_strong_curvature_does_not_excuse_a_wrong_gradient():
-    """sin(300 x) curves strongly; a gradient wrong by 1e-3 fails, and none of its places passes for a kink."""
+    """sin(300 x) curves strongly; a gradient wrong by 1e-3 fails, and none of its places is taken for a kink."""
     def forward(x):
         return np.sin(300 * x), x
 
@@ -211,7 +211,7 @@ def test_a_forward_that_returns_several_outputs(projection):
 
 
 def test_a_dropped_imaginary_part_does_not_pass_with_the_complex_step_alone():
-    """The complex step of x / x.std() misses what runs through the standard deviation, and so does this backward."""
+    """The complex step of x / x.std() misses the path through the standard deviation, and so does this backward."""
     block = lambda x: (x / x.std(), x), lambda dy, x: dy / x.std()
     for methods in (("complex",), ("central",), ("central", "complex")):
         assert not gradcheck(block, (X,), methods=methods).passed
@@ -219,7 +219,7 @@ def test_a_dropped_imaginary_part_does_not_pass_with_the_complex_step_alone():
 
 @pytest.mark.parametrize("methods", ["central", (), ("forward",)])
 def test_unknown_methods_are_explained(methods):
-    with pytest.raises(InputError, match="expected some of central, complex"):
+    with pytest.raises(InputError, match="expected one or more of central, complex"):
         gradcheck((F.relu_forward, F.relu_backward), (X,), methods=methods)
 
 

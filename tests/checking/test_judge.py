@@ -42,7 +42,7 @@ def test_a_known_mistake_is_named(sentence):
 def test_an_unknown_mistake_is_not_guessed():
     verdict = judge(lambda x: softmax(x) + 1e-3, softmax, MISTAKES, INPUTS)
     assert not verdict.right and not verdict.sentence and not verdict.candidates
-    assert "none of the mistakes known" in str(verdict)
+    assert "none of the known mistakes" in str(verdict)
 
 
 def test_of_two_that_explain_it_equally_well_none_is_named():
@@ -55,7 +55,7 @@ def test_at_a_batch_of_two_twice_and_times_the_batch_are_kept_apart():
     mistakes = {"twice": lambda x: 2 * x, "times the batch": lambda x: len(x) * x}
     for sentence, wrong in mistakes.items():
         assert judge(wrong, lambda x: x, mistakes, INPUTS).sentence == sentence
-    with pytest.raises(InputError, match="expected at least 2 of other sizes"):
+    with pytest.raises(InputError, match="expected at least 2 of different sizes"):
         judge(mistakes["twice"], lambda x: x, mistakes, INPUTS[:1])
 
 

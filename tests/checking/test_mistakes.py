@@ -15,7 +15,7 @@ ENOUGH = 0.7    # of the mistakes must be named
 
 @pytest.fixture(scope="module")
 def verdicts():
-    """{(name, "alone" or "in a model"): verdict} of what was asked so far."""
+    """{(name, "alone" or "in a model"): verdict} of the diagnoses so far."""
     return {}
 
 

@@ -1,4 +1,4 @@
-"""The contract check for layers of one's own: right ones pass, each way to break the contract has its sentence."""
+"""The contract check for your own layers: right ones pass, and each way to break the contract has its own sentence."""
 
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ class Scale(Linear):
 
 
 class KeepsItsCache(Scale):
-    """The gradients are right, as long as it is used once."""
+    """Its gradients are right as long as it is used only once."""
 
     def forward(self, x):
         y, self.cache = super().forward(x)
@@ -59,7 +59,7 @@ class KeepsBelow(Layer):
 
 
 class Widens(Scale):
-    """By a number of NumPy's, which float64 does not show."""
+    """By a NumPy scalar, which float64 does not reveal."""
 
     def forward(self, x):
         y, cache = super().forward(x)
@@ -97,7 +97,7 @@ class Assigns(Scale):
 
 
 @pytest.mark.parametrize("kind, words", [
-    (KeepsItsCache, "forward keeps something on the layer: self.cache; a layer that is used twice would mix up both uses"),
+    (KeepsItsCache, "forward keeps something on the layer: self.cache; a layer that is used twice would mix up the two uses"),
     (KeepsInAPlaceForIt, "forward keeps something on the layer: self.cache"),
     (KeepsInBackward, "backward keeps something on the layer: self.last"),
     (Widens, "the output that forward returns is float64 for inputs of float32"),
@@ -132,5 +132,5 @@ def test_the_librarys_layers_pass(name):
 
 
 def test_what_is_no_layer_is_refused():
-    with pytest.raises(InputError, match="check_contract: a tuple is no Layer"):
+    with pytest.raises(InputError, match="check_contract: a tuple is not a Layer"):
         check_contract((np.sin, np.cos), [X])

@@ -1,4 +1,4 @@
-"""What the tests of the command share: a trained run, a small corpus, and what an error looks like."""
+"""Shared by the tests of the command: a trained run, a small corpus, and the form of an error."""
 
 import pytest
 
@@ -53,7 +53,7 @@ def language_run(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def subword_run(tmp_path_factory):
-    """The same of 10 steps on subwords, with 12 learned positions."""
+    """The same for 10 steps on subwords, with 12 learned positions."""
     from minitransformer.cli import main
 
     folder = write_corpus(tmp_path_factory.mktemp("subwords"))

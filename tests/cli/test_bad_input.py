@@ -1,4 +1,4 @@
-"""What is wrong is said in one line, with exit code 2, and nothing is lost."""
+"""Bad input is reported in one line, with exit code 2, and nothing is lost."""
 
 import io
 import json
@@ -37,11 +37,11 @@ def test_a_library_that_is_broken_is_not_called_missing(monkeypatch):
 
 
 @pytest.mark.parametrize("arguments, words", [
-    ((), "minitransformer: no COMMAND is given; begin with: minitransformer train copy (see minitransformer --help)"),
+    ((), "minitransformer: no COMMAND given; start with: minitransformer train copy (see minitransformer --help)"),
     (("--hlep",), "unrecognized arguments: --hlep; did you mean --help?"),
     (("--hlep", "train"), "unrecognized arguments: --hlep; did you mean --help?"),
     (("train", "--stpes", 5, "copy"), "minitransformer train: unrecognized arguments: --stpes; did you mean --steps?"),
-    (("train", "--d-model", 5, "copy"), "--d-model belongs behind TASK: minitransformer train TASK --d-model ..."),
+    (("train", "--d-model", 5, "copy"), "--d-model belongs after TASK: minitransformer train TASK --d-model ..."),
     (("train", "copy", "--heads", 3), "did you mean --num-heads? (see minitransformer train copy --help)"),
     (("train", "copy", "--layers", 3), "did you mean --num-layers?"),
     (("train", "copy", "--resume", "no/such/run"), "leave copy and its options out"),
@@ -55,7 +55,7 @@ def test_a_library_that_is_broken_is_not_called_missing(monkeypatch):
     (("train", "copy", "--steps", 0), "--steps is 0, expected a whole number from 1 to 1,000,000,000"),
     (("train", "copy", "--batch", 0), "--batch is 0"),
     (("train", "copy", "--seed", -1), "--seed is -1"),
-    (("train", "copy", "--schedule", "constant", "--peak-rate", 0.1, "--rate-factor", 2), "constant has --peak-rate"),
+    (("train", "copy", "--schedule", "constant", "--peak-rate", 0.1, "--rate-factor", 2), "with constant use --peak-rate"),
     (("train", "copy", "--dropout", 1), "--dropout is 1.0"),
     (("train", "copy", "--d-model", 10, "--num-heads", 4), "num_heads"),
     (("train", "brackets", "--d-model", 10, "--num-heads", 4), "num_heads"),
@@ -67,7 +67,7 @@ def test_a_library_that_is_broken_is_not_called_missing(monkeypatch):
     (("generate", "no/such/run"), "required: PROMPT"), (("generate", "no/such/run", "x"), "no run here"),
     (("classify", "no/such/run", "x"), "no run here"), (("classify",), "required: RUN"),
     (("train", "copy", "--config", "huge"), "unknown configuration 'huge'"),
-    (("train",), "no TASK is given; choose from brackets, classify, copy, language, numbers, reverse, sort, translate"),
+    (("train",), "no TASK given; choose from brackets, classify, copy, language, numbers, reverse, sort, translate"),
     (("train", "--resume", "no/such/run"), "no run here"),
     (("train", "--resume", "no/such/run", "copy"), "leave copy and its options out"),
     (("train", "copy", "--schedule", "constant"), "--peak-rate is None, but the schedule constant needs one"),
@@ -129,7 +129,7 @@ def test_a_line_that_is_too_long_is_named_and_the_others_are_translated(run_cli,
     (("--min-length", 3, "--max-length", 2), "--max-length is 2, expected 3"),
     (("--length-penalty", "nan"), "--length-penalty is nan"),
     (("--sample", 2, "--beam", 2), "leave --beam out"), (("--sample", 0), "--sample is 0"),
-    (("--sample", 2, "--length-penalty", 1), "leave --length-penalty out"), (("--top-k", 5), "--top-k is of --sample N"),
+    (("--sample", 2, "--length-penalty", 1), "leave --length-penalty out"), (("--top-k", 5), "--top-k works only with --sample N"),
     (("--sample", 1, "--temperature", 0), "--temperature is 0"), (("--sample", 1, "--top-k", -1), "--top-k is -1"),
     (("--sample", 1, "--top-p", 0), "--top-p is 0"), (("--sample", 1, "--seed", -1), "--seed is -1"),
 ])
@@ -166,13 +166,13 @@ def test_control_characters_are_not_printed(run_cli):
 
 def test_runs_of_another_task_cannot_answer_together(run_cli, trained, text_run):
     code, out, error = run_cli("translate", trained, "--ensemble", text_run, "a b")
-    assert code == 2 and not out and f"--ensemble {text_run} has another task or vocabulary" in error and one_line(error)
+    assert code == 2 and not out and f"--ensemble {text_run} has a different task or vocabulary" in error and one_line(error)
 
 
 @pytest.mark.parametrize("option", [("--test", "a", "b"), ("--tokenize", "none")])
 def test_toy_runs_bring_their_own_test(run_cli, trained, option):
     code, _, error = run_cli("evaluate", trained, *option)
-    assert code == 2 and f"the task copy, which has no use for {option[0]}; leave it out" in error and one_line(error)
+    assert code == 2 and f"the task copy, which does not use {option[0]}; leave it out" in error and one_line(error)
 
 
 COMMANDS = {"translate": ("copy", "translate"), "generate": ("language", "subwords"), "classify": ("classify", "brackets")}
@@ -197,7 +197,7 @@ def test_options_that_a_task_has_no_use_for(run_cli, runs, name, options):
     for option in options.split():
         code, out, error = run_cli("evaluate", runs[name], f"--{option}", values.get(option, 1))
         assert code == 2 and not out and one_line(error)
-        assert f"was trained on the task {name}, which has no use for --{option}; leave it out" in error
+        assert f"was trained on the task {name}, which does not use --{option}; leave it out" in error
 
 
 def test_only_a_transformer_is_exported_and_only_translation_is_timed(run_cli, runs, tmp_path):
@@ -209,15 +209,16 @@ def test_only_a_transformer_is_exported_and_only_translation_is_timed(run_cli, r
 
 
 def test_an_ensemble_is_of_runs_that_write_text_and_have_one_vocabulary(run_cli, runs):
-    for run, other, words in (("language", "subwords", "has another task or vocabulary"), ("language", "copy", "has another task"),
+    for run, other, words in (("language", "subwords", "has a different task or vocabulary"),
+                              ("language", "copy", "has a different task"),
                               ("classify", "classify", "not for a classifier; leave it out"),
-                              ("copy", "brackets", "has another task")):
+                              ("copy", "brackets", "has a different task")):
         code, out, error = run_cli("evaluate", runs[run], "--ensemble", runs[other])
         assert code == 2 and not out and words in error and one_line(error)
 
 
 def test_a_run_folder_of_the_old_format(run_cli, trained, tmp_path):
-    """One that an older version wrote, with its own seal, and nothing in it damaged."""
+    """An older version wrote it, with a valid manifest of its own, and nothing in it is damaged."""
     run = tmp_path / "old"
     shutil.copytree(trained, run)
     (run / "config.json").write_text(json.dumps({"task": "copy", "language": None, "vocabulary": "SymbolVocabulary"}))

@@ -12,7 +12,7 @@ from minitransformer.benchmarks.measure import Measurement
 
 @pytest.fixture
 def measured(monkeypatch):
-    """The measurements, without their making."""
+    """The measurements are replaced by fixed numbers."""
     found = {"minitransformer": Measurement([0.1], 2e6, None), "matmul": Measurement([0.1], 1, None),
              "torch": Measurement([0.2], 4e6, None), "jax": Measurement([], 0, "RuntimeError: no luck")}
     for module in (comparison, scaling):
@@ -31,7 +31,7 @@ def measured(monkeypatch):
     (("--profile", "--scaling"), "leave --against, --config and --profile out"),
     (("--profile", "--against", "jax"), "--profile measures minitransformer alone"),
     (("--scalling",), "did you mean --scaling?"),
-    (("--test", "x"), "--test is what --decoding RUN translates"),
+    (("--test", "x"), "--test is the text for --decoding RUN to translate"),
     (("--decoding", "x", "--config", "tiny"), "leave --config and --profile out"),
     (("--decoding", "x", "--against", "torch"), "unknown name 'torch'; choose from marianmt, ctranslate2"),
     (("--decoding", "x", "--scaling", "--against", "marianmt"), "--scaling measures minitransformer alone"),
@@ -59,7 +59,7 @@ def test_a_missing_decoder_is_named_with_its_command(run_cli, monkeypatch, libra
 
 
 def test_decoding(run_cli, text_run, corpus):
-    """Measured in earnest, as JSON, and as a table."""
+    """With real measurements, as JSON and as a table."""
     code, out, error = run_cli("benchmark", "--decoding", text_run, "--test", corpus / "en", corpus / "de",
                                "--rounds", 1, "--threads", 1, "--json")
     (result,) = json.loads(out)["results"]
@@ -93,9 +93,9 @@ def test_decoding_scaling(run_cli, text_run, monkeypatch):
 
 def test_decoding_of_what_cannot_be_decoded(run_cli, trained, text_run, tmp_path):
     (tmp_path / "tsv").write_text("\tein\n")
-    for arguments, words in (((trained,), "the task copy has no text to decode; this needs a translation run"),
+    for arguments, words in (((trained,), "the task copy has no text to decode; give a translation run"),
                              ((text_run, "--test", tmp_path / "none"), "No such file"),
-                             ((text_run, "--test", tmp_path / "tsv"), "no source sentence, expected at least one")):
+                             ((text_run, "--test", tmp_path / "tsv"), "no source sentences, expected at least one")):
         code, out, error = run_cli("benchmark", "--decoding", *arguments)
         assert code == 2 and not out and words in error and error.count("\n") == 1
 

@@ -1,4 +1,4 @@
-"""AVX-512 kernels are asked for where they help, by the command alone, and never against the user's word."""
+"""AVX-512 kernels are requested if they help, only by the command, and never against the user's setting."""
 
 import json
 import os

@@ -18,7 +18,7 @@ from tests.cli.conftest import SENTIMENTS, one_line
 
 
 def test_it_learns_and_is_measured(run_cli, classify_run):
-    """Accuracy is the share of sentences that `classify` puts into their class; majority that of the commonest, 5 of 10."""
+    """Accuracy is the fraction that `classify` gets right; majority is that of the most common class, 5 of 10."""
     code, out, _ = run_cli("evaluate", classify_run, "--json")
     scores, run = json.loads(out), Run.load(classify_run)
     examples = read_labelled(classify_run.parent / "valid.tsv", "--valid")
@@ -33,7 +33,7 @@ def test_it_learns_and_is_measured(run_cli, classify_run):
 
 
 def test_evaluate_another_file(run_cli, classify_run, tmp_path):
-    """Of one class of the three, with a header and an empty line."""
+    """A test file with only one of the three classes, a header and an empty line."""
     (tmp_path / "test.gz").write_bytes(gzip.compress(b"sentence\tlabel\na fine good film xu\tvery good\n\n"))
     scores = json.loads(run_cli("evaluate", classify_run, "--test", tmp_path / "test.gz", "--json")[1])
     assert scores["majority"] == 1 and scores["examples"] == 1 and scores["accuracy"] in (0, 1)
@@ -62,7 +62,7 @@ def test_classify_a_text(run_cli, classify_run, sentence):
 
 
 def test_classify_lines_of_standard_input(run_cli, classify_run, monkeypatch):
-    """Each as alone, in their order, though sentences of a length are read together."""
+    """Each as if it were alone, in order, although sentences of equal length are read together."""
     lines = ["a dull bad film zw, zw, zw and zw", "a fine good film", "xu is just a film", "bad", "a fine good film zw zw zw zw"]
     alone = [json.loads(run_cli("classify", classify_run, line, "--json")[1]) for line in lines]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
@@ -96,7 +96,7 @@ def test_an_empty_line_stays_empty(run_cli, classify_run, monkeypatch):
 def test_a_line_that_cannot_be_read_is_named(run_cli, brackets_run, monkeypatch):
     lines_of(monkeypatch, "()", "", "(x)")
     code, out, error = run_cli("classify", brackets_run)
-    assert code == 2 and not out and "line 3: 'x' is not a bracket, expected only ( and )" in error and one_line(error)
+    assert code == 2 and not out and "line 3: 'x' is not a bracket, expected ( or )" in error and one_line(error)
 
 
 def test_what_is_cut_or_not_known_is_named(run_cli, classify_run, monkeypatch, tmp_path):
@@ -131,7 +131,7 @@ def test_brackets(run_cli, brackets_run, tmp_path):
     assert code == 0 and list(json.loads(out)["probabilities"]) == ["balanced", "unbalanced"]
     assert out == run_cli("classify", brackets_run, "(())", "--json")[1]    # blanks between brackets mean nothing
     code, out, _ = run_cli("train", "brackets", "--steps", 2, "--batch", 4, "--config", "toy", "--run", tmp_path / "run")
-    assert code == 0 and "examples never trained on (always naming the commonest class: " in out
+    assert code == 0 and "examples never trained on (always predicting the most common class: " in out
     assert "minitransformer classify" in out
 
 
@@ -154,12 +154,12 @@ GOOD = "good\tyes\nbad\tno\n"
 
 
 @pytest.mark.parametrize("option, content, words", [
-    ("--train", "good\tyes\nfine\tyes\n", "the column of labels has 1 class, expected 2 to 1,000"),
-    ("--valid", "good\tyes\nso so\tmaybe\n", "the label 'maybe' is not one of those trained on, no, yes"),
+    ("--train", "good\tyes\nfine\tyes\n", "the label column has 1 class, expected 2 to 1,000"),
+    ("--valid", "good\tyes\nso so\tmaybe\n", "the label 'maybe' is not in the training file, which has no, yes"),
     ("--train", GOOD + "fine\n", "line 3: expected a sentence, a tab and its label"),
     ("--train", GOOD + "fine\tyes\tno\n", "line 3: 3 columns, expected two: a sentence, a tab and its label"),
     ("--valid", "\tno\n", "line 1: expected a sentence, a tab and its label"),
-    ("--valid", "sentence\tlabel\n", "no sentence, expected one on each line"),
+    ("--valid", "sentence\tlabel\n", "no sentences, expected a sentence, a tab and its label on each line"),
     ("--train", "", "empty, expected text"), ("--valid", "\n\n", "empty, expected text"), ("--valid", None, "No such file"),
     ("--train", b"\xff\tno\n", "line 1: not UTF-8"),
     ("--train", "".join(f"a\t{i}\n" for i in range(1001)), "has 1,001 classes, expected 2 to 1,000"),
@@ -188,20 +188,20 @@ def test_settings_that_mean_nothing(run_cli, tmp_path, options, words):
 
 
 @pytest.mark.parametrize("which, text, words", [
-    ("classify", " ", "the text is empty, expected one to classify"),
-    ("brackets", "", "the text is empty, expected one to classify"),
-    ("brackets", "(x)", "line 1: 'x' is not a bracket, expected only ( and )"),
+    ("classify", " ", "the text is empty, expected a text to classify"),
+    ("brackets", "", "the text is empty, expected a text to classify"),
+    ("brackets", "(x)", "line 1: 'x' is not a bracket, expected ( or )"),
 ])
 def test_texts_that_cannot_be_classified(run_cli, runs, which, text, words):
     code, out, error = run_cli("classify", runs[which], text)
     assert code == 2 and not out and words in error and one_line(error)
 
 
-@pytest.mark.parametrize("content, words", [("good\tyes\n", "the label 'yes' is not one of those trained on, 0, very good"),
+@pytest.mark.parametrize("content, words", [("good\tyes\n", "the label 'yes' is not in the training file, which has 0, very good"),
                                             ("good\n", "line 1: expected a sentence"), ("", "empty, expected text")])
 def test_files_that_cannot_be_measured_on(run_cli, classify_run, tmp_path, content, words):
     (tmp_path / "file").write_text(content)
     code, out, error = run_cli("evaluate", classify_run, "--test", tmp_path / "file")
     assert code == 2 and not out and words in error and str(tmp_path / "file") in error and one_line(error)
     code, _, error = run_cli("evaluate", classify_run, "--test", "a", "b")
-    assert code == 2 and "--test names 2 files, expected one of labelled sentences" in error and one_line(error)
+    assert code == 2 and "--test names 2 files, expected one file of labelled sentences" in error and one_line(error)

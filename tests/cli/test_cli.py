@@ -27,10 +27,10 @@ SMALL = ("--steps", 12, "--batch", 8, "--validate-every", 6)
 
 
 def test_help(run_cli):
-    """Of every command, found in the help of all."""
+    """The general help lists every command."""
     code, out, error = run_cli("--help")
     commands = re.findall(r"^    (\w+) +\w", out, re.MULTILINE)
-    assert commands == list(COMMANDS) and "begin with: minitransformer train copy" in out
+    assert commands == list(COMMANDS) and "start with: minitransformer train copy" in out
     assert code == 0 and not error and {"train", "generate", "classify", "data"} <= set(commands)
     for command in [*commands, *(f"train {name}" for name in TASKS)]:
         code, out, error = run_cli(*command.split(), "--help")
@@ -116,7 +116,7 @@ def test_version(run_cli):
 
 
 def test_redirected_output_is_utf_8():
-    """Whatever the locale, as the files that are read."""
+    """Whatever the locale, like the files that are read."""
     script = "from minitransformer.cli import main; main(['gradcheck', 'none']); print('한국어')"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True,
                           env={**os.environ, "PYTHONIOENCODING": "cp1252"})
@@ -192,7 +192,7 @@ def test_samples_are_repeated_by_their_seed(run_cli, text_run):
 
 
 def test_training_resumes_where_it_stopped(run_cli, text_run, tmp_path, monkeypatch):
-    """Killed before its last checkpoint: the command ends with the bits of the run that was not."""
+    """Killed before its last checkpoint, the resumed run ends with the same bits as one that was not killed."""
     run = tmp_path / "killed"
     shutil.copytree(text_run, run)
     (last,) = (run / "checkpoints").glob("step-*12")
@@ -214,13 +214,13 @@ def without_clocks(run):
 
 
 def test_a_finished_run_is_lengthened(run_cli, tmp_path):
-    """Where nothing depends on the number of steps, to the bits of a run of that length."""
+    """If nothing depends on the number of steps, it ends with the same bits as a run of that length."""
     options = ("--batch", 8, "--validate-every", 6, "--cooldown", 0, "--average", 2)
     assert run_cli("train", "copy", "--steps", 12, *options, "--run", tmp_path / "run")[0] == 0
     assert run_cli("train", "copy", "--steps", 24, *options, "--run", tmp_path / "whole")[0] == 0
     code, out, error = run_cli("train", "--resume", tmp_path / "run", "--steps", 24)
     assert code == 0 and "resuming after step 12" in error and "saved in" in out
-    assert "24 steps are planned now, not 12: the learning rate follows the new plan" in error
+    assert "24 steps are now planned instead of 12: the learning rate follows the new plan" in error
     assert Run.load(tmp_path / "run").settings == Run.load(tmp_path / "whole").settings
     weights = [load_file(tmp_path / name / "weights.safetensors") for name in ("run", "whole")]
     assert all(np.array_equal(weights[0][name], weights[1][name]) for name in weights[1])
@@ -240,7 +240,7 @@ def test_a_run_that_was_stopped_is_lengthened(run_cli, tmp_path):
     assert Run.load(tmp_path / "run").settings.training.steps == 6
 
 
-@pytest.mark.parametrize("steps, words", [(12, "--steps is 12, expected more than the 12 that this run has planned"),
+@pytest.mark.parametrize("steps, words", [(12, "--steps is 12, expected more than the 12 planned for this run"),
                                           (3, "--steps is 3, expected more than the 12"), (10 ** 12, "--steps is 1000000000000")])
 def test_a_run_is_not_shortened(run_cli, trained, steps, words):
     before = (trained / "config.json").read_bytes()
@@ -257,7 +257,7 @@ def test_patience_that_ran_out_is_not_lengthened(run_cli, tmp_path):
 
 
 def test_two_commands_at_once_take_two_folders(run_cli, tmp_path, monkeypatch):
-    """The other one takes the name after this one has looked, before it has its folder."""
+    """The other command takes the name after this one has checked it and before this one makes its folder."""
     monkeypatch.chdir(tmp_path)
     usual, other = os.rename, [True]
 

@@ -29,7 +29,7 @@ def test_a_line_for_each_file_then_what_to_do_next(run_cli, server):
 
 @pytest.mark.parametrize("corpus, task", [("tinyshakespeare", "language"), ("sst2", "classify"), ("multi30k", "translate")])
 def test_the_line_that_trains_on_it_is_one_of_its_task(run_cli, monkeypatch, corpus, task):
-    """Whatever the folder's name; only the download itself is left out."""
+    """Whatever the folder's name; only the download itself is skipped."""
     monkeypatch.setattr("minitransformer.cli.data.download", lambda *_: None)
     code, out, _ = run_cli("data", corpus, "--folder", "my data")
     where, _, following = out.splitlines()
@@ -42,7 +42,7 @@ def test_the_line_that_trains_on_it_is_one_of_its_task(run_cli, monkeypatch, cor
 
 
 def test_a_corpus_without_a_split_is_trained_on(run_cli, server):
-    """The line that is printed, as it stands."""
+    """The printed line, unchanged."""
     code, out, error = run_cli("data", "poem")
     assert code == 0 and "poem: 3 files in data/poem, all intact" in out
     assert error.splitlines() == ["poem.txt: downloaded", "train.txt: split off", "valid.txt: split off"]

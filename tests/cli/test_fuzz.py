@@ -1,6 +1,6 @@
-"""Whatever is typed or fed: one line and exit code 2 at worst, and no file of the user's is touched.
+"""Whatever the input: at worst one line and exit code 2, and no file of the user is changed.
 
-`MINITRANSFORMER_FUZZ=2500 python -m pytest tests/cli/test_fuzz.py` is the long form: so many cases
+`MINITRANSFORMER_FUZZ=2500 python -m pytest tests/cli/test_fuzz.py` is the long form: this many cases
 for each of the tests.
 """
 
@@ -132,7 +132,7 @@ COMMANDS = {
 
 @st.composite
 def arguments(draw):
-    """A command with some of its options, mostly right, and words that do not belong there."""
+    """A command with some of its options, mostly valid, and stray words."""
     name = draw(st.sampled_from(list(COMMANDS)))
     typed = name.split()
     for option in draw(st.lists(st.sampled_from(COMMANDS[name].split()), max_size=3)):
@@ -155,7 +155,7 @@ def test_any_arguments(workshop, typed, stdin):
 
 @st.composite
 def damage(draw):
-    """A function that makes other bytes of bytes: a file cut short, flipped, mixed up or replaced."""
+    """A function that corrupts bytes: it truncates, flips, shuffles or replaces them."""
     kind = draw(st.sampled_from(["cut", "flip", "insert", "replace", "repeat", "crlf", "bom", "latin-1", "utf-16"]))
     place, noise = draw(st.floats(0, 1)), draw(st.binary(min_size=1, max_size=20))
 
@@ -226,7 +226,7 @@ def test_any_prompt_and_any_text(workshop, run, text, fed):
 @CASES
 @given(st.data())
 def test_any_run_folder(workshop, data):
-    """A run with a damaged file, or one of another run."""
+    """A run with a damaged file, or with a file from another run."""
     shutil.rmtree("broken", ignore_errors=True)
     shutil.copytree(data.draw(st.sampled_from(RUNS)), "broken")
     victim = data.draw(st.sampled_from(files_of("broken")))
@@ -257,7 +257,7 @@ JSON = st.recursive(st.one_of(st.none(), st.booleans(), st.integers(-3, 10 ** 9)
 @CASES
 @given(st.data())
 def test_any_settings(workshop, data):
-    """A run whose JSON says something else: the readers raise InputError, and nothing but it."""
+    """A run with altered JSON: the readers raise only InputError."""
     shutil.rmtree("broken", ignore_errors=True)
     shutil.copytree(data.draw(st.sampled_from(RUNS)), "broken")
     path = Path("broken") / data.draw(st.sampled_from(["config.json", "vocabulary.json", "metrics.jsonl", "tokenizer.json"]))

@@ -1,4 +1,4 @@
-"""What is imported, and when: the command answers before NumPy is loaded."""
+"""What is imported, and when: the command responds before NumPy is loaded."""
 
 import json
 import subprocess
@@ -40,7 +40,7 @@ def test_the_help_of_a_command_does_without_matplotlib(name):
 
 
 def test_matplotlib_is_imported_when_a_picture_is_drawn(tmp_path):
-    """And not by what can draw one, nor by a training run from Python."""
+    """Neither by modules that can draw one, nor by a training run from Python."""
     code = """
 from minitransformer import Run, plots, train
 import minitransformer.training.report

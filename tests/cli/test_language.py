@@ -28,7 +28,7 @@ def nats_by_hand(model, ids, window):
 
 
 def test_it_learns(language_run):
-    """Sixty small updates, and the log says how far they took it."""
+    """Sixty small updates; the log shows how far they get."""
     records = [json.loads(line) for line in (language_run / "metrics.jsonl").read_text().splitlines()]
     assert records[0]["perplexity"] > 10 > 5 > records[-1]["valid_perplexity"] > 1
 
@@ -61,7 +61,7 @@ def test_evaluate_another_text(run_cli, language_run, tmp_path):
 
 
 def test_bits_of_a_character_where_a_token_is_several(run_cli, subword_run):
-    """All bits of the text, divided by the characters after the first token."""
+    """The total bits of the text, divided by the number of characters after the first token."""
     code, out, _ = run_cli("evaluate", subword_run, "--json")
     scores, run = json.loads(out), Run.load(subword_run)
     text = (subword_run.parent / "en").read_text()

@@ -14,14 +14,14 @@ from minitransformer.cli import gradcheck as gradcheck_command
 
 
 def long_training(run, **streams):
-    """Without a checkpoint until its end."""
+    """A run without a checkpoint before its end."""
     return subprocess.Popen([sys.executable, "-m", "minitransformer", "train", "copy", "--run", run, "--batch", "4",
                              "--steps", "5000", "--validate-every", "5000"], **streams)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_saves_and_says_how_to_resume(tmp_path, number):
-    """The real command, interrupted as a terminal does it, or ended as a job scheduler does it."""
+    """The real command, interrupted the way a terminal does, or ended the way a job scheduler does."""
     process = long_training(tmp_path / "run", stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     for line in process.stderr:
         if re.search("^step [1-9][0-9]* of 5000: ", line):

@@ -1,4 +1,4 @@
-"""attention, plot, compare, info and the report of a run: pictures and facts."""
+"""attention, plot, compare, info and a run's report: pictures and facts."""
 
 import io
 import json
@@ -30,7 +30,7 @@ def trained(tmp_path_factory):
 
 
 def size_of(picture):
-    """(height, width) of a PNG that is not of one colour."""
+    """(height, width) of a PNG that has more than one colour."""
     pixels = matplotlib.image.imread(picture)
     assert pixels.std() > 0.01
     return pixels.shape[:2]
@@ -62,7 +62,7 @@ def labels(figure):
 
 
 def test_the_rows_of_a_decoder_say_what_they_predict(trained):
-    """Row by row what it has read last and what it writes next: the output, one place later."""
+    """For each row, the token it has just read and the token it writes next: the output, shifted by one."""
     run = Run.load(trained)
     for kind in ("cross", "decoder"):
         found = attention_map(run, "twenty-one", kind)
@@ -86,7 +86,7 @@ def test_blanks_and_line_ends_are_seen():
 
 
 def test_a_picture_of_attention_has_a_scale_and_fits_its_labels():
-    """The colours have one; text is 9 points or more; and nothing hangs out of the picture."""
+    """The colours have a scale, text is at least 9 points high, and nothing extends beyond the picture."""
     tokens = ["twenty-one", "and", "</s>"]
     figure = plots.attention(np.eye(3)[None].repeat(6, axis=0), tokens, tokens, "cross attention, layer 1", tokens)
     assert "attention weight" in [axes.get_ylabel() for axes in figure.axes]
@@ -142,7 +142,7 @@ def test_plots(run_cli, trained, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("content, words", [
-    (None, "No such file"), ("{", "cannot be read"), ("", "nothing was logged yet"), ("[1]", "not the log of a run"),
+    (None, "No such file"), ("{", "cannot be read"), ("", "nothing has been logged yet"), ("[1]", "not the log of a run"),
     ("3", "not the log of a run"), ('{"step": NaN}', "not the log of a run"),
 ])
 def test_a_run_that_cannot_be_drawn(run_cli, tmp_path, content, words):
@@ -153,7 +153,7 @@ def test_a_run_that_cannot_be_drawn(run_cli, tmp_path, content, words):
 
 
 def test_no_file_is_overwritten(run_cli, trained, text_run, tmp_path, monkeypatch):
-    """One that was named is refused, before any work; a name that the command chooses takes the next number."""
+    """A name given by the user is refused before any work; a name that the command chooses gets the next number."""
     monkeypatch.chdir(tmp_path)
     Path("mine.png").write_text("mine")
     for command in (("plot", "positions"), ("plot", trained), ("attention", trained, "two"), ("compare", trained, text_run)):
@@ -190,7 +190,7 @@ def test_maps_of_long_sentences_stay_pictures(tmp_path):
 
 
 def test_curves_of_runs_with_odd_names(tmp_path, recwarn):
-    """Matplotlib would read TeX between two $, leave out what begins with _, and warn of each letter without a font."""
+    """Matplotlib would read TeX between two $, omit names that begin with _, and warn about each letter without a font."""
     figure = plots.curves({"_hidden": LOG, r"$\bad{$": LOG, "한국": LOG})
     figure.savefig(tmp_path / "a.png")
     shown = [text.get_text() for text in figure.axes[0].get_legend().texts]
@@ -216,7 +216,7 @@ def pictures_of(page):
 
 
 def test_the_report_of_a_run_is_one_page(trained, tmp_path):
-    """It loads nothing from elsewhere, and lies alone in the folder."""
+    """It loads nothing from elsewhere, and its pictures are not separate files."""
     page = (trained / "report.html").read_text(encoding="utf-8")
     (curves, pixels), *maps = pictures_of(page)
     assert curves.startswith("loss, perplexity") and pixels.std() > 0.01 and min(pixels.shape[:2]) > 300
@@ -246,7 +246,7 @@ def test_the_report_says_what_was_set_and_when_and_how_long(trained):
 
 
 def test_a_report_without_smoothing_or_clock(brackets_run, tmp_path):
-    """As of a log that an older version wrote."""
+    """As in a log written by an older version."""
     page = (brackets_run / "report.html").read_text(encoding="utf-8")
     assert "label smoothing" not in page and "duration" in rows_of(page)
     run = Run.load(shutil.copytree(brackets_run, tmp_path / "run"))

@@ -1,4 +1,4 @@
-"""A corpus arrives intact or not at all; what is there stays; what goes wrong is named."""
+"""A corpus arrives intact or not at all, existing files stay, and errors are named."""
 
 import gzip
 import os
@@ -59,7 +59,7 @@ def test_a_download_that_was_broken_off_resumes(server, tmp_path):
     server.broken.add("raw/val.en.gz")
     message = refused(tmp_path)
     assert f"{tmp_path}/raw/val.en.gz: not downloaded from {server.address}raw/val.en.gz (IncompleteRead" in message
-    assert "1 of 3 files are there and intact" in message
+    assert "1 of 3 files are intact" in message
     assert contents(tmp_path) == {"raw/train.en.gz": FILES["raw/train.en.gz"]}    # no half file, whatever its name
     server.broken.clear()
     download("small", tmp_path, lambda line: None)
@@ -74,8 +74,8 @@ def test_offline(server, tmp_path, monkeypatch):
     message = refused(tmp_path)
     address = server.address + "raw/train.en.gz"
     assert f"{tmp_path}/raw/train.en.gz: not downloaded from {address} (Connection refused)" in message
-    assert "1 of 3 files are there and intact" in message
-    assert f"fetch https://example.org/all.zip elsewhere, copy all/of/* of it into {tmp_path}, and run this" in message
+    assert "1 of 3 files are intact" in message
+    assert f"download https://example.org/all.zip elsewhere, copy its all/of/* into {tmp_path}, and run this" in message
     (tmp_path / "raw/train.en.gz").write_bytes(b"half")
     assert "train.en.gz: damaged, and not downloaded again" in refused(tmp_path)
     assert (tmp_path / "raw/train.en.gz").read_bytes() == b"half"    # the user's, until there is a better one
@@ -91,8 +91,8 @@ def test_the_server_has_no_such_file(server, tmp_path):
 def test_another_file_than_expected_is_not_kept(server, tmp_path):
     server.files["raw/val.en.gz"] = b"<html>please log in</html>"
     message = refused(tmp_path)
-    assert f"what came from {server.address}raw/val.en.gz is not the file expected (its sha256 differs)" in message
-    assert "1 of 3 files are there and intact" in message
+    assert f"the download from {server.address}raw/val.en.gz is not the expected file (its sha256 differs)" in message
+    assert "1 of 3 files are intact" in message
     assert contents(tmp_path) == {"raw/train.en.gz": FILES["raw/train.en.gz"]}
 
 
@@ -113,7 +113,7 @@ def test_a_folder_that_cannot_be_written(server, tmp_path, monkeypatch):
 
     (tmp_path / "raw").mkdir()
     monkeypatch.setattr("tempfile.NamedTemporaryFile", deny)    # a mode of the folder would not stop root
-    assert refused(tmp_path) == f"{tmp_path}/raw/train.en.gz: Permission denied; 0 of 3 files are there and intact"
+    assert refused(tmp_path) == f"{tmp_path}/raw/train.en.gz: Permission denied; 0 of 3 files are intact"
     assert not server.asked
 
 
@@ -172,7 +172,7 @@ def test_the_registry_is_well_formed():
 
 
 def test_the_registry_knows_the_real_files(multi30k):
-    """The compressed copies of the tokenised text, and the raw files beside them, are what it names."""
+    """The compressed copies of the tokenised text, and the raw files beside them, are the files it names."""
     known = registry.CORPORA["multi30k"].sha256
     found = {f"tok/{path.stem}": gzip.decompress(path.read_bytes()) for path in multi30k.glob("*.gz")}
     found |= {f"raw/{path.name}": path.read_bytes() for path in multi30k.with_name("multi30k").glob("*.gz")}
@@ -191,7 +191,7 @@ def test_the_registry_knows_the_other_real_files(corpus, multi30k):
 
 
 def test_tiny_shakespeare_gets_its_usual_split(server, multi30k, tmp_path, monkeypatch):
-    """From a server on this machine, and read by its task."""
+    """Downloaded from a server on this machine, and read by its task."""
     text = multi30k.with_name("tinyshakespeare") / "input.txt.gz"
     if not text.is_file():
         pytest.skip(f"{text} does not exist: no real data here")

@@ -60,7 +60,7 @@ def test_a_missing_file_or_a_folder_is_named(tmp_path):
 
 
 def test_decomposed_letters_are_composed(tmp_path):
-    """As some systems write them; the model's output is compared with text in the other form."""
+    """Some systems write text that way; the model's output is compared with text in the other form."""
     text = "ein müder 사람 "
     assert read_pairs([write(tmp_path / "tsv", unicodedata.normalize("NFD", f"{text}\t{text}\n"))]) == [(text[:-1],) * 2]
 
@@ -107,7 +107,7 @@ def test_subwords_normalise_unicode(subwords):
 
 
 def test_subwords_survive_unknown_characters(subwords):
-    """And are seen: in the text that comes back, and by name."""
+    """And they show: in the decoded text, and by name."""
     assert subwords.decode(subwords.encode("a 漢 man 字")) == "a \ufffd man \ufffd"
     assert subwords.unknown_characters("a 漢 man 字") == ["漢", "字"] and subwords.unknown_characters("a man") == []
 
@@ -148,7 +148,7 @@ def test_symbols():
     vocabulary = SymbolVocabulary(["one", "two", "1"], joint="+")
     ids = vocabulary.encode("two-one  1")
     assert vocabulary.decode([BOS, *ids, EOS, PAD]) == "two+one+1"
-    with pytest.raises(InputError, match="unknown symbol 'three'; this run knows one two 1"):
+    with pytest.raises(InputError, match="unknown symbol 'three'; this run's symbols are one two 1"):
         vocabulary.encode("one three")
 
 
@@ -167,7 +167,7 @@ def test_pad():
 @given(lengths=st.lists(st.tuples(st.integers(1, 20), st.integers(1, 20)), min_size=1, max_size=40),
        max_tokens=st.integers(21, 90), seed=st.none() | st.integers(0, 9))
 def test_by_length(lengths, max_tokens, seed):
-    """Every pair once, and no batch above its tokens, padding and EOS included."""
+    """Every pair once, and no batch with more than its tokens, padding and EOS included."""
     pairs = [([i] * s, [i] * t) for i, (s, t) in enumerate(lengths, 1)]
     lists = by_length(pairs, max_tokens, None if seed is None else np.random.default_rng(seed))
     assert sorted(pair for batch in lists for pair in batch) == sorted(pairs)

@@ -19,7 +19,7 @@ IDS = list(range(3, 60))
 
 @given(st.integers(2, 60), st.integers(1, 70), st.integers(1, 9), st.integers(1, 5))
 def test_consecutive_windows_predict_each_token_once(length, window, size, parts):
-    """In its order, each from the one before it, and no batch is larger than asked."""
+    """In order, each token from the ones before it, and no batch is larger than requested."""
     ids = list(range(3, 3 + length))
     batches = consecutive_windows(ids, window, size)
     for found in (batches, [part for batch in batches for part in batch.split(parts)]):
@@ -44,7 +44,7 @@ def test_random_windows_repeat_with_the_seed_and_continue_from_a_position():
 
 
 def test_windows_begin_everywhere():
-    """The last token of the text is a target, and the first one is read."""
+    """The last token of the text is a target, and the first one is an input."""
     batches = WindowBatches(IDS, 50, 100, seed=0)
     batch = next(batches)
     assert batch.ids[:, 0].min() == 3 and batch.next_target.max() == IDS[-1]
@@ -59,7 +59,7 @@ def test_characters():
     ids = vocabulary.encode("한 ban\n")
     assert vocabulary.decode([BOS, *ids, EOS, PAD]) == "한 ban\n" and vocabulary.tokens([PAD, ids[0]]) == ["<pad>", "한"]
     assert vocabulary.encode("") == [] and vocabulary.decode([]) == ""
-    with pytest.raises(InputError, match="line 2: the character 'x' is not in the vocabulary, which knows the 6 characters"):
+    with pytest.raises(InputError, match="line 2: the character 'x' is not in the vocabulary, which consists of the 6 characters"):
         vocabulary.encode("ban\nax x")
     for wrong in ("aa", ["a", "b"], None):
         with pytest.raises(InputError, match="contains each character once"):

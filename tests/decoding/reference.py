@@ -1,4 +1,4 @@
-"""Decoding as a definition: everything computed anew for each prefix, one sentence at a time."""
+"""Decoding by definition: everything is computed again for each prefix, one sentence at a time."""
 
 from itertools import product
 
@@ -30,7 +30,7 @@ def rescore(model, source, tokens):
 
 
 def length_penalty(length, alpha):
-    """Equation 14 of Wu et al. 2016: the tests' own."""
+    """Equation 14 of Wu et al. 2016, implemented independently."""
     return (5 + length) ** alpha / 6 ** alpha
 
 
@@ -68,7 +68,7 @@ def beam_search(model, source, width, alpha, least, most):
 
 
 def exhaustive(model, source, alpha, most):
-    """Every output of at most `most` tokens, as `beam_search` gives them."""
+    """Every output of at most `most` tokens, in the form that `beam_search` returns."""
     vocabulary = model.config.target_vocab
     outputs = []
     for length in range(most + 1):

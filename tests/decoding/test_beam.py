@@ -1,4 +1,4 @@
-"""Cached, batched search against decoding as a definition, in float64."""
+"""Cached, batched search against decoding by definition, in float64."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from tests.decoding.reference import random_model
 
 @st.composite
 def some_models(draw):
-    """A Transformer, or an Ensemble of up to three that differ in all but their vocabulary."""
+    """A Transformer, or an Ensemble of up to three that differ in everything except their vocabulary."""
     several = draw(st.lists(st.builds(
         random_model, seed=st.integers(0, 50), num_layers=st.integers(1, 2), pre_norm=st.booleans(),
         positions=st.sampled_from(["sinusoidal", "learned"]), d_k=st.sampled_from([None, 5]),
@@ -84,7 +84,7 @@ def test_a_beam_that_holds_every_prefix_is_exhaustive(seed, most, alpha):
 @settings(max_examples=30)
 @given(models, st.integers(1, 4), st.integers(1, 4), st.integers(0, 100))
 def test_one_position_at_a_time_gives_the_logits_of_all_at_once(model, size, width, seed):
-    """At each position, while hypotheses continue any of the last ones and sentences leave."""
+    """At each position, while hypotheses continue any of the previous ones and sentences are dropped."""
     rng = np.random.default_rng(seed)
     source = batch(sources(model, rng, size))
     state = model.start(source)
@@ -120,7 +120,7 @@ def test_a_model_without_numbers_is_explained():
         np.random.default_rng(seed) for seed in range(2)])], ids=["beam", "sample"])
 @pytest.mark.parametrize("place", [0, 1])
 def test_one_sentence_without_numbers_is_enough(search, place):
-    """Only its source has a token whose embedding is not a number."""
+    """Only its source contains a token whose embedding is NaN."""
     model = random_model(0, share_embeddings=False)
     model.source_embedding.weight.data[7] = np.nan
     source = np.array([[3, 4, EOS]] * 2)
@@ -131,7 +131,7 @@ def test_one_sentence_without_numbers_is_enough(search, place):
 
 
 def test_numbers_that_end_after_a_hypothesis_was_found():
-    """The empty output is found at the first position; from the second on nothing is a number."""
+    """The empty output is found at the first position; from the second one on, everything is NaN."""
     model, source = random_model(9, positions="learned"), batch([[3, 4]])
     assert [] in [h.ids for h in beam_search(model, source, 2)[0]]
     model.target_input.positions.weight.data[1:] = np.nan
@@ -166,7 +166,7 @@ def test_lengths_stay_within_their_limits():
 
 
 @pytest.mark.parametrize("changes, words", [
-    (dict(width=0), "the beam is 0 wide"), (dict(min_length=-1), "min_length is -1"),
+    (dict(width=0), "the beam width is 0"), (dict(min_length=-1), "min_length is -1"),
     (dict(min_length=5, max_length=4), "max_length is 4, expected at least 5"), (dict(max_length=0), "max_length is 0"),
 ])
 def test_wrong_searches_are_explained(changes, words):
@@ -176,7 +176,7 @@ def test_wrong_searches_are_explained(changes, words):
 
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 1600), st.integers(1, 12), st.integers(0, 100))
 def test_the_likeliest_are_the_likeliest(batch, width, size, count, seed):
-    """With ties, and with weights for which the logits are plain to see."""
+    """With ties, and with weights that make the logits obvious."""
     rng = np.random.default_rng(seed)
     logits = rng.standard_normal((batch * width, size)).round(1) - 5
     before = rng.standard_normal((batch, width)).round(1)

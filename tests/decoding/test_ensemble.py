@@ -1,4 +1,4 @@
-"""Several models as one. That it decodes as its `forward` says: test_beam.py, test_sampling.py."""
+"""Several models as one. test_beam.py and test_sampling.py check that decoding agrees with its `forward`."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Text that continues a prompt: what is drawn, and what is read for it where learned positions end."""
+"""Text that continues a prompt: what is drawn, and what the model reads when the learned positions run out."""
 
 from itertools import islice
 
@@ -20,7 +20,7 @@ def random_model(seed, **changes):
 
 
 def by_definition(model, prompt, count, rng, positions):
-    """A continuation that is drawn with everything computed anew; from the second half of what was read where `positions` end."""
+    """A continuation drawn with everything computed again; when `positions` run out, from the second half of the text read."""
     ids, read = list(prompt), len(prompt)
     for _ in range(count):
         if read > positions:

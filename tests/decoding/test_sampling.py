@@ -1,4 +1,4 @@
-"""What is drawn follows the model's distribution, cut as asked, and depends on the sentence's own generator only."""
+"""Samples follow the model's distribution, restricted as requested, and depend only on the sentence's own generator."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def rngs(seeds=range(3)):
 
 
 def first_tokens(model, **options):
-    """How often each token was drawn first, of 4,000 times; an output without tokens counts as EOS."""
+    """How often, out of 4,000, each token was drawn first; an output without tokens counts as EOS."""
     (found,) = sample(model, batch(SOURCES[:1]), rngs([7]), count=4000, max_length=1, **options)
     return np.bincount([(h.ids or [EOS])[0] for h in found], minlength=model.config.target_vocab) / 4000
 

@@ -1,4 +1,4 @@
-"""Sentences of any lengths in, outputs in their order, and what they are measured by."""
+"""Sentences of any length in, outputs in the same order, and the measures of their quality."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_a_batch_decodes_as_its_sentences_do(model):
 
 
 def test_a_beam_of_nothing_is_explained(model):
-    with pytest.raises(InputError, match="the beam is 0 wide"):
+    with pytest.raises(InputError, match="the beam width is 0"):
         decode_all(model, SOURCES, Search(beam=0))
 
 
@@ -76,7 +76,7 @@ def test_a_search_is_its_settings(model):
 
 
 def test_a_failure_in_a_thread_is_heard_of(model):
-    with pytest.raises(InputError, match="Embedding: ids holds the token id 99"):
+    with pytest.raises(InputError, match="Embedding: ids contains the token id 99"):
         decode_all(model, [[3], [99]], threads=2)
 
 
@@ -105,7 +105,7 @@ def test_sentences_of_similar_lengths_are_decoded_together():
 
 
 def test_mean_loss_is_of_real_tokens(model):
-    """Against sentences one by one, without any padding."""
+    """Against single sentences, without padding."""
     pairs = [([3, 4], [5, 6, 7]), ([8], [9]), ([3, 3, 3], [4, 4])]
     total = tokens = 0
     for source, target in pairs:
@@ -118,7 +118,7 @@ def test_mean_loss_is_of_real_tokens(model):
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_every_batch_counts(model, threads):
-    """Each with its number of terms: the mean over all of them is not that over the last batch, nor the mean of means."""
+    """Batches with different numbers of terms: the mean over all is neither that of the last batch nor the mean of means."""
     batches = [pair_batches([pair])[0] for pair in (([3, 4], [5, 6, 7]), ([8], [9]), ([3, 3, 3], [4, 4]))]
     sums = [model.loss_forward(batch)[0].negative_log_likelihood for batch in batches]
     assert len(set(sums)) == 3

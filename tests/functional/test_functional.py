@@ -121,7 +121,7 @@ def test_cross_entropy_is_its_definition():
 
 @pytest.mark.parametrize("padding, count", [(None, 6), (PAD, 3), (4, 5)])
 def test_padding_is_what_the_caller_says(padding, count):
-    """Its rows have no share in the sum, the count or the gradient; with None every class counts."""
+    """Its rows are excluded from the sum, the count and the gradient; with None, every class counts."""
     logits, targets = np.random.default_rng(0).standard_normal((2, 3, 5)), np.array([[1, 4, 0], [2, 0, 0]])
     loss, cache = F.cross_entropy_forward(logits, targets, padding=padding)
     log_p = np.log(np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True))
@@ -133,7 +133,7 @@ def test_padding_is_what_the_caller_says(padding, count):
 
 
 def test_cross_entropy_with_ties_and_huge_logits():
-    """Equal logits are not all the target, and smoothing gives no infinity."""
+    """Equal logits do not all count as the target, and smoothing does not give infinity."""
     loss, cache = F.cross_entropy_forward(np.zeros((1, 4)), np.array([2]), padding=None)
     assert loss == pytest.approx(math.log(4))
     np.testing.assert_allclose(F.cross_entropy_backward(1.0, cache), [[0.25, 0.25, -0.75, 0.25]])
@@ -150,7 +150,7 @@ def test_cross_entropy_of_any_memory_order():
 
 @pytest.mark.parametrize("target", [-1, -100, 3])
 def test_targets_outside_of_the_vocabulary_are_named(target):
-    with pytest.raises(InputError, match=f"targets holds the token id {target}, expected 0 to 2"):
+    with pytest.raises(InputError, match=f"targets contains the token id {target}, expected 0 to 2"):
         F.cross_entropy_forward(np.zeros((2, 3)), np.array([1, target]), padding=None)
 
 

@@ -1,4 +1,4 @@
-"""Where the tests of this folder run: on the stand-in for CuPy, and where there is a GPU, on that too."""
+"""The devices of this folder's tests: the stand-in for CuPy and, if there is one, a GPU."""
 
 import sys
 from contextlib import contextmanager, nullcontext
@@ -30,10 +30,10 @@ class StandIn:
 
 
 class Gpu:
-    """Sums in another order, so it comes close. Without CuPy and a GPU its tests are skipped.
+    """Sums in another order, so its results are only close. Without CuPy and a GPU, its tests are skipped.
 
-    Beyond single blocks it is asked in float64: ReLU at its kink and Adam's division can make a large
-    difference of a rounding. In a run it does without dropout, as its random numbers are not NumPy's.
+    Beyond single blocks it computes in float64: ReLU at its kink and Adam's division can turn a rounding error into a
+    large difference. Its runs have no dropout, because its random numbers are not NumPy's.
     """
 
     BOUNDS = {"float32": 1e-4, "float64": 1e-12}
@@ -56,7 +56,7 @@ class Gpu:
 
 
 class HostGenerator:
-    """NumPy's random numbers on the GPU, whose own generator makes others of the same seed."""
+    """NumPy's random numbers on the GPU, whose own generator gives others for the same seed."""
 
     def __init__(self, xp, *entropy):
         self.xp = xp

@@ -1,9 +1,9 @@
-"""Write cupy_names.txt: every public name of the CuPy that is installed here, with its parameters.
+"""Write cupy_names.txt: every public name of the installed CuPy, with its parameters.
 
     python tests/gpu/list_cupy_names.py
 
-CuPy can be imported without a GPU, so any machine will do. One line a name; what a parameter is
-when left out is written only where it is a plain value.
+CuPy can be imported without a GPU, so any machine will do. One line per name; a parameter's default
+is written only if it is a plain value.
 """
 
 import inspect
@@ -33,7 +33,7 @@ def _public(owner):
 
 
 def _works(ufunc, method):
-    """Whether the method is more than a line that raises NotImplementedError, as most are."""
+    """Whether the method does more than raise NotImplementedError, as most do."""
     try:
         getattr(ufunc, method)(*[None] * (3 if method == "at" else 2))
     except NotImplementedError:
@@ -49,7 +49,7 @@ def _ufunc_parameters(ufunc):
 
 
 def _parameters(value):
-    """From the signature, or from the docstring's first line where the function is compiled."""
+    """From the signature, or from the docstring's first line if the function is compiled."""
     if isinstance(value, type) or not callable(value):
         return None
     try:

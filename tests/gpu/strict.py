@@ -1,13 +1,13 @@
 """A stand-in for CuPy on machines without a GPU: as strict as CuPy, and a little stricter.
 
 `cupy`, at the end of this file, takes CuPy's place in sys.modules. Its arrays hold NumPy arrays, so
-the numbers are NumPy's, but they are none themselves:
+the numbers are NumPy's, but they are not NumPy arrays themselves:
 
 - they have the functions, methods and keywords of cupy_names.txt and no others;
 - they never mix with NumPy arrays: `asarray` and `get` are the only bridges;
 - integer arrays as indices wrap around, and assigning twice to one place is an error, as is `add.at`;
-- reductions give arrays of no dimension, never scalars;
-- whatever makes the host wait for the GPU is noted in `waits`.
+- reductions give arrays without dimensions, never scalars;
+- everything that makes the host wait for the GPU is recorded in `waits`.
 """
 
 import inspect
@@ -75,7 +75,7 @@ def _each(function, value):
 
 
 class Function:
-    """A NumPy function behind the name and the signature of CuPy's."""
+    """A NumPy function with the name and the signature of CuPy's."""
 
     def __init__(self, name, function):
         self._name = name
@@ -227,7 +227,7 @@ class Generator:
 
 
 class Module(ModuleType):
-    """cupy, cupy.linalg or cupy.random: what NAMES lists, made of NumPy's."""
+    """cupy, cupy.linalg or cupy.random: the functions in NAMES, built from NumPy's."""
 
     def __getattr__(self, name):
         if name.startswith("__"):

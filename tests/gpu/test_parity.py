@@ -117,7 +117,7 @@ def test_clipping_and_adam(device):
 
 
 def test_an_update_that_is_not_finite_is_left_out_and_counted(device):
-    """Without waiting: the next one is made, from moments that were not spoiled."""
+    """Without waiting: the next update is made, with moments that were not corrupted."""
     layer = Linear(5, 4, np.random.default_rng(0)).to("cupy")
     adam = Adam(layer)
     kept = []
@@ -134,7 +134,7 @@ def test_an_update_that_is_not_finite_is_left_out_and_counted(device):
 
 @pytest.mark.parametrize("bad", [1, 4, 9])
 def test_training_names_the_step_that_was_left_out(device, tmp_path, bad):
-    """It looks every ten steps; what came after the bad one was made."""
+    """It checks every ten steps; the steps after the bad one were made."""
     task = TASKS["copy"]()
     vocabulary = task.make_vocabulary()
     model = Transformer(TransformerConfig.named("toy", vocabulary.size, d_model=16, d_ff=16)).to("cupy")
@@ -163,7 +163,7 @@ def model(backend, **changes):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_training_steps_never_wait(device, kind, monkeypatch):
-    """Loss, both backwards, clipping and Adam: everything on the device, and the host is never made to wait."""
+    """Loss, both backwards, clipping and Adam: everything runs on the device, and the host never waits."""
     batch = make_batch_for(kind)
     monkeypatch.setattr("minitransformer.parallel.generator", device.generator)
 
@@ -199,7 +199,7 @@ def test_the_loss_of_every_model(device, kind):
 
 
 def test_generation(device):
-    """The same tokens where the text outgrows the learned positions, too; two waits a token, not more."""
+    """The same tokens, even when the text outgrows the learned positions; at most two waits per token."""
     count = 12
     for sampling in (dict(), dict(temperature=0.5, top_k=4, top_p=0.9)):
         texts = []
@@ -212,7 +212,7 @@ def test_generation(device):
 
 
 def test_states_on_the_device(device):
-    """Hidden states of hypotheses that are reordered and dropped, of both models that write; no wait."""
+    """Hidden states of hypotheses that are reordered and dropped, for both models that generate text; no waits."""
     prompt, rng = np.array([[3, 4], [5, 6], [7, 8]]), np.random.default_rng(0)
     steps = [(rng.integers(3, 12, (3, 2)), rng.integers(0, 2, (3, 2))) for _ in range(4)]
 
@@ -245,7 +245,7 @@ def test_classes(device):
 
 
 def test_evaluation_and_decoding(device):
-    """The same validation loss, the same outputs, and one wait at each position, not more."""
+    """The same validation loss, the same outputs, and at most one wait per position."""
     batch = make_batch(PAIRS)
     one, other = (model(backend).astype(FLOAT64) for backend in ("cupy", "numpy"))
     assert mean_loss(one, pair_batches(PAIRS)) == pytest.approx(mean_loss(other, pair_batches(PAIRS)), rel=1e-12)
@@ -275,7 +275,7 @@ def test_models_on_different_backends_cannot_answer_together(device):
 
 
 def test_a_run(device, tmp_path):
-    """All of the loop: log, validation, weights on disk, answers, loading; waits for the log alone."""
+    """The complete loop: log, validation, weights on disk, answers, loading; it waits only for the log."""
     task = TASKS["copy"]()
     vocabulary = task.make_vocabulary()
     config = TransformerConfig.named("toy", vocabulary.size, dropout=device.dropout, d_model=16, d_ff=16)

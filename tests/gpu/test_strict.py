@@ -1,4 +1,4 @@
-"""The stand-in is strict: what CuPy refuses it refuses, what makes CuPy wait it notes."""
+"""The stand-in is strict: it refuses what CuPy refuses, and records what makes CuPy wait."""
 
 import operator
 

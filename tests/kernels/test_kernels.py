@@ -1,4 +1,4 @@
-"""Every kernel is its textbook function: the same signature, the same numbers, nothing changed on the way."""
+"""Every kernel equals its textbook function: the same signature, the same numbers, nothing modified."""
 
 import copy
 import inspect
@@ -93,7 +93,7 @@ def test_every_kernel_is_tested():
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_signatures_are_the_textbooks(name):
-    """Names, defaults and kinds: whoever calls the one calls the other. But the function's own name says what it does."""
+    """Names, defaults and kinds, so that a call of one is a call of the other. The kernel's own name says what it does."""
     entry, kernel = KERNELS[name]
     assert inspect.signature(kernel.function).parameters == inspect.signature(entry.textbook).parameters
     assert kernel.function.__name__ != entry.name and kernel.function.__name__.startswith(entry.name)
@@ -215,6 +215,6 @@ def test_targets_are_checked_by_all():
 
 
 def test_padding_must_be_said():
-    """Class 0 of a classifier is no padding: neither loss guesses."""
+    """Class 0 of a classifier is not padding: neither loss guesses."""
     for forward in (F.cross_entropy_forward, *(forward for forward, _ in implementations("linear_cross_entropy"))):
         assert inspect.signature(forward).parameters["padding"].default is inspect.Parameter.empty

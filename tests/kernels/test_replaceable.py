@@ -70,7 +70,7 @@ def test_both_ways_to_import_a_function_give_the_same_one(module):
 
 
 def test_what_decides_between_kernel_and_textbook():
-    """float32 and float64 of NumPy, by position or by keyword; a number of NumPy's makes no float64 of float32."""
+    """float32 and float64 of NumPy, by position or by keyword; a NumPy scalar does not turn float32 into float64."""
     x, weight, targets = np.ones((2, 3), "float32"), np.ones((4, 3), "float32"), np.array([1, 2])
     loss, cache = F.linear_cross_entropy_forward(x=x, weight=weight, targets=targets, padding=None)
     dx, dweight = F.linear_cross_entropy_backward(dloss=np.float64(0.5), cache=cache)
@@ -98,7 +98,7 @@ def test_running_names_what_runs():
 
 
 def test_within_textbook_no_kernel_runs():
-    """In other threads neither; and after it, also after an error, they do again."""
+    """Not in other threads either; afterwards, even after an error, they run again."""
     found = []
     with pytest.raises(ZeroDivisionError), textbook():
         thread = threading.Thread(target=lambda: found.append(loss_cache()))
@@ -123,7 +123,7 @@ def test_the_environment_turns_kernels_off(value, runs):
 
 
 def test_a_softmax_of_your_own_is_never_bypassed():
-    """The fused attention steps back for its operation's parts, both halves, and only inside."""
+    """The fused attention does not run while a part of its operation is replaced, in either half, and only then."""
     _, cache = F.attention_forward(QUERY, KEY, VALUE)
     dy = np.ones_like(VALUE)
     expected = F.attention_backward(dy, cache)
@@ -155,7 +155,7 @@ def test_a_softmax_of_your_own_runs_in_each_attention_of_a_model():
 
 
 def test_what_it_computes_reaches_the_weights():
-    """A wrong derivative plugged in changes the gradient: nothing else is used in its place."""
+    """A plugged-in wrong derivative changes the gradient: nothing else is used in its place."""
     gradients = []
     for factor in (1, 2):
         model = small_model()
@@ -210,7 +210,7 @@ def test_none_takes_out_what_is_plugged_in():
 
 
 def test_only_a_function_can_be_plugged_in():
-    words = "what is plugged in for relu_forward is of type int, expected a function"
+    words = "the object plugged in for relu_forward is of type int, expected a function"
     with pytest.raises(InputError, match=words), plugged(F.relu_forward, 3):
         pass
 
@@ -250,7 +250,7 @@ def test_of_overlapping_plugs_the_one_entered_last_decides():
 
 
 def test_a_cache_of_another_implementation_is_named():
-    """Forward inside, backward outside: the kernel's backward cannot read the textbook's cache, nor one of the reader's own."""
+    """Forward inside, backward outside: the kernel's backward can read neither the textbook's cache nor a reader's own."""
     with textbook():
         cache = loss_cache()
     words = r"linear_cross_entropy_backward cannot use a cache of type \w+ .* keep both in one `with plugged\(...\)` or"
@@ -298,7 +298,7 @@ def decoding_calls(model):
 
 
 def test_a_linear_layer_of_your_own_runs_in_cached_decoding_too():
-    """Where queries, keys and values are otherwise made by one product."""
+    """There, queries, keys and values otherwise come from one product."""
     model = small_model()
     calls, outputs = decoding_calls(model)
     positions = max(map(len, outputs)) + 1    # EOS, too, is predicted
@@ -363,7 +363,7 @@ def test_a_typo_is_recognised():
 
 
 def test_a_second_implementation_runs_for_the_arrays_it_is_for(registering):
-    """Registered last, it comes first, ahead of the kernel that is there already."""
+    """Registered last, it comes first, ahead of the existing kernel."""
     mine = counting(F.layer_norm_forward)
     assert replaces(F.layer_norm_forward, "numpy", "float32")(mine) is mine
     for dtype, calls in (("float32", 1), ("float64", 1), ("complex128", 1)):
@@ -379,7 +379,7 @@ def test_a_second_implementation_runs_for_the_arrays_it_is_for(registering):
 
 
 def test_a_kernel_may_be_registered_for_any_replaceable_function(registering):
-    """Also for those that have none, for methods, and for those that take no array at all: they keep the textbook."""
+    """Even for functions without one, for methods, and for functions without array arguments, which keep the textbook."""
     for function, arguments, expected in [(F.gelu_forward, (np.ones(3),), 1), (F.sinusoids, (4, 6, np, "float64"), 0),
                                           (Linear.forward, (Linear(2, 3, np.random.default_rng(0)), np.ones((1, 2))), 1)]:
         mine = counting(function)

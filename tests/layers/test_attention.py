@@ -34,7 +34,7 @@ def test_one_head_is_the_formula():
 
 
 def test_a_query_that_may_attend_to_nothing(attention):
-    """It outputs the output layer's bias, and neither gets nor sends a gradient."""
+    """Its output is the output layer's bias, and it neither receives nor sends a gradient."""
     query, key, value = arrays(T_Q, T_K, T_K)
     mask = np.ones((B, 1, T_Q, T_K), bool)
     mask[0, 0, 1] = False

@@ -13,7 +13,7 @@ from tests.layers.cases import NAMES, call, cases, changed
 
 
 def forward(layer, inputs, seed=0):
-    """Forward with a fresh generator where the layer takes one, so that dropout repeats."""
+    """Forward with a fresh generator if the layer takes one, so that dropout repeats."""
     takes_rng = "rng" in inspect.signature(layer.forward).parameters
     return call(layer.forward, inputs, **({"rng": np.random.default_rng(seed)} if takes_rng else {}))
 

@@ -8,7 +8,7 @@ from tests.models.test_transformer import make
 
 
 def test_to_copies():
-    """On the CPU too: what trains there must not move the model it came from."""
+    """On the CPU, too: training the copy must not change the original model."""
     model = make()
     before = {name: parameter.data.copy() for name, parameter in model.parameters().items()}
     there = model.to("numpy")

@@ -1,4 +1,4 @@
-"""The embedding's gradient, where tokens stand once or hundreds of times."""
+"""The embedding's gradient for tokens that occur once or hundreds of times."""
 
 import numpy as np
 from hypothesis import given, strategies as st

@@ -1,4 +1,4 @@
-"""What every layer has: its parameters and their vectors, and copies of itself in another form."""
+"""What every layer has: its parameters, their vectors, and copies with another dtype or device."""
 
 import copy
 import pickle
@@ -23,7 +23,7 @@ def test_parameters_are_views_of_one_vector():
 def test_a_part_of_a_model_cannot_take_its_parameters_away():
     model = make()
     model.flat
-    with pytest.raises(InputError, match="layers.0.self_attention.query.weight already lies in the flat vectors of another layer"):
+    with pytest.raises(InputError, match="layers.0.self_attention.query.weight is already in the flat vectors of another layer"):
         model.encoder.flat
 
 
@@ -42,7 +42,7 @@ def test_astype_copies_and_keeps_sharing():
                                        lambda model: model.astype(np.float32)])
 @pytest.mark.parametrize("part", [lambda model: model, lambda model: model.encoder])
 def test_a_copy_learns_by_itself(make_copy, part):
-    """The flat vectors, of the model or of a part of it, are not the copy's: it makes its own."""
+    """The copy does not share the flat vectors of the model or of a part of it: it makes its own."""
     model = make()
     Adam(part(model))
     before = part(model).flat.data.copy()

@@ -1,4 +1,4 @@
-"""From the positions of a sentence to one vector: padding has no share in it."""
+"""From the positions of a sentence to one vector: padding has no effect."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Positions: added in their order, alone as among others, and no more than were learned."""
+"""Positions: added in order, the same for one position as for many, and no more than were learned."""
 
 import numpy as np
 import pytest

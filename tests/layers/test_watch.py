@@ -1,4 +1,4 @@
-"""Looking on while a model runs changes nothing."""
+"""Watching a model run changes nothing."""
 
 import numpy as np
 

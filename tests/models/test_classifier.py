@@ -16,7 +16,7 @@ from tests.models.makers import CLASSES, V, make_model, random_ids
 @given(pre_norm=st.booleans(), seed=st.integers(0, 99), lengths=st.lists(st.integers(1, 7), min_size=2, max_size=4))
 @settings(max_examples=15)
 def test_a_sentence_alone_and_in_a_batch(pooling, positions, pre_norm, seed, lengths):
-    """The same logits, however much padding the longest sentence of the batch makes."""
+    """The same logits, no matter how much padding the longest sentence in the batch causes."""
     model = make_model("classifier", seed, pooling=pooling, positions=positions, pre_norm=pre_norm)
     rng = np.random.default_rng(seed)
     sentences = [random_ids(rng, length).tolist() for length in lengths]
@@ -28,7 +28,7 @@ def test_a_sentence_alone_and_in_a_batch(pooling, positions, pre_norm, seed, len
 
 @pytest.mark.parametrize("pooling", ["mean", "first"])
 def test_every_position_counts_in_either_direction(pooling):
-    """There is no causal mask: a changed token moves the logits wherever it stands, also for the first position."""
+    """There is no causal mask: a changed token changes the logits wherever it is, even at the first position."""
     model = make_model("classifier", pooling=pooling)
     ids = np.array([[3, 4, 5, 6]])
     before, _ = model.forward(ids)

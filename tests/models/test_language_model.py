@@ -17,7 +17,7 @@ EITHER = [dict(pre_norm=pre_norm, positions=positions) for pre_norm in (False, T
 @given(seed=st.integers(0, 99), batch=st.integers(1, 3), length=st.integers(1, 7), data=st.data())
 @settings(max_examples=15)
 def test_causality(changes, seed, batch, length, data):
-    """Changing the tokens after position t moves no logit up to t, and does move a later one."""
+    """Changing the tokens after position t changes no logit up to t, and does change a later one."""
     model = make_model("language-model", seed, **changes)
     ids = random_ids(np.random.default_rng(seed), batch, length)
     t = data.draw(st.integers(0, length - 1))
@@ -47,7 +47,7 @@ def test_padding_behind_the_text_changes_nothing():
 @given(seed=st.integers(0, 99), batch=st.integers(1, 3), read=st.integers(1, 5), written=st.integers(1, 6))
 @settings(max_examples=15)
 def test_advancing_is_forward(changes, seed, batch, read, written):
-    """The state's logits after each token are those of `forward` over all of the text, at that position."""
+    """The state's logits after each token are those of `forward` over the complete text, at that position."""
     model = make_model("language-model", seed, max_length=11, **changes)
     ids = random_ids(np.random.default_rng(seed), batch, read + written)
     expected, _ = model.forward(ids)

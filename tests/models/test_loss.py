@@ -1,4 +1,4 @@
-"""The one path of training: the loss of a batch and its gradients, for every kind of model."""
+"""The path that training takes: the loss of a batch and its gradients, for every kind of model."""
 
 import numpy as np
 import pytest
@@ -128,7 +128,7 @@ def test_the_kernels_change_nothing(kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rate", ["dropout", "attention_dropout", "feed_forward_dropout"])
 def test_every_part_of_every_model_drops_out(kind, rate):
-    """With one rate alone, each place that has it draws from the generator."""
+    """With a single dropout rate above 0, each place that uses it draws from the generator."""
     model, batch, drawn = make_model(kind, **{"dropout": 0.0, rate: 0.5}), make_batch_for(kind), []
     places = [path for path, layer in model.sublayers().items() if getattr(layer, "dropout", 0)]
 
@@ -150,7 +150,7 @@ def test_float32_stays_float32(kind):
 
 
 def test_class_0_is_no_padding():
-    """Its examples count as all others do."""
+    """Its examples count like all others."""
     model = make_model("classifier")
     batch = LabelledBatch(random_ids(np.random.default_rng(0), 4, 3), np.zeros(4, int))
     sums, _ = model.loss_forward(batch)
@@ -162,5 +162,5 @@ def test_class_0_is_no_padding():
 @pytest.mark.parametrize("label", [-1, CLASSES])
 def test_labels_outside_of_the_classes_are_named(label):
     batch = LabelledBatch(np.array([[3, 4]]), np.array([label]))
-    with pytest.raises(InputError, match=f"targets holds the token id {label}, expected 0 to 2"):
+    with pytest.raises(InputError, match=f"targets contains the token id {label}, expected 0 to 2"):
         make_model("classifier").loss_forward(batch)

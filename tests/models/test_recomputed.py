@@ -1,4 +1,4 @@
-"""Decoding when multi-head attention is the reader's own: the cache steps back, and the outputs stay the same."""
+"""Decoding with the reader's own multi-head attention: the cache is not used, and the outputs stay the same."""
 
 import numpy as np
 import pytest

@@ -23,9 +23,9 @@ def ids(rng, *shape):
 
 @pytest.mark.parametrize("name, count", [("base", 63_082_496), ("big", 214_245_376)])
 def test_the_sizes_of_base_and_big(name, count, monkeypatch):
-    """Those of the paper's table 3 with one shared vocabulary of 37,000 tokens; the paper prints 65 and 213 million.
+    """As in the paper's table 3, with one shared vocabulary of 37,000 tokens; the paper gives 65 and 213 million.
 
-    Each parameter is one number, shown at every place: nothing is drawn, and nothing that large is held in memory.
+    Each parameter is a single broadcast number: nothing is drawn, and nothing that large is held in memory.
     """
     def counted(*shape):
         zeros = np.broadcast_to(np.float32(0), shape)
@@ -41,7 +41,7 @@ def test_the_sizes_of_base_and_big(name, count, monkeypatch):
        batch=st.integers(1, 3), t_k=st.integers(1, 5), t_q=st.integers(1, 6), data=st.data())
 @settings(max_examples=25)
 def test_causality(pre_norm, positions, seed, batch, t_k, t_q, data):
-    """Changing the target after position t moves no logit up to t, and does move a later one."""
+    """Changing the target after position t changes no logit up to t, and does change a later one."""
     model, rng = make(seed, pre_norm=pre_norm, positions=positions), np.random.default_rng(seed)
     source, target = ids(rng, batch, t_k), ids(rng, batch, t_q)
     t = data.draw(st.integers(0, t_q - 1))
@@ -179,7 +179,7 @@ def test_dropout_in_each_of_its_places():
 
 
 def test_residual_drops_the_sublayer_before_the_sum():
-    """As section 5.4: y = LayerNorm(x + mask * sublayer(x)), with the mask of the cache."""
+    """As in section 5.4: y = LayerNorm(x + mask * sublayer(x)), with the mask of the cache."""
     rng = np.random.default_rng(0)
     layer = Residual(FeedForward(6, 8, rng), 6, dropout=0.5).astype(np.float64)
     x = rng.standard_normal((2, 3, 6))

@@ -1,4 +1,4 @@
-"""Tasks, models and vocabularies of your own: one file or one decorator, and everything finds them."""
+"""Your own tasks, models and vocabularies: with one file or one decorator, everything finds them."""
 
 import json
 import sys
@@ -49,7 +49,7 @@ TRAINING = TrainingConfig(steps=30, warmup=5, schedule="constant", peak_rate=0.0
 
 @pytest.fixture
 def twice(tmp_path, monkeypatch):
-    """The file twice.py in a folder in which tasks are looked for, until the test ends."""
+    """The file twice.py in a folder that is searched for tasks, until the test ends."""
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "twice.py").write_text(TWICE)
     monkeypatch.setattr(tasks, "__path__", [*tasks.__path__, str(tmp_path / "package")])
@@ -61,7 +61,7 @@ def twice(tmp_path, monkeypatch):
 
 
 def test_a_new_task_is_one_file(run_cli, twice):
-    """It stands in the help with its own option, trains, resumes, and is measured and used like the others."""
+    """It is listed in the help with its own option, trains, resumes, and is measured and used like the others."""
     run = twice / "run"
     assert "say each letter twice: a b -> a a b b" in run_cli("train", "--help")[1]
     assert "--times" in run_cli("train", "twice", "--help")[1]
@@ -139,7 +139,7 @@ def language(tmp_path):
 
 
 def test_a_model_of_your_own_is_trained(run_cli, bigram, language, tmp_path):
-    """By train(), kept in a run folder, loaded again, measured by the command, and resumed."""
+    """By train(), then stored in a run folder, loaded again, measured by the command, and resumed."""
     task, vocabulary = language
     data = task.data(vocabulary, TRAINING)
     run = Run.create(tmp_path / "run", task, bigram(BigramConfig(vocab_size=vocabulary.size)), vocabulary, TRAINING)
@@ -154,7 +154,7 @@ def test_a_model_of_your_own_is_trained(run_cli, bigram, language, tmp_path):
     assert code == 0 and f"saved in {tmp_path / 'run'}" in out and "Traceback" not in error
     assert run_cli("generate", tmp_path / "run", "ab", "--tokens", 6, "--top-k", 1)[1] == "abababab\n"
     code, out, error = run_cli("attention", tmp_path / "run", "ab", "--output", tmp_path / "a.png")
-    assert code == 2 and "no attention to look at" in error and error.count("\n") == 1
+    assert code == 2 and "no attention to show" in error and error.count("\n") == 1
 
 
 def copy_run(**changes):
@@ -181,7 +181,7 @@ class OwnTask(TASKS["copy"]):
     ("model", lambda usual: OwnTransformer(usual["model"].config), "MODELS"), ("task", lambda usual: OwnTask(), "TASKS"),
 ])
 def test_what_is_not_registered_is_refused(tmp_path, name, make, variable):
-    """A class that inherits from a registered one, too: another would be there when the folder is opened."""
+    """Even a class that inherits from a registered one: opening the folder would give the other class."""
     own = make(copy_run())
     with pytest.raises(InputError) as caught:
         Run.create(tmp_path / "run", **copy_run(**{name: own}))
@@ -204,7 +204,7 @@ def test_a_vocabulary_of_your_own_is_kept_and_loaded(tmp_path):
 
 
 def test_a_vocabulary_of_another_size_is_refused(tmp_path):
-    with pytest.raises(InputError, match="the vocabulary has 6 tokens, the model 29; they are not of one run"):
+    with pytest.raises(InputError, match="the vocabulary has 6 tokens, the model 29; they are not from the same run"):
         Run.create(tmp_path / "run", **copy_run(vocabulary=CharacterVocabulary("abc")))
     assert not list(tmp_path.iterdir())
 

@@ -1,4 +1,4 @@
-"""The toy tasks: their examples, that held-out ones stay out, and what is measured on them."""
+"""The toy tasks: their examples, the exclusion of held-out ones, and the measures on them."""
 
 import string
 
@@ -107,7 +107,7 @@ def test_brackets_are_validated_by_their_accuracy():
 
 
 def test_a_task_with_too_few_examples_says_so():
-    """Both ways: of ten letters one at a time few are held out, and none is left to train on if all are."""
+    """Too few either way: few of ten one-letter examples are held out; if all are, none is left to train on."""
     class Small(TASKS["copy"]):
         name = "small"
 

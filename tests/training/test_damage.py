@@ -1,4 +1,4 @@
-"""What is damaged is named and skipped, and a full disk loses nothing."""
+"""Damaged files are named and skipped, and a full disk loses nothing."""
 
 import os
 import shutil
@@ -41,7 +41,7 @@ def cut(path):
 @pytest.mark.parametrize("settings", [dict(average=3), dict(patience=2, cooldown=0.0, schedule="constant", peak_rate=0.3)])
 @pytest.mark.parametrize("damage", [shutil.rmtree, lambda folder: flip(folder / "state.json")], ids=["removed", "flipped"])
 def test_a_finished_run_stays_as_it_is(tmp_path, settings, lost, damage):
-    """Whatever became of its checkpoints."""
+    """Whatever happened to its checkpoints."""
     run, batches, valid = start(tmp_path / "run")
     config = TrainingConfig(**{"steps": 40, "warmup": 1, "validate_every": 2, **settings})
     steps = train(run, config, batches, valid)
@@ -82,7 +82,7 @@ def test_a_run_that_is_trained_again_is_not_finished(tmp_path):
 
 
 def test_damaged_checkpoints_do_not_stand_in_the_way_of_new_ones(tmp_path):
-    """All there are, later than those of the run that begins anew."""
+    """All existing ones, which are later than those of the restarted run."""
     run, batches, valid = start(tmp_path / "run")
     config = TrainingConfig(steps=20, warmup=5, validate_every=4, average=2)
     train(run, config, Interrupted(batches, 18), valid)
@@ -174,7 +174,7 @@ def test_a_damaged_checkpoint_is_skipped(tmp_path, capsys, name, damage):
 
 
 def test_every_byte_of_a_checkpoint_counts(tmp_path):
-    """100 random bytes, each flipped alone: each is found."""
+    """100 random bytes, flipped one at a time: each flip is found."""
     run, batches, valid = start(tmp_path / "run")
     train(run, TrainingConfig(steps=3, warmup=1), batches, valid)
     folder, rng = run.path / "checkpoints" / "step-00000003", np.random.default_rng(0)
@@ -209,7 +209,7 @@ def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
             yield batch
 
     with pytest.raises(InputError, match=r"step 8 cannot be saved \(No space left on device\); the checkpoint of step 4 "
-                                         r"is kept. When that is fixed: train\(..., resume=True\)"):
+                                         r"is kept. Once that is fixed: train\(..., resume=True\)"):
         train(run, config, fill(), valid)
     assert {path.name for path in (run.path / "checkpoints").iterdir()} == {"step-00000004"}
     monkeypatch.setattr(os, "fsync", usual)
@@ -223,7 +223,7 @@ def test_a_full_disk_met_by_the_log(tmp_path):
     run, batches, valid = start(tmp_path / "run")
     (run.path / "metrics.jsonl").symlink_to("/dev/full")
     with pytest.raises(InputError, match=r"metrics.jsonl cannot be saved \(No space left on device\); no checkpoint was saved "
-                                         r"before. When that is fixed: train\(..., resume=True\)"):
+                                         r"before. Once that is fixed: train\(..., resume=True\)"):
         train(run, TrainingConfig(steps=20, warmup=5, validate_every=4), batches, valid)
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and other requests to end end the step and save, if there is someone to make them."""
+"""Ctrl-C and the other signals let the step finish and save, unless they are ignored."""
 
 import signal
 import subprocess
@@ -41,7 +41,7 @@ def test_a_second_ctrl_c_interrupts_at_once(tmp_path):
 
 
 def test_who_started_us_may_want_no_interrupt(tmp_path):
-    """A shell's job in the background, for one, ignores Ctrl-C."""
+    """A shell's background job, for example, ignores Ctrl-C."""
     run, batches, valid = start(tmp_path / "run")
     usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -63,7 +63,7 @@ def test_training_works_outside_of_the_main_thread(tmp_path):
 
 
 def test_ctrl_c_in_the_middle_of_a_write(tmp_path, monkeypatch):
-    """Whoever reads standard error has stopped reading: Python forbids a write within the write that waits."""
+    """The reader of standard error has stopped reading: Python forbids a write within the write that waits."""
     def reentrant(*_, **__):
         raise RuntimeError("reentrant call inside <_io.BufferedWriter name='<stderr>'>")
 
@@ -73,7 +73,7 @@ def test_ctrl_c_in_the_middle_of_a_write(tmp_path, monkeypatch):
 
 
 def test_ctrl_c_after_the_last_step_interrupts_at_once(tmp_path, monkeypatch):
-    """While the weights are averaged and saved no step is under way; what was lost is made again."""
+    """While the weights are averaged and saved, no step is running; the lost work is repeated."""
     config = TrainingConfig(steps=6, warmup=2, validate_every=2, average=3)
     whole, batches, valid = start(tmp_path / "whole")
     train(whole, config, batches, valid)
@@ -104,7 +104,7 @@ def test_ctrl_c_before_the_first_step(tmp_path, monkeypatch):
 
 
 def test_these_tests_may_run_in_the_background():
-    """Where a script says `pytest &`, SIGINT is ignored, in its children too, unless conftest.py restores it."""
+    """If a script runs `pytest &`, SIGINT is ignored, in its children, too, unless conftest.py restores it."""
     done = subprocess.run([sys.executable, "-c", "import tests.conftest, signal; signal.raise_signal(signal.SIGINT)"],
                           preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN), capture_output=True, text=True)
     assert done.stderr.endswith("KeyboardInterrupt\n")

@@ -1,4 +1,4 @@
-"""How far training has come: for a terminal, for a log file, for a notebook."""
+"""Training progress: in a terminal, in a log file, in a notebook."""
 
 import io
 import sys
@@ -47,7 +47,7 @@ def test_a_training_run_leaves_lines_in_a_log_file(tmp_path, capsys):
 
 @pytest.mark.parametrize("widgets", [True, False])
 def test_a_notebook_gets_a_bar_on_standard_output(monkeypatch, capsys, recwarn, widgets):
-    """tqdm.auto chooses the widget, and warns where ipywidgets is missing; standard error would be red."""
+    """tqdm.auto chooses the widget, and warns if ipywidgets is missing; standard error would be red."""
     import warnings
 
     from tqdm import std

@@ -1,4 +1,4 @@
-"""A training run that was stopped ends with the same bits as one that was not."""
+"""A stopped and resumed training run ends with the same bits as one that was never stopped."""
 
 import json
 import signal
@@ -49,7 +49,7 @@ def state(run, step):
 
 
 class Interrupted:
-    """Batches of which the one called `at` comes with Ctrl-C."""
+    """Batches; the one numbered `at` comes with Ctrl-C."""
 
     def __init__(self, batches, at):
         self.__dict__.update(batches=batches, left=at)
@@ -101,7 +101,7 @@ def test_to_the_same_bits(tmp_path, batches, settings):
 @pytest.mark.parametrize("name, options", [
     ("language", dict(window=8, batch=4)), ("classify", dict(batch=64, max_length=20, vocab_size=60)), ("brackets", dict(batch=8))])
 def test_every_kind_of_model_resumes_to_the_same_bits(tmp_path, name, options):
-    """Through its own task's data, opened anew as a command does."""
+    """With its own task's data, opened again as a command does."""
     if name != "brackets":
         lines = [f"the {word} is here {i}" + (f"\t{word}" if name == "classify" else "")
                  for i, word in enumerate(["dog", "cat", "bird", "cat"] * 6)]
@@ -153,7 +153,7 @@ def test_the_average_is_of_the_last_checkpoints(tmp_path, capsys):
 
 
 def test_patience_keeps_the_best(tmp_path):
-    """With a learning rate that is far too high the validation loss soon rises."""
+    """With a learning rate that is much too high, the validation loss soon rises."""
     run, batches, valid = start(tmp_path / "run")
     config = TrainingConfig(steps=60, warmup=1, schedule="constant", peak_rate=0.3, cooldown=0, validate_every=2, patience=3)
     steps = train(run, config, batches, valid)
@@ -164,7 +164,7 @@ def test_patience_keeps_the_best(tmp_path):
 
 
 def test_two_checkpoints_are_kept(tmp_path, monkeypatch):
-    """And the best one, the first here, if `patience` may ask for it."""
+    """And the best one, here the first, if `patience` may need it."""
     for patience, kept in ((0, [20, 16]), (9, [20, 16, 4])):
         growing = iter(range(1, 9))
         monkeypatch.setattr("minitransformer.training.trainer.mean_loss", lambda *_: next(growing))

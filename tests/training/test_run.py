@@ -1,4 +1,4 @@
-"""The run folder: what is never overwritten, and what is said of one that is damaged."""
+"""The run folder: what is never overwritten, and the messages about a damaged one."""
 
 import json
 import os
@@ -78,10 +78,11 @@ def test_an_empty_folder_is_given_to_one_run_only(tmp_path, monkeypatch):
     (lambda: {"task": OwnTask()}, r'OwnTask is not registered, .*; put @TASKS.register\("a-name"\) above the class'),
     (lambda: {"model": OwnModel(parts()["model"].config)}, r"OwnModel is not registered, .*@MODELS.register"),
     (lambda: {"vocabulary": OwnVocabulary("abc")}, r"OwnVocabulary is not registered, .*@VOCABULARIES.register"),
-    (lambda: {"vocabulary": CharacterVocabulary("abc")}, "the vocabulary has 6 tokens, the model 29; they are not of one run"),
+    (lambda: {"vocabulary": CharacterVocabulary("abc")},
+     "the vocabulary has 6 tokens, the model 29; they are not from the same run"),
 ])
 def test_what_load_would_refuse_is_refused_at_once(tmp_path, changes, words):
-    """And not after the training run, when nobody can evaluate it."""
+    """Not after the training run, when it can no longer be evaluated."""
     with pytest.raises(InputError, match=words):
         Run.create(tmp_path / "run", **{**parts(), **changes()})
     assert not list(tmp_path.iterdir())
@@ -138,7 +139,7 @@ def test_a_failed_save_leaves_no_half_file(tmp_path, monkeypatch):
 
 
 def test_weights_that_the_manifest_does_not_know_are_not_used(tmp_path):
-    """Killed between the two files: the weights are there, but nobody has said that they are complete."""
+    """Killed between the two files: the weights exist, but are not marked as complete."""
     run, batches, valid = start(tmp_path / "run")
     train(run, TrainingConfig(steps=4, warmup=1), batches, valid)
     run.model.flat.data[...] = 0
@@ -149,7 +150,7 @@ def test_weights_that_the_manifest_does_not_know_are_not_used(tmp_path):
 
 
 def test_an_empty_folder_is_used_as_it_is(tmp_path, monkeypatch):
-    """Its permissions stay, a link to it will do, and so will the folder one stands in."""
+    """Its permissions stay; a link to it is accepted, and so is the current folder."""
     for name in ("mine", "here", "full"):
         (tmp_path / name).mkdir(mode=0o700)
     (tmp_path / "link").symlink_to(tmp_path / "mine")
@@ -196,7 +197,7 @@ def test_a_run_in_double_precision_stays_one(tmp_path):
 
 
 def test_two_processes_do_not_make_one_run(tmp_path, monkeypatch):
-    """The second one comes while the first writes: each keeps to a folder of its own, and the slower is told."""
+    """The second one starts while the first writes: each uses its own temporary folder, and the slower one gets an error."""
     usual = os.fsync
 
     def interrupted(descriptor):
@@ -222,7 +223,7 @@ def test_a_trained_run_is_not_trained_over(tmp_path):
     run, batches, valid = start(tmp_path / "run")
     train(run, TrainingConfig(steps=1, warmup=1), batches, valid)
     for _ in range(2):
-        with pytest.raises(InputError, match="this run was trained already; resume it with resume=True"):
+        with pytest.raises(InputError, match="this run has already been trained; resume it with resume=True"):
             train(run, TrainingConfig(steps=1, warmup=1), batches, valid)
         shutil.rmtree(run.path / "checkpoints", ignore_errors=True)    # deleted to save space
 
@@ -258,10 +259,10 @@ def poison(weights):
 
 
 @pytest.mark.parametrize("name, damage, words", [
-    ("weights.safetensors", lambda path: edit_weights(path, poison), "target_embedding.weight holds something else"),
+    ("weights.safetensors", lambda path: edit_weights(path, poison), "target_embedding.weight contains something other"),
     ("weights.safetensors", lambda path: edit_weights(path, lambda w: w.update(more=np.ones(2))),
      r"more: found \(2,\), expected no such array"),
-    ("vocabulary.json", lambda path: path.write_text('{"symbols": ["a"], "joint": " "}'), "they are not of one run"),
+    ("vocabulary.json", lambda path: path.write_text('{"symbols": ["a"], "joint": " "}'), "they are not from the same run"),
     ("vocabulary.json", lambda path: path.write_text('{"symbols": [1], "joint": 3}'), "the run cannot be read"),
     ("config.json", lambda path: edit(path, lambda settings: settings["task"].update(name="sing")), "unknown task 'sing'"),
     ("config.json", lambda path: edit(path, lambda settings: settings.update(task="copy")), "the run cannot be read"),
@@ -285,11 +286,11 @@ def poison(weights):
      "output.weight: found no such array, expected"),
     ("vocabulary.json", os.remove, "the run cannot be read"),
     ("vocabulary.json", lambda path: path.write_text("[]"), "the run cannot be read"),
-    ("weights.safetensors", os.remove, "the run holds no trained model"),
+    ("weights.safetensors", os.remove, "the run has no trained model"),
     ("weights.safetensors", break_weights, "weights.safetensors: cannot be read"),
 ])
 def test_a_run_that_does_not_fit_together_is_explained(tmp_path, name, damage, words):
-    """The checksums are right: somebody has written these files."""
+    """The checksums are right: these files were written on purpose."""
     run, _, _ = start(tmp_path / "run")
     run.save_weights()
     damage(run.path / name)
@@ -315,14 +316,14 @@ def test_a_missing_run_is_explained(tmp_path):
 
 
 def test_created_twice_it_says_what_a_notebook_can_do(tmp_path):
-    """And what it says works."""
+    """And its advice works."""
     run, batches, valid = start(tmp_path / "run")
     config = TrainingConfig(steps=4, warmup=2)
     train(run, config, batches, valid)
     with pytest.raises(InputError) as caught:
         start(tmp_path / "run")
     way = f"run = Run.open({str(tmp_path / 'run')!r}), then train(run, ..., resume=True)"
-    assert str(caught.value) == (f"{tmp_path / 'run'} already exists and holds a run: take another folder, "
+    assert str(caught.value) == (f"{tmp_path / 'run'} already exists and holds a run; choose another folder, "
                                  f"or resume this run: {way}")
     again = Run.open(str(tmp_path / "run"))
     assert train(again, replace(config, steps=6), batches, valid, resume=True) == 6

@@ -1,4 +1,4 @@
-"""One step of training: which gradient reaches the optimiser, and which sums come back."""
+"""One training step: the gradient that reaches the optimiser, and the sums that are returned."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ class Noting:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("count", [None, 1, 2])
 def test_the_gradient_is_the_mean_over_all_terms(kind, count):
-    """Of one batch and of several: Adam, which ignores a gradient's scale, would not tell."""
+    """For one batch and for several: with Adam, which ignores a gradient's scale, a mistake would not show."""
     some = [make_batch_for(kind, seed, sentences) for seed, sentences in ((0, 5), (1, 2), (2, 3))]
     for batches in (some[0], some[:1], some):
         model = make_model(kind)

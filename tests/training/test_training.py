@@ -1,4 +1,4 @@
-"""The step and the loop, and the folder it fills."""
+"""The step, the loop, and the folder it fills."""
 
 import json
 
@@ -169,7 +169,7 @@ def test_a_loss_that_overflows_is_named(tmp_path, monkeypatch, direction):
 
 @pytest.mark.parametrize("scale", [np.nan, 1])
 def test_no_block_is_blamed_for_what_it_received(tmp_path, monkeypatch, scale):
-    """Not for the gradient that arrives, and not for what is in a weight's gradient that it shares."""
+    """Neither for the gradient that arrives, nor for the contents of a shared weight's gradient."""
     run, batches, valid = start(tmp_path / "run")
     model = run.model
 
@@ -185,7 +185,7 @@ def test_no_block_is_blamed_for_what_it_received(tmp_path, monkeypatch, scale):
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_step_of_your_own_names_the_block_that_overflows(monkeypatch, count):
-    """It raises, changes nothing, and the steps after it are made."""
+    """It raises and changes nothing, and later steps work."""
     model = Transformer(TransformerConfig.named("toy", 12, d_model=16, d_ff=16, dropout=0.1))
     adam, workers, batch = Adam(model), Threads(model, count), make_batch([([4, 5], [6]), ([7], [8, 9])])
     before = model.flat.data.copy()
@@ -209,14 +209,14 @@ def test_a_step_of_another_model_or_without_terms_is_refused():
     with pytest.raises(InputError, match="make new Threads"):
         training_step(model, Adam(model), batch, 0.01, workers=Threads(other))
     for empty in ([], batch._replace(next_target=np.zeros_like(batch.next_target), terms=0)):
-        with pytest.raises(InputError, match="holds no terms to learn from"):
+        with pytest.raises(InputError, match="has no terms to learn from"):
             training_step(model, Adam(model), empty, 0.01)
 
 
 @pytest.mark.parametrize("kind", ["language-model", "classifier"])
 @pytest.mark.parametrize("path, direction", [("feed_forward.inner", "backward"), ("self_attention", "forward")])
 def test_the_search_for_nan_knows_every_model(kind, path, direction):
-    """It knows loss_forward and loss_backward alone."""
+    """A model with nothing but loss_forward and loss_backward."""
     model, batch = make_model(kind).astype(np.float32), make_batch_for(kind)
     stack = "stack" if kind == "language-model" else "encoder"
     layer = model.sublayers()[f"{stack}.layers.1.{path}"]
@@ -254,7 +254,7 @@ def test_what_is_measured_may_be_of_any_kind_of_number(tmp_path):
 
 
 def test_validation_keeps_to_the_threads(tmp_path, monkeypatch):
-    """The loss and the task's own measure both."""
+    """Both the loss and the task's own measure."""
     pools = []
     usual = parallel.ThreadPoolExecutor
     monkeypatch.setattr(parallel, "ThreadPoolExecutor", lambda threads: pools.append(threads) or usual(threads))

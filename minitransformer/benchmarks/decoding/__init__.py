@@ -1,1 +1,1 @@
-"""Beam search of real sentences side by side with other libraries, which are given the same weights."""
+"""Compare beam search on real sentences with other libraries that have the same weights."""

@@ -1,4 +1,4 @@
-"""Beam search of one text, measured: minitransformer's numbers, and their ratios to those of its peers."""
+"""Beam search on one text, measured: minitransformer's numbers, and their ratios to those of its peers."""
 
 from operator import truediv
 from statistics import median
@@ -9,14 +9,14 @@ from minitransformer.benchmarks.other_work import OtherWork
 from minitransformer.errors import InputError
 from minitransformer.evaluation import bleu
 
-# What is tried of each, before its best is measured: sentences together, and what the threads share.
+# The settings tried for each library before the best is measured: sentences per batch, and what the threads share.
 PEERS = {"marianmt": ("32", "64", "100"),
          "ctranslate2": tuple(f"{shared}-{size}" for shared in ("batches", "operations") for size in (16, 32, 64))}
 LIBRARIES = {"marianmt": ("torch", "transformers"), "ctranslate2": ("ctranslate2",)}
 
 
 def check_model(config) -> None:
-    """Raise InputError unless the peers have a model of this TransformerConfig."""
+    """Raise InputError unless the peers support this TransformerConfig."""
     for name, expected in (("pre_norm", False), ("positions", "sinusoidal"), ("activation", "relu"),
                            ("share_embeddings", True), ("share_output", True), ("d_k", None), ("d_v", None)):
         found = getattr(config, name)
@@ -28,7 +28,7 @@ def check_model(config) -> None:
 def compare(case, peers, threads, rounds, vocabulary, references) -> dict[str, Any]:
     """A dict for JSON; ratios are minitransformer's number / the peer's, and None for a peer that failed.
 
-    `same_output` is the share of sentences for which the peer's output has the same tokens as ours.
+    `same_output` is the fraction of sentences for which the peer's output has the same tokens as ours.
     """
     other_work = OtherWork()
     best = {"minitransformer": "minitransformer", **{peer: _best(case, peer, threads) for peer in peers}}
@@ -56,7 +56,7 @@ def compare(case, peers, threads, rounds, vocabulary, references) -> dict[str, A
 
 
 def _best(case, peer, threads) -> str:
-    """The contestant of the fastest of the peer's settings, each of which decodes all sentences once."""
+    """The peer with its fastest setting; each setting decodes all sentences once."""
     def seconds(contestant) -> float:
         found = measure(case, [contestant], threads, rounds=1, warm_up=0)[contestant]
         return float("inf") if found.failed else found.seconds[0]

@@ -15,7 +15,7 @@ from minitransformer.functional import sinusoids
 def make_step(case, threads, setting) -> Callable[[], list[list[int]]]:
     """A function that decodes all sentences and returns the ids of the outputs.
 
-    `setting`: "batches-64" lets the threads take batches of 64 sentences, "operations-64" share each operation.
+    `setting`: with "batches-64" each thread takes batches of 64 sentences, with "operations-64" they share each operation.
     """
     shared, size = setting.split("-")
     run, sources = case.load()
@@ -45,9 +45,9 @@ def make_step(case, threads, setting) -> Callable[[], list[list[int]]]:
 
 
 def convert(model, names, positions) -> TransformerSpec:
-    """The specification of the model with the weights of `model`, a Transformer: `save` writes it to a folder.
+    """The model's specification with the weights of `model`, a Transformer; `save` writes it to a folder.
 
-    names: of all tokens; positions: how many it has room for.
+    names: the names of all tokens; positions: the number of positions it supports.
     """
     config = model.config
     stacks = [kind(config.num_layers, config.num_heads, pre_norm=False, activation=Activation.RELU)
@@ -72,7 +72,7 @@ def convert(model, names, positions) -> TransformerSpec:
 
 
 def _attention(spec, attention, residual, first) -> None:
-    """The first of query, key and value lie side by side in one matrix, the others in a second."""
+    """Put the first of query, key and value side by side in one matrix, and the others in a second."""
     parts = [attention.query, attention.key, attention.value]
     _linear(spec.linear[0], *parts[:first])
     if parts[first:]:

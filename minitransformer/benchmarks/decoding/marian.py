@@ -17,7 +17,7 @@ NORMS = {"self_attention": "self_attn_layer_norm", "cross_attention": "encoder_a
 
 
 def make_step(case, threads, size) -> Callable[[], list[list[int]]]:
-    """A function that decodes all sentences, `size` of them together, and returns the ids of the outputs."""
+    """A function that decodes all sentences, `size` at a time, and returns the ids of the outputs."""
     torch.set_num_threads(threads)
     run, sources = case.load()
     parts = [(places, torch.from_numpy(ids)) for places, ids in longest_first(sources, int(size))]
@@ -39,7 +39,7 @@ def make_step(case, threads, size) -> Callable[[], list[list[int]]]:
 
 
 def convert(model, positions) -> MarianMTModel:
-    """The MarianMTModel that has the weights of `model`, a Transformer, and room for so many `positions`."""
+    """A MarianMTModel with the weights of `model`, a Transformer, and room for `positions` positions."""
     config = model.config
     marian = MarianMTModel(MarianConfig(
         vocab_size=config.target_vocab, max_position_embeddings=positions, d_model=config.d_model,
@@ -49,14 +49,14 @@ def convert(model, positions) -> MarianMTModel:
         pad_token_id=PAD, bos_token_id=BOS, eos_token_id=EOS, decoder_start_token_id=BOS, forced_eos_token_id=None))
     table = torch.from_numpy(model.target_embedding.weight.data)
     sines = torch.from_numpy(sinusoids(positions, config.d_model, dtype="float32"))
-    state = marian.state_dict()    # tied weights stand there under each of their names
+    state = marian.state_dict()    # tied weights appear under each of their names
     new = {name: table for name in state if name.endswith(("shared.weight", "embed_tokens.weight", "lm_head.weight"))}
     new |= {name: sines for name in state if name.endswith("embed_positions.weight")}
     new["final_logits_bias"] = torch.zeros_like(state["final_logits_bias"])
     for stack in "encoder", "decoder":
         for i, layer in enumerate(getattr(model, stack).layers):
             new |= {f"model.{stack}.layers.{i}.{name}": array for name, array in _layer(layer)}
-    marian.load_state_dict(new)    # complains of a name that is missing or too much
+    marian.load_state_dict(new)    # raises an error for missing or additional names
     return marian.eval()
 
 

@@ -1,4 +1,4 @@
-"""minitransformer's beam search of one batch on one thread: how it grows with its sentences and hypotheses."""
+"""minitransformer's beam search on one batch and one thread, to measure its growth with sentences and hypotheses."""
 
 from collections.abc import Callable
 
@@ -10,11 +10,11 @@ from minitransformer.decoding.beam import beam_search
 from minitransformer.host import keep_freed_memory
 from minitransformer.special import EOS
 
-DIFFERENT = 32    # sentences; a larger batch repeats them, so that each has the same work
+DIFFERENT = 32    # sentences; a larger batch repeats them, so that the work per sentence is the same
 
 
 def make_step(case, threads, size) -> Callable[[], list[list[int]]]:
-    """A function that decodes a batch of `size` sentences of middle length."""
+    """A function that decodes a batch of `size` sentences of medium length."""
     threadpool_limits(threads, user_api="blas")
     keep_freed_memory()
     run, sources = case.load()

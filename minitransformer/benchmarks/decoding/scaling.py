@@ -1,4 +1,4 @@
-"""How our beam search's time and memory grow with the sentences of a batch and with the beam."""
+"""The growth of our beam search's time and memory with the sentences in a batch and with the beam."""
 
 from collections.abc import Iterator
 from statistics import median

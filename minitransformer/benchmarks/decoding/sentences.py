@@ -1,4 +1,4 @@
-"""What is decoded: a text, with a run's model and a beam of some width."""
+"""The decoding task: a text, a run's model and a beam width."""
 
 from typing import NamedTuple
 
@@ -11,19 +11,19 @@ ALPHA = 0.6    # of the length penalty
 
 
 class Sentences(NamedTuple):
-    """The sources in `files` (as read_pairs takes them), for the model of the folder `run`."""
+    """The sources in `files` (in read_pairs's format), for the model in the folder `run`."""
 
     run: str
     files: list
     beam: int = 5
 
     def modules(self) -> dict[str, str]:
-        """{contestant: the module in minitransformer.benchmarks whose make_step(case, threads, ...) decodes all}."""
+        """{library: the module in minitransformer.benchmarks whose make_step(case, threads, ...) decodes all}."""
         return {"minitransformer": "decoding.ours", "marianmt": "decoding.marian",
                 "ctranslate2": "decoding.ctranslate2_float32", "one batch": "decoding.one_batch"}
 
     def report(self, outputs) -> dict[str, list[list[int]]]:
-        """What a worker answers beside time and memory: the ids of each sentence's output."""
+        """What a worker reports besides time and memory: the ids of each sentence's output."""
         return {"outputs": outputs[-1]}
 
     def load(self) -> tuple[Run, list[list[int]]]:
@@ -34,15 +34,15 @@ class Sentences(NamedTuple):
 
 
 def limit(ids) -> int:
-    """How many tokens an output may have, without EOS: ids (B, T_k) of sources with EOS."""
+    """The maximum number of tokens in an output, without EOS, for ids (B, T_k) of sources with EOS."""
     return ids.shape[1] - 1 + EXTRA_LENGTH
 
 
 def power(sources) -> float:
-    """The power of an output's length n that is most like our length penalty ((5 + n) / 6)^0.6.
+    """The power of an output's length n that is closest to our length penalty ((5 + n) / 6)^0.6.
 
-    Others divide a log-probability by n^power. Both grow alike where the slopes of their logarithms are
-    equal, power / n = 0.6 / (5 + n): at the mean length of the sources with EOS.
+    Other libraries divide a log-probability by n^power. Both grow at the same rate if the slopes of their logarithms are
+    equal, power / n = 0.6 / (5 + n); n is the mean length of the sources with EOS.
     """
     lengths = [len(source) + 1 for source in sources if source]
     mean = sum(lengths) / len(lengths)

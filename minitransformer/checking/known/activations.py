@@ -11,7 +11,7 @@ from minitransformer.checking.terms import terms
 from minitransformer.functional.activations import CUBIC, SLOPE
 
 for sentence, wrong in (
-        ("the ReLU mask is missing: dx = dy, also where x is negative (the activation is skipped)",
+        ("the ReLU mask is missing: dx = dy, even where x is negative (the activation is skipped)",
          lambda dy, cache: dy),
         ("the ReLU mask is inverted: the gradient passes where x is negative, not where it is positive",
          lambda dy, cache: dy * ~cache.positive),

@@ -115,7 +115,7 @@ def dropout_twice(dy, cache) -> tuple[Array, Array, Array]:
 
 
 @mistake("attention",
-         "the softmax backward takes the weights after dropout for p, not the probabilities before dropout")
+         "the softmax backward uses the weights after dropout as p, not the probabilities before dropout")
 def weights_for_p(dy, cache) -> tuple[Array, Array, Array]:
     return attention(dy, cache, p=cache.weights)
 
@@ -170,7 +170,7 @@ for path, which in enumerate(("query", "key")):
             "only")(on_one_path(path, without_dropout))
 
 
-@mistake("attention", "the mask is ignored in backward: the softmax is made again without the mask")
+@mistake("attention", "the mask is ignored in backward: the softmax is computed again without the mask")
 def mask_ignored(dy, cache) -> tuple[Array, Array, Array]:
     scores = cache.query @ turned(cache.key) / math.sqrt(d_k(cache))
     p = np.exp(scores - scores.max(axis=-1, keepdims=True))

@@ -10,7 +10,7 @@ from minitransformer.checking.terms import terms
 
 
 def gradient(dloss, cache, target=None, spread=None, real=None, p=None, targets=None) -> Array:
-    """The right gradient with its parts replaced: what is subtracted at the target, what everywhere."""
+    """The right gradient with its parts replaced: the amounts subtracted at the target and everywhere."""
     size, s = cache.p.shape[-1], cache.smoothing
     target = 1 - s if target is None else target
     spread = s / size if spread is None else spread
@@ -77,9 +77,9 @@ for sentence, wrong in (
          sized(lambda c: 1 / c.p.shape[-1])),
         ("the gradient is multiplied by the number of real tokens (count)", sized(lambda c: int(c.count))),
         ("the wrong sign: q - p, not p - q (the gradient is the negative of the true one)", sized(lambda c: -1)),
-        ("the softmax backward is applied to p - q once more (twice): dlogits = p - q is already that of the logits",
+        ("the softmax backward is applied to p - q once more (twice): p - q is already the gradient of the logits",
          lambda d, c: c.p * (gradient(d, c) - (gradient(d, c) * c.p).sum(axis=-1, keepdims=True))),
-        ("the gradient of log p is taken for that of the logits: -q / p, without the softmax",
+        ("the gradient of log p is used as that of the logits: -q / p, without the softmax",
          lambda d, c: (gradient(d, c) - c.p * c.real[..., None] * d) / c.p),
         ("the gradient is only at the target: the other classes get none",
          lambda d, c: gradient(d, c) * (np.arange(c.p.shape[-1]) == c.targets[..., None])),
@@ -95,7 +95,7 @@ for sentence, wrong in (
          lambda d, c: gradient(d, c, targets=(c.targets + 1) % c.p.shape[-1])),
         ("the ids are off by one: 1 is subtracted at the class before the target",
          lambda d, c: gradient(d, c, targets=(c.targets - 1) % c.p.shape[-1])),
-        ("the most likely class (argmax) is taken for the target",
+        ("the most likely class (argmax) is used as the target",
          lambda d, c: gradient(d, c, targets=c.p.argmax(axis=-1))),
         ("the target is added, not subtracted (wrong sign): p + q",
          lambda d, c: 2 * c.p * c.real[..., None] * d - gradient(d, c)),

@@ -1,4 +1,4 @@
-"""Dropout: dx = dy mask, where the mask is 0 at what was dropped and 1 / (1 - rate) elsewhere."""
+"""Dropout: dx = dy mask, where the mask is 0 for dropped elements and 1 / (1 - rate) for the others."""
 
 from collections.abc import Callable
 
@@ -22,9 +22,9 @@ for sentence, change in (
          lambda dy, mask: dy * (mask > 0) / mask.max(initial=1)),
         ("the dropout mask is not applied in backward, only its scale 1 / (1 - rate)",
          lambda dy, mask: dy * mask.max(initial=1)),
-        ("the dropout mask is inverted: what was dropped gets the gradient, what was kept gets none, with the scale",
+        ("the dropout mask is inverted: dropped elements get the gradient, kept ones get none, with the scale",
          lambda dy, mask: dy * (mask == 0) * mask.max(initial=1)),
-        ("the dropout mask is inverted (complement): what was dropped gets the gradient, what was kept gets none",
+        ("the dropout mask is inverted (complement): dropped elements get the gradient, kept ones get none",
          lambda dy, mask: dy * (mask == 0)),
         ("the scale is 1 / rate, not 1 / (1 - rate)",
          lambda dy, mask: dy * (mask > 0) / max(1 - 1 / mask.max(initial=1), 1e-9)),

@@ -1,4 +1,4 @@
-"""Wrong forwards that are put before the right backward."""
+"""Wrong forwards for the right backward."""
 
 import math
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def over_batch(x, mask=None) -> tuple[Array, SoftmaxCache]:
 
 @forward_mistake("softmax",
                  "the forward applies the mask after the softmax (afterwards): a row no longer sums to 1, as the "
-                 "backward takes for granted")
+                 "backward assumes")
 def masked_afterwards(x, mask=None) -> tuple[Array, SoftmaxCache]:
     p = probabilities(x)
     p = p if mask is None else p * mask
@@ -49,7 +49,7 @@ def masked_afterwards(x, mask=None) -> tuple[Array, SoftmaxCache]:
 
 @forward_mistake("softmax",
                  "the forward does not divide by the sum of the row (the normalisation is missing), as the backward "
-                 "takes for granted")
+                 "assumes")
 def not_normalised(x, mask=None) -> tuple[Array, SoftmaxCache]:
     x = x if mask is None else np.where(mask, x, -np.inf)
     peak = x.real.max(axis=-1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Multi-head attention, and its use as self- and cross-attention."""
+"""Multi-head attention, and its use as self-attention and cross-attention."""
 
 from collections.abc import Callable
 
@@ -43,7 +43,7 @@ def merge_interleaved(self, x) -> Array:
 
 
 def same(*gradients) -> bool:
-    """Whether they have one shape: only then can they be swapped."""
+    """Whether they have the same shape: only then can they be swapped."""
     return len({g.shape for g in gradients}) == 1
 
 
@@ -107,7 +107,7 @@ def _only(gradient, head) -> Array:
 
 
 def combined(combine) -> Callable:
-    """A backward of self- or cross-attention that combines the three gradients otherwise."""
+    """A backward of self-attention or cross-attention that combines the three gradients differently."""
     return lambda self, dy, cache: combine(*MultiHeadAttention.backward(self, dy, cache))
 
 

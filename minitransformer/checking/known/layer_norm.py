@@ -60,7 +60,7 @@ for sentence, dx in (
          lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - 2 * n * mean(dn * n))),
         (f"{VARIANCE} (of the variance) is halved (factor 1/2)",
          lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - n * mean(dn * n) / 2)),
-        (f"{VARIANCE} lacks the factor n: mean(dn * n) is subtracted as it is",
+        (f"{VARIANCE} lacks the factor n: mean(dn * n) itself is subtracted",
          lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - mean(dn * n))),
         (f"{VARIANCE} lacks n inside the mean: n mean(dn) in place of it",
          lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - n * mean(dn))),
@@ -81,9 +81,9 @@ for sentence, dx in (
          lambda dn, n, s, gamma, dy: full(dn, n, s) / s ** 2),
         ("the factor 1 / standard deviation is missing in the mean terms: only dn is divided by it",
          lambda dn, n, s, gamma, dy: s * dn - mean(dn) - n * mean(dn * n)),
-        (f"{VARIANCE} has a factor 1 / standard deviation (inverse) too many",
+        (f"{VARIANCE} has one factor 1 / standard deviation (inverse) too many",
          lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - s * n * mean(dn * n))),
-        (f"{VARIANCE} has the variance where none belongs: x - mean is used for the normed n twice",
+        (f"{VARIANCE} contains the variance, which does not belong there: x - mean replaces the normed n twice",
          lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - n / s * mean(dn * n / s))),
         (f"{VARIANCE} uses x - mean in place of the normed n, outside the mean",
          lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - n / s * mean(dn * n))),
@@ -155,7 +155,7 @@ def x_for_normed(dy, cache, x) -> tuple[Array, Array, Array]:
 
 
 @mistake("layer_norm",
-         "the standard deviation in dx lacks epsilon, or has another one than the forward: 1 / sqrt(variance)")
+         "the standard deviation in dx lacks epsilon, or has a different epsilon from the forward: 1 / sqrt(variance)")
 def epsilon_forgotten(dy, cache, x) -> tuple[Array, Array, Array]:
     centred = x - mean(x)
     s = 1 / np.sqrt(mean(centred * centred))

@@ -103,14 +103,14 @@ for sentence, wrong in (
          "order)", embedding(ordered)),
         ("the ids are reversed: each gradient goes to the row of another position's token (the wrong order)",
          embedding(backwards)),
-        ("repeated ids are lost: where a token stands more than once only one of its places (the last) is kept, "
+        ("repeated ids are lost: if a token occurs more than once, only one of its places (the last) is kept, "
          "`grad[ids] += dy`",
          embedding(last_place)),
-        ("repeated ids are lost: where a token stands more than once only one of its places (the first) is kept",
+        ("repeated ids are lost: if a token occurs more than once, only one of its places (the first) is kept",
          embedding(first_place)),
-        ("repeated ids are lost within a sentence: where a token stands more than once only its last place there is "
+        ("repeated ids are lost within a sentence: if a token occurs more than once, only its last place there is "
          "kept", embedding(per_sentence(1))),
-        ("repeated ids are averaged, not summed: divided by how often (the count) a token stands", embedding(averaged)),
+        ("repeated ids are averaged, not summed: divided by how often (the count) a token occurs", embedding(averaged)),
         ("the scale sqrt(d_model) of the embedding is forgotten (missing) in backward",
          embedding(summed, lambda size, v: 1)),
         ("the scale sqrt(d_model) of the embedding is applied twice (d_model)",

@@ -1,4 +1,4 @@
-"""Whole models: which parts run backward, and with what."""
+"""Whole models: which parts run backward, and with which gradients."""
 
 from collections.abc import Callable
 

@@ -40,7 +40,7 @@ for sentence, wrong in (
          learned(placed(lambda dy: dy.sum(axis=(0, 1)), lambda length, size: slice(None)))),
         ("the positions' gradient is multiplied by sqrt(d_model), which belongs to the embedding only",
          learned(lambda dy, table, w: math.sqrt(dy.shape[-1]) * right(dy, table, w))),
-        ("the positions' gradient is reversed in time: the last position's goes to the first row",
+        ("the positions' gradient is reversed in time: that of the last position goes to the first row",
          learned(placed(lambda dy: dy.sum(axis=0)[::-1]))),
         ("dx is multiplied by the position's vector: the positions are added, not multiplied",
          learned(right, lambda dy, w: dy * w)),

@@ -10,7 +10,7 @@ from minitransformer.functional import dropout_backward
 
 def residual(shortcut=1, branch=1, norm=True, dropout=1, others=1, unnormed=False, shortcut_dropout=False,
              shortcut_normed=False, other_order=False) -> Callable:
-    """A backward of Residual with some of its steps left out, doubled or put elsewhere."""
+    """A backward of Residual with some of its steps left out, doubled or moved."""
     def wrong(self, dy, cache) -> Array | tuple:
         upstream = dy
         pre_norm = self.pre_norm != other_order

@@ -25,7 +25,7 @@ def feed_forward(dropout=1, activation=1, outer=True, positive=None) -> Callable
 
 
 def other_activation(self, dy, cache) -> Array:
-    """ReLU's derivative for GELU's, which needs x: what the other derivative would take is in GELU's cache only."""
+    """ReLU's derivative in place of GELU's, which needs x: only GELU's cache has what both derivatives need."""
     dh = dropout_backward(self.outer.backward(dy, cache.outer), cache.dropout)
     positive = cache.activation.x > 0 if self.activation == "gelu" else cache.activation.positive
     return self.inner.backward(relu_backward(dh, ReluCache(positive)), cache.inner)
@@ -38,9 +38,9 @@ for sentence, wrong in (
         ("the dropout inside the feed-forward network is skipped in backward: its mask is not applied",
          feed_forward(dropout=0)),
         ("the dropout mask inside the feed-forward network is applied twice", feed_forward(dropout=2)),
-        ("the ReLU mask is taken from the wrong array: from the upstream gradient, not from the inner linear's output",
+        ("the ReLU mask is taken from the wrong array: from the upstream gradient, not from the inner linear layer's output",
          feed_forward(positive=lambda dh, cache: dh > 0)),
-        ("the ReLU mask is taken from the wrong array: from what the outer linear received, after dropout",
+        ("the ReLU mask is taken from the wrong array: from the input of the outer linear layer, after dropout",
          feed_forward(positive=lambda dh, cache: cache.outer.x > 0)),
         ("the ReLU mask is inverted", feed_forward(positive=lambda dh, cache: ~cache.activation.positive)),
         ("the activation's derivative is that of ReLU, but the forward uses GELU", other_activation)):
@@ -51,7 +51,7 @@ def inputs(before=1, positions=True, embedding=True, dropout_for_positions=True,
     """A backward of Input with some of its steps left out or repeated."""
     def wrong(self, dy, cache) -> None:
         if not (dropout_for_positions and dropout_for_embedding) and not self.positions.parameters():
-            raise ValueError("without learned positions this is another mistake")
+            raise ValueError("without learned positions this is a different mistake")
         dx = dy
         for _ in range(before):
             dx = dropout_backward(dx, cache.dropout)
@@ -107,7 +107,7 @@ for sentence, options in (
         ("only the last layer runs backward: the other layers get no gradient", dict(last=1)),
         ("the last layer of the stack is skipped in backward", dict(order=skip_first, caches=skip_first)),
         ("the first layer of the stack is skipped in backward", dict(order=skip_last, caches=skip_last)),
-        ("every layer gets the same upstream gradient, not that of the layer after it: dy is not handed on",
+        ("every layer gets the same upstream gradient, not that of the layer after it: dy is not passed on",
          dict(straight=True)),
         ("dy is added around every layer: the residual path (skip connection) is inside the layers already, so it is "
          "counted twice", dict(around=True))):
@@ -115,7 +115,7 @@ for sentence, options in (
 
 
 def decoder(memory=sum, norm=1, order=reversed, caches=reversed, straight=False, last=None) -> Callable:
-    """A backward of Decoder with its layers in another order, or another memory's gradient made of all layers'."""
+    """A backward of Decoder with its layers in another order, or another combination of the layers' memory gradients."""
     def wrong(self, dy, cache) -> tuple[Array, Array]:
         for _ in range(norm if self.norm else 0):
             dy = self.norm.backward(dy, cache.norm)
@@ -148,7 +148,7 @@ for sentence, changes in (
          dict(caches=iter)),
         ("the last layer of the stack is skipped in backward", dict(order=skip_first, caches=skip_first)),
         ("the first layer of the stack is skipped in backward", dict(order=skip_last, caches=skip_last)),
-        ("every layer gets the same upstream gradient, not that of the layer after it: dy is not handed on",
+        ("every layer gets the same upstream gradient, not that of the layer after it: dy is not passed on",
          dict(straight=True))):
     mistake("Decoder", sentence)(decoder(**changes))
 
@@ -157,7 +157,7 @@ DECODER_STEPS = ["feed_forward", "cross_attention", "self_attention"]
 
 
 def layer_steps(steps, memory=None, added=False) -> Callable:
-    """A backward of an encoder or decoder layer that takes these steps, and returns another memory's gradient."""
+    """A backward of an encoder or decoder layer that takes these steps, and returns a different gradient of the memory."""
     def wrong(self, dy, cache) -> Array | tuple[Array, Array]:
         upstream, dx, dmemory = dy, dy, None
         for step in steps:

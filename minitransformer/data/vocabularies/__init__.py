@@ -1,4 +1,4 @@
-"""Vocabularies translate between text and token ids: of symbols, characters or subwords."""
+"""Vocabularies of symbols, characters or subwords, which translate between text and token ids."""
 
 from minitransformer.registry import Registry
 

@@ -9,7 +9,7 @@ from minitransformer.special import SPECIAL
 
 @VOCABULARIES.register("characters")
 class CharacterVocabulary:
-    """The characters of a text, in their order by code point, after the special tokens."""
+    """The special tokens, then the characters of a text, ordered by code point."""
 
     file_name = "vocabulary.json"
 
@@ -32,16 +32,16 @@ class CharacterVocabulary:
         unknown = next((character for character in text if character not in self._ids), None)
         if unknown is not None:
             line = text[:text.index(unknown)].count("\n") + 1
-            raise InputError(f"line {line}: the character {unknown!r} is not in the vocabulary, which knows the "
+            raise InputError(f"line {line}: the character {unknown!r} is not in the vocabulary, which consists of the "
                              f"{len(self.characters)} characters of the training text")
         return [self._ids[character] for character in text]
 
     def tokens(self, ids) -> list[str]:
-        """The character of each id, special tokens too."""
+        """The character of each id, special tokens included."""
         return [SPECIAL[i] if i < len(SPECIAL) else self.characters[i - len(SPECIAL)] for i in ids]
 
     def decode(self, ids) -> str:
-        """The text of `ids`, special tokens left out."""
+        """The text of `ids`, without special tokens."""
         return "".join(self.characters[i - len(SPECIAL)] for i in ids if i >= len(SPECIAL))
 
     def to_json(self) -> str:

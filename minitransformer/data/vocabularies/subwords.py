@@ -6,12 +6,12 @@ from minitransformer.extras import require
 from minitransformer.special import SPECIAL
 
 UNKNOWN = "<unk>"
-NAMES = (*SPECIAL, UNKNOWN)    # of the first ids
+NAMES = (*SPECIAL, UNKNOWN)    # the names of the first ids
 
 
 @VOCABULARIES.register("subwords")
 class SubwordVocabulary:
-    """Byte-pair encoding (Sennrich et al. 2016, https://aclanthology.org/P16-1162) by the library tokenizers.
+    """Byte-pair encoding (Sennrich et al. 2016, https://aclanthology.org/P16-1162), by the `tokenizers` library.
 
     A word carries its leading space as "▁" (U+2581), so decoding restores the spacing of a text that has no "▁" itself.
     """
@@ -41,7 +41,7 @@ class SubwordVocabulary:
         return self._tokenizer.get_vocab_size()
 
     def encode(self, text) -> list[int]:
-        """The ids of a text. Raises InputError for one that holds bytes which are not UTF-8."""
+        """The ids of a text. Raises InputError if it contains bytes that are not UTF-8."""
         if any("\ud800" <= character <= "\udfff" for character in text):
             raise InputError("the text is not UTF-8")
         return self._tokenizer.encode(text).ids
@@ -50,7 +50,7 @@ class SubwordVocabulary:
         return [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
 
     def unknown_characters(self, text) -> list[str]:
-        """The characters of `text` that have no token, in their order."""
+        """The characters of `text` that have no token, in the order of the text."""
         encoding = self._tokenizer.encode(text)
         return [text[start:end] for i, (start, end) in zip(encoding.ids, encoding.offsets) if i == self.unknown_id]
 
@@ -59,7 +59,7 @@ class SubwordVocabulary:
         return [NAMES[i] if i < len(NAMES) else self._tokenizer.id_to_token(i) for i in ids]
 
     def decode(self, ids) -> str:
-        """The text of `ids`, special tokens left out; a character that was unknown is seen as U+FFFD."""
+        """The text of `ids`, without special tokens; an unknown character appears as U+FFFD."""
         return self._tokenizer.decoder.decode(["\ufffd" if i == self.unknown_id else self._tokenizer.id_to_token(i)
                                                for i in ids if i >= len(NAMES) or i == self.unknown_id])
 
@@ -76,5 +76,5 @@ class SubwordVocabulary:
 
 
 def _unmergeable(name) -> str:
-    """A special token's name that no merge can spell: spaces of a text become "▁", so a learned "</s>" is another token."""
+    """A special token's name that no merge can spell: spaces in a text become "▁", so a learned "</s>" is a different token."""
     return name + " "

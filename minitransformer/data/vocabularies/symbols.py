@@ -19,7 +19,7 @@ class SymbolVocabulary:
             raise InputError("a symbol vocabulary needs its symbols and their joint as strings")
         self.symbols = [*SPECIAL, *symbols]
         self.joint = joint
-        self.ids = {symbol: i for i, symbol in enumerate(symbols, len(SPECIAL))}    # no text holds a special one
+        self.ids = {symbol: i for i, symbol in enumerate(symbols, len(SPECIAL))}    # no text contains a special one
 
     @property
     def size(self) -> int:
@@ -33,7 +33,7 @@ class SymbolVocabulary:
         for symbol in symbols:
             if symbol not in self.ids:
                 known = " ".join(self.symbols[len(SPECIAL):][:12])
-                raise InputError(f"unknown symbol {symbol!r}; this run knows {known} ...")
+                raise InputError(f"unknown symbol {symbol!r}; this run's symbols are {known} ...")
         return [self.ids[symbol] for symbol in symbols]
 
     def tokens(self, ids) -> list[str]:
@@ -41,7 +41,7 @@ class SymbolVocabulary:
         return [self.symbols[i] for i in ids]
 
     def decode(self, ids) -> str:
-        """The text of `ids`, special tokens left out."""
+        """The text of `ids`, without special tokens."""
         return self.joint.join(self.symbols[i] for i in ids if i not in (PAD, BOS, EOS))
 
     def to_json(self) -> str:
