@@ -145,8 +145,9 @@ def plug(args):
         raise InputError(_("{name} has no place of its own in the model; these have: {names}").format(
             name=exercise.name, names=", ".join(with_plug)))
     result = run_plug(_file_of(exercise), exercise.name, TRAINING_STEPS)
-    print(report(exercise.name, result))
-    if "error" in result:
+    print(report(exercise, result))
+    if not result.get("passed"):
+        print(_("Next:   minitransformer learn check {name}").format(name=exercise.name))
         return NOT_DONE
     print(_("Next:   minitransformer learn"))
     return DONE

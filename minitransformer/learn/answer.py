@@ -8,9 +8,17 @@ STAGES = ("runs", "own", "shape", "inputs", "invariants", "values", "gradients",
 
 
 def stage_names():
-    return {"runs": _("it runs"), "own": _("it is your own"), "shape": _("shapes"), "inputs": _("inputs unchanged"),
-            "invariants": _("invariants"), "values": _("values"), "gradients": _("gradients"),
+    """What can be said of a function that passed the stage."""
+    return {"runs": _("it runs"), "own": _("NumPy alone"), "shape": _("right shapes"), "inputs": _("inputs unchanged"),
+            "invariants": _("rules kept"), "values": _("right numbers"), "gradients": _("right gradients"),
             "float32": _("float32 stays float32")}
+
+
+def failure_names():
+    """What can be said of a function that failed at the stage."""
+    return {"runs": _("does not run"), "own": _("borrowed"), "shape": _("wrong shape or type"), "inputs": _("changes its inputs"),
+            "invariants": _("breaks a rule"), "values": _("wrong numbers"), "gradients": _("wrong gradients"),
+            "float32": _("not in float32")}
 
 
 @dataclass

@@ -1,15 +1,19 @@
 """Call a learner's function on a list of arguments: what it returns, or what it does that it should not."""
 
 import copy
+import linecache
 import os
-import sys
 import traceback
+from contextlib import nullcontext
+from sys import getprofile, setprofile    # by name: the learner's file may replace those of sys
 from typing import NamedTuple
 
 import numpy as np
 
+from minitransformer.learn import cells
 from minitransformer.learn.bounded import Bounded, bounded_output
 from minitransformer.learn.messages import _
+from minitransformer.learn.time_limit import TimeUp, time_limit
 
 BORROWED_FROM = {"minitransformer", "tutorials", "torch", "jax", "tensorflow", "scipy"}
 NOT_THE_LEARNERS = ("<frozen", os.path.dirname(os.__file__), np.__path__[0], __file__.removesuffix("call.py"))    # files
@@ -28,25 +32,28 @@ class Outcome(NamedTuple):
     borrowed: str = ""    # whose function it called: "minitransformer.functional.softmax_forward"
 
 
-def call_on(function, cases, watched=True):
-    """(outcomes of `function` on each (name, arguments) of the cases, what it printed). watched: look for borrowed functions."""
+def call_on(function, cases, watched=True, limit=None):
+    """(outcomes of `function` on each (name, arguments) of the cases, what it printed).
+
+    watched: look for borrowed functions. limit: seconds for each call; None where the process itself is stopped.
+    """
     outcomes = []
     with bounded_output() as printed:
         for _name, arguments in cases:
-            outcomes.append(_call(function, arguments, watched))
+            outcomes.append(_call(function, arguments, watched, limit))
             if outcomes[-1].error or outcomes[-1].borrowed:
                 break
     return outcomes, printed.text()
 
 
-def _call(function, arguments, watched):
+def _call(function, arguments, watched, limit):
     given = copy.deepcopy(arguments)
     borrowed = []
     try:
-        with np.errstate(all="ignore"):    # NaN and infinity are said in the answer
+        with np.errstate(all="ignore"), time_limit(limit) if limit else nullcontext():    # NaN and infinity are said in the answer
             returned = _watching(function, given, borrowed) if watched else function(*given)
-    except (Exception, SystemExit) as error:    # the learner's own code: whatever it is becomes a line of the answer
-        return Outcome((), *describe(error), raised=True, blank=isinstance(error, NotImplementedError))
+    except (Exception, SystemExit, TimeUp) as error:    # the learner's own code: whatever it is becomes a line of the answer
+        return Outcome((), *describe(error), raised=isinstance(error, Exception), blank=isinstance(error, NotImplementedError))
     if borrowed:
         return Outcome(borrowed=borrowed[0])
     changed = next((i for i, (now, before) in enumerate(zip(given, arguments)) if not _same(now, before)), -1)
@@ -73,20 +80,39 @@ def _watching(function, given, borrowed):
         if str(home).partition(".")[0] in BORROWED_FROM and home != Bounded.__module__:    # print comes by there
             borrowed.append(f"{home}.{name}")
 
-    before = sys.getprofile()
-    sys.setprofile(watch)
+    before = getprofile()
+    setprofile(watch)
     try:
-        return function(*given)
+        returned = function(*given)
+        if getprofile() is not watch:
+            borrowed.append("sys.setprofile")
+        return returned
     finally:
-        sys.setprofile(before)
+        setprofile(before)
 
 
 def describe(error):
     """("ValueError: what it says", "line 12: the innermost line of the learner's own code") of an error it raised."""
     said = f"{type(error).__name__}: {error}".rstrip(": ").partition("\n")[0][:200]
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(NOT_THE_LEARNERS)]
-    place = f"line {own[-1].lineno}" + (f": {own[-1].line}" if own[-1].line else "") if own else ""
-    return _("it calls exit: remove that") if isinstance(error, SystemExit) else said, place
+    place = place_of(own[-1].filename, own[-1].lineno) + (f": {own[-1].line}" if own[-1].line else "") if own else ""
+    if isinstance(error, SystemExit):
+        return _("it calls exit: remove that"), place
+    return str(error) if isinstance(error, TimeUp) else said, place
+
+
+def remember(sources):
+    """Let tracebacks and messages show the lines of {name: source}, which are not files."""
+    for name, source in sources.items():
+        linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+
+
+def place_of(name, number):
+    """"line 3"; of a notebook "line 3 of the cell `def softmax(x):`"; of a module beside the learner's file "own.py, line 3"."""
+    line = _("line {number}").format(number=number)
+    if name.startswith(cells.CELL):
+        return _("{line} of the cell `{title}`").format(line=line, title=cells.title(linecache.getlines(name)))
+    return f"{os.path.basename(name)}, {line}" if os.path.exists(name) else line
 
 
 def _same(now, before):

@@ -4,6 +4,7 @@ import json
 from typing import NamedTuple
 
 MARKDOWN, CODE = "# %% [markdown]", "# %%"
+FILE, CELL = "<file>", "<cell "    # the names under which Python runs a script, and how those of a notebook's cells begin
 
 
 class Cell(NamedTuple):
@@ -38,6 +39,11 @@ def notebook(cells):
              **({"outputs": [], "execution_count": None} if cell.kind == "code" else {})} for i, cell in enumerate(cells)]
     kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     return json.dumps({"cells": made, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}, indent=1, ensure_ascii=False) + "\n"
+
+
+def title(lines):
+    """By which a reader finds a cell: its first line of code."""
+    return next((line.strip() for line in lines if line.strip() and not line.lstrip().startswith(("#", "@"))), "")
 
 
 def _uncommented(lines):

@@ -2,7 +2,7 @@
 
 import faulthandler
 import json
-import linecache
+import os
 import pickle
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from minitransformer.learn.bounded import bounded_output
-from minitransformer.learn.call import call_on, describe
+from minitransformer.learn.call import call_on, describe, remember
 
 
 def main(folder):
@@ -23,10 +23,10 @@ def main(folder):
         for name, arguments in job["work"].items() if namespace is not None else ():
             _stop_after(job["limit"], late)
             if callable(namespace.get(name)):
-                WORK[job["kind"]](folder, name, namespace[name], arguments)
+                _work(job["kind"], folder, name, namespace[name], arguments)
             else:
                 _write(folder, name, {"missing": True})
-        faulthandler.cancel_dump_traceback_later()
+    os._exit(0)    # not waiting for threads that the learner's code started
 
 
 def check(folder, name, function, cases):
@@ -47,7 +47,11 @@ def plug(folder, name, function, steps):
         _write(folder, name, train_with(find_exercise(name), function, steps))
 
 
-WORK = {"check": check, "plug": plug}
+def _work(kind, folder, name, function, arguments):
+    try:
+        {"check": check, "plug": plug}[kind](folder, name, function, arguments)
+    except Exception as error:    # not the learner's: that one was caught where it was called
+        _write(folder, name, {"failed": f"{type(error).__name__}: {error}"})
 
 
 def _stop_after(seconds, file):
@@ -56,13 +60,13 @@ def _stop_after(seconds, file):
 
 def _load(folder, job):
     """The names that the learner's file defines; None if it does not run."""
-    path, source = job["path"], job["source"]
-    linecache.cache[path] = (len(source), None, source.splitlines(True), path)    # of a notebook, too
-    namespace = {"__name__": "learner", "__file__": path}
+    remember(job["sources"])
+    namespace = {"__name__": "learner", "__file__": job["path"]}
     before = _judge()
     try:
         with bounded_output() as printed:
-            exec(compile(source, path, "exec"), namespace)
+            for name, source in job["sources"].items():
+                exec(compile(source, name, "exec"), namespace)
     except BaseException as error:    # the learner's own code, sys.exit and Ctrl-C included
         said, place = describe(error)
         _write(folder, "file", {"error": said, "line": place})

@@ -5,7 +5,8 @@ import io
 from collections import Counter
 from pathlib import Path
 
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, one_line
+from minitransformer.learn.answer import failure_names
 from minitransformer.learn.course import exercises
 from minitransformer.learn.judge_file import check_file
 from minitransformer.learn.messages import _
@@ -40,8 +41,9 @@ def table(students):
     handed = {one["exercise"] for student in students for one in student["exercises"]}
     names = [name for name in exercises() if name in handed]
     rows = [[_("student"), *names, _("passed")]]
+    failed = failure_names()
     for student in students:
-        states = {one["exercise"]: _("passed") if one["passed"] else _("fails: {stage}").format(stage=one["stage"]) for one in student["exercises"]}
+        states = {one["exercise"]: _("passed") if one["passed"] else failed[one["stage"]] for one in student["exercises"]}
         count = sum(one["passed"] for one in student["exercises"])
         rows.append([student["student"], *(states.get(name, NONE) for name in names), str(count)])
     return rows
@@ -61,8 +63,8 @@ def _student(entry, files, seed, limit):
                 if answer.passed or answer.exercise not in answers:
                     answers[answer.exercise] = answer.as_dict()
         except (InputError, OSError) as error:
-            errors.append(str(error))
-    return {"student": entry.stem if entry.is_file() else entry.name, "exercises": list(answers.values()), "errors": errors}
+            errors.append(one_line(error))
+    return {"student": one_line(entry.stem if entry.is_file() else entry.name), "exercises": list(answers.values()), "errors": errors}
 
 
 def _files(entry):

@@ -1,11 +1,17 @@
-"""Four hints: a question about an invariant, the missing term, the lines in the wrong order, the line with one hole."""
+"""Four hints: a question about an invariant, the missing term, the solution in the wrong order, the line with one hole."""
 
 import random
+import re
 
 from minitransformer.learn.messages import _
 from minitransformer.learn.source import blanks
 
 STEPS = 4
+SHORT = 3    # lines: one of them is the return, so the order of the others says nearly everything
+HEAD = re.compile(r"(return|[\w, ]+ =|) ?(.*)")    # what stays in front
+PIECE = re.compile(r"""[\w.]*\.\w+\((?:\w+=[^(),]+|-?\d+|,\s*)*\)    # x.sum(axis=-1, keepdims=True): one piece
+                    |\[[^\]]*\] | -?\d[\w.]* | [\w.]+                 # [:, None], -1, x.T
+                    |[^\w\s()\[\],]+                                  # an operator""", re.VERBOSE)
 
 
 def next_hint(given, first):
@@ -22,14 +28,29 @@ def hint(exercise, step):
     if step == 2:
         return _(term)
     if step == 3:
-        return _("These lines, in the wrong order:") + "".join(f"\n    {line}" for line in shuffled(exercise))
+        said = (_("The pieces of each line, in the wrong order, without commas and most brackets:") if len(solution(exercise)) <= SHORT
+                else _("These lines, in the wrong order:"))
+        return said + "".join(f"\n    {line}" for line in shuffled(exercise))
     return _("The line with one hole, ___:") + f"\n    {hole}"
 
 
+def solution(exercise):
+    """The lines of the blanks, without indentation."""
+    return [line.strip() for blank in blanks(exercise.source) for line in blank]
+
+
 def shuffled(exercise):
-    """The lines of the blanks, without indentation, in another order than the right one: the same one every time."""
-    lines = [line.strip() for blank in blanks(exercise.source) for line in blank]
-    mixed, rng = list(lines), random.Random(exercise.name)
-    while mixed == lines:
+    """The lines of the solution in another order than the right one; of a short one, the pieces of each line. Always the same."""
+    lines, rng = solution(exercise), random.Random(exercise.name)
+    if len(lines) > SHORT:
+        return _mixed(lines, rng)
+    parts = [HEAD.match(line).groups() for line in lines]
+    return [f"{head}   " * bool(head) + "   ".join(_mixed(PIECE.findall(rest), rng)) for head, rest in parts]
+
+
+def _mixed(parts, rng):
+    """`parts` in another order; in this one if there is no other."""
+    mixed = list(parts)
+    while mixed == parts and len(set(parts)) > 1:
         rng.shuffle(mixed)
     return mixed

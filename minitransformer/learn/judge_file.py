@@ -13,7 +13,7 @@ def check_file(path, names=None, seed=0, limit=LIMIT):
 
     Raises InputError if the file cannot be judged.
     """
-    names = names or names_in(compiled(path))
+    names = names or names_in("\n".join(compiled(path).values()))
     if not names:
         raise InputError(_("{path} has none of the exercises' functions, such as {name}").format(
             path=path.name, name=next(iter(exercises()))))

@@ -41,7 +41,7 @@ def _exercise_cells(chapter):
 
 
 def read(path):
-    """The code that the judge runs, with the line numbers of the file (of a notebook: of its code cells put together).
+    """The code that the judge runs, {name: source}: of a script with the line numbers of the file, of a notebook cell by cell.
 
     Raises InputError if the file cannot be read as Python.
     """
@@ -56,11 +56,13 @@ def read(path):
     try:
         if b"\0" in data:
             raise ValueError
-        text = _code_of_notebook(data) if path.suffix == ".ipynb" else decode_source(data)
+        if path.suffix == ".ipynb":
+            return _code_of_notebook(data)
+        text = decode_source(data)
     except (ValueError, SyntaxError, KeyError, TypeError):    # a wrong coding, no JSON, no cells
         raise InputError(_("{path} is no Python file and no notebook").format(path=path)) from None
     before, mark, after = text.partition(MARK)
-    return "\n" * before.count("\n") + after if mark else text
+    return {cells.FILE: "\n" * before.count("\n") + after if mark else text}
 
 
 def names_in(source):
@@ -70,6 +72,8 @@ def names_in(source):
 
 
 def _code_of_notebook(data):
+    """From the cell with the mark on; without cells that ask the judge, and without what only a notebook understands."""
     found = ["".join(cell["source"]) for cell in json.loads(data)["cells"] if cell["cell_type"] == "code"]
-    kept = [text for text in found if not text.startswith((CHECK, "%", "!"))]
-    return "\n\n".join(kept) + "\n"
+    first = next((i for i, text in enumerate(found) if MARK in text), 0)
+    return {f"{cells.CELL}{i}>": re.sub(r"^[%!].*", "", text, flags=re.MULTILINE) + "\n" for i, text in enumerate(found)
+            if i >= first and not text.startswith((CHECK, "%%"))}

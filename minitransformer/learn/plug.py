@@ -10,6 +10,7 @@ from minitransformer.data.batches import make_batch
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.host import one_blas_thread
 from minitransformer.learn.call import describe
+from minitransformer.learn.judgement import check_function
 from minitransformer.learn.messages import _
 from minitransformer.tasks import TASKS
 
@@ -25,7 +26,9 @@ class Training(NamedTuple):
 
 
 def train_with(exercise, own, steps=STEPS):
-    """{"library": losses, "yours": losses, "calls": how often `own` was called, "example": ...}, or {"error": ..., "calls"}."""
+    """{"library": losses, "yours": losses, "calls": how often `own` was called, "example": ..., "passed": whether `own` is right},
+    or {"error": what it raised and where, "calls"}.
+    """
     calls = 0
 
     def counted(*arguments):
@@ -38,7 +41,8 @@ def train_with(exercise, own, steps=STEPS):
         yours = train(plugged(exercise.plug.replaced, exercise.plug.adapt(counted)), steps=steps)
     except Exception as error:    # the reader's function, or the model that got its answer
         return {"error": describe(error), "calls": calls}
-    return {"library": library.losses, "yours": yours.losses, "calls": calls, "example": yours.example}
+    return {"library": library.losses, "yours": yours.losses, "calls": calls, "example": yours.example,
+            "passed": check_function(exercise, own, watched=False).passed}
 
 
 def train(*plugs, steps=STEPS):
@@ -63,11 +67,12 @@ def train(*plugs, steps=STEPS):
     return Training(losses, [" ".join(vocabulary.tokens(source)), vocabulary.decode(answer[:2 * len(source)])], model)
 
 
-def report(name, result):
+def report(exercise, result):
     """What `learn plug` prints: both curves, the calls, and an example."""
     if "error" in result:
         said, line = result["error"]
-        return _("{name} ran {calls:,} times, then: {line}: {error}").format(name=name, calls=result["calls"], line=line, error=said)
+        return _("your {name} stopped at its call number {calls:,}: {error}").format(
+            name=exercise.name, calls=result["calls"], error=f"{line}: {said}" if line else said)
     largest = max(result["library"][0], 1e-9)
     lines = [_("the copy task, {n} steps: loss for each token").format(n=len(result["yours"])), "",
              f'{_("step"):>6}  {_("library"):>8}  {_("yours"):>8}']
@@ -76,7 +81,13 @@ def report(name, result):
         lines.append(f"{step + 1:6}  {library:8.3f}  {yours:8.3f}  {_bar(yours, largest)}")
     source, answer = result["example"]
     lines += ["", _("an example it was not trained on: {source} -> {answer}").format(source=source, answer=answer or _("(nothing)")),
-              _("your {name} ran {calls:,} times").format(name=name, calls=result["calls"])]
+              _("your {name} ran {calls:,} times").format(name=exercise.name, calls=result["calls"])]
+    if not result["passed"]:
+        lines += ["", _("Your {name} does not pass its check yet. The rest of the model is the library's, and its gradients are right only\n"
+                        "for the right {name}. A loss that falls proves nothing: a wrong function can train, too.").format(name=exercise.name)]
+        if exercise.plug.replaced.__name__.endswith("_mask"):
+            lines.append(_("A lower loss proves nothing, either: a mask that lets the model see the tokens it has to predict lowers it.\n"
+                           "The example shows what the model can do when it does not see them."))
     return "\n".join(lines)
 
 

@@ -14,9 +14,11 @@ import numpy as np
 
 import minitransformer
 from minitransformer.errors import InputError
-from minitransformer.learn.call import Outcome
+from minitransformer.learn import cells
+from minitransformer.learn.call import Outcome, place_of, remember
 from minitransformer.learn.learner_file import read
 from minitransformer.learn.messages import _
+from minitransformer.learn.time_limit import still_running
 
 LIMIT = 10    # seconds, for the file and for each function
 PLUG_LIMIT = 120
@@ -34,10 +36,10 @@ def run_file(path, cases, limit=LIMIT):
     cases: {name of a function: [(name, arguments)]}. Raises InputError if the file itself does not run, if it changes the
     judge, or if it lacks one of the functions.
     """
-    source = compiled(path)
+    sources = compiled(path)
     results, waiting, printed = {}, dict(cases), ""
     while waiting:    # again without a function that never came back
-        found, printed, late = _run(path, source, "check", waiting, limit, _outcomes)
+        found, printed, late = _run(path, sources, "check", waiting, limit, _outcomes)
         results |= found
         waiting = {name: work for name, work in waiting.items() if name not in found}
         if waiting:
@@ -52,36 +54,42 @@ def run_plug(path, name, steps):
     return found.get(name) or {"error": late, "calls": 0}
 
 
-def _run(path, source, kind, work, limit, result_of):
+def _run(path, sources, kind, work, limit, result_of):
     """({name: result}, what the file printed, (error, line) of the function that never came back)."""
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        job = {"path": str(path.resolve()), "source": source, "kind": kind, "work": work, "limit": limit}
+        job = {"path": str(path.resolve()), "sources": sources, "kind": kind, "work": work, "limit": limit}
         (folder / "job.pickle").write_bytes(pickle.dumps(job))
         _start(folder, path, limit * (1 + len(work)))
         printed = _file_ran(path, folder)
         done = [name for name in work if (folder / f"{name}.json").exists()]
         for name in done:
-            if "missing" in _read(folder, name):
+            result = _read(folder, name)
+            if "missing" in result:
                 raise InputError(_("{path} has no function {name}; `minitransformer learn reset` writes the chapter anew").format(
                     path=path.name, name=name))
-        line = _late(folder, path)
-        error = _("it ends the process") if line is None else _("still running after {n} s: an endless loop?").format(n=limit)
+            if "failed" in result:
+                raise InputError(_("the judge itself failed ({error}): is the installation complete?").format(error=result["failed"]))
+        line = _late(folder)
+        error = _("it ends the process") if line is None else still_running(limit)
         return {name: result_of(folder, name) for name in done}, printed, (error, line or "")
 
 
 def compiled(path):
-    """The source that the judge runs. Raises InputError if it is no Python."""
-    source = read(path)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(source, str(path), "exec")
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        where = f"line {error.lineno}: {(error.text or '').strip()}" if getattr(error, "lineno", None) else ""
-        raise InputError(_("{path}: {where}: {error}").format(
-            path=path.name, where=where, error=getattr(error, "msg", error))) from None
-    return source
+    """The sources that the judge runs, {name: source}. Raises InputError if one is no Python."""
+    sources = read(path)
+    remember(sources)
+    for name, source in sources.items():
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                compile(source, name, "exec")
+        except SyntaxError as error:
+            raise InputError(_("{path}, {where}: {error}").format(
+                path=path.name, where=f"{place_of(name, error.lineno or 1)}: {(error.text or '').strip()}", error=error.msg)) from None
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise InputError(_("{path}: {error}").format(path=path.name, error=error)) from None
+    return sources
 
 
 def _start(folder, path, seconds):
@@ -97,24 +105,28 @@ def _start(folder, path, seconds):
 
 def _file_ran(path, folder):
     """What the file printed. Raises InputError with what keeps it from being judged."""
-    file, late = _read(folder, "file"), _late(folder, path)
+    file, late = _read(folder, "file"), _late(folder)
     if file is None:
         raise InputError(_("{path} ends the process while it is read: is there an exit in it?").format(path=path.name) if late is None
-                         else _("{path}, {line}: still running after the time limit: an endless loop?").format(path=path.name, line=late))
+                         else _("{path}: still running after the time limit: an endless loop?").format(path=_at(path, late)))
     if "error" in file:
-        raise InputError(_("{path}, {line}: {error}").format(path=path.name, line=file["line"], error=file["error"]))
+        raise InputError(_("{path}: {error}").format(path=_at(path, file["line"]), error=file["error"]))
     if file["changed"]:
         raise InputError(_("{path} replaces {name}: remove that; the judge runs in another process and does not notice").format(
             path=path.name, name=file["changed"][0]))
     return file["printed"]
 
 
-def _late(folder, path):
-    """The line of the learner's file that ran when the time was up; "" if that is unknown, None if time was not up."""
+def _at(path, line):
+    return f"{path.name}, {line}" if line else path.name
+
+
+def _late(folder):
+    """The line of the learner's code that ran when the time was up; "" if that is unknown, None if time was not up."""
     late = folder / "late"
     text = late.read_text(encoding="utf-8", errors="replace") if late.exists() else ""
-    found = re.search(re.escape(f'File "{path.resolve()}", line ') + r"(\d+)", text)
-    return f"line {found[1]}" if found else "" if text else None
+    found = re.search(rf'File "({cells.FILE}|{cells.CELL}\d+>)", line (\d+)', text)    # the innermost call comes first
+    return place_of(found[1], int(found[2])) if found else "" if text else None
 
 
 def _outcomes(folder, name):
