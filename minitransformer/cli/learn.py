@@ -11,7 +11,7 @@ def add_arguments(parser):
     subparsers = parser.add_subparsers(metavar="ACTION")
 
     def add(name, action, text):
-        one = subparsers.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        one = subparsers.add_parser(name, help=text, description=text[:1].upper() + text[1:] + ".")
         one.set_defaults(action=action)
         return one.add_argument
 

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from minitransformer.cli.output import check_new, write_new
 from minitransformer.errors import InputError
 from minitransformer.learn.course import chapters, exercises, find_chapter, find_exercise
 from minitransformer.learn.hints import STEPS, hint, next_hint
@@ -66,7 +67,10 @@ def start(args):
 
 def check(args):
     from minitransformer.learn.judge_file import check_file
+    from minitransformer.learn.page import page
 
+    if args.html:
+        check_new(args.html, "an HTML file", "--html")
     progress = Progress(".")
     answers = []
     for path, names in _targets(args, progress):
@@ -80,8 +84,7 @@ def check(args):
         alone = args.target and not _is_file(args.target)
         print(json.dumps(answers[0].as_dict() if alone else {"exercises": [answer.as_dict() for answer in answers]}))
     if args.html:
-        from minitransformer.learn.page import page
-        Path(args.html).write_text(page(answers), encoding="utf-8")
+        write_new(args.html, page(answers).encode("utf-8"))
     progress.save()
     return DONE if all(answer.passed for answer in answers) else NOT_DONE
 

@@ -38,18 +38,31 @@ class Answer:
     printed: str = ""     # what the learner's code printed
     array: tuple = field(default=(), repr=False)    # name, yours, expected: for the picture
 
-    def __str__(self):
+    @property
+    def title(self):
+        return (_("{name}: passed") if self.passed else _("{name}: not yet")).format(name=self.exercise)
+
+    @property
+    def lines(self):
+        """[(label, text)] of what there is to say; a text may have several lines."""
         names = stage_names()
         done = self.stages if self.passed else self.stages[:self.stages.index(self.stage)]
-        title = _("{name}: passed") if self.passed else _("{name}: not yet")
-        likely = ""
-        if self.stage in ("shape", "invariants", "values", "gradients"):
-            likely = self.diagnosis or (_("one of {n} known mistakes: all of them give these numbers").format(n=self.candidates)
-                                        if self.candidates else "" if self.stage == "shape"
-                                        else _("no known pattern: none of the usual mistakes gives these numbers"))
         lines = (("PASSED", "; ".join(names[stage] for stage in done)), ("WHERE", self.where), ("WHY", self.why),
-                 ("LIKELY", likely), ("NEXT", self.next))
-        return "\n".join([title.format(name=self.exercise), *(f"  {label:7} {text}".replace("\n", f"\n{'':10}") for label, text in lines if text)])
+                 ("LIKELY", self._likely()), ("NEXT", self.next))
+        return [(label, text) for label, text in lines if text]
+
+    def _likely(self):
+        if self.stage not in ("shape", "invariants", "values", "gradients"):
+            return ""
+        if self.diagnosis:
+            return self.diagnosis
+        if self.candidates:
+            return _("one of {n} known mistakes: all of them give these numbers").format(n=self.candidates)
+        return "" if self.stage == "shape" else _("no known pattern: none of the usual mistakes gives these numbers")
+
+    def __str__(self):
+        indent = "\n" + 10 * " "
+        return "\n".join([self.title, *(f"  {label:7} {text}".replace("\n", indent) for label, text in self.lines)])
 
     __repr__ = __str__    # a notebook shows it
 

@@ -71,12 +71,14 @@ def report(exercise, result):
     """What `learn plug` prints: both curves, the calls, and an example."""
     if "error" in result:
         said, line = result["error"]
-        return _("your {name} stopped at its call number {calls:,}: {error}").format(
-            name=exercise.name, calls=result["calls"], error=f"{line}: {said}" if line else said)
+        error = f"{line}: {said}" if line else said
+        text = _("your {name} stopped at its call number {calls:,}: {error}") if result["calls"] else _("your {name} stopped: {error}")
+        return text.format(name=exercise.name, calls=result["calls"], error=error)
     largest = max(result["library"][0], 1e-9)
     lines = [_("the copy task, {n} steps: loss for each token").format(n=len(result["yours"])), "",
              f'{_("step"):>6}  {_("library"):>8}  {_("yours"):>8}']
-    for step in range(0, len(result["yours"]), max(len(result["yours"]) // SHOWN, 1)):
+    last = len(result["yours"]) - 1
+    for step in [*range(0, last, max(last // SHOWN, 1)), last]:
         library, yours = result["library"][step], result["yours"][step]
         lines.append(f"{step + 1:6}  {library:8.3f}  {yours:8.3f}  {_bar(yours, largest)}")
     source, answer = result["example"]

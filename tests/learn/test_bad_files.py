@@ -1,8 +1,11 @@
 """Files that cannot be judged, and functions that misbehave: a helpful line, never a traceback, nothing of the reader's changed."""
 
+import time
+
 import pytest
 
 from minitransformer.errors import InputError
+from minitransformer.learn import run_file
 from minitransformer.learn.judge_file import check_file
 
 HEAD = "import numpy as np\n"
@@ -41,6 +44,7 @@ MISBEHAVES = {    # the body: the stage, words of the answer
     "print('x' * 10 ** 6); return p": ("invariants", "must sum to 0"),
     "input(); return p": ("runs", "EOFError"),
     "from minitransformer.functional import softmax_forward; return softmax_forward(p)[0]": ("own", "borrowed"),
+    "import sys; sys.setprofile(None); import minitransformer; return p * dp": ("own", "it calls sys.setprofile"),
 }
 
 
@@ -76,6 +80,29 @@ def test_one_endless_loop_does_not_hide_the_others(tmp_path):
     path.write_text(HEAD + "def softmax(x):\n    while True: pass\n" + FUNCTION + "return p * dp")
     first, second = check_file(path, limit=1.5)[0]
     assert "endless loop" in first.why and first.where == "line 3" and "the sum over the row is missing" in second.diagnosis
+
+
+def test_a_loop_is_found_in_a_folder_of_any_name_and_a_thread_is_not_waited_for(tmp_path):
+    folder = tmp_path / "ö 성 (x)"
+    folder.mkdir()
+    (folder / "mine.py").write_text("def softmax(x):\n    while True:\n        pass\n" + "import threading, time\n" + FUNCTION
+                                    + "threading.Thread(target=time.sleep, args=[60]).start(); return p * dp")
+    before = time.monotonic()
+    first, second = check_file(folder / "mine.py", limit=1.5)[0]
+    assert first.where in ("line 2", "line 3") and second.stage == "invariants" and time.monotonic() - before < 30
+
+
+def test_an_error_in_a_module_beside_the_file_is_told_with_its_name(tmp_path):
+    (tmp_path / "own.py").write_text("def f(x):\n    return x.nothing\n")
+    (tmp_path / "mine.py").write_text("from own import f\n" + FUNCTION + "return f(p)\n")
+    assert check_file(tmp_path / "mine.py")[0][0].where == "own.py, line 2: return x.nothing"
+
+
+def test_a_failure_of_the_judge_itself_is_told_as_such(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_file, "START", run_file.START.replace("main(", "sys.modules[main.__module__].call_on = None\nmain("))
+    (tmp_path / "mine.py").write_text(FUNCTION + "return p\n")
+    with pytest.raises(InputError, match="the judge itself failed .TypeError"):
+        check_file(tmp_path / "mine.py")
 
 
 def test_a_learners_numpy_py_is_left_alone(tmp_path):
