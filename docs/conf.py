@@ -54,7 +54,7 @@ html_copy_source = False
 html_show_search_summary = False    # it fetches the pages found, which a page from the disk must not
 
 
-def setup(app):
+def setup(app) -> None:
     """Delete the results of other states of the package: nobody asks for them again."""
     current = Path(nb_execution_cache_path)
     for old in current.parent.glob("*"):
