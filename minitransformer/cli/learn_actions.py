@@ -9,7 +9,7 @@ from minitransformer.learn.course import chapters, exercises, find_chapter, find
 from minitransformer.learn.hints import STEPS, hint, next_hint
 from minitransformer.learn.learner_file import notebook_page, percent_page
 from minitransformer.learn.messages import _
-from minitransformer.learn.progress import PASSED, Progress, learner_file, started
+from minitransformer.learn.progress import NOT_STARTED, PASSED, Progress, learner_file, started
 
 MOST_LINES, WIDEST = 20, 100    # of what the learner's code prints
 DONE, NOT_DONE = 0, 1    # exit codes; 2, cannot be judged, is InputError's
@@ -25,7 +25,8 @@ def status(args):
         first = chapters()[0]
         print(_("Begin:  minitransformer learn start {number}\nIt writes {name}.py: read it in an editor, fill the blanks at its end, then\n"
                 "        minitransformer learn check\n"
-                "An unsolved exercise fails; that is where you begin.").format(number=int(first.name[:2]), name=first.name))
+                "An unsolved exercise fails; that is where you begin. All commands:  minitransformer learn --help").format(
+                    number=int(first.name[:2]), name=first.name))
         return DONE
     one = _next_exercise(progress)
     if one:
@@ -83,9 +84,11 @@ def check(args):
     if args.json:
         alone = args.target and not _is_file(args.target)
         print(json.dumps(answers[0].as_dict() if alone else {"exercises": [answer.as_dict() for answer in answers]}))
+    progress.save()
     if args.html:
         write_new(args.html, page(answers).encode("utf-8"))
-    progress.save()
+        if not args.json:
+            print(_("{path} shows this as pictures: open it in a browser").format(path=args.html))
     return DONE if all(answer.passed for answer in answers) else NOT_DONE
 
 
@@ -116,16 +119,14 @@ def watch(args):
         progress.save()
 
     if newest() is None:
-        raise InputError(_("no chapter was started in this folder: minitransformer learn start {number}").format(number=1))
+        raise InputError(_none_started(int(chosen[0].name[:2])))
     watch_files(newest, check_one)
     return DONE
 
 
 def show_hint(args):
     progress = Progress(".")
-    exercise = find_exercise(args.name) if args.name else _next_exercise(progress)
-    if exercise is None:
-        raise InputError(_("there is nothing to hint at: all that you started passes"))
+    exercise = find_exercise(args.name) if args.name else _first_to_solve(progress)
     known = progress.of(exercise.name)
     step = next_hint(known["hints"], known["hint"])
     if step is None:
@@ -180,6 +181,10 @@ def reset(args):
         number += 1
     path.rename(kept)
     _write(path, chapter)
+    progress = Progress(".")
+    for one in chapter.exercises:
+        progress.update(one.name, state=NOT_STARTED)
+    progress.save()
     print(_("{path} is new; what you had is kept in {kept}").format(path=path, kept=kept))
     return DONE
 
@@ -213,14 +218,11 @@ def _targets(args, progress):
     if args.all:
         if args.target:
             raise InputError(_("--all checks all that you started; leave {target} out").format(target=args.target))
-        if not started("."):
-            raise InputError(_("no chapter was started in this folder: minitransformer learn start {number}").format(number=1))
+        _check_started()
         return [(path, [one.name for one in chapter.exercises]) for chapter, path in started(".")]
     if args.target and _is_file(args.target):
         return [(Path(args.target), None)]
-    exercise = find_exercise(args.target) if args.target else _next_exercise(progress)
-    if exercise is None:
-        raise InputError(_("there is nothing to check: start a chapter, or name an exercise"))
+    exercise = find_exercise(args.target) if args.target else _first_to_solve(progress)
     return [(_file_of(exercise), [exercise.name])]
 
 
@@ -234,6 +236,24 @@ def _file_of(exercise):
         raise InputError(_("{name} belongs to a chapter that was not started in this folder: minitransformer learn start {chapter}").format(
             name=exercise.name, chapter=exercise.chapter.name))
     return path
+
+
+def _first_to_solve(progress):
+    """What a command is about if no exercise is named. Raises InputError if nothing is left, or nothing was started."""
+    _check_started()
+    exercise = _next_exercise(progress)
+    if exercise is None:
+        raise InputError(_("every exercise that you started passes; name one, or see what comes next: minitransformer learn"))
+    return exercise
+
+
+def _check_started():
+    if not started("."):
+        raise InputError(_none_started(1))
+
+
+def _none_started(number):
+    return _("no chapter was started in this folder: minitransformer learn start {number}").format(number=number)
 
 
 def _next_exercise(progress):

@@ -94,6 +94,27 @@ def test_nothing_is_overwritten_and_reset_keeps_the_old_file(learn, tmp_path):
     assert (tmp_path / "04_softmax.before-reset-1.py").read_bytes() == fresh + b"# mine\n"
 
 
+def test_what_was_reset_is_to_be_solved_again(learn, tmp_path):
+    learn("start", "4")
+    solve(tmp_path / "04_softmax.py", "softmax")
+    learn("check", "softmax")
+    learn("reset", "4")
+    assert "0 of" in learn()[1] and learn("check")[1].startswith("softmax: not yet")
+
+
+def test_a_command_without_a_name_says_what_to_do_first(learn, tmp_path):
+    for action in ("check", "hint", "watch"):
+        code, _, error = learn(action)
+        assert code == 2 and "no chapter was started in this folder: minitransformer learn start 1" in error
+    assert "learn start 4" in learn("watch", "4")[2]
+    learn("start", "4")
+    for name in [one.name for one in chapters()[3].exercises]:
+        solve(tmp_path / "04_softmax.py", name)
+    assert learn("check", "--all")[0] == 0
+    code, _, error = learn("check")
+    assert code == 2 and "every exercise that you started passes" in error and "learn start 1" in learn()[1]
+
+
 def test_hints_begin_with_the_one_that_the_diagnosis_asks_for(learn, tmp_path):
     learn("start", "4")
     assert "hint 1 of 4" in learn("hint", "softmax_backward")[1]
@@ -212,6 +233,21 @@ def test_watch_checks_at_each_save(tmp_path):
 
     watch(lambda: path, lambda path: seen.append(path.read_text()), sleep)
     assert seen == ["1", "11", "111"][:len(seen)] and len(seen) >= 2
+
+
+def test_watch_outlives_an_editor_that_deletes_and_writes_anew_and_ends_quietly(tmp_path):
+    path, turns, seen = tmp_path / "x.py", iter(range(9)), []
+
+    def sleep(_seconds):
+        path.unlink() if next(turns) % 2 else path.write_text("1")
+
+    def check_and_stop(path):
+        seen.append(path)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    watch(lambda: path, check_and_stop, sleep)
+    assert seen == [path, path]
 
 
 def test_a_function_of_the_reader_trains_a_model(learn, tmp_path, monkeypatch):
