@@ -93,7 +93,10 @@ def _watching(function, given, borrowed):
 
 def describe(error):
     """("ValueError: what it says", "line 12: the innermost line of the learner's own code") of an error it raised."""
-    said = f"{type(error).__name__}: {error}".rstrip(": ").partition("\n")[0][:200]
+    try:
+        said = f"{type(error).__name__}: {error}".rstrip(": ").partition("\n")[0][:200]
+    except Exception:    # it cannot say what it is
+        said = type(error).__name__
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(NOT_THE_LEARNERS)]
     place = place_of(own[-1].filename, own[-1].lineno) + (f": {own[-1].line}" if own[-1].line else "") if own else ""
     if isinstance(error, SystemExit):

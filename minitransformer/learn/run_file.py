@@ -61,18 +61,29 @@ def _run(path, sources, kind, work, limit, result_of):
         job = {"path": str(path.resolve()), "sources": sources, "kind": kind, "work": work, "limit": limit}
         (folder / "job.pickle").write_bytes(pickle.dumps(job))
         _start(folder, path, limit * (1 + len(work)))
-        printed = _file_ran(path, folder)
-        done = [name for name in work if (folder / f"{name}.json").exists()]
-        for name in done:
-            result = _read(folder, name)
-            if "missing" in result:
-                raise InputError(_("{path} has no function {name}; `minitransformer learn reset` writes the chapter anew").format(
-                    path=path.name, name=name))
-            if "failed" in result:
-                raise InputError(_("the judge itself failed ({error}): is the installation complete?").format(error=result["failed"]))
-        line = _late(folder)
-        error = _("it ends the process") if line is None else still_running(limit)
-        return {name: result_of(folder, name) for name in done}, printed, (error, line or "")
+        try:
+            return _results(folder, path, work, limit, result_of)
+        except (InputError, OSError):
+            raise
+        except Exception as error:    # whatever a learner's process may leave behind
+            raise InputError(_("{path} leaves no answer that can be read ({error}): does it replace functions of Python?").format(
+                path=path.name, error=type(error).__name__)) from None
+
+
+def _results(folder, path, work, limit, result_of):
+    """What the learner's process left in the folder."""
+    printed = _file_ran(path, folder)
+    done = [name for name in work if (folder / f"{name}.json").exists()]
+    for name in done:
+        result = _read(folder, name)
+        if "missing" in result:
+            raise InputError(_("{path} has no function {name}; `minitransformer learn reset` writes the chapter anew").format(
+                path=path.name, name=name))
+        if "failed" in result:
+            raise InputError(_("the judge itself failed ({error}): is the installation complete?").format(error=result["failed"]))
+    line = _late(folder)
+    error = _("it ends the process") if line is None else still_running(limit)
+    return {name: result_of(folder, name) for name in done}, printed, (error, line or "")
 
 
 def compiled(path):
@@ -107,7 +118,7 @@ def _file_ran(path, folder):
     """What the file printed. Raises InputError with what keeps it from being judged."""
     file, late = _read(folder, "file"), _late(folder)
     if file is None:
-        raise InputError(_("{path} ends the process while it is read: is there an exit in it?").format(path=path.name) if late is None
+        raise InputError(_("{path} ends the process while it is read: is there an exit in it, or does it replace functions of Python?").format(path=path.name) if late is None
                          else _("{path}: still running after the time limit: an endless loop?").format(path=_at(path, late)))
     if "error" in file:
         raise InputError(_("{path}: {error}").format(path=_at(path, file["line"]), error=file["error"]))

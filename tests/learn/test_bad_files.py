@@ -24,6 +24,8 @@ CANNOT = {    # what the file holds: words of the one line
     b"softmax_backward = 3\n": "no function softmax_backward",
     b"def softmax_backward(dp, p): pass\nx = 1 / 0": "line 2: x = 1 / 0: ZeroDivisionError",
     b"import numpy\nnumpy.abs = None\ndef softmax_backward(dp, p): pass": "replaces numpy.abs",
+    b"import json\njson.dumps = lambda *a: '{}'\ndef softmax_backward(dp, p): pass": "does it replace functions of Python?",
+    b"import builtins\nbuiltins.isinstance = lambda *a: True\ndef softmax_backward(dp, p): pass": "does it replace functions of Python?",
     b"import minitransformer.learn.call as c\nc.call_on = lambda *a: 1\ndef softmax_backward(dp, p): pass": "learn.call.call_on",
 }
 MISBEHAVES = {    # the body: the stage, words of the answer
@@ -40,6 +42,7 @@ MISBEHAVES = {    # the body: the stage, words of the answer
     "return p * np.nan": ("invariants", "nan"),
     "p *= dp; return p": ("inputs", "p is not what it was"),
     "raise ValueError('two\\nlines')": ("runs", "ValueError: two"),
+    "class E(Exception):\n        def __str__(self): raise ValueError\n    raise E": ("runs", "WHY     E"),
     "return softmax_backward(dp, p)": ("runs", "RecursionError"),
     "print('x' * 10 ** 6); return p": ("invariants", "must sum to 0"),
     "input(); return p": ("runs", "EOFError"),
