@@ -18,13 +18,14 @@ class TimeUp(BaseException):
 def time_limit(seconds) -> Iterator[None]:
     """Within it, the Python code that runs when `seconds` are over raises TimeUp, at the line it has reached.
 
-    Every line asks for the time, so it slows Python down. A single call of NumPy that never returns is not stopped.
+    Every instruction asks for the time, so it slows Python down. A single call of NumPy that never returns is not stopped.
     """
     deadline = time.monotonic() + seconds
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
         if time.monotonic() > deadline:
             raise TimeUp(still_running(seconds))
+        frame.f_trace_opcodes = True    # `while True: pass` is one line that never ends
         return trace
 
     before = sys.gettrace()

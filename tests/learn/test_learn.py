@@ -157,10 +157,12 @@ def test_check_in_a_notebook():
     assert not answer.passed and "only the diagonal" in repr(answer)
 
 
-def test_an_endless_loop_in_a_notebook_is_stopped_and_told(monkeypatch):
+@pytest.mark.parametrize("body", ["while True: pass", "while True:\n        try:\n            x = x + 1\n        except Exception:\n            pass",
+                                  "return sum(1 for _ in iter(int, 1))"])
+def test_an_endless_loop_in_a_notebook_is_stopped_and_told(body, monkeypatch):
     monkeypatch.setattr("minitransformer.learn.run_file.LIMIT", 0.3)
     namespace = {}
-    exec("def softmax(x):\n    while True:\n        try:\n            x = x + 1\n        except Exception:\n            pass", namespace)
+    exec(f"def softmax(x):\n    {body}", namespace)
     before = sys.gettrace()
     answer = check("softmax", namespace["softmax"])
     assert answer.stage == "runs" and answer.why == "still running after 0.3 s: an endless loop?" and answer.where.startswith("line ")
