@@ -1,16 +1,18 @@
 """minitransformer learn: the chapters' exercises, and a judge that says where a function is wrong and why."""
 
+from collections.abc import Callable
+
 from minitransformer.cli import learn_actions as actions
 from minitransformer.learn.messages import _
 
 
-def add_arguments(parser):
+def add_arguments(parser) -> None:
     parser.description = _("Work through the chapters: start one, write its functions, check them. Exit code 0: all that was "
                            "checked passes; 1: not yet; 2: it cannot be judged.")
     parser.set_defaults(action=actions.status)
     subparsers = parser.add_subparsers(metavar="ACTION")
 
-    def add(name, action, text):
+    def add(name, action, text) -> Callable:
         one = subparsers.add_parser(name, help=text, description=text[:1].upper() + text[1:] + ".")
         one.set_defaults(action=action)
         return one.add_argument
@@ -52,5 +54,5 @@ def add_arguments(parser):
     option("--timeout", type=float, default=10, help=_("seconds for each function (default: 10)"))
 
 
-def execute(args):
+def execute(args) -> int:
     return args.action(args)

@@ -6,6 +6,7 @@ from pathlib import Path
 from minitransformer.cli.output import check_new, write_new
 from minitransformer.errors import InputError
 from minitransformer.learn.course import chapters, exercises, find_chapter, find_exercise
+from minitransformer.learn.exercise import Exercise
 from minitransformer.learn.hints import STEPS, hint, next_hint
 from minitransformer.learn.learner_file import notebook_page, percent_page
 from minitransformer.learn.messages import _
@@ -15,7 +16,7 @@ MOST_LINES, WIDEST = 20, 100    # of what the learner's code prints
 DONE, NOT_DONE = 0, 1    # exit codes; 2, cannot be judged, is InputError's
 
 
-def status(args):
+def status(args) -> int:
     progress = Progress(".")
     known = exercises().values()
     done = sum(progress.state(one) == PASSED for one in known)
@@ -23,7 +24,8 @@ def status(args):
     begun = started(".")
     if not begun:
         first = chapters()[0]
-        print(_("Begin:  minitransformer learn start {number}\nIt writes {name}.py: read it in an editor, fill the blanks at its end, then\n"
+        print(_("Begin:  minitransformer learn start {number}\n"
+                "It writes {name}.py: read it in an editor, fill the blanks at its end, then\n"
                 "        minitransformer learn check\n"
                 "An unsolved exercise fails; that is where you begin. All commands:  minitransformer learn --help").format(
                     number=int(first.name[:2]), name=first.name))
@@ -39,7 +41,7 @@ def status(args):
     return DONE
 
 
-def show_list(args):
+def show_list(args) -> int:
     progress = Progress(".")
     if args.json:
         print(json.dumps({"exercises": [{"name": one.name, "chapter": one.chapter.name, "title": _(one.title),
@@ -52,12 +54,12 @@ def show_list(args):
     return DONE
 
 
-def start(args):
+def start(args) -> int:
     chapter = find_chapter(args.chapter)
     existing = learner_file(".", chapter)
     if existing:
-        raise InputError(_("{path} is there already, and nothing was changed; to begin again: minitransformer learn reset {name}").format(
-            path=existing, name=chapter.name))
+        raise InputError(_("{path} is there already, and nothing was changed; to begin again: "
+                           "minitransformer learn reset {name}").format(path=existing, name=chapter.name))
     path = Path(chapter.name + (".ipynb" if args.notebook else ".py"))
     _write(path, chapter)
     print(_("{path}: read it from the top; its {n} exercises are at the end.").format(path=path, n=len(chapter.exercises)))
@@ -66,7 +68,7 @@ def start(args):
     return DONE
 
 
-def check(args):
+def check(args) -> int:
     from minitransformer.learn.judge_file import check_file
     from minitransformer.learn.page import page
 
@@ -92,17 +94,17 @@ def check(args):
     return DONE if all(answer.passed for answer in answers) else NOT_DONE
 
 
-def watch(args):
+def watch(args) -> int:
     from minitransformer.learn.judge_file import check_file
     from minitransformer.learn.watch import watch as watch_files
 
     chosen = [find_chapter(args.chapter)] if args.chapter else chapters()
 
-    def newest():
+    def newest() -> Path | None:
         paths = [path for path in (learner_file(".", chapter) for chapter in chosen) if path]
         return max(paths, key=lambda path: path.stat().st_mtime_ns, default=None)
 
-    def check_one(path):
+    def check_one(path) -> None:
         progress = Progress(".")
         try:
             answers, printed = check_file(path)
@@ -124,7 +126,7 @@ def watch(args):
     return DONE
 
 
-def show_hint(args):
+def show_hint(args) -> int:
     progress = Progress(".")
     exercise = find_exercise(args.name) if args.name else _first_to_solve(progress)
     known = progress.of(exercise.name)
@@ -139,7 +141,7 @@ def show_hint(args):
     return DONE
 
 
-def plug(args):
+def plug(args) -> int:
     from minitransformer.learn.plug import STEPS as TRAINING_STEPS, report
     from minitransformer.learn.run_file import run_plug
 
@@ -157,7 +159,7 @@ def plug(args):
     return DONE
 
 
-def solution(args):
+def solution(args) -> int:
     progress = Progress(".")
     exercise = find_exercise(args.name)
     if progress.of(exercise.name)["state"] != PASSED and not args.give_up:
@@ -171,7 +173,7 @@ def solution(args):
     return DONE
 
 
-def reset(args):
+def reset(args) -> int:
     chapter = find_chapter(args.chapter)
     path = learner_file(".", chapter)
     if path is None:
@@ -189,14 +191,15 @@ def reset(args):
     return DONE
 
 
-def grade(args):
+def grade(args) -> int:
     from minitransformer.learn.grade import as_csv, grade as grade_folder, mistakes, table
 
     if args.seed < 0 or not 0 < args.timeout < 3600:
         raise InputError(_("expected --seed of 0 or more and --timeout between 0 and 3600 seconds"))
     students = grade_folder(args.folder, args.seed, args.timeout)
     if args.json:
-        print(json.dumps({"students": students, "mistakes": [{"diagnosis": text, "students": n} for text, n in mistakes(students)]}))
+        counted = [{"diagnosis": text, "students": n} for text, n in mistakes(students)]
+        print(json.dumps({"students": students, "mistakes": counted}))
         return DONE
     if args.csv:
         print(as_csv(students), end="")
@@ -213,7 +216,7 @@ def grade(args):
     return DONE
 
 
-def _targets(args, progress):
+def _targets(args, progress) -> list[tuple[Path, list[str] | None]]:
     """[(file, names of exercises, or None for all in it)] to check."""
     if args.all:
         if args.target:
@@ -226,19 +229,19 @@ def _targets(args, progress):
     return [(_file_of(exercise), [exercise.name])]
 
 
-def _is_file(target):
+def _is_file(target) -> bool:
     return target not in exercises() and (Path(target).suffix in (".py", ".ipynb") or Path(target).exists())
 
 
-def _file_of(exercise):
+def _file_of(exercise) -> Path:
     path = learner_file(".", exercise.chapter)
     if path is None:
-        raise InputError(_("{name} belongs to a chapter that was not started in this folder: minitransformer learn start {chapter}").format(
-            name=exercise.name, chapter=exercise.chapter.name))
+        raise InputError(_("{name} belongs to a chapter that was not started in this folder: "
+                           "minitransformer learn start {chapter}").format(name=exercise.name, chapter=exercise.chapter.name))
     return path
 
 
-def _first_to_solve(progress):
+def _first_to_solve(progress) -> Exercise:
     """What a command is about if no exercise is named. Raises InputError if nothing is left, or nothing was started."""
     _check_started()
     exercise = _next_exercise(progress)
@@ -247,21 +250,21 @@ def _first_to_solve(progress):
     return exercise
 
 
-def _check_started():
+def _check_started() -> None:
     if not started("."):
         raise InputError(_none_started(1))
 
 
-def _none_started(number):
+def _none_started(number) -> str:
     return _("no chapter was started in this folder: minitransformer learn start {number}").format(number=number)
 
 
-def _next_exercise(progress):
+def _next_exercise(progress) -> Exercise | None:
     """The first exercise that does not pass, of the chapters that were started; None if all do."""
     return next((one for chapter, _path in started(".") for one in chapter.exercises if progress.state(one) != PASSED), None)
 
 
-def _print_answers(answers, printed):
+def _print_answers(answers, printed) -> None:
     for text in filter(None, [printed, *(answer.printed for answer in answers)]):
         lines = text.splitlines()
         shown = [f"{line[:WIDEST]}..." if len(line) > WIDEST else line for line in lines[:MOST_LINES]]
@@ -270,7 +273,7 @@ def _print_answers(answers, printed):
         print(answer)
 
 
-def _write(path, chapter):
+def _write(path, chapter) -> None:
     """Write a chapter's file, which must not exist yet."""
     text = notebook_page(chapter) if path.suffix == ".ipynb" else percent_page(chapter)
     with open(path, "x", encoding="utf-8", newline="\n") as file:

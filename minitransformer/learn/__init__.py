@@ -8,12 +8,17 @@ In a notebook:
 On the command line: `minitransformer learn`. An exercise is one file in tutorials/, made of the five marks below.
 """
 
+from typing import TYPE_CHECKING
+
 from minitransformer.learn.marks import also_right, edge, invariant, mistake, plugs
+
+if TYPE_CHECKING:
+    from minitransformer.learn.answer import Answer
 
 __all__ = ["also_right", "check", "edge", "invariant", "mistake", "plugs"]
 
 
-def check(name, function):
+def check(name, function) -> "Answer":
     """The Answer on `function` as the solution of the exercise `name`: a notebook shows it, `print` does elsewhere.
 
     A call that takes more than 10 seconds is stopped. Raises InputError if there is no such exercise.

@@ -4,9 +4,10 @@ import copy
 import linecache
 import os
 import traceback
+from collections.abc import Sequence
 from contextlib import nullcontext
 from sys import getprofile, setprofile    # by name: the learner's file may replace those of sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +23,7 @@ NOT_THE_LEARNERS = ("<frozen", os.path.dirname(os.__file__), np.__path__[0], __f
 class Outcome(NamedTuple):
     """Of one call: the arrays that it returned, or why there are none."""
 
-    arrays: list = ()
+    arrays: Sequence = ()
     error: str = ""       # "ValueError: operands could not be broadcast", or "" if it returned
     line: str = ""        # "line 12: y = x @ w", the place of the error
     raised: bool = False  # the error is an exception, raised by this call
@@ -32,7 +33,7 @@ class Outcome(NamedTuple):
     borrowed: str = ""    # whose function it called: "minitransformer.functional.softmax_forward"
 
 
-def call_on(function, cases, watched=True, limit=None):
+def call_on(function, cases, watched=True, limit=None) -> tuple[list[Outcome], str]:
     """(outcomes of `function` on each (name, arguments) of the cases, what it printed).
 
     watched: look for borrowed functions. limit: seconds for each call; None where the process itself is stopped.
@@ -46,30 +47,31 @@ def call_on(function, cases, watched=True, limit=None):
     return outcomes, printed.text()
 
 
-def _call(function, arguments, watched, limit):
+def _call(function, arguments, watched, limit) -> Outcome:
     given = copy.deepcopy(arguments)
     borrowed = []
     try:
         with np.errstate(all="ignore"), time_limit(limit) if limit else nullcontext():    # NaN and infinity are said in the answer
             returned = _watching(function, given, borrowed) if watched else function(*given)
     except (Exception, SystemExit, TimeUp) as error:    # the learner's own code: whatever it is becomes a line of the answer
-        return Outcome((), *describe(error), raised=isinstance(error, Exception), blank=isinstance(error, NotImplementedError))
+        said, line = describe(error)
+        return Outcome(error=said, line=line, raised=isinstance(error, Exception), blank=isinstance(error, NotImplementedError))
     if borrowed:
         return Outcome(borrowed=borrowed[0])
     changed = next((i for i, (now, before) in enumerate(zip(given, arguments)) if not _same(now, before)), -1)
-    arrays = returned if isinstance(returned, tuple) else (returned,)
-    strange = [one for one in arrays if not isinstance(one, (np.ndarray, np.generic, int, float, complex))]
+    values = returned if isinstance(returned, tuple) else (returned,)
+    strange = [one for one in values if not isinstance(one, (np.ndarray, np.generic, int, float, complex))]
     if strange:
         return Outcome(returned="None" if strange[0] is None else f"{type(strange[0]).__name__}")
-    arrays = [np.array(one) for one in arrays]
+    arrays = [np.array(one) for one in values]
     if any(one.dtype.kind not in "biufc" for one in arrays):
         return Outcome(returned=f"array of {arrays[0].dtype}")
     return Outcome(arrays, changed=changed)
 
 
-def _watching(function, given, borrowed):
+def _watching(function, given, borrowed) -> Any:
     """Call it; `borrowed` gets the names of functions of a library that it calls."""
-    def watch(frame, event, argument):
+    def watch(frame, event, argument) -> None:
         if event == "call":
             home, name = frame.f_globals.get("__name__", ""), frame.f_code.co_name
         elif event == "c_call":
@@ -91,7 +93,7 @@ def _watching(function, given, borrowed):
         setprofile(before)
 
 
-def describe(error):
+def describe(error) -> tuple[str, str]:
     """("ValueError: what it says", "line 12: the innermost line of the learner's own code") of an error it raised."""
     try:
         said = f"{type(error).__name__}: {error}".rstrip(": ").partition("\n")[0][:200]
@@ -104,13 +106,13 @@ def describe(error):
     return str(error) if isinstance(error, TimeUp) else said, place
 
 
-def remember(sources):
+def remember(sources) -> None:
     """Let tracebacks and messages show the lines of {name: source}, which are not files."""
     for name, source in sources.items():
         linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
 
 
-def place_of(name, number):
+def place_of(name, number) -> str:
     """"line 3"; of a notebook "line 3 of the cell `def softmax(x):`"; of a module beside the learner's file "own.py, line 3"."""
     line = _("line {number}").format(number=number)
     if name.startswith(cells.CELL):
@@ -118,7 +120,8 @@ def place_of(name, number):
     return f"{os.path.basename(name)}, {line}" if os.path.exists(name) else line
 
 
-def _same(now, before):
+def _same(now, before) -> bool:
     if isinstance(before, np.ndarray):
-        return isinstance(now, np.ndarray) and now.shape == before.shape and np.array_equal(now, before, equal_nan=before.dtype.kind in "fc")
+        nan = before.dtype.kind in "fc"
+        return isinstance(now, np.ndarray) and now.shape == before.shape and np.array_equal(now, before, equal_nan=nan)
     return True

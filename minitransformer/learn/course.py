@@ -19,15 +19,15 @@ class Chapter:
         self.exercises = [Exercise(path, self) for path in sorted(folder.glob("[0-9]_*.py"))]
 
     @property
-    def text(self):
+    def text(self) -> str:
         return self.page.read_text(encoding="utf-8")
 
     @property
-    def title(self):
+    def title(self) -> str:
         return next(line[4:] for line in self.text.splitlines() if line.startswith("# # "))
 
 
-def folder_in(package):
+def folder_in(package) -> Path:
     """The folder of the chapters: in a wheel within the package; in a clone beside it, and the package has a link to it.
 
     Where git has no symbolic links, as on many Windows systems, it writes a text file in the link's place.
@@ -37,7 +37,7 @@ def folder_in(package):
 
 
 @cache
-def chapters():
+def chapters() -> list[Chapter]:
     """All chapters, in order. Raises InputError if they are not installed."""
     found = [Chapter(page.parent) for page in sorted(folder_in(PACKAGE).glob("[0-9][0-9]_*/chapter.py"))]
     if not found:
@@ -46,12 +46,12 @@ def chapters():
     return found
 
 
-def exercises():
+def exercises() -> dict[str, Exercise]:
     """{name: Exercise} of all chapters, in order."""
     return {exercise.name: exercise for chapter in chapters() for exercise in chapter.exercises}
 
 
-def find_exercise(name):
+def find_exercise(name) -> Exercise:
     """Raises InputError if there is none of that name."""
     known = exercises()
     if name not in known:
@@ -61,7 +61,7 @@ def find_exercise(name):
     return known[name]
 
 
-def find_chapter(text):
+def find_chapter(text) -> Chapter:
     """By number (5 or 05), name (05_attention or attention), or the learner's file. Raises InputError if there is none."""
     wanted = Path(text).stem.lower()
     for chapter in chapters():

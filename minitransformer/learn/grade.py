@@ -4,6 +4,7 @@ import csv
 import io
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from minitransformer.errors import InputError, one_line
 from minitransformer.learn.answer import failure_names
@@ -15,7 +16,7 @@ from minitransformer.learn.run_file import LIMIT
 NONE = ""    # of an exercise that a student did not hand in
 
 
-def grade(folder, seed=1, limit=LIMIT):
+def grade(folder, seed=1, limit=LIMIT) -> list[dict[str, Any]]:
     """[{"student", "exercises": [Answer.as_dict()], "errors": [sentences]}], a student for each file or folder in `folder`.
 
     Raises InputError if the folder holds none.
@@ -30,13 +31,13 @@ def grade(folder, seed=1, limit=LIMIT):
     return students
 
 
-def mistakes(students):
+def mistakes(students) -> list[tuple[str, int]]:
     """[(sentence, how many students)], the most frequent first."""
     counted = Counter(one["diagnosis"] for student in students for one in student["exercises"] if one["diagnosis"])
     return counted.most_common()
 
 
-def table(students):
+def table(students) -> list[list[str]]:
     """Rows of cells: a line for each student, a column for each exercise that anybody handed in: passed, or what fails first."""
     handed = {one["exercise"] for student in students for one in student["exercises"]}
     names = [name for name in exercises() if name in handed]
@@ -49,13 +50,13 @@ def table(students):
     return rows
 
 
-def as_csv(students):
+def as_csv(students) -> str:
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(table(students))
     return out.getvalue()
 
 
-def _student(entry, files, seed, limit):
+def _student(entry, files, seed, limit) -> dict[str, Any]:
     answers, errors = {}, []
     for path in files:
         try:
@@ -64,10 +65,11 @@ def _student(entry, files, seed, limit):
                     answers[answer.exercise] = answer.as_dict()
         except (InputError, OSError) as error:
             errors.append(one_line(error))
-    return {"student": one_line(entry.stem if entry.is_file() else entry.name), "exercises": list(answers.values()), "errors": errors}
+    name = one_line(entry.stem if entry.is_file() else entry.name)
+    return {"student": name, "exercises": list(answers.values()), "errors": errors}
 
 
-def _files(entry):
+def _files(entry) -> list[Path]:
     paths = [entry] if entry.is_file() else sorted(entry.rglob("*"))
     return [path for path in paths if path.suffix in (".py", ".ipynb") and path.is_file()
             and not any(part.startswith((".", "__")) for part in path.relative_to(entry.parent).parts)]

@@ -14,13 +14,13 @@ PIECE = re.compile(r"""[\w.]*\.\w+\((?:\w+=[^(),]+|-?\d+|,\s*)*\)    # x.sum(axi
                     |[^\w\s()\[\],]+                                  # an operator""", re.VERBOSE)
 
 
-def next_hint(given, first):
+def next_hint(given, first) -> int | None:
     """Which hint comes next, 1 to 4: the one that the diagnosis asks for, then the others in order; None after the last."""
     order = [first, *(step for step in range(1, STEPS + 1) if step != first)]
     return next((step for step in order if step not in given), None)
 
 
-def hint(exercise, step):
+def hint(exercise, step) -> str:
     """The text of a hint."""
     question, term, hole = exercise.module.hints
     if step == 1:
@@ -28,27 +28,28 @@ def hint(exercise, step):
     if step == 2:
         return _(term)
     if step == 3:
-        said = (_("The pieces of each line, in the wrong order, without commas and most brackets:") if len(solution(exercise)) <= SHORT
+        short = len(solution(exercise)) <= SHORT
+        said = (_("The pieces of each line, in the wrong order, without commas and most brackets:") if short
                 else _("These lines, in the wrong order:"))
         return said + "".join(f"\n    {line}" for line in shuffled(exercise))
     return _("The line with one hole, ___:") + f"\n    {hole}"
 
 
-def solution(exercise):
+def solution(exercise) -> list[str]:
     """The lines of the blanks, without indentation."""
     return [line.strip() for blank in blanks(exercise.source) for line in blank]
 
 
-def shuffled(exercise):
+def shuffled(exercise) -> list[str]:
     """The lines of the solution in another order than the right one; of a short one, the pieces of each line. Always the same."""
     lines, rng = solution(exercise), random.Random(exercise.name)
     if len(lines) > SHORT:
         return _mixed(lines, rng)
-    parts = [HEAD.match(line).groups() for line in lines]
+    parts = [HEAD.findall(line)[0] for line in lines]
     return [f"{head}   " * bool(head) + "   ".join(_mixed(PIECE.findall(rest), rng)) for head, rest in parts]
 
 
-def _mixed(parts, rng):
+def _mixed(parts, rng) -> list[str]:
     """`parts` in another order; in this one if there is no other."""
     mixed = list(parts)
     while mixed == parts and len(set(parts)) > 1:

@@ -12,10 +12,12 @@ from minitransformer.learn.messages import _
 STYLE = """
 :root { color-scheme: light dark; --back: #fff; --text: #1a1a1a; --quiet: #666; --box: #f4f4f4 }
 @media (prefers-color-scheme: dark) { :root { --back: #16181c; --text: #e6e6e6; --quiet: #a0a0a0; --box: #22252b } }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; padding: 1rem; max-width: 80rem; background: var(--back); color: var(--text) }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; padding: 1rem; max-width: 80rem }
+body { background: var(--back); color: var(--text) }
 section { margin: 0 0 3rem }
 h1 { font-size: 1.3rem; margin: 1rem 0 .5rem }
-dl { display: grid; grid-template-columns: auto 1fr; gap: .3rem 1rem; background: var(--box); padding: 1rem; border-radius: .5rem; margin: 0 0 1rem }
+dl { display: grid; grid-template-columns: auto 1fr; gap: .3rem 1rem; background: var(--box); padding: 1rem }
+dl { margin: 0 0 1rem; border-radius: .5rem }
 dt { font: .75rem/1.9 ui-monospace, monospace; color: var(--quiet) }
 dd { margin: 0; white-space: pre-line; overflow-wrap: anywhere }
 p { color: var(--quiet) }
@@ -33,8 +35,8 @@ td.worst { outline: 2px solid var(--text); box-shadow: inset 0 0 0 2px #111 }
 def page(answers) -> str:
     """The HTML of a list of Answers: each as text, those that are wrong in an array with their maps."""
     title = escape(", ".join(answer.exercise for answer in answers))
-    return (f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, '
-            f'initial-scale=1">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n'
+    return (f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" '
+            f'content="width=device-width, initial-scale=1">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n'
             f'{"".join(map(_section, answers))}</body>\n</html>\n')
 
 
@@ -51,8 +53,9 @@ def _maps(answer) -> str:
     yours, expected = (np.asarray(array, float) for array in (yours, expected))
     with np.errstate(all="ignore"):
         difference = yours - expected
-    worst = np.unravel_index(np.argmax(np.where(np.isfinite(difference), np.abs(difference), np.inf)), difference.shape)
-    front, worst = worst[:-2], (0, 0, *worst)[-2:]
+    far = np.where(np.isfinite(difference), np.abs(difference), np.inf)
+    place = [int(i) for i in np.unravel_index(np.argmax(far), far.shape)]
+    front, worst = tuple(place[:-2]), (0, 0, *place)[-2:]
     shown = f"{name}[{', '.join(map(str, front))}]" if front else name
     titles = (_("yours: {name}"), _("expected: {name}"), _("yours - expected: {name}"))
     full = _largest(expected)

@@ -25,13 +25,12 @@ class Training(NamedTuple):
     model: Any
 
 
-def train_with(exercise, own, steps=STEPS):
-    """{"library": losses, "yours": losses, "calls": how often `own` was called, "example": ..., "passed": whether `own` is right},
-    or {"error": what it raised and where, "calls"}.
+def train_with(exercise, own, steps=STEPS) -> dict[str, Any]:
+    """Losses of the "library" and of "yours", an "example", whether `own` "passed"; or the "error". How many "calls" of `own`.
     """
     calls = 0
 
-    def counted(*arguments):
+    def counted(*arguments) -> Any:
         nonlocal calls
         calls += 1
         return own(*arguments)
@@ -45,7 +44,7 @@ def train_with(exercise, own, steps=STEPS):
             "passed": check_function(exercise, own, watched=False).passed}
 
 
-def train(*plugs, steps=STEPS):
+def train(*plugs, steps=STEPS) -> Training:
     """The Training of a small model on the copy task.
 
     plugs: `plugged(...)` of functions of yours, each to run in the place of one of the library's.
@@ -67,12 +66,13 @@ def train(*plugs, steps=STEPS):
     return Training(losses, [" ".join(vocabulary.tokens(source)), vocabulary.decode(answer[:2 * len(source)])], model)
 
 
-def report(exercise, result):
+def report(exercise, result) -> str:
     """What `learn plug` prints: both curves, the calls, and an example."""
     if "error" in result:
         said, line = result["error"]
         error = f"{line}: {said}" if line else said
-        text = _("your {name} stopped at its call number {calls:,}: {error}") if result["calls"] else _("your {name} stopped: {error}")
+        text = (_("your {name} stopped at its call number {calls:,}: {error}") if result["calls"]
+                else _("your {name} stopped: {error}"))
         return text.format(name=exercise.name, calls=result["calls"], error=error)
     largest = max(result["library"][0], 1e-9)
     lines = [_("the copy task, {n} steps: loss for each token").format(n=len(result["yours"])), "",
@@ -82,16 +82,18 @@ def report(exercise, result):
         library, yours = result["library"][step], result["yours"][step]
         lines.append(f"{step + 1:6}  {library:8.3f}  {yours:8.3f}  {_bar(yours, largest)}")
     source, answer = result["example"]
-    lines += ["", _("an example it was not trained on: {source} -> {answer}").format(source=source, answer=answer or _("(nothing)")),
+    example = _("an example it was not trained on: {source} -> {answer}")
+    lines += ["", example.format(source=source, answer=answer or _("(nothing)")),
               _("your {name} ran {calls:,} times").format(name=exercise.name, calls=result["calls"])]
     if not result["passed"]:
-        lines += ["", _("Your {name} does not pass its check yet. The rest of the model is the library's, and its gradients are right only\n"
-                        "for the right {name}. A loss that falls proves nothing: a wrong function can train, too.").format(name=exercise.name)]
+        wrong = _("Your {name} does not pass its check yet. The rest of the model is the library's, and its gradients are right\n"
+                  "for the right {name} only. A loss that falls proves nothing: a wrong function can train, too.")
+        lines += ["", wrong.format(name=exercise.name)]
         if exercise.plug.replaced.__name__.endswith("_mask"):
-            lines.append(_("A lower loss proves nothing, either: a mask that lets the model see the tokens it has to predict lowers it.\n"
-                           "The example shows what the model can do when it does not see them."))
+            lines.append(_("A lower loss proves nothing, either: a mask that lets the model see the tokens that it has to predict\n"
+                           "lowers it. The example shows what the model can do when it does not see them."))
     return "\n".join(lines)
 
 
-def _bar(loss, largest):
+def _bar(loss, largest) -> str:
     return "#" * round(WIDTH * min(loss, largest) / largest) if loss == loss else "NaN"

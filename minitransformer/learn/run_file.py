@@ -1,5 +1,6 @@
 """Run the functions of a learner's file in a process of its own, with a time limit."""
 
+import contextlib
 import json
 import os
 import pickle
@@ -9,6 +10,7 @@ import sys
 import tempfile
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +32,7 @@ main({job!r})
 """
 
 
-def run_file(path, cases, limit=LIMIT):
+def run_file(path, cases, limit=LIMIT) -> tuple[dict[str, tuple[list[Outcome], str]], str]:
     """({name: (outcomes, what was printed)}, what the file printed) for the functions named in `cases`.
 
     cases: {name of a function: [(name, arguments)]}. Raises InputError if the file itself does not run, if it changes the
@@ -48,16 +50,16 @@ def run_file(path, cases, limit=LIMIT):
     return results, printed
 
 
-def run_plug(path, name, steps):
+def run_plug(path, name, steps) -> dict[str, Any]:
     """What plug.train_with returns for the function `name` of a file. Raises InputError as run_file does."""
     found, _printed, late = _run(path, compiled(path), "plug", {name: steps}, PLUG_LIMIT, _read)
     return found.get(name) or {"error": late, "calls": 0}
 
 
-def _run(path, sources, kind, work, limit, result_of):
+def _run(path, sources, kind, work, limit, result_of) -> tuple[dict[str, Any], str, tuple[str, str]]:
     """({name: result}, what the file printed, (error, line) of the function that never came back)."""
-    with tempfile.TemporaryDirectory() as folder:
-        folder = Path(folder)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         job = {"path": str(path.resolve()), "sources": sources, "kind": kind, "work": work, "limit": limit}
         (folder / "job.pickle").write_bytes(pickle.dumps(job))
         _start(folder, path, limit * (1 + len(work)))
@@ -70,7 +72,7 @@ def _run(path, sources, kind, work, limit, result_of):
                 path=path.name, error=type(error).__name__)) from None
 
 
-def _results(folder, path, work, limit, result_of):
+def _results(folder, path, work, limit, result_of) -> tuple[dict[str, Any], str, tuple[str, str]]:
     """What the learner's process left in the folder."""
     printed = _file_ran(path, folder)
     done = [name for name in work if (folder / f"{name}.json").exists()]
@@ -86,7 +88,7 @@ def _results(folder, path, work, limit, result_of):
     return {name: result_of(folder, name) for name in done}, printed, (error, line or "")
 
 
-def compiled(path):
+def compiled(path) -> dict[str, str]:
     """The sources that the judge runs, {name: source}. Raises InputError if one is no Python."""
     sources = read(path)
     remember(sources)
@@ -96,30 +98,29 @@ def compiled(path):
                 warnings.simplefilter("ignore")
                 compile(source, name, "exec")
         except SyntaxError as error:
-            raise InputError(_("{path}, {where}: {error}").format(
-                path=path.name, where=f"{place_of(name, error.lineno or 1)}: {(error.text or '').strip()}", error=error.msg)) from None
+            where = f"{place_of(name, error.lineno or 1)}: {(error.text or '').strip()}"
+            raise InputError(_("{path}, {where}: {error}").format(path=path.name, where=where, error=error.msg)) from None
         except (ValueError, RecursionError, MemoryError) as error:
             raise InputError(_("{path}: {error}").format(path=path.name, error=error)) from None
     return sources
 
 
-def _start(folder, path, seconds):
+def _start(folder, path, seconds) -> None:
     environment = {**os.environ, "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1"}
     package = str(Path(minitransformer.__file__).parents[1])
     code = START.format(folder=str(path.resolve().parent), package=package, job=str(folder))
-    try:
+    with contextlib.suppress(subprocess.TimeoutExpired):    # where the child's own clock did not stop it
         subprocess.run([sys.executable, "-c", code], cwd=path.resolve().parent, env=environment, stdin=subprocess.DEVNULL,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=seconds + 20)
-    except subprocess.TimeoutExpired:    # the child's own clock did not stop it
-        pass
 
 
-def _file_ran(path, folder):
+def _file_ran(path, folder) -> str:
     """What the file printed. Raises InputError with what keeps it from being judged."""
     file, late = _read(folder, "file"), _late(folder)
     if file is None:
-        raise InputError(_("{path} ends the process while it is read: is there an exit in it, or does it replace functions of Python?").format(path=path.name) if late is None
-                         else _("{path}: still running after the time limit: an endless loop?").format(path=_at(path, late)))
+        said = (_("{path} ends the process while it is read: is there an exit in it, or does it replace functions of Python?")
+                if late is None else _("{path}: still running after the time limit: an endless loop?"))
+        raise InputError(said.format(path=_at(path, late)))
     if "error" in file:
         raise InputError(_("{path}: {error}").format(path=_at(path, file["line"]), error=file["error"]))
     if file["changed"]:
@@ -128,11 +129,11 @@ def _file_ran(path, folder):
     return file["printed"]
 
 
-def _at(path, line):
+def _at(path, line) -> str:
     return f"{path.name}, {line}" if line else path.name
 
 
-def _late(folder):
+def _late(folder) -> str | None:
     """The line of the learner's code that ran when the time was up; "" if that is unknown, None if time was not up."""
     late = folder / "late"
     text = late.read_text(encoding="utf-8", errors="replace") if late.exists() else ""
@@ -140,7 +141,7 @@ def _late(folder):
     return place_of(found[1], int(found[2])) if found else "" if text else None
 
 
-def _outcomes(folder, name):
+def _outcomes(folder, name) -> tuple[list[Outcome], str]:
     """(outcomes, what was printed)."""
     result = _read(folder, name)
     with np.load(folder / f"{name}.npz", allow_pickle=False) as arrays:
@@ -149,6 +150,6 @@ def _outcomes(folder, name):
     return outcomes, result["printed"]
 
 
-def _read(folder, name):
+def _read(folder, name) -> Any:
     path = folder / f"{name}.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None

@@ -23,7 +23,7 @@ CANNOT = {    # what the file holds: words of the one line
     b"def softmax_backward(dp, p): pass\nx = 1 / 0": "line 2: x = 1 / 0: ZeroDivisionError",
     b"import numpy\nnumpy.abs = None\ndef softmax_backward(dp, p): pass": "replaces numpy.abs",
     b"import json\njson.dumps = lambda *a: '{}'\ndef softmax_backward(dp, p): pass": "does it replace functions of Python?",
-    b"import builtins\nbuiltins.isinstance = lambda *a: True\ndef softmax_backward(dp, p): pass": "does it replace functions of Python?",
+    b"import builtins\nbuiltins.len = 3\ndef softmax_backward(dp, p): pass": "does it replace functions of Python?",
     b"import minitransformer.learn.call as c\nc.call_on = lambda *a: 1\ndef softmax_backward(dp, p): pass": "learn.call.call_on",
 }
 MISBEHAVES = {    # the body: the stage, words of the answer

@@ -122,7 +122,8 @@ def test_hints_begin_with_the_one_that_the_diagnosis_asks_for(learn, tmp_path):
           "def softmax_backward(dp, p):\n    return p * (dp - (dp * p).sum())\n")
     learn("check", "softmax_backward")    # the sum over the complete array: the line with the hole shows where
     steps = [learn("hint", "softmax_backward")[1] for _ in range(4)]
-    assert ["hint 4 of 4" in steps[0], "hint 2 of 4" in steps[1], "hint 3 of 4" in steps[2], "all the hints" in steps[3]] == 4 * [True]
+    for words, said in zip(("hint 4 of 4", "hint 2 of 4", "hint 3 of 4", "all the hints"), steps, strict=True):
+        assert words in said
 
 
 def test_the_solution_is_shown_after_passing_or_giving_up(learn, tmp_path):
@@ -157,15 +158,19 @@ def test_check_in_a_notebook():
     assert not answer.passed and "only the diagonal" in repr(answer)
 
 
-@pytest.mark.parametrize("body", ["while True: pass", "while True:\n        try:\n            x = x + 1\n        except Exception:\n            pass",
-                                  "return sum(1 for _ in iter(int, 1))"])
+@pytest.mark.parametrize("body", [
+    "while True: pass",
+    "while True:\n        try:\n            x = x + 1\n        except Exception:\n            pass",
+    "return sum(1 for _ in iter(int, 1))",
+])
 def test_an_endless_loop_in_a_notebook_is_stopped_and_told(body, monkeypatch):
     monkeypatch.setattr("minitransformer.learn.run_file.LIMIT", 0.3)
     namespace = {}
     exec(f"def softmax(x):\n    {body}", namespace)
     before = sys.gettrace()
     answer = check("softmax", namespace["softmax"])
-    assert answer.stage == "runs" and answer.why == "still running after 0.3 s: an endless loop?" and answer.where.startswith("line ")
+    assert answer.stage == "runs" and answer.where.startswith("line ")
+    assert answer.why == "still running after 0.3 s: an endless loop?"
     assert sys.gettrace() is before
 
 
@@ -178,7 +183,7 @@ def test_a_line_of_a_notebook_is_counted_within_its_cell(learn, tmp_path):
     for source, place in {
         "# mine\ndef softmax(x):\n    return x.nothing": "WHERE   line 3 of the cell `def softmax(x):`: return x.nothing",
         "def softmax(x):\n    while True:\n        pass": "of the cell `def softmax(x):`",
-        "%time\ndef softmax(x):\n    return (x": "04_softmax.ipynb, line 3 of the cell `def softmax(x):`: return (x: '(' was never closed",
+        "%time\ndef softmax(x):\n    return (x": "line 3 of the cell `def softmax(x):`: return (x: '(' was never closed",
         "x = 1\n\nx / 0": "04_softmax.ipynb, line 3 of the cell `x = 1`: x / 0: ZeroDivisionError",
     }.items():
         cell["source"] = source
@@ -259,7 +264,8 @@ def test_a_function_of_the_reader_trains_a_model(learn, tmp_path, monkeypatch):
     code, out, error = learn("plug", "softmax_backward")
     assert code == 0, out + error
     assert "your softmax_backward ran 12 times" in out and "4.4" in out    # 3 attentions in each of 4 steps
-    solve(tmp_path / "04_softmax.py", "softmax_backward", "def softmax_backward(dp, p):\n    return dp[0, 99]\n# end of your code\n")
+    solve(tmp_path / "04_softmax.py", "softmax_backward",
+          "def softmax_backward(dp, p):\n    return dp[0, 99]\n# end of your code\n")
     code, out, _ = learn("plug", "softmax_backward")
     assert code == 1 and "IndexError" in out and "stopped at its call number 1: line" in out
     code, _, error = learn("plug", "temperature_backward")
@@ -270,10 +276,12 @@ def test_a_plugged_function_that_is_wrong_proves_nothing(learn, tmp_path, monkey
     monkeypatch.setattr("minitransformer.learn.plug.STEPS", 2)
     learn("start", "6")
     learn("start", "7")
-    solve(tmp_path / "07_heads.py", "merge_heads", "def merge_heads(heads):\n    B, H, T, d = heads.shape\n    return heads.reshape(B, T, H * d)\n")
-    solve(tmp_path / "06_masks.py", "causal_mask", "def causal_mask(ids):\n    return np.ones((ids.shape[1], ids.shape[1]), bool)\n")
+    solve(tmp_path / "07_heads.py", "merge_heads",
+          "def merge_heads(heads):\n    B, H, T, d = heads.shape\n    return heads.reshape(B, T, H * d)\n")
+    solve(tmp_path / "06_masks.py", "causal_mask",
+          "def causal_mask(ids):\n    return np.ones((ids.shape[1], ids.shape[1]), bool)\n")
     code, out, _ = learn("plug", "merge_heads")
-    assert code == 1 and "gradients are right only\nfor the right merge_heads" in out and "learn check merge_heads" in out
+    assert code == 1 and "does not pass its check yet" in out and "learn check merge_heads" in out
     code, out, _ = learn("plug", "causal_mask")
     assert code == 1 and "A lower loss proves nothing, either" in out
     solve(tmp_path / "06_masks.py", "causal_mask")
@@ -313,7 +321,8 @@ def test_the_file_of_a_chapter_holds_blanks_and_no_answers(learn, tmp_path, chap
 def test_the_messages_survive_a_korean_console(tmp_path):
     environment = {**os.environ, "PYTHONIOENCODING": "cp949", "PYTHONUTF8": "0"}
     for words, code in ((["list"], 0), (["start", "5"], 0), (["check"], 1), (["hint"], 0)):
-        done = subprocess.run([sys.executable, "-m", "minitransformer", "learn", *words], cwd=tmp_path, env=environment, capture_output=True)
+        done = subprocess.run([sys.executable, "-m", "minitransformer", "learn", *words], cwd=tmp_path, env=environment,
+                              capture_output=True)
         assert done.returncode == code, done.stderr
         assert "\\u" not in done.stdout.decode("utf-8")    # as it is written to a file: nothing had to be escaped
         done.stdout.decode("utf-8").encode("cp949")
