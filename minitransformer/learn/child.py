@@ -41,12 +41,15 @@ def check(folder, name, function, cases) -> None:
 
 
 def plug(folder, name, function, steps) -> None:
-    """Train with the function in the model's place of the exercise NAME, and without."""
+    """Train with the function in the model's place of the exercise NAME, and without; say whether it passes its check."""
     from minitransformer.learn.course import find_exercise    # late: a check does without the chapters
+    from minitransformer.learn.judgement import check_function
     from minitransformer.learn.plug import train_with
 
     with bounded_output():
-        _write(folder, name, train_with(find_exercise(name), function, steps))
+        result = train_with(find_exercise(name), function, steps)
+        result["passed"] = "error" not in result and check_function(find_exercise(name), function, watched=False).passed
+        _write(folder, name, result)
 
 
 def _work(kind, folder, name, function, arguments) -> None:

@@ -10,7 +10,6 @@ from minitransformer.data.batches import make_batch
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.host import one_blas_thread
 from minitransformer.learn.call import describe
-from minitransformer.learn.judgement import check_function
 from minitransformer.learn.messages import _
 from minitransformer.tasks import TASKS
 
@@ -26,8 +25,7 @@ class Training(NamedTuple):
 
 
 def train_with(exercise, own, steps=STEPS) -> dict[str, Any]:
-    """Losses of the "library" and of "yours", an "example", whether `own` "passed"; or the "error". How many "calls" of `own`.
-    """
+    """{"library": losses, "yours": losses, "calls": how often `own` was called, "example": ...}, or {"error": ..., "calls"}."""
     calls = 0
 
     def counted(*arguments) -> Any:
@@ -40,8 +38,7 @@ def train_with(exercise, own, steps=STEPS) -> dict[str, Any]:
         yours = train(plugged(exercise.plug.replaced, exercise.plug.adapt(counted)), steps=steps)
     except Exception as error:    # the reader's function, or the model that got its answer
         return {"error": describe(error), "calls": calls}
-    return {"library": library.losses, "yours": yours.losses, "calls": calls, "example": yours.example,
-            "passed": check_function(exercise, own, watched=False).passed}
+    return {"library": library.losses, "yours": yours.losses, "calls": calls, "example": yours.example}
 
 
 def train(*plugs, steps=STEPS) -> Training:
