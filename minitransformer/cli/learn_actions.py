@@ -63,6 +63,8 @@ def start(args) -> int:
     path = Path(chapter.name + (".ipynb" if args.notebook else ".py"))
     _write(path, chapter)
     print(_("{path}: read it from the top; its {n} exercises are at the end.").format(path=path, n=len(chapter.exercises)))
+    if args.notebook:
+        print(_("Run its cells in order: the cell below each function asks the judge. Save, and a terminal can ask, too."))
     print(_("An unsolved exercise fails; that is where you begin:  minitransformer learn check {name}").format(
         name=chapter.exercises[0].name))
     return DONE
