@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -51,3 +52,11 @@ html_css_files = ["site.css"]
 html_extra_path = ["theme/index.html"]
 html_copy_source = False
 html_show_search_summary = False    # it fetches the pages found, which a page from the disk must not
+
+
+def setup(app) -> None:
+    """Delete the results of other states of the package: nobody asks for them again."""
+    current = Path(nb_execution_cache_path)
+    for old in current.parent.glob("*"):
+        if old != current:
+            shutil.rmtree(old)

@@ -236,3 +236,16 @@ def test_ci_runs_the_two_commands_of_the_readme():
         assert command.strip() in ci
     site, = re.findall(r"`(.+ -m sphinx .+?)`", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert site in ci
+
+
+def test_the_site_keeps_the_results_of_the_present_code_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])    # it puts folders of its own in front
+    (tmp_path / "docs").mkdir()
+    shutil.copy(ROOT / "docs" / "conf.py", tmp_path / "docs")
+    settings = runpy.run_path(str(tmp_path / "docs" / "conf.py"))
+    current = Path(settings["nb_execution_cache_path"])
+    for folder in (current, current.with_name("of older code")):
+        folder.mkdir(parents=True)
+        (folder / "result").write_text("1")
+    settings["setup"](None)
+    assert [*current.parent.iterdir()] == [current] and (current / "result").exists()

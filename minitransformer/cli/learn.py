@@ -1,55 +1,58 @@
 """minitransformer learn: the chapters' exercises, and a judge that says where a function is wrong and why."""
 
+from collections.abc import Callable
+
 from minitransformer.cli import learn_actions as actions
+from minitransformer.learn.messages import _
 
 
-def add_arguments(parser):
-    parser.description = ("Work through the chapters: start one, write its functions, check them. Exit code 0: all that was "
-                          "checked passes; 1: not yet; 2: it cannot be judged.")
+def add_arguments(parser) -> None:
+    parser.description = _("Work through the chapters: start one, write its functions, check them. Exit code 0: all that was "
+                           "checked passes; 1: not yet; 2: it cannot be judged.")
     parser.set_defaults(action=actions.status)
     subparsers = parser.add_subparsers(metavar="ACTION")
 
-    def add(name, action, text):
-        one = subparsers.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    def add(name, action, text) -> Callable:
+        one = subparsers.add_parser(name, help=text, description=text[:1].upper() + text[1:] + ".")
         one.set_defaults(action=action)
         return one.add_argument
 
-    option = add("list", actions.show_list, "all exercises, and how far you are")
-    option("--json", action="store_true", help="print one JSON object")
+    option = add("list", actions.show_list, _("all exercises, and how far you are"))
+    option("--json", action="store_true", help=_("print one JSON object"))
 
-    option = add("start", actions.start, "write a chapter's file, with blanks to fill")
-    option("chapter", metavar="CHAPTER", help="its number or name")
-    option("--notebook", action="store_true", help="a notebook, not a script")
+    option = add("start", actions.start, _("write a chapter's file, with blanks to fill"))
+    option("chapter", metavar="CHAPTER", help=_("its number or name"))
+    option("--notebook", action="store_true", help=_("a notebook, not a script"))
 
-    option = add("check", actions.check, "say whether an exercise, a file, or all that you started is right")
-    option("target", nargs="?", metavar="NAME|FILE", help="an exercise or a file (default: the first that is not right yet)")
-    option("--all", action="store_true", help="every exercise of every chapter that you started")
-    option("--json", action="store_true", help="print one JSON object")
-    option("--html", metavar="FILE", help="draw yours, expected and the difference into this file")
+    option = add("check", actions.check, _("say whether an exercise, a file, or all that you started is right"))
+    option("target", nargs="?", metavar="NAME|FILE", help=_("an exercise or a file (default: the first that is not right yet)"))
+    option("--all", action="store_true", help=_("every exercise of every chapter that you started"))
+    option("--json", action="store_true", help=_("print one JSON object"))
+    option("--html", metavar="FILE", help=_("draw yours, expected and the difference into this file"))
 
-    option = add("watch", actions.watch, "check the file that you saved last, at each save")
-    option("chapter", nargs="?", metavar="CHAPTER", help="only this one")
+    option = add("watch", actions.watch, _("check the file that you saved last, at each save"))
+    option("chapter", nargs="?", metavar="CHAPTER", help=_("only this one"))
 
-    option = add("hint", actions.show_hint, "the next of four hints")
-    option("name", nargs="?", metavar="NAME", help="(default: the first that is not right yet)")
+    option = add("hint", actions.show_hint, _("the next of four hints"))
+    option("name", nargs="?", metavar="NAME", help=_("(default: the first that is not right yet)"))
 
-    option = add("plug", actions.plug, "run your function inside the real model: 200 steps of the copy task")
+    option = add("plug", actions.plug, _("run your function inside the real model: 200 steps of the copy task"))
     option("name", metavar="NAME")
 
-    option = add("solution", actions.solution, "the reference, once yours passes")
+    option = add("solution", actions.solution, _("the reference, once yours passes"))
     option("name", metavar="NAME")
-    option("--give-up", action="store_true", help="show it before; that is recorded")
+    option("--give-up", action="store_true", help=_("show it before; that is recorded"))
 
-    option = add("reset", actions.reset, "write a chapter's file anew; the old one is kept under another name")
+    option = add("reset", actions.reset, _("write a chapter's file anew; the old one is kept under another name"))
     option("chapter", metavar="CHAPTER")
 
-    option = add("grade", actions.grade, "for a teacher: check a folder of submissions, with other shapes and numbers")
-    option("folder", metavar="FOLDER", help="a file or a folder for each student; their code is run, as your user")
-    option("--json", action="store_true", help="print one JSON object")
-    option("--csv", action="store_true", help="print the table as CSV")
-    option("--seed", type=int, default=1, help="for shapes and numbers (default: 1)")
-    option("--timeout", type=float, default=10, help="seconds for each function (default: 10)")
+    option = add("grade", actions.grade, _("for a teacher: check a folder of submissions, with other shapes and numbers"))
+    option("folder", metavar="FOLDER", help=_("a file or a folder for each student; their code is run, as your user"))
+    option("--json", action="store_true", help=_("print one JSON object"))
+    option("--csv", action="store_true", help=_("print the table as CSV"))
+    option("--seed", type=int, default=1, help=_("for shapes and numbers (default: 1)"))
+    option("--timeout", type=float, default=10, help=_("seconds for each function (default: 10)"))
 
 
-def execute(args):
+def execute(args) -> int:
     return args.action(args)

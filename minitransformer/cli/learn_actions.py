@@ -3,18 +3,20 @@
 import json
 from pathlib import Path
 
+from minitransformer.cli.output import check_new, write_new
 from minitransformer.errors import InputError
 from minitransformer.learn.course import chapters, exercises, find_chapter, find_exercise
+from minitransformer.learn.exercise import Exercise
 from minitransformer.learn.hints import STEPS, hint, next_hint
 from minitransformer.learn.learner_file import notebook_page, percent_page
 from minitransformer.learn.messages import _
-from minitransformer.learn.progress import PASSED, Progress, learner_file, started
+from minitransformer.learn.progress import NOT_STARTED, PASSED, Progress, learner_file, started
 
 MOST_LINES, WIDEST = 20, 100    # of what the learner's code prints
 DONE, NOT_DONE = 0, 1    # exit codes; 2, cannot be judged, is InputError's
 
 
-def status(args):
+def status(args) -> int:
     progress = Progress(".")
     known = exercises().values()
     done = sum(progress.state(one) == PASSED for one in known)
@@ -22,9 +24,11 @@ def status(args):
     begun = started(".")
     if not begun:
         first = chapters()[0]
-        print(_("Begin:  minitransformer learn start {number}\nIt writes {name}.py: read it in an editor, fill the blanks at its end, then\n"
+        print(_("Begin:  minitransformer learn start {number}\n"
+                "It writes {name}.py: read it in an editor, fill the blanks at its end, then\n"
                 "        minitransformer learn check\n"
-                "An unsolved exercise fails; that is where you begin.").format(number=int(first.name[:2]), name=first.name))
+                "An unsolved exercise fails; that is where you begin. All commands:  minitransformer learn --help").format(
+                    number=int(first.name[:2]), name=first.name))
         return DONE
     one = _next_exercise(progress)
     if one:
@@ -37,7 +41,7 @@ def status(args):
     return DONE
 
 
-def show_list(args):
+def show_list(args) -> int:
     progress = Progress(".")
     if args.json:
         print(json.dumps({"exercises": [{"name": one.name, "chapter": one.chapter.name, "title": _(one.title),
@@ -50,23 +54,28 @@ def show_list(args):
     return DONE
 
 
-def start(args):
+def start(args) -> int:
     chapter = find_chapter(args.chapter)
     existing = learner_file(".", chapter)
     if existing:
-        raise InputError(_("{path} is there already, and nothing was changed; to begin again: minitransformer learn reset {name}").format(
-            path=existing, name=chapter.name))
+        raise InputError(_("{path} is there already, and nothing was changed; to begin again: "
+                           "minitransformer learn reset {name}").format(path=existing, name=chapter.name))
     path = Path(chapter.name + (".ipynb" if args.notebook else ".py"))
     _write(path, chapter)
     print(_("{path}: read it from the top; its {n} exercises are at the end.").format(path=path, n=len(chapter.exercises)))
+    if args.notebook:
+        print(_("Run its cells in order: the cell below each function asks the judge. Save, and a terminal can ask, too."))
     print(_("An unsolved exercise fails; that is where you begin:  minitransformer learn check {name}").format(
         name=chapter.exercises[0].name))
     return DONE
 
 
-def check(args):
+def check(args) -> int:
     from minitransformer.learn.judge_file import check_file
+    from minitransformer.learn.page import page
 
+    if args.html:
+        check_new(args.html, "an HTML file", "--html")
     progress = Progress(".")
     answers = []
     for path, names in _targets(args, progress):
@@ -79,24 +88,25 @@ def check(args):
     if args.json:
         alone = args.target and not _is_file(args.target)
         print(json.dumps(answers[0].as_dict() if alone else {"exercises": [answer.as_dict() for answer in answers]}))
-    if args.html:
-        from minitransformer.learn.page import page
-        Path(args.html).write_text(page(answers), encoding="utf-8")
     progress.save()
+    if args.html:
+        write_new(args.html, page(answers).encode("utf-8"))
+        if not args.json:
+            print(_("{path} shows this as pictures: open it in a browser").format(path=args.html))
     return DONE if all(answer.passed for answer in answers) else NOT_DONE
 
 
-def watch(args):
+def watch(args) -> int:
     from minitransformer.learn.judge_file import check_file
     from minitransformer.learn.watch import watch as watch_files
 
     chosen = [find_chapter(args.chapter)] if args.chapter else chapters()
 
-    def newest():
+    def newest() -> Path | None:
         paths = [path for path in (learner_file(".", chapter) for chapter in chosen) if path]
         return max(paths, key=lambda path: path.stat().st_mtime_ns, default=None)
 
-    def check_one(path):
+    def check_one(path) -> None:
         progress = Progress(".")
         try:
             answers, printed = check_file(path)
@@ -113,16 +123,14 @@ def watch(args):
         progress.save()
 
     if newest() is None:
-        raise InputError(_("no chapter was started in this folder: minitransformer learn start {number}").format(number=1))
+        raise InputError(_none_started(int(chosen[0].name[:2])))
     watch_files(newest, check_one)
     return DONE
 
 
-def show_hint(args):
+def show_hint(args) -> int:
     progress = Progress(".")
-    exercise = find_exercise(args.name) if args.name else _next_exercise(progress)
-    if exercise is None:
-        raise InputError(_("there is nothing to hint at: all that you started passes"))
+    exercise = find_exercise(args.name) if args.name else _first_to_solve(progress)
     known = progress.of(exercise.name)
     step = next_hint(known["hints"], known["hint"])
     if step is None:
@@ -135,7 +143,7 @@ def show_hint(args):
     return DONE
 
 
-def plug(args):
+def plug(args) -> int:
     from minitransformer.learn.plug import STEPS as TRAINING_STEPS, report
     from minitransformer.learn.run_file import run_plug
 
@@ -145,14 +153,15 @@ def plug(args):
         raise InputError(_("{name} has no place of its own in the model; these have: {names}").format(
             name=exercise.name, names=", ".join(with_plug)))
     result = run_plug(_file_of(exercise), exercise.name, TRAINING_STEPS)
-    print(report(exercise.name, result))
-    if "error" in result:
+    print(report(exercise, result))
+    if not result.get("passed"):
+        print(_("Next:   minitransformer learn check {name}").format(name=exercise.name))
         return NOT_DONE
     print(_("Next:   minitransformer learn"))
     return DONE
 
 
-def solution(args):
+def solution(args) -> int:
     progress = Progress(".")
     exercise = find_exercise(args.name)
     if progress.of(exercise.name)["state"] != PASSED and not args.give_up:
@@ -166,7 +175,7 @@ def solution(args):
     return DONE
 
 
-def reset(args):
+def reset(args) -> int:
     chapter = find_chapter(args.chapter)
     path = learner_file(".", chapter)
     if path is None:
@@ -176,18 +185,23 @@ def reset(args):
         number += 1
     path.rename(kept)
     _write(path, chapter)
+    progress = Progress(".")
+    for one in chapter.exercises:
+        progress.update(one.name, state=NOT_STARTED)
+    progress.save()
     print(_("{path} is new; what you had is kept in {kept}").format(path=path, kept=kept))
     return DONE
 
 
-def grade(args):
+def grade(args) -> int:
     from minitransformer.learn.grade import as_csv, grade as grade_folder, mistakes, table
 
     if args.seed < 0 or not 0 < args.timeout < 3600:
         raise InputError(_("expected --seed of 0 or more and --timeout between 0 and 3600 seconds"))
     students = grade_folder(args.folder, args.seed, args.timeout)
     if args.json:
-        print(json.dumps({"students": students, "mistakes": [{"diagnosis": text, "students": n} for text, n in mistakes(students)]}))
+        counted = [{"diagnosis": text, "students": n} for text, n in mistakes(students)]
+        print(json.dumps({"students": students, "mistakes": counted}))
         return DONE
     if args.csv:
         print(as_csv(students), end="")
@@ -204,40 +218,55 @@ def grade(args):
     return DONE
 
 
-def _targets(args, progress):
+def _targets(args, progress) -> list[tuple[Path, list[str] | None]]:
     """[(file, names of exercises, or None for all in it)] to check."""
     if args.all:
         if args.target:
             raise InputError(_("--all checks all that you started; leave {target} out").format(target=args.target))
-        if not started("."):
-            raise InputError(_("no chapter was started in this folder: minitransformer learn start {number}").format(number=1))
+        _check_started()
         return [(path, [one.name for one in chapter.exercises]) for chapter, path in started(".")]
     if args.target and _is_file(args.target):
         return [(Path(args.target), None)]
-    exercise = find_exercise(args.target) if args.target else _next_exercise(progress)
-    if exercise is None:
-        raise InputError(_("there is nothing to check: start a chapter, or name an exercise"))
+    exercise = find_exercise(args.target) if args.target else _first_to_solve(progress)
     return [(_file_of(exercise), [exercise.name])]
 
 
-def _is_file(target):
+def _is_file(target) -> bool:
     return target not in exercises() and (Path(target).suffix in (".py", ".ipynb") or Path(target).exists())
 
 
-def _file_of(exercise):
+def _file_of(exercise) -> Path:
     path = learner_file(".", exercise.chapter)
     if path is None:
-        raise InputError(_("{name} belongs to a chapter that was not started in this folder: minitransformer learn start {chapter}").format(
-            name=exercise.name, chapter=exercise.chapter.name))
+        raise InputError(_("{name} belongs to a chapter that was not started in this folder: "
+                           "minitransformer learn start {chapter}").format(name=exercise.name, chapter=exercise.chapter.name))
     return path
 
 
-def _next_exercise(progress):
+def _first_to_solve(progress) -> Exercise:
+    """What a command is about if no exercise is named. Raises InputError if nothing is left, or nothing was started."""
+    _check_started()
+    exercise = _next_exercise(progress)
+    if exercise is None:
+        raise InputError(_("every exercise that you started passes; name one, or see what comes next: minitransformer learn"))
+    return exercise
+
+
+def _check_started() -> None:
+    if not started("."):
+        raise InputError(_none_started(1))
+
+
+def _none_started(number) -> str:
+    return _("no chapter was started in this folder: minitransformer learn start {number}").format(number=number)
+
+
+def _next_exercise(progress) -> Exercise | None:
     """The first exercise that does not pass, of the chapters that were started; None if all do."""
     return next((one for chapter, _path in started(".") for one in chapter.exercises if progress.state(one) != PASSED), None)
 
 
-def _print_answers(answers, printed):
+def _print_answers(answers, printed) -> None:
     for text in filter(None, [printed, *(answer.printed for answer in answers)]):
         lines = text.splitlines()
         shown = [f"{line[:WIDEST]}..." if len(line) > WIDEST else line for line in lines[:MOST_LINES]]
@@ -246,7 +275,7 @@ def _print_answers(answers, printed):
         print(answer)
 
 
-def _write(path, chapter):
+def _write(path, chapter) -> None:
     """Write a chapter's file, which must not exist yet."""
     text = notebook_page(chapter) if path.suffix == ".ipynb" else percent_page(chapter)
     with open(path, "x", encoding="utf-8", newline="\n") as file:

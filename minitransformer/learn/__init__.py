@@ -8,19 +8,28 @@ In a notebook:
 On the command line: `minitransformer learn`. An exercise is one file in tutorials/, made of the five marks below.
 """
 
+from typing import TYPE_CHECKING
+
 from minitransformer.learn.marks import also_right, edge, invariant, mistake, plugs
+
+if TYPE_CHECKING:
+    from minitransformer.learn.answer import Answer
 
 __all__ = ["also_right", "check", "edge", "invariant", "mistake", "plugs"]
 
 
-def check(name, function):
+def check(name, function) -> "Answer":
     """The Answer on `function` as the solution of the exercise `name`: a notebook shows it, `print` does elsewhere.
 
-    Raises InputError if there is no such exercise.
+    A call that takes more than 10 seconds is stopped. Raises InputError if there is no such exercise.
     """
+    from minitransformer.learn.call import call_on
     from minitransformer.learn.course import find_exercise
-    from minitransformer.learn.judgement import check_function
+    from minitransformer.learn.judgement import cases_of, check_outcomes
+    from minitransformer.learn.run_file import LIMIT
 
-    answer = check_function(find_exercise(name), function)
+    exercise = find_exercise(name)
+    cases = cases_of(exercise)
+    answer = check_outcomes(exercise, cases, *call_on(function, cases, limit=LIMIT))
     print(answer.printed, end="")
     return answer

@@ -1,16 +1,25 @@
 """The answer to a check: at most eight lines that say what passed, where it is wrong, why, what is likely, and what is next."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from minitransformer.learn.messages import _
 
 STAGES = ("runs", "own", "shape", "inputs", "invariants", "values", "gradients", "float32")    # the order of a check
 
 
-def stage_names():
-    return {"runs": _("it runs"), "own": _("it is your own"), "shape": _("shapes"), "inputs": _("inputs unchanged"),
-            "invariants": _("invariants"), "values": _("values"), "gradients": _("gradients"),
+def stage_names() -> dict[str, str]:
+    """What can be said of a function that passed the stage."""
+    return {"runs": _("it runs"), "own": _("NumPy alone"), "shape": _("right shapes"), "inputs": _("inputs unchanged"),
+            "invariants": _("rules kept"), "values": _("right numbers"), "gradients": _("right gradients"),
             "float32": _("float32 stays float32")}
+
+
+def failure_names() -> dict[str, str]:
+    """What can be said of a function that failed at the stage."""
+    return {"runs": _("does not run"), "own": _("borrowed"), "shape": _("wrong shape or type"), "inputs": _("changes its inputs"),
+            "invariants": _("breaks a rule"), "values": _("wrong numbers"), "gradients": _("wrong gradients"),
+            "float32": _("not in float32")}
 
 
 @dataclass
@@ -30,21 +39,34 @@ class Answer:
     printed: str = ""     # what the learner's code printed
     array: tuple = field(default=(), repr=False)    # name, yours, expected: for the picture
 
-    def __str__(self):
+    @property
+    def title(self) -> str:
+        return (_("{name}: passed") if self.passed else _("{name}: not yet")).format(name=self.exercise)
+
+    @property
+    def lines(self) -> list[tuple[str, str]]:
+        """[(label, text)] of what there is to say; a text may have several lines."""
         names = stage_names()
         done = self.stages if self.passed else self.stages[:self.stages.index(self.stage)]
-        title = _("{name}: passed") if self.passed else _("{name}: not yet")
-        likely = ""
-        if self.stage in ("shape", "invariants", "values", "gradients"):
-            likely = self.diagnosis or (_("one of {n} known mistakes: all of them give these numbers").format(n=self.candidates)
-                                        if self.candidates else "" if self.stage == "shape"
-                                        else _("no known pattern: none of the usual mistakes gives these numbers"))
         lines = (("PASSED", "; ".join(names[stage] for stage in done)), ("WHERE", self.where), ("WHY", self.why),
-                 ("LIKELY", likely), ("NEXT", self.next))
-        return "\n".join([title.format(name=self.exercise), *(f"  {label:7} {text}".replace("\n", f"\n{'':10}") for label, text in lines if text)])
+                 ("LIKELY", self._likely()), ("NEXT", self.next))
+        return [(label, text) for label, text in lines if text]
+
+    def _likely(self) -> str:
+        if self.stage not in ("shape", "invariants", "values", "gradients"):
+            return ""
+        if self.diagnosis:
+            return self.diagnosis
+        if self.candidates:
+            return _("one of {n} known mistakes: all of them give these numbers").format(n=self.candidates)
+        return "" if self.stage == "shape" else _("no known pattern: none of the usual mistakes gives these numbers")
+
+    def __str__(self) -> str:
+        indent = "\n" + 10 * " "
+        return "\n".join([self.title, *(f"  {label:7} {text}".replace("\n", indent) for label, text in self.lines)])
 
     __repr__ = __str__    # a notebook shows it
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         return {"exercise": self.exercise, "passed": self.passed, "stage": self.stage, "where": self.where or None,
                 "diagnosis": self.diagnosis or None}

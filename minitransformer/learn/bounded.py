@@ -2,6 +2,7 @@
 
 import io
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 LIMIT = 2000    # characters
@@ -13,22 +14,22 @@ class Bounded(io.TextIOBase):
     def __init__(self):
         self.kept, self.length = "", 0
 
-    def writable(self):
+    def writable(self) -> bool:
         return True
 
-    def write(self, text):
+    def write(self, text) -> int:
         self.kept += text[:max(LIMIT - len(self.kept), 0)]
         self.length += len(text)
         return len(text)
 
-    def text(self):
+    def text(self) -> str:
         """What was kept, and how much more there was."""
         more = self.length - len(self.kept)
         return self.kept + (f"\n... {more:,} characters more" if more else "")
 
 
 @contextmanager
-def bounded_output():
+def bounded_output() -> Iterator[Bounded]:
     """Within it, print writes to the Bounded that it gives."""
     before, stream = (sys.stdout, sys.stderr), Bounded()
     sys.stdout = sys.stderr = stream

@@ -7,7 +7,7 @@ from minitransformer.errors import InputError, choices, nearest_of
 from minitransformer.learn.exercise import Exercise
 from minitransformer.learn.messages import _
 
-FOLDER = Path(__file__).parents[1] / "tutorials"    # in the wheel; in a clone, a link to the folder beside the package
+PACKAGE = Path(__file__).parents[1]
 
 
 class Chapter:
@@ -19,26 +19,39 @@ class Chapter:
         self.exercises = [Exercise(path, self) for path in sorted(folder.glob("[0-9]_*.py"))]
 
     @property
-    def text(self):
+    def text(self) -> str:
         return self.page.read_text(encoding="utf-8")
 
     @property
-    def title(self):
+    def title(self) -> str:
         return next(line[4:] for line in self.text.splitlines() if line.startswith("# # "))
 
 
+def folder_in(package) -> Path:
+    """The folder of the chapters: in a wheel within the package; in a clone beside it, and the package has a link to it.
+
+    Where git has no symbolic links, as on many Windows systems, it writes a text file in the link's place.
+    """
+    inside = package / "tutorials"
+    return inside if inside.is_dir() else package.parent / "tutorials"
+
+
 @cache
-def chapters():
-    """All chapters, in order."""
-    return [Chapter(page.parent) for page in sorted(FOLDER.glob("[0-9][0-9]_*/chapter.py"))]
+def chapters() -> list[Chapter]:
+    """All chapters, in order. Raises InputError if they are not installed."""
+    found = [Chapter(page.parent) for page in sorted(folder_in(PACKAGE).glob("[0-9][0-9]_*/chapter.py"))]
+    if not found:
+        raise InputError(_("the chapters are not installed: this copy was made from a clone without symbolic links; "
+                           "install the clone with pip install -e ."))
+    return found
 
 
-def exercises():
+def exercises() -> dict[str, Exercise]:
     """{name: Exercise} of all chapters, in order."""
     return {exercise.name: exercise for chapter in chapters() for exercise in chapter.exercises}
 
 
-def find_exercise(name):
+def find_exercise(name) -> Exercise:
     """Raises InputError if there is none of that name."""
     known = exercises()
     if name not in known:
@@ -48,7 +61,7 @@ def find_exercise(name):
     return known[name]
 
 
-def find_chapter(text):
+def find_chapter(text) -> Chapter:
     """By number (5 or 05), name (05_attention or attention), or the learner's file. Raises InputError if there is none."""
     wanted = Path(text).stem.lower()
     for chapter in chapters():

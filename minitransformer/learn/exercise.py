@@ -2,8 +2,11 @@
 
 import inspect
 import sys
+from collections.abc import Callable
 from functools import cached_property
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import module_from_spec
+from typing import Any
 
 import numpy as np
 
@@ -33,74 +36,74 @@ class Exercise:
         self.name = path.stem.partition("_")[2]
 
     @cached_property
-    def module(self):
+    def module(self) -> Any:
         """The file, imported under a name by which the judge knows its functions."""
-        spec = spec_from_file_location(f"tutorials.{self.name}", self.path)
-        module = module_from_spec(spec)
+        loader = SourceFileLoader(f"tutorials.{self.name}", str(self.path))
+        module = module_from_spec(ModuleSpec(loader.name, loader, origin=loader.path))
         writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True    # the folder may be read-only, or a clone
         try:
-            spec.loader.exec_module(module)
+            loader.exec_module(module)
         finally:
             sys.dont_write_bytecode = writes
         return module
 
     @property
-    def title(self):
+    def title(self) -> str:
         return self.module.__doc__.strip().partition("\n")[0]
 
     @property
-    def task(self):
+    def task(self) -> str:
         return self.module.__doc__.strip().partition("\n")[2].strip()
 
     @property
-    def reference(self):
+    def reference(self) -> Callable:
         return getattr(self.module, self.name)
 
     @cached_property
-    def source(self):
+    def source(self) -> str:
         return reference_source(self.path.read_text(encoding="utf-8"))
 
     @property
-    def parameters(self):
+    def parameters(self) -> list[str]:
         return list(inspect.signature(self.reference).parameters)
 
     @property
-    def returns(self):
+    def returns(self) -> list[str]:
         return self.module.returns.split()
 
     @property
-    def loss(self):
+    def loss(self) -> Callable | None:
         return getattr(self.module, "loss", None)
 
     @property
-    def terms(self):
+    def terms(self) -> Callable | None:
         return getattr(self.module, "terms", None)
 
     @property
-    def float64_only(self):
+    def float64_only(self) -> bool:
         return getattr(self.module, "float64_only", False)
 
     @property
-    def plug(self):
+    def plug(self) -> Plug | None:
         return next(iter(self._marked(Plug)), None)
 
     @property
-    def invariants(self):
+    def invariants(self) -> list[Invariant]:
         return self._marked(Invariant)
 
     @property
-    def mistakes(self):
+    def mistakes(self) -> list[Mistake]:
         return self._marked(Mistake)
 
     @property
-    def styles(self):
+    def styles(self) -> list[Style]:
         return self._marked(Style)
 
-    def _marked(self, kind):
+    def _marked(self, kind) -> list:
         marks = (getattr(value, "mark", None) for value in vars(self.module).values())
         return [mark for mark in marks if isinstance(mark, kind)]
 
-    def cases(self, seed=0):
+    def cases(self, seed=0) -> list[tuple[str, tuple]]:
         """[(name, arguments)]: two usual cases of other sizes, then the edges. The same seed makes the same numbers."""
         rng = np.random.default_rng([seed, *self.name.encode()])
         letters = list(inspect.signature(self.module.case).parameters)[1:]

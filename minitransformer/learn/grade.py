@@ -4,8 +4,10 @@ import csv
 import io
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, one_line
+from minitransformer.learn.answer import failure_names
 from minitransformer.learn.course import exercises
 from minitransformer.learn.judge_file import check_file
 from minitransformer.learn.messages import _
@@ -14,7 +16,7 @@ from minitransformer.learn.run_file import LIMIT
 NONE = ""    # of an exercise that a student did not hand in
 
 
-def grade(folder, seed=1, limit=LIMIT):
+def grade(folder, seed=1, limit=LIMIT) -> list[dict[str, Any]]:
     """[{"student", "exercises": [Answer.as_dict()], "errors": [sentences]}], a student for each file or folder in `folder`.
 
     Raises InputError if the folder holds none.
@@ -29,31 +31,32 @@ def grade(folder, seed=1, limit=LIMIT):
     return students
 
 
-def mistakes(students):
+def mistakes(students) -> list[tuple[str, int]]:
     """[(sentence, how many students)], the most frequent first."""
     counted = Counter(one["diagnosis"] for student in students for one in student["exercises"] if one["diagnosis"])
     return counted.most_common()
 
 
-def table(students):
+def table(students) -> list[list[str]]:
     """Rows of cells: a line for each student, a column for each exercise that anybody handed in: passed, or what fails first."""
     handed = {one["exercise"] for student in students for one in student["exercises"]}
     names = [name for name in exercises() if name in handed]
     rows = [[_("student"), *names, _("passed")]]
+    failed = failure_names()
     for student in students:
-        states = {one["exercise"]: _("passed") if one["passed"] else _("fails: {stage}").format(stage=one["stage"]) for one in student["exercises"]}
+        states = {one["exercise"]: _("passed") if one["passed"] else failed[one["stage"]] for one in student["exercises"]}
         count = sum(one["passed"] for one in student["exercises"])
         rows.append([student["student"], *(states.get(name, NONE) for name in names), str(count)])
     return rows
 
 
-def as_csv(students):
+def as_csv(students) -> str:
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(table(students))
     return out.getvalue()
 
 
-def _student(entry, files, seed, limit):
+def _student(entry, files, seed, limit) -> dict[str, Any]:
     answers, errors = {}, []
     for path in files:
         try:
@@ -61,11 +64,12 @@ def _student(entry, files, seed, limit):
                 if answer.passed or answer.exercise not in answers:
                     answers[answer.exercise] = answer.as_dict()
         except (InputError, OSError) as error:
-            errors.append(str(error))
-    return {"student": entry.stem if entry.is_file() else entry.name, "exercises": list(answers.values()), "errors": errors}
+            errors.append(one_line(error))
+    name = one_line(entry.stem if entry.is_file() else entry.name)
+    return {"student": name, "exercises": list(answers.values()), "errors": errors}
 
 
-def _files(entry):
+def _files(entry) -> list[Path]:
     paths = [entry] if entry.is_file() else sorted(entry.rglob("*"))
     return [path for path in paths if path.suffix in (".py", ".ipynb") and path.is_file()
             and not any(part.startswith((".", "__")) for part in path.relative_to(entry.parent).parts)]

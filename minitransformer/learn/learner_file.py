@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from importlib.util import decode_source
 
 from minitransformer.errors import InputError
@@ -14,13 +15,13 @@ MARK = "# ---- `minitransformer learn check` runs this file from here on ----"
 CHECK = "check("    # how the cells begin that ask the judge: it runs them itself
 
 
-def percent_page(chapter):
+def percent_page(chapter) -> str:
     """The chapter with its exercises, empty, as a script in cells."""
     return chapter.text.rstrip() + "\n\n\n" + "".join(cells.markdown(text) if kind == "markdown" else cells.code(text)
                                                       for kind, text in _exercise_cells(chapter))
 
 
-def notebook_page(chapter):
+def notebook_page(chapter) -> str:
     """The same as a notebook, in which a cell after each exercise asks the judge."""
     made = cells.parse(chapter.text)
     for kind, text in _exercise_cells(chapter):
@@ -33,15 +34,15 @@ def notebook_page(chapter):
     return cells.notebook(made)
 
 
-def _exercise_cells(chapter):
+def _exercise_cells(chapter) -> Iterator[tuple[str, str]]:
     yield "code", f"{MARK}\nimport math\n\nimport numpy as np"
     for i, exercise in enumerate(chapter.exercises, 1):
         yield "markdown", f"### {_('Exercise')} {i}: {_(exercise.title)}\n\n{_(exercise.task)}"
         yield "code", skeleton(exercise.source, exercise.name)
 
 
-def read(path):
-    """The code that the judge runs, with the line numbers of the file (of a notebook: of its code cells put together).
+def read(path) -> dict[str, str]:
+    """The code that the judge runs, {name: source}: of a script with the line numbers of the file, of a notebook cell by cell.
 
     Raises InputError if the file cannot be read as Python.
     """
@@ -56,20 +57,24 @@ def read(path):
     try:
         if b"\0" in data:
             raise ValueError
-        text = _code_of_notebook(data) if path.suffix == ".ipynb" else decode_source(data)
+        if path.suffix == ".ipynb":
+            return _code_of_notebook(data)
+        text = decode_source(data)
     except (ValueError, SyntaxError, KeyError, TypeError):    # a wrong coding, no JSON, no cells
         raise InputError(_("{path} is no Python file and no notebook").format(path=path)) from None
     before, mark, after = text.partition(MARK)
-    return "\n" * before.count("\n") + after if mark else text
+    return {cells.FILE: "\n" * before.count("\n") + after if mark else text}
 
 
-def names_in(source):
+def names_in(source) -> list[str]:
     """The exercises whose functions the code defines, in the order of the chapters; it need not be right Python."""
     defined = set(re.findall(r"^(?:def +)?(\w+) *(?:\(|=[^=])", source, re.MULTILINE))
     return [name for name in exercises() if name in defined]
 
 
-def _code_of_notebook(data):
+def _code_of_notebook(data) -> dict[str, str]:
+    """From the cell with the mark on; without cells that ask the judge, and without what only a notebook understands."""
     found = ["".join(cell["source"]) for cell in json.loads(data)["cells"] if cell["cell_type"] == "code"]
-    kept = [text for text in found if not text.startswith((CHECK, "%", "!"))]
-    return "\n\n".join(kept) + "\n"
+    first = next((i for i, text in enumerate(found) if MARK in text), 0)
+    return {f"{cells.CELL}{i}>": re.sub(r"^[%!].*", "", text, flags=re.MULTILINE) + "\n" for i, text in enumerate(found)
+            if i >= first and not text.startswith((CHECK, "%%"))}

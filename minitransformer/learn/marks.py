@@ -1,6 +1,9 @@
 """The marks of an exercise's file: each says what the function below it is."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+Function = TypeVar("Function", bound=Callable)    # a marked function is the function itself
 
 
 class Invariant(NamedTuple):
@@ -29,34 +32,34 @@ class Style(NamedTuple):
     function: Any    # another right solution
 
 
-def invariant(sentence):
+def invariant(sentence) -> Callable[[Function], Function]:
     """What must hold for every right answer: the function returns an array that must be 0."""
     return _mark(lambda function: Invariant(sentence, function))
 
 
-def mistake(sentence, hint=1):
+def mistake(sentence, hint=1) -> Callable[[Function], Function]:
     """A wrong solution that people write, the sentence that names it, and the hint to begin with."""
     return _mark(lambda function: Mistake(sentence, function, hint))
 
 
-def edge(name):
+def edge(name) -> Callable[[Function], Function]:
     """One more input, for a case that the usual ones leave out, such as scores of 1,000."""
     return _mark(lambda function: Edge(name, function))
 
 
-def plugs(replaced):
+def plugs(replaced) -> Callable[[Function], Function]:
     """How the reader's function takes the place of one of the library's."""
     return _mark(lambda function: Plug(replaced, function))
 
 
-def also_right(function):
+def also_right(function: Function) -> Function:
     """A right solution in another style: it has to pass."""
-    function.mark = Style(function.__name__, function)
+    function.mark = Style(function.__name__, function)    # type: ignore[attr-defined]    # what a function is given
     return function
 
 
-def _mark(make):
-    def put(function):
-        function.mark = make(function)
+def _mark(make) -> Callable[[Function], Function]:
+    def put(function: Function) -> Function:
+        function.mark = make(function)    # type: ignore[attr-defined]
         return function
     return put

@@ -6,6 +6,6 @@ from pathlib import Path
 _CATALOGUE = gettext.translation("minitransformer", Path(__file__).parents[1] / "locale", fallback=True)
 
 
-def _(text):
+def _(text) -> str:
     """`text` in the reader's language, as LANGUAGE or LANG names it."""
     return _CATALOGUE.gettext(text) if text else ""    # gettext("") is the catalogue's header

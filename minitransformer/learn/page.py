@@ -1,4 +1,7 @@
-"""A failed check as a picture: yours, expected and their difference as heat maps, in one file without anything from elsewhere."""
+"""A check as a page: each answer, and of a wrong array yours, expected and their difference as heat maps.
+
+One file, with nothing from elsewhere, for a wide screen and a narrow one, light and dark.
+"""
 
 from html import escape
 
@@ -6,50 +9,81 @@ import numpy as np
 
 from minitransformer.learn.messages import _
 
-STYLE = """body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:70em;padding:0 1em;background:#fff;color:#111}
-pre{white-space:pre-wrap;background:#f3f3f3;padding:1em}figure{display:inline-block;margin:1em 2em 1em 0;vertical-align:top}
-td{width:4.6em;height:2em;text-align:right;padding:0 .3em;font:12px monospace;color:#111}td.worst{outline:3px solid #111}
-figcaption{font-weight:600}"""
+STYLE = """
+:root { color-scheme: light dark; --back: #fff; --text: #1a1a1a; --quiet: #666; --box: #f4f4f4 }
+@media (prefers-color-scheme: dark) { :root { --back: #16181c; --text: #e6e6e6; --quiet: #a0a0a0; --box: #22252b } }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; padding: 1rem; max-width: 80rem }
+body { background: var(--back); color: var(--text) }
+section { margin: 0 0 3rem }
+h1 { font-size: 1.3rem; margin: 1rem 0 .5rem }
+dl { display: grid; grid-template-columns: auto 1fr; gap: .3rem 1rem; background: var(--box); padding: 1rem }
+dl { margin: 0 0 1rem; border-radius: .5rem }
+dt { font: .75rem/1.9 ui-monospace, monospace; color: var(--quiet) }
+dd { margin: 0; white-space: pre-line; overflow-wrap: anywhere }
+p { color: var(--quiet) }
+.maps { display: flex; flex-wrap: wrap; gap: 1.5rem }
+figure { margin: 0; max-width: 100%; overflow-x: auto }
+figcaption { font-weight: 600; margin-bottom: .3rem; position: sticky; left: 0 }
+table { border-collapse: separate; border-spacing: 2px; font: .8rem/1 ui-monospace, monospace }
+th { font-weight: 400; color: var(--quiet); padding: .2rem .4rem }
+td { min-width: 3.2rem; height: 1.9rem; text-align: center; padding: 0 .35rem; color: #111 }
+td.worst { outline: 2px solid var(--text); box-shadow: inset 0 0 0 2px #111 }
+@media (max-width: 40rem) { td { min-width: 2.4rem; padding: 0 .2rem; font-size: .7rem } .maps { gap: 1rem } }
+"""
 
 
-def page(answers):
+def page(answers) -> str:
     """The HTML of a list of Answers: each as text, those that are wrong in an array with their maps."""
-    parts = [f"<section><pre>{escape(str(answer))}</pre>{_maps(answer)}</section>" for answer in answers]
-    return (f'<!doctype html><html><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-            f'<title>{escape(", ".join(answer.exercise for answer in answers))}</title><style>{STYLE}</style></head>'
-            f'<body>{"".join(parts)}</body></html>\n')
+    title = escape(", ".join(answer.exercise for answer in answers))
+    return (f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" '
+            f'content="width=device-width, initial-scale=1">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n'
+            f'{"".join(map(_section, answers))}</body>\n</html>\n')
 
 
-def _maps(answer):
+def _section(answer) -> str:
+    lines = "".join(f"<dt>{label}</dt><dd>{escape(text)}</dd>\n" for label, text in answer.lines)
+    return f"<section>\n<h1>{escape(answer.title)}</h1>\n<dl>\n{lines}</dl>\n{_maps(answer)}</section>\n"
+
+
+def _maps(answer) -> str:
+    """The matrix that holds the worst element: of an array with more than two axes, one of its matrices."""
     if not answer.array:
         return ""
     name, yours, expected = answer.array
     yours, expected = (np.asarray(array, float) for array in (yours, expected))
     with np.errstate(all="ignore"):
         difference = yours - expected
-    worst = np.unravel_index(np.argmax(np.where(np.isfinite(difference), np.abs(difference), np.inf)), difference.shape)
-    front = worst[:-2]    # of more than two axes, the matrix that holds the worst element
-    finite = np.abs(expected[np.isfinite(expected)])
-    largest = float(finite.max(initial=0)) or 1.0
+    far = np.where(np.isfinite(difference), np.abs(difference), np.inf)
+    place = [int(i) for i in np.unravel_index(np.argmax(far), far.shape)]
+    front, worst = tuple(place[:-2]), (0, 0, *place)[-2:]
     shown = f"{name}[{', '.join(map(str, front))}]" if front else name
     titles = (_("yours: {name}"), _("expected: {name}"), _("yours - expected: {name}"))
-    return "".join(_map(title.format(name=shown), np.atleast_2d(array[front]), largest, worst[-2:])
-                   for title, array in zip(titles, (yours, expected, difference))) + \
-        f"<p>{escape(_('blue: negative, red: positive; full colour at {number:.3g}. The frame is the worst element.').format(number=largest))}</p>"
+    full = _largest(expected)
+    scales = (full, full, max(_largest(difference), 1e-9 * full))    # rounding errors stay white
+    maps = "".join(_map(title.format(name=shown), np.atleast_2d(array[front]), scale, worst)
+                   for title, array, scale in zip(titles, (yours, expected, difference), scales))
+    text = _("Blue is negative, red is positive, grey is NaN or infinity. The colour is full at {number:.3g}, in the difference at "
+             "{other:.3g}. The frame is around the worst element. Rows and columns are counted from 0.")
+    return f'<div class="maps">\n{maps}</div>\n<p>{escape(text.format(number=scales[0], other=scales[2]))}</p>\n'
 
 
-def _map(title, matrix, largest, worst):
-    worst = (0, *worst) if len(worst) == 1 else worst or (0, 0)
-    rows = ["<tr>" + "".join(
+def _largest(array) -> float:
+    """The largest finite number; 1 if all are 0."""
+    return float(np.abs(array[np.isfinite(array)]).max(initial=0)) or 1.0
+
+
+def _map(title, matrix, largest, worst) -> str:
+    """A table of numbers on colours. largest: the number of full colour; worst: row and column of the frame."""
+    head = "".join(f"<th>{k}</th>" for k in range(matrix.shape[1]))
+    rows = "".join(f"<tr><th>{i}</th>" + "".join(
         f'<td style="background:{_colour(value, largest)}"{" class=worst" if (i, k) == tuple(worst) else ""}>{value:.3g}</td>'
-        for k, value in enumerate(row)) + "</tr>" for i, row in enumerate(matrix)]
-    return f'<figure><figcaption>{escape(title)}</figcaption><table>{"".join(rows)}</table></figure>'
+        for k, value in enumerate(row)) + "</tr>\n" for i, row in enumerate(matrix))
+    return f"<figure>\n<figcaption>{escape(title)}</figcaption>\n<table>\n<tr><th></th>{head}</tr>\n{rows}</table>\n</figure>\n"
 
 
-def _colour(value, largest):
-    """From blue over white to red; grey for NaN."""
+def _colour(value, largest) -> str:
+    """From blue over white to red; grey for NaN and infinity."""
     if not np.isfinite(value):
         return "#999"
-    strength = min(abs(value) / largest, 1)
-    faint = round(255 - 150 * strength)
+    faint = round(255 - 150 * min(abs(value) / largest, 1))
     return f"rgb(255,{faint},{faint})" if value > 0 else f"rgb({faint},{faint},255)"

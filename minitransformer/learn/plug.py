@@ -24,11 +24,11 @@ class Training(NamedTuple):
     model: Any
 
 
-def train_with(exercise, own, steps=STEPS):
+def train_with(exercise, own, steps=STEPS) -> dict[str, Any]:
     """{"library": losses, "yours": losses, "calls": how often `own` was called, "example": ...}, or {"error": ..., "calls"}."""
     calls = 0
 
-    def counted(*arguments):
+    def counted(*arguments) -> Any:
         nonlocal calls
         calls += 1
         return own(*arguments)
@@ -41,7 +41,7 @@ def train_with(exercise, own, steps=STEPS):
     return {"library": library.losses, "yours": yours.losses, "calls": calls, "example": yours.example}
 
 
-def train(*plugs, steps=STEPS):
+def train(*plugs, steps=STEPS) -> Training:
     """The Training of a small model on the copy task.
 
     plugs: `plugged(...)` of functions of yours, each to run in the place of one of the library's.
@@ -63,22 +63,34 @@ def train(*plugs, steps=STEPS):
     return Training(losses, [" ".join(vocabulary.tokens(source)), vocabulary.decode(answer[:2 * len(source)])], model)
 
 
-def report(name, result):
+def report(exercise, result) -> str:
     """What `learn plug` prints: both curves, the calls, and an example."""
     if "error" in result:
         said, line = result["error"]
-        return _("{name} ran {calls:,} times, then: {line}: {error}").format(name=name, calls=result["calls"], line=line, error=said)
+        error = f"{line}: {said}" if line else said
+        text = (_("your {name} stopped at its call number {calls:,}: {error}") if result["calls"]
+                else _("your {name} stopped: {error}"))
+        return text.format(name=exercise.name, calls=result["calls"], error=error)
     largest = max(result["library"][0], 1e-9)
     lines = [_("the copy task, {n} steps: loss for each token").format(n=len(result["yours"])), "",
              f'{_("step"):>6}  {_("library"):>8}  {_("yours"):>8}']
-    for step in range(0, len(result["yours"]), max(len(result["yours"]) // SHOWN, 1)):
+    last = len(result["yours"]) - 1
+    for step in [*range(0, last, max(last // SHOWN, 1)), last]:
         library, yours = result["library"][step], result["yours"][step]
         lines.append(f"{step + 1:6}  {library:8.3f}  {yours:8.3f}  {_bar(yours, largest)}")
     source, answer = result["example"]
-    lines += ["", _("an example it was not trained on: {source} -> {answer}").format(source=source, answer=answer or _("(nothing)")),
-              _("your {name} ran {calls:,} times").format(name=name, calls=result["calls"])]
+    example = _("an example it was not trained on: {source} -> {answer}")
+    lines += ["", example.format(source=source, answer=answer or _("(nothing)")),
+              _("your {name} ran {calls:,} times").format(name=exercise.name, calls=result["calls"])]
+    if not result["passed"]:
+        wrong = _("Your {name} does not pass its check yet. The rest of the model is the library's, and its gradients are right\n"
+                  "for the right {name} only. A loss that falls proves nothing: a wrong function can train, too.")
+        lines += ["", wrong.format(name=exercise.name)]
+        if exercise.plug.replaced.__name__.endswith("_mask"):
+            lines.append(_("A lower loss proves nothing, either: a mask that lets the model see the tokens that it has to predict\n"
+                           "lowers it. The example shows what the model can do when it does not see them."))
     return "\n".join(lines)
 
 
-def _bar(loss, largest):
+def _bar(loss, largest) -> str:
     return "#" * round(WIDTH * min(loss, largest) / largest) if loss == loss else "NaN"

@@ -2,8 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
-from minitransformer.learn.course import chapters
+from minitransformer.learn.course import Chapter, chapters
 
 FILE = "minitransformer-learn.json"
 NOT_STARTED, STARTED, NOT_YET, PASSED = "not started", "started", "not yet", "passed"
@@ -20,35 +21,35 @@ class Progress:
             known = {}
         self.exercises = known if isinstance(known, dict) else {}
 
-    def of(self, name):
+    def of(self, name) -> dict[str, Any]:
         entry = self.exercises.get(name)
         return {"state": NOT_STARTED, "hints": [], "hint": 1, "gave_up": False, **(entry if isinstance(entry, dict) else {})}
 
-    def state(self, exercise):
+    def state(self, exercise) -> str:
         """Its state; "started" if its chapter's file is there and nothing was checked yet."""
         known = self.of(exercise.name)["state"]
         return STARTED if known == NOT_STARTED and learner_file(self.path.parent, exercise.chapter) else known
 
-    def update(self, name, **changes):
+    def update(self, name, **changes) -> None:
         self.exercises[name] = {**self.of(name), **changes}
 
-    def take(self, answer):
+    def take(self, answer) -> None:
         """Note the answer to a check."""
         self.update(answer.exercise, state=PASSED if answer.passed else NOT_YET, hint=answer.hint)
 
-    def save(self):
+    def save(self) -> None:
         new = self.path.with_name(FILE + ".new")
         new.write_text(json.dumps({"exercises": self.exercises}, indent=1) + "\n", encoding="utf-8")
         new.replace(self.path)
 
 
-def learner_file(folder, chapter):
+def learner_file(folder, chapter) -> Path | None:
     """The reader's file of a chapter, the newer one of script and notebook; None if it was not started."""
     found = [path for path in (Path(folder) / f"{chapter.name}{end}" for end in (".py", ".ipynb")) if path.is_file()]
     return max(found, key=lambda path: path.stat().st_mtime) if found else None
 
 
-def started(folder):
+def started(folder) -> list[tuple[Chapter, Path]]:
     """[(chapter, file)] of the chapters that the reader has begun, in order."""
     pairs = [(chapter, learner_file(folder, chapter)) for chapter in chapters()]
     return [(chapter, path) for chapter, path in pairs if path]

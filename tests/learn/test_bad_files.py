@@ -3,6 +3,7 @@
 import pytest
 
 from minitransformer.errors import InputError
+from minitransformer.learn import run_file
 from minitransformer.learn.judge_file import check_file
 
 HEAD = "import numpy as np\n"
@@ -21,6 +22,8 @@ CANNOT = {    # what the file holds: words of the one line
     b"softmax_backward = 3\n": "no function softmax_backward",
     b"def softmax_backward(dp, p): pass\nx = 1 / 0": "line 2: x = 1 / 0: ZeroDivisionError",
     b"import numpy\nnumpy.abs = None\ndef softmax_backward(dp, p): pass": "replaces numpy.abs",
+    b"import json\njson.dumps = lambda *a: '{}'\ndef softmax_backward(dp, p): pass": "does it replace functions of Python?",
+    b"import builtins\nbuiltins.len = 3\ndef softmax_backward(dp, p): pass": "does it replace functions of Python?",
     b"import minitransformer.learn.call as c\nc.call_on = lambda *a: 1\ndef softmax_backward(dp, p): pass": "learn.call.call_on",
 }
 MISBEHAVES = {    # the body: the stage, words of the answer
@@ -37,10 +40,12 @@ MISBEHAVES = {    # the body: the stage, words of the answer
     "return p * np.nan": ("invariants", "nan"),
     "p *= dp; return p": ("inputs", "p is not what it was"),
     "raise ValueError('two\\nlines')": ("runs", "ValueError: two"),
+    "class E(Exception):\n        def __str__(self): raise ValueError\n    raise E": ("runs", "WHY     E"),
     "return softmax_backward(dp, p)": ("runs", "RecursionError"),
     "print('x' * 10 ** 6); return p": ("invariants", "must sum to 0"),
     "input(); return p": ("runs", "EOFError"),
     "from minitransformer.functional import softmax_forward; return softmax_forward(p)[0]": ("own", "borrowed"),
+    "import sys; sys.setprofile(None); import minitransformer; return p * dp": ("own", "it calls sys.setprofile"),
 }
 
 
@@ -76,6 +81,42 @@ def test_one_endless_loop_does_not_hide_the_others(tmp_path):
     path.write_text(HEAD + "def softmax(x):\n    while True: pass\n" + FUNCTION + "return p * dp")
     first, second = check_file(path, limit=1.5)[0]
     assert "endless loop" in first.why and first.where == "line 3" and "the sum over the row is missing" in second.diagnosis
+
+
+def test_a_loop_is_found_in_a_folder_of_any_name(tmp_path):
+    folder = tmp_path / "ö 성 (x)"
+    folder.mkdir()
+    (folder / "mine.py").write_text("def softmax(x):\n    while True:\n        pass\n")
+    assert check_file(folder / "mine.py", limit=1.5)[0][0].where in ("line 2", "line 3")
+
+
+def test_a_thread_that_goes_on_is_not_waited_for(tmp_path, monkeypatch):
+    stopped, run = [], run_file.subprocess.run
+
+    def recorded(*arguments, **options):
+        try:
+            return run(*arguments, **options)
+        except run_file.subprocess.TimeoutExpired:
+            stopped.append(True)
+            raise
+
+    monkeypatch.setattr(run_file.subprocess, "run", recorded)
+    (tmp_path / "mine.py").write_text("import threading, time\n" + FUNCTION
+                                      + "threading.Thread(target=time.sleep, args=[60]).start(); return p * dp")
+    assert check_file(tmp_path / "mine.py", limit=1.5)[0][0].stage == "invariants" and not stopped
+
+
+def test_an_error_in_a_module_beside_the_file_is_told_with_its_name(tmp_path):
+    (tmp_path / "own.py").write_text("def f(x):\n    return x.nothing\n")
+    (tmp_path / "mine.py").write_text("from own import f\n" + FUNCTION + "return f(p)\n")
+    assert check_file(tmp_path / "mine.py")[0][0].where == "own.py, line 2: return x.nothing"
+
+
+def test_a_failure_of_the_judge_itself_is_told_as_such(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_file, "START", run_file.START.replace("main(", "sys.modules[main.__module__].call_on = None\nmain("))
+    (tmp_path / "mine.py").write_text(FUNCTION + "return p\n")
+    with pytest.raises(InputError, match="the judge itself failed .TypeError"):
+        check_file(tmp_path / "mine.py")
 
 
 def test_a_learners_numpy_py_is_left_alone(tmp_path):

@@ -1,5 +1,6 @@
 """minitransformer learn, as a learner uses it: in a bare folder, from the first screen to a solved exercise."""
 
+import argparse
 import gettext
 import json
 import os
@@ -9,10 +10,15 @@ import sys
 import numpy as np
 import pytest
 
+from minitransformer.cli import learn as cli_learn
+from minitransformer.learn import check
 from minitransformer.learn.course import chapters, exercises, find_exercise
+from minitransformer.learn.judgement import check_function
 from minitransformer.learn.learner_file import MARK
+from minitransformer.learn.page import page
 from minitransformer.learn.progress import FILE
 from minitransformer.learn.watch import watch
+from tests import chromium
 
 DIAGONAL = "def softmax_backward(dp, p):\n    return p * (1 - p) * dp\n"
 
@@ -88,6 +94,27 @@ def test_nothing_is_overwritten_and_reset_keeps_the_old_file(learn, tmp_path):
     assert (tmp_path / "04_softmax.before-reset-1.py").read_bytes() == fresh + b"# mine\n"
 
 
+def test_what_was_reset_is_to_be_solved_again(learn, tmp_path):
+    learn("start", "4")
+    solve(tmp_path / "04_softmax.py", "softmax")
+    learn("check", "softmax")
+    learn("reset", "4")
+    assert "0 of" in learn()[1] and learn("check")[1].startswith("softmax: not yet")
+
+
+def test_a_command_without_a_name_says_what_to_do_first(learn, tmp_path):
+    for action in ("check", "hint", "watch"):
+        code, _, error = learn(action)
+        assert code == 2 and "no chapter was started in this folder: minitransformer learn start 1" in error
+    assert "learn start 4" in learn("watch", "4")[2]
+    learn("start", "4")
+    for name in [one.name for one in chapters()[3].exercises]:
+        solve(tmp_path / "04_softmax.py", name)
+    assert learn("check", "--all")[0] == 0
+    code, _, error = learn("check")
+    assert code == 2 and "every exercise that you started passes" in error and "learn start 1" in learn()[1]
+
+
 def test_hints_begin_with_the_one_that_the_diagnosis_asks_for(learn, tmp_path):
     learn("start", "4")
     assert "hint 1 of 4" in learn("hint", "softmax_backward")[1]
@@ -95,7 +122,8 @@ def test_hints_begin_with_the_one_that_the_diagnosis_asks_for(learn, tmp_path):
           "def softmax_backward(dp, p):\n    return p * (dp - (dp * p).sum())\n")
     learn("check", "softmax_backward")    # the sum over the complete array: the line with the hole shows where
     steps = [learn("hint", "softmax_backward")[1] for _ in range(4)]
-    assert ["hint 4 of 4" in steps[0], "hint 2 of 4" in steps[1], "hint 3 of 4" in steps[2], "all the hints" in steps[3]] == 4 * [True]
+    for words, said in zip(("hint 4 of 4", "hint 2 of 4", "hint 3 of 4", "all the hints"), steps, strict=True):
+        assert words in said
 
 
 def test_the_solution_is_shown_after_passing_or_giving_up(learn, tmp_path):
@@ -130,12 +158,75 @@ def test_check_in_a_notebook():
     assert not answer.passed and "only the diagonal" in repr(answer)
 
 
-def test_the_picture_is_one_file_without_anything_from_elsewhere(learn, tmp_path):
+@pytest.mark.parametrize("body", [
+    "while True: pass",
+    "while True:\n        try:\n            x = x + 1\n        except Exception:\n            pass",
+    "return sum(1 for _ in iter(int, 1))",
+])
+def test_an_endless_loop_in_a_notebook_is_stopped_and_told(body, monkeypatch):
+    monkeypatch.setattr("minitransformer.learn.run_file.LIMIT", 0.3)
+    namespace = {}
+    exec(f"def softmax(x):\n    {body}", namespace)
+    before = sys.gettrace()
+    answer = check("softmax", namespace["softmax"])
+    assert answer.stage == "runs" and answer.where.startswith("line ")
+    assert answer.why == "still running after 0.3 s: an endless loop?"
+    assert sys.gettrace() is before
+
+
+def test_a_line_of_a_notebook_is_counted_within_its_cell(learn, tmp_path):
+    learn("start", "4", "--notebook")
+    path = tmp_path / "04_softmax.ipynb"
+    blank = path.read_text(encoding="utf-8")
+    broken = json.loads(blank)
+    cell = next(cell for cell in reversed(broken["cells"]) if cell["source"] and cell["source"][0].startswith("def softmax("))
+    for source, place in {
+        "# mine\ndef softmax(x):\n    return x.nothing": "WHERE   line 3 of the cell `def softmax(x):`: return x.nothing",
+        "def softmax(x):\n    while True:\n        pass": "of the cell `def softmax(x):`",
+        "%time\ndef softmax(x):\n    return (x": "line 3 of the cell `def softmax(x):`: return (x: '(' was never closed",
+        "x = 1\n\nx / 0": "04_softmax.ipynb, line 3 of the cell `x = 1`: x / 0: ZeroDivisionError",
+    }.items():
+        cell["source"] = source
+        path.write_text(json.dumps(broken), encoding="utf-8")
+        _code, out, error = learn("check", "softmax")
+        assert place in out + error
+
+
+def test_the_picture_is_one_file_that_overwrites_none(learn, tmp_path):
     learn("start", "4")
     solve(tmp_path / "04_softmax.py", "softmax_backward", DIAGONAL)
-    learn("check", "softmax_backward", "--html", "x.html")
+    assert learn("check", "softmax_backward", "--html", "x.html")[0] == 1
     page = (tmp_path / "x.html").read_text(encoding="utf-8")
     assert page.count("<figure>") == 3 and "http" not in page and "<script" not in page and page.count("class=worst") == 3
+    code, out, error = learn("check", "softmax_backward", "--html", "x.html")
+    assert code == 2 and not out and "--html x.html: already exists" in error
+    assert (tmp_path / "x.html").read_text(encoding="utf-8") == page
+    assert learn("check", "softmax_backward", "--html", "nowhere/x.html")[0] == 2
+
+
+@pytest.mark.skipif(chromium.find() is None, reason="no Chromium in the PATH")
+def test_the_picture_is_seen_on_a_desktop_and_on_a_phone_in_light_and_in_dark(tmp_path):
+    known = exercises()
+    three_times = known["multi_head"].reference
+    answers = [check_function(one, wrong, watched=False) for one, wrong in (
+        (known["softmax"], known["softmax"].mistakes[0].wrong), (known["causal_mask"], known["causal_mask"].mistakes[0].wrong),
+        (known["multi_head"], lambda *given: 3 * three_times(*given)), (known["softmax"], known["softmax"].reference))]
+    (tmp_path / "x.html").write_text(page(answers), encoding="utf-8")
+    browser = chromium.Chromium(tmp_path)
+    try:
+        for width, height in ((1280, 900), (390, 844)):
+            for scheme in ("light", "dark"):
+                browser.screen(width, height, scheme)
+                browser.open((tmp_path / "x.html").as_uri())
+                assert browser.run("document.documentElement.scrollWidth") <= width
+                assert browser.run("document.querySelectorAll('td.worst').length") == 9
+                back, text = (sum(map(int, browser.run(f"getComputedStyle(document.body).{name}").strip("rgb()").split(",")))
+                              for name in ("backgroundColor", "color"))
+                assert abs(back - text) > 500 and (back > text) == (scheme == "light")
+                assert browser.run("getComputedStyle(document.querySelector('td')).color") == "rgb(17, 17, 17)"
+        assert not browser.complaints and not browser.refused
+    finally:
+        browser.close()
 
 
 def test_watch_checks_at_each_save(tmp_path):
@@ -151,6 +242,21 @@ def test_watch_checks_at_each_save(tmp_path):
     assert seen == ["1", "11", "111"][:len(seen)] and len(seen) >= 2
 
 
+def test_watch_outlives_an_editor_that_deletes_and_writes_anew_and_ends_quietly(tmp_path):
+    path, turns, seen = tmp_path / "x.py", iter(range(9)), []
+
+    def sleep(_seconds):
+        path.unlink() if next(turns) % 2 else path.write_text("1")
+
+    def check_and_stop(path):
+        seen.append(path)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    watch(lambda: path, check_and_stop, sleep)
+    assert seen == [path, path]
+
+
 def test_a_function_of_the_reader_trains_a_model(learn, tmp_path, monkeypatch):
     monkeypatch.setattr("minitransformer.learn.plug.STEPS", 4)
     learn("start", "4")
@@ -158,11 +264,29 @@ def test_a_function_of_the_reader_trains_a_model(learn, tmp_path, monkeypatch):
     code, out, error = learn("plug", "softmax_backward")
     assert code == 0, out + error
     assert "your softmax_backward ran 12 times" in out and "4.4" in out    # 3 attentions in each of 4 steps
-    solve(tmp_path / "04_softmax.py", "softmax_backward", "def softmax_backward(dp, p):\n    return dp[0, 99]\n# end of your code\n")
+    solve(tmp_path / "04_softmax.py", "softmax_backward",
+          "def softmax_backward(dp, p):\n    return dp[0, 99]\n# end of your code\n")
     code, out, _ = learn("plug", "softmax_backward")
-    assert code == 1 and "IndexError" in out
+    assert code == 1 and "IndexError" in out and "stopped at its call number 1: line" in out
     code, _, error = learn("plug", "temperature_backward")
     assert code == 2 and "softmax_backward" in error
+
+
+def test_a_plugged_function_that_is_wrong_proves_nothing(learn, tmp_path, monkeypatch):
+    monkeypatch.setattr("minitransformer.learn.plug.STEPS", 2)
+    learn("start", "6")
+    learn("start", "7")
+    solve(tmp_path / "07_heads.py", "merge_heads",
+          "def merge_heads(heads):\n    B, H, T, d = heads.shape\n    return heads.reshape(B, T, H * d)\n")
+    solve(tmp_path / "06_masks.py", "causal_mask",
+          "def causal_mask(ids):\n    return np.ones((ids.shape[1], ids.shape[1]), bool)\n")
+    code, out, _ = learn("plug", "merge_heads")
+    assert code == 1 and "does not pass its check yet" in out and "learn check merge_heads" in out
+    code, out, _ = learn("plug", "causal_mask")
+    assert code == 1 and "A lower loss proves nothing, either" in out
+    solve(tmp_path / "06_masks.py", "causal_mask")
+    code, out, _ = learn("plug", "causal_mask")
+    assert code == 0 and "nothing" not in out.replace("(nothing)", "")
 
 
 def test_a_folder_is_graded(learn, tmp_path):
@@ -172,11 +296,14 @@ def test_a_folder_is_graded(learn, tmp_path):
     (folder / "bob's (2) & 성.py").write_text(DIAGONAL, encoding="utf-8")
     (folder / "eve.py").write_text("def softmax_backward(dp, p:\n")
     (folder / "notes.txt").write_text("not Python")
+    (folder / "two\nlines").mkdir()
+    (folder / "two\nlines" / "x.py").write_text("x = 1")
     code, out, _ = learn("grade", folder)
-    assert code == 0 and "fails: invariants" in out and "   1 x  only the diagonal" in out and "eve: eve.py: line 1" in out
+    assert code == 0 and "breaks a rule" in out and "   1 x  only the diagonal" in out and "eve: eve.py, line 1" in out
+    assert "\ntwo\\nlines: x.py has none" in out
     code, out, _ = learn("grade", folder, "--json", "--seed", "7")
     students = json.loads(out)["students"]
-    assert [one["student"] for one in students] == ["ann", "bob's (2) & 성", "eve"]
+    assert [one["student"] for one in students] == ["ann", "bob's (2) & 성", "eve", "two\\nlines"]
     assert students[0]["exercises"][0]["passed"] and not students[1]["exercises"][0]["passed"]
     code, out, _ = learn("grade", folder, "--csv")
     assert out.splitlines()[0] == "student,softmax_backward,passed" and "ann,passed,1" in out
@@ -194,7 +321,8 @@ def test_the_file_of_a_chapter_holds_blanks_and_no_answers(learn, tmp_path, chap
 def test_the_messages_survive_a_korean_console(tmp_path):
     environment = {**os.environ, "PYTHONIOENCODING": "cp949", "PYTHONUTF8": "0"}
     for words, code in ((["list"], 0), (["start", "5"], 0), (["check"], 1), (["hint"], 0)):
-        done = subprocess.run([sys.executable, "-m", "minitransformer", "learn", *words], cwd=tmp_path, env=environment, capture_output=True)
+        done = subprocess.run([sys.executable, "-m", "minitransformer", "learn", *words], cwd=tmp_path, env=environment,
+                              capture_output=True)
         assert done.returncode == code, done.stderr
         assert "\\u" not in done.stdout.decode("utf-8")    # as it is written to a file: nothing had to be escaped
         done.stdout.decode("utf-8").encode("cp949")
@@ -207,3 +335,19 @@ def test_the_messages_are_translated(learn, monkeypatch):
 
     monkeypatch.setattr("minitransformer.learn.messages._CATALOGUE", Loud())
     assert "unsolved EXERCISE fails" in learn()[1] and "TITLE" in learn("list")[1]
+    assert "all EXERCISEs" in learn("--help")[1] and "an EXERCISE or a file" in learn("check", "--help")[1]
+
+
+def test_every_text_of_the_help_can_be_translated(learn, monkeypatch):
+    class Marked(gettext.NullTranslations):
+        def gettext(self, message):
+            return f"<{message}>"
+
+    monkeypatch.setattr("minitransformer.learn.messages._CATALOGUE", Marked())
+    parser = argparse.ArgumentParser()
+    cli_learn.add_arguments(parser)
+    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    texts = [parser.description, *(action.help for action in commands._choices_actions)]
+    for command in commands.choices.values():
+        texts += [command.description, *(action.help for action in command._actions if action.dest != "help")]
+    assert len(texts) > 30 and not [text for text in texts if text and not text.startswith("<")]

@@ -7,13 +7,13 @@ import sys
 import zipfile
 from pathlib import Path
 
-from minitransformer.learn.course import FOLDER
+from minitransformer.learn.course import PACKAGE, chapters, folder_in
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_in_a_clone_the_package_links_to_the_chapters():
-    assert FOLDER.resolve() == ROOT / "tutorials" or not (ROOT / "tutorials").exists()
+    assert folder_in(PACKAGE).resolve() == ROOT / "tutorials" or not (ROOT / "tutorials").exists()
 
 
 def test_a_wheel_teaches_in_a_bare_folder_without_a_clone(tmp_path):
@@ -34,3 +34,25 @@ def test_a_wheel_teaches_in_a_bare_folder_without_a_clone(tmp_path):
                               env={**os.environ, "PYTHONPATH": str(site)})
         assert done.returncode == code, done.stderr
     assert '"stage": "runs"' in done.stdout and (bare / "04_softmax.py").exists()
+
+
+def test_the_chapters_are_found_where_git_wrote_a_text_file_for_the_link(tmp_path):
+    package = tmp_path / "minitransformer"
+    package.mkdir()
+    (tmp_path / "tutorials").mkdir()
+    (package / "tutorials").write_text("../tutorials")
+    assert folder_in(package) == tmp_path / "tutorials"
+    (package / "tutorials").unlink()
+    (package / "tutorials").mkdir()
+    assert folder_in(package) == package / "tutorials"
+
+
+def test_chapters_that_are_not_installed_are_one_line(run_cli, tmp_path, monkeypatch):
+    monkeypatch.setattr("minitransformer.learn.course.PACKAGE", tmp_path)
+    chapters.cache_clear()
+    try:
+        for words in ([], ["list"], ["start", "1"], ["check"]):
+            code, _, error = run_cli("learn", *words)
+            assert code == 2 and error.count("\n") == 1 and "pip install -e ." in error
+    finally:
+        chapters.cache_clear()
