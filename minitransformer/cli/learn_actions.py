@@ -33,7 +33,8 @@ def status(args) -> int:
     one = _next_exercise(progress)
     if one:
         print(_("Next:   {name} ({title}), in {file}\n        minitransformer learn check {name}").format(
-            name=one.name, title=_(one.title), file=learner_file(".", one.chapter).name))
+            name=one.name, title=_(one.title),
+                file=learner_file(".", one.chapter).name))    # type: ignore[union-attr]    # its chapter has begun
         return DONE
     rest = [chapter for chapter in chapters() if chapter not in [begun for begun, _path in begun]]
     print(_("Next:   minitransformer learn start {number}").format(number=int(rest[0].name[:2])) if rest
