@@ -320,12 +320,11 @@ for name, pairs in factors.items():
 #
 # ## Break it: five real mistakes
 #
-# All five come from public libraries whose authors gave away readable code. A gradient check of the library's own
-# layer found each of them. Here they are in a few lines of our own.
+# All five come from public libraries, and a gradient check of the library's own layer found each of them. Here they are in
+# a few lines of our own.
 #
-# **One: one dropout object, two places** (numpy-transformer). Two sub-layers return $a$ and $f$, and the same object
-# drops in both. It keeps its mask, so the second call overwrites the first one's. **Predict:** which gradient is wrong,
-# that of $a$ or of $f$? Is it wrong at $p = 0$?
+# **One: one dropout object, two places** (numpy-transformer). It keeps its mask, and the second call overwrites the first
+# one's. Here it drops in $a$, then in $f$. **Predict:** which of the two gradients is wrong? Is it wrong at $p = 0$?
 
 
 # %%
