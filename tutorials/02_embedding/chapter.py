@@ -14,8 +14,8 @@
 # # 2. Tokens to vectors: the embedding
 #
 # "the dog chased the cat": the word *the* stands there twice. Its vector gets a gradient from the first place and
-# another one from the second. In NumPy you write `dW[ids] += dy`, and one of the two is gone: no error, no warning, a
-# model that learns a little less. Why?
+# another one from the second. In NumPy you write `dW[ids] += dy`, and one of the two is gone: no error, no warning, only a
+# model that learns more slowly. Why?
 
 # %%
 import math
@@ -62,7 +62,7 @@ print("both places of 'the' are equal:", (y[0, 0] == y[0, 3]).all())
 for d_model in (64, 512):
     table = layers.Embedding(1000, d_model, rng).weight.data
     print(f"d_model {d_model}: numbers of size {table.std():.3f} without, {math.sqrt(d_model) * table.std():.2f} with the factor; "
-          "positions: 0.71")
+          f"positions: {math.sqrt(1 / 2):.2f}")
 
 # %% [markdown]
 # Without the factor the positions drown the tokens: at $d_{model} = 512$ by sixteen to one.
@@ -94,8 +94,8 @@ print("np.add.at:    ", right[0])
 # to the same place. The last one wins. `np.add.at` adds them one after the other. (The library uses neither:
 # `np.add.at` is slow. It sorts the ids and sums runs of equal ones.)
 #
-# No row is special. So each place gives its $dy$ to exactly one row, and the sum over all rows of $dW$ is
-# $\sqrt{d_{model}}$ times the sum of $dy$ over all places. A lost repeat breaks this rule.
+# Each place gives its $dy$ to exactly one row. So the sum over all rows of $dW$ is $\sqrt{d_{model}}$ times the sum of
+# $dy$ over all places. A lost repeat breaks this rule.
 #
 # ## Prove it
 
@@ -145,17 +145,16 @@ def lossy_backward(self, dy, cache):
 right = train(steps=100).losses
 wrong = train(plugged(layers.Embedding.backward, lossy_backward), steps=100).losses
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
-axes.plot(right, color="tab:purple", label="repeats are added")
-axes.plot(wrong, color="tab:purple", linestyle="--", label="repeats are lost")
+axes.plot(right, color="black", label="repeats are added")
+axes.plot(wrong, color="tab:red", linestyle="--", label="repeats are lost")
 axes.set_xlabel("training step")
-axes.set_ylabel("loss for each token (nats)")
+axes.set_ylabel("loss for each token")
 axes.legend()
 print(f"after 100 steps: right {right[-1]:.3f}, lost repeats {wrong[-1]:.3f}")
 
 # %% [markdown]
-# The wrong one falls, too, a little behind: a gap of the kind that people blame on the learning rate. The output
-# projection gives the same table a right gradient, and that carries most of the learning. The check needs a repeated
-# token:
+# The wrong one falls, too, a little behind: a gap that people blame on the learning rate. The output projection gives the
+# same table a right gradient, and that carries most of the learning. The check needs a repeated token:
 
 
 # %%

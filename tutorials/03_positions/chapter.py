@@ -13,9 +13,9 @@
 # %% [markdown]
 # # 3. Positions: how a model knows who stands where
 #
-# "dog bites man" and "man bites dog" hold the same three words. An embedding gives each word its vector, and
-# attention takes means of vectors. A mean does not know an order. So what tells the two sentences apart? In the model
-# of chapter 2: nothing. This chapter adds what is missing.
+# "dog bites man" and "man bites dog" hold the same three words. An embedding gives each word its vector, and attention
+# takes means of vectors. A mean does not depend on the order. So what tells the two sentences apart? With embeddings
+# alone: nothing. This chapter adds what is missing.
 
 # %%
 import matplotlib.pyplot as plt
@@ -94,7 +94,7 @@ print("dot products:", (PE[10] @ PE[13]).round(6), (PE[80] @ PE[83]).round(6))
 
 # %% [markdown]
 # They are equal: if two rows turn together, the angle between them stays. The dot product of two positions depends on
-# their distance alone. **Predict:** which shape has its curve over the distance?
+# their distance alone. **Predict:** what does its curve over the distance look like?
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 2.8), layout="constrained")
@@ -127,14 +127,14 @@ assert report.passed
 # Our model learns to copy up to 12 letters. **Predict:** how many of 20 letters does it copy?
 
 # %%
-model = train().model
+trained = train()
 
 
 def copied(length):
     """(50, length), True or False: which letters of 50 sequences the model copies to the right place."""
     draw = np.random.default_rng(length)
     sources = [draw.integers(3, 29, length).tolist() for _ in range(50)]
-    answers = greedy(model, make_batch([(source, source) for source in sources]).source)
+    answers = greedy(trained.model, make_batch([(source, source) for source in sources]).source)
     return np.array([[a == b for a, b in zip(source, list(answer) + [0] * length)] for source, answer in zip(sources, answers)])
 
 
@@ -151,8 +151,8 @@ for length in (4, 8, 12, 16, 20):
 #
 # If the position's numbers stood *beside* the word's, the two would be kept apart, but every matrix that reads them
 # would have to be larger. A sum costs nothing. Is anything lost? In 512 dimensions there is room: two vectors drawn
-# at random are nearly orthogonal, so a layer can read one and ignore the other. **Predict:** the cosine of the angle
-# between an embedding and a position, for $d_{model} = 512$?
+# at random are nearly orthogonal, so a layer can read one and ignore the other. **Predict:** how large is the cosine of
+# the angle between an embedding and a position, for $d_{model} = 512$?
 
 # %%
 words, places = rng.standard_normal((1000, 512)), functional.sinusoids(1000, 512)
@@ -171,10 +171,9 @@ def nowhere(length, d_model, xp=np, dtype="float64"):    # called as functional.
     return np.zeros((length, d_model), dtype)
 
 
-right = train().losses
 wrong = train(plugged(functional.sinusoids, nowhere)).losses
 for step in (1, 50, 100, 200):
-    print(f"step {step:3}: with positions {right[step - 1]:.3f}, without {wrong[step - 1]:.3f}")
+    print(f"step {step:3}: with positions {trained.losses[step - 1]:.3f}, without {wrong[step - 1]:.3f}")
 
 # %% [markdown]
 # It learns which letters are there, and little of their order: after 200 steps its loss is ten times as large. Every

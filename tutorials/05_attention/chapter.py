@@ -13,8 +13,8 @@
 # %% [markdown]
 # # 5. Attention: a weighted mean that chooses its own weights
 #
-# A model reads eight letters and has to write them again. When it writes the fifth, it needs the fifth, and no other.
-# Nobody tells it where to look: the place depends on what it has written so far. How can a layer that consists of
+# A model reads eight letters and has to write them again. When it writes the fifth letter, it needs to see the fifth
+# letter, and no other. The place to look at depends on what it has written so far. How can a layer that consists of
 # multiplications *look* somewhere?
 #
 # In this chapter you build that layer, find out why its scores are divided by $\sqrt{d_k}$, and read its backward off
@@ -54,9 +54,8 @@ for query in ([2.0, 0.0], [0.0, 2.0], [0.0, 0.0]):
     print(query, "weights", p.round(2), "answer", (p @ values).round(2))
 
 # %% [markdown]
-# A query that fits nothing better than anything else gets the plain mean, 15. A query that fits one key gets nearly
-# that key's value. In between lies everything else, and all of it is smooth: a small change of a query changes the
-# answer a little. That is why it can be learned.
+# A query that fits all keys equally well gets the plain mean, 15. The better it fits one key, the closer the answer is to
+# that key's value. A small change of a query changes the answer a little. That is why it can be learned.
 #
 # ## A weighted mean of values
 #
@@ -161,8 +160,8 @@ dquery, dkey, dvalue = attention_backward(rng.standard_normal(y.shape), cache)
 print("dkey summed over the keys:", np.abs(dkey.sum(axis=0)).max().round(12))
 
 # %% [markdown]
-# Zero. All scores of a query grow by the same amount, and a softmax does not notice that. Such a rule is worth more
-# than ten examples: a wrong backward breaks it, and you see which part is wrong.
+# Zero. A vector added to all keys adds the same number to all scores of a query, and a softmax does not notice that. Such a
+# rule is worth more than ten examples: a wrong backward breaks it, and you see which part is wrong.
 #
 # ## Prove it
 

@@ -254,7 +254,7 @@ for name, own in MASKS.items():
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
-axes.plot(runs["honest"].losses, color="tab:blue", label="the causal mask")
+axes.plot(runs["honest"].losses, color="black", label="the causal mask")
 axes.plot(runs["cheat"].losses, color="tab:red", linestyle="--", label="one column too many")
 axes.set_xlabel("training step")
 axes.set_ylabel("loss for each token (nats)")

@@ -270,7 +270,7 @@ for name, own in (("right", (None, None)), ("wrong", (misplaced, put_back))):
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
-axes.plot(runs["right"].losses, color="tab:blue", label="the right merge")
+axes.plot(runs["right"].losses, color="black", label="the right merge")
 axes.plot(runs["wrong"].losses, color="tab:red", linestyle="--", label="without the transpose")
 axes.set_xlabel("training step")
 axes.set_ylabel("loss for each token (nats)")
