@@ -169,8 +169,8 @@ print(gradcheck(Lossy(4, 6, rng), [two_sentences], name="lossy").findings["lossy
 # ## Exercises
 #
 # `minitransformer learn start 2` writes this page into your folder, followed by three functions with blanks. Fill
-# one, save, and ask `minitransformer learn check`. When `embedding_backward` passes: `minitransformer learn plug
-# embedding_backward`.
+# one, save, and ask `minitransformer learn check`. When `embedding_backward` passes, let it train a model:
+# `minitransformer learn plug embedding_backward`.
 #
 # **Read next:** `Embedding` in `minitransformer/layers/embedding.py`, and how it sums repeats in the same order every
 # time.

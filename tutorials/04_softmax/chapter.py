@@ -269,7 +269,7 @@ print(report.findings["diagonal"])
 # ## Exercises
 #
 # `minitransformer learn start 4` writes this page into your folder, followed by five functions with blanks. Fill one,
-# save, and ask `minitransformer learn check`. When `softmax_backward` passes, let it train a model: `minitransformer
-# learn plug softmax_backward`.
+# save, and ask `minitransformer learn check`. When `softmax_backward` passes, let it train a model:
+# `minitransformer learn plug softmax_backward`.
 #
 # **Read next:** `softmax_forward` and `softmax_backward` in `minitransformer/functional/softmax.py`.

@@ -351,9 +351,9 @@ for h in range(4):
 # ## Exercises
 #
 # `minitransformer learn start 7` writes this page into your folder, followed by five functions with blanks. Fill one,
-# save, and ask `minitransformer learn check`. When `merge_heads` passes, a model can train with it: `minitransformer
-# learn plug merge_heads`. Then plug in one without the transpose. It hardly learns at all: now the merge is wrong, and
-# the library's backward is still that of the right one.
+# save, and ask `minitransformer learn check`. When `merge_heads` passes, a model can train with it:
+# `minitransformer learn plug merge_heads`. Then plug in one without the transpose. It hardly learns at all: now the merge
+# is wrong, and the library's backward is still that of the right one.
 #
 # **Read next:** `MultiHeadAttention` in `minitransformer/layers/attention.py`: its `split`, its `merge`, and a
 # `backward` that uses them the other way round.
