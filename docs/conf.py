@@ -40,6 +40,7 @@ nb_execution_excludepatterns = sorted(linked)    # read, not executed
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_execution_timeout = 60    # seconds for a cell
+nb_merge_streams = True      # what a cell prints is one block, however it was flushed
 nb_ipywidgets_js = {}         # the default loads them from elsewhere
 
 autodoc_member_order = "bysource"

@@ -8,6 +8,9 @@ from sphinx.errors import SphinxError
 
 SPELLINGS = [    # what chapters may write -> what the converter knows
     (r"\\dots\b", r"\\ldots"),
+    (r"(\\[tdc]?frac)\s*(\w)\s*(\w)", r"\1{\2}{\3}"),    # \frac12 v would be 12 over v
+    (r"(?<=\w)\s+(\\(?:sin|cos|ln|log)\b)", r"\\,\1"),
+    (r"(\\(?:sin|cos|ln|log)\b)\s+(?=\w)", r"\1\\,"),
     (r"\\([bB]igg?)(?=[(\[])", r"\\\1l"),
     (r"\\([bB]igg?)(?=[)\]])", r"\\\1r"),
 ]

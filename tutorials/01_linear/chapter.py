@@ -160,8 +160,9 @@ for h in 10.0 ** -np.arange(1, 16, 2):
 #
 # There is a way to lose no digits at all. Step along the imaginary axis instead of the real one:
 #
-# $$ f(x + ih) = f(x) + i h f'(x) - \tfrac{h^2}{2} f''(x) - \dots \quad\Longrightarrow\quad
-#    f'(x) = \frac{\operatorname{Im} f(x + ih)}{h} + O(h^2) $$
+# $$ f(x + ih) = f(x) + i h f'(x) - \tfrac{h^2}{2} f''(x) - \dots $$
+#
+# $$ f'(x) = \frac{\operatorname{Im} f(x + ih)}{h} + O(h^2) $$
 #
 # Here $i$ is the imaginary unit, which Python writes `1j`. The term $f(x)$ is real, and so is the one with $h^2$: the
 # imaginary part, $\operatorname{Im}$, holds only $h f'(x)$ and terms with $h^3$ and above. **By hand**, for

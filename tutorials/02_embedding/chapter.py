@@ -35,7 +35,9 @@ rng = np.random.default_rng(0)
 # one vector of $d_{model}$ numbers for each of the $V$ ids. The embedding looks them up, for a batch of $B$ sentences
 # of $T$ tokens each:
 #
-# $$ y_{bt} = \sqrt{d_{model}} \; W_{ids_{bt}} \qquad\text{shapes: } ids\ (B, T),\ y\ (B, T, d_{model}) $$
+# $$ y_{bt} = \sqrt{d_{model}} \; W_{ids_{bt}} $$
+#
+# The ids are $(B, T)$, and $y$ is $(B, T, d_{model})$.
 #
 # **By hand.** Let $d_{model} = 4$ and the row of *the* be $(0.5, 0, -0.5, 0)$. Then
 # $y = 2 \cdot (0.5, 0, -0.5, 0) = (1, 0, -1, 0)$, in both places.
@@ -61,8 +63,8 @@ print("both places of 'the' are equal:", (y[0, 0] == y[0, 3]).all())
 # %%
 for d_model in (64, 512):
     table = layers.Embedding(1000, d_model, rng).weight.data
-    print(f"d_model {d_model}: numbers of size {table.std():.3f} without, {math.sqrt(d_model) * table.std():.2f} with the factor; "
-          f"positions: {math.sqrt(1 / 2):.2f}")
+    print(f"d_model {d_model}: numbers of size {table.std():.3f} without, "
+          f"{math.sqrt(d_model) * table.std():.2f} with the factor; positions: {math.sqrt(1 / 2):.2f}")
 
 # %% [markdown]
 # Without the factor the positions drown the tokens: at $d_{model} = 512$ by sixteen to one.

@@ -51,11 +51,13 @@ print("the same outputs, shuffled:", np.allclose(shuffled, y[:, order]))
 # each column half as fast as the one before. The paper's table is a smooth version of bits. Each *pair* of columns is
 # the hand of a clock, and each clock turns more slowly than the one before:
 #
-# $$ PE_{t, 2i} = \sin(t\, \omega_i), \qquad PE_{t, 2i+1} = \cos(t\, \omega_i), \qquad \omega_i = 10000^{-2i / d_{model}} $$
+# $$ PE_{t, 2i} = \sin(t\, \omega_i), \quad PE_{t, 2i+1} = \cos(t\, \omega_i) $$
+#
+# $$ \omega_i = 10000^{-2i / d_{model}} $$
 #
 # **By hand**, for $d_{model} = 4$: the frequencies are $\omega_0 = 1$ and $\omega_1 = 10000^{-1/2} = 0.01$. Position
-# 0 is $(0, 1, 0, 1)$. Position 1 is $(\sin 1, \cos 1, \sin 0.01, \cos 0.01) = (0.84, 0.54, 0.01, 1.00)$. One clock
-# has moved, the other one hardly.
+# 0 is $(0, 1, 0, 1)$. Position 1 is $(\sin 1, \cos 1, \sin 0.01, \cos 0.01)$, that is, $(0.84, 0.54, 0.01, 1.00)$. One
+# clock has moved, the other one hardly.
 #
 # **Predict:** in a picture of the table, with a row for each position, where are the columns that change fast?
 
@@ -77,7 +79,9 @@ bar = figure.colorbar(image, label="value")
 # every hand turns by the same angle, wherever it started. From the addition formulas, with $a = t\, \omega$
 # and $b = k\, \omega$,
 #
-# $$ \sin(a + b) = \sin a \cos b + \cos a \sin b, \qquad \cos(a + b) = \cos a \cos b - \sin a \sin b $$
+# $$ \sin(a + b) = \sin a \cos b + \cos a \sin b $$
+#
+# $$ \cos(a + b) = \cos a \cos b - \sin a \sin b $$
 #
 # The right sides need $\sin a$ and $\cos a$, which are in the row of $t$, and $b$, which does not depend on $t$. So
 # $PE_{t+k}$ is a *rotation* of $PE_t$, the same for every $t$: a matrix that one linear layer can learn.
@@ -98,8 +102,8 @@ print("dot products:", (PE[10] @ PE[13]).round(6), (PE[80] @ PE[83]).round(6))
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 2.8), layout="constrained")
-for t, style, width in ((20, "-", 5), (50, "--", 1.5)):
-    axes.plot(np.arange(-15, 16), PE[t - 15:t + 16] @ PE[t], style, color="tab:gray" if width > 2 else "black", linewidth=width,
+for t, style, color, width in ((20, "-", "tab:gray", 5), (50, "--", "black", 1.5)):
+    axes.plot(np.arange(-15, 16), PE[t - 15:t + 16] @ PE[t], style, color=color, linewidth=width,
               label=f"position {t}")
 axes.set_xlabel("distance: how many places away the other position is")
 axes.set_ylabel("dot product of the two rows")
@@ -135,7 +139,8 @@ def copied(length):
     draw = np.random.default_rng(length)
     sources = [draw.integers(3, 29, length).tolist() for _ in range(50)]
     answers = greedy(trained.model, make_batch([(source, source) for source in sources]).source)
-    return np.array([[a == b for a, b in zip(source, list(answer) + [0] * length)] for source, answer in zip(sources, answers)])
+    return np.array([[a == b for a, b in zip(source, list(answer) + [0] * length)]
+                     for source, answer in zip(sources, answers)])
 
 
 for length in (4, 8, 12, 16, 20):

@@ -178,7 +178,8 @@ for one, t in zip(axes, (0.2, 1, 5)):
 axes[0].set_ylabel("probability")
 for t in (0.2, 1, 5):
     p = softmax(scores / t)
-    print(f"t = {t}: largest p {p.max():.3f}, largest entry of the Jacobian {np.abs(np.diag(p) - np.outer(p, p)).max():.3f}")
+    jacobian = np.diag(p) - np.outer(p, p)
+    print(f"t = {t}: largest p {p.max():.3f}, largest entry of the Jacobian {np.abs(jacobian).max():.3f}")
 
 # %% [markdown]
 # A high temperature makes the probabilities nearly equal; a low one makes the largest nearly 1. At $t = 0.2$ the entries

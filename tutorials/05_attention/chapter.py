@@ -27,7 +27,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import gradcheck, plugged
-from minitransformer.functional import attention_backward, attention_forward, softmax_backward, softmax_forward
+from minitransformer.functional import (
+    attention_backward, attention_forward, softmax_backward, softmax_forward)
 from minitransformer.learn.plug import train
 
 rng = np.random.default_rng(0)
@@ -100,7 +101,7 @@ bar = figure.colorbar(image, label="attention weight")
 for d_k in (10, 100, 1000):
     q, k = rng.standard_normal((2, 10_000, d_k))
     dots = (q * k).sum(axis=-1)
-    print(f"d_k = {d_k:5}: standard deviation {dots.std():5.1f}, the square root of d_k {math.sqrt(d_k):5.1f}")
+    print(f"d_k = {d_k:5}: standard deviation {dots.std():5.1f}, square root of d_k {math.sqrt(d_k):5.1f}")
 
 # %% [markdown]
 # A dot product is a sum of $d_k$ products. Each has the mean 0 and the variance 1, and variances of independent terms
@@ -113,7 +114,7 @@ for d_k in (10, 100, 1000):
 
 # %%
 def saturation(d_k, scale):
-    """The mean of the largest of 8 weights, and the median norm of the gradient at the scores, over 2,000 queries."""
+    """Over 2,000 queries: the mean of the largest of 8 weights, the median norm of the scores' gradient."""
     q, k = rng.standard_normal((2000, 1, d_k)), rng.standard_normal((2000, 8, d_k))
     p, cache = softmax_forward((q * k).sum(axis=-1) * scale)
     ds = softmax_backward(rng.standard_normal(p.shape), cache)
@@ -147,9 +148,9 @@ for d_k in (10, 100, 1000):
 # of the backward, for both gradients.
 #
 # **By hand**, for the query $(2, 0)$ above with $dY = 1$: $dP = (10, 20)$. The row sum is the mean of $dP$ under the
-# weights, $0.80 \cdot 10 + 0.20 \cdot 20 = 12$: the answer itself. So
-# $dS = (0.80 \cdot (10 - 12),\ 0.20 \cdot (20 - 12)) = (-1.6, 1.6)$. The loss grows if the second key is scored higher: its
-# value is above the mean.
+# weights, $0.80 \cdot 10 + 0.20 \cdot 20 = 12$: the answer itself. So $dS$ is $0.80 \cdot (10 - 12) = -1.6$ for the first
+# key and $0.20 \cdot (20 - 12) = 1.6$ for the second. The loss grows if the second key is scored higher: its value is above
+# the mean.
 #
 # **Predict:** what does $dK$ sum to, over the keys? (Add one vector to all keys: which weights change?)
 
@@ -194,7 +195,8 @@ def by_d_model_backward(dy, cache):
 check = gradcheck((by_d_model, by_d_model_backward), [query, key, value], name="by d_model")
 print("the gradient check:", "passed" if check.passed else "failed")
 right = train(steps=100).losses
-wrong = train(plugged(attention_forward, by_d_model), plugged(attention_backward, by_d_model_backward), steps=100).losses
+wrong = train(plugged(attention_forward, by_d_model), plugged(attention_backward, by_d_model_backward),
+              steps=100).losses
 for step in (1, 50, 100):
     print(f"step {step:3}: right {right[step - 1]:.3f}, by d_model {wrong[step - 1]:.3f}")
 

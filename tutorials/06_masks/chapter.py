@@ -25,12 +25,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from minitransformer import (Adam, LanguageModel, LanguageModelConfig, Transformer, TransformerConfig, gradcheck,
-                             greedy, make_batch, plugged, schedule, training_step)
+from minitransformer import (
+    Adam, LanguageModel, LanguageModelConfig, Transformer, TransformerConfig, gradcheck, greedy, make_batch,
+    plugged, schedule, training_step)
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.data.windows import WindowBatch
 from minitransformer.evaluation import exact_match
-from minitransformer.functional import attention_backward, attention_forward, causal_mask, padding_mask, softmax_forward
+from minitransformer.functional import (
+    attention_backward, attention_forward, causal_mask, padding_mask, softmax_forward)
 from minitransformer.learn.plug import train
 from minitransformer.tasks import TASKS
 
@@ -47,8 +49,7 @@ rng = np.random.default_rng(0)
 # error. So name your variables by what True means: `allowed`, `real`, `may_attend`.
 #
 # **By hand.** One query, three keys, the scores $(0, 0, \ln 2)$. The exponentials are $(1, 1, 2)$, the weights
-# $(\tfrac14, \tfrac14, \tfrac12)$. **Predict** the weights for the mask (True, True, False), and for the same mask the
-# wrong way round.
+# $(1/4, 1/4, 1/2)$. **Predict** the weights for the mask (True, True, False), and for the same mask the wrong way round.
 
 # %%
 scores, may_attend = np.array([0, 0, np.log(2)]), np.array([True, True, False])
@@ -102,7 +103,7 @@ for name, own in (("with the padding mask", None), ("without it", no_mask)):
 losses = np.array([2.0, 3.0, 4.0])
 for n in (0, 3, 9):
     everything = np.concatenate([losses, np.zeros(n)])
-    print(f"{n} ids of padding: mean over real tokens {losses.mean():.2f}, over everything {everything.mean():.2f}")
+    print(f"{n} ids of padding: mean over real tokens {losses.mean():.2f}, over all {everything.mean():.2f}")
 
 # %% [markdown]
 # With nine, the same model looks four times better. So sum the losses of the real tokens, and divide by their count.
@@ -232,7 +233,8 @@ runs = {}
 for name, own in MASKS.items():
     with plugged(causal_mask, own):
         runs[name] = run = train(steps=225)
-        print(f"{name:6}: accuracy {accuracy(run.model):.1%}, exact match {exact_match(run.model, pairs):.0%}")
+        match = exact_match(run.model, pairs)
+        print(f"{name:6}: accuracy {accuracy(run.model):.1%}, exact match {match:.0%}")
 
 # %%
 words = copy.make_vocabulary()
@@ -264,7 +266,8 @@ legend = axes.legend()
 # That of the cheat: it falls sooner and ends lower. And what does the gradient check say?
 
 # %%
-report = gradcheck((attention_forward, attention_backward), [query, key, value, np.tri(5, k=1, dtype=bool)], name="cheat")
+mask = np.tri(5, k=1, dtype=bool)
+report = gradcheck((attention_forward, attention_backward), [query, key, value, mask], name="cheat")
 print("the gradient check:", "passed" if report.passed else "failed")
 
 # %% [markdown]
@@ -340,8 +343,9 @@ bar = figure.colorbar(image, label="how far, as a power of 10")
 
 # %%
 def dice(own=None, read=slice(0, -1), steps=120):
-    """The accuracy of a language model that learns throws of a die, ids 3 to 8, and reads their columns `read`."""
-    model = LanguageModel(LanguageModelConfig.named("toy", vocab_size=9, num_layers=1, max_length=16), seed=0)
+    """The accuracy of a language model on throws of a die, ids 3 to 8. It reads their columns `read`."""
+    config = LanguageModelConfig.named("toy", vocab_size=9, num_layers=1, max_length=16)
+    model = LanguageModel(config, seed=0)
     adam, rng = Adam(model), np.random.default_rng(0)
     with plugged(causal_mask, own), threadpool_limits(1):    # small arrays: one thread is faster
         for step in range(1, steps + 1):

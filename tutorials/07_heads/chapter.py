@@ -109,7 +109,7 @@ T, d_model = 128, 512
 print(f"projections: {4 * T * d_model ** 2 / 1e6:.0f} million multiplications")
 print(f"attention:   {2 * T ** 2 * d_model / 1e6:.0f} million multiplications")
 for H in (1, 8, 64):
-    print(f"num_heads {H:2}: {H * T * T:9,} attention weights (Q, K and V together: {3 * T * d_model:,} numbers)")
+    print(f"num_heads {H:2}: {H * T * T:9,} attention weights (Q, K and V: {3 * T * d_model:,} numbers)")
 
 # %% [markdown]
 # The projections, eight times as much. Attention catches up at $T = 2\, d_{model}$, here at 1,024 tokens. More heads cost
@@ -153,7 +153,7 @@ def accuracy(model, pairs):
 
 # %%
 def trained(**sizes):
-    config = TransformerConfig.named("toy", 29, num_layers=1, **sizes)    # 29 tokens: 26 letters and 3 special ones
+    config = TransformerConfig.named("toy", 29, num_layers=1, **sizes)    # 26 letters, 3 special tokens
     model = Transformer(config, seed=0)
     adam, batches = Adam(model), DrawnBatches(copy, 24, 0)
     with threadpool_limits(1):    # small arrays: one thread is faster
@@ -228,8 +228,8 @@ print(report.findings["WithoutKeys"])
 
 # %%
 found = 10 * np.arange(2)[:, None] + np.arange(3)    # (H, T)
-print("with the transpose:", [f"position {t}: {row}" for t, row in enumerate(found.T.tolist())])
-print("without:           ", [f"position {t}: {row}" for t, row in enumerate(found.reshape(3, 2).tolist())])
+print("positions 0, 1 and 2, with the transpose:", found.T.tolist())
+print("                               without it:", found.reshape(3, 2).tolist())
 
 # %% [markdown]
 # It gets 0 and 1: what head 0 found at positions 0 *and 1*. What head 1 found for it, the 10, goes to position 1.
@@ -242,7 +242,7 @@ print("without:           ", [f"position {t}: {row}" for t, row in enumerate(fou
 def misplaced(*arguments):
     y, cache = attention_forward.__wrapped__(*arguments)
     B, H, T, d = y.shape
-    return y.reshape(B, T, H, d).swapaxes(1, 2), cache    # the right merge makes y.reshape(B, T, H * d) of it
+    return y.reshape(B, T, H, d).swapaxes(1, 2), cache    # merged, it is y.reshape(B, T, H * d)
 
 
 def put_back(dy, cache):
