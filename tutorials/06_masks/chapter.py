@@ -61,8 +61,8 @@ for name, mask in (("no mask", None), ("the mask", may_attend), ("the wrong way 
 #
 # ## Padding: what is not there must not count
 #
-# An array is rectangular, and sentences have different lengths. So the short sentences of a batch are filled up with
-# *padding*, the token id 0. Padding has an embedding, so it has keys and values, and queries would attend to it.
+# The short sentences of a batch are filled up with *padding*, the token id 0, to the length of the longest. Padding has an
+# embedding, so it has keys and values, and queries would attend to it.
 #
 # The *padding mask* says which keys are real. The scores have the shape $(B, H, T_q, T_k)$, for $H$ heads (chapter 7).
 # Padding depends on the sentence and on the key, not on the head and not on the query. So the mask has the shape
@@ -293,7 +293,7 @@ bar = figure.colorbar(image, label="attention weight, the largest of 4 heads")
 # The honest model looks at the diagonal and below it. The cheat looks one column to the right: row 0 at key 1, row 1 at
 # key 2. Only the last row has nowhere to look.
 #
-# This is quick, but it needs a trained model, and a leak beside the mask leaves no trace here. Chapter 7 has such a leak.
+# A leak beside the mask leaves no trace here. Chapter 7 has such a leak.
 #
 # ## Caught: touch one token
 #
@@ -364,8 +364,8 @@ print(f"cheat:  {dice(one_ahead):.1%}")
 # %% [markdown]
 # A model that can predict a die has seen the throw. In the cheat only the last position has to guess.
 #
-# This test needs a short training run and knows nothing about masks. Take random tokens, or shuffle the labels of your
-# data: whatever is better than chance is a leak.
+# This test knows nothing about masks. Take random tokens, or shuffle the labels of your data: whatever is better than
+# chance is a leak.
 #
 # ## The other leak: a target that was not shifted
 #
@@ -395,8 +395,7 @@ print(f"not shifted: {dice(read=slice(1, None), steps=50):.1%}")
 # does it write?
 #
 # Two more, on paper: (1) The padding of a target stands at the end. Does a real position ever see it under the causal
-# mask alone? (2) Padding at the *front* of a target, under both masks: what may the first position attend to, and what
-# does the library answer? (Chapter 4.)
+# mask alone? (2) If it stood at the *front*, what might the first position attend to, under both masks? (Chapter 4.)
 #
 # **Read next:** `causal_mask` and `padding_mask` in `minitransformer/functional/masks.py`, and where they are used:
 # `Transformer.decode` in `minitransformer/models/transformer.py`.
