@@ -141,6 +141,8 @@ def test_a_chapter_shows_its_results_and_its_exercises(chapter, browser):
     assert f"minitransformer learn start {int(chapter.name[:2])}" in text
     assert all(f"minitransformer learn check {exercise.name}" in text for exercise in chapter.exercises)
     assert browser.run("document.querySelectorAll('.cell_output').length") > 5
+    pictures = chapter.text.count("plt.subplots(")
+    assert browser.run("document.querySelectorAll('.cell_output img').length") == pictures
 
 
 def test_the_search_finds_a_page_without_a_network(browser):

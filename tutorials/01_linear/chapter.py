@@ -82,7 +82,9 @@ Y.shape
 #
 # $$ \frac{\partial L}{\partial W_{ij}}
 #    = \sum_n \frac{\partial L}{\partial y_{nj}} \frac{\partial y_{nj}}{\partial W_{ij}}
-#    = \sum_n x_{ni}\, dY_{nj} \quad\Longrightarrow\quad dW = X^\top dY $$
+#    = \sum_n x_{ni}\, dY_{nj} $$
+#
+# which is $dW = X^\top dY$.
 #
 # **The bias.** $b_j$ appears in $y_{nj}$ for every $n$, with the factor 1:
 #

@@ -105,8 +105,9 @@ print("one for each row:    ", softmax(x).round(3).tolist())
 # **By hand.** Go back to $p = (1/4, 3/4)$. Let the first score grow by a little. Its probability grows, and the other
 # one shrinks by the same amount, because they sum to 1. The derivatives are
 #
-# $$ \frac{\partial p_1}{\partial x_1} = p_1 (1 - p_1) = \tfrac{3}{16}, \qquad
-#    \frac{\partial p_2}{\partial x_1} = - p_1 p_2 = -\tfrac{3}{16} $$
+# $$ \frac{\partial p_1}{\partial x_1} = p_1 (1 - p_1) = \tfrac{3}{16} $$
+#
+# $$ \frac{\partial p_2}{\partial x_1} = - p_1 p_2 = -\tfrac{3}{16} $$
 #
 # Let $dp = (10, 2)$. The loss changes through both probabilities:
 # $dx_1 = 10 \cdot \tfrac{3}{16} - 2 \cdot \tfrac{3}{16} = 1.5$. **Predict** $dx_2$ before you read on.
@@ -126,9 +127,9 @@ print("dx =", dp @ jacobian)
 #
 # The chain rule sums over every $p_i$ that $x_j$ touches, and it touches all of its row:
 #
-# $$ dx_j = \sum_i dp_i \, p_i (\delta_{ij} - p_j) = p_j\, dp_j - p_j \sum_i dp_i\, p_i $$
+# $$ dx_j = \sum_i dp_i \, p_i (\delta_{ij} - p_j) $$
 #
-# The first term comes from $\delta_{ij}$, the second from $p_j$. Take $p_j$ out:
+# From $\delta_{ij}$ comes $p_j\, dp_j$, from the second term $- p_j \sum_i dp_i\, p_i$. Take $p_j$ out:
 #
 # $$ dx_j = p_j \Big( dp_j - \sum_i dp_i\, p_i \Big) $$
 #

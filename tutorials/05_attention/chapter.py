@@ -63,8 +63,9 @@ for query in ([2.0, 0.0], [0.0, 2.0], [0.0, 0.0]):
 # Now all queries at once. $T_q$ places write, $T_k$ places can be read. Each query is one row of $Q$, each key one row of
 # $K$, each value one row of $V$. A key must be as long as a query, $d_k$; a value may have another length, $d_v$.
 #
-# $$ \underset{(T_q, T_k)}{S} = \frac{Q K^\top}{\sqrt{d_k}}, \qquad
-#    \underset{(T_q, T_k)}{P} = \operatorname{softmax}(S), \qquad \underset{(T_q, d_v)}{Y} = P V $$
+# $$ \underset{(T_q, T_k)}{S} = \frac{Q K^\top}{\sqrt{d_k}} $$
+#
+# $$ \underset{(T_q, T_k)}{P} = \operatorname{softmax}(S), \qquad \underset{(T_q, d_v)}{Y} = P V $$
 #
 # The softmax runs along each row: the weights of *one query* over all keys sum to 1.
 #

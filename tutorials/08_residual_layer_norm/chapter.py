@@ -62,8 +62,9 @@ print(f"24 layers with it:                {1.1 ** 24:.1f}")
 #
 # Each token's $D$ numbers are a row. LayerNorm subtracts the row's mean and divides by its standard deviation:
 #
-# $$ s = \frac{1}{\sqrt{\operatorname{var}(x) + \epsilon}}, \quad n = (x - \operatorname{mean}(x))\, s, \quad
-#    y = \gamma n + \beta $$
+# $$ s = \frac{1}{\sqrt{\operatorname{var}(x) + \epsilon}} $$
+#
+# $$ n = (x - \operatorname{mean}(x))\, s, \quad y = \gamma n + \beta $$
 #
 # $x$, $n$ and $y$ are $(\dots, D)$; $s$ is $(\dots, 1)$, one number for each row; $\gamma$ and $\beta$ are $(D,)$ and
 # learned. $\epsilon = 10^{-5}$ saves a row of equal numbers from $0/0$.
@@ -246,16 +247,17 @@ for step in (1, 25, 50, 100):
 #
 # ## Pre-norm and post-norm
 #
-# A sub-layer $f$, attention or feed-forward, stands in a residual with a LayerNorm, in one of two orders:
+# A sub-layer $f$, attention or feed-forward, stands in a residual with a LayerNorm, in one of two orders. The paper's is
+# post-norm:
 #
-# $$ \text{post-norm (the paper):}\quad y = \operatorname{LayerNorm}(x + f(x)) $$
+# $$ \text{post-norm:}\quad y = \operatorname{LayerNorm}(x + f(x)) $$
 #
 # $$ \text{pre-norm:}\quad y = x + f(\operatorname{LayerNorm}(x)) $$
 #
 # The Annotated Transformer explains the first and codes the second, and its readers keep asking which is right. Both
 # are: they are two models. Write $N^\top$ for LayerNorm's backward:
 #
-# $$ \text{post-norm:}\quad dz = N^\top dy, \quad dx = dz + J^\top dz $$
+# $$ \text{post-norm:}\quad dz = N^\top dy, \; dx = dz + J^\top dz $$
 #
 # $$ \text{pre-norm:}\quad dx = dy + N^\top J^\top dy $$
 #
