@@ -146,7 +146,7 @@ def lossy_backward(self, dy, cache):
 
 right = train(steps=100).losses
 wrong = train(plugged(layers.Embedding.backward, lossy_backward), steps=100).losses
-figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
+figure, axes = plt.subplots(figsize=(4.8, 2.8), layout="constrained")
 axes.plot(right, color="black", label="repeats are added")
 axes.plot(wrong, color="tab:red", linestyle="--", label="repeats are lost")
 axes.set_xlabel("training step")

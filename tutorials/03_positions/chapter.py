@@ -64,7 +64,7 @@ print("the same outputs, shuffled:", np.allclose(shuffled, y[:, order]))
 # %%
 PE = functional.sinusoids(100, 64)    # (T, d_model)
 print(functional.sinusoids(2, 4).round(2))
-figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
+figure, axes = plt.subplots(figsize=(4.8, 3.4), layout="constrained")
 image = axes.imshow(PE, cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
 axes.set_xlabel("dimension: sines in even columns, cosines in odd ones")
 axes.set_ylabel("position")
@@ -101,7 +101,7 @@ print("dot products:", (PE[10] @ PE[13]).round(6), (PE[80] @ PE[83]).round(6))
 # their distance alone. **Predict:** what does its curve over the distance look like?
 
 # %%
-figure, axes = plt.subplots(figsize=(6, 2.8), layout="constrained")
+figure, axes = plt.subplots(figsize=(4.8, 2.8), layout="constrained")
 for t, style, color, width in ((20, "-", "tab:gray", 5), (50, "--", "black", 1.5)):
     axes.plot(np.arange(-15, 16), PE[t - 15:t + 16] @ PE[t], style, color=color, linewidth=width,
               label=f"position {t}")

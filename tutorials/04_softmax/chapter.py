@@ -251,7 +251,7 @@ for step in (1, 25, 50, 75, 100):
     print(f"step {step:3}: right {right[step - 1]:.3f}, wrong {wrong[step - 1]:.3f}")
 
 # %%
-figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
+figure, axes = plt.subplots(figsize=(4.8, 2.8), layout="constrained")
 axes.plot(right, color="black", label="the right gradient")
 axes.plot(wrong, color="tab:red", linestyle="--", label="the diagonal only")
 axes.set_xlabel("training step")

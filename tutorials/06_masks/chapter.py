@@ -255,7 +255,7 @@ for name, own in MASKS.items():
 # **Predict:** which of the two loss curves looks better?
 
 # %%
-figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
+figure, axes = plt.subplots(figsize=(4.8, 2.8), layout="constrained")
 axes.plot(runs["honest"].losses, color="black", label="the causal mask")
 axes.plot(runs["cheat"].losses, color="tab:red", linestyle="--", label="one column too many")
 axes.set_xlabel("training step")

@@ -269,7 +269,7 @@ for name, own in (("right", (None, None)), ("wrong", (misplaced, put_back))):
               f"exact match {exact_match(model, pairs):.0%}")
 
 # %%
-figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
+figure, axes = plt.subplots(figsize=(4.8, 2.8), layout="constrained")
 axes.plot(runs["right"].losses, color="black", label="the right merge")
 axes.plot(runs["wrong"].losses, color="tab:red", linestyle="--", label="without the transpose")
 axes.set_xlabel("training step")
