@@ -134,6 +134,7 @@ assert report.passed
 trained = train()
 
 
+# %%
 def copied(length):
     """(50, length), True or False: which letters of 50 sequences the model copies to the right place."""
     draw = np.random.default_rng(length)
