@@ -195,6 +195,8 @@ def by_d_model_backward(dy, cache):
 
 check = gradcheck((by_d_model, by_d_model_backward), [query, key, value], name="by d_model")
 print("the gradient check:", "passed" if check.passed else "failed")
+
+# %%
 right = train(steps=100).losses
 wrong = train(plugged(attention_forward, by_d_model), plugged(attention_backward, by_d_model_backward),
               steps=100).losses

@@ -25,9 +25,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from minitransformer import (
-    Adam, LanguageModel, LanguageModelConfig, Transformer, TransformerConfig, gradcheck, greedy, make_batch,
-    plugged, schedule, training_step)
+from minitransformer import (Adam, LanguageModel, LanguageModelConfig, Transformer, TransformerConfig,
+                             gradcheck, greedy, make_batch, plugged, schedule, training_step)
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.data.windows import WindowBatch
 from minitransformer.evaluation import exact_match
