@@ -9,9 +9,9 @@ from sphinx.errors import SphinxError
 SPELLINGS = [    # what chapters may write -> what the converter knows
     (r"\\dots\b", r"\\ldots"),
     (r"(\\[tdc]?frac)\s*(\w)\s*(\w)", r"\1{\2}{\3}"),    # \frac12 v would be 12 over v
-    (r"(?<=\w)\s+(\\(?:sin|cos|ln|log)\b)", r"\\,\1"),
+    (r"(?<=\w)\s+(\\(?:sin|cos|ln|log)\b)", r"\\,\1"),      # thin spaces, as in TeX
     (r"(\\(?:sin|cos|ln|log)\b)\s+(?=\w)", r"\1\\,"),
-    (r"_\{(model|ff|in|out)\}", r"_{\\text{\1}}"),          # a word, not a product of letters
+    (r"_\{(model|ff|in|out)\}", r"_{\\text{\1}}"),           # a word, not a product of letters
     (r"\\([bB]igg?)(?=[(\[])", r"\\\1l"),
     (r"\\([bB]igg?)(?=[)\]])", r"\\\1r"),
 ]
