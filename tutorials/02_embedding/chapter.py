@@ -42,7 +42,7 @@ rng = np.random.default_rng(0)
 # **By hand.** Let $d_{model} = 4$ and the row of *the* be $(0.5, 0, -0.5, 0)$. Then
 # $y = 2 \cdot (0.5, 0, -0.5, 0) = (1, 0, -1, 0)$, in both places.
 #
-# **Predict:** which shape is `W[ids]` if `ids` has the shape (2, 5) and `W` the shape (10, 4)?
+# **Predict:** for one sentence of five tokens, which shape does $y$ have?
 
 # %%
 vocabulary = {"the": 0, "dog": 1, "chased": 2, "cat": 3}
@@ -111,7 +111,7 @@ assert report.passed
 # ## The same table at the end
 #
 # At its end the model has a hidden state $h$ of the shape $(N, d_{model})$ and needs a *logit* for each token of the
-# vocabulary: a score, of which softmax makes a probability. The paper uses the same table:
+# vocabulary: a score, which softmax turns into a probability. The paper uses the same table:
 # $\text{logits} = h W^\top$. A token is likely if its vector points where $h$ points. The table then gets two
 # gradients, and they are added: a sum over two uses, as in chapter 1. From $\text{logits}_{nv} = \sum_d h_{nd} W_{vd}$ follow
 #

@@ -114,8 +114,8 @@ legend = axes.legend()
 #
 # The other way is a table of parameters, $y_t = x_t + W_t$, of the shape $(L, d_{model})$ for at most $L$ places.
 # Backward: $x$ is only added to, so $dx = dy$. Row $t$ touches place $t$ of every sentence of the batch, so
-# $dW_t = \sum_b dy_{bt}$. Rows that were not used get 0. **By hand:** two sentences, $dy$ at place 0 is 3 and 4.
-# $dW_0 = 7$.
+# $dW_t = \sum_b dy_{bt}$. Rows that were not used get 0. **By hand:** if $dy$ at place 0 is 3 in one sentence and 4 in the
+# other, $dW_0 = 7$.
 #
 # ## Prove it
 
