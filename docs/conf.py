@@ -1,6 +1,7 @@
 """The site: `python -m sphinx -W -c docs . docs/_build/html`. Its pages are files of this repository, where they lie."""
 
 import hashlib
+import os
 import re
 import shutil
 import sys
@@ -39,7 +40,9 @@ nb_execution_cache_path = str(HERE / "_build" / "executed" / code.hexdigest()[:1
 nb_execution_excludepatterns = sorted(linked)    # read, not executed
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True
+os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"    # pictures, whatever a terminal or CI has set
 nb_execution_timeout = 60    # seconds for a cell
+nb_merge_streams = True      # what a cell prints is one block, however it was flushed
 nb_ipywidgets_js = {}         # the default loads them from elsewhere
 
 autodoc_member_order = "bysource"

@@ -119,6 +119,21 @@ def test_the_front_page_leads_to_every_chapter_and_guide(browser):
             assert (SITE / source.relative_to(SITE.parents[2])).with_suffix(page).as_uri() in links, source
 
 
+def test_a_short_fraction_is_drawn_as_it_is_meant(browser):
+    """\\frac12 v is one half times v, which the converter alone would draw as 12 over v."""
+    browser.open((SITE / "tutorials" / "08_residual_layer_norm" / "chapter.html").as_uri())
+    fractions = browser.run("[...document.querySelectorAll('mfrac')].map(one => [...one.children].map(part => part.textContent))")
+    assert ["1", "2"] in fractions and ["1", "D"] in fractions
+
+
+def test_what_the_doctor_says_breaks_at_the_edge_of_a_phone(browser):
+    browser.screen(*SCREENS[-1])
+    for chapter in chapters()[3:]:
+        browser.open((SITE / "tutorials" / chapter.name / "chapter.html").as_uri())
+        widths = browser.run("[...document.querySelectorAll('.sentences pre')].map(one => one.scrollWidth - one.clientWidth)")
+        assert max(widths, default=0) <= 1 and (widths or chapter.name == "06_masks"), (chapter.name, widths)
+
+
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.name)
 def test_a_chapter_shows_its_results_and_its_exercises(chapter, browser):
     browser.open((SITE / "tutorials" / chapter.name / "chapter.html").as_uri())
@@ -126,6 +141,8 @@ def test_a_chapter_shows_its_results_and_its_exercises(chapter, browser):
     assert f"minitransformer learn start {int(chapter.name[:2])}" in text
     assert all(f"minitransformer learn check {exercise.name}" in text for exercise in chapter.exercises)
     assert browser.run("document.querySelectorAll('.cell_output').length") > 5
+    pictures = chapter.text.count("plt.subplots(")
+    assert browser.run("document.querySelectorAll('.cell_output img').length") == pictures
 
 
 def test_the_search_finds_a_page_without_a_network(browser):

@@ -1,8 +1,12 @@
-"""Below each chapter: its exercises, and the command that starts them."""
+"""Below each chapter: its exercises, and the command that starts them. In it: sentences that break at the page's edge."""
 
 import re
 
+from docutils.nodes import literal_block
+
 from minitransformer.learn.course import chapters
+
+WIDEST_TABLE = 110    # characters of a line
 
 
 def add_exercises(app, docname, content) -> None:
@@ -17,6 +21,14 @@ def add_exercises(app, docname, content) -> None:
     content[0] += "\n# %% [markdown]\n" + "".join(f"# {line}\n" for line in lines)
 
 
+def break_sentences(app, doctree) -> None:
+    """The doctor's sentence is one line. Tables are never as wide: they keep their lines, and scroll on a phone."""
+    for output in doctree.findall(literal_block):
+        if "stream" in output["classes"] and max(map(len, output.astext().splitlines()), default=0) > WIDEST_TABLE:
+            output["classes"].append("sentences")
+
+
 def setup(app) -> dict:
     app.connect("source-read", add_exercises)
+    app.connect("doctree-read", break_sentences)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

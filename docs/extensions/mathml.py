@@ -8,6 +8,10 @@ from sphinx.errors import SphinxError
 
 SPELLINGS = [    # what chapters may write -> what the converter knows
     (r"\\dots\b", r"\\ldots"),
+    (r"(\\[tdc]?frac)\s*(\w)\s*(\w)", r"\1{\2}{\3}"),    # \frac12 v would be 12 over v
+    (r"(?<=\w)\s+(\\(?:sin|cos|ln|log)\b)", r"\\,\1"),      # thin spaces, as in TeX
+    (r"(\\(?:sin|cos|ln|log)\b)\s+(?=\w)", r"\1\\,"),
+    (r"_\{(model|ff|in|out)\}", r"_{\\text{\1}}"),           # a word, not a product of letters
     (r"\\([bB]igg?)(?=[(\[])", r"\\\1l"),
     (r"\\([bB]igg?)(?=[)\]])", r"\\\1r"),
 ]
@@ -24,7 +28,7 @@ def converted(node, as_block) -> str:
 
 
 def inline(translator, node) -> None:
-    translator.body.append(f'<span class="math">{converted(node, False)}</span>')
+    translator.body.append(f'<span class="math">{converted(node, False)}</span>&NoBreak;')    # a comma stays with its formula
     raise SkipNode
 
 

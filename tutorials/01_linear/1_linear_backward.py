@@ -59,7 +59,7 @@ def in_the_model(own):
 # %% hints
 hints = (
     "Which shape must each of the three have? Which products of dy with x or W have that shape?",
-    "W touches y in every row, with the factor x: x^T dy. b touches every row, with the factor 1. x touches every column, with the factor W.",
+    "W touches every row of y, with the factor x: x^T dy. b does so with the factor 1. x touches every column, with the factor W.",
     "db = dy.sum(axis=___)",
 )
 

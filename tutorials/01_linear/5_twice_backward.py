@@ -43,7 +43,7 @@ def degree(answer, dy, x, W):
 
 # %% hints
 hints = (
-    "Suppose the two layers had weights of their own, V and W: what would be dV and dW? If V is W, what is the gradient of both together?",
+    "Suppose the two layers had weights of their own, V and W. What are dV and dW? And if V is W, what is their gradient together?",
     "dW is a sum of two: h^T dy from the second use, x^T dh from the first.",
     "dW = h.T @ dy + x.T @ ___",
 )

@@ -82,7 +82,9 @@ Y.shape
 #
 # $$ \frac{\partial L}{\partial W_{ij}}
 #    = \sum_n \frac{\partial L}{\partial y_{nj}} \frac{\partial y_{nj}}{\partial W_{ij}}
-#    = \sum_n x_{ni}\, dY_{nj} \quad\Longrightarrow\quad dW = X^\top dY $$
+#    = \sum_n x_{ni}\, dY_{nj} $$
+#
+# which is $dW = X^\top dY$.
 #
 # **The bias.** $b_j$ appears in $y_{nj}$ for every $n$, with the factor 1:
 #
@@ -96,7 +98,7 @@ Y.shape
 # $(d_{in}, N)(N, d_{out}) = (d_{in}, d_{out})$, as $W$ does. It could not have been $dY^\top X$.
 #
 # Here are the three sums, one product at a time. They are slow, and exactly what the derivation says. The short form,
-# with matrix products, is left for you: it is the first exercise, and you can write it now.
+# with matrix products, is your first exercise, and you can write it now.
 
 
 # %%
@@ -153,15 +155,16 @@ for h in 10.0 ** -np.arange(1, 16, 2):
     print(f"h = {h:.0e}: error {error:.0e}")
 
 # %% [markdown]
-# ## Checked again: the complex step
-#
 # Both ends are bad. A large step misses the curve, a small one loses the digits, and the best step in between
 # gives about eleven digits.
 #
+# ## Checked again: the complex step
+#
 # There is a way to lose no digits at all. Step along the imaginary axis instead of the real one:
 #
-# $$ f(x + ih) = f(x) + i h f'(x) - \tfrac{h^2}{2} f''(x) - \dots \quad\Longrightarrow\quad
-#    f'(x) = \frac{\operatorname{Im} f(x + ih)}{h} + O(h^2) $$
+# $$ f(x + ih) = f(x) + i h f'(x) - \tfrac{h^2}{2} f''(x) - \dots $$
+#
+# $$ f'(x) = \frac{\operatorname{Im} f(x + ih)}{h} + O(h^2) $$
 #
 # Here $i$ is the imaginary unit, which Python writes `1j`. The term $f(x)$ is real, and so is the one with $h^2$: the
 # imaginary part, $\operatorname{Im}$, holds only $h f'(x)$ and terms with $h^3$ and above. **By hand**, for
@@ -242,9 +245,9 @@ assert not report.passed
 
 # %% [markdown]
 # The table names the array, the position and both numbers. The last line names the mistake. (It takes the first axis for
-# the batch, so a row of $X$ is a sentence to it.) How does it know? The *gradient doctor* makes this very mistake in
-# the right gradient, and gets yours, in every digit and at other sizes: what is left of the error is the last number
-# in brackets.
+# the batch, so it calls a row of $X$ a sentence.) How does it know? The *gradient doctor* makes this very mistake in
+# the right gradient, and gets yours, in every digit and at other sizes: the last number in brackets is the error that
+# remains.
 #
 # Would training have told you? You will see below.
 #
@@ -268,8 +271,7 @@ for name, upstream in (("ones", np.ones((N, d_in))), ("random", rng.standard_nor
 
 # %% [markdown]
 # With ones, zeros are right: the sum of a centred row is 0, whatever $X$ is. LayerNorm, in chapter 8, is such a
-# layer, and a wrong sign in its backward passes a check with ones. So take random numbers, and sizes that are all
-# different.
+# layer, and a wrong sign in its backward passes a check with ones. So take random numbers.
 #
 # ## Use it
 #

@@ -55,8 +55,8 @@ def in_the_model(own):
 
 # %% hints
 hints = (
-    "Token 7 stands in two places. If its vector changes a little, through how many places does the loss change? So what is the gradient of its row?",
-    "Sum dy over all places of a token. dW[ids] += dy reads each row once, adds, and writes it back: of repeats only the last is left.",
+    "Token 7 stands in two places. If its vector changes, through how many does the loss change? So what is its row's gradient?",
+    "Sum dy over all places of a token. dW[ids] += dy reads each row once, adds, and writes it back: only the last repeat remains.",
     "np.add.at(dW, ___, dy)",
 )
 

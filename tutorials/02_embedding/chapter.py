@@ -14,8 +14,8 @@
 # # 2. Tokens to vectors: the embedding
 #
 # "the dog chased the cat": the word *the* stands there twice. Its vector gets a gradient from the first place and
-# another one from the second. In NumPy you write `dW[ids] += dy`, and one of the two is gone: no error, no warning, a
-# model that learns a little less. Why?
+# another one from the second. In NumPy you write `dW[ids] += dy`, and one of the two is gone: no error, no warning, only a
+# model that learns more slowly. Why?
 
 # %%
 import math
@@ -35,12 +35,14 @@ rng = np.random.default_rng(0)
 # one vector of $d_{model}$ numbers for each of the $V$ ids. The embedding looks them up, for a batch of $B$ sentences
 # of $T$ tokens each:
 #
-# $$ y_{bt} = \sqrt{d_{model}} \; W_{ids_{bt}} \qquad\text{shapes: } ids\ (B, T),\ y\ (B, T, d_{model}) $$
+# $$ y_{bt} = \sqrt{d_{model}} \; W_{ids_{bt}} $$
+#
+# The ids are $(B, T)$, and $y$ is $(B, T, d_{model})$.
 #
 # **By hand.** Let $d_{model} = 4$ and the row of *the* be $(0.5, 0, -0.5, 0)$. Then
 # $y = 2 \cdot (0.5, 0, -0.5, 0) = (1, 0, -1, 0)$, in both places.
 #
-# **Predict:** which shape is `W[ids]` if `ids` has the shape (2, 5) and `W` the shape (10, 4)?
+# **Predict:** for one sentence of five tokens, which shape does $y$ have?
 
 # %%
 vocabulary = {"the": 0, "dog": 1, "chased": 2, "cat": 3}
@@ -61,8 +63,8 @@ print("both places of 'the' are equal:", (y[0, 0] == y[0, 3]).all())
 # %%
 for d_model in (64, 512):
     table = layers.Embedding(1000, d_model, rng).weight.data
-    print(f"d_model {d_model}: numbers of size {table.std():.3f} without, {math.sqrt(d_model) * table.std():.2f} with the factor; "
-          "positions: 0.71")
+    print(f"d_model {d_model}: numbers of size {table.std():.3f} without, "
+          f"{math.sqrt(d_model) * table.std():.2f} with the factor; positions: {math.sqrt(1 / 2):.2f}")
 
 # %% [markdown]
 # Without the factor the positions drown the tokens: at $d_{model} = 512$ by sixteen to one.
@@ -94,8 +96,8 @@ print("np.add.at:    ", right[0])
 # to the same place. The last one wins. `np.add.at` adds them one after the other. (The library uses neither:
 # `np.add.at` is slow. It sorts the ids and sums runs of equal ones.)
 #
-# No row is special. So each place gives its $dy$ to exactly one row, and the sum over all rows of $dW$ is
-# $\sqrt{d_{model}}$ times the sum of $dy$ over all places. A lost repeat breaks this rule.
+# Each place gives its $dy$ to exactly one row. So the sum over all rows of $dW$ is $\sqrt{d_{model}}$ times the sum of
+# $dy$ over all places. A lost repeat breaks this rule.
 #
 # ## Prove it
 
@@ -109,7 +111,7 @@ assert report.passed
 # ## The same table at the end
 #
 # At its end the model has a hidden state $h$ of the shape $(N, d_{model})$ and needs a *logit* for each token of the
-# vocabulary: a score, of which softmax makes a probability. The paper uses the same table:
+# vocabulary: a score, which softmax turns into a probability. The paper uses the same table:
 # $\text{logits} = h W^\top$. A token is likely if its vector points where $h$ points. The table then gets two
 # gradients, and they are added: a sum over two uses, as in chapter 1. From $\text{logits}_{nv} = \sum_d h_{nd} W_{vd}$ follow
 #
@@ -144,18 +146,17 @@ def lossy_backward(self, dy, cache):
 
 right = train(steps=100).losses
 wrong = train(plugged(layers.Embedding.backward, lossy_backward), steps=100).losses
-figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
-axes.plot(right, color="tab:purple", label="repeats are added")
-axes.plot(wrong, color="tab:purple", linestyle="--", label="repeats are lost")
+figure, axes = plt.subplots(figsize=(4.8, 2.8), layout="constrained")
+axes.plot(right, color="black", label="repeats are added")
+axes.plot(wrong, color="tab:red", linestyle="--", label="repeats are lost")
 axes.set_xlabel("training step")
-axes.set_ylabel("loss for each token (nats)")
+axes.set_ylabel("loss for each token")
 axes.legend()
 print(f"after 100 steps: right {right[-1]:.3f}, lost repeats {wrong[-1]:.3f}")
 
 # %% [markdown]
-# The wrong one falls, too, a little behind: a gap of the kind that people blame on the learning rate. The output
-# projection gives the same table a right gradient, and that carries most of the learning. The check needs a repeated
-# token:
+# The wrong one falls, too, a little behind: a gap that people blame on the learning rate. The output projection gives the
+# same table a right gradient, and that carries most of the learning. The check needs a repeated token:
 
 
 # %%
@@ -170,8 +171,8 @@ print(gradcheck(Lossy(4, 6, rng), [two_sentences], name="lossy").findings["lossy
 # ## Exercises
 #
 # `minitransformer learn start 2` writes this page into your folder, followed by three functions with blanks. Fill
-# one, save, and ask `minitransformer learn check`. When `embedding_backward` passes: `minitransformer learn plug
-# embedding_backward`.
+# one, save, and ask `minitransformer learn check`. When `embedding_backward` passes, let it train a model:
+# `minitransformer learn plug embedding_backward`.
 #
 # **Read next:** `Embedding` in `minitransformer/layers/embedding.py`, and how it sums repeats in the same order every
 # time.

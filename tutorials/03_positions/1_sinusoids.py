@@ -59,7 +59,7 @@ def in_the_model(own):
 # %% hints
 hints = (
     "What are sine and cosine of 0? So what must the row of position 0 look like: 0 1 0 1 or 0 0 1 1?",
-    "angle[t, i] = t / 10000^(2i / d_model) for i = 0 ... d_model / 2 - 1. Its sine goes to column 2i, its cosine to column 2i + 1.",
+    "angle[t, i] = t / 10000^(2i / d_model) for i = 0 ... d_model / 2 - 1. Its sine goes to column 2i, its cosine to 2i + 1.",
     "PE[:, ___] = np.cos(angles)",
 )
 

@@ -57,7 +57,7 @@ def length(moved, PE, k):
 # %% hints
 hints = (
     "After the turn, what is sine squared plus cosine squared of a pair? Which two numbers of the old pair does the new sine need?",
-    "sin(a + b) = sin a cos b + cos a sin b, and cos(a + b) = cos a cos b - sin a sin b. Here a is unknown, but sin a and cos a are given.",
+    "sin(a + b) = sin a cos b + cos a sin b, and cos(a + b) = cos a cos b - sin a sin b. sin a and cos a are given, a is not.",
     "moved[:, 0::2] = sine * np.cos(turn) + ___ * np.sin(turn)",
 )
 
@@ -67,7 +67,8 @@ def made(PE, k, turn=lambda k, i, d: k * 10000.0 ** (-i / d), a=1, b=-1):
     d = PE.shape[1]
     t = turn(k, np.arange(0, d, 2), d)
     s, c = PE[:, 0::2], PE[:, 1::2]
-    return np.stack([s * np.cos(t) + a * c * np.sin(t), c * np.cos(t) + b * s * np.sin(t)], axis=-1).reshape(PE.shape).astype(PE.dtype)
+    turned = np.stack([s * np.cos(t) + a * c * np.sin(t), c * np.cos(t) + b * s * np.sin(t)], axis=-1)
+    return turned.reshape(PE.shape).astype(PE.dtype)
 
 
 @mistake("the turn goes the other way: this is the row of t - k", hint=2)

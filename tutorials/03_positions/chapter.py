@@ -13,9 +13,9 @@
 # %% [markdown]
 # # 3. Positions: how a model knows who stands where
 #
-# "dog bites man" and "man bites dog" hold the same three words. An embedding gives each word its vector, and
-# attention takes means of vectors. A mean does not know an order. So what tells the two sentences apart? In the model
-# of chapter 2: nothing. This chapter adds what is missing.
+# "dog bites man" and "man bites dog" hold the same three words. An embedding gives each word its vector, and attention
+# takes means of vectors. A mean does not depend on the order. So what tells the two sentences apart? With embeddings
+# alone: nothing. This chapter adds what is missing.
 
 # %%
 import matplotlib.pyplot as plt
@@ -51,18 +51,20 @@ print("the same outputs, shuffled:", np.allclose(shuffled, y[:, order]))
 # each column half as fast as the one before. The paper's table is a smooth version of bits. Each *pair* of columns is
 # the hand of a clock, and each clock turns more slowly than the one before:
 #
-# $$ PE_{t, 2i} = \sin(t\, \omega_i), \qquad PE_{t, 2i+1} = \cos(t\, \omega_i), \qquad \omega_i = 10000^{-2i / d_{model}} $$
+# $$ PE_{t, 2i} = \sin(t\, \omega_i), \quad PE_{t, 2i+1} = \cos(t\, \omega_i) $$
+#
+# $$ \omega_i = 10000^{-2i / d_{model}} $$
 #
 # **By hand**, for $d_{model} = 4$: the frequencies are $\omega_0 = 1$ and $\omega_1 = 10000^{-1/2} = 0.01$. Position
-# 0 is $(0, 1, 0, 1)$. Position 1 is $(\sin 1, \cos 1, \sin 0.01, \cos 0.01) = (0.84, 0.54, 0.01, 1.00)$. One clock
-# has moved, the other one hardly.
+# 0 is $(0, 1, 0, 1)$. Position 1 is $(\sin 1, \cos 1, \sin 0.01, \cos 0.01)$, that is, $(0.84, 0.54, 0.01, 1.00)$. One
+# clock has moved, the other one hardly.
 #
 # **Predict:** in a picture of the table, with a row for each position, where are the columns that change fast?
 
 # %%
 PE = functional.sinusoids(100, 64)    # (T, d_model)
 print(functional.sinusoids(2, 4).round(2))
-figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")
+figure, axes = plt.subplots(figsize=(4.8, 3.4), layout="constrained")
 image = axes.imshow(PE, cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
 axes.set_xlabel("dimension: sines in even columns, cosines in odd ones")
 axes.set_ylabel("position")
@@ -77,7 +79,9 @@ bar = figure.colorbar(image, label="value")
 # every hand turns by the same angle, wherever it started. From the addition formulas, with $a = t\, \omega$
 # and $b = k\, \omega$,
 #
-# $$ \sin(a + b) = \sin a \cos b + \cos a \sin b, \qquad \cos(a + b) = \cos a \cos b - \sin a \sin b $$
+# $$ \sin(a + b) = \sin a \cos b + \cos a \sin b $$
+#
+# $$ \cos(a + b) = \cos a \cos b - \sin a \sin b $$
 #
 # The right sides need $\sin a$ and $\cos a$, which are in the row of $t$, and $b$, which does not depend on $t$. So
 # $PE_{t+k}$ is a *rotation* of $PE_t$, the same for every $t$: a matrix that one linear layer can learn.
@@ -94,12 +98,12 @@ print("dot products:", (PE[10] @ PE[13]).round(6), (PE[80] @ PE[83]).round(6))
 
 # %% [markdown]
 # They are equal: if two rows turn together, the angle between them stays. The dot product of two positions depends on
-# their distance alone. **Predict:** which shape has its curve over the distance?
+# their distance alone. **Predict:** what does its curve over the distance look like?
 
 # %%
-figure, axes = plt.subplots(figsize=(6, 2.8), layout="constrained")
-for t, style, width in ((20, "-", 5), (50, "--", 1.5)):
-    axes.plot(np.arange(-15, 16), PE[t - 15:t + 16] @ PE[t], style, color="tab:gray" if width > 2 else "black", linewidth=width,
+figure, axes = plt.subplots(figsize=(4.8, 2.8), layout="constrained")
+for t, style, color, width in ((20, "-", "tab:gray", 5), (50, "--", "black", 1.5)):
+    axes.plot(np.arange(-15, 16), PE[t - 15:t + 16] @ PE[t], style, color=color, linewidth=width,
               label=f"position {t}")
 axes.set_xlabel("distance: how many places away the other position is")
 axes.set_ylabel("dot product of the two rows")
@@ -110,8 +114,8 @@ legend = axes.legend()
 #
 # The other way is a table of parameters, $y_t = x_t + W_t$, of the shape $(L, d_{model})$ for at most $L$ places.
 # Backward: $x$ is only added to, so $dx = dy$. Row $t$ touches place $t$ of every sentence of the batch, so
-# $dW_t = \sum_b dy_{bt}$. Rows that were not used get 0. **By hand:** two sentences, $dy$ at place 0 is 3 and 4.
-# $dW_0 = 7$.
+# $dW_t = \sum_b dy_{bt}$. Rows that were not used get 0. **By hand:** if $dy$ at place 0 is 3 in one sentence and 4 in the
+# other, $dW_0 = 7$.
 #
 # ## Prove it
 
@@ -127,15 +131,17 @@ assert report.passed
 # Our model learns to copy up to 12 letters. **Predict:** how many of 20 letters does it copy?
 
 # %%
-model = train().model
+trained = train()
 
 
+# %%
 def copied(length):
     """(50, length), True or False: which letters of 50 sequences the model copies to the right place."""
     draw = np.random.default_rng(length)
     sources = [draw.integers(3, 29, length).tolist() for _ in range(50)]
-    answers = greedy(model, make_batch([(source, source) for source in sources]).source)
-    return np.array([[a == b for a, b in zip(source, list(answer) + [0] * length)] for source, answer in zip(sources, answers)])
+    answers = greedy(trained.model, make_batch([(source, source) for source in sources]).source)
+    return np.array([[a == b for a, b in zip(source, list(answer) + [0] * length)]
+                     for source, answer in zip(sources, answers)])
 
 
 for length in (4, 8, 12, 16, 20):
@@ -151,8 +157,8 @@ for length in (4, 8, 12, 16, 20):
 #
 # If the position's numbers stood *beside* the word's, the two would be kept apart, but every matrix that reads them
 # would have to be larger. A sum costs nothing. Is anything lost? In 512 dimensions there is room: two vectors drawn
-# at random are nearly orthogonal, so a layer can read one and ignore the other. **Predict:** the cosine of the angle
-# between an embedding and a position, for $d_{model} = 512$?
+# at random are nearly orthogonal, so a layer can read one and ignore the other. **Predict:** how large is the cosine of
+# the angle between an embedding and a position, for $d_{model} = 512$?
 
 # %%
 words, places = rng.standard_normal((1000, 512)), functional.sinusoids(1000, 512)
@@ -171,10 +177,9 @@ def nowhere(length, d_model, xp=np, dtype="float64"):    # called as functional.
     return np.zeros((length, d_model), dtype)
 
 
-right = train().losses
 wrong = train(plugged(functional.sinusoids, nowhere)).losses
 for step in (1, 50, 100, 200):
-    print(f"step {step:3}: with positions {right[step - 1]:.3f}, without {wrong[step - 1]:.3f}")
+    print(f"step {step:3}: with positions {trained.losses[step - 1]:.3f}, without {wrong[step - 1]:.3f}")
 
 # %% [markdown]
 # It learns which letters are there, and little of their order: after 200 steps its loss is ten times as large. Every

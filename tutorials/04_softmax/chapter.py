@@ -105,8 +105,9 @@ print("one for each row:    ", softmax(x).round(3).tolist())
 # **By hand.** Go back to $p = (1/4, 3/4)$. Let the first score grow by a little. Its probability grows, and the other
 # one shrinks by the same amount, because they sum to 1. The derivatives are
 #
-# $$ \frac{\partial p_1}{\partial x_1} = p_1 (1 - p_1) = \tfrac{3}{16}, \qquad
-#    \frac{\partial p_2}{\partial x_1} = - p_1 p_2 = -\tfrac{3}{16} $$
+# $$ \frac{\partial p_1}{\partial x_1} = p_1 (1 - p_1) = \tfrac{3}{16} $$
+#
+# $$ \frac{\partial p_2}{\partial x_1} = - p_1 p_2 = -\tfrac{3}{16} $$
 #
 # Let $dp = (10, 2)$. The loss changes through both probabilities:
 # $dx_1 = 10 \cdot \tfrac{3}{16} - 2 \cdot \tfrac{3}{16} = 1.5$. **Predict** $dx_2$ before you read on.
@@ -126,9 +127,9 @@ print("dx =", dp @ jacobian)
 #
 # The chain rule sums over every $p_i$ that $x_j$ touches, and it touches all of its row:
 #
-# $$ dx_j = \sum_i dp_i \, p_i (\delta_{ij} - p_j) = p_j\, dp_j - p_j \sum_i dp_i\, p_i $$
+# $$ dx_j = \sum_i dp_i \, p_i (\delta_{ij} - p_j) $$
 #
-# The first term comes from $\delta_{ij}$, the second from $p_j$. Take $p_j$ out:
+# From $\delta_{ij}$ comes $p_j\, dp_j$, from the second term $- p_j \sum_i dp_i\, p_i$. Take $p_j$ out:
 #
 # $$ dx_j = p_j \Big( dp_j - \sum_i dp_i\, p_i \Big) $$
 #
@@ -154,15 +155,14 @@ print(report)
 assert report.passed
 
 # %% [markdown]
-# The check draws a random `dp`. Many courses use ones. **Predict:** what is $dx$ if every $dp_i$ is 1?
+# As in chapter 1, the check draws a random `dp`. **Predict:** what is $dx$ if every $dp_i$ is 1?
 
 # %%
 p, cache = functional.softmax_forward(x)
 print(np.abs(functional.softmax_backward(np.ones_like(p), cache)).max())
 
 # %% [markdown]
-# It is 0, up to rounding: the probabilities sum to 1 whatever the scores are. With `dp` of ones, a backward that
-# returns nothing but zeros is right. A check that uses ones proves nothing here.
+# It is 0, up to rounding: the probabilities sum to 1 whatever the scores are. A check with ones would prove nothing here.
 #
 # ## Temperature
 #
@@ -179,7 +179,8 @@ for one, t in zip(axes, (0.2, 1, 5)):
 axes[0].set_ylabel("probability")
 for t in (0.2, 1, 5):
     p = softmax(scores / t)
-    print(f"t = {t}: largest p {p.max():.3f}, largest entry of the Jacobian {np.abs(np.diag(p) - np.outer(p, p)).max():.3f}")
+    jacobian = np.diag(p) - np.outer(p, p)
+    print(f"t = {t}: largest p {p.max():.3f}, largest entry of the Jacobian {np.abs(jacobian).max():.3f}")
 
 # %% [markdown]
 # A high temperature makes the probabilities nearly equal; a low one makes the largest nearly 1. At $t = 0.2$ the entries
@@ -235,9 +236,8 @@ print("written out:       ", x - x.max() - np.log(np.exp(x - x.max()).sum()))
 # forgets the rest. It has the right shape, and it looks like a derivative that you know from the sigmoid. Does a
 # model train with it?
 #
-# `train` makes the first steps of a small Transformer that learns to copy letters. `plugged` puts our function in the
-# place of the library's, as in chapter 1. The loss is made of $-\log p$. With the natural logarithm its unit is called
-# the *nat*. **Predict:** how far apart are the two losses after 100 steps?
+# Put it in the place of the library's, and train, as in chapter 1. The loss is made of $-\log p$; with the natural
+# logarithm its unit is called the *nat*. **Predict:** how far apart are the two losses after 100 steps?
 
 
 # %%
@@ -251,17 +251,17 @@ for step in (1, 25, 50, 75, 100):
     print(f"step {step:3}: right {right[step - 1]:.3f}, wrong {wrong[step - 1]:.3f}")
 
 # %%
-figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
-axes.plot(right, color="tab:purple", label="the right gradient")
-axes.plot(wrong, color="tab:purple", linestyle="--", label="the diagonal only")
+figure, axes = plt.subplots(figsize=(4.8, 2.8), layout="constrained")
+axes.plot(right, color="black", label="the right gradient")
+axes.plot(wrong, color="tab:red", linestyle="--", label="the diagonal only")
 axes.set_xlabel("training step")
 axes.set_ylabel("loss for each token (nats)")
 legend = axes.legend()
 
 # %% [markdown]
-# The loss of the wrong one goes down too, so something is learned. It goes down more slowly: to 2.9 after 100 steps, not
-# to 1.2. But on a new task you have no second curve to compare with: you would search for a better learning rate. The
-# gradient doctor does not look at the curve:
+# The loss of the wrong one goes down too, but more slowly: to 2.9 after 100 steps, not to 1.2. On a new task you have no
+# second curve to compare with: you would search for a better learning rate. The gradient doctor does not look at the
+# curve:
 
 # %%
 report = gradcheck((functional.softmax_forward, diagonal), [rng.standard_normal((2, 3, 5))], name="diagonal")
@@ -271,9 +271,7 @@ print(report.findings["diagonal"])
 # ## Exercises
 #
 # `minitransformer learn start 4` writes this page into your folder, followed by five functions with blanks. Fill one,
-# save, and ask `minitransformer learn check`. An answer says where your numbers differ and which rule they break. If
-# you are stuck, `minitransformer learn hint` helps a little, and then a little more.
-#
-# When `softmax_backward` passes, let it train a model: `minitransformer learn plug softmax_backward`.
+# save, and ask `minitransformer learn check`. When `softmax_backward` passes, let it train a model:
+# `minitransformer learn plug softmax_backward`.
 #
 # **Read next:** `softmax_forward` and `softmax_backward` in `minitransformer/functional/softmax.py`.

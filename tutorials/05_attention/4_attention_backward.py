@@ -55,7 +55,8 @@ def loss(dy, query, key, value, p):
     return lambda query, key, value: (dy * (weights(query, key) @ value)).sum(), [query, key, value]
 
 
-@invariant("a vector added to all keys adds the same to all of a query's scores and changes no weight: summed over the keys, dkey must be 0")
+@invariant("a vector added to all keys adds the same to all of a query's scores and changes no weight: "
+           "summed over the keys, dkey must be 0")
 def keys(answer, dy, query, key, value, p):
     return answer[1].sum(axis=-2)
 
@@ -77,7 +78,7 @@ def in_the_model(own):
 
 # %% hints
 hints = (
-    "Add the same vector to every key: by how much does each score of a query change? What do the weights do? So what must dkey sum to, over the keys?",
+    "Add the same vector to every key: by how much does each score of a query change? And each weight? So what must dkey sum to?",
     "Five products in all: dy V^T, p^T dy, the softmax's backward, dS K, dS^T Q. The factor 1/sqrt(d_k) belongs to dS.",
     "dscores = p * (dp - ___)",
 )

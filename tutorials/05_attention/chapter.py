@@ -13,8 +13,8 @@
 # %% [markdown]
 # # 5. Attention: a weighted mean that chooses its own weights
 #
-# A model reads eight letters and has to write them again. When it writes the fifth, it needs the fifth, and no other.
-# Nobody tells it where to look: the place depends on what it has written so far. How can a layer that consists of
+# A model reads eight letters and has to write them again. When it writes the fifth letter, it needs to see the fifth
+# letter, and no other. The place to look at depends on what it has written so far. How can a layer that consists of
 # multiplications *look* somewhere?
 #
 # In this chapter you build that layer, find out why its scores are divided by $\sqrt{d_k}$, and read its backward off
@@ -27,7 +27,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import gradcheck, plugged
-from minitransformer.functional import attention_backward, attention_forward, softmax_backward, softmax_forward
+from minitransformer.functional import (
+    attention_backward, attention_forward, softmax_backward, softmax_forward)
 from minitransformer.learn.plug import train
 
 rng = np.random.default_rng(0)
@@ -54,17 +55,17 @@ for query in ([2.0, 0.0], [0.0, 2.0], [0.0, 0.0]):
     print(query, "weights", p.round(2), "answer", (p @ values).round(2))
 
 # %% [markdown]
-# A query that fits nothing better than anything else gets the plain mean, 15. A query that fits one key gets nearly
-# that key's value. In between lies everything else, and all of it is smooth: a small change of a query changes the
-# answer a little. That is why it can be learned.
+# A query that fits all keys equally well gets the plain mean, 15. The better it fits one key, the closer the answer is to
+# that key's value. A small change of a query changes the answer a little. That is why it can be learned.
 #
 # ## A weighted mean of values
 #
 # Now all queries at once. $T_q$ places write, $T_k$ places can be read. Each query is one row of $Q$, each key one row of
 # $K$, each value one row of $V$. A key must be as long as a query, $d_k$; a value may have another length, $d_v$.
 #
-# $$ \underset{(T_q, T_k)}{S} = \frac{Q K^\top}{\sqrt{d_k}}, \qquad
-#    \underset{(T_q, T_k)}{P} = \operatorname{softmax}(S), \qquad \underset{(T_q, d_v)}{Y} = P V $$
+# $$ \underset{(T_q, T_k)}{S} = \frac{Q K^\top}{\sqrt{d_k}} $$
+#
+# $$ \underset{(T_q, T_k)}{P} = \operatorname{softmax}(S), \qquad \underset{(T_q, d_v)}{Y} = P V $$
 #
 # The softmax runs along each row: the weights of *one query* over all keys sum to 1.
 #
@@ -101,7 +102,7 @@ bar = figure.colorbar(image, label="attention weight")
 for d_k in (10, 100, 1000):
     q, k = rng.standard_normal((2, 10_000, d_k))
     dots = (q * k).sum(axis=-1)
-    print(f"d_k = {d_k:5}: standard deviation {dots.std():5.1f}, the square root of d_k {math.sqrt(d_k):5.1f}")
+    print(f"d_k = {d_k:5}: standard deviation {dots.std():5.1f}, square root of d_k {math.sqrt(d_k):5.1f}")
 
 # %% [markdown]
 # A dot product is a sum of $d_k$ products. Each has the mean 0 and the variance 1, and variances of independent terms
@@ -114,7 +115,7 @@ for d_k in (10, 100, 1000):
 
 # %%
 def saturation(d_k, scale):
-    """The mean of the largest of 8 weights, and the median norm of the gradient at the scores, over 2,000 queries."""
+    """Over 2,000 queries: the mean of the largest of 8 weights, the median norm of the scores' gradient."""
     q, k = rng.standard_normal((2000, 1, d_k)), rng.standard_normal((2000, 8, d_k))
     p, cache = softmax_forward((q * k).sum(axis=-1) * scale)
     ds = softmax_backward(rng.standard_normal(p.shape), cache)
@@ -148,9 +149,9 @@ for d_k in (10, 100, 1000):
 # of the backward, for both gradients.
 #
 # **By hand**, for the query $(2, 0)$ above with $dY = 1$: $dP = (10, 20)$. The row sum is the mean of $dP$ under the
-# weights, $0.80 \cdot 10 + 0.20 \cdot 20 = 12$: the answer itself. So
-# $dS = (0.80 \cdot (10 - 12),\ 0.20 \cdot (20 - 12)) = (-1.6, 1.6)$. The loss grows if the second key is scored higher: its
-# value is above the mean.
+# weights, $0.80 \cdot 10 + 0.20 \cdot 20 = 12$: the answer itself. So $dS$ is $0.80 \cdot (10 - 12) = -1.6$ for the first
+# key and $0.20 \cdot (20 - 12) = 1.6$ for the second. The loss grows if the second key is scored higher: its value is above
+# the mean.
 #
 # **Predict:** what does $dK$ sum to, over the keys? (Add one vector to all keys: which weights change?)
 
@@ -161,8 +162,8 @@ dquery, dkey, dvalue = attention_backward(rng.standard_normal(y.shape), cache)
 print("dkey summed over the keys:", np.abs(dkey.sum(axis=0)).max().round(12))
 
 # %% [markdown]
-# Zero. All scores of a query grow by the same amount, and a softmax does not notice that. Such a rule is worth more
-# than ten examples: a wrong backward breaks it, and you see which part is wrong.
+# Zero. A vector added to all keys adds the same number to all scores of a query, and a softmax does not notice that. Such a
+# rule is worth more than ten examples: a wrong backward breaks it, and you see which part is wrong.
 #
 # ## Prove it
 
@@ -194,8 +195,11 @@ def by_d_model_backward(dy, cache):
 
 check = gradcheck((by_d_model, by_d_model_backward), [query, key, value], name="by d_model")
 print("the gradient check:", "passed" if check.passed else "failed")
+
+# %%
 right = train(steps=100).losses
-wrong = train(plugged(attention_forward, by_d_model), plugged(attention_backward, by_d_model_backward), steps=100).losses
+wrong = train(plugged(attention_forward, by_d_model), plugged(attention_backward, by_d_model_backward),
+              steps=100).losses
 for step in (1, 50, 100):
     print(f"step {step:3}: right {right[step - 1]:.3f}, by d_model {wrong[step - 1]:.3f}")
 

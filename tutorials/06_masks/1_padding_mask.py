@@ -54,7 +54,7 @@ def in_the_model(own):
 
 # %% hints
 hints = (
-    "The scores have the shape (B, heads, queries, keys). Which of these four axes does padding depend on? What size have the others?",
+    "The scores have the shape (B, heads, queries, keys). Which of these axes does padding depend on? What size are the others?",
     "Compare the ids with 0: a real token is True. Then add two axes of size 1, for the heads and for the queries.",
     "return real[:, ___, :]",
 )

@@ -62,7 +62,7 @@ def padding(answer, source, target):
 # %% hints
 hints = (
     "Which tokens are the keys of the cross-attention, the source's or the target's? So whose padding does its mask hide?",
-    "The padding mask of the keys, three times: source, target, source. The decoder's is causal as well: both must allow a pair, so &.",
+    "The keys' padding mask, three times: source, target, source. The decoder's is also causal: both must allow a pair, so &.",
     "return source_real, causal & ___, source_real",
 )
 

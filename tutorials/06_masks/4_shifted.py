@@ -55,7 +55,7 @@ def chained(answer, target):
 # %% hints
 hints = (
     "What does the decoder know when it predicts the first token? What must it predict when the sentence is complete?",
-    "Four parts: BOS in column 0 of the input, the target behind it; the target from column 0 of next_target, EOS behind its last token.",
+    "Four parts: BOS in column 0 of the input, then the target; the target from column 0 of next_target, EOS after its last token.",
     "next_target[np.arange(B), ___] = 2",
 )
 
@@ -87,7 +87,8 @@ def eos_behind_padding(target):
     return decoder_input, np.concatenate([target, np.full_like(target[:, :1], 2)], axis=1)
 
 
-@mistake("EOS is written into these columns of every row: np.arange(B) as the first index pairs each row with its own column", hint=4)
+@mistake("EOS is written into these columns of every row: np.arange(B) as the first index pairs each row with its own column",
+         hint=4)
 def eos_in_all_rows(target):
     decoder_input, next_target = right(target)
     next_target[:, (target != 0).sum(axis=1)] = 2

@@ -58,7 +58,7 @@ def below(leak, y, changed):
 # %% hints
 hints = (
     "May output 3 move if token 3 is replaced? If token 2 is? If token 4 is? Where in the matrix leak[t, u] do these three stand?",
-    "Three steps: the absolute difference; True if any of the d numbers moved; then transpose (changed has the token first), and keep u > t.",
+    "Three steps: the absolute difference; has any of the d numbers moved? Transpose (changed has the token first), keep u > t.",
     "moved = (difference > 1e-3).___",
 )
 

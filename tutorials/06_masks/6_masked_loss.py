@@ -49,7 +49,7 @@ def counted(answer, losses, ids):
 
 # %% hints
 hints = (
-    "Two sentences, one of 2 tokens and one of 10, padded to 10. By which number must the sum of all losses be divided to be a mean for each token?",
+    "Two sentences of 2 and of 10 tokens, padded to 10. By which number do you divide the sum of all losses, for a mean per token?",
     "Multiply by ids != 0 before the sum, and count the same places.",
     "total = (losses * ___).sum()",
 )

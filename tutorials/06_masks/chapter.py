@@ -13,24 +13,25 @@
 # %% [markdown]
 # # 6. Masks: who may look at whom
 #
-# You train a model to copy letters. After a minute it predicts 98 % of the next letters correctly, in words that it has
-# never seen. Then you let it write by itself. For one word it writes `z z z z z` and does not stop, for the next one it writes
-# nothing. The gradients are right, and no number is NaN. What happened?
+# You train a model to copy letters. It predicts 98 % of the next letters correctly, in words that it has never seen. Then
+# you let it write by itself. For one word it writes `z z z z z` and does not stop, for the next one it writes nothing.
+# The gradients are right, and no number is NaN. What happened?
 #
-# The model cheated. In this chapter you build the masks that forbid it, you build the cheating model yourself, and you
-# catch it in three ways. What a model sees though it must not is called a *leak*.
+# The model cheated. In this chapter you build the masks that forbid it, and then the cheating model, and catch it in
+# three ways. What a model sees though it must not is called a *leak*.
 
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from minitransformer import (Adam, LanguageModel, LanguageModelConfig, Transformer, TransformerConfig, gradcheck,
-                             greedy, make_batch, plugged, schedule, training_step)
+from minitransformer import (Adam, LanguageModel, LanguageModelConfig, Transformer, TransformerConfig,
+                             gradcheck, greedy, make_batch, plugged, schedule, training_step)
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.data.windows import WindowBatch
 from minitransformer.evaluation import exact_match
-from minitransformer.functional import attention_backward, attention_forward, causal_mask, padding_mask, softmax_forward
+from minitransformer.functional import (
+    attention_backward, attention_forward, causal_mask, padding_mask, softmax_forward)
 from minitransformer.learn.plug import train
 from minitransformer.tasks import TASKS
 
@@ -39,17 +40,15 @@ rng = np.random.default_rng(0)
 # %% [markdown]
 # ## True means "may attend"
 #
-# A mask is an array of True and False, with one entry for each pair of a query (row) and a key (column). Here **True
-# means "may attend"**. A False turns the score of this pair into $-\infty$ before the softmax, and $e^{-\infty} = 0$.
+# A mask has one entry for each pair of a query (row) and a key (column). Here **True means "may attend"**. A False turns
+# the score of its pair into $-\infty$ before the softmax (chapter 4).
 #
-# Not everybody agrees on the meaning. In PyTorch, `scaled_dot_product_attention` reads True as "may attend", and
+# Not everybody agrees. In PyTorch, `scaled_dot_product_attention` reads True as "may attend", and
 # `nn.MultiheadAttention` reads True as "ignore". A mask that is the wrong way round has the right shape and raises no
-# error. So read the documentation each time, and name your variables by what True means: `allowed`, `real`,
-# `may_attend`.
+# error. So name your variables by what True means: `allowed`, `real`, `may_attend`.
 #
 # **By hand.** One query, three keys, the scores $(0, 0, \ln 2)$. The exponentials are $(1, 1, 2)$, the weights
-# $(\tfrac14, \tfrac14, \tfrac12)$. **Predict:** what are the weights if the mask is (True, True, False)? If it is the
-# wrong way round?
+# $(1/4, 1/4, 1/2)$. **Predict** the weights for the mask (True, True, False), and for the same mask the wrong way round.
 
 # %%
 scores, may_attend = np.array([0, 0, np.log(2)]), np.array([True, True, False])
@@ -57,21 +56,20 @@ for name, mask in (("no mask", None), ("the mask", may_attend), ("the wrong way 
     print(f"{name:20}", softmax_forward(scores, mask)[0])
 
 # %% [markdown]
-# The weights that are left sum to 1 again: the mask acts before the softmax, not after it.
+# The remaining weights sum to 1 again: the mask acts before the softmax, not after it.
 #
 # ## Padding: what is not there must not count
 #
-# Sentences have different lengths, and an array has one. So the short sentences of a batch are filled up with
-# *padding*, the token id 0. Padding has an embedding like every other token, so it has keys and values, and a query
-# would attend to them.
+# The short sentences of a batch are filled up with *padding*, the token id 0, to the length of the longest. Padding has an
+# embedding, so it has keys and values, and queries would attend to it.
 #
-# The *padding mask* of token ids, shape $(B, T)$, says which keys are real. The scores have the shape
-# $(B, H, T_q, T_k)$ for $H$ heads (chapter 7). Padding depends on the sentence and on the key, not on the head and not
-# on the query. So the mask has the shape $(B, 1, 1, T_k)$: the two axes of size 1 are repeated by broadcasting.
+# The *padding mask* says which keys are real. The scores have the shape $(B, H, T_q, T_k)$, for $H$ heads (chapter 7).
+# Padding depends on the sentence and on the key, not on the head and not on the query. So the mask has the shape
+# $(B, 1, 1, T_k)$, and broadcasting repeats it.
 #
-# The test is a rule that you can feel: **a sentence means the same, whoever shares its batch.** The cell encodes one
-# sentence alone, and again with three ids of padding behind it. (`plugged` with None leaves the library's own function
-# in place.) **Predict:** how far apart are the two, with the mask and without it?
+# The test is a rule: **a sentence means the same, whoever shares its batch.** The cell encodes one sentence alone, and
+# again with padding behind it. (`plugged` with None leaves the library's own function in place.) **Predict:** how far
+# apart are the two, with the mask and without it?
 
 
 # %%
@@ -88,47 +86,43 @@ for name, own in (("with the padding mask", None), ("without it", no_mask)):
     print(f"{name:22}: largest difference {np.abs(alone - filled).max():.0e}")
 
 # %% [markdown]
-# With the mask, nothing is left but rounding. Without it the sentence changes with its neighbours: a translation would
-# depend on what else was translated at the same time.
+# With the mask, they differ by rounding only. Without it, a translation would depend on what else was in its batch.
 #
-# The mask hides *keys* only. A query that is padding may ask what it likes: its output is computed, and nobody reads
-# it.
+# The mask hides *keys* only. A query that is padding may ask what it likes: nobody reads the answer.
 #
 # ## Padding in the loss
 #
-# The loss must not read it, either. After padding comes more padding, always, so it is easy to predict. If it counted,
-# it would look like success.
+# The loss must not read it, either. After padding comes more padding, so it is easy to predict, and would look like
+# success.
 #
-# **By hand.** Three real tokens with the losses 2, 3 and 4, and three ids of padding with the loss 0. The mean over the
-# real tokens is 3. **Predict** the mean over everything. What is it with nine ids of padding?
+# **By hand.** Three real tokens have the losses 2, 3 and 4, and the mean 3. **Predict** the mean over everything if
+# there are three ids of padding, each with the loss 0. And with nine?
 
 # %%
 losses = np.array([2.0, 3.0, 4.0])
 for n in (0, 3, 9):
     everything = np.concatenate([losses, np.zeros(n)])
-    print(f"{n} ids of padding: mean over real tokens {losses.mean():.2f}, over everything {everything.mean():.2f}")
+    print(f"{n} ids of padding: mean over real tokens {losses.mean():.2f}, over all {everything.mean():.2f}")
 
 # %% [markdown]
-# With nine ids of padding, the same model looks four times better. So sum the losses of the real tokens, count these
-# tokens, and divide the sum by the count.
+# With nine, the same model looks four times better. So sum the losses of the real tokens, and divide by their count.
 #
 # ## The future: the causal mask
 #
 # The Transformer has two halves. The *encoder* reads the *source*, the word to copy. The *decoder* writes the *target*
-# from left to right. In use, it gets its own output back as input, one token at a time. In training this would be slow,
-# and it is not needed, because the correct target is known. So the complete target goes in at once, and each position
-# predicts the token after it. This is called *teacher forcing*. Two special tokens help: BOS, id 1, stands at the
-# beginning of a sequence, and EOS, id 2, at its end. For the target `c a b`:
+# from left to right. In use, it gets its own output back as input, one token at a time. In training, the correct target is
+# known. So it goes in complete and at once, and each position predicts the token after it. This is called *teacher
+# forcing*. Two special tokens help: BOS, id 1, stands at the beginning, and EOS, id 2, at the end. For the target `c a b`:
 #
 # | position | 0 | 1 | 2 | 3 |
 # |---|---|---|---|---|
 # | the decoder reads | BOS | c | a | b |
 # | and has to predict | c | a | b | EOS |
 #
-# Look at the columns. What position 1 has to predict, `a`, is what position 2 reads. If position 1 may look at position
-# 2, it can copy the answer, and learns nothing else. In use there is no position 2 yet.
+# What position 1 has to predict, `a`, is what position 2 reads. If position 1 may look there, it can copy the answer, and
+# learns nothing else. In use there is no position 2 yet.
 #
-# The *causal mask* allows position $t$ to look at itself and at all positions before it: $t \ge u$, for query $t$ and
+# The *causal mask* allows a position to look at itself and at all positions before it: $t \ge u$, for query $t$ and
 # key $u$. **Predict** the mask for these four positions: how many cells are True?
 
 # %%
@@ -136,8 +130,7 @@ mask = causal_mask(np.array([[1, 5, 3, 4]]))
 print(mask.astype(int), mask.sum())
 
 # %% [markdown]
-# The diagonal is True as well. A position may look at itself, because it holds the token *before* the one that it has
-# to predict.
+# The diagonal is True: a position holds the token *before* the one that it has to predict.
 #
 # With this mask, one pass over the complete target computes what step-by-step writing computes. **Predict:** by how
 # much do they differ?
@@ -150,13 +143,13 @@ for t in range(4):
     print(f"position {t}: largest difference {np.abs(so_far[0, t] - at_once[0, t]).max():.0e}")
 
 # %% [markdown]
-# By rounding only. This is why a Transformer trains fast: all positions are predicted at once, and each as if the rest
-# did not exist.
+# By rounding only. This is why a Transformer trains fast: all positions are predicted at once, and each as if the later
+# ones did not exist.
 #
 # ## Three attentions, three masks
 #
-# The model has attention in three places. In the encoder the source looks at itself, in the decoder the target looks at
-# itself, and in the *cross-attention* the target looks at the source. Ask each time: *whose tokens are the keys?*
+# In the encoder the source looks at itself, in the decoder the target looks at itself, and in the *cross-attention* the
+# target looks at the source. Ask each time: *whose tokens are the keys?*
 #
 # | attention | queries | keys | mask | shape |
 # |---|---|---|---|---|
@@ -164,8 +157,8 @@ for t in range(4):
 # | decoder | target | target | causal **and** padding of the target | $(B, 1, T_q, T_q)$ |
 # | cross | target | **source** | padding of the **source** | $(B, 1, 1, T_k)$ |
 #
-# "And" is `&`: both must allow a pair. **Predict:** the picture shows the decoder's mask for a target of three tokens
-# and two ids of padding. Which cells are dark?
+# "And" is `&`: both must allow a pair. **Predict:** which cells of the decoder's mask are dark, for three tokens and two
+# ids of padding?
 
 # %%
 ids = np.array([[1, 5, 3, 0, 0]])
@@ -182,12 +175,10 @@ bar.set_ticklabels(["False", "True:\nmay attend"])
 # %% [markdown]
 # ## Backward needs no mask
 #
-# In the forward, a forbidden pair has $p = 0$. The softmax's backward is
-# $dS = P \odot (dP - \operatorname{rowsum}(dP \odot P))$ (chapter 4), so $dS = 0$ there. What does not flow forward
-# does not flow back, and no line of code has to say so.
+# In the forward, a forbidden pair has $p = 0$. The softmax's backward is $p$ times something (chapter 4), so $ds = 0$
+# there. What does not flow forward does not flow back.
 #
-# **Predict:** five positions under the causal mask, and only the output of position 2 gets a gradient. Which keys get
-# one?
+# **Predict:** of five positions under the causal mask, only the output of position 2 gets a gradient. Which keys get one?
 
 # %%
 query, key, value = rng.standard_normal((3, 1, 5, 4))
@@ -199,7 +190,7 @@ print("dkey:  ", np.abs(dkey).sum(axis=-1).round(2))
 print("dvalue:", np.abs(dvalue).sum(axis=-1).round(2))
 
 # %% [markdown]
-# Keys 0, 1 and 2. The two in the future get exactly 0. Now the proof for all numbers, with a random upstream gradient:
+# Keys 0, 1 and 2. The two in the future get exactly 0. Now the proof, with a random upstream gradient:
 
 # %%
 mask = np.tri(5, dtype=bool)
@@ -210,12 +201,12 @@ assert report.passed
 # %% [markdown]
 # ## Break it: one column too many
 #
-# `np.tri(T, k=1)` in place of `np.tri(T)`: a slip of one column, and each position sees the next one. That one holds
-# the very token that the position has to predict.
+# `np.tri(T, k=1)` in place of `np.tri(T)`: a slip of one column, and each position sees the next one, which holds its
+# answer.
 #
-# We train both models on the copy task, and measure two things on words that they have not seen. The *accuracy* is the
-# share of tokens that are predicted correctly under teacher forcing, as in training. The *exact match* is the share of
-# words that the model writes correctly by itself. **Predict** both numbers for the model that cheats.
+# We train both models on the copy task, and measure two things on unseen words. The *accuracy* is the share of tokens
+# that are predicted correctly under teacher forcing. The *exact match* is the share of words that the model writes
+# correctly by itself. **Predict** both numbers for the model that cheats.
 
 
 # %%
@@ -241,7 +232,8 @@ runs = {}
 for name, own in MASKS.items():
     with plugged(causal_mask, own):
         runs[name] = run = train(steps=225)
-        print(f"{name:6}: accuracy {accuracy(run.model):.1%}, exact match {exact_match(run.model, pairs):.0%}")
+        match = exact_match(run.model, pairs)
+        print(f"{name:6}: accuracy {accuracy(run.model):.1%}, exact match {match:.0%}")
 
 # %%
 words = copy.make_vocabulary()
@@ -252,46 +244,37 @@ for name, own in MASKS.items():
         print(f"{name:6} reads {words.decode(source):24} and writes {words.decode(answer)[:30]}")
 
 # %% [markdown]
-# The cheat has the better accuracy, and it does not write a single word correctly. Under teacher forcing, the answer to each
-# question stands one column to the right, and that is where it looks. When it writes by itself, the newest position is
-# the last one: the place where it always found the answer is empty.
+# The cheat has the better accuracy, and does not write a single word correctly. When it writes by itself, the newest
+# position is the last one: the place where it always found the answer is empty.
 #
-# The honest model is not perfect after 225 steps, but its two numbers fit together: a word has up to 12 letters, and
-# one wrong letter spoils it. So compare the two numbers, always: **accuracy under teacher forcing alone says nothing
-# about use.** A well-known implementation was reported to reach 98 % for this reason (issue 19 of
-# attention-is-all-you-need-pytorch).
+# The honest model's two numbers fit together: a word has up to 12 letters, and one wrong letter spoils it. So compare the
+# two: **accuracy under teacher forcing alone says nothing about use.** A well-known implementation was reported to reach
+# 98 % this way (issue 19 of attention-is-all-you-need-pytorch).
 #
 # **Predict:** which of the two loss curves looks better?
 
 # %%
-figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
-axes.plot(runs["honest"].losses, color="tab:blue", label="the causal mask")
+figure, axes = plt.subplots(figsize=(4.8, 2.8), layout="constrained")
+axes.plot(runs["honest"].losses, color="black", label="the causal mask")
 axes.plot(runs["cheat"].losses, color="tab:red", linestyle="--", label="one column too many")
 axes.set_xlabel("training step")
 axes.set_ylabel("loss for each token (nats)")
 legend = axes.legend()
 
 # %% [markdown]
-# The curve of the cheat. It falls sooner and ends lower, and nothing about it is strange. And this is what the gradient
-# check says about attention with one column too many:
-
+# That of the cheat: it falls sooner and ends lower. And what does the gradient check say?
 
 # %%
-def masked_attention(query, key, value):
-    return attention_forward(query, key, value, np.tri(query.shape[-2], k=1, dtype=bool))
-
-
-report = gradcheck((masked_attention, attention_backward), [query, key, value], name="one column too many")
+mask = np.tri(5, k=1, dtype=bool)
+report = gradcheck((attention_forward, attention_backward), [query, key, value, mask], name="cheat")
 print("the gradient check:", "passed" if report.passed else "failed")
 
 # %% [markdown]
-# It passed, and the doctor has nothing to say: these *are* the true gradients, of a model that cheats. A gradient check
-# proves that backward belongs to forward. Which forward you wanted, only you know. So here are three ways to catch it.
+# These *are* the true gradients, of a model that cheats. So here are three ways to catch it.
 #
 # ## Caught: look at the weights
 #
-# Draw who looks at whom in the decoder. Rows are queries, columns are keys. **Predict:** where in the cheat's picture
-# is the weight?
+# Draw who looks at whom in the decoder. **Predict:** where in the cheat's picture is the weight?
 
 # %%
 one = make_batch([pair for pair in pairs if len(pair[0]) == 8][:1])
@@ -306,17 +289,16 @@ for axes, (name, own) in zip(both, MASKS.items()):
 bar = figure.colorbar(image, label="attention weight, the largest of 4 heads")
 
 # %% [markdown]
-# The honest model looks at the diagonal and below it. The cheat has its weight one column above the diagonal: row 0
-# looks at key 1, row 1 at key 2. Only the last row has nowhere to look.
+# The honest model looks at the diagonal and below it. The cheat looks one column to the right: row 0 at key 1, row 1 at
+# key 2. Only the last row has nowhere to look.
 #
-# This is quick, and it needs a trained model. It also shows only what the attention weights show. A leak beside the
-# mask leaves no trace in this picture. Chapter 7 has such a leak.
+# A leak beside the mask leaves no trace here. Chapter 7 has such a leak.
 #
 # ## Caught: touch one token
 #
-# Replace one token of the target, and run the model again. Outputs before this token must not move. Do it for each
-# token, one after the other. The picture shows how far each output moved, for two models that have *not* been trained.
-# **Predict:** which half of the honest picture is empty?
+# Replace one token of the target, and run the model again: outputs before this token must not move. Do this for each
+# token. The picture shows how far each output moved, in two *untrained* models. **Predict:** which half of the honest
+# picture is empty?
 
 
 # %%
@@ -346,23 +328,23 @@ for axes, (name, own) in zip(both, MASKS.items()):
 bar = figure.colorbar(image, label="how far, as a power of 10")
 
 # %% [markdown]
-# In the left picture everything above the diagonal is rounding: $10^{-6}$ in float32. In the right one, output 0 moves
-# when token 1 is replaced. It also moves a little for token 2: this model has two layers, and each of them looks one
-# position further ahead.
+# On the left, everything above the diagonal is rounding: $10^{-6}$ in float32. On the right, output 0 moves when token 1
+# is replaced, and a little for token 2: this model has two layers, and each looks one position further ahead.
 #
-# This needs no training and one sentence, so make it a test of every model that you write. It finds every leak from
-# later tokens, whatever its cause is.
+# This needs one sentence and no training, so make it a test of every model that you write. It finds every leak from
+# later tokens, whatever the cause.
 #
 # ## Caught: ask for the impossible
 #
-# Nobody can predict a die. Train a small language model on random throws, and ask how many of the next throws it
-# predicts. **Predict** the best possible accuracy, for an honest model and for the cheat.
+# Nobody can predict a die. Train a small language model, a decoder without an encoder, on random throws. **Predict** the
+# best possible accuracy, for an honest model and for the cheat.
 
 
 # %%
 def dice(own=None, read=slice(0, -1), steps=120):
-    """The accuracy of a language model that learns throws of a die, ids 3 to 8, and reads their columns `read`."""
-    model = LanguageModel(LanguageModelConfig.named("toy", vocab_size=9, num_layers=1, max_length=16), seed=0)
+    """The accuracy of a language model on throws of a die, ids 3 to 8. It reads their columns `read`."""
+    config = LanguageModelConfig.named("toy", vocab_size=9, num_layers=1, max_length=16)
+    model = LanguageModel(config, seed=0)
     adam, rng = Adam(model), np.random.default_rng(0)
     with plugged(causal_mask, own), threadpool_limits(1):    # small arrays: one thread is faster
         for step in range(1, steps + 1):
@@ -374,32 +356,29 @@ def dice(own=None, read=slice(0, -1), steps=120):
 
 
 # %%
-print(f"chance: {1 / 6:.1%}, chance in one position of 16: {(15 + 1 / 6) / 16:.1%}")
+print(f"if nobody sees the answer: {1 / 6:.1%}; if 15 positions of 16 see it: {(15 + 1 / 6) / 16:.1%}")
 print(f"honest: {dice():.1%}")
 print(f"cheat:  {dice(one_ahead):.1%}")
 
 # %% [markdown]
-# A model that can predict a die has seen the throw. The cheat reaches nearly the 94.8 % that are possible: 15 positions of 16
-# see their answer, the last one has to guess.
+# A model that can predict a die has seen the throw. In the cheat only the last position has to guess.
 #
-# This test needs a short training run and knows nothing about masks. It asks only whether the answer can be known. Take
-# random tokens, or shuffle the labels of your data: whatever is better than chance is a leak.
+# This test knows nothing about masks. Take random tokens, or shuffle the labels of your data: whatever is better than
+# chance is a leak.
 #
 # ## The other leak: a target that was not shifted
 #
-# There is one more way to show the answer. Forget to shift the target: the decoder reads `c a b EOS`, and it has to
-# predict `c a b EOS`. The mask is right, and each position holds its own answer. People do this (issue 314 of MONAI's
-# GenerativeModels).
+# There is one more way to show the answer. Forget to shift the target: the decoder reads `c a b EOS`, and has to predict
+# `c a b EOS`. The mask is right, and each position holds its own answer (issue 314 of MONAI's GenerativeModels).
 #
-# **Predict:** which of the three ways finds it? Here is the die again, with the right causal mask. The model reads the
-# very tokens that it has to predict:
+# **Predict:** which of the three ways finds it? Here is the die, with the right mask and a target that was not shifted:
 
 # %%
 print(f"not shifted: {dice(read=slice(1, None), steps=50):.1%}")
 
 # %% [markdown]
-# It predicts every throw, after 50 steps. Looking at the weights shows nothing: the diagonal is where they belong.
-# Touching shows nothing: no output depends on a *later* token. Only the die finds it.
+# It predicts every throw. The weights show nothing: the diagonal is where they belong. Touching shows nothing: no output
+# depends on a *later* token. Only the die finds it.
 #
 # | | needs | leak through the mask | leak beside the mask | target not shifted |
 # |---|---|---|---|---|
@@ -410,16 +389,12 @@ print(f"not shifted: {dice(read=slice(1, None), steps=50):.1%}")
 # ## Exercises
 #
 # `minitransformer learn start 6` writes this page into your folder, followed by six functions with blanks. Fill one,
-# save, and ask `minitransformer learn check`. The fifth exercise is the second way, as a test that you can keep.
+# save, and ask `minitransformer learn check`. The fifth is the second way, as a test that you can keep. When
+# `causal_mask` passes, a model can train with it: `minitransformer learn plug causal_mask`. Try a wrong one, too: what
+# does it write?
 #
-# When `padding_mask` or `causal_mask` passes, a model can train with it: `minitransformer learn plug causal_mask`. Try
-# a wrong one, too: what does it write?
-#
-# Three more, on paper: (1) The padding of a target stands at the end. Does a real position ever see it under the causal
-# mask alone? Which rows does the padding mask change then? (2) Padding at the *front* of a target, under both masks:
-# what may the first position attend to, and what does the library answer? (Chapter 4.) (3) A model writes from right to
-# left. Which mask does it need?
+# Two more, on paper: (1) The padding of a target stands at the end. Does a real position ever see it under the causal
+# mask alone? (2) If it stood at the *front*, what might the first position attend to, under both masks? (Chapter 4.)
 #
 # **Read next:** `causal_mask` and `padding_mask` in `minitransformer/functional/masks.py`, and where they are used:
-# `Transformer.decode` in `minitransformer/models/transformer.py`. `make_batch` in `minitransformer/data/batches.py`
-# shifts the target.
+# `Transformer.decode` in `minitransformer/models/transformer.py`.

@@ -45,7 +45,7 @@ def in_the_model(own):
 
 # %% hints
 hints = (
-    "A reshape never reorders numbers. In heads, which numbers lie next to those of head 0, position 0: those of the next head or of the next position?",
+    "A reshape never reorders numbers. What lies next to head 0, position 0, in heads: the next head or the next position?",
     "The split backwards: swap the axes of heads and positions first, (B, T, H, d), and then reshape to (B, T, H d).",
     "together = heads.swapaxes(___)",
 )
@@ -58,7 +58,8 @@ def reshaped(heads):
     return heads.reshape(B, T, H * d)
 
 
-@mistake("the heads are interleaved: first number 0 of all heads, then number 1; each head's numbers have to lie side by side", hint=3)
+@mistake("the heads are interleaved: first number 0 of all heads, then number 1; each head's numbers have to lie side by side",
+         hint=3)
 def interleaved(heads):
     B, H, T, d = heads.shape
     return heads.transpose(0, 2, 3, 1).reshape(B, T, H * d)

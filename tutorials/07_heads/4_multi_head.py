@@ -44,8 +44,8 @@ def one_head(rng, B, T, d):
 
 # %% hints
 hints = (
-    "One query and one key of one head have how many numbers? How many terms has their dot product, so which root divides the scores?",
-    "In this order: three projections, each split to (B, H, T, d); scores / sqrt(d_k); softmax over keys; times v; merge; times W_O.",
+    "How many numbers has a query of one head? So how many terms has its dot product with a key, and which root divides it?",
+    "In order: three projections, each split to (B, H, T, d); scores / sqrt(d_k); softmax over keys; times v; merge; times W_O.",
     "scores = q @ k.swapaxes(-1, -2) / math.sqrt(___)",
 )
 

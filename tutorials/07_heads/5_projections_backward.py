@@ -52,14 +52,15 @@ def loss(dq, dk, dv, x, w_q, w_k, w_v):
 
 
 def terms(dq, dk, dv, x, w_q, w_k, w_v):
-    return {name: merge(g) @ w.T for name, g, w in (("dq W_Q^T, through the queries", dq, w_q), ("dk W_K^T, through the keys", dk, w_k),
-                                                    ("dv W_V^T, through the values", dv, w_v))}
+    paths = (("dq W_Q^T, through the queries", dq, w_q), ("dk W_K^T, through the keys", dk, w_k),
+             ("dv W_V^T, through the values", dv, w_v))
+    return {name: merge(g) @ w.T for name, g, w in paths}
 
 
 # %% hints
 hints = (
     "x was read three times. If x moves a little, by how many paths does the loss change, and what happens to their gradients?",
-    "Merge dq, dk and dv to (B, T, H d): the split backwards. Then dx is a sum of three products, and each dW is x^T times its gradient.",
+    "Merge dq, dk, dv to (B, T, H d), the split's backward. Then dx is a sum of three products, and each dW is x^T dq, ...",
     "dx = dq @ w_q.T + ___ + dv @ w_v.T",
 )
 

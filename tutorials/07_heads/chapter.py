@@ -14,11 +14,11 @@
 # # 7. Many heads: several questions at once
 #
 # You write multi-head attention and forget one transpose, where the heads are merged. No shape complains. The gradient
-# check passes. The loss falls as it should, and 96% of the next letters are predicted correctly. Then the model writes
-# by itself, and not one word is right. People have asked about this line again and again (issue 6 of
-# jsbaan/transformer-from-scratch, issue 15 of hyunwoongko/transformer).
+# check passes. The loss falls as it should, and 96 % of the next letters are predicted correctly. Then the model writes
+# by itself, and not one word is right. People keep asking about this line (issue 6 of jsbaan/transformer-from-scratch,
+# issue 15 of hyunwoongko/transformer).
 #
-# In this chapter you split attention into heads, merge them, find out what the lost transpose does, what heads cost,
+# In this chapter you split attention into heads, merge them, and find out what the lost transpose does, what heads cost,
 # and what they learn.
 
 # %%
@@ -40,11 +40,10 @@ rng = np.random.default_rng(0)
 # %% [markdown]
 # ## One head gives one mean
 #
-# A word often needs two others: a verb needs its subject *and* its object. One softmax can look at both, half and half.
-# What comes out is their mean.
+# A verb needs its subject *and* its object. One softmax can look at both, half and half. What comes out is their mean.
 #
 # **By hand.** The values of subject and object are the numbers 10 and 20. Half and half, the answer is 15. **Predict:**
-# what is the answer if the values are 20 and 10? If they are 0 and 30?
+# what is it if the values are 20 and 10? 0 and 30?
 
 # %%
 half = np.array([0.5, 0.5])
@@ -57,9 +56,8 @@ for values in ([10, 20], [20, 10], [0, 30]):
 #
 # ## Many small questions in place of a large one
 #
-# A head is an attention of its own, with projections of its own. So that $H$ heads do not cost $H$ times as much, each
-# is small: its queries and keys have $d_k = d_{model} / H$ numbers, its values $d_v = d_{model} / H$. For a batch of
-# $B$ sentences with $T$ tokens:
+# A head is an attention with projections of its own. So that $H$ heads do not cost $H$ times as much, each is small: its
+# queries, keys and values have $d_k = d_v = d_{model} / H$ numbers. For a batch of $B$ sentences with $T$ tokens:
 #
 # | step | formula | shape |
 # |---|---|---|
@@ -69,8 +67,8 @@ for values in ([10, 20], [20, 10], [0, 30]):
 # | merge | the heads side by side | $(B, T, H d_v)$ |
 # | project | times $W_O$ | $(B, T, d_{model})$ |
 #
-# The scale is that of *one* head: a dot product has $d_k$ terms, not $d_{model}$ (chapter 5). **Predict:**
-# $d_{model} = 64$. Which number of heads has the most parameters, 1, 4 or 16?
+# The scale is that of *one* head: a dot product has $d_k$ terms, not $d_{model}$ (chapter 5). **Predict:** for
+# $d_{model} = 64$, which number of heads has the most parameters, 1, 4 or 16?
 
 # %%
 for H in (1, 4, 16):
@@ -78,19 +76,17 @@ for H in (1, 4, 16):
     print(f"num_heads {H:2}, {64 // H:2} numbers each: {layer.num_parameters():,} parameters")
 
 # %% [markdown]
-# All three have the same number. The heads share one matrix $W_Q$, and each owns some of its columns.
+# All the same: the heads share one matrix $W_Q$, and each owns some of its columns.
 #
 # ## Split: the heads lie side by side
 #
 # The projection gives each position one long row: first the $d$ numbers of head 0, then those of head 1, and so on ($d$
 # is $d_k$ for queries and keys, $d_v$ for values). The split is two steps: a reshape, $(B, T, H d) \to (B, T, H, d)$,
-# and a transpose, $\to (B, H, T, d)$.
-#
-# A **reshape never reorders**. It reads the numbers in the same order and puts the brackets elsewhere. A **transpose**
-# reorders.
+# and a transpose, $\to (B, H, T, d)$. A **reshape never reorders**: it reads the numbers in the same order and puts the
+# brackets elsewhere. A **transpose** reorders.
 #
 # **By hand.** Three positions, two heads of two numbers. The number 21 stands at position 2, column 1. Head 0 owns
-# columns 0 and 1. **Predict** what head 0 holds: with the transpose, and if you reshape straight to $(B, H, T, d)$.
+# columns 0 and 1. **Predict** what it holds: with the transpose, and if you reshape straight to $(B, H, T, d)$.
 
 # %%
 x = 10 * np.arange(3)[:, None] + np.arange(4)
@@ -99,37 +95,33 @@ print("with the transpose:  head 0", x.reshape(3, 2, 2).swapaxes(0, 1)[0].tolist
 print("reshaped straight:   head 0", x.reshape(2, 3, 2)[0].tolist())
 
 # %% [markdown]
-# Reshaped straight, head 0 holds position 0, both halves of it, and half of position 1. The shape is right, the
-# contents are not.
+# Reshaped straight, head 0 holds all of position 0 and half of position 1. The shape is right, the contents are not.
 #
 # ## What heads cost
 #
-# Count multiplications for one sentence. A product of a $(T, d_{model})$ and a $(d_{model}, d_{model})$ matrix takes
-# $T d_{model}^2$, so the four projections take $4\, T d_{model}^2$. The scores take $T^2 d_k$ in each
-# head, and so do the weighted means. With $H d_k = d_{model}$, that is $2\, T^2 d_{model}$ in all: the number of heads
-# no longer appears. But each head has $T^2$ weights, which backward needs. **Predict:** $T = 128$ tokens, $d_{model} = 512$. Which
-# takes more, projections or attention?
+# Count multiplications for one sentence. A projection takes $T d_{model}^2$, so four take $4\, T d_{model}^2$. The scores
+# take $T^2 d_k$ in each head, and so do the weighted means. With $H d_k = d_{model}$, that is $2\, T^2 d_{model}$ for all
+# heads, however many. But each head has $T^2$ weights, which backward needs. **Predict:** for $T = 128$ and
+# $d_{model} = 512$, which takes more, projections or attention?
 
 # %%
 T, d_model = 128, 512
 print(f"projections: {4 * T * d_model ** 2 / 1e6:.0f} million multiplications")
 print(f"attention:   {2 * T ** 2 * d_model / 1e6:.0f} million multiplications")
 for H in (1, 8, 64):
-    print(f"num_heads {H:2}: {H * T * T:9,} attention weights (Q, K and V together: {3 * T * d_model:,} numbers)")
+    print(f"num_heads {H:2}: {H * T * T:9,} attention weights (Q, K and V: {3 * T * d_model:,} numbers)")
 
 # %% [markdown]
-# The projections take eight times as much. Attention catches up at $T = 2\, d_{model}$, here at 1,024 tokens. For
-# shorter sentences most of the work is in four linear layers. More heads cost no multiplications, but they cost memory.
+# The projections, eight times as much. Attention catches up at $T = 2\, d_{model}$, here at 1,024 tokens. More heads cost
+# memory, but no multiplications.
 #
 # ## W_O: every head adds something
 #
-# The merge and the last projection look like two steps. Cut $W_O$ by rows into $H$ parts, $W_O^{(h)}$ of the shape
-# $(d_v, d_{model})$, and the two steps are one sum:
+# Cut $W_O$ by rows into $H$ parts, $W_O^{(h)}$ of the shape $(d_v, d_{model})$, and merge and last projection are one sum:
 #
 # $$ Y = [Z_1, \ldots, Z_H]\, W_O = \sum_h Z_h W_O^{(h)} $$
 #
-# Each head writes its own contribution to the output, and the contributions are added. No head waits for another one.
-# **Predict** the difference between the two sides.
+# Each head adds its own contribution to the output. **Predict** the difference between the two sides.
 
 # %%
 Z, W_O = rng.standard_normal((4, 7, 3)), rng.standard_normal((4 * 3, 10))    # (H, T, d_v), (H d_v, d_model)
@@ -138,16 +130,13 @@ added = sum(Z[h] @ W_O[3 * h:3 * h + 3] for h in range(4))
 print(f"{np.abs(side_by_side - added).max():.0e}")
 
 # %% [markdown]
-# Nothing but rounding.
-#
 # ## d_k and d_v: how fine a question, how long an answer
 #
-# $d_k$ and $d_v$ need not be $d_{model} / H$, and they need not be equal. Only queries and keys must be equally long.
-# $d_k$ says how finely a head can tell keys apart: its $T \times T$ scores are a product of a $(T, d_k)$ and a
-# $(d_k, T)$ matrix, so their rank is at most $d_k$. $d_v$ says how much it can pass on from where it looks.
+# $d_k$ and $d_v$ need not be $d_{model} / H$, and they need not be equal. $d_k$ says how finely a head can tell keys
+# apart: the rank of its scores is at most $d_k$. $d_v$ says how much it can pass on from where it looks.
 #
-# The cell trains small models on the copy task, 150 steps each. **Predict:** which hurts more, one number for the
-# question or one for the answer? And which number of heads learns to copy fastest?
+# We train small models on the copy task, 150 steps each. **Predict:** which hurts more, one number for the question or
+# one for the answer? And which number of heads learns to copy fastest?
 
 # %%
 copy = TASKS["copy"](batch=24)
@@ -164,7 +153,7 @@ def accuracy(model, pairs):
 
 # %%
 def trained(**sizes):
-    config = TransformerConfig.named("toy", 29, num_layers=1, **sizes)    # 29 tokens: 26 letters and 3 special ones
+    config = TransformerConfig.named("toy", 29, num_layers=1, **sizes)    # 26 letters, 3 special tokens
     model = Transformer(config, seed=0)
     adam, batches = Adam(model), DrawnBatches(copy, 24, 0)
     with threadpool_limits(1):    # small arrays: one thread is faster
@@ -178,21 +167,18 @@ for sizes in (dict(num_heads=1), dict(num_heads=4), dict(num_heads=16), dict(num
     print(f"accuracy {accuracy(trained(**sizes), pairs):4.0%} with", sizes)
 
 # %% [markdown]
-# One number for the answer hurts most: a head that may pass on one number cannot say which of 26 letters it saw. One
-# number for the question hurts as well: on one axis, 13 positions are hard to tell apart.
+# One number for the answer hurts most: with one number, a head can hardly say which of 26 letters it saw. One number for
+# the question hurts as well: on one axis, 13 positions are hard to tell apart.
 #
-# And *one* head learns to copy fastest: what it has after 150 steps, four heads have after 225, as you will see. More
-# heads are not better in themselves. To copy a letter you look at one place. For translation the paper found that one
+# And *one* head learns to copy fastest: to copy a letter you look at one place. For translation the paper found that one
 # head is 0.9 BLEU worse than the best number of heads, and that too many are worse again (table 3, rows A).
 #
 # ## Backward: merge where the forward split
 #
-# A split moves numbers, and computes nothing. Its backward moves the gradients back: it is the merge. And the merge's
-# backward is the split. So backward reads: $W_O$'s backward, split, attention's backward in each head, merge three
-# times, three linear layers.
+# A split only moves numbers. Its backward moves the gradients back: it is the merge. And the merge's backward is the split.
+# So backward reads: $W_O$'s backward, split, attention's backward in each head, merge three times, three linear layers.
 #
-# In self-attention all three read the same $x$, so three paths lead from $x$ to the loss. Their gradients add up
-# (chapter 1):
+# In self-attention all three read the same $x$, so three paths lead from $x$ to the loss. Their gradients add up:
 #
 # $$ dX = dQ\, W_Q^\top + dK\, W_K^\top + dV\, W_V^\top $$
 #
@@ -208,7 +194,7 @@ print("dx =", 2 * dq + 3 * dk + 5 * dv)
 #
 # ## Prove it
 #
-# The gradient check draws a random upstream gradient. Batch, positions, heads and sizes are all different:
+# Batch, positions, heads and sizes are all different:
 
 # %%
 layer = SelfAttention(6, 3, rng, d_k=4, d_v=5)    # d_model, heads
@@ -217,8 +203,7 @@ print(report)
 assert report.passed
 
 # %% [markdown]
-# The gradient of `key.bias` is 0 but for rounding. One vector added to all keys adds the same number to all scores of a
-# query, and a softmax does not notice that (chapter 4).
+# The gradient of `key.bias` is 0 but for rounding: a vector added to all keys changes no weight (chapter 5).
 #
 # And if you forget the path through the keys? The doctor says:
 
@@ -243,23 +228,21 @@ print(report.findings["WithoutKeys"])
 
 # %%
 found = 10 * np.arange(2)[:, None] + np.arange(3)    # (H, T)
-print("with the transpose:", [f"position {t}: {row}" for t, row in enumerate(found.T.tolist())])
-print("without:           ", [f"position {t}: {row}" for t, row in enumerate(found.reshape(3, 2).tolist())])
+print("positions 0, 1 and 2, with the transpose:", found.T.tolist())
+print("                               without it:", found.reshape(3, 2).tolist())
 
 # %% [markdown]
 # It gets 0 and 1: what head 0 found at positions 0 *and 1*. What head 1 found for it, the 10, goes to position 1.
 #
-# To try this in the real model, whose merge is right, we rearrange attention's output before it is merged, so that the
-# result is that of the wrong merge. The backward puts the gradients back. Together they give the exact gradient of a
-# wrong function, as automatic differentiation would. (`__wrapped__` is the library's own function, even while yours is
-# plugged in.)
+# To try this in the real model, whose merge is right, we rearrange attention's output before it is merged, and its
+# gradient on the way back. This is the exact gradient of a wrong function, as automatic differentiation would give it.
 
 
 # %%
 def misplaced(*arguments):
     y, cache = attention_forward.__wrapped__(*arguments)
     B, H, T, d = y.shape
-    return y.reshape(B, T, H, d).swapaxes(1, 2), cache    # the right merge makes y.reshape(B, T, H * d) of it
+    return y.reshape(B, T, H, d).swapaxes(1, 2), cache    # merged, it is y.reshape(B, T, H * d)
 
 
 def put_back(dy, cache):
@@ -273,7 +256,7 @@ print("the gradient check:", "passed" if report.passed else "failed")
 
 # %% [markdown]
 # We train both models, and measure the accuracy twice: for all words in one batch, as in training, and for each word
-# alone. **Predict:** is there a difference, for the right model and for the wrong one?
+# alone. **Predict:** for which model is there a difference?
 
 # %%
 runs = {}
@@ -286,16 +269,16 @@ for name, own in (("right", (None, None)), ("wrong", (misplaced, put_back))):
               f"exact match {exact_match(model, pairs):.0%}")
 
 # %%
-figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
-axes.plot(runs["right"].losses, color="tab:blue", label="the right merge")
+figure, axes = plt.subplots(figsize=(4.8, 2.8), layout="constrained")
+axes.plot(runs["right"].losses, color="black", label="the right merge")
 axes.plot(runs["wrong"].losses, color="tab:red", linestyle="--", label="without the transpose")
 axes.set_xlabel("training step")
 axes.set_ylabel("loss for each token (nats)")
 legend = axes.legend()
 
 # %% [markdown]
-# The two curves are nearly the same. Only the wrong one has spikes. **Predict** what they are. The cell sorts the last
-# 100 steps by the length of the batch:
+# The curves are nearly the same, but the wrong one has spikes. **Predict** what they are. The cell sorts the last 100
+# steps by the length of the batch:
 
 # %%
 batches = DrawnBatches(copy, 24, 0)    # those of the training run
@@ -305,12 +288,12 @@ for T in sorted(set(length)):
     print(f"T = {T}: {(length == T).sum():2} steps, loss right {loss[0]:.2f}, wrong {loss[1]:.2f}")
 
 # %% [markdown]
-# The spikes are the batches of another length. *Which* numbers a position gets depends on $T$. In training the longest
-# of 24 words nearly always has 12 letters, so $T$ is nearly always 13, and the model learns this one arrangement by
-# heart. A word alone has another length. And a model that writes has a new $T$ at each step.
+# The spikes are the batches of another length. *Which* numbers a position gets depends on $T$. In training, the longest
+# of 24 words nearly always has 12 letters, so $T$ is 13, and the model learns this one arrangement by heart. A word alone
+# has another length, and a model that writes has a new one at each step.
 #
-# There is worse. In the decoder, some of these numbers come from the future. Touch one token (chapter 6): the last one
-# is replaced. **Predict** which outputs may move.
+# There is worse. In the decoder, some of these numbers come from the future. Touch the last token (chapter 6).
+# **Predict** which outputs may move.
 
 # %%
 source, target = np.array([[5, 3, 4, 9, 2]]), np.array([[1, 5, 3, 4, 9]])
@@ -322,18 +305,16 @@ for name, own in (("right", None), ("wrong", misplaced)):
     print(f"{name}: how far each output moves", np.abs(difference[0]).max(axis=-1).round(4))
 
 # %% [markdown]
-# All of them move: a leak, although the causal mask is right. It leaves no trace in the attention weights. Chapter 6's
-# second test finds it, on a model that was never trained.
+# All of them move: a leak, although the causal mask is right. It leaves no trace in the attention weights.
 #
-# Why did no check see it? Shapes cannot: both merges have the same. The gradient check cannot: it is the right gradient
-# of that function. What sees it is a *rule*: no output depends on a later token, a sentence gives the same whatever
-# else is in its batch, and a merge leaves each position its own numbers. The exercises judge by the last one.
+# Shapes cannot show this mistake, and a gradient check cannot. What shows it is a *rule*: no output depends on a later
+# token, a sentence means the same whoever shares its batch, and a merge leaves each position its own numbers. The exercise
+# judges by the last one.
 #
 # ## What heads learn
 #
-# The picture shows where the four heads of the right model's cross-attention look while it writes a word. The target is
-# shifted by one (chapter 6): at target position $t$ the model has to write letter $t$ of the source. **Predict:** do
-# the heads share the work, each with places of its own?
+# The picture shows where the four heads of the right model's cross-attention look while it writes a word. At target
+# position $t$ it has to write letter $t$ of the source. **Predict:** does each head look at places of its own?
 
 # %%
 word = make_batch([pair for pair in pairs if len(pair[0]) == 8][:1])
@@ -347,9 +328,9 @@ four[0].set_ylabel("query: target position")
 bar = figure.colorbar(image, label="attention weight")
 
 # %% [markdown]
-# They do not. All four look at the same place, the letter that is to be written, and are unsure near the end. Does the
-# model need all of them? A head adds its contribution to a sum, so you can take one out: set its rows of $W_O$ to 0.
-# **Predict** the accuracy with three heads.
+# No. All four look at the letter that is to be written, and are unsure near the end. Does the model need all of them? A
+# head adds its contribution to a sum, so you can take it out: set its rows of $W_O$ to 0. **Predict** the accuracy with
+# three heads.
 
 # %%
 model = runs["right"].model
@@ -364,17 +345,15 @@ for h in range(4):
 
 # %% [markdown]
 # Without one of them the accuracy falls by 4 to 10 points. Each is missed, and none is indispensable: they do the same
-# work, and their contributions add up to a clearer answer. Nothing in the loss asks heads to be different. They start
-# from different random weights, and where a task needs several places, they can become different. Copying needs one.
+# work, and their contributions add up to a clearer answer. Nothing in the loss asks heads to be different. If a task
+# needs several places, they can become different. Copying needs one.
 #
 # ## Exercises
 #
 # `minitransformer learn start 7` writes this page into your folder, followed by five functions with blanks. Fill one,
-# save, and ask `minitransformer learn check`.
-#
-# When `split_heads` or `merge_heads` passes, a model can train with it: `minitransformer learn plug merge_heads`. Then
-# plug in one without the transpose, too. It hardly learns at all: now the merge is wrong, and the library's backward is
-# still that of the right one.
+# save, and ask `minitransformer learn check`. When `merge_heads` passes, a model can train with it:
+# `minitransformer learn plug merge_heads`. Then plug in one without the transpose. It hardly learns at all: now the merge
+# is wrong, and the library's backward is still that of the right one.
 #
 # **Read next:** `MultiHeadAttention` in `minitransformer/layers/attention.py`: its `split`, its `merge`, and a
 # `backward` that uses them the other way round.
