@@ -1,7 +1,9 @@
-"""Who shares the work of a training step: threads (NumPy releases the GIL while it computes), and later processes."""
+"""Who shares the work of a training step: threads (NumPy releases the GIL while it computes), and processes (processes.py)."""
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextvars import copy_context
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from typing import Any
 
 from minitransformer.backend import Array, generator
@@ -21,8 +23,8 @@ class Threads:
 
     The threads wait for work until `close`, the end of a `with` block, or until nothing refers to them any more.
 
-    Several processes can share an update, too: a subclass says how many there are and which one this is, sums a
-    vector over all of them, and agrees on a flag. Each process then draws the same batches and takes its part.
+    Several processes can share an update, too (processes.py): a subclass says how many there are and which one this is,
+    sums a vector over all of them, and gathers values. Each process then draws the same batches and takes its part.
     """
 
     processes, rank = 1, 0
@@ -60,9 +62,22 @@ class Threads:
     def sum(self, vector) -> None:
         """Add up `vector` in place over the processes: here there is one."""
 
+    def gather(self, value) -> list:
+        """`value` of each process, in the order of their ranks."""
+        return [value]
+
     def agree(self, flag) -> bool:
         """Whether `flag` is set in any process."""
-        return flag
+        return any(self.gather(flag))
+
+    @contextmanager
+    def sharing(self) -> Iterator[None]:
+        """Within it the processes share what `in_threads` computes; all must come to it with the same items."""
+        token = _sharing.set(self)
+        try:
+            yield
+        finally:
+            _sharing.reset(token)
 
     def shard(self, batches, seed=None) -> list[tuple[Layer, list, Any]]:
         """What each thread of this process computes: [(model, its part of each of the batches, its generator)].
@@ -98,7 +113,10 @@ class Threads:
             return sum(squares)
         grad = self.flat.grad
         self.sum(grad)
-        return grad @ grad
+        start, end = (grad.size * rank // self.processes for rank in (self.rank, self.rank + 1))
+        square = (grad[start:end] @ grad[start:end]).reshape(1)    # BLAS may round it otherwise on another processor:
+        self.sum(square)                                           # this way all processes clip by the same bits
+        return square[0]
 
     def each_piece(self, work) -> list:
         """[work(slice)] for the slices of the flat vectors, one for each thread."""
@@ -114,8 +132,19 @@ class Threads:
         return grad @ grad
 
 
+_sharing: ContextVar[Threads | None] = ContextVar("sharing", default=None)    # whose processes share what in_threads computes
+
+
 def in_threads(work, items, count) -> list:
     """[work(*item) for item in items], shared by `count` threads with one BLAS thread each."""
+    if workers := _sharing.get():
+        items, number = list(items), workers.processes
+        token = _sharing.set(None)
+        try:
+            parts = workers.gather(in_threads(work, items[workers.rank::number], count))
+        finally:
+            _sharing.reset(token)
+        return [parts[i % number][i // number] for i in range(len(items))]
     with one_blas_thread, ThreadPoolExecutor(count) as pool:
         jobs = [pool.submit(copy_context().run, work, *item) for item in items]
         try:

@@ -13,11 +13,11 @@ from minitransformer.parallel import Threads
 from minitransformer.training.step import training_step
 
 
-def make_step(case, threads) -> Callable[[], float]:
+def make_step(case, threads, backend="numpy") -> Callable[[], float]:
     """A function that makes one training step on the case's batch and returns the loss per token."""
     threadpool_limits(1, user_api="blas")    # our threads share the batch
     keep_freed_memory()
-    model, batch, steps = Transformer(case.config()), case.batch(), count()
+    model, batch, steps = Transformer(case.config()).to(backend), case.batch(), count()
     adam, workers = Adam(model, BETA1, BETA2, EPSILON), Threads(model, threads)
 
     def step() -> float:

@@ -8,5 +8,5 @@ import torch._inductor.compile_fx    # the compiler, so that it counts as import
 from minitransformer.benchmarks import torch_eager
 
 
-def make_step(case, threads) -> Callable[[], float]:
-    return torch_eager.make_step(case, threads, torch.compile)
+def make_step(case, threads, device="cpu") -> Callable[[], float]:
+    return torch_eager.make_step(case, threads, device, torch.compile)

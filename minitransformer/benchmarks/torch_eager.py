@@ -31,12 +31,12 @@ class Model(nn.Module):
         return self.body(x, y, tgt_mask=self.future, tgt_is_causal=True) @ self.embedding.weight.T
 
 
-def make_step(case, threads, wrap=lambda model: model) -> Callable[[], float]:
-    """A function that makes one training step of `wrap`(the model) and returns the loss."""
+def make_step(case, threads, device="cpu", wrap=lambda model: model) -> Callable[[], float]:
+    """A function that makes one training step of `wrap`(the model) on `device` and returns the loss."""
     torch.set_num_threads(threads)
     torch.manual_seed(0)
-    source, target, next_target = (torch.from_numpy(ids) for ids in case.batch()[:3])
-    model = Model(case.config(), case.length)
+    source, target, next_target = (torch.from_numpy(ids).to(device) for ids in case.batch()[:3])
+    model = Model(case.config(), case.length).to(device)
     adam = torch.optim.Adam(model.parameters(), LEARNING_RATE, (BETA1, BETA2), EPSILON, fused=True)
     forward = wrap(model)
 

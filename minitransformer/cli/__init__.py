@@ -4,10 +4,18 @@ import os
 import sys
 
 from minitransformer.errors import InputError, one_line
+from minitransformer.launcher import launched
 
 
 def main(argv=None) -> int:
     """Run one command and return its exit code: 2 for bad input, 130 after Ctrl-C."""
+    if launched().processes == 1:
+        return _main(argv)
+    from minitransformer.cli.one_voice import one_voice
+    return one_voice(lambda: _main(argv))
+
+
+def _main(argv) -> int:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:    # closed by the parent process: no one is listening
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))    # noqa: SIM115 - open to the end

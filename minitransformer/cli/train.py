@@ -16,7 +16,9 @@ from minitransformer.cli.train_options import CHOICES, SIZES, add_task, defaults
 from minitransformer.errors import FolderTaken, InputError
 from minitransformer.layers.config import StackConfig
 from minitransformer.models.registry import MODELS
+from minitransformer.processes import Job
 from minitransformer.tasks import TASKS
+from minitransformer.tasks.task import Data
 from minitransformer.training.config import TrainingConfig
 from minitransformer.training.report import write_report
 from minitransformer.training.run import Run, check_free
@@ -43,7 +45,7 @@ def execute(args) -> int:
         if args.task:
             raise InputError(f"--resume {args.resume} resumes with the run's own task and settings; "
                              f"leave {args.task} and its options out")
-        return _resume(args.resume, getattr(args, "steps", None))
+        return _train(args, lambda job: _lengthened(args.resume, getattr(args, "steps", None), job), resume=True)
     if not args.task:
         raise InputError(f"train: no TASK given; choose from {', '.join(TASKS)} (see minitransformer train --help)")
     given = vars(args)
@@ -52,15 +54,15 @@ def execute(args) -> int:
         options["peak_rate"] = given.get("peak_rate")    # a preset's value belongs to its own schedule
     elif "rate_factor" in given:
         raise InputError(f"--rate-factor multiplies the paper's schedule; with {options['schedule']} use --peak-rate")
-    return _start(argparse.Namespace(**options))
+    return _train(args, lambda job: _new(argparse.Namespace(**options), job))
 
 
-def _start(args) -> int:
+def _new(args, job) -> tuple[Run, Data]:
     """Start a new run."""
     if args.run is not None:
         with _taken_folder_named(args.run):    # anything that can fail early fails here, before any work
             check_free(args.run)
-    get_module(args.backend)
+    job.choose_gpu(get_module(args.backend))
     with options_named_as_typed(args):
         training = TrainingConfig(**_fields(TrainingConfig, args))
         task = TASKS[args.task](**_fields(TASKS[args.task], args))
@@ -69,6 +71,7 @@ def _start(args) -> int:
     task = task.begin()
     vocabulary = task.make_vocabulary()
     data = task.data(vocabulary, training)
+    job.check_sentences(data.batches)
     kind = MODELS[task.model]
     config = kind.Config.named(args.config, **{**task.model_sizes(vocabulary), **changes})
     model = kind(config, training.seed).to(args.backend)
@@ -76,7 +79,7 @@ def _start(args) -> int:
     print(f"{args.task}: {args.config} {kind.__name__}, {config.num_layers} layers of width {config.d_model} with "
           f"{config.num_heads} heads, {model.num_parameters():,} parameters, {vocabulary.size:,} tokens in the vocabulary",
           file=sys.stderr)
-    return _train(run, data)
+    return run, data
 
 
 def _create(folder, task, *settings) -> Run:
@@ -99,12 +102,21 @@ def _taken_folder_named(folder) -> Iterator[None]:
         raise InputError(f"--run {folder}: already exists; {hint}") from None
 
 
-def _resume(folder, steps) -> int:
-    """Resume a run from its newest intact checkpoint."""
+def _opened(folder, job) -> tuple[Run, Data]:
+    """Open an old run, or one that process 0 has just begun."""
     run = Run.open(folder)
     if run.settings.training is None:
         raise InputError(f"{folder}: config.json does not record how it was trained; resume from Python: train(..., resume=True)")
     data = run.task.data(run.vocabulary, run.settings.training)
+    job.check_sentences(data.batches)
+    job.choose_gpu(get_module(run.settings.backend))
+    run.model = run.model.to(run.settings.backend)
+    return run, data
+
+
+def _lengthened(folder, steps, job) -> tuple[Run, Data]:
+    """An old run, which from now on plans to train for `steps`, if that is not None."""
+    run, data = _opened(folder, job)
     if steps is not None:
         planned = run.settings.training.steps
         with options_named_as_typed(argparse.Namespace(steps=steps)):
@@ -112,14 +124,21 @@ def _resume(folder, steps) -> int:
         print(f"{steps:,} steps are now planned instead of {planned:,}: the learning rate follows the new plan", file=sys.stderr)
     elif run.finished:
         print(f"to train longer: {run.resume_command} --steps N", file=sys.stderr)
-    run.model = run.model.to(run.settings.backend)
-    return _train(run, data, resume=True)
+    return run, data
 
 
-def _train(run, data, resume=False) -> int:
+def _train(args, make, resume=False) -> int:
+    """Train the run that make(job) -> (run, data) makes in the main process; the others open its folder then."""
+    job = Job()
+    job.check_alike({name: value for name, value in vars(args).items() if name != "execute"})
+    made = job.together(lambda: make(job) if job.is_main else None)
+    path = job.gather(made and made[0].path)[0]
+    run, data = job.together(lambda: made or _opened(path, job))
     folder = quote(str(run.path))
     config = run.settings.training
-    steps = train(run, config, data.batches, data.valid, data.measure, resume)
+    steps = train(run, config, data.batches, data.valid, data.measure, resume, job.workers)
+    if not job.is_main:
+        return 0
     if not run.finished:
         print(f"stopped after {steps} of {config.steps} steps; resume: {run.resume_command}", file=sys.stderr)
         print(f"measure the model so far: minitransformer evaluate {folder}", file=sys.stderr)

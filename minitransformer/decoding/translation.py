@@ -67,11 +67,11 @@ def decode_all(model, sources, search=GREEDY, threads=None) -> list[list[Hypothe
     size = max(1, ROWS // max(search.beam, search.samples, 1))
     threads = (threads or available_cores()) if model.xp is np else 1
 
-    def decode(places, source) -> None:
-        for i, hypotheses in zip(places, search(model, source, places)):
+    batches = list(longest_first(sources, size))
+    decoded = in_threads(lambda places, source: search(model, source, places), batches, threads)
+    for (places, _), outputs in zip(batches, decoded):
+        for i, hypotheses in zip(places, outputs):
             found[i] = hypotheses
-
-    in_threads(decode, longest_first(sources, size), threads)
     return found
 
 

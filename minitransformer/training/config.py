@@ -6,6 +6,7 @@ from typing import Any
 
 from minitransformer.errors import InputError, choices
 from minitransformer.host import available_cores
+from minitransformer.launcher import launched
 from minitransformer.optim import constant, cooldown, inverse_sqrt, schedule
 from minitransformer.tables import ShownAsTable
 
@@ -18,8 +19,8 @@ SCHEDULES: dict[str, Any] = {"paper": None, "inverse-sqrt": inverse_sqrt, "const
 
 
 def default_threads() -> int:
-    """The number of available cores, at most four: with more, each thread's part of a typical batch is too small."""
-    return min(4, available_cores())
+    """The process's share of the available cores, at most four: with more, each thread's part of a typical batch is too small."""
+    return max(1, min(4, available_cores() // launched().here))
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class TrainingConfig(ShownAsTable):
     patience: int = 0                # stop after this many validations without a lower loss; 0: never
     average: int = 1                 # number of last checkpoints whose average becomes the trained weights
     seed: int = 0
-    threads: int = field(default_factory=default_threads)    # threads that share each batch; always one on a GPU
+    threads: int = field(default_factory=default_threads)    # threads of each process that share a batch; always one on a GPU
 
     def __post_init__(self) -> None:
         for name in ("steps", "warmup", "accumulate", "validate_every"):

@@ -8,13 +8,13 @@ from minitransformer.parameter import Parameter
 from minitransformer.training.step import add_gradients
 
 
-def locate_non_finite(model, shares, smoothing) -> tuple[str, str]:
-    """The first block that turns finite values into NaN or infinity; `shares`: the result of Threads.shard.
+def locate_non_finite(model, workers, batches, seed, smoothing) -> tuple[str, str]:
+    """The first block that turns finite values into NaN or infinity, in any process of `workers`.
 
     Returns (path, "forward" or "backward"), such as ("decoder.layers.0.feed_forward.inner",
     "forward"); ("the loss", "backward") if no block is the cause. The innermost block is named.
     """
-    found, layers = [], model.sublayers()
+    found, layers, shares = [], model.sublayers(), workers.shard(batches, seed)
 
     def look(path, direction, method, *arguments, **options) -> Any:
         gradients = [item.grad for item in vars(layers[path]).values() if isinstance(item, Parameter)]
@@ -30,6 +30,7 @@ def locate_non_finite(model, shares, smoothing) -> tuple[str, str]:
     with watch(model, look):
         for _, batches, rng in shares:    # all on this model: a replica has the same weights
             add_gradients(model, batches, terms, rng, smoothing)
+    found = [place for places in workers.gather(found[:1]) for place in places]
     return found[0] if found else ("the loss", "backward")
 
 

@@ -42,7 +42,7 @@ def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0
     except NonFiniteError:
         from minitransformer.training.locate_non_finite import locate_non_finite    # here: it repeats `add_gradients`
 
-        block, direction = locate_non_finite(model, workers.shard(batches, seed), smoothing)
+        block, direction = locate_non_finite(model, workers, batches, seed, smoothing)
         model.zero_grad()
         raise NonFiniteError(f"NaN or infinity in {block}, {direction}") from None
     return _total(sums) if workers.processes == 1 else _total_of_processes(sums, model, workers)

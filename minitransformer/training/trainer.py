@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import islice
+from zlib import crc32
 
 import numpy as np
 
-from minitransformer.backend import to_device
+from minitransformer.backend import to_device, to_host
 from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.evaluation import mean_loss, perplexity
 from minitransformer.host import one_blas_thread
@@ -35,7 +36,7 @@ def train(run, config, batches, valid, measure=None, resume=False, make_workers=
     each validation. With `resume`, training resumes from the run's newest checkpoint and ends with the same bits as if
     it had never stopped: make `batches` the same way again (its `position` is set if it has one, otherwise the batches
     already used are skipped), and run.model too if no checkpoint has been saved yet. `make_workers(model, threads)` makes
-    the workers (parallel.Threads, or a subclass for several processes). BLAS has one thread during training. Inside
+    the workers: parallel.Threads, or processes.Processes for several processes. BLAS has one thread during training. Inside
     `with limits():` (host.py) freed memory is kept, too: on its own, a library call changes no setting of the C library.
 
     Returns the number of steps made: fewer than config.steps after Ctrl-C or SIGTERM, which let the
@@ -80,6 +81,7 @@ class _Loop:
             self._write_files(self.run.invalidate_weights)
         elif checkpoint.steps(self.run.path) or self.run.finished:
             raise InputError(f"{self.run.path}: this run has already been trained; resume it with resume=True, or create a new run")
+        self._check_alike()
         config = self.config
         self._write_log(self.log, "w")
         with make_progress(config.steps, self.step) as self.progress, one_blas_thread, np.errstate(all="ignore"):
@@ -138,8 +140,8 @@ class _Loop:
         if updates < self.step or not math.isfinite(loss):
             before = self.step - len(self.recent)    # every earlier step made its update
             bad = next((step for step, (_, updates) in enumerate(self.recent, before + 1) if int(updates) < step), self.step)
-            shares = self.workers.shard(self.recent[bad - before - 1][0], (self.config.seed, bad))
-            block, direction = locate_non_finite(self.model, shares, self.config.smoothing)
+            block, direction = locate_non_finite(self.model, self.workers, self.recent[bad - before - 1][0],
+                                                 (self.config.seed, bad), self.config.smoothing)
             raise self._not_finite(bad, f"NaN or infinity in {block}, {direction}")
         self.recent.clear()
         return loss, nll
@@ -149,8 +151,9 @@ class _Loop:
         return InputError(f"step {step}: {where}; {kept}. Try a smaller learning rate")
 
     def _validate(self) -> None:
-        nll = mean_loss(self.model, self.valid, self.config.threads)
-        measured = {name: float(value) for name, value in self.measure(self.model).items()}
+        with self.workers.sharing():
+            nll = mean_loss(self.model, self.valid, self.config.threads)
+            measured = {name: float(value) for name, value in self.measure(self.model).items()}
         self._record(valid_nll=nll, valid_perplexity=perplexity(nll), **measured)
         self.progress.write(f"step {self.step}: " + _as_text(self.log[-1]))
         if self.best_nll is None or nll < self.best_nll:
@@ -161,8 +164,19 @@ class _Loop:
     def _at_the_end(self) -> bool:
         return self.step >= self.config.steps or 0 < self.config.patience <= self.worse
 
+    def _check_alike(self) -> None:
+        """Raise InputError where the processes do not hold the same weights: each moves its own."""
+        if self.workers.processes == 1:
+            return
+        first, *others = self.workers.gather((self.step, crc32(to_host(self.optimizer.data).data)))
+        for rank, (step, checksum) in enumerate(others, 1):
+            if (step, checksum) != first:
+                raise InputError(f"the weights of process {rank} (step {step}) are not those of process 0 (step {first[0]}); "
+                                 "run the same programs on all machines, and resume with: " + self.run.resume_command)
+
     def _save(self) -> None:
         """Save a checkpoint; of the older ones, keep those that may still be needed."""
+        self._check_alike()
         state = {"position": getattr(self.batches, "position", None), "terms": self.terms,
                  "best_step": self.best_step, "best_nll": self.best_nll, "worse": self.worse}
         sums = {name: self.model.xp.asarray(value, dtype=self.optimizer.data.dtype) for name, value in self.sums.items()}
@@ -216,19 +230,33 @@ class _Loop:
     def _finish(self) -> None:
         """Set the run's weights: the mean of the last checkpoints, or those of the best one if `patience` was set."""
         if self.config.average > 1:
-            weights, count = retention.averaged_weights(self.run.path, self.config)
-            self.run.set_weights(weights)
-            nll = mean_loss(self.model, self.valid, self.config.threads)
+            count = self._take_weights(lambda: retention.averaged_weights(self.run.path, self.config))
+            with self.workers.sharing():
+                nll = mean_loss(self.model, self.valid, self.config.threads)
             self._record(averaged=count, averaged_nll=nll, averaged_perplexity=perplexity(nll))
             self.progress.write(f"{count} checkpoints averaged: {_as_text(self.log[-1])}")
         elif self.config.patience:
-            self.run.set_weights(retention.best_weights(self.run.path, self.log))
+            self._take_weights(lambda: (retention.best_weights(self.run.path, self.log), 1))
 
         def save() -> None:
             with self._writing("the trained weights"):
                 self.run.save_weights({"step": self.step, "config": asdict(self.config)})
 
         self._write_files(save)
+
+    def _take_weights(self, read) -> int:
+        """Take over the weights that read() -> (weights, count) finds in the run folder; returns the count.
+
+        The main process reads them, and the others get them from it: their view of the folder may lag behind.
+        """
+        data, count = self.optimizer.data, 0
+        if self.workers.is_main:
+            weights, count = read()
+            self.run.set_weights(weights)
+        else:
+            data[...] = 0
+        self.workers.sum(data)
+        return self.workers.gather(count)[0]
 
     def _record(self, **values) -> None:
         self.log.append({"step": self.step, **values, "seconds": round(time.monotonic() - self.began, 3),

@@ -149,8 +149,8 @@ class Process(Threads):
     def sum(self, vector):
         vector[...] = sum(self.meeting.exchange(self.rank, vector.copy()))
 
-    def agree(self, flag):
-        return any(self.meeting.exchange(self.rank, flag))
+    def gather(self, value):
+        return self.meeting.exchange(self.rank, value)
 
 
 def in_processes(count, work):

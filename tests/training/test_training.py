@@ -230,7 +230,7 @@ def test_the_search_for_nan_knows_every_model(kind, path, direction):
     setattr(layer, direction, overflow)
     model.flat.grad[...] = np.nan    # as the step may have left it: this blames no block
     with np.errstate(all="ignore"):
-        found = locate_non_finite(model, Threads(model, 2).shard([batch], (0, 1)), 0.1)
+        found = locate_non_finite(model, Threads(model, 2), [batch], (0, 1), 0.1)
     assert found == (f"{stack}.layers.1.{path}", direction)
 
 

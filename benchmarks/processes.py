@@ -1,0 +1,96 @@
+"""Two processes with one thread each against two threads of one process: the same training step, in turns.
+
+    python benchmarks/processes.py [ROUNDS [CASES]]
+
+Each contestant makes steps for a moment while the other waits. Prints tokens per second of both, and the median of the
+rounds' own ratios (processes / threads). Needs mpi4py and mpiexec: pip install mpi4py mpich.
+"""
+
+import json
+import math
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from operator import truediv
+from statistics import median
+
+from minitransformer.benchmarks.cases import CASES
+from minitransformer.benchmarks.measure import PAUSE, THREADS, TURN, WARM_UP
+
+COUNT = 2    # threads, or processes
+
+
+def contestant(name, threads) -> None:
+    """Reads how many steps to make, answers with the seconds of one; all processes make them."""
+    from minitransformer import Adam, Threads, Transformer, training_step
+    from minitransformer.benchmarks.cases import BETA1, BETA2, CLIP, EPSILON, LEARNING_RATE, SMOOTHING
+    from minitransformer.host import keep_freed_memory, one_blas_thread
+    from minitransformer.launcher import launched
+    from minitransformer.processes import Processes
+
+    keep_freed_memory()
+    case = CASES[name]
+    batch, model = case.batch(), Transformer(case.config())
+    adam = Adam(model, BETA1, BETA2, EPSILON)
+    workers = (Processes if launched().processes > 1 else Threads)(model, threads)
+    step = 0
+    with one_blas_thread:
+        while orders := _order(workers):
+            since = time.perf_counter()
+            for _ in range(orders):
+                step += 1
+                training_step(model, adam, batch, LEARNING_RATE, (0, step), SMOOTHING, CLIP, workers)
+            if workers.is_main:
+                print(json.dumps((time.perf_counter() - since) / orders), flush=True)
+
+
+def _order(workers) -> int:
+    """The next line of the main process's input, in all processes; the others sleep until then, and do not spin."""
+    if workers.processes == 1:
+        return int(sys.stdin.readline() or 0)
+    from mpi4py import MPI
+
+    if workers.is_main:
+        order = int(sys.stdin.readline() or 0)
+        for rank in range(1, workers.processes):
+            MPI.COMM_WORLD.send(order, rank)
+        return order
+    while not MPI.COMM_WORLD.iprobe(0):
+        time.sleep(0.001)
+    return MPI.COMM_WORLD.recv(source=0)
+
+
+def measure(case, rounds) -> tuple[list, list]:
+    """Seconds of a step, one for each round: with threads, and with processes."""
+    programs = [[sys.executable, __file__, "contestant", case, str(COUNT)],
+                ["mpiexec", "-n", str(COUNT), sys.executable, __file__, "contestant", case, "1"]]
+    workers = [subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8",
+                                env={**os.environ, **dict.fromkeys(THREADS, "1")}) for program in programs]
+    seconds = [[], []]
+    for _ in range(WARM_UP + rounds):
+        for worker, found in zip(workers, seconds):
+            print(math.ceil(TURN / min(found, default=TURN)), file=worker.stdin, flush=True)
+            found.append(json.loads(worker.stdout.readline()))
+            time.sleep(PAUSE)
+    for worker in workers:
+        with suppress(BrokenPipeError):
+            worker.communicate()
+    return seconds[0][WARM_UP:], seconds[1][WARM_UP:]
+
+
+def main(rounds=15, cases="copy,tiny,small,base") -> None:
+    print(f"{'config':6} {f'{COUNT} threads':>12} {f'{COUNT} processes':>12}  ratio   (tokens/s; {rounds} rounds)")
+    for name in cases.split(","):
+        threads, processes = measure(name, int(rounds))
+        tokens = CASES[name].sentences * CASES[name].length
+        ratio = median(map(truediv, threads, processes))
+        print(f"{name:6} {tokens / median(threads):12,.0f} {tokens / median(processes):12,.0f} {ratio:6.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["contestant"]:
+        contestant(sys.argv[2], int(sys.argv[3]))
+    else:
+        main(*sys.argv[1:])
