@@ -9,6 +9,9 @@ from minitransformer.launcher import launched
 
 def main(argv=None) -> int:
     """Run one command and return its exit code: 2 for bad input, 130 after Ctrl-C."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:    # closed by the parent process: no one is listening
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))    # noqa: SIM115 - open to the end
     if launched().processes == 1:
         return _main(argv)
     from minitransformer.cli.one_voice import one_voice
@@ -16,9 +19,6 @@ def main(argv=None) -> int:
 
 
 def _main(argv) -> int:
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:    # closed by the parent process: no one is listening
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))    # noqa: SIM115 - open to the end
     try:
         sys.stdout.reconfigure(    # type: ignore[union-attr]    # a TextIOWrapper, which has it
             encoding=None if sys.stdout.isatty() else "utf-8",    # files are UTF-8, like those we read

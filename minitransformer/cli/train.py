@@ -28,7 +28,7 @@ from minitransformer.training.trainer import train
 def add_arguments(parser) -> None:
     parser.description = (
         "Train a model; see `minitransformer train TASK --help`. To resume a stopped run, use "
-        "`minitransformer train --resume RUN`.")
+        "`minitransformer train --resume RUN`. To share the work among N processes, put `mpiexec -n N` before either.")
     parser.add_argument("--resume", metavar="RUN", help="resume the run in this folder")
     parser.add_argument("--steps", type=int, metavar="INT", default=argparse.SUPPRESS,
                         help="with --resume: train to this many updates instead of the planned number; also extends a finished run")

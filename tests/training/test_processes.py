@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError, Run, TrainingConfig, train
+from minitransformer.cli import one_voice
 from minitransformer.data.drawn import DrawnBatches
 from minitransformer.evaluation import mean_loss
 from minitransformer.launcher import Place, launched
@@ -202,6 +203,41 @@ def test_processes_that_have_drifted_apart_are_refused(tmp_path):
     for error in in_processes(2, member):
         assert error.startswith("the weights of process 1 (step 4) are not those of process 0 (step 4); ")
     assert not checkpoint.steps(tmp_path / "run")
+
+
+# How a process ends (its parts)
+
+@pytest.mark.parametrize("written, expected", [
+    ("one\ntwo\n", "two"), ("", ""), ("one\nTraceback (most recent call last):\n  File\nTypeError: a\n",
+                                    "Traceback (most recent call last):\n  File\nTypeError: a")])
+def test_the_last_words_of_a_process(tmp_path, written, expected):
+    with open(tmp_path / "heard", "wb+") as heard:
+        heard.write(written.encode())
+        assert one_voice._last_words(heard) == expected
+
+
+def test_the_exit_code_of_a_process(capsys):
+    def ends(error):
+        raise error
+
+    assert one_voice._exit_code(lambda: 130) == 130
+    assert [one_voice._exit_code(lambda: ends(SystemExit(code))) for code in (None, 2)] == [0, 2]
+    assert one_voice._exit_code(lambda: ends(TypeError("a bug"))) == 1
+    assert capsys.readouterr().err.endswith("TypeError: a bug\n")
+
+
+def test_the_others_are_waited_for():
+    """For so many seconds, or until they come."""
+    class Request:
+        looks = 0
+
+        def Test(self):
+            self.looks += 1
+            return self.looks > 3
+
+    request = Request()
+    assert one_voice._all_came(request, None) and request.looks == 4
+    assert not one_voice._all_came(Request(), 0)
 
 
 # The real thing
