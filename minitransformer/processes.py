@@ -86,13 +86,15 @@ class Job:
 
     def together(self, work) -> Any:
         """What work() returns; where it fails in any process, all raise InputError: no other waits for that one."""
+        if self.processes == 1:
+            return work()
         found = problem = None
         try:
             found = work()
-        except (InputError, OSError) as error:
-            if self.processes == 1:
-                raise
-            problem = f"{error.filename}: {error.strerror}" if getattr(error, "filename", None) else str(error)
+        except InputError as error:
+            problem = str(error)
+        except OSError as error:
+            problem = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         for rank, other in enumerate(self.gather(problem)):
             if other is not None:
                 raise InputError(f"process {rank}: {other}" if rank else other)
