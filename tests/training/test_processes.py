@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
@@ -281,15 +282,17 @@ def test_the_command_speaks_with_one_voice(tmp_path):
     assert (run / "weights.safetensors").read_bytes() == weights
 
 
+@contextmanager
 def begun(folder):
-    """A Popen of a long run in two processes that has made its first steps; `folder` is their MARKER, too."""
+    """A Popen of a long run in two processes that has made its first steps; `folder` is their MARKER, too. The block ends it."""
     process = subprocess.Popen(["mpiexec", "-n", "2", *COMMAND, *COPY, "--steps", "4000", "--validate-every", "5000", "--run",
                                 str(folder / "run")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                env=environment(MARKER=str(folder)))
-    for line in process.stderr:
-        if re.search("^step [1-9][0-9]* of", line):
-            return process
-    raise AssertionError(process.communicate())
+    try:
+        assert any(re.search("^step [1-9][0-9]* of", line) for line in process.stderr)
+        yield process
+    finally:
+        process.kill()
 
 
 def rank_of(marker, rank):
@@ -309,10 +312,10 @@ def rank_of(marker, rank):
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 def test_a_process_that_is_killed_ends_the_run(tmp_path):
     """Within ten seconds, without the others waiting for it."""
-    process = begun(tmp_path)
-    since = time.monotonic()
-    os.kill(rank_of(tmp_path, 1), signal.SIGKILL)
-    process.communicate(timeout=TIMEOUT)
+    with begun(tmp_path) as process:
+        since = time.monotonic()
+        os.kill(rank_of(tmp_path, 1), signal.SIGKILL)
+        process.communicate(timeout=TIMEOUT)
     assert process.returncode != 0 and time.monotonic() - since < 10
 
 
@@ -321,9 +324,9 @@ def test_a_process_that_is_killed_ends_the_run(tmp_path):
 @pytest.mark.parametrize("one", [False, True], ids=["Ctrl-C", "SIGTERM of one process"])
 def test_all_stop_after_the_same_step(tmp_path, one):
     """Ctrl-C reaches the launcher, and so all processes; SIGTERM may reach one of them. Any number of processes resumes."""
-    process = begun(tmp_path)
-    os.kill(rank_of(tmp_path, 1), signal.SIGTERM) if one else process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=TIMEOUT)
+    with begun(tmp_path) as process:
+        os.kill(rank_of(tmp_path, 1), signal.SIGTERM) if one else process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 130 and error.count("stopped after") == 1, error
     assert f"resume: minitransformer train --resume {tmp_path / 'run'}" in error and "Traceback" not in error
     step, = checkpoint.steps(tmp_path / "run")
