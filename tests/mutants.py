@@ -26,20 +26,20 @@ COPIED = ["minitransformer", "tests", "docs", "tutorials", "README.md", "setup.c
 TIMEOUT = 300    # seconds; a mutant that never ends is caught
 
 # {what is mutated: the tests that would notice, the likeliest first}
+CALLS = ["tests/test_defaults.py", "tests/test_misuse.py", "tests/test_wrong_kind.py"]
 NEAREST = {
-    "functional": ["tests/functional", "tests/test_optim.py", "tests/models/test_loss.py", "tests/layers", "tests/kernels",
+    "functional": ["tests/functional", *CALLS, "tests/test_optim.py", "tests/models/test_loss.py", "tests/layers", "tests/kernels",
                    "tests/test_against_pytorch.py", "tests/decoding/test_beam.py"],
-    "kernels": ["tests/kernels", "tests/test_optim.py", "tests/models/test_loss.py"],
-    "layers": ["tests/layers", "tests/test_defaults.py", "tests/models", "tests/test_against_pytorch.py",
-               "tests/decoding/test_beam.py"],
-    "models": ["tests/models", "tests/decoding", "tests/layers/test_contract.py", "tests/test_against_pytorch.py"],
-    "optim.py": ["tests/test_optim.py", "tests/test_against_pytorch.py", "tests/test_defaults.py",
-                 "tests/training/test_training.py"],
-    "parameter.py": ["tests/layers/test_layer.py", "tests/test_optim.py", "tests/training/test_parallel.py"],
-    "parallel.py": ["tests/training/test_step.py", "tests/test_optim.py", "tests/training/test_parallel.py"],
-    "decoding": ["tests/decoding", "tests/test_defaults.py"],
-    "evaluation.py": ["tests/decoding/test_translation.py", "tests/tasks/test_toy.py"],
-    "training/step.py": ["tests/training/test_step.py", "tests/training/test_parallel.py", "tests/test_defaults.py"],
+    "kernels": ["tests/kernels", *CALLS, "tests/test_optim.py", "tests/models/test_loss.py"],
+    "layers": ["tests/layers", *CALLS, "tests/models", "tests/test_against_pytorch.py", "tests/decoding/test_beam.py"],
+    "models": ["tests/models", *CALLS, "tests/decoding", "tests/layers/test_contract.py", "tests/test_against_pytorch.py"],
+    "optim.py": ["tests/test_optim.py", *CALLS, "tests/test_against_pytorch.py", "tests/training/test_training.py"],
+    "parameter.py": ["tests/layers/test_layer.py", *CALLS, "tests/test_optim.py", "tests/training/test_parallel.py"],
+    "parallel.py": ["tests/training/test_step.py", *CALLS, "tests/test_host.py", "tests/test_optim.py",
+                    "tests/training/test_parallel.py"],
+    "decoding": ["tests/decoding", *CALLS],
+    "evaluation.py": ["tests/decoding/test_translation.py", *CALLS, "tests/tasks/test_toy.py"],
+    "training/step.py": ["tests/training/test_step.py", *CALLS, "tests/training/test_parallel.py"],
 }
 
 OPERATORS = {ast.Add: ["-"], ast.Sub: ["+"], ast.Mult: ["/"], ast.Div: ["*"], ast.FloorDiv: ["*"], ast.Mod: ["//"],

@@ -9,9 +9,11 @@ from minitransformer import Adam, Search, TransformerConfig, beam_search, sample
 from minitransformer import functional as F
 from minitransformer.decoding import generate
 from minitransformer.evaluation import bleu
-from minitransformer.layers import FeedForward, MultiHeadAttention, Residual, StackConfig
+from minitransformer.layers import FeedForward, LinearCrossEntropy, MultiHeadAttention, Residual, StackConfig
 from minitransformer.layers.config import NAMED
+from minitransformer.models import Classifier, LanguageModel, Transformer
 from minitransformer.parallel import Threads
+from minitransformer.training.step import add_gradients
 
 DEFAULTS = [
     (F.attention_forward, dict(mask=None, dropout_rate=0.0, rng=None)),
@@ -29,12 +31,16 @@ DEFAULTS = [
     (Adam.step, dict(clip=None)),                                                    # the paper's has none
     (schedule, dict(factor=1.0)),
     (training_step, dict(smoothing=0.0, clip=1.0)),
+    (add_gradients, dict(rng=None, smoothing=0.0)),
     (Threads, dict(count=1)),
     (beam_search, dict(alpha=0.6, min_length=0, max_length=None)),                   # section 6.1
     (Search, dict(beam=1, alpha=0.6, min_length=0, max_length=None, samples=0, temperature=1.0, top_k=0, top_p=1.0, seed=0)),
     (sample, dict(count=1, temperature=1.0, top_k=0, top_p=1.0, min_length=0, max_length=None)),
     (generate, dict(temperature=1.0, top_k=0, top_p=1.0)),
     (bleu, dict(tokenize="13a")),
+    (LinearCrossEntropy.forward, dict(smoothing=0.0)),
+    *[(model, dict(seed=0)) for model in (Classifier, LanguageModel, Transformer)],
+    *[(model.loss_forward, dict(rng=None, smoothing=0.0)) for model in (Classifier, LanguageModel, Transformer)],
 ]
 
 

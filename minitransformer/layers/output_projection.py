@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_floats, check_shape
+from minitransformer.checks import check_cache, check_floats, check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
 
@@ -30,6 +30,7 @@ class OutputProjection(Layer):
 
     def backward(self, dlogits, cache) -> Array:
         """From logits_nv = sum_i x_ni W_vi: dW = dlogits^T x, dx = dlogits W."""
+        check_cache(self, cache, OutputCache)
         vocab_size, d_model = self.weight.shape
         check_shape("OutputProjection: dlogits", dlogits, *cache.x.shape[:-1], vocab_size)
         rows, drows = cache.x.reshape(-1, d_model), dlogits.reshape(-1, vocab_size)

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
+from minitransformer.checks import check_cache
 from minitransformer.layers.layer import Layer
 
 
@@ -24,6 +25,7 @@ class MeanOverTokens(Layer):
 
     def backward(self, dy, cache) -> Array:
         """From y_bi = sum_t share_bt x_bti: dx_bti = share_bt dy_bi."""
+        check_cache(self, cache, MeanCache)
         return dy[:, None, :] * cache.share
 
 
@@ -39,6 +41,7 @@ class FirstToken(Layer):
 
     def backward(self, dy, cache) -> Array:
         """Only the first position is used: dx is dy there, and 0 elsewhere."""
+        check_cache(self, cache, FirstCache)
         dx = module_of(dy).zeros(cache.shape, dy.dtype)
         dx[:, 0] = dy
         return dx

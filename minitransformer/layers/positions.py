@@ -4,7 +4,7 @@ import sys
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_shape
+from minitransformer.checks import check_cache, check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import sinusoids
 from minitransformer.layers import initial
@@ -32,6 +32,7 @@ class SinusoidalPositions(Layer):
 
     def backward(self, dy, cache) -> Array:
         """forward adds a constant: dx = dy."""
+        check_cache(self, cache, PositionsCache)
         return dy
 
 
@@ -65,6 +66,7 @@ class LearnedPositions(Layer):
 
     def backward(self, dy, cache) -> Array:
         """forward adds row t to all B sequences: dW[t] = sum_b dy[b, t], dx = dy."""
+        check_cache(self, cache, PositionsCache)
         self.weight.grad[: cache.length] += dy.sum(axis=0)
         return dy
 

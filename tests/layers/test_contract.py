@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from minitransformer import gradcheck
 from minitransformer import layers as L, models as M
+from minitransformer.errors import InputError
 from tests.layers.cases import NAMES, call, cases, changed
 
 
@@ -88,6 +89,18 @@ def test_contract(name, data):
         np.testing.assert_array_equal(one, two)
     backward(layer, dy, cache)
     np.testing.assert_allclose(flat_gradient(layer), 2 * gradient, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=1)
+@given(data=st.data())
+def test_another_cache_is_refused(name, data):
+    """backward takes only what its own forward returned: a part's cache, or none, gets one line that names both."""
+    case = data.draw(cases(name))
+    y, cache = forward(case.layer, case.inputs)
+    for other in (None, 3, cache[0], (cache,)):
+        with pytest.raises(InputError, match="backward.* cache "):
+            case.layer.backward(upstream(y), other)
 
 
 @pytest.mark.parametrize("name", NAMES)
