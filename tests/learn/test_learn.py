@@ -124,7 +124,7 @@ def test_hints_begin_with_the_one_that_the_diagnosis_asks_for(learn, tmp_path):
     learn("check", "softmax_backward")    # the sum over the complete array: the line with the hole shows where
     steps = [learn("hint", "softmax_backward")[1] for _ in range(4)]
     assert "hint 2 of 4: The line with one hole" in steps[0] and "hint 3 of 4: Two terms" in steps[1]
-    assert "hint 4 of 4: These lines" in steps[2] and "all the hints" in steps[3]
+    assert "hint 4 of 4: The pieces" in steps[2] and "all the hints" in steps[3]
 
 
 def test_after_the_first_hint_come_those_that_say_more():
