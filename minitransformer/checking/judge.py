@@ -66,13 +66,17 @@ def judge(function, reference, mistakes, inputs) -> Verdict:
         return Verdict(True, "", (), error, None)
     fitting = {}
     for sentence, wrong in mistakes.items():
-        after = max(_distance(wrong, one, returned) for one, returned in zip(inputs, got))
-        if after <= SAME:
+        after = 0.0
+        for one, returned in zip(inputs, got):
+            after = max(after, _distance(wrong, one, returned))
+            if after > SAME:
+                break
+        else:
             fitting[sentence] = after
     if len(fitting) == 1:
         (sentence, after), = fitting.items()
         return Verdict(False, sentence, (), error, after)
-    if broken:
+    if broken and not fitting:
         return _broken(broken)
     return Verdict(False, "", tuple(fitting), error, None)
 

@@ -136,8 +136,8 @@ def show_hint(args) -> int:
     step = next_hint(known["hints"], known["hint"])
     if step is None:
         print(_("{name}: those were all the hints. Here they are again:").format(name=exercise.name))
-    for one in [step] if step else range(1, STEPS + 1):
-        print(_("{name}, hint {step} of {n}:").format(name=exercise.name, step=one, n=STEPS), hint(exercise, one))
+    for number, one in [(len(known["hints"]) + 1, step)] if step else [(one, one) for one in range(1, STEPS + 1)]:
+        print(_("{name}, hint {step} of {n}:").format(name=exercise.name, step=number, n=STEPS), hint(exercise, one))
     if step:
         progress.update(exercise.name, hints=[*known["hints"], step])
         progress.save()

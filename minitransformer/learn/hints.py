@@ -15,8 +15,8 @@ PIECE = re.compile(r"""[\w.]*\.\w+\((?:\w+=[^(),]+|-?\d+|,\s*)*\)    # x.sum(axi
 
 
 def next_hint(given, first) -> int | None:
-    """Which hint comes next, 1 to 4: the one that the diagnosis asks for, then the others in order; None after the last."""
-    order = [first, *(step for step in range(1, STEPS + 1) if step != first)]
+    """Which hint comes next, 1 to 4: the one that the diagnosis asks for, those that say more, the rest; None after the last."""
+    order = [(first - 1 + i) % STEPS + 1 for i in range(STEPS)]
     return next((step for step in order if step not in given), None)
 
 

@@ -2,14 +2,11 @@
 
 import numpy as np
 
-from minitransformer.checking.judge import judge
 from minitransformer.checking.numeric import central, complex_step
 from minitransformer.learn.answer import Answer
 from minitransformer.learn.call import call_on
-from minitransformer.learn.marks import Mistake
+from minitransformer.learn.fitting import fitting_mistakes
 from minitransformer.learn.messages import _
-from minitransformer.learn.one_array import rescaled
-from minitransformer.learn.one_change import changed, misnamed
 from minitransformer.learn.why import apart, explain, number, term_factors, worst_element
 
 EXACT, CENTRAL = 1e-10, 1e-6    # errors allowed: against the reference or the complex step; against central differences
@@ -24,6 +21,8 @@ def check_function(exercise, function, seed=0, watched=True):
 def cases_of(exercise, seed=0):
     """What a solution is called with: the exercise's cases, and the first of them in float32, for the dtype."""
     cases = exercise.cases(seed)
+    if any(one.dtype.kind != "f" for one in _arrays(exercise.reference(*cases[0][1]))):    # masks and ids tell less than numbers do
+        cases += [case for more in (1, 2) for case in exercise.cases(seed + 100 * more)[:2]]
     return [*cases, ("float32", tuple(_single(value) for value in cases[0][1]))]
 
 
@@ -156,43 +155,15 @@ def _broken_invariant(exercise, arguments, outcome):
 
 def _diagnose(exercise, cases, outcomes, answer):
     """Name the mistake, or one mistake for each wrong output, if nothing else gives what the learner's function gives."""
-    if any(outcome.returned for outcome in outcomes):
+    if any(outcome.returned or len(outcome.arrays) != len(exercise.returns) for outcome in outcomes):
         return
     given = [tuple(outcome.arrays) for outcome in outcomes[:len(cases)]]
-    found = [_explained_by(exercise, cases, given)]
-    if not found[0]:
-        found = [_explained_by(exercise, cases, alone) for alone in _each_wrong_output(exercise, cases, given)] or found
-    if all(len({mark.sentence for mark in marks}) == 1 for marks in found):
-        answer.diagnosis, answer.hint = "; ".join(_(marks[0].sentence) for marks in found), found[0][0].hint
-    else:
+    found = fitting_mistakes(exercise, cases, given)
+    if found and all(len({mark.sentence for mark in marks}) == 1 for marks in found):
+        marks = {marks[0].sentence: marks[0] for marks in found}.values()
+        answer.diagnosis, answer.hint = "; ".join(_(mark.sentence) for mark in marks), next(iter(marks)).hint
+    elif len(found) == 1:
         answer.candidates = len({mark.sentence for mark in found[0]})
-
-
-def _explained_by(exercise, cases, given):
-    """The mistakes that give the arrays `given`: of those listed, or else of what nobody listed."""
-    for marks in _in_order(exercise, cases):
-        answers = iter(given)
-        numbered = {str(i): mark.wrong for i, mark in enumerate(marks)}
-        verdict = judge(lambda *arguments: next(answers), exercise.reference, numbered, [arguments for _case, arguments in cases])
-        fitting = [verdict.sentence] if verdict.sentence in numbered else verdict.candidates
-        if fitting:
-            return [marks[int(i)] for i in fitting]
-    return []
-
-
-def _in_order(exercise, cases):
-    """Lists of mistakes: those of the exercise, then each kind that nobody listed, made when it is asked for."""
-    yield exercise.mistakes
-    for unlisted in (lambda: changed(exercise), lambda: rescaled(exercise, cases), lambda: misnamed(exercise)):
-        yield [Mistake(sentence, wrong, 1) for sentence, wrong in unlisted()]
-
-
-def _each_wrong_output(exercise, cases, given):
-    """For each of two or more wrong outputs: the arrays of all cases, of which this output alone is the learner's."""
-    expected = [tuple(_arrays(exercise.reference(*arguments))) for _case, arguments in cases]
-    wrong = [k for k in range(len(exercise.returns)) if any(
-        mine[k].shape != right[k].shape or not apart(mine[k:k + 1], right[k:k + 1]) <= EXACT for mine, right in zip(given, expected))]
-    return [[(*right[:k], mine[k], *right[k + 1:]) for mine, right in zip(given, expected)] for k in wrong if len(wrong) > 1]
 
 
 def _next(exercise, answer):

@@ -1,54 +1,171 @@
-"""Mistakes that nobody listed: the reference's outputs times a factor, or one of them with two axes swapped."""
+"""Mistakes that nobody listed, of an array as a whole: an output or an input in another order, another one in its place."""
 
+import ast
 from itertools import combinations
 
 import numpy as np
 
+from minitransformer.learn.lines import scaled
 from minitransformer.learn.messages import _
+from minitransformer.learn.search import Changed
+from minitransformer.learn.tree import NAME, RARE, USUAL, WHOLE
 
-NUMBERS = {"-1": -1, "2": 2, "1/2": 0.5}
+NUMBERS = {"-1": -1, "2": 2, "1/2": 0.5, "0": 0}
 
 
-def rescaled(exercise, cases):
-    """[(sentence, function)]. cases: [(name, arguments)], of which two factors that are equal in all count as one."""
-    expected = _tuple(exercise.reference(*cases[0][1]))
-    outputs = list(enumerate(exercise.returns))
-    which = [([k], name) for k, name in outputs] + ([(range(len(outputs)), _("every output"))] if len(outputs) > 1 else [])
+def other_outputs(exercise, cases, named, ks):
+    """[Changed]: the reference, one of its outputs `ks` changed, or all. named: {text: function of the arguments}, the factors."""
     found = []
-    for text, factor in _factors(exercise, cases):
-        for ks, name in which:
-            if all(expected[k].dtype.kind == "f" for k in ks):
-                found.append((_("{name} is {factor} times what is expected").format(name=name, factor=text),
-                              _with(exercise, ks, lambda array, given, factor=factor: array * factor(given))))
-    for k, name in outputs:
-        found.append((_("{name} is 0 everywhere").format(name=name), _with(exercise, [k], lambda array, given: 0 * array)))
-        for a, b in combinations(range(expected[k].ndim), 2):
-            found.append((_("{name} has its axes {a} and {b} swapped").format(name=name, a=a, b=b),
-                          _with(exercise, [k], lambda array, given, a=a, b=b: array.swapaxes(a, b))))
-    return found
+    expected = tuple_of(exercise.reference(*cases[0][1]))
+    outputs = list(enumerate(exercise.returns))
+    for text, factor in named.items():
+        rank = WHOLE if text in ("0", "-1") else NAME
+        if len(ks) > 1:
+            found.append((scaled(_("every output"), text), rank, lambda outputs, given, factor=factor: [array * factor(given) for array in outputs]))
+        for k in ks:
+            if expected[k].dtype.kind == "f":
+                found.append((scaled(exercise.returns[k], text), rank,
+                              lambda outputs, given, k=k, factor=factor: _put(outputs, k, outputs[k] * factor(given))))
+    for k, name in [outputs[k] for k in ks]:
+        for text, change in _rearranged(expected[k].ndim, expected[k].dtype):
+            found.append((text.format(name=name), WHOLE, lambda outputs, given, k=k, change=change: _put(outputs, k, change(outputs[k]))))
+        for i, other in enumerate(exercise.parameters):
+            if isinstance(cases[0][1][i], np.ndarray):
+                found.append((_("{name} is {other}, unchanged").format(name=name, other=other), WHOLE,
+                              lambda outputs, given, k=k, i=i: _put(outputs, k, given[i])))
+        for i, other in outputs:
+            if i != k:
+                found.append((_("{name} is the same as {other}").format(name=name, other=other), WHOLE,
+                              lambda outputs, given, k=k, i=i: _put(outputs, k, outputs[i])))
+    for (k, name), (i, other) in combinations(outputs, 2):
+        found.append((_("{name} and {other} are exchanged: they are returned in the wrong order").format(name=name, other=other), WHOLE,
+                      lambda outputs, given, k=k, i=i: _put(_put(outputs, k, outputs[i]), i, outputs[k])))
+    return [Changed(sentence, _returning(exercise, change), rank) for sentence, rank, change in found]
 
 
-def _factors(exercise, cases):
-    """[(text, function of the arguments)]: numbers, and sizes or numbers of the inputs, with their roots."""
+def other_inputs(exercise, cases):
+    """[Changed]: the reference, called with another input than it was given."""
+    found = []
+    inputs = list(enumerate(zip(exercise.parameters, cases[0][1])))
+    for i, (name, value) in inputs:
+        if callable(value):
+            continue
+        of = np.asarray(value)
+        changes = [(_("1 is added to {name}"), lambda a: a + 1), (_("1 is subtracted from {name}"), lambda a: a - 1)]
+        if of.dtype == bool:
+            changes = [(_("{name} is the wrong way round"), np.logical_not), (_("{name} is ignored, as if it were True everywhere"), np.ones_like)]
+        elif of.dtype.kind == "f":
+            changes += [(_("{name} has the wrong sign"), np.negative), (_("{name} is ignored, as if it were 1 everywhere"), np.ones_like),
+                        (_("{name} is ignored, as if it were 0"), np.zeros_like)]
+        rearranged = [one for one in _rearranged(of.ndim, of.dtype) if of.dtype != bool or "everywhere" not in one[0]]
+        for text, change in [*changes, *rearranged]:
+            found.append((_("everywhere, {what}").format(what=text.format(name=name)) if text not in dict(changes) else text.format(name=name),
+                          lambda given, i=i, change=change: _put(given, i, change(given[i]))))
+        for j, (other, another) in inputs:
+            if j != i and np.ndim(value) == np.ndim(another):
+                found.append((_("{other} is used in place of {name}").format(name=name, other=other),
+                              lambda given, i=i, j=j: _put(given, i, given[j])))
+            if j > i and np.ndim(value) == np.ndim(another):
+                found.append((_("{name} and {other} have changed places").format(name=name, other=other),
+                              lambda given, i=i, j=j: _put(_put(given, i, given[j]), j, given[i])))
+    return [Changed(sentence, lambda *given, change=change: exercise.reference(*change(given)), RARE) for sentence, change in found]
+
+
+def everywhere(exercise):
+    """[Changed]: the reference, all of its sums, means and maxima changed alike."""
+    def changed(change):
+        tree = ast.parse(exercise.source)
+        for node in ast.walk(tree):
+            change(node)
+        namespace = {"np": np, "math": __import__("math")}
+        exec(compile(ast.fix_missing_locations(tree), "reference", "exec"), namespace)
+        return namespace[exercise.name]
+
+    def over(axis):
+        def change(node):
+            if isinstance(node, ast.keyword) and node.arg == "axis":
+                node.value = ast.Constant(axis)
+        return change
+
+    def another(name, other):
+        def change(node):
+            if isinstance(node, ast.Attribute) and node.attr == name:
+                node.attr = other
+        return change
+
+    found = [(_("all sums, means and maxima run over the wrong axis"), changed(over(axis))) for axis in (0, -2, 1, None)]
+    found += [(_("all means are sums"), changed(another("mean", "sum"))), (_("all sums are means"), changed(another("sum", "mean")))]
+    return [Changed(sentence, function, USUAL) for sentence, function in found]
+
+
+def _rearranged(ndim, dtype):
+    """[(text, function of an array)]."""
+    def said(text, **parts):
+        return text.replace("{at}", _(" along axis {axis}") if ndim > 1 else "").format(name="{name}", **parts)
+
+    if dtype.kind == "b":
+        yield _("{name} is the wrong way round: True and False are exchanged"), np.logical_not
+        yield _("{name} is True everywhere"), np.ones_like
+        yield _("{name} is False everywhere"), np.zeros_like
+    for a, b in combinations(range(ndim), 2):
+        yield said(_("{name} has its axes {a} and {b} swapped"), a=a, b=b), lambda array, a=a, b=b: array.swapaxes(a, b)
+    for axis in range(ndim):
+        yield said(_("{name} is reversed{at}"), axis=axis), lambda array, axis=axis: np.flip(array, axis)
+        for place, word in ((0, _("first")), (-1, _("last"))):
+            yield (said(_("{name} repeats the {word} of all{at}"), axis=axis, word=word),
+                   lambda array, axis=axis, place=place: np.broadcast_to(np.take(array, [place], axis), array.shape))
+            yield (said(_("{name} lacks the {word}{at}"), axis=axis, word=word),
+                   lambda array, axis=axis, place=place: np.delete(array, place, axis))
+        for step, way in ((1, _("late")), (-1, _("early"))):
+            yield (said(_("{name} is shifted{at}: everything stands one place too {way}"), axis=axis, way=way),
+                   lambda array, axis=axis, step=step: np.roll(array, step, axis))
+            yield (said(_("{name} is shifted{at}: everything stands one place too {way}"), axis=axis, way=way),
+                   lambda array, axis=axis, step=step: _shifted(array, step, axis))
+        yield said(_("{name} is the sum of all{at}"), axis=axis), lambda array, axis=axis: np.broadcast_to(array.sum(axis=axis, keepdims=True), array.shape)
+        yield said(_("{name} is the mean of all{at}"), axis=axis), lambda array, axis=axis: np.broadcast_to(array.mean(axis=axis, keepdims=True), array.shape)
+        yield said(_("{name} is summed up{at}"), axis=axis), lambda array, axis=axis: np.cumsum(array, axis)
+    yield said(_("{name} has an axis of length 1 too many")), lambda array: array[None]
+    yield said(_("{name} has two axes of length 1 too many")), lambda array: array[None, None]
+    yield said(_("{name} lacks its axes of length 1")), np.squeeze
+
+
+def _shifted(array, step, axis):
+    """As np.roll, with 0 in the gap."""
+    moved = np.moveaxis(np.roll(array, step, axis), axis, 0).copy()
+    moved[0 if step > 0 else -1] = 0
+    return np.moveaxis(moved, 0, axis)
+
+
+def factors(exercise, cases):
+    """{text: function of the arguments}: numbers, and sizes or numbers of inputs and outputs, with their roots.
+
+    Of two that are equal in all cases, one is left.
+    """
     named = [(text, lambda given, value=value: value) for text, value in NUMBERS.items()]
-    for i, (name, value) in enumerate(zip(exercise.parameters, cases[0][1])):
-        if np.ndim(value) == 0 and not callable(value):
-            named += _powers(name, lambda given, i=i: given[i])[:2]    # it may be negative: no roots
-        least = min(np.ndim(given[i]) for _case, given in cases)
+    returned = {id(arguments): tuple_of(exercise.reference(*arguments)) for _case, arguments in cases}
+    of_input = [(name, lambda given, i=i: given[i]) for i, name in enumerate(exercise.parameters)]
+    of_output = [(name, lambda given, k=k: (returned.get(id(given)) or tuple_of(exercise.reference(*given)))[k])
+                 for k, name in enumerate(exercise.returns)]
+    for name, one in of_input + of_output:
+        value = one(cases[0][1])
+        if np.ndim(value) == 0 and not callable(value) and (name, one) in of_input:
+            named += _powers(name, lambda given, one=one: float(one(given)))
+        least = min(np.ndim(one(given)) for _case, given in cases)
         for axis in range(-least, 0):
             text = f"{name}.shape[{axis + least if least == np.ndim(value) else axis}]"
-            named += _powers(text, lambda given, i=i, axis=axis: given[i].shape[axis])
+            named += _powers(text, lambda given, one=one, axis=axis: one(given).shape[axis])
         if np.ndim(value):
-            rows = f"({name}.size / {name}.shape[-1])"
-            named += _powers(rows, lambda given, i=i: given[i].size // given[i].shape[-1])
+            named += _powers(f"({name}.size / {name}.shape[-1])", lambda given, one=one: one(given).size // one(given).shape[-1])
     found = {}
     for text, factor in named:
         try:
-            key = tuple(round(float(factor(given)), 12) for _case, given in cases)
+            with np.errstate(all="ignore"):    # a number may have no root
+                key = tuple(round(float(factor(given)), 12) for _case, given in cases)
         except ZeroDivisionError:    # of a number that is 0
             continue
-        found.setdefault(key, (text, factor))
-    return [one for key, one in found.items() if set(key) != {1.0}]
+        if np.isfinite(key).all():
+            found.setdefault(key, (text, factor))
+    return {text: factor for key, (text, factor) in found.items() if set(key) != {1.0}}
 
 
 def _powers(text, number):
@@ -56,13 +173,13 @@ def _powers(text, number):
             (f"sqrt({text})", lambda given: np.sqrt(number(given))), (f"1/sqrt({text})", lambda given: 1 / np.sqrt(number(given)))]
 
 
-def _with(exercise, ks, change):
-    """The reference, its outputs `ks` changed."""
-    def function(*given):
-        arrays = [change(array, given) if k in ks else array for k, array in enumerate(_tuple(exercise.reference(*given)))]
-        return tuple(arrays)
-    return function
+def _returning(exercise, change):
+    return lambda *given: tuple(map(np.asarray, change(tuple_of(exercise.reference(*given)), given)))
 
 
-def _tuple(returned):
+def _put(arrays, k, array):
+    return (*arrays[:k], array, *arrays[k + 1:])
+
+
+def tuple_of(returned):
     return tuple(map(np.asarray, returned if isinstance(returned, tuple) else (returned,)))

@@ -10,8 +10,8 @@ from minitransformer.learn.judgement import CENTRAL, EXACT, check_function, diff
 from minitransformer.learn.course import chapters, exercises
 from minitransformer.learn.hints import SHORT, STEPS, hint, shuffled
 from minitransformer.learn.learner_file import percent_page
-from minitransformer.learn.one_array import rescaled
-from minitransformer.learn.one_change import changed, misnamed
+from minitransformer.learn.lines import lines_of
+from minitransformer.learn.one_array import everywhere, factors, other_inputs, other_outputs
 from minitransformer.learn.plug import train_with
 from minitransformer.learn.source import BLANK, blanks, skeleton
 from minitransformer.learn.why import apart
@@ -239,8 +239,8 @@ def test_another_dtype_gets_the_usual_reason(name, wrong, stage, words):
 
 @pytest.mark.parametrize("words, wrong", [
     ("runs over the wrong axis", lambda dp, p: p * (dp - (dp * p).sum(axis=0, keepdims=True))),
-    ("the factor dp is missing", lambda dp, p: p * (dp - p.sum(axis=-1, keepdims=True))),
-    ("the term dp is missing", lambda dp, p: -p * (dp * p).sum(axis=-1, keepdims=True)),
+    ("in sum(dp p), the factor dp is missing", lambda dp, p: p * (dp - p.sum(axis=-1, keepdims=True))),
+    ("in dx, the term dp is missing", lambda dp, p: -p * (dp * p).sum(axis=-1, keepdims=True)),
 ])
 def test_one_change_of_the_reference_is_named_though_nobody_listed_it(words, wrong):
     assert words in judged(EXERCISES["softmax_backward"], wrong).diagnosis
@@ -251,7 +251,8 @@ def test_one_change_of_the_reference_is_named_though_nobody_listed_it(words, wro
     ("tied_backward", "every output is 1/sqrt(h.shape[1]) times what is expected", lambda dlogits, h, W: (
         dlogits @ W / np.sqrt(W.shape[1], dtype=W.dtype), dlogits.T @ h / np.sqrt(W.shape[1], dtype=W.dtype))),
     ("tied_backward", "dW is 0 everywhere", lambda dlogits, h, W: (dlogits @ W, 0 * W)),
-    ("contributions", "c has its axes 1 and 2 swapped", lambda heads, w_o: EXERCISES["contributions"].reference(heads, w_o).swapaxes(1, 2)),
+    ("contributions", "c has its axes 1 and 2 swapped", lambda heads, w_o: (
+        EXERCISES["contributions"].reference(heads, w_o).swapaxes(1, 2))),
     ("broadcast_backward", "in dg, g stands in place of x", lambda dy, x, g: (dy * g, (dy * g).sum(axis=0))),
     ("softmax", "all sums, means and maxima run over the wrong axis", lambda x: np.exp(x - x.max(axis=0)) / np.exp(x - x.max(axis=0)).sum(axis=0)),
     ("broadcast_backward", "dx lacks the factor g: dy is passed on unchanged; dg lacks the factor x", lambda dy, x, g: (dy.copy(), dy.sum(axis=0))),
@@ -266,6 +267,10 @@ def test_two_wrong_outputs_are_not_named_if_one_of_them_is_unknown():
 
 
 def test_changes_of_the_reference_can_be_made_and_shown(exercise):
-    for sentence, function in [*changed(exercise), *misnamed(exercise), *rescaled(exercise, exercise.cases())]:
-        sentence.encode("cp949")
-        assert callable(function)
+    cases = exercise.cases()
+    named = factors(exercise, cases)
+    whole = [*other_outputs(exercise, cases, named, range(len(exercise.returns))), *everywhere(exercise), *other_inputs(exercise, cases)]
+    lines = [variant for line in lines_of(exercise, tuple(named)) for variant in line.variants]
+    assert len(whole) > 20 and len(lines) > 20
+    for one in whole + lines:
+        one.sentence.encode("cp949")

@@ -13,6 +13,7 @@ import pytest
 from minitransformer.cli import learn as cli_learn
 from minitransformer.learn import check
 from minitransformer.learn.course import chapters, exercises, find_exercise
+from minitransformer.learn.hints import next_hint
 from minitransformer.learn.judgement import check_function
 from minitransformer.learn.learner_file import MARK
 from minitransformer.learn.page import page
@@ -122,8 +123,13 @@ def test_hints_begin_with_the_one_that_the_diagnosis_asks_for(learn, tmp_path):
           "def softmax_backward(dp, p):\n    return p * (dp - (dp * p).sum())\n")
     learn("check", "softmax_backward")    # the sum over the complete array: the line with the hole shows where
     steps = [learn("hint", "softmax_backward")[1] for _ in range(4)]
-    for words, said in zip(("hint 4 of 4", "hint 2 of 4", "hint 3 of 4", "all the hints"), steps, strict=True):
-        assert words in said
+    assert "hint 2 of 4: The line with one hole" in steps[0] and "hint 3 of 4: Two terms" in steps[1]
+    assert "hint 4 of 4: The pieces" in steps[2] and "all the hints" in steps[3]
+
+
+def test_after_the_first_hint_come_those_that_say_more():
+    assert [next_hint(given, 2) for given in ([], [2], [2, 3], [2, 3, 4], [2, 3, 4, 1])] == [2, 3, 4, 1, None]
+    assert next_hint([2], 4) == 4 and next_hint([4], 4) == 1
 
 
 def test_the_solution_is_shown_after_passing_or_giving_up(learn, tmp_path):

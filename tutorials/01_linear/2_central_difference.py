@@ -102,6 +102,16 @@ def half_steps(f, x, h):
     return (f(x + h / 2) - f(x - h / 2)) / (2 * h)
 
 
+@mistake("the two points lie 4 h apart, two steps to each side, but the difference is divided by 2 h", hint=2)
+def double_steps(f, x, h):
+    return (f(x + 2 * h) - f(x - 2 * h)) / (2 * h)
+
+
+@mistake("the difference is divided by h squared: that belongs to a second derivative", hint=3)
+def by_h_squared(f, x, h):
+    return (f(x + h) - f(x - h)) / h ** 2
+
+
 # %% other right solutions
 @also_right
 def mean_of_both_sides(f, x, h):

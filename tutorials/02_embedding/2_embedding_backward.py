@@ -120,6 +120,11 @@ def batch_mean(dy, ids, W):
     return scaled(summed(dy, ids, W)) / len(ids)
 
 
+@mistake("only the first sentence counts: the places of every sentence are added", hint=1)
+def first_sentence(dy, ids, W):
+    return scaled(summed(dy[:1], ids[:1], W))
+
+
 # %% other right solutions
 @also_right
 def with_one_hot(gradient, tokens, table):

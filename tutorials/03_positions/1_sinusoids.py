@@ -134,6 +134,16 @@ def sines_only(positions, d_model):
     return PE
 
 
+@mistake("the exponents run from 0 to 1, i / (d_model / 2 - 1), as in Tensor2Tensor: here they are 2i / d_model", hint=2)
+def tensor2tensor(positions, d_model):
+    return made(positions, d_model, lambda i, d: i / max(d // 2 - 1, 1))
+
+
+@mistake("the base is e, not 10,000: exp(-2i / d_model) lacks the factor log(10000) in the exponent", hint=2)
+def base_e(positions, d_model):
+    return made(positions, d_model, base=np.e)
+
+
 # %% other right solutions
 @also_right
 def with_complex_numbers(t, d):

@@ -141,6 +141,11 @@ def mean_subtracted(x):
     return e / e.sum(axis=-1, keepdims=True)
 
 
+@mistake("this is the sigmoid of each score by itself: the probabilities of a row have to share one sum", hint=1)
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
 @also_right
 def with_mean_score(scores):
     peak = np.amax(scores, -1)[..., None]

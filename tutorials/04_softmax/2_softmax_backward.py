@@ -128,6 +128,16 @@ def cross_entropy(dp, p):
     return p - dp
 
 
+@mistake("this is p (1 - p), the diagonal of the Jacobian by itself: dp is missing, and so are all other scores", hint=2)
+def without_dp(dp, p):
+    return p * (1 - p)
+
+
+@mistake("this is the gradient of the logarithm of the softmax: dx = dp - p sum(dp)", hint=2)
+def of_the_logarithm(dp, p):
+    return dp - p * dp.sum(axis=-1, keepdims=True)
+
+
 # %% other right solutions
 @also_right
 def with_einsum(gradient, probabilities):

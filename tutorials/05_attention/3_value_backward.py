@@ -97,6 +97,12 @@ def scaled(dy, p, value):
     return dy @ turned(value), turned(p) @ dy / float(np.sqrt(dy.shape[-1]))
 
 
+@mistake("dp has gone through the softmax's backward already: that is the next step", hint=2)
+def through_the_softmax(dy, p, value):
+    dp = dy @ turned(value)
+    return p * (dp - (dp * p).sum(axis=-1, keepdims=True)), turned(p) @ dy
+
+
 # %% other right solutions
 @also_right
 def with_einsum(g, weights, v):

@@ -136,7 +136,7 @@ def value_of_scores(dy, query, key, value, p):
     return made(dy, query, key, value, p, dvalue=lambda ds: turned(ds) @ dy)
 
 
-@mistake("the key's gradient misses the factor 1/sqrt(d_k); the query's has it", hint=3)
+@mistake("the key's gradient misses the factor 1/sqrt(d_k): it belongs to dS, of which both gradients are made", hint=3)
 def key_unscaled(dy, query, key, value, p):
     dquery, dkey, dvalue = made(dy, query, key, value, p)
     return dquery, dkey * math.sqrt(query.shape[-1]), dvalue

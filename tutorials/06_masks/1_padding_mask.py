@@ -115,6 +115,11 @@ def for_all(ids):
     return of(np.broadcast_to((ids != 0).all(axis=0), ids.shape))
 
 
+@mistake("the mask is causal as well: padding hides keys, whichever the query is", hint=1)
+def causal_too(ids):
+    return of(ids != 0) & np.tri(ids.shape[1], dtype=bool)
+
+
 # %% other right solutions
 @also_right
 def with_reshape(tokens):

@@ -100,6 +100,16 @@ def mirrored(ids):
     return np.tri(ids.shape[1], dtype=bool)[:, ::-1].copy()
 
 
+@mistake("a position sees only itself and the one before it: it may attend to all before it", hint=2)
+def window(ids):
+    return (positions(ids)[:, None] >= positions(ids)) & (positions(ids)[:, None] <= positions(ids) + 1)
+
+
+@mistake("every sentence has a mask of its own, but all of them are the same: leave the axis of the batch out", hint=1)
+def for_each_sentence(ids):
+    return np.repeat(np.tri(ids.shape[1], dtype=bool)[None], len(ids), axis=0)
+
+
 # %% other right solutions
 @also_right
 def with_tri(tokens):

@@ -161,6 +161,18 @@ def unshifted_input(target):
     return np.concatenate([target, 0 * target[:, :1]], axis=1), next_target
 
 
+@mistake("EOS fills all of the padding: it stands once, behind the last token", hint=4)
+def eos_for_padding(target):
+    decoder_input, next_target = right(target)
+    return decoder_input, np.where(next_target == 0, 2, next_target).astype(target.dtype)
+
+
+@mistake("next_target begins with BOS: it is what has to be predicted, and BOS is given", hint=1)
+def bos_in_next_target(target):
+    decoder_input, next_target = right(target)
+    return decoder_input, np.concatenate([decoder_input[:, :1], next_target[:, :-1]], axis=1)
+
+
 # %% other right solutions
 @also_right
 def with_concatenate(y):

@@ -35,11 +35,13 @@ def case(rng, T, d):
     touched = rng.random((T, T)) < 0.6
     touched[-1] = True
     step = 0.1 + rng.random((T, T, d))                 # every number of the output moves up, or
-    kind = np.add.outer(np.arange(T), np.arange(T)) % 5
+    kind = np.add.outer(np.arange(T), np.arange(T)) % 7
     step[kind == 1] = 0.0015 * np.eye(d)[0]            # one alone does, only a little, or
     step[kind == 2] *= -np.eye(d)[0]                   # one alone moves down, or
     step[kind == 3, 0] -= step[kind == 3].sum(axis=-1)    # their sum stays what it was, or
-    step[kind == 4] = 0.005                            # every number moves, only a little
+    step[kind == 4] = 0.005                            # every number moves, only a little, or
+    step[kind == 5] = 0.0008                           # too little to count, though their sum is more than 1e-3, or
+    step[kind == 6] = 0.1 * np.eye(d)[-1]              # the last one alone does
     return y, y + touched[..., None] * step + 1e-6 * rng.standard_normal((T, T, d))
 
 
@@ -137,6 +139,16 @@ def any_difference(y, changed):
 @mistake("each output is compared with that of the replaced position: y has to be broadcast over the first axis of changed", hint=3)
 def wrong_rows(y, changed):
     return made(y, changed, (np.abs(changed - y[:, None]) > 1e-3).any(axis=-1))
+
+
+@mistake("only the first of the d numbers is compared: any of them may move", hint=4)
+def first_number(y, changed):
+    return made(y, changed, np.abs(changed - y)[..., 0] > 1e-3)
+
+
+@mistake("the moves of the d numbers are added up: many small ones are then taken for a large one", hint=4)
+def added_up(y, changed):
+    return made(y, changed, np.abs(changed - y).sum(axis=-1) > 1e-3)
 
 
 # %% other right solutions

@@ -158,6 +158,16 @@ def with_residual(x, w_q, w_k, w_v, w_o, num_heads):
     return x + multi_head(x, w_q, w_k, w_v, w_o, num_heads)
 
 
+@mistake("a causal mask is in it: here every position may attend to every other", hint=2)
+def causal(*all):
+    return made(*all, weights=lambda s: softmax(np.where(np.tri(s.shape[-1], dtype=bool), s, -np.inf)))
+
+
+@mistake("the scale is missing, and the softmax runs over the queries, not over the keys", hint=2)
+def unscaled_over_queries(*all):
+    return made(*all, d=1, weights=lambda s: softmax(s, axis=-2))
+
+
 # %% other right solutions
 @also_right
 def with_einsum(x, w_q, w_k, w_v, w_o, H):

@@ -89,6 +89,11 @@ def weight_transposed(dy, x, W):
     return dy + dy @ W.T, dy.T @ x
 
 
+@mistake("dW uses y, what comes out: W was multiplied by x", hint=3)
+def weight_of_y(dy, x, W):
+    return dy + dy @ W.T, (x + x @ W).T @ dy
+
+
 # %% other right solutions
 @also_right
 def as_one_matrix(dy, x, W):

@@ -125,12 +125,12 @@ def with_residual(dy, x, W1, b1, W2):
     return dx + dy, dW1, db1, dW2, db2
 
 
-@mistake("dx uses dh, before the ReLU's backward; dW1 and db1 use da", hint=3)
+@mistake("dx uses dh, before the ReLU's backward: it takes da", hint=3)
 def dx_of_dh(dy, x, W1, b1, W2):
     return (dy @ W2.T @ W1.T, *made(dy, x, W1, b1, W2)[1:])
 
 
-@mistake("dW1 uses dh, before the ReLU's backward; dx and db1 use da", hint=3)
+@mistake("dW1 uses dh, before the ReLU's backward: it takes da", hint=3)
 def dW1_of_dh(dy, x, W1, b1, W2):
     dx, _, *rest = made(dy, x, W1, b1, W2)
     return dx, x.T @ (dy @ W2.T), *rest

@@ -218,6 +218,18 @@ def averaged(dy, x, W, n, s):
     return dz + dz @ W.T, of_weight(x, dz) / (x.size // x.shape[-1])
 
 
+@mistake("LayerNorm's two means have changed places: n belongs to the mean of dy n", hint=2)
+def means_swapped(dy, x, W, n, s):
+    dz = s * (dy - mean(dy * n) - n * mean(dy))
+    return dz + dz @ W.T, of_weight(x, dz)
+
+
+@mistake("dW uses z, the sum: the sub-layer received x", hint=3)
+def weight_of_z(dy, x, W, n, s):
+    dz = through(dy, n, s)
+    return dz + dz @ W.T, of_weight(x + x @ W, dz)
+
+
 # %% other right solutions
 @also_right
 def with_einsum(g, rows, weight, normed, inverse):

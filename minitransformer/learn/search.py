@@ -1,0 +1,99 @@
+"""Which change of the reference gives the learner's numbers? Its lines are run with one of them changed, or two."""
+
+import math
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minitransformer.learn.lines import FACTOR, RETURNED, lines_of
+from minitransformer.learn.tree import RARE
+
+NEAR = 1e-9
+
+
+class Changed(NamedTuple):
+    """The reference with a change that nobody listed."""
+
+    sentence: str
+    function: Any
+    rank: int
+    lines: tuple = ()              # the lines that are changed
+    outputs: frozenset | None = None    # those that it gives, on the arguments that it was tried on; None if it was not
+
+
+def programs(exercise, arguments, given, wrong, factors, number):
+    """[Changed]: the reference with `number` changes of its lines, 1 or 2, if it gives one of the outputs `wrong`; the most usual first.
+
+    given: the learner's arrays. factors: {text: function of the arguments}. What fits these arguments has yet to be judged on others.
+    """
+    lines = lines_of(exercise, tuple(factors))
+
+    def start(arguments):
+        return {"np": np, "math": math, FACTOR: {text: factor(arguments) for text, factor in factors.items()},
+                **dict(zip(exercise.parameters, arguments))}
+
+    found = []
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for chosen, returned in _runs(lines, 0, start(arguments), number, {}):
+            outputs = _fitting_outputs(returned, given, wrong)
+            if outputs:
+                found.append(Changed("; ".join(one.sentence for one in chosen.values()), _function(lines, chosen, start),
+                                     sum(one.rank for one in chosen.values()), tuple(lines[i].text for i in chosen), outputs))
+    return sorted(found, key=lambda one: one.rank)
+
+
+def _runs(lines, i, names, left, chosen):
+    """({line's number: Variant}, what is returned) of each way to run the lines from the i-th on with `left` changes."""
+    if i == len(lines):
+        if not left:
+            yield chosen, names[RETURNED]
+        return
+    line = lines[i]
+    yield from _run(lines, i, names, line.code, left, chosen)
+    if left == 2:
+        for pair in line.pairs:
+            yield from _run(lines, i, names, pair.code, 0, {**chosen, i: pair})
+    for variant in line.variants if left else ():
+        if variant.rank < RARE or left == 1 and not chosen:    # of two mistakes, both are usual ones
+            yield from _run(lines, i, names, variant.code, left - 1, {**chosen, i: variant})
+
+
+def _run(lines, i, names, code, left, chosen):
+    """The i-th line runs as `code`, with a copy of the names; then the lines after it."""
+    copied = {name: value.copy() if lines[i].in_place and isinstance(value, np.ndarray) else value for name, value in names.items()}
+    try:
+        exec(code, copied)
+    except Exception:    # a changed line need not fit its shapes
+        return
+    yield from _runs(lines, i + 1, copied, left, chosen)
+
+
+def _fitting_outputs(returned, given, wrong):
+    """The numbers of the outputs that are the learner's, if one of the wrong ones is among them."""
+    arrays = returned if isinstance(returned, tuple) else (returned,)
+    if len(arrays) != len(given) or not any(_near(np.asarray(arrays[k]), given[k]) for k in wrong):
+        return frozenset()
+    return frozenset(k for k, one in enumerate(arrays) if _near(np.asarray(one), given[k]))
+
+
+def _near(one, other):
+    if one.shape != other.shape:
+        return False
+    if one.dtype.kind not in "iufc" or other.dtype.kind not in "iufc":
+        return bool((one == other).all())
+    error, scale = np.abs(one - other).max(initial=0), np.abs(other).max(initial=0)
+    return bool(error <= NEAR * scale) if np.isfinite(error) else np.allclose(one, other, NEAR, 0, equal_nan=True)
+
+
+def _function(lines, chosen, start):
+    """The reference, with the lines that were chosen."""
+    def function(*arguments):
+        names = start(arguments)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for i, line in enumerate(lines):
+                exec(chosen[i].code if i in chosen else line.code, names)
+        return names[RETURNED]
+    return function

@@ -1,0 +1,177 @@
+"""Wrong solutions that no exercise lists: named by what was changed, or not at all."""
+
+import ast
+import math
+
+import numpy as np
+import pytest
+
+from minitransformer.learn.changes import changes
+from minitransformer.learn.course import exercises
+from minitransformer.learn.fitting import LISTED, ONE_CHANGE, TWO_CHANGES, fitting_mistakes
+from minitransformer.learn.formula import formula
+from minitransformer.learn.judgement import cases_of, check_function
+
+EXERCISES = exercises()
+
+
+def diagnosis(name, wrong):
+    answer = check_function(EXERCISES[name], wrong, watched=False)
+    assert not answer.passed and len(str(answer).splitlines()) <= 8
+    return answer.diagnosis
+
+
+def turned(x):
+    return x.swapaxes(-1, -2)
+
+
+def mean(x):
+    return x.mean(axis=-1, keepdims=True)
+
+
+def normed(dy, n, s, gamma, dx):
+    rows = tuple(range(dy.ndim - 1))
+    return dx(dy * gamma), (dy * n).sum(rows), dy.sum(rows)
+
+
+ONE = [
+    ("linear_backward", "in dW, W is added", lambda dy, x, W: (dy @ W.T, x.T @ dy + W, dy.sum(axis=0))),
+    ("linear_backward", "in db, the sum of dy became a max", lambda dy, x, W: (dy @ W.T, x.T @ dy, dy.max(axis=0))),
+    ("linear_backward", "in db, the sum of dy runs over the wrong axis", lambda dy, x, W: (dy @ W.T, x.T @ dy, dy.sum(axis=1))),
+    ("linear_backward", "every output has the wrong sign", lambda dy, x, W: (-dy @ W.T, -x.T @ dy, -dy.sum(axis=0))),
+    ("central_difference", "in 2 h, the factor h is missing", lambda f, x, h: (f(x + h) - f(x - h)) / 2),
+    ("broadcast_backward", "dg has an axis of length 1 too many", lambda dy, x, g: (dy * g, (dy * x).sum(axis=0, keepdims=True))),
+    ("twice_backward", "in dx, W is not transposed",
+     lambda dy, x, W: (dy @ W.T @ W, (x @ W).T @ dy + x.T @ (dy @ W.T))),
+    ("embedding", "in d_model, ids.shape[-1] stands in place of W.shape[1]", lambda ids, W: W[ids] * math.sqrt(ids.shape[1])),
+    ("embedding_backward", "in dW, 1 stands in place of dy",
+     lambda dy, ids, W: EXERCISES["embedding_backward"].reference(np.ones_like(dy), ids, W)),
+    ("softmax", "in p, 1e-06 is added to sum(exp(x - max(x)))", lambda x: np.exp(x - x.max(axis=-1, keepdims=True)) / (
+        np.exp(x - x.max(axis=-1, keepdims=True)).sum(axis=-1, keepdims=True) + 1e-6)),
+    ("softmax_backward", "in dx, 1 - p stands in place of p", lambda dp, p: (1 - p) * (dp - (dp * p).sum(axis=-1, keepdims=True))),
+    ("softmax_backward", "dx is dp, unchanged", lambda dp, p: dp.copy()),
+    ("temperature_backward", "in dt, the sums of ds and x are multiplied: it has to be the sum of the products",
+     lambda ds, x, t: (ds / t, -ds.sum() * x.sum() / t ** 2)),
+    ("scores", "in S, 1 is added to d_k", lambda query, key: query @ turned(key) / math.sqrt(query.shape[-1] + 1)),
+    ("causal_mask", "in mask, the condition is position[:, None] >= position + 2, not position[:, None] >= position",
+     lambda ids: np.tri(ids.shape[1], k=-2, dtype=bool)),
+    ("masked_loss", "total and count are exchanged: they are returned in the wrong order",
+     lambda losses, ids: EXERCISES["masked_loss"].reference(losses, ids)[::-1]),
+    ("split_heads", "heads is shifted along axis 1: everything stands one place too late",
+     lambda x, num_heads: np.roll(EXERCISES["split_heads"].reference(x, num_heads), 1, axis=1)),
+    ("rotate_positions", "moved[:, 1::2] holds what belongs into moved[:, 0::2]",
+     lambda PE, k: np.repeat(EXERCISES["rotate_positions"].reference(PE, k)[:, 0::2], 2, axis=1)),
+    ("sinusoids", "this line is missing: PE[:, 1::2] = np.cos(angles)", lambda positions, d_model: (
+        EXERCISES["sinusoids"].reference(positions, d_model) * (np.arange(d_model) % 2 == 0))),
+    ("layer_norm_backward", "in dx, the factor n stands there twice", lambda dy, n, s, gamma: normed(
+        dy, n, s, gamma, lambda dn: s * (dn - mean(dn) - n * n * mean(dn * n)))),
+    ("dropouts_backward", "rate has the wrong sign", lambda dy, x, W, keep1, keep2, rate: (
+        EXERCISES["dropouts_backward"].reference(dy, x, W, keep1, keep2, -rate))),
+]
+
+TWO = [
+    ("softmax_backward", "the sum of dp p became a mean", "in sum(dp p), the factor p is missing",
+     lambda dp, p: p * (dp - mean(dp))),
+    ("layer_norm_backward", "in dx, the factor s is missing", "in dx, the term - mean is missing", lambda dy, n, s, gamma: normed(
+        dy, n, s, gamma, lambda dn: dn - n * mean(dn * n))),
+    ("layer_norm_backward", "n mean(dn n), the term of the variance, is added", "in dbeta, the sum of dy became a mean",
+     lambda dy, n, s, gamma: (*normed(dy, n, s, gamma, lambda dn: s * (dn - mean(dn) + n * mean(dn * n)))[:2],
+                              dy.mean(tuple(range(dy.ndim - 1))))),
+    ("value_backward", "dp has the wrong sign", "dvalue is a mean over the queries", lambda dy, p, value: (
+        -dy @ turned(value), turned(p) @ dy / dy.shape[-2])),
+]
+
+
+@pytest.mark.parametrize("name, sentence, wrong", ONE, ids=[f"{name}: {sentence}" for name, sentence, _wrong in ONE])
+def test_one_change_is_named(name, sentence, wrong):
+    assert diagnosis(name, wrong) == sentence
+
+
+@pytest.mark.parametrize("name, first, second, wrong", TWO, ids=[f"{name}: {first}" for name, first, _second, _wrong in TWO])
+def test_two_changes_are_both_named(name, first, second, wrong):
+    said = diagnosis(name, wrong)
+    assert first in said and second in said
+
+
+def test_a_change_that_reaches_one_output_only_is_told_so():
+    def wrong(dy, query, key, value, p):
+        dquery, dkey, dvalue = EXERCISES["attention_backward"].reference(dy, query, key, value, p)
+        return dquery, turned(dy @ turned(value)) @ query / math.sqrt(query.shape[-1]), dvalue
+
+    assert diagnosis("attention_backward", wrong).startswith("in dkey alone: in dscores, ")
+
+
+@pytest.mark.parametrize("name, wrong", [
+    ("softmax", lambda x: np.tanh(x)),
+    ("scores", lambda query, key: EXERCISES["scores"].reference(query, key) * 1.01),
+    ("layer_norm_backward", lambda dy, n, s, gamma: normed(
+        dy, n, s, gamma, lambda dn: s * (dn - 0.9 * mean(dn) - n * mean(dn * n)))),
+    ("padding_mask", lambda ids: (ids != 0)[:, None, None, :] & (np.arange(ids.shape[1]) > 0)),
+])
+def test_what_no_change_explains_is_not_named(name, wrong):
+    assert not diagnosis(name, wrong)
+
+
+def test_sentences_that_differ_on_further_cases_are_rivals():
+    """All of a row's allowed scores as weights 1: many changes of the reference do that, and they are not one mistake."""
+    def wrong(x, mask):
+        allowed = np.broadcast_to(mask, x.shape).astype(x.dtype)
+        return allowed / np.maximum(allowed.sum(axis=-1, keepdims=True), 1)
+
+    answer = check_function(EXERCISES["masked_softmax"], wrong, watched=False)
+    assert not answer.diagnosis and (not answer.candidates or "of them give these numbers" in str(answer))
+
+
+def test_what_gives_the_same_is_named_by_the_more_usual_mistake():
+    """n times a mean of n is 0, too: but it is the term that is left out."""
+    def wrong(dy, x, W, n, s):
+        dz = s * (dy - mean(dy))
+        return dz + dz @ W, x.reshape(-1, len(W)).T @ dz.reshape(-1, len(W))
+
+    said = diagnosis("post_norm_backward", wrong)
+    assert "in dz, the term - n mean(dy n) is missing" in said and "in dx, W is not transposed" in said
+
+
+@pytest.mark.parametrize("name, wrong, hint", [
+    ("broadcast_backward", lambda dy, x, g: (dy * g, (dy * dy).sum(axis=0)), 4),    # the hole is in the line of dg
+    ("broadcast_backward", lambda dy, x, g: (dy * g * x, (dy * x).sum(axis=0)), 2),
+])
+def test_the_hint_is_the_line_with_the_hole_if_that_is_wrong(name, wrong, hint):
+    answer = check_function(EXERCISES[name], wrong, watched=False)
+    assert answer.diagnosis and answer.hint == hint
+
+
+def test_masks_and_ids_are_judged_on_more_cases_than_numbers():
+    for name, exercise in EXERCISES.items():
+        more = len(cases_of(exercise)) - len(exercise.cases()) - 1
+        assert more == (4 if name in ("padding_mask", "causal_mask", "three_masks", "shifted", "leaks", "masked_loss") else 0), name
+
+
+@pytest.mark.parametrize("code, text", [
+    ("x.T @ dy", "x^T dy"), ("p * (dp - (dp * p).sum(axis=-1, keepdims=True))", "p (dp - sum(dp p))"),
+    ("a - (b - c)", "a - (b - c)"),
+    ("a / (b * c)", "a / (b c)"), ("(a + b) ** 2", "(a + b)^2"),
+    ("query @ key.swapaxes(-1, -2) / math.sqrt(d)", "query key^T / sqrt(d)"),
+    ("-(a + b) * c", "-(a + b) c"), ("dh * (a > 0)", "dh (a > 0)"), ("s * along", "s mean(dy n)"),
+])
+def test_an_expression_in_the_notation_of_the_chapters(code, text):
+    means = {"along": ast.parse("(dy * n).mean(axis=-1)", mode="eval").body}
+    assert formula(ast.parse(code, mode="eval").body, means) == text
+
+
+def test_each_change_is_another_expression():
+    for code in ("a + b", "a - b", "a * (b - c)", "(a - b) / (2 * h)", "a @ b", "a ** 2", "p & q", "a > 0", "np.exp(a)",
+                 "x.sum(axis=-1, keepdims=True)",
+                 "np.where(m, a, b)", "x.swapaxes(1, 2)", "x.reshape(a, b)", "x.shape[0]", "x[:, 1:]", "3", "a"):
+        node = ast.parse(code, mode="eval").body
+        made = [ast.unparse(ast.fix_missing_locations(one.node)) for one in changes(node, {"a": "f", "b": "f", "m": "i"}, {})]
+        assert made and code not in made, code
+
+
+def test_a_mistake_is_looked_for_in_order():
+    assert LISTED < ONE_CHANGE < TWO_CHANGES
+    exercise = EXERCISES["linear_backward"]
+    cases = exercise.cases()
+    given = [tuple(-one for one in exercise.reference(*arguments)) for _name, arguments in cases]
+    (marks,) = fitting_mistakes(exercise, cases, given)
+    assert [mark.sentence for mark in marks] == ["every output has the wrong sign"]
