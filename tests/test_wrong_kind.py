@@ -6,8 +6,11 @@ import pytest
 from minitransformer import (
     Adam, InputError, LanguageModelConfig, Run, Search, TrainingConfig, TransformerConfig, beam_search, check_contract,
     cross_entropy_backward, cross_entropy_forward, generate, gradcheck, greedy, sample, textbook, training_step, translate)
+from minitransformer import functional as F
 from minitransformer.evaluation import mean_loss
-from minitransformer.layers import Embedding, FeedForward, LayerNorm, Linear, OutputProjection, Residual, SelfAttention
+from minitransformer.layers import (
+    Embedding, FeedForward, LayerNorm, LearnedPositions, Linear, OutputProjection, Residual, SelfAttention, SinusoidalPositions,
+    initial)
 from minitransformer.tasks import TASKS
 from minitransformer.training.run import check_free
 from tests.models.makers import KINDS, make_batch_for, make_model
@@ -199,6 +202,19 @@ CALLS = {
     "a count of workers": (lambda: Adam(MODEL).step(0.1, None, 2), r"workers is 2, expected Threads\(model, 2\)"),
     "terms in text": (lambda: training_step(MODEL, Adam(MODEL), BATCH._replace(terms="2"), 0.1), "terms is '2'"),
     "terms below 0": (lambda: training_step(MODEL, Adam(MODEL), BATCH._replace(terms=-2), 0.1), "terms is -2"),
+    "more dropout than all": (lambda: F.dropout_mask((2, 3), 1.5, RNG, "float32"), "the dropout rate is 1.5"),
+    "attention dropout above 1": (lambda: SelfAttention(4, 2, RNG, dropout=1.5), "the dropout rate is 1.5"),
+    "no rows": (lambda: initial.normal(RNG, 0, 4), "a size of the layer is 0"),
+    "no columns": (lambda: initial.xavier(RNG, 4, 0), "a size of the layer is 0"),
+    "no zeros": (lambda: initial.zeros(0), "a size of the layer is 0"),
+    "half a one": (lambda: initial.ones(0.5), "a size of the layer is 0.5"),
+    "a loss of another width": (lambda: MODEL.loss.forward(np.ones((2, 5)), TARGETS, padding=0), "LinearCrossEntropy: x has shape"),
+    "positions of one vector": (lambda: SinusoidalPositions().forward(X[0]), "SinusoidalPositions: x has shape"),
+    "positions of another width": (lambda: LearnedPositions(9, 5, RNG).forward(X), "LearnedPositions: x has shape"),
+    "one source alone": (lambda: MODEL.hidden(SOURCE[0], SOURCE), "Transformer: source has shape"),
+    "fewer targets": (lambda: MODEL.hidden(np.array([[4], [4]]), SOURCE), "Transformer: target has shape"),
+    "one prompt alone": (lambda: make_model("language-model").start(SOURCE[0]), "prompt has shape"),
+    "one source to decode": (lambda: MODEL.start(SOURCE[0]), "source has shape"),
     "no optimizer": (lambda: training_step(MODEL, None, BATCH, 0.1), "the optimizer is a NoneType"),
 }
 

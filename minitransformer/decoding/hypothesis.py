@@ -36,7 +36,7 @@ def length_penalty(length, alpha) -> float:
     return ((5 + length) / 6) ** alpha
 
 
-def length_limits(state, min_length=0, max_length=None) -> tuple[np.ndarray, np.ndarray]:
+def length_limits(state, min_length, max_length) -> tuple[np.ndarray, np.ndarray]:
     """(least, most) tokens before EOS, each (B,), from the limits of the state and the caller.
 
     Raises InputError for limits that contradict each other.
