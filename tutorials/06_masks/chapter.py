@@ -18,7 +18,7 @@
 # The gradients are right, and no number is NaN. What happened?
 #
 # The model cheated. In this chapter you build the masks that forbid it, and then the cheating model, and catch it in
-# three ways. What a model sees though it must not is called a *leak*.
+# three ways. When a model sees something that it must not see, that is a *leak*.
 
 # %%
 import matplotlib.pyplot as plt
@@ -67,9 +67,9 @@ for name, mask in (("no mask", None), ("the mask", may_attend), ("the wrong way 
 # Padding depends on the sentence and on the key, not on the head and not on the query. So the mask has the shape
 # $(B, 1, 1, T_k)$, and broadcasting repeats it.
 #
-# The test is a rule: **a sentence means the same, whoever shares its batch.** The cell encodes one sentence alone, and
-# again with padding behind it. (`plugged` with None leaves the library's own function in place.) **Predict:** how far
-# apart are the two, with the mask and without it?
+# The test is a rule: **a sentence means the same, whoever shares its batch.** The cell sends one sentence through the
+# encoder, the half of the Transformer that reads: first alone, then with padding behind it. (`plugged` with None leaves
+# the library's own function in place.) **Predict:** how far apart are the two, with the mask and without it?
 
 
 # %%
@@ -77,7 +77,7 @@ def no_mask(ids):
     return np.ones((len(ids), 1, 1, ids.shape[1]), bool)
 
 
-model = Transformer(TransformerConfig.named("toy", 29), seed=0)
+model = Transformer(TransformerConfig.named("toy", 29), seed=0)    # 26 letters, 3 special tokens
 sentence = np.array([[7, 3, 21, 9, 2]])
 padded = np.array([[7, 3, 21, 9, 2, 0, 0, 0]])
 for name, own in (("with the padding mask", None), ("without it", no_mask)):
@@ -92,8 +92,8 @@ for name, own in (("with the padding mask", None), ("without it", no_mask)):
 #
 # ## Padding in the loss
 #
-# The loss must not read it, either. After padding comes more padding, so it is easy to predict, and would look like
-# success.
+# The loss must not count padding, either. After padding comes more padding, so it is easy to predict, and would look
+# like success.
 #
 # **By hand.** Three real tokens have the losses 2, 3 and 4, and the mean 3. **Predict** the mean over everything if
 # there are three ids of padding, each with the loss 0. And with nine?
@@ -157,8 +157,9 @@ for t in range(4):
 # | decoder | target | target | causal **and** padding of the target | $(B, 1, T_q, T_q)$ |
 # | cross | target | **source** | padding of the **source** | $(B, 1, 1, T_k)$ |
 #
-# "And" is `&`: both must allow a pair. **Predict:** which cells of the decoder's mask are dark, for three tokens and two
-# ids of padding?
+# "And" is `&`: both must allow a pair. Broadcasting makes $(B, 1, T_q, T_q)$ of the causal mask, $(T_q, T_q)$, and the
+# padding mask, $(B, 1, 1, T_q)$. **Predict:** which cells of the decoder's mask are dark, for three tokens and two ids
+# of padding?
 
 # %%
 ids = np.array([[1, 5, 3, 0, 0]])
@@ -292,7 +293,8 @@ bar = figure.colorbar(image, label="attention weight, the largest of 4 heads")
 # The honest model looks at the diagonal and below it. The cheat looks one column to the right: row 0 at key 1, row 1 at
 # key 2. Only the last row has nowhere to look.
 #
-# A leak beside the mask leaves no trace here. Chapter 7 has such a leak.
+# A leak *around* the mask leaves no trace here: the mask and the weights are right, and another line of the code shows
+# the answer. Chapter 7 has such a leak.
 #
 # ## Caught: touch one token
 #
@@ -380,7 +382,7 @@ print(f"not shifted: {dice(read=slice(1, None), steps=50):.1%}")
 # It predicts every throw. The weights show nothing: the diagonal is where they belong. Touching shows nothing: no output
 # depends on a *later* token. Only the die finds it.
 #
-# | | needs | leak through the mask | leak beside the mask | target not shifted |
+# | | needs | leak through the mask | leak around the mask | target not shifted |
 # |---|---|---|---|---|
 # | look at the weights | a trained model | found | not found | not found |
 # | touch one token | one sentence | found | found | not found |

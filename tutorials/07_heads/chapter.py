@@ -56,8 +56,9 @@ for values in ([10, 20], [20, 10], [0, 30]):
 #
 # ## Many small questions in place of a large one
 #
-# A head is an attention with projections of its own. So that $H$ heads do not cost $H$ times as much, each is small: its
-# queries, keys and values have $d_k = d_v = d_{model} / H$ numbers. For a batch of $B$ sentences with $T$ tokens:
+# A head is an attention with *projections* of its own: linear layers that make its queries, keys and values from the
+# tokens' vectors. So that $H$ heads do not cost $H$ times as much, each is small: its queries, keys and values have
+# $d_k = d_v = d_{model} / H$ numbers. For a batch of $B$ sentences with $T$ tokens:
 #
 # | step | formula | shape |
 # |---|---|---|
@@ -101,8 +102,8 @@ print("reshaped straight:   head 0", x.reshape(2, 3, 2)[0].tolist())
 #
 # Count multiplications for one sentence. A projection takes $T d_{model}^2$, so four take $4\, T d_{model}^2$. The scores
 # take $T^2 d_k$ in each head, and so do the weighted means. With $H d_k = d_{model}$, that is $2\, T^2 d_{model}$ for all
-# heads, however many. But each head has $T^2$ weights, which backward needs. **Predict:** for $T = 128$ and
-# $d_{model} = 512$, which takes more, projections or attention?
+# heads, however many. But each head has $T^2$ weights, and keeps them in memory for backward. **Predict:** for
+# $T = 128$ and $d_{model} = 512$, which takes more multiplications, projections or attention?
 
 # %%
 T, d_model = 128, 512
@@ -117,9 +118,10 @@ for H in (1, 8, 64):
 #
 # ## W_O: every head adds something
 #
-# Cut $W_O$ by rows into $H$ parts, $W_O^{(h)}$ of the shape $(d_v, d_{model})$, and merge and last projection are one sum:
+# Let $Z_h$, $(B, T, d_v)$, be what head $h$ found. Cut $W_O$ by rows into $H$ parts, $W_O^{(h)}$ of the shape
+# $(d_v, d_{model})$. Then merge and last projection are one sum:
 #
-# $$ Y = [Z_1, \ldots, Z_H]\, W_O = \sum_h Z_h W_O^{(h)} $$
+# $$ Y = [Z_0, \ldots, Z_{H-1}]\, W_O = \sum_h Z_h W_O^{(h)} $$
 #
 # Each head adds its own contribution to the output. **Predict** the difference between the two sides.
 
@@ -170,8 +172,9 @@ for sizes in (dict(num_heads=1), dict(num_heads=4), dict(num_heads=16), dict(num
 # One number for the answer hurts most: with one number, a head can hardly say which of 26 letters it saw. One number for
 # the question hurts as well: on one axis, 13 positions are hard to tell apart.
 #
-# And *one* head learns to copy fastest: to copy a letter you look at one place. For translation the paper found that one
-# head is 0.9 BLEU worse than the best number of heads, and that too many are worse again (table 3, rows A).
+# And *one* head learns to copy fastest: to copy a letter you look at one place. Translation is different. There the
+# paper found that one head is 0.9 BLEU worse than the best number of heads, and that too many are worse again (table 3,
+# rows A). BLEU is a score for translations, from 0 to 100.
 #
 # ## Backward: merge where the forward split
 #
@@ -307,7 +310,7 @@ for name, own in (("right", None), ("wrong", misplaced)):
 # %% [markdown]
 # All of them move: a leak, although the causal mask is right. It leaves no trace in the attention weights.
 #
-# Shapes cannot show this mistake, and a gradient check cannot. What shows it is a *rule*: no output depends on a later
+# Neither shapes nor a gradient check can show this mistake. What shows it is a *rule*: no output depends on a later
 # token, a sentence means the same whoever shares its batch, and a merge leaves each position its own numbers. The exercise
 # judges by the last one.
 #

@@ -108,11 +108,12 @@ print("dx =", layer_norm_backward(dy, cache)[0])
 # $i = j$, else 0.
 #
 # - The mean contains $x_i$ with the factor $1/D$: $\partial c_j / \partial x_i = \delta_{ij} - 1/D$.
-# - $s = v^{-1/2}$ with $v = \frac1D \sum_k c_k^2 + \epsilon$. The $c_k$ sum to 0, so
-#   $\partial v / \partial x_i = 2 c_i / D$. The chain rule gives
-#   $\partial s / \partial x_i = -\frac12 v^{-3/2} \cdot 2 c_i / D = -s^2 n_i / D$.
+# - $s = v^{-1/2}$ with $v = \frac1D \sum_k c_k^2 + \epsilon$. By the chain rule,
+#   $\partial v / \partial x_i = \frac2D \sum_k c_k (\delta_{ik} - \frac1D)$. The $c_k$ sum to 0, so this is $2 c_i / D$.
+#   The chain rule again: $\partial s / \partial x_i = -\frac12 v^{-3/2} \cdot 2 c_i / D = -s^3 c_i / D = -s^2 n_i / D$.
 # - The product rule for $n_j = c_j s$:
-#   $\partial n_j / \partial x_i = s\, ( \delta_{ij} - \frac1D - \frac1D n_j n_i )$.
+#   $\partial n_j / \partial x_i = s\, (\delta_{ij} - \frac1D) - c_j s^2 n_i / D$. With $c_j s = n_j$ this is
+#   $s\, ( \delta_{ij} - \frac1D - \frac1D n_j n_i )$.
 # - $y = \gamma n + \beta$ gives $dn = \gamma\, dy$. The chain rule sums over $j$, and each sum with $1/D$ is a mean:
 #
 # $$ dx = s \,\big( dn - \operatorname{mean}(dn) - n\, \operatorname{mean}(dn\, n) \big) $$
@@ -201,7 +202,7 @@ for x in (2, 1):
 # $N$ counts the positions of all sentences. **Predict:** if positions change places, what happens to the output?
 
 # %%
-block = FeedForward(8, 32, rng).astype("float64")
+block = FeedForward(8, 32, rng)
 x, order = rng.standard_normal((1, 4, 8)), [2, 0, 3, 1]
 y, moved = block.forward(x)[0], block.forward(x[:, order])[0]
 print("the output changes places in the same way:", np.allclose(moved, y[:, order]))
@@ -250,7 +251,7 @@ for step in (1, 25, 50, 100):
 # A sub-layer $f$, attention or feed-forward, stands in a residual with a LayerNorm, in one of two orders. The paper's is
 # post-norm:
 #
-# $$ \text{post-norm:}\quad y = \operatorname{LayerNorm}(x + f(x)) $$
+# $$ \text{post-norm:}\quad z = x + f(x), \; y = \operatorname{LayerNorm}(z) $$
 #
 # $$ \text{pre-norm:}\quad y = x + f(\operatorname{LayerNorm}(x)) $$
 #
@@ -320,7 +321,7 @@ for layer, caches in zip(reversed(model.decoder.layers), reversed(cache.hidden.d
         dy = dx
 for name, pairs in factors.items():
     s, factor = np.mean(pairs, axis=0)
-    print(f"{name:15}: s = {s:.2f}, the gradient times {factor:.2f}; in 24 layers, times {factor ** 24:.4f}")
+    print(f"{name:15}: s = {s:.2f}, the gradient times {factor:.3f}; in 24 layers, times {factor ** 24:.4f}")
 
 # %% [markdown]
 # Two of the three make up for what they take. Cross-attention does not: one factor below 1 in each layer, as in the case
@@ -329,11 +330,12 @@ for name, pairs in factors.items():
 #
 # ## Break it: five real mistakes
 #
-# All five come from public libraries, and a gradient check of the library's own layer found each of them. Here they are in
-# a few lines of our own.
+# All five come from public libraries. A gradient check of those libraries' own layers found each of them. Here they are
+# in a few lines of our own.
 #
 # **One: one dropout object, two places** (numpy-transformer). It keeps its mask, and the second call overwrites the first
-# one's. Here it drops numbers of $a$, then of $f$. **Predict:** which of the two gradients is wrong? Even at $p = 0$?
+# one's. Here it drops numbers of $a$, then of $f$. (Each time `gradcheck` nudges a number, it passes an equal `rng`, so
+# the masks stay the same.) **Predict:** which of the two gradients is wrong? Even at $p = 0$?
 
 
 # %%
