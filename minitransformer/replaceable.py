@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
 from inspect import unwrap
-from threading import Lock
+from threading import Lock, RLock
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -75,6 +75,7 @@ class _State:
 
 _state = _State()
 _lock = Lock()    # for the state that `plugged` and `textbook` change
+_loading = RLock()
 
 
 def replaceable(textbook: Function) -> Function:
@@ -212,11 +213,20 @@ def _called(textbook) -> list[Replaceable]:
     return [entry for entry in entries if isinstance(entry, Replaceable)]
 
 
+def unregister(start) -> None:
+    """Take back the kernels of all modules whose names begin with `start`."""
+    for entry in TABLE.values():
+        entry.kernels = [kernel for kernel in entry.kernels if not kernel.function.__module__.startswith(start)]
+
+
 def _load_kernels() -> None:
     """Import the kernels when a function is first called: they import the textbook, so it cannot import them."""
-    if not _state.loaded:
-        import_module("minitransformer.kernels").load()
-        _state.loaded = True
+    if _state.loaded:
+        return
+    with _loading:    # compiling takes a while: the other threads wait
+        if not _state.loaded:
+            import_module("minitransformer.kernels").load()
+            _state.loaded = True
 
 
 def _first_array(values) -> Array | None:

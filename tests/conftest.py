@@ -11,7 +11,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:    # `pytest &` in a scrip
 import pytest
 from hypothesis import settings
 
+from minitransformer.replaceable import running
 from tests.small_corpus import server    # noqa: F401 - a fixture
+
+running()    # compiles the kernels, if that was not done yet: no test that ends a slow process is to wait for it
 
 # Left out by -m "not slow": they train models, start processes or run whole pages.
 SLOW = ["tests/benchmarks", "tests/cli/test_classify.py", "tests/cli/test_cli.py", "tests/cli/test_export.py",

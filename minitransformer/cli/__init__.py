@@ -28,7 +28,9 @@ def _main(argv) -> int:
             choose_blas_kernels()
             from minitransformer.cli.parser import make_parser
             args = make_parser(argv).parse_args(argv)
+            from minitransformer import kernels
             from minitransformer.host import keep_freed_memory
+            kernels.state.say = _say
             keep_freed_memory()
             return args.execute(args) or 0
         finally:
@@ -48,6 +50,10 @@ def _main(argv) -> int:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         print("minitransformer: interrupted", file=sys.stderr)
         return 130
+
+
+def _say(text) -> None:
+    print(text, end="", file=sys.stderr, flush=True)
 
 
 def _complain(error) -> int:

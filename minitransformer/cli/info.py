@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from minitransformer import layers, replaceable    # noqa: F401 - layers: it defines replaceable functions
+from minitransformer import kernels, layers, replaceable    # noqa: F401 - layers: it defines replaceable functions
 from minitransformer.backend import get_module
 
 
@@ -25,23 +25,25 @@ def execute(args) -> None:
     if args.json:
         print(json.dumps(facts))
     else:
-        kernels = facts.pop("kernels")
-        width = max(map(len, [*facts, *kernels]))
+        running = facts.pop("kernels")
+        width = max(map(len, [*facts, *running]))
         print("\n".join(f"{name.replace('_', ' '):{width}}  {'none' if value is None else value}"
                         for name, value in facts.items()))
-        print("kernels, instead of the textbook:" if kernels else "kernels: none, the textbook runs")
-        print("\n".join(f"{name:{width}}  {kernel}" for name, kernel in kernels.items()), end="\n" if kernels else "")
+        print("kernels, instead of the textbook:" if running else "kernels: none, the textbook runs")
+        print("\n".join(f"{name:{width}}  {kernel}" for name, kernel in running.items()), end="\n" if running else "")
 
 
 def collect() -> dict[str, Any]:
     """{fact: value}; None if something is not installed or not known."""
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    running = _kernels()    # loads them: only then is it known whether they can be compiled
     return {
         "minitransformer": version("minitransformer"),
         "python": platform.python_version(),
         "numpy": np.__version__,
         "cupy": _version("cupy-cuda12x") or _version("cupy"),
+        "numba": _version("numba"),
         "torch": _version("torch"),
         "jax": _version("jax"),
         "transformers": _version("transformers"),
@@ -53,7 +55,8 @@ def collect() -> dict[str, Any]:
         "blas_kernels": pools[0].get("architecture") if pools else None,
         "blas_kernels_asked_for": os.environ.get("OPENBLAS_CORETYPE"),
         "blas_threads": pools[0]["num_threads"] if pools else None,
-        "kernels": _kernels(),
+        "compiled_kernels": f"no: {kernels.state.problem}" if kernels.state.problem else "yes",
+        "kernels": running,
     }
 
 

@@ -89,7 +89,7 @@ def test_complex_arrays_take_the_textbook():
 
 
 def test_running_names_what_runs():
-    assert running()["attention_forward"].__name__ == "attention_forward_in_place"
+    assert running()["attention_forward"].__module__.startswith("minitransformer.kernels.")
     assert running(module="cupy")["attention_forward"] is TABLE["attention_forward"].textbook
     with plugged(F.relu_forward, mine := lambda x: x):
         assert running()["relu_forward"] is mine
@@ -137,7 +137,7 @@ def test_a_softmax_of_your_own_is_never_bypassed():
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
     F.attention_backward(dy, F.attention_forward(QUERY, KEY, VALUE)[1])
     assert mine.calls == 1
-    assert running()["attention_backward"].__name__ == "attention_backward_in_place"
+    assert running()["attention_backward"] is not TABLE["attention_backward"].textbook
 
 
 def test_a_part_of_a_part_counts_too():
@@ -396,7 +396,7 @@ def test_nothing_is_left_registered():
     assert not is_replaced(F.softmax_forward)
 
 
-@pytest.mark.parametrize("package", ["functional", "kernels", "kernels.numpy", "layers", "models"])
+@pytest.mark.parametrize("package", ["functional", "kernels.numpy", "layers", "models"])
 def test_any_module_can_be_imported_first(package):
     """No import cycle, and the kernels are found from each of them."""
     code = f"""
@@ -412,6 +412,7 @@ for name in names:
     assert replaceable.running()["adam_update"].__name__ == "adam_update_blocked", name
 print(len(names))
 """
-    done = subprocess.run([sys.executable, "-c", code], env={"OPENBLAS_NUM_THREADS": "1"}, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], env={"OPENBLAS_NUM_THREADS": "1", "MINITRANSFORMER_FAST": "numpy"},
+                          capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 1

@@ -1,0 +1,61 @@
+"""Loops over arrays, compiled by Numba."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+
+# What the compiler may change to do several numbers at once: the order of a sum, and a product and a sum rounded once.
+# It may not take NaN and infinity for impossible: they must reach the loss.
+FREEDOM = {"reassoc", "contract"}
+
+LOOPS: list[tuple[Any, str]] = []    # every loop, with the names of its arguments' types
+
+
+def loop(arguments) -> Callable[[Callable], Any]:
+    """Compile a function of arrays that lie in memory row by row.
+
+        @loop("matrix vector number")
+        def add_bias(x, bias, scale): ...
+
+    `arguments` names the type of each: a vector, matrix or cube of the dtype that is trained, flags (a vector of bool), flag_rows
+    (a matrix of them), words (a vector of uint64), ids (a vector of int64), a number (float) or a whole (int). float32
+    is compiled before the first step, other dtypes when they first occur. The compiled code is kept on the disk. A loop
+    needs no GIL, so the threads of a step run at the same time.
+    """
+    def compiled(function) -> Any:
+        made = njit(nogil=True, cache=True, error_model="numpy", fastmath=FREEDOM)(function)
+        LOOPS.append((made, arguments))
+        return made
+
+    return compiled
+
+
+def part(function) -> Any:
+    """Compile a function of numbers that loops call for each element. Its sums stay in the order that is written."""
+    return njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})(function)
+
+
+def types_of(arguments, dtype) -> tuple:
+    """The types that Numba calls by another name."""
+    real = getattr(types, str(np.dtype(dtype)))
+    known = {"vector": real[::1], "matrix": real[:, ::1], "cube": real[:, :, ::1],
+             "flags": types.boolean[::1], "flag_rows": types.boolean[:, ::1], "words": types.uint64[::1],
+             "ids": types.int64[::1], "number": types.float64, "whole": types.int64}
+    return tuple(known[name] for name in arguments.split())
+
+
+def compile_all(say) -> None:
+    """Compile every loop for float32, or fetch it from the disk. If any is compiled, `say` is told, and how long it took."""
+    start, compiles = time.perf_counter(), False
+    for function, arguments in LOOPS:
+        if not hasattr(function, "compile"):    # NUMBA_DISABLE_JIT is set: it stays Python
+            continue
+        function.compile(types_of(arguments, "float32"))
+        if not compiles and function.stats.cache_misses:
+            compiles = True
+            say("compiling the kernels, once: ")
+    if compiles:
+        say(f"{time.perf_counter() - start:.0f} s\n")

@@ -1,0 +1,90 @@
+"""The compiled kernels run where Numba does; elsewhere NumPy's run, and `info` says why."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from minitransformer import kernels
+from minitransformer.replaceable import running
+
+running()    # loads the kernels
+needs_numba = pytest.mark.skipif(bool(kernels.state.problem), reason=f"no compiled kernels: {kernels.state.problem}")
+
+INFO = "from minitransformer.cli import main; main(['info'])"
+HIDDEN = "import sys; sys.modules['numba'] = None; "
+BROKEN = "import sys, types; sys.modules['numba'] = types.ModuleType('numba'); "
+FAILING = """
+import numba
+def njit(**options):
+    raise OSError('no such processor')
+numba.njit = njit
+"""
+# As Numba finds it where neither the package's folder, nor NUMBA_CACHE_DIR, nor the user's own can be written.
+NOWHERE = ("from numba.core import caching; "
+           "(getattr(caching, 'CacheImpl', None) or caching._CacheImpl)._locator_classes = []; ")
+
+
+def python(code, **environment):
+    """(stdout, stderr) of a fresh process."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300,
+                          env={**os.environ, "MINITRANSFORMER_FAST": "1", **environment})
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+def fact(out, name):
+    return next(line for line in out.splitlines() if line.startswith(name)).removeprefix(name).strip()
+
+
+@needs_numba
+def test_the_compiled_kernels_run_where_numba_is():
+    out, _ = python(INFO)
+    assert fact(out, "compiled kernels") == "yes"
+    assert fact(out, "layer_norm_forward") == "kernels.compiled.layer_norm.layer_norm_forward_compiled"
+
+
+@pytest.mark.parametrize("code, environment, why", [
+    (HIDDEN, {}, "no: Numba is not installed: pip install numba"),
+    pytest.param(BROKEN, {}, "no: Numba fails: ImportError: cannot import name", marks=needs_numba),
+    pytest.param(NOWHERE, {}, "no: Numba finds no folder that it can write its code to; set NUMBA_CACHE_DIR", marks=needs_numba),
+    pytest.param(FAILING, {}, "no: Numba fails: OSError: no such processor", marks=needs_numba),
+    ("", {"MINITRANSFORMER_FAST": "numpy"}, "no: MINITRANSFORMER_FAST is numpy")])
+def test_without_numba_numpys_kernels_run(code, environment, why):
+    out, err = python(code + INFO, **environment)
+    assert fact(out, "compiled kernels").startswith(why)
+    assert fact(out, "layer_norm_forward") == "kernels.numpy.layer_norm.layer_norm_forward_in_place"
+    assert "kernels.compiled" not in out and err == ""
+
+
+@needs_numba
+def test_the_first_run_says_that_it_compiles_and_the_second_does_not(tmp_path):
+    _, first = python(INFO, NUMBA_CACHE_DIR=str(tmp_path))
+    assert first.startswith("compiling the kernels, once: ") and first.endswith(" s\n") and first.count("\n") == 1
+    _, second = python(INFO, NUMBA_CACHE_DIR=str(tmp_path))
+    assert second == ""
+
+
+def test_an_unknown_choice_of_kernels_is_named():
+    code = INFO.replace("main(", "sys.exit(main(").replace("'])", "']))")
+    done = subprocess.run([sys.executable, "-c", f"import sys; {code}"], env={**os.environ, "MINITRANSFORMER_FAST": "off"},
+                          capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == ("minitransformer: MINITRANSFORMER_FAST is 'off', expected 0 (no kernels), numpy (those for NumPy) "
+                           "or 1 (all)\n")
+
+
+@needs_numba
+def test_numba_itself_can_be_told_not_to_compile():
+    """NUMBA_DISABLE_JIT=1: a debugger stops inside a kernel's loop."""
+    code = ("import numpy as np; from minitransformer.functional import layer_norm_forward as f; import sys; "
+            "print(f(np.arange(6.0).reshape(2, 3), np.ones(3), np.zeros(3))[0].sum().round(9), 'numba' in sys.modules)")
+    assert python(code, NUMBA_DISABLE_JIT="1")[0].split() == ["0.0", "True"]
+
+
+@pytest.mark.parametrize("code", ["import minitransformer", "import minitransformer.layers, minitransformer.training.step",
+                                  "from minitransformer.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass"])
+def test_numba_is_imported_with_the_first_call_of_a_kernel(code):
+    out, _ = python(code + "\nimport sys; print('numba' in sys.modules)")
+    assert out.splitlines()[-1] == "False"
