@@ -7,7 +7,8 @@ from minitransformer.functional.activations import gelu_backward, gelu_forward, 
 from minitransformer.functional.adam import adam_update
 from minitransformer.functional.attention import attention_backward, attention_forward
 from minitransformer.functional.cross_entropy import cross_entropy_backward, cross_entropy_forward
-from minitransformer.functional.dropout import dropout_backward, dropout_forward, dropout_mask
+from minitransformer.functional.dropout import (
+    dropout_backward, dropout_forward, dropout_mask, dropout_sum_backward, dropout_sum_forward)
 from minitransformer.functional.layer_norm import layer_norm_backward, layer_norm_forward
 from minitransformer.functional.linear_cross_entropy import linear_cross_entropy_backward, linear_cross_entropy_forward
 from minitransformer.functional.masks import causal_mask, padding_mask

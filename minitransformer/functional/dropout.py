@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from minitransformer.backend import Array
+from minitransformer.backend import Array, random_bytes
 from minitransformer.checks import check_rng, check_share
 from minitransformer.replaceable import replaceable
 
@@ -21,9 +21,14 @@ def dropout_mask(shape, dropout_rate, rng, dtype) -> Array:
     """
     check_rng(rng)
     check_share("the dropout rate", dropout_rate)
-    dropped = min(round(256 * dropout_rate), 255)
-    keep = rng.integers(0, 256, size=shape, dtype="uint8") >= dropped
+    dropped = bytes_dropped(dropout_rate)
+    keep = random_bytes(rng, shape) >= dropped
     return keep.astype(dtype) * (256 / (256 - dropped))
+
+
+def bytes_dropped(dropout_rate) -> int:
+    """How many of the 256 values of a byte drop an element."""
+    return min(round(256 * dropout_rate), 255)
 
 
 @replaceable
@@ -41,3 +46,16 @@ def dropout_forward(x, dropout_rate, rng=None) -> tuple[Array, DropoutCache]:
 def dropout_backward(dy, cache) -> Array:
     """dx = dy * mask: the very mask of the forward pass, scale included."""
     return dy if cache.mask is None else dy * cache.mask
+
+
+@replaceable
+def dropout_sum_forward(x, h, dropout_rate, rng=None) -> tuple[Array, DropoutCache]:
+    """y = x + dropout(h): the residual connection around a sub-layer whose output is h. x, h: of one shape."""
+    h, cache = dropout_forward(h, dropout_rate, rng)
+    return x + h, cache
+
+
+@replaceable
+def dropout_sum_backward(dy, cache) -> tuple[Array, Array]:
+    """Returns dx = dy and dh."""
+    return dy, dropout_backward(dy, cache)

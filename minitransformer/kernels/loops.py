@@ -38,6 +38,14 @@ def part(function) -> Any:
     return njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})(function)
 
 
+def packed(array, *shape) -> np.ndarray:
+    """`array` as a loop reads it: row by row in memory, and of this shape. Raises ValueError for an array of another size.
+
+    A loop looks at no bounds, so every array that it gets has a size that was made, or asked for, here.
+    """
+    return np.ascontiguousarray(array).reshape(shape)
+
+
 def types_of(arguments, dtype) -> tuple:
     """The types that Numba calls by another name."""
     real = getattr(types, str(np.dtype(dtype)))

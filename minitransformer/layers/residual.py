@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from minitransformer.backend import Array
 from minitransformer.checks import check_cache, check_share
 from minitransformer.errors import InputError
-from minitransformer.functional import dropout_backward, dropout_forward
+from minitransformer.functional import dropout_sum_backward, dropout_sum_forward
 from minitransformer.functional.dropout import DropoutCache
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers.layer import Layer
@@ -37,8 +37,7 @@ class Residual(Layer):
     def forward(self, x, *others, rng=None) -> tuple[Array, ResidualCache]:
         h, norm = self.norm.forward(x) if self.pre_norm else (x, None)
         h, sublayer = self.sublayer.forward(h, *others, rng=rng)
-        h, dropout = dropout_forward(h, self.dropout, rng)
-        y = x + h
+        y, dropout = dropout_sum_forward(x, h, self.dropout, rng)
         if not self.pre_norm:
             y, norm = self.norm.forward(y)
         return y, ResidualCache(norm, sublayer, dropout)    # type: ignore[arg-type]    # one of the two made norm
@@ -48,7 +47,7 @@ class Residual(Layer):
         check_cache(self, cache, ResidualCache)
         if not self.pre_norm:
             dy = self.norm.backward(dy, cache.norm)
-        dh = dropout_backward(dy, cache.dropout)
+        dy, dh = dropout_sum_backward(dy, cache.dropout)
         dh = self.sublayer.backward(dh, cache.sublayer)
         dh, *dothers = dh if isinstance(dh, tuple) else (dh,)
         if self.pre_norm:

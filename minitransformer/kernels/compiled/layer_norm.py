@@ -5,25 +5,25 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.functional import layer_norm_backward, layer_norm_forward
 from minitransformer.functional.layer_norm import LayerNormCache
-from minitransformer.kernels.loops import loop
+from minitransformer.kernels.loops import loop, packed
 from minitransformer.replaceable import replaces
 
 
 @replaces(layer_norm_forward, "numpy", "float32 float64")
 def layer_norm_forward_compiled(x, gamma, beta, epsilon=1e-5) -> tuple[Array, LayerNormCache]:
-    rows = np.ascontiguousarray(x).reshape(-1, x.shape[-1])
-    y, normed = np.empty_like(rows), np.empty_like(rows)
-    inverse = np.empty(len(rows), x.dtype)
-    normalise(rows, gamma, beta, epsilon, y, normed, inverse)
-    return y.reshape(x.shape), LayerNormCache(normed.reshape(x.shape), inverse.reshape(*x.shape[:-1], 1), gamma)
+    size = x.shape[-1]
+    y, normed, inverse = np.empty(x.shape, x.dtype), np.empty(x.shape, x.dtype), np.empty((*x.shape[:-1], 1), x.dtype)
+    normalise(packed(x, inverse.size, size), packed(gamma, size), packed(beta, size), epsilon,
+              y.reshape(-1, size), normed.reshape(-1, size), inverse.reshape(-1))
+    return y, LayerNormCache(normed, inverse, gamma)
 
 
 @replaces(layer_norm_backward, "numpy", "float32 float64")
 def layer_norm_backward_compiled(dy, cache) -> tuple[Array, Array, Array]:
     normed, inverse, gamma = cache
-    dx, dgamma, dbeta = np.empty(dy.shape, dy.dtype), np.zeros_like(gamma), np.zeros_like(gamma)
-    rows = (-1, gamma.size)
-    normalise_backward(np.ascontiguousarray(dy).reshape(rows), normed.reshape(rows), inverse.reshape(-1), gamma,
+    rows = inverse.size, gamma.size
+    dx, dgamma, dbeta = np.empty(normed.shape, dy.dtype), np.zeros_like(gamma), np.zeros_like(gamma)
+    normalise_backward(packed(dy, *rows), packed(normed, *rows), packed(inverse, inverse.size), packed(gamma, gamma.size),
                        dx.reshape(rows), dgamma, dbeta)
     return dx, dgamma, dbeta
 

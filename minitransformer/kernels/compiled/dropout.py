@@ -1,0 +1,82 @@
+"""Dropout, alone and in a residual sum, with a mask of one byte an element."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from minitransformer.backend import Array, random_bytes
+from minitransformer.checks import check_rng, check_share
+from minitransformer.functional import dropout_backward, dropout_forward, dropout_sum_backward, dropout_sum_forward
+from minitransformer.functional.dropout import DropoutCache, bytes_dropped
+from minitransformer.kernels.loops import loop, packed
+from minitransformer.replaceable import replaces
+
+
+class KeptCache(NamedTuple):
+    """What a DropoutCache holds, in a quarter of its memory."""
+
+    keep: Array        # (...) bool
+    scale: float       # of what is kept
+    dtype: np.dtype    # of what was dropped out
+
+    @property
+    def mask(self) -> Array:
+        """(...) 0 where dropped, the scale elsewhere."""
+        return self.keep * self.dtype.type(self.scale)
+
+
+def draw(x, dropout_rate, rng) -> DropoutCache | KeptCache:
+    """What dropout_mask draws for x, as a byte an element."""
+    if rng is not None:
+        check_rng(rng)
+    if rng is None or dropout_rate == 0:
+        return DropoutCache(None)
+    check_share("the dropout rate", dropout_rate)
+    dropped = bytes_dropped(dropout_rate)
+    return KeptCache(random_bytes(rng, x.shape) >= dropped, 256 / (256 - dropped), x.dtype)
+
+
+@replaces(dropout_forward, "numpy", "float32 float64")
+def dropout_forward_compiled(x, dropout_rate, rng=None) -> tuple[Array, DropoutCache | KeptCache]:
+    cache = draw(x, dropout_rate, rng)
+    return dropout_backward_compiled(x, cache), cache    # y = x mask, as dx = dy mask
+
+
+@replaces(dropout_backward, "numpy", "float32 float64")
+def dropout_backward_compiled(dy, cache) -> Array:
+    if not isinstance(cache, KeptCache):
+        return dy if cache.mask is None else dy * cache.mask
+    dx = np.empty(cache.keep.shape, dy.dtype)
+    drop(packed(dy, dx.size), cache.keep.reshape(-1), cache.scale, dx.reshape(-1))
+    return dx
+
+
+@replaces(dropout_sum_forward, "numpy", "float32 float64")
+def dropout_sum_forward_compiled(x, h, dropout_rate, rng=None) -> tuple[Array, DropoutCache | KeptCache]:
+    cache = draw(h, dropout_rate, rng)
+    if not isinstance(cache, KeptCache) or x.shape != h.shape:
+        return x + dropout_backward_compiled(h, cache), cache
+    y = np.empty(x.shape, x.dtype)
+    drop_and_add(packed(x, y.size), packed(h, y.size), cache.keep.reshape(-1), cache.scale, y.reshape(-1))
+    return y, cache
+
+
+@replaces(dropout_sum_backward, "numpy", "float32 float64")
+def dropout_sum_backward_compiled(dy, cache) -> tuple[Array, Array]:
+    return dy, dropout_backward_compiled(dy, cache)
+
+
+@loop("vector flags number vector")
+def drop(x, keep, scale, y) -> None:
+    """y = x mask; all: (N,). A product, and no choice between x and 0: NaN is not dropped, as in the textbook."""
+    number = x.dtype.type
+    for i in range(len(y)):
+        y[i] = x[i] * (number(scale) if keep[i] else number(0))
+
+
+@loop("vector vector flags number vector")
+def drop_and_add(x, h, keep, scale, y) -> None:
+    """y = x + h mask; all: (N,)."""
+    number = x.dtype.type
+    for i in range(len(y)):
+        y[i] = x[i] + h[i] * (number(scale) if keep[i] else number(0))
