@@ -21,21 +21,21 @@ def attention_forward_in_place(query, key, value, mask=None, dropout_rate=0.0, r
     p = _softmax(scores, mask)
     dropout = None if rng is None or dropout_rate == 0 else dropout_mask(p.shape, dropout_rate, rng, p.dtype)
     weights = p if dropout is None else p * dropout
-    return _merged_matmul(weights, value), AttentionCache(
+    return merged_matmul(weights, value), AttentionCache(
         query, key, value, SoftmaxCache(p), DropoutCache(dropout), weights)
 
 
 @replaces(attention_backward, "numpy", "float32 float64")
 def attention_backward_in_place(dy, cache) -> tuple[Array, Array, Array]:
     query, key, value, (p,), (dropout,), weights = cache
-    dvalue = _merged_matmul(weights.swapaxes(-1, -2), dy)
+    dvalue = merged_matmul(weights.swapaxes(-1, -2), dy)
     dscores = dy @ value.swapaxes(-1, -2)
     if dropout is not None:
         dscores *= dropout
     dscores -= _row_sums(dscores * p)
     dscores *= p
     dscores *= 1 / math.sqrt(query.shape[-1])
-    return _merged_matmul(dscores, key), _merged_matmul(dscores.swapaxes(-1, -2), query), dvalue
+    return merged_matmul(dscores, key), merged_matmul(dscores.swapaxes(-1, -2), query), dvalue
 
 
 def _softmax(scores, mask) -> Array:
@@ -59,7 +59,7 @@ def _row_sums(x) -> Array:
     return (x.reshape(-1, x.shape[-1]) @ np.ones(x.shape[-1], x.dtype)).reshape(*x.shape[:-1], 1)
 
 
-def _merged_matmul(a, b) -> Array:
+def merged_matmul(a, b) -> Array:
     """a @ b (B, H, T, d) in memory of the order (B, T, H, d), so that merging the heads copies nothing."""
     if a.ndim != 4:
         return a @ b
