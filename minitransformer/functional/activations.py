@@ -49,3 +49,6 @@ def gelu_backward(dy, cache) -> Array:
     x, tanh = cache
     u_prime = SLOPE * (1 + 3 * CUBIC * x * x)
     return dy * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh * tanh) * u_prime)
+
+
+ACTIVATIONS = {"relu": (relu_forward, relu_backward), "gelu": (gelu_forward, gelu_backward)}

@@ -1,19 +1,18 @@
 """The position-wise feed-forward network (section 3.3 of the paper)."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_cache, check_share
 from minitransformer.errors import InputError
-from minitransformer.functional import (
-    dropout_backward, dropout_forward, gelu_backward, gelu_forward, relu_backward, relu_forward)
-from minitransformer.functional.activations import GeluCache, ReluCache
+from minitransformer.functional import gelu_dropout_backward, gelu_dropout_forward, relu_dropout_backward, relu_dropout_forward
+from minitransformer.functional.activation_dropout import ActivationDropoutCache
+from minitransformer.functional.activations import ACTIVATIONS, GeluCache, ReluCache
 from minitransformer.functional.dropout import DropoutCache
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
 
-ACTIVATIONS: dict[str, tuple[Callable, Callable]] = {"relu": (relu_forward, relu_backward), "gelu": (gelu_forward, gelu_backward)}
+WITH_DROPOUT = {"relu": (relu_dropout_forward, relu_dropout_backward), "gelu": (gelu_dropout_forward, gelu_dropout_backward)}
 
 
 class FeedForwardCache(NamedTuple):
@@ -36,17 +35,15 @@ class FeedForward(Layer):
         self.dropout = dropout
 
     def forward(self, x, rng=None) -> tuple[Array, FeedForwardCache]:
-        activate, _ = ACTIVATIONS[self.activation]
+        activate, _ = WITH_DROPOUT[self.activation]
         h, inner = self.inner.forward(x)                             # (..., d_ff)
-        h, activation = activate(h)
-        h, dropout = dropout_forward(h, self.dropout, rng)
+        h, (activation, dropout) = activate(h, self.dropout, rng)
         y, outer = self.outer.forward(h)
         return y, FeedForwardCache(inner, activation, dropout, outer)
 
     def backward(self, dy, cache) -> Array:
         check_cache(self, cache, FeedForwardCache)
-        _, activate_backward = ACTIVATIONS[self.activation]
+        _, activate_backward = WITH_DROPOUT[self.activation]
         dh = self.outer.backward(dy, cache.outer)
-        dh = dropout_backward(dh, cache.dropout)
-        dh = activate_backward(dh, cache.activation)
+        dh = activate_backward(dh, ActivationDropoutCache(cache.activation, cache.dropout))
         return self.inner.backward(dh, cache.inner)

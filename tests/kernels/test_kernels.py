@@ -13,6 +13,7 @@ from hypothesis import given, strategies as st
 from minitransformer import Adam, InputError, Transformer, TransformerConfig, gradcheck, kernels, make_batch, training_step
 from minitransformer import functional as F
 from minitransformer.checking.blocks import blocks
+from minitransformer.layers import Linear
 from minitransformer.replaceable import TABLE, running, textbook
 from minitransformer.special import PAD
 
@@ -54,8 +55,9 @@ def linear_cross_entropy_inputs(rng, b, h, t, k, d):
 
 
 INPUTS = {"attention": attention_inputs, "dropout": dropout_inputs, "dropout_sum": dropout_sum_inputs,
+          "relu_dropout": dropout_inputs, "gelu_dropout": dropout_inputs,
           "layer_norm": layer_norm_inputs, "linear_cross_entropy": linear_cross_entropy_inputs}
-IN_PLACE = {"adam_update"}    # no pair, and tested on its own below
+OTHERS = {"adam_update", "Linear"}    # no pairs of functions, and tested on their own below
 SIZES = st.tuples(*[st.integers(1, 5)] * 5)
 
 
@@ -109,7 +111,7 @@ def small_blocks():
 
 def test_every_kernel_is_tested():
     """A new kernel needs inputs here; each file in kernels/numpy and in kernels/compiled registers one."""
-    assert {entry.operation for entry, _ in KERNELS.values()} == INPUTS.keys() | IN_PLACE
+    assert {entry.operation for entry, _ in KERNELS.values()} == INPUTS.keys() | OTHERS
     files = {f"minitransformer.kernels.{kind}.{module.name}" for kind in kernels.KINDS[:1 if kernels.state.problem else None]
              for module in pkgutil.iter_modules([f"{kernels.__path__[0]}/{kind}"])}
     assert {kernel.function.__module__ for _, kernel in KERNELS.values()} == files
@@ -120,7 +122,8 @@ def test_signatures_are_the_textbooks(name):
     """Names, defaults and kinds, so that a call of one is a call of the other. The kernel's own name says what it does."""
     entry, kernel = KERNELS[name]
     assert inspect.signature(kernel.function).parameters == inspect.signature(entry.textbook).parameters
-    assert kernel.function.__name__ != entry.name and kernel.function.__name__.startswith(entry.name)
+    name = entry.name.lower().replace(".", "_")    # a method's, too
+    assert kernel.function.__name__ != name and kernel.function.__name__.startswith(name)
 
 
 @pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
@@ -216,6 +219,26 @@ def test_adam_gives_the_same_numbers(dtype, size, step, seed):
         moved[1][0] = np.nan
         update(*moved, step, 0.01, 0.5, 0.9, 0.98, 1e-9, np.False_)
         np.testing.assert_array_equal(moved[0], vectors[0])
+
+
+@pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
+@pytest.mark.parametrize("dtype", BOUNDS)
+@given(sizes=SIZES, seed=st.integers(0, 99))
+def test_linear_layers_give_the_same_numbers(dtype, context, sizes, seed):
+    """The output, dx, and what is added to gradients that are not zero."""
+    *lead, d_in, d_out = sizes
+    rng, found = np.random.default_rng(seed), []
+    x, dy = rng.standard_normal((*lead, d_in)).astype(dtype), rng.standard_normal((*lead, d_out)).astype(dtype)
+    for run_it in (textbook, context):
+        layer = Linear(d_in, d_out, np.random.default_rng(0)).astype(dtype)
+        for parameter in layer.parameters().values():
+            parameter.data[...] = parameter.grad[...] = np.random.default_rng(1).standard_normal(parameter.shape)
+        with run_it():
+            y, cache = layer.forward(x)
+            found.append([y, layer.backward(dy, cache), layer.weight.grad, layer.bias.grad])
+    for one, other in zip(*found):
+        assert one.dtype == other.dtype == dtype and one.shape == other.shape
+        np.testing.assert_allclose(other, one, rtol=0, atol=BOUNDS[dtype] * max(1, np.abs(one).max()))
 
 
 @pytest.mark.parametrize("mask", [np.zeros((3, 3), "float32"), np.ones((3, 3), int)])

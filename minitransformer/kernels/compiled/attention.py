@@ -19,17 +19,17 @@ from minitransformer.replaceable import replaces
 @replaces(attention_forward, "numpy", "float32")
 def attention_forward_compiled(query, key, value, mask=None, dropout_rate=0.0, rng=None) -> tuple[Array, AttentionCache]:
     """NumPy's kernel takes the rare case: scores so far apart that one maximum cannot serve all rows."""
-    scores = query @ key.swapaxes(-1, -2)
+    scores = np.ascontiguousarray(query @ key.swapaxes(-1, -2))
     scale = 1 / math.sqrt(query.shape[-1])
     peak = scores.max(initial=-np.inf)
     together = scale * (peak - scores.min(initial=np.inf)) <= SPREAD    # False for nan
     if not together or scores.dtype != np.float32 or (mask is not None and mask.dtype != bool):
         return attention_forward_in_place(query, key, value, mask, dropout_rate, rng)
     dropout = draw(scores, dropout_rate, rng)
-    p, heads = np.empty_like(scores), (-1, *scores.shape[-2:])
+    p, heads = np.empty(scores.shape, scores.dtype), (-1, *scores.shape[-2:])
     weights, keep, kept_scale = p, np.empty((0, 0, 0), bool), 1.0
     if isinstance(dropout, KeptCache):
-        weights, keep, kept_scale = np.empty_like(scores), dropout.keep.reshape(heads), dropout.scale
+        weights, keep, kept_scale = np.empty_like(p), dropout.keep.reshape(heads), dropout.scale
     allowed, share = masks_of_heads(mask, scores.shape)
     attend(scores.reshape(heads), allowed, share, float(peak), scale, keep, kept_scale, p.reshape(heads), weights.reshape(heads))
     return merged_matmul(weights, value), AttentionCache(
@@ -39,7 +39,7 @@ def attention_forward_compiled(query, key, value, mask=None, dropout_rate=0.0, r
 @replaces(attention_backward, "numpy", "float32")
 def attention_backward_compiled(dy, cache) -> tuple[Array, Array, Array]:
     query, key, value, (p,), dropout, weights = cache
-    dscores = dy @ value.swapaxes(-1, -2)    # of the weights; `attend_backward` makes it that of the scores
+    dscores = np.ascontiguousarray(dy @ value.swapaxes(-1, -2))    # of the weights; `attend_backward` makes it that of the scores
     if dscores.dtype != p.dtype or dscores.shape != p.shape or not (isinstance(dropout, KeptCache) or dropout.mask is None):
         return attention_backward_in_place(dy, cache)
     heads = (-1, *p.shape[-2:])
@@ -56,6 +56,7 @@ def masks_of_heads(mask, shape) -> tuple[Array, int]:
     *lead, rows, width = shape
     if mask is None:
         return np.ones((1, 1, width), bool), math.prod(lead)
+    np.broadcast_to(mask, shape)    # or a ValueError
     mask = mask.reshape((1,) * (len(shape) - mask.ndim) + mask.shape)
     if mask.shape[:-2] == (1,) * len(lead):
         share = math.prod(lead)
