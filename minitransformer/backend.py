@@ -1,6 +1,5 @@
 """The array module: NumPy on the CPU, CuPy on a GPU. The array itself determines which."""
 
-import math
 import sys
 from types import ModuleType
 from typing import Any
@@ -64,11 +63,3 @@ def generator(xp, *entropy) -> Any:
     """
     seed = np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0]
     return xp.random.default_rng(int(seed))
-
-
-def random_bytes(rng, shape) -> Array:
-    """Random numbers from 0 to 255, uint8. NumPy's generators draw eight at a time, in a fifth of the time; CuPy's cannot."""
-    if not isinstance(rng, np.random.Generator):
-        return rng.integers(0, 256, size=shape, dtype="uint8")
-    count = math.prod(shape)
-    return rng.integers(0, 2 ** 64, size=-(-count // 8), dtype="uint64").view("uint8")[:count].reshape(shape)

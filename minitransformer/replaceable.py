@@ -230,10 +230,10 @@ def _load_kernels() -> None:
 
 
 def _first_array(values) -> Array | None:
-    """The first array of real or complex numbers among the arguments, those in a cache included; None if there is none."""
+    """The first array of real, complex or random numbers (uint64) among the arguments, caches included; None if there is none."""
     for value in values:
         if isinstance(value, tuple):
             value = _first_array(value)
-        if isinstance(getattr(value, "ndim", None), int) and value.ndim and value.dtype.kind in "fc":    # np.ndim is a function
+        if isinstance(getattr(value, "ndim", None), int) and value.ndim and value.dtype.kind in "fcu":    # np.ndim is a function
             return value
     return None

@@ -61,9 +61,9 @@ def collect() -> dict[str, Any]:
 
 
 def _kernels() -> dict[str, str]:
-    """{replaceable function: the kernel that runs in its place on NumPy's float32}; {} if there are no kernels."""
-    return {name: f"{function.__module__.removeprefix('minitransformer.')}.{function.__name__}"
-            for name, function in replaceable.running().items() if function is not replaceable.TABLE[name].textbook}
+    """{replaceable function: the kernel that runs in its place on NumPy's float32 or words}; {} if there are no kernels."""
+    return {name: f"{function.__module__.removeprefix('minitransformer.')}.{function.__name__}" for dtype in ("float32", "uint64")
+            for name, function in replaceable.running(dtype=dtype).items() if function is not replaceable.TABLE[name].textbook}
 
 
 def _processor() -> str:

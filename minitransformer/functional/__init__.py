@@ -15,4 +15,5 @@ from minitransformer.functional.layer_norm import layer_norm_backward, layer_nor
 from minitransformer.functional.linear_cross_entropy import linear_cross_entropy_backward, linear_cross_entropy_forward
 from minitransformer.functional.masks import causal_mask, padding_mask
 from minitransformer.functional.positions import sinusoids
+from minitransformer.functional.random_bytes import random_words
 from minitransformer.functional.softmax import softmax_backward, softmax_forward

@@ -2,8 +2,9 @@
 
 from typing import NamedTuple
 
-from minitransformer.backend import Array, random_bytes
+from minitransformer.backend import Array
 from minitransformer.checks import check_rng, check_share
+from minitransformer.functional.random_bytes import random_bytes
 from minitransformer.replaceable import replaceable
 
 

@@ -21,9 +21,9 @@ def loop(arguments) -> Callable[[Callable], Any]:
         def add_bias(x, bias, scale): ...
 
     `arguments` names the type of each: a vector, matrix or cube of the dtype that is trained, flags (a vector of bool), a
-    flag_cube, ids (a vector of int64), a number (float) or a whole (int). float32 is compiled before the first step, another
-    dtype when it first occurs. The compiled code is kept on the disk. A loop needs no GIL, so the threads of a step run at
-    the same time.
+    flag_cube, words (a vector of uint64), ids (one of int64), a number (float) or a whole (int). float32 is compiled before
+    the first step, another dtype when it first occurs. The compiled code is kept on the disk. A loop needs no GIL, so the
+    threads of a step run at the same time.
     """
     def compiled(function) -> Any:
         made = njit(nogil=True, cache=True, error_model="numpy", fastmath=FREEDOM)(function)
@@ -51,7 +51,7 @@ def types_of(arguments, dtype) -> tuple:
     real = getattr(types, str(np.dtype(dtype)))
     known = {"vector": real[::1], "matrix": real[:, ::1], "cube": real[:, :, ::1],
              "flags": types.boolean[::1], "flag_cube": types.boolean[:, :, ::1],
-             "ids": types.int64[::1], "number": types.float64, "whole": types.int64}
+             "words": types.uint64[::1], "ids": types.int64[::1], "number": types.float64, "whole": types.int64}
     return tuple(known[name] for name in arguments.split())
 
 

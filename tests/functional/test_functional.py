@@ -82,12 +82,41 @@ def test_dropout_keeps_the_expectation(dropout_rate):
     assert mask.mean() == pytest.approx(1, abs=0.01)
 
 
+def splitmix64(seed, count):
+    """With Python's integers, which know no overflow."""
+    limit = 2 ** 64
+    for i in range(1, count + 1):
+        z = (seed + i * 0x9E3779B97F4A7C15) % limit
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % limit
+        z = (z ^ z >> 27) * 0x94D049BB133111EB % limit
+        yield z ^ z >> 31
+
+
+def test_random_words_are_those_of_splitmix64():
+    known = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821]
+    assert F.random_words(np.array([1234567], "uint64"), 5).tolist() == known == list(splitmix64(1234567, 5))
+    many = F.random_words(np.array([2 ** 62 - 1], "uint64"), 20_000)
+    assert many.tolist() == list(splitmix64(2 ** 62 - 1, 20_000))
+
+
 def test_one_random_byte_decides_each_element():
     """The same bytes give the same mask in every version: runs are resumed to the same bits."""
     found = F.dropout_mask((5, 7), 0.3, np.random.default_rng(4), np.float64)
-    words = np.random.default_rng(4).integers(0, 2 ** 64, 5, dtype="uint64").astype("<u8")    # 40 bytes
-    random_bytes = np.frombuffer(words.tobytes(), "uint8")[:35].reshape(5, 7)
-    np.testing.assert_array_equal(found, (random_bytes >= 77) * (256 / 179))
+    key = int(np.random.default_rng(4).integers(0, 2 ** 62, 1, dtype="uint64")[0])
+    random_bytes = [byte for word in splitmix64(key, 5) for byte in word.to_bytes(8, "little")]
+    np.testing.assert_array_equal(found, (np.array(random_bytes[:35]).reshape(5, 7) >= 77) * (256 / 179))
+
+
+def test_masks_depend_neither_on_their_neighbours_nor_on_the_masks_before():
+    """What is dropped has the right share at each place, and neither repeats along a row nor from one draw to the next."""
+    rng = np.random.default_rng(0)
+    masks = np.array([F.dropout_mask((64, 96), 0.5, rng, np.float64) > 0 for _ in range(400)])    # (draws, rows, places)
+    deviation = 0.5 / np.sqrt(masks.size / 96)
+    assert np.abs(masks.mean(axis=(0, 1)) - 0.5).max() < 5 * deviation
+    signs = masks * 2.0 - 1
+    for one, other in ((signs[..., 1:], signs[..., :-1]), (signs[..., 8:], signs[..., :-8]), (signs[:, 1:], signs[:, :-1]),
+                       (signs[1:], signs[:-1])):
+        assert abs((one * other).mean()) < 5 / np.sqrt(one.size)
 
 
 def test_dropout_of_nearly_everything_stays_finite():

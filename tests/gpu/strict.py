@@ -203,7 +203,7 @@ def _scalar(convert):
     return method
 
 
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"):
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "rshift"):
     setattr(ndarray, f"__{_name}__", _binary(getattr(operator, f"__{_name}__")))
     setattr(ndarray, f"__r{_name}__", _reflected(getattr(operator, f"__{_name}__")))
     setattr(ndarray, f"__i{_name}__", _in_place(getattr(operator, f"__i{_name}__")))
@@ -222,15 +222,8 @@ class Generator:
         self._generator = generator
 
     def __getattr__(self, name):
-        if name == "integers":
-            return Function("random.Generator.integers", self._integers)
         _known(f"random.Generator.{name}")
         return Function(f"random.Generator.{name}", getattr(self._generator, name))
-
-    def _integers(self, low, high=None, size=None, dtype=np.int64, endpoint=False):
-        if (low, high, dtype) == (0, 256, "uint8"):    # of dropout: the library draws them faster with NumPy's generator
-            return backend.random_bytes(self._generator, size)
-        return self._generator.integers(low, high, size, dtype, endpoint)
 
 
 class Module(ModuleType):

@@ -57,7 +57,7 @@ def linear_cross_entropy_inputs(rng, b, h, t, k, d):
 INPUTS = {"attention": attention_inputs, "dropout": dropout_inputs, "dropout_sum": dropout_sum_inputs,
           "relu_dropout": dropout_inputs, "gelu_dropout": dropout_inputs,
           "layer_norm": layer_norm_inputs, "linear_cross_entropy": linear_cross_entropy_inputs}
-OTHERS = {"adam_update", "Linear"}    # no pairs of functions, and tested on their own below
+OTHERS = {"adam_update", "random_words", "Linear"}    # no pairs of functions, and tested on their own below
 SIZES = st.tuples(*[st.integers(1, 5)] * 5)
 
 
@@ -74,7 +74,7 @@ def implementations(operation, dtype="float32"):
 @contextmanager
 def uncompiled():
     """Within it the compiled kernels' loops run as Python, line by line: coverage sees them, and mistakes of the compiler show."""
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):    # NumPy's scalars warn where words overflow
         for module in [module for name, module in sys.modules.items() if name.startswith("minitransformer.kernels.")]:
             for name, value in vars(module).items():
                 if hasattr(value, "py_func"):
@@ -239,6 +239,16 @@ def test_linear_layers_give_the_same_numbers(dtype, context, sizes, seed):
     for one, other in zip(*found):
         assert one.dtype == other.dtype == dtype and one.shape == other.shape
         np.testing.assert_allclose(other, one, rtol=0, atol=BOUNDS[dtype] * max(1, np.abs(one).max()))
+
+
+@pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
+@given(key=st.integers(0, 2 ** 62 - 1), count=st.integers(0, 40))
+def test_random_words_are_the_same_bits(context, key, count):
+    entry, key = TABLE["random_words"], np.array([key], "uint64")
+    with context(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("minitransformer.kernels.numpy.random_bytes.BLOCK", 7)
+        for kernel in entry.kernels:
+            np.testing.assert_array_equal(kernel.function(key, count), entry.textbook(key, count))
 
 
 @pytest.mark.parametrize("mask", [np.zeros((3, 3), "float32"), np.ones((3, 3), int)])
