@@ -7,7 +7,7 @@ import numpy as np
 from minitransformer.backend import Array, module_of
 from minitransformer.checks import is_real
 from minitransformer.errors import InputError, NonFiniteError
-from minitransformer.functional import adam_update
+from minitransformer.functional import adam_update, gather_gradients
 
 
 class Adam:
@@ -45,7 +45,7 @@ class Adam:
         lost a parameter since this Adam was made: only the old ones would be trained.
         """
         self._check(learning_rate, clip, workers)
-        square = workers.sum_gradients() if workers else self.grad @ self.grad
+        square = workers.sum_gradients() if workers else gather_gradients(self.grad, [])
         xp = module_of(self.grad)
         finite = xp.isfinite(square)
         if xp is np and not finite:
@@ -59,7 +59,6 @@ class Adam:
         def move(piece) -> None:
             adam_update(self.data[piece], self.grad[piece], self.m[piece], self.v[piece], self.steps, learning_rate,
                         scale, self.beta1, self.beta2, self.epsilon, finite)
-            self.grad[piece] = 0
 
         workers.each_piece(move) if workers else move(slice(None))
 

@@ -9,6 +9,7 @@ from typing import Any
 from minitransformer.backend import Array, generator
 from minitransformer.checks import check_whole
 from minitransformer.errors import InputError
+from minitransformer.functional import gather_gradients
 from minitransformer.host import one_blas_thread
 from minitransformer.layers.layer import Layer
 
@@ -125,11 +126,7 @@ class Threads:
 
     def _sum_replicas(self, piece) -> Array:
         """One piece of the replicas' gradients into the model's; returns the sum of its squares."""
-        grad = self.flat.grad[piece]
-        for other in self._gradients[1:]:
-            grad += other[piece]
-            other[piece] = 0
-        return grad @ grad
+        return gather_gradients(self.flat.grad[piece], [other[piece] for other in self._gradients[1:]])
 
 
 _sharing: ContextVar[Threads | None] = ContextVar("sharing", default=None)    # whose processes share what in_threads computes

@@ -1,21 +1,30 @@
-"""The update of Adam (Kingma and Ba, https://arxiv.org/abs/1412.6980, algorithm 1)."""
+"""The update of Adam (Kingma and Ba, https://arxiv.org/abs/1412.6980, algorithm 1), and the sum of gradients before it."""
 
 import math
 
-from minitransformer.backend import module_of
+from minitransformer.backend import Array, module_of
 from minitransformer.replaceable import replaceable
 
 
 @replaceable
+def gather_gradients(grad, others) -> Array:
+    """Add the vectors `others` to the vector grad (P,) in place and set them to zero; returns the square of grad's norm."""
+    for other in others:
+        grad += other
+        other[...] = 0
+    return grad @ grad
+
+
+@replaceable
 def adam_update(data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsilon, finite) -> None:
-    """Move the vectors data, m, v (P,) in place by their gradient g = scale * grad (P,), at step = 1, 2, ...
+    """Move the vectors data, m, v (P,) in place by their gradient g = scale * grad (P,), at step = 1, 2, ..., and set grad to 0.
 
         m = beta1 m + (1 - beta1) g          the mean of the gradient
         v = beta2 v + (1 - beta2) g^2        the mean of its square
         data = data - learning_rate * m' / (sqrt(v') + epsilon)
 
     with m' = m / (1 - beta1^step) and v' = v / (1 - beta2^step), which undo the start from zero. Where not
-    `finite` (a 0-d array: it may be on a GPU, where looking at it would wait), all three stay.
+    `finite` (a 0-d array: it may be on a GPU, where looking at it would wait), the three stay.
     """
     xp = module_of(data)
     g = scale * grad
@@ -24,3 +33,4 @@ def adam_update(data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsi
     mean_scale, square_scale = 1 / (1 - beta1 ** step), 1 / math.sqrt(1 - beta2 ** step)
     change = learning_rate * mean_scale * m / (square_scale * xp.sqrt(v) + epsilon)
     data -= xp.where(finite, change, 0)
+    grad[...] = 0

@@ -57,7 +57,7 @@ def linear_cross_entropy_inputs(rng, b, h, t, k, d):
 INPUTS = {"attention": attention_inputs, "dropout": dropout_inputs, "dropout_sum": dropout_sum_inputs,
           "relu_dropout": dropout_inputs, "gelu_dropout": dropout_inputs,
           "layer_norm": layer_norm_inputs, "linear_cross_entropy": linear_cross_entropy_inputs}
-OTHERS = {"adam_update", "random_words", "Linear"}    # no pairs of functions, and tested on their own below
+OTHERS = {"adam_update", "gather_gradients", "random_words", "Linear"}    # no pairs of functions, and tested on their own below
 SIZES = st.tuples(*[st.integers(1, 5)] * 5)
 
 
@@ -219,6 +219,22 @@ def test_adam_gives_the_same_numbers(dtype, size, step, seed):
         moved[1][0] = np.nan
         update(*moved, step, 0.01, 0.5, 0.9, 0.98, 1e-9, np.False_)
         np.testing.assert_array_equal(moved[0], vectors[0])
+        assert not moved[1].any()    # the gradient is used up all the same
+
+
+@pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
+@pytest.mark.parametrize("dtype", BOUNDS)
+@given(size=st.integers(1, 6000), count=st.integers(0, 3), seed=st.integers(0, 99))
+def test_gradients_are_gathered_alike(dtype, context, size, count, seed):
+    entry, rng = TABLE["gather_gradients"], np.random.default_rng(seed)
+    vectors = [rng.standard_normal(size).astype(dtype) for _ in range(count + 1)]
+    with context():
+        for gather in (entry.textbook, *(kernel.function for kernel in entry.kernels)):
+            grad, *others = copy.deepcopy(vectors)
+            square = gather(grad, others)
+            assert square.dtype == dtype and square == pytest.approx(float(sum(vectors) @ sum(vectors)), rel=10 * BOUNDS[dtype])
+            np.testing.assert_allclose(grad, sum(vectors), rtol=0, atol=BOUNDS[dtype])
+            assert not np.any(others)
 
 
 @pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])

@@ -1,29 +1,69 @@
-"""Adam in one pass: each number is read once and written once."""
+"""Adam, and the sum of gradients before it, in one pass each: a number is read once and written once."""
 
 import math
 
 import numpy as np
 
-from minitransformer.functional import adam_update
-from minitransformer.kernels.loops import loop, packed
+from minitransformer.backend import Array
+from minitransformer.functional import adam_update, gather_gradients
+from minitransformer.kernels.loops import loop
 from minitransformer.replaceable import replaces
+
+BLOCK = 4096    # numbers whose squares are summed before float64 takes over: float32 would lose small ones in a long sum
+
+
+@replaces(gather_gradients, "numpy", "float32 float64")
+def gather_gradients_compiled(grad, others) -> Array:
+    total = 0.0 if others else squares(grad)
+    for other in others:
+        total = add_and_clear(grad, other.reshape(grad.shape))
+    with np.errstate(over="ignore"):    # infinity: Adam says so
+        return grad.dtype.type(total)
 
 
 @replaces(adam_update, "numpy", "float32 float64")
 def adam_update_compiled(data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsilon, finite) -> None:
-    if finite:
-        mean_scale, square_scale = 1 / (1 - beta1 ** step), 1 / math.sqrt(1 - beta2 ** step)
-        size = data.size
-        move(data, packed(grad, size), m.reshape(size), v.reshape(size), float(scale), float(learning_rate * mean_scale),
-             square_scale, float(beta1), float(beta2), float(epsilon))
+    if not finite:
+        grad[...] = 0
+        return
+    mean_scale, square_scale = 1 / (1 - beta1 ** step), 1 / math.sqrt(1 - beta2 ** step)
+    move(data, grad.reshape(data.shape), m.reshape(data.shape), v.reshape(data.shape), float(scale),
+         float(learning_rate * mean_scale), square_scale, float(beta1), float(beta2), float(epsilon))
+
+
+@loop("vector")
+def squares(grad) -> float:
+    """grad: (P,). Returns the sum of squares."""
+    total = 0.0
+    for start in range(0, len(grad), BLOCK):
+        part = grad.dtype.type(0)
+        for i in range(start, min(start + BLOCK, len(grad))):
+            part += grad[i] * grad[i]
+        total += part
+    return total
+
+
+@loop("vector vector")
+def add_and_clear(grad, other) -> float:
+    """grad, other: (P,). Adds to grad, sets other to zero, and returns the sum of grad's squares."""
+    zero, total = grad.dtype.type(0), 0.0
+    for start in range(0, len(grad), BLOCK):
+        part = zero
+        for i in range(start, min(start + BLOCK, len(grad))):
+            grad[i] += other[i]
+            other[i] = zero
+            part += grad[i] * grad[i]
+        total += part
+    return total
 
 
 @loop("vector vector vector vector number number number number number number")
 def move(data, grad, m, v, scale, rate, square_scale, beta1, beta2, epsilon) -> None:
-    """data, grad, m, v: (P,). Changes all but grad."""
+    """data, grad, m, v: (P,)."""
     number = data.dtype.type
     for i in range(len(data)):
         g = number(scale) * grad[i]
         m[i] += number(1 - beta1) * (g - m[i])
         v[i] += number(1 - beta2) * (g * g - v[i])
         data[i] -= number(rate) * m[i] / (number(square_scale) * np.sqrt(v[i]) + number(epsilon))
+        grad[i] = number(0)

@@ -13,6 +13,7 @@ BLOCK = 1 << 14    # numbers
 @replaces(adam_update, "numpy", "float32 float64")
 def adam_update_blocked(data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsilon, finite) -> None:
     if not finite:
+        grad[...] = 0
         return
     mean_scale, square_scale = 1 / (1 - beta1 ** step), 1 / math.sqrt(1 - beta2 ** step)
     buffers = np.empty((2, BLOCK), data.dtype)
@@ -34,3 +35,4 @@ def adam_update_blocked(data, grad, m, v, step, learning_rate, scale, beta1, bet
         np.divide(mb, t, out=t)
         t *= learning_rate * mean_scale
         d -= t
+        grad[block] = 0
