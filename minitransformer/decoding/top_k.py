@@ -1,6 +1,7 @@
 """The top k of all continuations of a sentence's hypotheses."""
 
 from minitransformer.backend import Array, module_of
+from minitransformer.replaceable import replaceable
 
 GROUPS = 250    # groups of tokens; this many columns of logits are computed and compared while in the processor's cache
 
@@ -42,6 +43,7 @@ def top_k_continuations(blocks, maxima, before, count) -> tuple[Array, Array, Ar
     return sums, parents[sentence, place], block * n + groups[sentence, place]
 
 
+@replaceable
 def log_normaliser(blocks, peak) -> Array:
     """log(sum(exp(logits))) of each row, (R,): logits (R, n) in one or more blocks, peak (R,) their maxima."""
     xp = module_of(peak)

@@ -57,7 +57,8 @@ def linear_cross_entropy_inputs(rng, b, h, t, k, d):
 INPUTS = {"attention": attention_inputs, "dropout": dropout_inputs, "dropout_sum": dropout_sum_inputs,
           "relu_dropout": dropout_inputs, "gelu_dropout": dropout_inputs,
           "layer_norm": layer_norm_inputs, "linear_cross_entropy": linear_cross_entropy_inputs}
-OTHERS = {"adam_update", "gather_gradients", "random_words", "Linear"}    # no pairs of functions, and tested on their own below
+# No pairs of functions, and tested on their own below:
+OTHERS = {"adam_update", "gather_gradients", "log_normaliser", "random_words", "Linear"}
 SIZES = st.tuples(*[st.integers(1, 5)] * 5)
 
 
@@ -265,6 +266,21 @@ def test_random_words_are_the_same_bits(context, key, count):
         patch.setattr("minitransformer.kernels.numpy.random_bytes.BLOCK", 7)
         for kernel in entry.kernels:
             np.testing.assert_array_equal(kernel.function(key, count), entry.textbook(key, count))
+
+
+@pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
+@given(rows=st.integers(1, 5), sizes=st.lists(st.integers(1, 40), min_size=1, max_size=3), seed=st.integers(0, 99))
+def test_the_normaliser_of_beam_search_is_the_same(context, rows, sizes, seed):
+    """Also beside logits of -inf, which fill the last block."""
+    entry, rng = TABLE["log_normaliser"], np.random.default_rng(seed)
+    blocks = [9 * rng.standard_normal((rows, size)).astype("float32") for size in sizes]
+    blocks[0][:, 1:][rng.random((rows, sizes[0] - 1)) < 0.2] = -np.inf
+    peak = np.concatenate(blocks, axis=1).max(axis=1)
+    with context():
+        for kernel in entry.kernels:
+            found = kernel.function(blocks, peak)
+            assert found.dtype == "float32"
+            np.testing.assert_allclose(found, entry.textbook(blocks, peak), rtol=0, atol=BOUNDS["float32"])
 
 
 @pytest.mark.parametrize("mask", [np.zeros((3, 3), "float32"), np.ones((3, 3), int)])
