@@ -1,5 +1,7 @@
 """The linear layer: the products are those of BLAS; the bias is added, and its gradient summed, in a loop."""
 
+import numpy as np
+
 from minitransformer.backend import Array
 from minitransformer.checks import check_shape
 from minitransformer.kernels.loops import loop, packed
@@ -21,7 +23,9 @@ def linear_backward_compiled(self, dy, cache) -> Array:
     d_in, d_out = self.weight.shape
     rows, drows = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
     self.weight.grad += rows.T @ drows
-    add_rows(packed(drows, len(drows), d_out), self.bias.grad)
+    dbias = np.zeros(d_out, dy.dtype)    # of its own: a sum that begins at the old gradient rounds otherwise
+    add_rows(packed(drows, len(drows), d_out), dbias)
+    self.bias.grad += dbias
     return (drows @ self.weight.data.T).reshape(cache.x.shape)
 
 
