@@ -168,6 +168,18 @@ def test_a_block_may_be_of_one_row(rows, smoothing):
         np.testing.assert_allclose(dweight, dlogits.T @ x, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("operation", [name for name in INPUTS if name != "linear_cross_entropy"])
+def test_a_gradient_of_another_shape_is_refused_by_all(operation):
+    """Also one of the same size, with its axes exchanged: a loop that looks at no bounds would take it."""
+    inputs = cast(INPUTS[operation](np.random.default_rng(0), 2, 3, 4, 5, 6), "float32")
+    for forward, backward in implementations(operation):
+        rng = {"rng": np.random.default_rng(3)} if "rng" in inspect.signature(forward).parameters else {}
+        y, cache = forward(**{**inputs, **({"dropout_rate": 0.3} if "dropout_rate" in inputs else {})}, **rng)
+        for wrong in (y.swapaxes(0, 1), y[..., :-1], np.ones((3, *y.shape[1:]), "float32")):
+            with pytest.raises(ValueError):
+                backward(wrong, cache)
+
+
 @pytest.mark.parametrize("operation", INPUTS)
 def test_gradients_of_each_implementation(operation):
     inputs = INPUTS[operation](np.random.default_rng(2), 2, 3, 4, 5, 6)

@@ -4,7 +4,8 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.functional import (
-    gelu_backward, gelu_dropout_backward, gelu_dropout_forward, relu_dropout_backward, relu_dropout_forward)
+    dropout_backward, gelu_backward, gelu_dropout_backward, gelu_dropout_forward, relu_backward, relu_dropout_backward,
+    relu_dropout_forward)
 from minitransformer.functional.activation_dropout import ActivationDropoutCache
 from minitransformer.functional.activations import CUBIC, SLOPE, GeluCache, ReluCache
 from minitransformer.kernels.compiled.dropout import KeptCache, draw
@@ -26,8 +27,8 @@ def relu_dropout_forward_compiled(x, dropout_rate=0.0, rng=None) -> tuple[Array,
 @replaces(relu_dropout_backward, "numpy", "float32 float64")
 def relu_dropout_backward_compiled(dy, cache) -> Array:
     (positive,), dropout = cache
-    if not (isinstance(dropout, KeptCache) or dropout.mask is None):
-        return dy * dropout.mask * positive
+    if dy.shape != positive.shape or not is_ours(dropout):
+        return relu_backward(dropout_backward(dy, dropout), cache.activation)
     dx = np.empty(positive.shape, dy.dtype)
     relu_and_drop_backward(packed(dy, dx.size), packed(positive, dx.size), *flags_of(dropout), dx.reshape(-1))
     return dx
@@ -44,11 +45,16 @@ def gelu_dropout_forward_compiled(x, dropout_rate=0.0, rng=None) -> tuple[Array,
 @replaces(gelu_dropout_backward, "numpy", "float32")
 def gelu_dropout_backward_compiled(dy, cache) -> Array:
     (x, tanh), dropout = cache
-    if not (isinstance(dropout, KeptCache) or dropout.mask is None):
-        return gelu_backward(dy * dropout.mask, cache.activation)
+    if dy.shape != x.shape or not is_ours(dropout):
+        return gelu_backward(dropout_backward(dy, dropout), cache.activation)
     dx = np.empty(x.shape, dy.dtype)
     gelu_and_drop_backward(packed(dy, dx.size), packed(x, dx.size), packed(tanh, dx.size), *flags_of(dropout), dx.reshape(-1))
     return dx
+
+
+def is_ours(dropout) -> bool:
+    """Whether a dropout's cache is of the compiled kernels, or of no dropout at all."""
+    return isinstance(dropout, KeptCache) or dropout.mask is None
 
 
 def flags_of(dropout) -> tuple[Array, float]:

@@ -45,7 +45,7 @@ def dropout_forward_compiled(x, dropout_rate, rng=None) -> tuple[Array, DropoutC
 
 @replaces(dropout_backward, "numpy", "float32 float64")
 def dropout_backward_compiled(dy, cache) -> Array:
-    if not isinstance(cache, KeptCache):
+    if not isinstance(cache, KeptCache) or dy.shape != cache.keep.shape:    # NumPy knows which shapes fit each other
         return dy if cache.mask is None else dy * cache.mask
     dx = np.empty(cache.keep.shape, dy.dtype)
     drop(packed(dy, dx.size), cache.keep.reshape(-1), cache.scale, dx.reshape(-1))

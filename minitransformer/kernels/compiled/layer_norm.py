@@ -3,6 +3,7 @@
 import numpy as np
 
 from minitransformer.backend import Array
+from minitransformer.checks import check_shape
 from minitransformer.functional import layer_norm_backward, layer_norm_forward
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.kernels.loops import loop, packed
@@ -21,6 +22,7 @@ def layer_norm_forward_compiled(x, gamma, beta, epsilon=1e-5) -> tuple[Array, La
 @replaces(layer_norm_backward, "numpy", "float32 float64")
 def layer_norm_backward_compiled(dy, cache) -> tuple[Array, Array, Array]:
     normed, inverse, gamma = cache
+    check_shape("LayerNorm: dy", dy, *normed.shape)
     rows = inverse.size, gamma.size
     dx, dgamma, dbeta = np.empty(normed.shape, dy.dtype), np.zeros_like(gamma), np.zeros_like(gamma)
     normalise_backward(packed(dy, *rows), packed(normed, *rows), packed(inverse, inverse.size), packed(gamma, gamma.size),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_shape
+from minitransformer.checks import check_floats, check_shape
 from minitransformer.kernels.loops import loop, packed
 from minitransformer.layers.linear import Linear, LinearCache
 from minitransformer.replaceable import replaces
@@ -12,7 +12,7 @@ from minitransformer.replaceable import replaces
 @replaces(Linear.forward, "numpy", "float32 float64")
 def linear_forward_compiled(self, x) -> tuple[Array, LinearCache]:
     d_in, d_out = self.weight.shape
-    check_shape("Linear: x", x, ..., d_in)
+    check_floats("Linear: x", x, ..., d_in)
     y = x.reshape(-1, d_in) @ self.weight.data
     add_to_rows(y, self.bias.data)
     return y.reshape(*x.shape[:-1], d_out), LinearCache(x)
@@ -21,6 +21,7 @@ def linear_forward_compiled(self, x) -> tuple[Array, LinearCache]:
 @replaces(Linear.backward, "numpy", "float32 float64")
 def linear_backward_compiled(self, dy, cache) -> Array:
     d_in, d_out = self.weight.shape
+    check_shape("Linear: dy", dy, *cache.x.shape[:-1], d_out)
     rows, drows = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
     self.weight.grad += rows.T @ drows
     dbias = np.zeros(d_out, dy.dtype)    # of its own: a sum that begins at the old gradient rounds otherwise

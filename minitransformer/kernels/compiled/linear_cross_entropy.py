@@ -16,7 +16,7 @@ from minitransformer.replaceable import replaces
 def linear_cross_entropy_forward_compiled(x, weight, targets, smoothing=0.0, *,
                                           padding) -> tuple[Array, LinearCrossEntropyGradients]:
     """As NumPy's kernel, whose backward is this one's, too: only what happens between the products is compiled."""
-    check_targets(targets, (*x.shape[:-1], len(weight)), smoothing)
+    check_targets(targets, (*x.shape[:-1], len(weight)), smoothing, padding)
     size = len(weight)
     if np.result_type(x, weight) != np.float32:
         return in_numpy.linear_cross_entropy_forward_blocked(x, weight, targets, smoothing, padding=padding)
