@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from minitransformer import Adam, InputError, Transformer, TransformerConfig, gradcheck, kernels, make_batch, training_step
 from minitransformer import functional as F
 from minitransformer.checking.blocks import blocks
-from minitransformer.layers import Linear
+from minitransformer.layers import Embedding, Linear
 from minitransformer.replaceable import TABLE, running, textbook
 from minitransformer.special import PAD
 
@@ -58,7 +58,7 @@ INPUTS = {"attention": attention_inputs, "dropout": dropout_inputs, "dropout_sum
           "relu_dropout": dropout_inputs, "gelu_dropout": dropout_inputs,
           "layer_norm": layer_norm_inputs, "linear_cross_entropy": linear_cross_entropy_inputs}
 # No pairs of functions, and tested on their own below:
-OTHERS = {"adam_update", "gather_gradients", "log_normaliser", "random_words", "Linear"}
+OTHERS = {"adam_update", "gather_gradients", "log_normaliser", "random_words", "Linear", "Embedding"}
 SIZES = st.tuples(*[st.integers(1, 5)] * 5)
 
 
@@ -278,6 +278,24 @@ def test_random_words_are_the_same_bits(context, key, count):
         patch.setattr("minitransformer.kernels.numpy.random_bytes.BLOCK", 7)
         for kernel in entry.kernels:
             np.testing.assert_array_equal(kernel.function(key, count), entry.textbook(key, count))
+
+
+@pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
+@pytest.mark.parametrize("dtype", BOUNDS)
+@given(sizes=SIZES, seed=st.integers(0, 99))
+def test_embeddings_give_the_same_gradient(dtype, context, sizes, seed):
+    """Tokens are repeated, and the gradient is added to one that is not zero."""
+    batch, length, vocab_size, d_model, _ = sizes
+    rng, found = np.random.default_rng(seed), []
+    ids, dy = rng.integers(0, vocab_size, (batch, length)), rng.standard_normal((batch, length, d_model)).astype(dtype)
+    for run_it in (textbook, context):
+        layer = Embedding(vocab_size, d_model, np.random.default_rng(0)).astype(dtype)
+        layer.weight.grad[...] = 1
+        with run_it():
+            _, cache = layer.forward(ids)
+            layer.backward(dy, cache)
+        found.append(layer.weight.grad)
+    np.testing.assert_allclose(*found, rtol=0, atol=BOUNDS[dtype] * max(1, np.abs(found[0]).max()))
 
 
 @pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
