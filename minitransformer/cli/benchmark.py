@@ -72,7 +72,8 @@ def execute(args) -> None:
     if args.json:
         print(json.dumps({"results": list(results), **where}))
         return
-    print(f"{where['processor']}, {where['kernels']} kernels, threads: {where['threads']}\n"
+    print(f"{where['processor']}, BLAS: {where['kernels']} kernels, threads: {where['threads']}, "
+          f"compiled kernels: {where['compiled_kernels']}\n"
           + ", ".join(f"{name} {version}" for name, version in where["versions"].items()), flush=True)
     print_results(results)
 
@@ -102,7 +103,8 @@ def _environment(threads, libraries) -> dict[str, Any]:
     """Everything that a measured speed depends on."""
     facts = info.collect()
     return {"processor": facts["processor"], "kernels": facts["blas_kernels"], "threads": threads,
-            "versions": {name: facts[name] for name in ("minitransformer", "python", "numpy", *libraries)}}
+            "compiled_kernels": facts["compiled_kernels"],
+            "versions": {name: facts[name] for name in ("minitransformer", "python", "numpy", "numba", *libraries) if facts[name]}}
 
 
 def _print_comparison(results) -> None:

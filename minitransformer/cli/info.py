@@ -67,10 +67,16 @@ def _kernels() -> dict[str, str]:
 
 
 def _processor() -> str:
-    """The processor's name according to Linux, or else according to Python."""
+    """The processor's name, family and model according to Linux, or else its name according to Python.
+
+    The name alone does not tell one generation from the next: an "AMD EPYC" of family 25 is a Zen 3 or 4, of family 26 a Zen 5.
+    """
     cpuinfo = Path("/proc/cpuinfo")
-    name = re.search(r"^model name\s*: (.+)$", cpuinfo.read_text(encoding="utf-8"), re.MULTILINE) if cpuinfo.exists() else None
-    return name[1] if name else platform.processor() or platform.machine()
+    text = cpuinfo.read_text(encoding="utf-8") if cpuinfo.exists() else ""
+    name, family, model = (re.search(rf"^{fact}\s*: (.+)$", text, re.MULTILINE) for fact in ("model name", "cpu family", "model"))
+    if not name:
+        return platform.processor() or platform.machine()
+    return f"{name[1]}, family {family[1]}, model {model[1]}" if family and model else name[1]
 
 
 def _version(package) -> str | None:

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from minitransformer import kernels
 from minitransformer.benchmarks import comparison, other_work, scaling
 from minitransformer.benchmarks.cases import CASES
 from minitransformer.benchmarks.measure import Measurement
@@ -104,6 +105,7 @@ def test_json_of_a_real_measurement(run_cli):
     code, out, error = run_cli("benchmark", "--config", "copy", "--rounds", 1, "--threads", 1, "--json")
     found = json.loads(out)
     assert code == 0 and not error and found["threads"] == 1 and found["processor"] and found["versions"]["numpy"]
+    assert found["compiled_kernels"] == (f"no: {kernels.state.problem}" if kernels.state.problem else "yes")
     (result,) = found["results"]
     assert result["config"] == "copy" and result["ratio"] == {}
     assert result["tokens_per_second"] > 0 and result["peak_memory_bytes"] > 0 and result["matmul_share"] > 0

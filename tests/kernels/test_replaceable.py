@@ -154,6 +154,20 @@ def test_a_softmax_of_your_own_runs_in_each_attention_of_a_model():
     assert mine.calls == 2 + 2 * 2    # the encoder's and the decoder's attentions, two layers each
 
 
+@pytest.mark.parametrize("function, calls", [
+    (F.relu_forward, 4), (F.relu_backward, 4), (F.dropout_forward, 2 + 4 + 10 + 6), (F.dropout_backward, 2 + 4 + 10 + 6),
+    (F.dropout_mask, 2 + 4 + 10 + 6), (F.random_words, 2 + 4 + 10 + 6)])
+def test_a_part_of_a_fused_function_of_your_own_runs_in_each_place_of_a_model(function, calls):
+    """Dropout: of two inputs, in four feed-forward networks, of ten residuals and six attentions."""
+    rates = dict.fromkeys(("dropout", "attention_dropout", "feed_forward_dropout"), 0.2)
+    model = Transformer(TransformerConfig.named("toy", 12, d_model=16, num_heads=2, d_ff=8, **rates), seed=1)
+    mine = counting(function)
+    with plugged(function, mine):
+        _, cache = model.loss_forward(BATCH, np.random.default_rng(0))
+        model.loss_backward(1.0, cache)
+    assert mine.calls == calls
+
+
 def test_what_it_computes_reaches_the_weights():
     """A plugged-in wrong derivative changes the gradient: nothing else is used in its place."""
     gradients = []
