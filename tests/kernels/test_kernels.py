@@ -180,6 +180,22 @@ def test_a_gradient_of_another_shape_is_refused_by_all(operation):
                 backward(wrong, cache)
 
 
+@pytest.mark.parametrize("operation", [name for name in INPUTS if name != "linear_cross_entropy"])
+def test_a_gradient_of_another_dtype_is_used_all_the_same(operation):
+    """The dtype of dy decides which backward runs, and it may be another than that of the forward before it."""
+    inputs = cast(INPUTS[operation](np.random.default_rng(0), 2, 3, 4, 5, 6), "float32")
+    if "dropout_rate" in inputs:
+        inputs |= {"dropout_rate": 0.3, "rng": np.random.default_rng(3)}
+    found = []
+    for context in (textbook, nullcontext):
+        with context():
+            y, cache = getattr(F, f"{operation}_forward")(**copy.deepcopy(inputs))
+            gradients = getattr(F, f"{operation}_backward")(np.ones(y.shape), cache)
+        found.append(gradients if isinstance(gradients, tuple) else (gradients,))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(other, one, rtol=0, atol=BOUNDS["float32"] * max(1, np.abs(one).max()))
+
+
 @pytest.mark.parametrize("operation", INPUTS)
 def test_gradients_of_each_implementation(operation):
     inputs = INPUTS[operation](np.random.default_rng(2), 2, 3, 4, 5, 6)

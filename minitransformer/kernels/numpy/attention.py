@@ -27,7 +27,8 @@ def attention_forward_in_place(query, key, value, mask=None, dropout_rate=0.0, r
 
 @replaces(attention_backward, "numpy", "float32 float64")
 def attention_backward_in_place(dy, cache) -> tuple[Array, Array, Array]:
-    query, key, value, (p,), (dropout,), weights = cache
+    query, key, value, (p,), kept, weights = cache
+    dropout = kept.mask    # a compiled forward's cache has one, too
     dvalue = merged_matmul(weights.swapaxes(-1, -2), dy)
     dscores = dy @ value.swapaxes(-1, -2)
     if dropout is not None:
