@@ -41,9 +41,11 @@ def part(function) -> Any:
 def packed(array, *shape) -> np.ndarray:
     """`array` as a loop reads it: row by row in memory, and of this shape. Raises ValueError for an array of another size.
 
-    A loop looks at no bounds, so every array that it gets has a size that was made, or asked for, here.
+    A loop looks at no bounds, so every array that it gets has a size that was made, or asked for, here. An array that may
+    not be written to is copied: to Numba it is one of another type, for which it would compile the loop again.
     """
-    return np.ascontiguousarray(array).reshape(shape)
+    array = np.ascontiguousarray(array)
+    return (array if array.flags.writeable else array.copy()).reshape(shape)
 
 
 def types_of(arguments, dtype) -> tuple:

@@ -92,3 +92,24 @@ def test_numba_itself_can_be_told_not_to_compile():
 def test_numba_is_imported_with_the_first_call_of_a_kernel(code):
     out, _ = python(code + "\nimport sys; print('numba' in sys.modules)")
     assert out.splitlines()[-1] == "False"
+
+
+@needs_numba
+def test_a_loop_is_compiled_once_for_each_dtype():
+    """Whatever arrays a training step and decoding have: another type would stop a run for a second, to compile."""
+    code = """
+import numpy as np
+from minitransformer import Adam, Transformer, TransformerConfig, beam_search, make_batch, training_step
+from minitransformer.kernels import loops
+for rate in (0.0, 0.1):
+    config = TransformerConfig.named("toy", 20, dropout=rate, attention_dropout=rate, feed_forward_dropout=rate,
+                                     activation=("relu", "gelu")[rate > 0])
+    model = Transformer(config)
+    adam = Adam(model)
+    for pairs in ([([5, 6, 7], [7, 6, 5])], [([5], [7, 6, 5]), ([5, 6, 8, 9], [4])]):
+        training_step(model, adam, make_batch(pairs), 0.01, (0,), 0.1)
+        beam_search(model, make_batch(pairs).source, 2, max_length=5)
+for function, _ in loops.LOOPS:
+    assert len(function.signatures) == 1, (function, function.signatures)
+"""
+    python(code)

@@ -10,7 +10,7 @@ from minitransformer.functional.attention import AttentionCache
 from minitransformer.functional.softmax import SoftmaxCache
 from minitransformer.kernels.compiled.dropout import KeptCache, draw
 from minitransformer.kernels.exponential import exp
-from minitransformer.kernels.loops import loop
+from minitransformer.kernels.loops import loop, packed
 from minitransformer.kernels.numpy.attention import (
     SPREAD, attention_backward_in_place, attention_forward_in_place, merged_matmul)
 from minitransformer.replaceable import replaces
@@ -65,7 +65,7 @@ def masks_of_heads(mask, shape) -> tuple[Array, int]:
     else:
         share, mask = 1, np.broadcast_to(mask, (*lead, *mask.shape[-2:]))
     mask = np.broadcast_to(mask, (*mask.shape[:-1], width))
-    return np.ascontiguousarray(mask).reshape(-1, mask.shape[-2], width), share
+    return packed(mask, -1, mask.shape[-2], width), share
 
 
 @loop("cube flag_cube whole number number flag_cube number cube cube")
