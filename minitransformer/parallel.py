@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from typing import Any
 
-from minitransformer.backend import Array, generator
+from minitransformer.backend import Array, generator, module_of
 from minitransformer.checks import check_whole
 from minitransformer.errors import InputError
 from minitransformer.functional import gather_gradients
@@ -85,13 +85,13 @@ class Threads:
 
         A thread without any part is left out. The generators are made from the integers `seed`; None: no dropout.
         """
-        count = len(self.models)
+        count, xp = len(self.models), module_of(self.flat.data)
         parts = [[] for _ in range(self.processes * count)]
         for batch in batches:
             for part, share in zip(parts, batch.split(len(parts))):
                 part.append(share)
         mine = list(enumerate(parts))[self.rank * count:(self.rank + 1) * count]
-        return [(model, part, None if seed is None else generator(model.xp, *seed, number))
+        return [(model, part, None if seed is None else generator(xp, *seed, number))
                 for model, (number, part) in zip(self.models, mine) if part]
 
     def run(self, work, shares) -> list:
