@@ -30,7 +30,7 @@ def shifted(target):
 
 # %% what it is called with
 returns = "decoder_input next_target"
-section = "The other leak: a target that was not shifted"
+section = "The future: the causal mask"
 
 
 def case(rng, B, T):
