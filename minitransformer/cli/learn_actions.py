@@ -87,7 +87,7 @@ def check(args) -> int:
     for answer in answers:
         progress.take(answer)
     if args.json:
-        alone = args.target and not _is_file(args.target)
+        alone = args.target in exercises()
         print(json.dumps(answers[0].as_dict() if alone else {"exercises": [answer.as_dict() for answer in answers]}))
     progress.save()
     if args.html:

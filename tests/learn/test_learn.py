@@ -351,7 +351,7 @@ def test_the_messages_are_translated(learn, monkeypatch):
 
     monkeypatch.setattr("minitransformer.learn.messages._CATALOGUE", Loud())
     assert "unsolved EXERCISE fails" in learn()[1] and "TITLE" in learn("list")[1]
-    assert "all EXERCISEs" in learn("--help")[1] and "an EXERCISE or a file" in learn("check", "--help")[1]
+    assert "all EXERCISEs" in learn("--help")[1] and "an EXERCISE, a file" in learn("check", "--help")[1]
 
 
 def test_every_text_of_the_help_can_be_translated(learn, monkeypatch):
