@@ -37,6 +37,10 @@ def blocks(seed=0) -> dict[str, tuple]:
             parameter.data += 0.3 * array(*parameter.shape).astype(np.float32)
         return made
 
+    def recurrent(made) -> tuple:
+        """With a state to begin with, and padding at the end of the second sentence."""
+        return layer(made), (memory, array(B, made.state_size), real)
+
     x, memory = array(B, T_Q, D), array(B, T_K, D)
     some = np.array([[True, False, True, True], [False] * T_K, [True] * T_K])      # (T_q, T_k)
     memory_mask = np.array([[True] * T_K, [True, True, False, False]])[:, None, None, :]
@@ -92,6 +96,15 @@ def blocks(seed=0) -> dict[str, tuple]:
                                  {"x": x, "weight": array(V, D), "targets": target, "smoothing": 0.1, "padding": PAD}),
         "mean-over-tokens": (L.MeanOverTokens(), (memory, real)),
         "first-token": (L.FirstToken(), (memory, real)),
+        "rnn": recurrent(L.RNN(D, D_FF, rng, 0.2)),
+        "gru": recurrent(L.GRU(D, D_FF, rng, 0.2)),
+        "lstm": recurrent(L.LSTM(D, D_FF, rng, 0.2)),
+        "bidirectional": recurrent(L.Bidirectional(L.LSTM(D, D_K, rng), L.LSTM(D, D_K, rng))),
+        "recurrent-stack": recurrent(L.RecurrentStack([L.LSTM(D, D_FF, rng), L.GRU(D_FF, D_K, rng)], dropout=0.2)),
+        "additive-attention": (layer(L.AdditiveAttention(D, D_V, D_FF, rng)), (x, array(B, T_K, D_V), some)),
+        "dot-product-attention": (L.DotProductAttention(), (x, memory, some)),
+        "attentional-state": (layer(L.AttentionalState(L.AdditiveAttention(D, D_V, D_FF, rng), D, D_V, rng, 0.2)),
+                              (x, array(B, T_K, D_V), some)),
         "language-model": (layer(M.LanguageModel(language, seed)), (source,)),
         "classifier": (layer(M.Classifier(classifier, seed)), (source,)),
         "classifier-first-token": (layer(M.Classifier(first_token, seed)), (source,)),

@@ -47,12 +47,13 @@ def forward_backward(device, block, inputs, backend, dtype):
 
     takes_rng = "rng" in inspect.signature(forward).parameters
     y, cache = call(forward, changed(inputs, move), **({"rng": device.generator(xp, 0)} if takes_rng else {}))
-    dy = np.asarray(np.random.default_rng(1).standard_normal(y.shape))
-    returned = backward(move(dy), cache)
+    ys, rng = y if isinstance(y, tuple) else (y,), np.random.default_rng(1)
+    dys = tuple(move(np.asarray(rng.standard_normal(one.shape))) for one in ys)
+    returned = backward(dys if isinstance(y, tuple) else dys[0], cache)
     returned = returned if isinstance(returned, tuple) else () if returned is None else (returned,)
     gradients = {**{f"input {i}": gradient for i, gradient in enumerate(returned)},
                  **{name: parameter.grad for name, parameter in parameters.items()}}
-    return {"y": to_host(y)}, {name: to_host(gradient) for name, gradient in gradients.items()}
+    return {f"y {i}": to_host(one) for i, one in enumerate(ys)}, {name: to_host(gradient) for name, gradient in gradients.items()}
 
 
 def worst(found, expected, dtype):
