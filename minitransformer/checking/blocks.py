@@ -55,6 +55,9 @@ def blocks(seed=0) -> dict[str, tuple]:
     classifier = M.ClassifierConfig(**sizes, vocab_size=V, num_classes=3)
     first_token = M.ClassifierConfig(**{**sizes, "positions": "learned", "pre_norm": True}, vocab_size=V, num_classes=3,
                                      pooling="first")
+    recurrent_config = M.RecurrentConfig(source_vocab=V, target_vocab=V, num_layers=2, d_model=D_V, dropout=0.2)
+    one_direction = M.RecurrentConfig(source_vocab=V + 2, target_vocab=V, d_model=D, bidirectional=False,
+                                      share_embeddings=False, share_output=False)
     source, target = ids(B, T_K), ids(B, T_Q)
     source[0, -1] = source[1, -2:] = target[1, -1] = PAD
     real = source != PAD
@@ -106,6 +109,11 @@ def blocks(seed=0) -> dict[str, tuple]:
         "attentional-state": (layer(L.AttentionalState(L.AdditiveAttention(D, D_V, D_FF, rng), D, D_V, rng, 0.2)),
                               (x, array(B, T_K, D_V), some)),
         "language-model": (layer(M.LanguageModel(language, seed)), (source,)),
+        "rnn-model": (layer(M.RNNModel(one_direction, seed)), (source, target)),
+        "gru-model": (layer(M.GRUModel(recurrent_config, seed)), (source, target)),
+        "lstm-model": (layer(M.LSTMModel(recurrent_config, seed)), (source, target)),
+        "lstm-attention-model": (layer(M.LSTMAttentionModel(recurrent_config, seed)), (source, target)),
+        "lstm-dot-attention-model": (layer(M.LSTMDotAttentionModel(recurrent_config, seed)), (source, target)),
         "classifier": (layer(M.Classifier(classifier, seed)), (source,)),
         "classifier-first-token": (layer(M.Classifier(first_token, seed)), (source,)),
     }

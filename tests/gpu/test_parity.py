@@ -25,7 +25,7 @@ from minitransformer.training.log import CLOCKS
 from minitransformer.training.report import write_report
 from tests.gpu import strict
 from tests.layers.cases import NAMES, call, cases, changed
-from tests.models.makers import KINDS, make_batch_for, make_model
+from tests.models.makers import KINDS, RECURRENT, make_batch_for, make_model
 
 BLOCKS = blocks()
 FLOAT32, FLOAT64 = np.dtype("float32"), np.dtype("float64")
@@ -231,7 +231,7 @@ def test_states_on_the_device(device):
             return found
         return advanced
 
-    for kind in ("transformer", "language-model"):
+    for kind in ("transformer", "language-model", *RECURRENT):
         device.check(worst(*on_both(work(kind)), FLOAT64), FLOAT64, slack=1e4)
 
 

@@ -39,7 +39,8 @@ NAMES = ("Linear", "Embedding", "OutputProjection", "SinusoidalPositions", "Lear
          "FeedForward", "MultiHeadAttention", "SelfAttention", "CrossAttention", "Residual", "Input",
          "EncoderLayer", "DecoderLayer", "Encoder", "Decoder", "LinearCrossEntropy", "MeanOverTokens", "FirstToken",
          "RNN", "GRU", "LSTM", "Bidirectional", "RecurrentStack", "AdditiveAttention", "DotProductAttention", "AttentionalState",
-         "Transformer", "LanguageModel", "Classifier")
+         "Transformer", "LanguageModel", "Classifier", "RNNModel", "GRUModel", "LSTMModel", "LSTMAttentionModel",
+         "LSTMDotAttentionModel")
 
 
 @st.composite
@@ -71,6 +72,8 @@ def _make(name, rng, batch, t_q, t_k, heads, d_k, d_v, d_model, d_ff, pre_norm, 
     transformer = M.TransformerConfig(**stack, source_vocab=V, target_vocab=V, share_embeddings=share, share_output=share)
     language = M.LanguageModelConfig(**stack, vocab_size=V)
     classifier = M.ClassifierConfig(**stack, vocab_size=V, num_classes=3, pooling="mean" if share else "first")
+    recurrent = M.RecurrentConfig(source_vocab=V, target_vocab=V, num_layers=heads, d_model=2 * d_k, dropout=dropout_rate,
+                                  bidirectional=pre_norm, share_embeddings=share, share_output=share)
     x, memory = array(batch, t_q, d_model), array(batch, t_k, d_model)
     mask = rng.random((batch, 1, t_q, t_k)) < 0.6
     mask[0, 0, 0] = False
@@ -121,4 +124,6 @@ def _make(name, rng, batch, t_q, t_k, heads, d_k, d_v, d_model, d_ff, pre_norm, 
         "Transformer": lambda: (M.Transformer(transformer, seed), (ids, rng.integers(1, V, (batch, t_q)))),
         "LanguageModel": lambda: (M.LanguageModel(language, seed), (ids,)),
         "Classifier": lambda: (M.Classifier(classifier, seed), (ids,)),
+        **{name: lambda name=name: (getattr(M, name)(recurrent, seed), (ids, rng.integers(1, V, (batch, t_q))))
+           for name in NAMES if name.endswith("Model") and name != "LanguageModel"},
     }[name]()
