@@ -58,11 +58,11 @@ def gru_forward(z, state, weight, bias, mask=None) -> tuple[Array, ThroughTimeCa
 
     mask: None or (T, B) bool; where it is False the state stays as it was.
     """
-    return through_time_forward(gru_step_forward, z, state, mask, weight, bias)
+    return through_time_forward((gru_step_forward, gru_step_backward), z, state, mask, weight, bias)
 
 
 @replaceable
 def gru_backward(dstates, cache) -> tuple[Array, Array, Array, Array]:
     """Returns dz (T, B, 3H), dstate (B, H), dweight (H, 3H), dbias (H,)."""
-    dz, dstate, dweight, dbias = through_time_backward(gru_step_backward, dstates, cache)
+    dz, dstate, dweight, dbias = through_time_backward(dstates, cache)
     return dz, dstate, dweight, dbias

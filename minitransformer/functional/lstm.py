@@ -61,11 +61,11 @@ def lstm_forward(z, state, weight, mask=None) -> tuple[Array, ThroughTimeCache]:
 
     mask: None or (T, B) bool; where it is False the state stays as it was.
     """
-    return through_time_forward(lstm_step_forward, z, state, mask, weight)
+    return through_time_forward((lstm_step_forward, lstm_step_backward), z, state, mask, weight)
 
 
 @replaceable
 def lstm_backward(dstates, cache) -> tuple[Array, Array, Array]:
     """Returns dz (T, B, 4H), dstate (B, 2H), dweight (H, 4H)."""
-    dz, dstate, dweight = through_time_backward(lstm_step_backward, dstates, cache)
+    dz, dstate, dweight = through_time_backward(dstates, cache)
     return dz, dstate, dweight

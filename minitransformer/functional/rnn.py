@@ -34,11 +34,11 @@ def rnn_forward(z, state, weight, mask=None) -> tuple[Array, ThroughTimeCache]:
 
     mask: None or (T, B) bool; where it is False the state stays as it was.
     """
-    return through_time_forward(rnn_step_forward, z, state, mask, weight)
+    return through_time_forward((rnn_step_forward, rnn_step_backward), z, state, mask, weight)
 
 
 @replaceable
 def rnn_backward(dstates, cache) -> tuple[Array, Array, Array]:
     """Returns dz (T, B, H), dstate (B, H), dweight (H, H)."""
-    dz, dstate, dweight = through_time_backward(rnn_step_backward, dstates, cache)
+    dz, dstate, dweight = through_time_backward(dstates, cache)
     return dz, dstate, dweight

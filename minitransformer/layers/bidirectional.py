@@ -49,15 +49,18 @@ class Bidirectional(Layer):
         y = module_of(x).concatenate([y, y_back[:, ::-1]], axis=-1)
         return (y, self._join(final, final_back)), BidirectionalCache(left_to_right, right_to_left)
 
-    def backward(self, dy, cache) -> tuple[Array, Array]:
-        """dy: the pair (dy, dfinal). Returns dx and dstate."""
+    def backward(self, dy, cache) -> Array | tuple[Array, Array]:
+        """dy: the pair (dy, dfinal). Returns dx, and dstate if forward was given a state."""
         check_cache(self, cache, BidirectionalCache)
         dy, dfinal = dy
         size = self.left_to_right.hidden_size
-        done, done_back = self._split(dfinal)
-        dx_back, dother = self.right_to_left.backward((dy[:, ::-1, size:], done_back), cache.right_to_left)
-        dx, done = self.left_to_right.backward((dy[:, :, :size], done), cache.left_to_right)
-        return dx + dx_back[:, ::-1], self._join(done, dother)
+        dfinal, dfinal_back = self._split(dfinal)
+        back = self.right_to_left.backward((dy[:, ::-1, size:], dfinal_back), cache.right_to_left)
+        ahead = self.left_to_right.backward((dy[:, :, :size], dfinal), cache.left_to_right)
+        if not cache.left_to_right.begun:
+            return ahead + back[:, ::-1]
+        (dx, dstate), (dx_back, dstate_back) = ahead, back
+        return dx + dx_back[:, ::-1], self._join(dstate, dstate_back)
 
     def _split(self, state) -> tuple[Array, Array]:
         """(B, 2S) -> two of (B, S). Its inverse, and so its backward, is _join."""

@@ -17,6 +17,7 @@ class RecurrentCache(NamedTuple):
     dropout: DropoutCache
     input: LinearCache    # input.x: (T, B, d_in), time first
     steps: Any            # of the function that carries the state
+    begun: bool           # whether forward was given a state
 
 
 class Recurrent(Layer):
@@ -55,14 +56,15 @@ class Recurrent(Layer):
         xp, forward = module_of(x), self.through_time[0]
         x, dropout = dropout_forward(x, self.dropout, rng)
         z, input = self.input.forward(xp.ascontiguousarray(x.swapaxes(0, 1)))     # (T, B, gates H)
-        if state is None:
+        begun = state is not None
+        if not begun:
             state = xp.zeros((len(x), self.state_size), z.dtype)
         states, steps = forward(z, state, *self._weights(), None if mask is None else mask.T)
         y = states[:, :, :self.hidden_size].swapaxes(0, 1)
-        return (y, states[-1]), RecurrentCache(dropout, input, steps)
+        return (y, states[-1]), RecurrentCache(dropout, input, steps, begun)
 
-    def backward(self, dy, cache) -> tuple[Array, Array]:
-        """dy: the pair (dy, dfinal). Returns dx and dstate."""
+    def backward(self, dy, cache) -> Array | tuple[Array, Array]:
+        """dy: the pair (dy, dfinal). Returns dx, and dstate if forward was given a state."""
         check_cache(self, cache, RecurrentCache)
         dy, dfinal = dy
         xp, backward = module_of(dy), self.through_time[1]
@@ -72,7 +74,8 @@ class Recurrent(Layer):
         dz, dstate, *dweights = backward(dstates, cache.steps)
         self._add_gradients(*dweights)
         dx = self.input.backward(dz, cache.input).swapaxes(0, 1)
-        return dropout_backward(dx, cache.dropout), dstate
+        dx = dropout_backward(dx, cache.dropout)
+        return (dx, dstate) if cache.begun else dx
 
     def _weights(self) -> tuple[Array, ...]:
         """What the function through time takes after the state."""

@@ -12,6 +12,7 @@ from minitransformer.layers.layer import Layer
 class RecurrentStackCache(NamedTuple):
     layers: list            # the cache of each layer
     dropout: DropoutCache
+    begun: bool             # whether forward was given a state
 
 
 class RecurrentStack(Layer):
@@ -38,17 +39,19 @@ class RecurrentStack(Layer):
             finals.append(final)
             caches.append(cache)
         y, dropout = dropout_forward(x, self.dropout, rng)
-        return (y, module_of(y).concatenate(finals, axis=1)), RecurrentStackCache(caches, dropout)
+        return (y, module_of(y).concatenate(finals, axis=1)), RecurrentStackCache(caches, dropout, state is not None)
 
-    def backward(self, dy, cache) -> tuple[Array, Array]:
-        """dy: the pair (dy, dfinal). Returns dx and dstate."""
+    def backward(self, dy, cache) -> Array | tuple[Array, Array]:
+        """dy: the pair (dy, dfinal). Returns dx, and dstate if forward was given a state."""
         check_cache(self, cache, RecurrentStackCache)
         dy, dfinal = dy
         dx, dstates = dropout_backward(dy, cache.dropout), []
         for layer, dpart, layer_cache in zip(reversed(self.layers), reversed(self._split(dfinal)), reversed(cache.layers)):
-            dx, dstate = layer.backward((dx, dpart), layer_cache)
-            dstates.append(dstate)
-        return dx, module_of(dx).concatenate(dstates[::-1], axis=1)
+            dx = layer.backward((dx, dpart), layer_cache)
+            if cache.begun:
+                dx, dstate = dx
+                dstates.append(dstate)
+        return (dx, module_of(dx).concatenate(dstates[::-1], axis=1)) if cache.begun else dx
 
     def _split(self, state) -> list:
         """(B, S) -> the part of each layer."""

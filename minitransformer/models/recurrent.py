@@ -151,7 +151,7 @@ class RecurrentModel(NextTokenModel):
         self.target_embedding.backward(dx, cache.embedding)
         if dmemory is None:
             dmemory = xp.zeros((*cache.encode.embedding.ids.shape, dy.shape[-1]), dy.dtype)
-        dx, _ = self.encoder.backward((dmemory, dcontext), cache.encode.encoder)
+        dx = self.encoder.backward((dmemory, dcontext), cache.encode.encoder)
         self.source_embedding.backward(dx, cache.encode.embedding)
 
     def encode(self, source, rng=None) -> tuple[Array, Array, RecurrentEncodeCache]:

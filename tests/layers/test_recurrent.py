@@ -201,11 +201,24 @@ def test_initial_weights():
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_without_a_state_there_is_no_gradient_of_one(kind):
+    """As if it were zeros; and gradcheck takes the layer with x alone."""
+    x = np.random.default_rng(0).standard_normal((B, T, D))
+    for layer in (make(kind), make_any(kind, 2), RecurrentStack([make(kind), make(kind, 1, H)])):
+        report = gradcheck(layer, [x], methods=("complex",))
+        assert report.passed, f"\n{report}"
+        (y, final), cache = layer.forward(x)
+        zeros = layer.forward(x, np.zeros_like(final))
+        np.testing.assert_array_equal(y, zeros[0][0])
+        np.testing.assert_array_equal(layer.backward((y, final), cache), layer.backward((y, final), zeros[1])[0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_float32_without_a_state(kind):
     layer = kind(D, H, np.random.default_rng(0))
     (y, final), cache = layer.forward(np.ones((B, T, D), np.float32))
-    dx, dstate = layer.backward((y, final), cache)
-    assert {array.dtype for array in (y, final, dx, dstate)} == {np.dtype("float32")}
+    dx = layer.backward((y, final), cache)
+    assert {array.dtype for array in (y, final, dx)} == {np.dtype("float32")}
 
 
 @pytest.mark.parametrize("call, words", [
