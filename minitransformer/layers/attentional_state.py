@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache
+from minitransformer.checks import check_cache, check_share
 from minitransformer.functional import dropout_backward, dropout_forward, tanh_backward, tanh_forward
 from minitransformer.functional.activations import TanhCache
 from minitransformer.functional.dropout import DropoutCache
@@ -25,6 +25,7 @@ class AttentionalState(Layer):
     """
 
     def __init__(self, attention, d_model, d_memory, rng, dropout=0.0):
+        check_share("the dropout rate", dropout)
         self.attention = attention
         self.output = Linear(d_memory + d_model, d_model, rng)
         self.dropout = dropout

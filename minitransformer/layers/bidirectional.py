@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache, check_shape
+from minitransformer.checks import check_cache, check_floats
 from minitransformer.errors import InputError
 from minitransformer.layers.layer import Layer
-from minitransformer.layers.recurrent import Recurrent, RecurrentCache, check_real
+from minitransformer.layers.recurrent import Recurrent, RecurrentCache, check_pair, check_real
 
 
 class BidirectionalCache(NamedTuple):
@@ -38,9 +38,9 @@ class Bidirectional(Layer):
 
     def forward(self, x, state=None, mask=None, rng=None) -> tuple[tuple[Array, Array], BidirectionalCache]:
         """As Recurrent.forward; for the right-to-left layer `state` stands before the last position, and `final` at the first."""
-        check_shape("Bidirectional: x", x, "B", "T", self.left_to_right.input.weight.shape[0])
+        check_floats("Bidirectional: x", x, "B", "T", self.left_to_right.input.weight.shape[0])
         if state is not None:
-            check_shape("Bidirectional: state", state, len(x), self.state_size)
+            check_floats("Bidirectional: state", state, len(x), self.state_size)
         check_real("Bidirectional", mask, *x.shape[:2])
         one, other = (None, None) if state is None else self._split(state)
         (y, final), left_to_right = self.left_to_right.forward(x, one, mask, rng)
@@ -52,7 +52,8 @@ class Bidirectional(Layer):
     def backward(self, dy, cache) -> Array | tuple[Array, Array]:
         """dy: the pair (dy, dfinal). Returns dx, and dstate if forward was given a state."""
         check_cache(self, cache, BidirectionalCache)
-        dy, dfinal = dy
+        length, batch, _ = cache.left_to_right.input.x.shape
+        dy, dfinal = check_pair(self, dy, batch, length)
         size = self.left_to_right.hidden_size
         dfinal, dfinal_back = self._split(dfinal)
         back = self.right_to_left.backward((dy[:, ::-1, size:], dfinal_back), cache.right_to_left)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache, check_shape, check_whole
+from minitransformer.checks import check_cache, check_floats, check_shape, check_share, check_whole
 from minitransformer.errors import InputError
 from minitransformer.functional import dropout_backward, dropout_forward
 from minitransformer.functional.dropout import DropoutCache
@@ -34,6 +34,7 @@ class Recurrent(Layer):
 
     def __init__(self, d_in, hidden_size, rng, dropout=0.0):
         check_whole("hidden_size", hidden_size)
+        check_share("the dropout rate", dropout)
         self.input = Linear(d_in, self.gates * hidden_size, rng)
         self.weight = initial.orthogonal(rng, hidden_size, self.gates)
         self.dropout = dropout
@@ -66,7 +67,8 @@ class Recurrent(Layer):
     def backward(self, dy, cache) -> Array | tuple[Array, Array]:
         """dy: the pair (dy, dfinal). Returns dx, and dstate if forward was given a state."""
         check_cache(self, cache, RecurrentCache)
-        dy, dfinal = dy
+        length, batch, _ = cache.input.x.shape
+        dy, dfinal = check_pair(self, dy, batch, length)
         xp, backward = module_of(dy), self.through_time[1]
         dstates = xp.zeros((dy.shape[1], *dfinal.shape), dfinal.dtype)            # (T, B, S)
         dstates[:, :, :self.hidden_size] = dy.swapaxes(0, 1)
@@ -88,12 +90,12 @@ class Recurrent(Layer):
     def _check(self, x, state, mask) -> None:
         name, (d_in, width) = type(self).__name__, self.input.weight.shape
         check_shape(f"{name}: weight", self.weight.data, width // self.gates, width)
-        check_shape(f"{name}: x", x, "B", "T", d_in)
+        check_floats(f"{name}: x", x, "B", "T", d_in)
         batch, length, _ = x.shape
         if not length:
             raise InputError(f"{name}: x has no positions, expected at least one")
         if state is not None:
-            check_shape(f"{name}: state", state, batch, self.state_size)
+            check_floats(f"{name}: state", state, batch, self.state_size)
         check_real(name, mask, batch, length)
 
 
@@ -104,3 +106,14 @@ def check_real(name, mask, batch, length) -> None:
     check_shape(f"{name}: mask", mask, batch, length)
     if mask.dtype != bool:
         raise InputError(f"{name}: mask has dtype {mask.dtype}, expected bool (True = a real token)")
+
+
+def check_pair(layer, dy, batch, length) -> tuple[Array, Array]:
+    """The two gradients that a recurrent layer's backward takes. Raises InputError unless they are those of its outputs."""
+    name = type(layer).__name__
+    if not isinstance(dy, tuple) or len(dy) != 2:
+        raise InputError(f"{name}.backward: dy is a {type(dy).__name__}, expected the pair (dy, dfinal), the gradients of both "
+                         "outputs: (y, final), cache = layer.forward(...)")
+    check_floats(f"{name}: dy", dy[0], batch, length, layer.hidden_size)
+    check_floats(f"{name}: dfinal", dy[1], batch, layer.state_size)
+    return dy

@@ -3,16 +3,20 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache, check_shape
+from minitransformer.checks import check_cache, check_floats, check_share
+from minitransformer.errors import InputError
 from minitransformer.functional import dropout_backward, dropout_forward
 from minitransformer.functional.dropout import DropoutCache
+from minitransformer.layers.bidirectional import Bidirectional
 from minitransformer.layers.layer import Layer
+from minitransformer.layers.recurrent import Recurrent, check_pair
 
 
 class RecurrentStackCache(NamedTuple):
     layers: list            # the cache of each layer
     dropout: DropoutCache
     begun: bool             # whether forward was given a state
+    size: tuple             # (B, T)
 
 
 class RecurrentStack(Layer):
@@ -23,7 +27,14 @@ class RecurrentStack(Layer):
 
     def __init__(self, layers, dropout=0.0):
         self.layers = list(layers)
+        if not self.layers or not all(isinstance(layer, (Recurrent, Bidirectional)) for layer in self.layers):
+            raise InputError("RecurrentStack: expected one or more recurrent layers, such as [LSTM(8, 16, rng), LSTM(16, 16, rng)]")
+        check_share("the dropout rate", dropout)
         self.dropout = dropout
+
+    @property
+    def hidden_size(self) -> int:
+        return self.layers[-1].hidden_size
 
     @property
     def state_size(self) -> int:
@@ -32,19 +43,19 @@ class RecurrentStack(Layer):
     def forward(self, x, state=None, mask=None, rng=None) -> tuple[tuple[Array, Array], RecurrentStackCache]:
         """As Recurrent.forward: ((y, final), cache)."""
         if state is not None:
-            check_shape("RecurrentStack: state", state, len(x), self.state_size)
+            check_floats("RecurrentStack: state", state, len(x), self.state_size)
         finals, caches = [], []
         for layer, part in zip(self.layers, self._split(state)):
             (x, final), cache = layer.forward(x, part, mask, rng)
             finals.append(final)
             caches.append(cache)
         y, dropout = dropout_forward(x, self.dropout, rng)
-        return (y, module_of(y).concatenate(finals, axis=1)), RecurrentStackCache(caches, dropout, state is not None)
+        return (y, module_of(y).concatenate(finals, axis=1)), RecurrentStackCache(caches, dropout, state is not None, x.shape[:2])
 
     def backward(self, dy, cache) -> Array | tuple[Array, Array]:
         """dy: the pair (dy, dfinal). Returns dx, and dstate if forward was given a state."""
         check_cache(self, cache, RecurrentStackCache)
-        dy, dfinal = dy
+        dy, dfinal = check_pair(self, dy, *cache.size)
         dx, dstates = dropout_backward(dy, cache.dropout), []
         for layer, dpart, layer_cache in zip(reversed(self.layers), reversed(self._split(dfinal)), reversed(cache.layers)):
             dx = layer.backward((dx, dpart), layer_cache)

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache, check_mask, check_shape
+from minitransformer.checks import check_cache, check_floats, check_mask
 from minitransformer.functional import (
     additive_attention_backward, additive_attention_forward, dot_product_attention_backward, dot_product_attention_forward)
 from minitransformer.functional.additive_attention import AdditiveAttentionCache
@@ -32,8 +32,8 @@ class AdditiveAttention(Layer):
 
     def forward(self, x, memory, mask=None) -> tuple[Array, AdditiveCache]:
         """mask: None or bool, broadcastable to (B, T_q, T_k), True = may attend."""
-        check_shape("AdditiveAttention: x", x, "B", "T_q", self.query.weight.shape[0])
-        check_shape("AdditiveAttention: memory", memory, len(x), "T_k", self.key.weight.shape[0])
+        check_floats("AdditiveAttention: x", x, "B", "T_q", self.query.weight.shape[0])
+        check_floats("AdditiveAttention: memory", memory, len(x), "T_k", self.key.weight.shape[0])
         check_mask("AdditiveAttention", mask, "(B, T_q, T_k)", (len(x), x.shape[1], memory.shape[1]))
         q, query = self.query.forward(x)
         k, key = self.key.forward(memory)
@@ -57,8 +57,8 @@ class DotProductAttention(Layer):
 
     def forward(self, x, memory, mask=None) -> tuple[Array, DotProductCache]:
         """mask: None or bool, broadcastable to (B, T_q, T_k), True = may attend."""
-        check_shape("DotProductAttention: x", x, "B", "T_q", "D")
-        check_shape("DotProductAttention: memory", memory, len(x), "T_k", x.shape[2])
+        check_floats("DotProductAttention: x", x, "B", "T_q", "D")
+        check_floats("DotProductAttention: memory", memory, len(x), "T_k", x.shape[2])
         check_mask("DotProductAttention", mask, "(B, T_q, T_k)", (len(x), x.shape[1], memory.shape[1]))
         y, attention = dot_product_attention_forward(x, memory, memory, mask)
         return y, DotProductCache(attention)

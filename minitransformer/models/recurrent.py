@@ -16,9 +16,10 @@ from minitransformer.layers.embedding import EmbeddingCache
 from minitransformer.layers.output_projection import OutputCache
 from minitransformer.layers.recurrent_stack import RecurrentStackCache
 from minitransformer.models.next_token import NextTokenModel
+from minitransformer.models.recurrent_state import RecurrentState
 from minitransformer.models.registry import MODELS
-from minitransformer.models.transformer import EXTRA_LENGTH, check_sharing
-from minitransformer.special import BOS, PAD
+from minitransformer.models.transformer import check_sharing
+from minitransformer.special import PAD
 from minitransformer.tables import ShownAsTable
 
 NAMED: dict[str, dict[str, Any]] = {
@@ -86,7 +87,7 @@ class RecurrentModelCache(NamedTuple):
 
 
 class RecurrentModel(NextTokenModel):
-    """source (B, T_k), target (B, T_q) token ids -> logits (B, T_q, V) of the token after each target.
+    """source (B, T_k), target (B, T_q) token ids -> logits (B, T_q, V) of the token after each target token.
 
     The encoder's last state is the decoder's first: without attention, this *context vector* is all that the decoder knows
     of the source (Sutskever et al. 2014, https://arxiv.org/abs/1409.3215). The two directions of a bidirectional encoder have
@@ -94,6 +95,7 @@ class RecurrentModel(NextTokenModel):
     """
 
     Config = RecurrentConfig
+    batch_fields = ("source", "target", "next_target")
     cell: ClassVar[type[RNN] | type[GRU] | type[LSTM]]
     readout: AttentionalState | None = None
 
@@ -118,19 +120,19 @@ class RecurrentModel(NextTokenModel):
         return Bidirectional(self.cell(width, width // 2, rng, dropout), self.cell(width, width // 2, rng, dropout))
 
     def forward(self, source, target, rng=None) -> tuple[Array, RecurrentModelCache]:
-        """Give `rng` to train with dropout; without it the model is evaluated."""
+        """With `rng` the model trains with dropout; without it the model is evaluated."""
         y, hidden = self.hidden(source, target, rng)
         logits, output = self.output.forward(y)
         return logits, RecurrentModelCache(hidden, output)
 
     def backward(self, dlogits, cache) -> None:
-        """Adds to every parameter's gradient; ids get none."""
+        """Adds to every parameter's gradient; ids have none."""
         check_cache(self, cache, RecurrentModelCache)
         dy = self.output.backward(dlogits, cache.output)
         self.hidden_backward(dy, cache.hidden)
 
     def hidden(self, source, target, rng=None) -> tuple[Array, RecurrentHiddenCache]:
-        """Up to the last hidden states y (B, T_q, d_model), from which `output` makes the logits, and `loss` the loss."""
+        """The last hidden states y (B, T_q, d_model), from which `output` computes the logits, and `loss` the loss."""
         name = type(self).__name__
         check_shape(f"{name}: source", source, "B", "T_k")
         check_shape(f"{name}: target", target, source.shape[0], "T_q")
@@ -157,55 +159,19 @@ class RecurrentModel(NextTokenModel):
     def encode(self, source, rng=None) -> tuple[Array, Array, RecurrentEncodeCache]:
         """source (B, T_k) -> memory (B, T_k, d_model), the context vector (B, S), and the cache."""
         x, embedding = self.source_embedding.forward(source)
-        real = source != PAD    # decided on the host, where the ids are: most batches of sentences of one length need no mask
+        real = source != PAD    # on the host, where the ids are: a batch of sentences of one length needs no mask
         mask = None if real.all() else to_device(real, module_of(x))
         (memory, context), encoder = self.encoder.forward(x, None, mask, rng)
         return memory, context, RecurrentEncodeCache(embedding, encoder)
 
     def memory_mask(self, source, memory) -> Array:
-        """(B, 1, T_k) bool: every position of the target may look at the real tokens of its source."""
+        """(B, 1, T_k) bool: every position of the target may attend to the real tokens of its source."""
         return to_device((source != PAD)[:, None, :], module_of(memory))
 
-    def start(self, source) -> "RecurrentState":
-        """The state that writes the outputs of source (B, T_k), token by token."""
+    def start(self, source) -> RecurrentState:
+        """The state that writes the outputs for source (B, T_k), token by token."""
         check_shape("source", source, "B", "T_k")
         return RecurrentState(self, source)
-
-
-class RecurrentState:
-    """The state of decoding: of each hypothesis the decoder's state, and with attention the memory of its source.
-
-    first:  (B, 1), the ids to advance with first
-    limit:  (B,), the most tokens that may be written after them, without EOS
-    output: the OutputProjection from hidden states to logits
-    """
-
-    def __init__(self, model, source):
-        self.output = model.output
-        self.first = np.full((len(source), 1), BOS)
-        self.limit = (source != PAD).sum(axis=1) - 1 + EXTRA_LENGTH
-        self._model = model
-        self._memory, context, _ = model.encode(source)
-        self._mask = model.memory_mask(source, self._memory)
-        self._states = context[:, None]     # (B, width, S)
-
-    def advance(self, ids, parents=None) -> Array:
-        """The hidden states (B, width, d_model) after the token `ids` (B, width) at the current position.
-
-        parents: (B, width), which hypothesis of the last position each one continues; None: its own.
-        """
-        model, (batch, width), xp = self._model, ids.shape, module_of(self._states)
-        if parents is not None:
-            self._states = self._states[xp.arange(batch)[:, None], to_device(parents, xp)]
-        x, _ = model.target_embedding.forward(ids.reshape(-1, 1))
-        (y, states), _ = model.decoder.forward(x, self._states.reshape(batch * width, -1))
-        self._states, y = states.reshape(batch, width, -1), y.reshape(batch, width, -1)
-        return model.readout.forward(y, self._memory, self._mask)[0] if model.readout else y
-
-    def keep(self, rows) -> None:
-        """Drop all but some sentences: row i of what is kept becomes the old row rows[i]."""
-        rows = to_device(rows, module_of(self._states))
-        self._states, self._memory, self._mask = self._states[rows], self._memory[rows], self._mask[rows]
 
 
 @MODELS.register("rnn")
@@ -247,8 +213,8 @@ class LSTMAttentionModel(LSTMModel):
 
     def attention_weights(self, source, target) -> dict[str, list[Array]]:
         """Who attends to whom: {"cross": [(B, 1, T_q, T_k)]}, one layer with one head."""
-        _, cache = self.hidden(source, target)
-        return {"cross": [cache.readout.attention.attention.softmax.p[:, None]]}
+        readout: Any = self.hidden(source, target)[1].readout
+        return {"cross": [readout.attention.attention.softmax.p[:, None]]}
 
 
 @MODELS.register("lstm-dot-attention")

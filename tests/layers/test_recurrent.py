@@ -221,6 +221,10 @@ def test_float32_without_a_state(kind):
     assert {array.dtype for array in (y, final, dx)} == {np.dtype("float32")}
 
 
+def back(layer, dy):
+    return layer.backward(dy, layer.forward(np.ones((B, T, D)))[1])
+
+
 @pytest.mark.parametrize("call, words", [
     (lambda: make(LSTM).forward(np.ones((B, T, D + 1))), r"LSTM: x has shape \(2, 6, 4\), expected \(B, T, 3\)"),
     (lambda: make(LSTM).forward(np.ones((B, 0, D))), "LSTM: x has no positions, expected at least one"),
@@ -236,6 +240,15 @@ def test_float32_without_a_state(kind):
     (lambda: Bidirectional(make(RNN), make(RNN, 0, D, 9)), "expected two recurrent layers of one kind and of the same sizes"),
     (lambda: Bidirectional(*[Linear(3, 3, np.random.default_rng(0))] * 2), "expected two recurrent layers"),
     (lambda: RNN(D, 0, np.random.default_rng(0)), "hidden_size is 0, expected a whole number of at least 1"),
+    (lambda: make(RNN).forward(np.ones((B, T, D), int)), "RNN: x has dtype int64, expected real numbers such as float32"),
+    (lambda: RNN(D, H, np.random.default_rng(0), 1.0), "the dropout rate is 1.0, expected"),
+    (lambda: RecurrentStack([]), "RecurrentStack: expected one or more recurrent layers"),
+    (lambda: RecurrentStack([Linear(3, 3, np.random.default_rng(0))]), "RecurrentStack: expected one or more recurrent layers"),
+    (lambda: back(make(RNN), np.ones((B, T, H))), r"RNN.backward: dy is a ndarray, expected the pair \(dy, dfinal\)"),
+    (lambda: back(make(RNN), (np.ones((B, T, H + 1)), np.ones((B, H)))), r"RNN: dy has shape \(2, 6, 5\), expected \(2, 6, 4\)"),
+    (lambda: back(make(LSTM), (np.ones((B, T, H)), np.ones((B, H)))), r"LSTM: dfinal has shape \(2, 4\), expected \(2, 8\)"),
+    (lambda: back(make_any(GRU, 2), (np.ones((B, T, H)), np.ones((B, 2 * H)))), r"Bidirectional: dy has shape \(2, 6, 4\)"),
+    (lambda: back(RecurrentStack([make(GRU)]), np.ones((B, T, H))), r"RecurrentStack.backward: dy is a ndarray, expected the pair"),
     (lambda: make(RNN).backward((np.ones((B, T, H)), np.ones((B, H))), ()), "RNN.backward: the cache is a tuple, expected the Re"),
 ])
 def test_what_does_not_fit_is_explained(call, words):
