@@ -135,12 +135,12 @@ def main() -> None:
     parser.add_argument("results", type=Path, metavar="RESULTS.json")
     parser.add_argument("picture", type=Path, metavar="PICTURE.png")
     args = parser.parse_args()
-    results = json.loads(args.results.read_text()) if args.results.exists() else {}
+    results = json.loads(args.results.read_text(encoding="utf-8")) if args.results.exists() else {}
     with limits():
         for name in LABELS:
             if name not in results:
                 results[name] = measure(name)
-                args.results.write_text(json.dumps(results).replace('}, "', '},\n "') + "\n")
+                args.results.write_text(json.dumps(results).replace('}, "', '},\n "') + "\n", encoding="utf-8")
     draw({name: results[name] for name in LABELS}, args.picture)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
-RESULTS = json.loads((ROOT / "experiments" / "context_vector.json").read_text())
+RESULTS = json.loads((ROOT / "experiments" / "context_vector.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")

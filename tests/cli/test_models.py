@@ -62,7 +62,7 @@ def test_all_commands_take_the_run(run_cli, runs):
         assert code == 0 and len(out.splitlines()) == 2
         assert run_cli("translate", folder, "a b c", "--max-length", 5, "--ensemble", folder)[0] == 0
     code, _, error = run_cli("evaluate", runs["lstm"], "--ensemble", runs["gru"])
-    assert code == 2 and "are a GRUModel and a LSTMModel, expected one kind" in error and one_line(error)
+    assert code == 2 and "are a GRUModel and a LSTMModel, expected models of one kind" in error and one_line(error)
     code, _, error = run_cli("export", runs["lstm"], "--output", runs["lstm"] / "torch.safetensors")
     assert code == 2 and "LSTMModel cannot be exported" in error and one_line(error)
 
@@ -71,7 +71,7 @@ def test_all_commands_take_the_run(run_cli, runs):
     ("lstm-attention", ("--kind", "cross", "--layer", "0"), None),
     ("lstm-attention", ("--kind", "encoder"), "--kind is encoder, but this model's attention is cross"),
     ("lstm-attention", ("--layer", "1"), "--layer is 1, expected 0 to 0"),
-    ("lstm", (), "this model has no attention to look at")])
+    ("lstm", (), "this model has no attention to show")])
 def test_attention_is_drawn_where_there_is_one(run_cli, runs, tmp_path, model, arguments, words):
     code, out, error = run_cli("attention", runs[model], "a b c", *arguments, "--output", tmp_path / "a.png")
     if words is None:
