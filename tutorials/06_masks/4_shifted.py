@@ -110,6 +110,14 @@ def eos_too_early(target):
     return decoder_input, next_target
 
 
+@mistake("EOS replaces the first padding, but a sentence without padding has none: there it overwrites the first token", hint=4)
+def eos_at_first_padding(target):
+    decoder_input, next_target = right(target)
+    full = (target != 0).all(axis=1)
+    next_target[full, 0], next_target[full, -1] = 2, 0
+    return decoder_input, next_target
+
+
 @mistake("BOS is missing: the first position of the input is padding", hint=2)
 def without_bos(target):
     decoder_input, next_target = right(target)
