@@ -39,6 +39,12 @@ from minitransformer.models import LanguageModel as LanguageModel
 from minitransformer.models import LanguageModelConfig as LanguageModelConfig
 from minitransformer.models import Transformer as Transformer
 from minitransformer.models import TransformerConfig as TransformerConfig
+from minitransformer.models import GRUModel as GRUModel
+from minitransformer.models import LSTMAttentionModel as LSTMAttentionModel
+from minitransformer.models import LSTMDotAttentionModel as LSTMDotAttentionModel
+from minitransformer.models import LSTMModel as LSTMModel
+from minitransformer.models import RNNModel as RNNModel
+from minitransformer.models import RecurrentConfig as RecurrentConfig
 from minitransformer.optim import Adam as Adam
 from minitransformer.optim import schedule as schedule
 from minitransformer.parallel import Threads as Threads

@@ -37,6 +37,21 @@ def check_floats(name, array, *expected) -> None:
         raise InputError(f"{name} has dtype {array.dtype}, expected real numbers such as float32")
 
 
+def check_mask(name, mask, axes, shape) -> None:
+    """Raise InputError unless `mask` is None, or bool and broadcastable to `shape`, whose axes are named as in "(B, T_q, T_k)"."""
+    if mask is None:
+        return
+    dtype = getattr(mask, "dtype", type(mask).__name__)
+    if dtype != bool:    # noqa: E721 - a dtype
+        raise InputError(f"{name}: mask has dtype {dtype}, expected bool (True = may attend)")
+    try:
+        fits = np.broadcast_shapes(mask.shape, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise InputError(f"{name}: mask has shape {mask.shape}, which does not broadcast to {axes} = {shape}")
+
+
 def check_ids(name, ids, size) -> None:
     """Raise InputError unless every id in `ids` is in 0 .. size-1.
 

@@ -37,6 +37,10 @@ def blocks(seed=0) -> dict[str, tuple]:
             parameter.data += 0.3 * array(*parameter.shape).astype(np.float32)
         return made
 
+    def recurrent(made) -> tuple:
+        """With a state to begin with, and padding at the end of the second sentence."""
+        return layer(made), (memory, array(B, made.state_size), real)
+
     x, memory = array(B, T_Q, D), array(B, T_K, D)
     some = np.array([[True, False, True, True], [False] * T_K, [True] * T_K])      # (T_q, T_k)
     memory_mask = np.array([[True] * T_K, [True, True, False, False]])[:, None, None, :]
@@ -51,6 +55,9 @@ def blocks(seed=0) -> dict[str, tuple]:
     classifier = M.ClassifierConfig(**sizes, vocab_size=V, num_classes=3)
     first_token = M.ClassifierConfig(**{**sizes, "positions": "learned", "pre_norm": True}, vocab_size=V, num_classes=3,
                                      pooling="first")
+    recurrent_config = M.RecurrentConfig(source_vocab=V, target_vocab=V, num_layers=2, d_model=D_V, dropout=0.2)
+    one_direction = M.RecurrentConfig(source_vocab=V + 2, target_vocab=V, d_model=D, bidirectional=False,
+                                      share_embeddings=False, share_output=False)
     source, target = ids(B, T_K), ids(B, T_Q)
     source[0, -1] = source[1, -2:] = target[1, -1] = PAD
     real = source != PAD
@@ -92,7 +99,21 @@ def blocks(seed=0) -> dict[str, tuple]:
                                  {"x": x, "weight": array(V, D), "targets": target, "smoothing": 0.1, "padding": PAD}),
         "mean-over-tokens": (L.MeanOverTokens(), (memory, real)),
         "first-token": (L.FirstToken(), (memory, real)),
+        "rnn": recurrent(L.RNN(D, D_FF, rng, 0.2)),
+        "gru": recurrent(L.GRU(D, D_FF, rng, 0.2)),
+        "lstm": recurrent(L.LSTM(D, D_FF, rng, 0.2)),
+        "bidirectional": recurrent(L.Bidirectional(L.LSTM(D, D_K, rng), L.LSTM(D, D_K, rng))),
+        "recurrent-stack": recurrent(L.RecurrentStack([L.LSTM(D, D_FF, rng), L.GRU(D_FF, D_K, rng)], dropout=0.2)),
+        "additive-attention": (layer(L.AdditiveAttention(D, D_V, D_FF, rng)), (x, array(B, T_K, D_V), some)),
+        "dot-product-attention": (L.DotProductAttention(), (x, memory, some)),
+        "attentional-state": (layer(L.AttentionalState(L.AdditiveAttention(D, D_V, D_FF, rng), D, D_V, rng, 0.2)),
+                              (x, array(B, T_K, D_V), some)),
         "language-model": (layer(M.LanguageModel(language, seed)), (source,)),
+        "rnn-model": (layer(M.RNNModel(one_direction, seed)), (source, target)),
+        "gru-model": (layer(M.GRUModel(recurrent_config, seed)), (source, target)),
+        "lstm-model": (layer(M.LSTMModel(recurrent_config, seed)), (source, target)),
+        "lstm-attention-model": (layer(M.LSTMAttentionModel(recurrent_config, seed)), (source, target)),
+        "lstm-dot-attention-model": (layer(M.LSTMDotAttentionModel(recurrent_config, seed)), (source, target)),
         "classifier": (layer(M.Classifier(classifier, seed)), (source,)),
         "classifier-first-token": (layer(M.Classifier(first_token, seed)), (source,)),
     }

@@ -33,7 +33,7 @@ def other_inputs(block, arguments, make_rng, seed=7) -> Iterator[tuple[Any, dict
         grown, widths = _widened(block, rng) if grow_width else (block, {})
         others = {name: _resized(value, widths, grow_batch, grow_length, is_pair and grow_width, arguments, rng)
                   for name, value in arguments.items()}
-        if widths or any(np.shape(one) != np.shape(other) for one, other in zip(others.values(), arguments.values())):
+        if widths or any(_shape(one) != _shape(other) for one, other in zip(others.values(), arguments.values())):
             yield grown, others, partial(_generator, make_rng, [seed, 9, number])
 
 
@@ -68,6 +68,10 @@ def _widened(block, rng) -> tuple[Any, dict[int, int]]:
         if isinstance(rate, float) and 0 < rate < 0.7:
             layer.dropout = 1.3 * rate
     return block, widths
+
+
+def _shape(value) -> tuple[int, ...]:
+    return getattr(value, "shape", ())
 
 
 def _other_widths(widths, heads) -> dict[int, int]:

@@ -25,7 +25,8 @@ def add_arguments(parser) -> None:
     option("--notebook", action="store_true", help=_("a notebook, not a script"))
 
     option = add("check", actions.check, _("say whether an exercise, a file, or all that you started is right"))
-    option("target", nargs="?", metavar="NAME|FILE", help=_("an exercise or a file (default: the first that is not right yet)"))
+    option("target", nargs="?", metavar="NAME|FILE|CHAPTER",
+           help=_("an exercise, a file or a chapter's number (default: the first exercise that is not right yet)"))
     option("--all", action="store_true", help=_("every exercise of every chapter that you started"))
     option("--json", action="store_true", help=_("print one JSON object"))
     option("--html", metavar="FILE", help=_("draw yours, expected and the difference into this file"))

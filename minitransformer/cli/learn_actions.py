@@ -87,7 +87,7 @@ def check(args) -> int:
     for answer in answers:
         progress.take(answer)
     if args.json:
-        alone = args.target and not _is_file(args.target)
+        alone = args.target in exercises()
         print(json.dumps(answers[0].as_dict() if alone else {"exercises": [answer.as_dict() for answer in answers]}))
     progress.save()
     if args.html:
@@ -153,7 +153,7 @@ def plug(args) -> int:
         with_plug = [one.name for one in exercises().values() if one.plug]
         raise InputError(_("{name} has no place of its own in the model; these have: {names}").format(
             name=exercise.name, names=", ".join(with_plug)))
-    result = run_plug(_file_of(exercise), exercise.name, TRAINING_STEPS)
+    result = run_plug(_file_of(exercise.chapter), exercise.name, TRAINING_STEPS)
     print(report(exercise, result))
     if not result.get("passed"):
         print(_("Next:   minitransformer learn check {name}").format(name=exercise.name))
@@ -178,9 +178,7 @@ def solution(args) -> int:
 
 def reset(args) -> int:
     chapter = find_chapter(args.chapter)
-    path = learner_file(".", chapter)
-    if path is None:
-        raise InputError(_("{name} was not started in this folder: minitransformer learn start {name}").format(name=chapter.name))
+    path = _file_of(chapter)
     number = 1
     while (kept := path.with_name(f"{path.stem}.before-reset-{number}{path.suffix}")).exists():
         number += 1
@@ -228,19 +226,22 @@ def _targets(args, progress) -> list[tuple[Path, list[str] | None]]:
         return [(path, [one.name for one in chapter.exercises]) for chapter, path in started(".")]
     if args.target and _is_file(args.target):
         return [(Path(args.target), None)]
+    if args.target and args.target.isdecimal():
+        chapter = find_chapter(args.target)
+        return [(_file_of(chapter), [one.name for one in chapter.exercises])]
     exercise = find_exercise(args.target) if args.target else _first_to_solve(progress)
-    return [(_file_of(exercise), [exercise.name])]
+    return [(_file_of(exercise.chapter), [exercise.name])]
 
 
 def _is_file(target) -> bool:
     return target not in exercises() and (Path(target).suffix in (".py", ".ipynb") or Path(target).exists())
 
 
-def _file_of(exercise) -> Path:
-    path = learner_file(".", exercise.chapter)
+def _file_of(chapter) -> Path:
+    path = learner_file(".", chapter)
     if path is None:
-        raise InputError(_("{name} belongs to a chapter that was not started in this folder: "
-                           "minitransformer learn start {chapter}").format(name=exercise.name, chapter=exercise.chapter.name))
+        raise InputError(_("{name} was not started in this folder: minitransformer learn start {number}").format(
+            name=chapter.name, number=int(chapter.name[:2])))
     return path
 
 

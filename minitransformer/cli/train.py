@@ -14,7 +14,6 @@ from minitransformer.cli.option_names import options_named_as_typed
 from minitransformer.cli.output import free_name
 from minitransformer.cli.train_options import CHOICES, SIZES, add_task, defaults
 from minitransformer.errors import FolderTaken, InputError
-from minitransformer.layers.config import StackConfig
 from minitransformer.models.registry import MODELS
 from minitransformer.processes import Job
 from minitransformer.tasks import TASKS
@@ -54,11 +53,17 @@ def execute(args) -> int:
         options["peak_rate"] = given.get("peak_rate")    # a preset's value belongs to its own schedule
     elif "rate_factor" in given:
         raise InputError(f"--rate-factor multiplies the paper's schedule; with {options['schedule']} use --peak-rate")
-    return _train(args, lambda job: _new(argparse.Namespace(**options), job))
+    changes = {name: options[name] for name in (*SIZES, *CHOICES) if options[name] is not None}
+    known = {field.name for field in fields(MODELS[options["model"]].Config)}
+    for name in changes.keys() - known:    # a default, or a preset's, is left out silently
+        if name in given:
+            raise InputError(f"--{name.replace('_', '-')} is of no use to the model {options['model']}; leave it out")
+    changes = {name: changes[name] for name in changes if name in known}
+    return _train(args, lambda job: _new(argparse.Namespace(**options), changes, job))
 
 
-def _new(args, job) -> tuple[Run, Data]:
-    """Start a new run."""
+def _new(args, changes, job) -> tuple[Run, Data]:
+    """Start a new run; `changes`: to the model's named configuration."""
     if args.run is not None:
         with _taken_folder_named(args.run):    # anything that can fail early fails here, before any work
             check_free(args.run)
@@ -66,18 +71,18 @@ def _new(args, job) -> tuple[Run, Data]:
     with options_named_as_typed(args):
         training = TrainingConfig(**_fields(TrainingConfig, args))
         task = TASKS[args.task](**_fields(TASKS[args.task], args))
-        changes = {name: getattr(args, name) for name in (*SIZES, *CHOICES) if getattr(args, name) is not None}
-        StackConfig.named(args.config, **changes)    # the model's own configuration checks it again, with the vocabulary's size
+        kind = MODELS[args.model]
+        kind.Config.check_changes(args.config, **changes)    # now, and not after the vocabulary was learned
     task = task.begin()
     vocabulary = task.make_vocabulary()
     data = task.data(vocabulary, training)
     job.check_sentences(data.batches)
-    kind = MODELS[task.model]
     config = kind.Config.named(args.config, **{**task.model_sizes(vocabulary), **changes})
     model = kind(config, training.seed).to(args.backend)
     run = _create(args.run, task, model, vocabulary, training, args.backend)
-    print(f"{args.task}: {args.config} {kind.__name__}, {config.num_layers} layers of width {config.d_model} with "
-          f"{config.num_heads} heads, {model.num_parameters():,} parameters, {vocabulary.size:,} tokens in the vocabulary",
+    heads = f" with {config.num_heads} heads" if hasattr(config, "num_heads") else ""
+    print(f"{args.task}: {args.config} {kind.__name__}, {config.num_layers} layers of width {config.d_model}{heads}, "
+          f"{model.num_parameters():,} parameters, {vocabulary.size:,} tokens in the vocabulary",
           file=sys.stderr)
     return run, data
 

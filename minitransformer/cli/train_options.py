@@ -5,6 +5,7 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from minitransformer.layers.config import NAMED
+from minitransformer.models.recurrent import NAMED as RECURRENT
 from minitransformer.tasks import TASKS
 from minitransformer.training.config import SCHEDULES, TrainingConfig, default_threads
 
@@ -15,7 +16,7 @@ CHOICES = ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dr
 def defaults(task, preset=None) -> dict[str, Any]:
     """{option: value} for a task, a class of TASKS, with or without a preset; None: the value of the model size."""
     known = {field.name: field.default for field in (*fields(TrainingConfig), *fields(task)) if field.default is not MISSING}
-    return {**known, **dict.fromkeys((*SIZES, *CHOICES)), "pre_norm": False, "backend": "numpy", "run": None,
+    return {**known, **dict.fromkeys((*SIZES, *CHOICES)), "model": task.model, "pre_norm": False, "backend": "numpy", "run": None,
             "threads": default_threads(), **task.defaults, **task.presets.get(preset, {})}
 
 
@@ -32,6 +33,11 @@ def add_task(parser, name) -> None:
     if task.presets:
         parser.add_argument("--preset", choices=task.presets,
                             help="settings that are known to work well, instead of the defaults")
+    if task.models:
+        parser.add_argument("--model", choices=task.models, metavar="NAME",
+                            help=f"{', '.join(task.models)} (default: {task.model}); the recurrent ones have sizes of their own: "
+                                 + "; ".join("{name} {num_layers} x {d_model}".format(name=name, **sizes)
+                                             for name, sizes in RECURRENT.items()))
     parser.add_argument("--config", metavar="NAME",
                         help=f"model size (default: {known['config']}), as layers x d_model, heads, d_ff: "
                              + "; ".join("{name} {num_layers} x {d_model}, {num_heads}, {d_ff}".format(name=name, **sizes)

@@ -2,10 +2,8 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache, check_floats, check_share, check_whole
+from minitransformer.checks import check_cache, check_floats, check_mask, check_share, check_whole
 from minitransformer.errors import InputError
 from minitransformer.functional import attention_backward, attention_forward
 from minitransformer.functional.attention import AttentionCache
@@ -89,19 +87,7 @@ class MultiHeadAttention(Layer):
         check_floats(f"{name}: query", query, "B", "T_q", d_model)
         check_floats(f"{name}: key", key, query.shape[0], "T_k", d_model)
         check_floats(f"{name}: value", value, query.shape[0], key.shape[1], d_model)
-        if mask is None:
-            return
-        scores = (query.shape[0], self.num_heads, query.shape[1], key.shape[1])
-        dtype = getattr(mask, "dtype", type(mask).__name__)
-        if dtype != bool:    # noqa: E721 - a dtype
-            raise InputError(f"{name}: mask has dtype {dtype}, expected bool (True = may attend)")
-        try:
-            fits = np.broadcast_shapes(mask.shape, scores) == scores
-        except ValueError:
-            fits = False
-        if not fits:
-            raise InputError(f"{name}: mask has shape {mask.shape}, which does not broadcast to "
-                             f"(B, H, T_q, T_k) = {scores}")
+        check_mask(name, mask, "(B, H, T_q, T_k)", (query.shape[0], self.num_heads, query.shape[1], key.shape[1]))
 
 
 class SelfAttention(MultiHeadAttention):

@@ -72,6 +72,11 @@ class StackConfig(ShownAsTable):
         return self.dropout if self.embedding_dropout is None else self.embedding_dropout
 
     @classmethod
+    def check_changes(cls, name, **changes) -> None:
+        """Raise InputError where `named` would, whatever the vocabulary is."""
+        StackConfig.named(name, **changes)
+
+    @classmethod
     def named(cls: type[Config], name, **sizes) -> Config:
         """The configuration called `name`, with `sizes` replacing its fields or adding to them."""
         if not isinstance(name, str) or name not in NAMED:

@@ -31,6 +31,26 @@ def normal(rng, rows, d_model) -> Parameter:
     return Parameter((rng.standard_normal((rows, d_model)) / math.sqrt(d_model)).astype(np.float32))
 
 
+def normal_vector(rng, size) -> Parameter:
+    """A (size,) vector, normal with standard deviation 1 / sqrt(size): a product with numbers of size 1 is of size 1."""
+    check_rng(rng)
+    _check_sizes(size)
+    return Parameter((rng.standard_normal(size) / math.sqrt(size)).astype(np.float32))
+
+
+def orthogonal(rng, size, count=1) -> Parameter:
+    """A (size, count size) weight: `count` random orthogonal matrices side by side.
+
+    A product with one keeps the length of a vector, however often it is repeated (Saxe et al. 2014,
+    https://arxiv.org/abs/1312.6120).
+    """
+    check_rng(rng)
+    _check_sizes(size, count)
+    q, r = np.linalg.qr(rng.standard_normal((count, size, size)))
+    q *= np.sign(np.diagonal(r, axis1=1, axis2=2))[:, None, :]    # else QR's own signs would not be random
+    return Parameter(np.concatenate(list(q), axis=1).astype(np.float32))
+
+
 def zeros(size) -> Parameter:
     """A (size,) vector of zeros."""
     _check_sizes(size)

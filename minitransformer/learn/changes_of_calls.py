@@ -1,16 +1,19 @@
 """What people get wrong in a call: another axis, a mean for a sum, a function left out."""
 
 import ast
+from collections.abc import Iterator
 from itertools import permutations
 
 from minitransformer.learn.messages import _
-from minitransformer.learn.tree import RARE, USUAL, Change, call, moved, numpy, over, two
+from minitransformer.learn.tree import RARE, USUAL, Change, binary, call, call_like, numpy, over_axis, plus
 
+# What stands in place of what, the most usual first:
 ANOTHER = {"sum": ("mean", "max"), "mean": ("sum", "max"), "max": ("min", "mean"), "any": ("all",), "all": ("any",)}
 FUNCTIONS = {"exp": ("exp2",), "sqrt": (), "abs": (), "sin": ("cos",), "cos": ("sin",)}
 
 
-def of_call(node, say):
+def of_call(node, say) -> Iterator[Change]:
+    """Of any call: of a function of NumPy, or of a method of an array."""
     if not isinstance(node.func, ast.Attribute):
         return
     of, name = node.func.value, node.func.attr
@@ -22,7 +25,8 @@ def of_call(node, say):
         yield Change(say(_("the axes of {a} are not swapped"), a=of), of)
         if ast.unparse(node.args[0]) != "-1":
             for order in permutations(range(4)):
-                yield Change(say(_("the axes of {a} are put in the order {order}"), a=of, order=order), call(of, "transpose", *map(ast.Constant, order)), RARE)
+                yield Change(say(_("the axes of {a} are put in the order {order}"), a=of, order=order),
+                             call(of, "transpose", *map(ast.Constant, order)), RARE)
     elif name == "reshape":
         for i in range(len(node.args) - 1):
             sizes = [*node.args[:i], node.args[i + 1], node.args[i], *node.args[i + 2:]]
@@ -30,12 +34,15 @@ def of_call(node, say):
                              sizes=", ".join(map(ast.unparse, node.args))), call(of, "reshape", *sizes))
 
 
-def of_function(node, name, say):
-    a = node.args[0] if node.args else None
+def of_function(node, name, say) -> Iterator[Change]:
+    """Of np.exp(x): the function left out, or another one."""
+    if not node.args:
+        return
+    a = node.args[0]
     if name in FUNCTIONS:
         yield Change(say(_("{name} is missing: {a} is taken as it is"), name=name, a=a), a)
         if name == "sqrt":
-            yield Change(say(_("{a} is squared: its root is needed"), a=a), two(a, ast.Mult, a), RARE)
+            yield Change(say(_("{a} is squared: its root is needed"), a=a), binary(a, ast.Mult, a), RARE)
         for other in FUNCTIONS[name]:
             yield Change(say(_("{other} of {a} stands in place of {name}"), other=other, name=name, a=a), numpy(other, a))
     if name == "maximum":
@@ -51,24 +58,24 @@ def of_function(node, name, say):
                          numpy("where", condition, yes, ast.Constant(value)), RARE)
     if name == "arange":
         step = ast.unparse(node.args[2]) if len(node.args) > 2 else "1"
-        yield Change(say(_("the numbers of {a} begin with {step}"), a=node, step=step), moved(node, int(step)), RARE)
+        yield Change(say(_("the numbers of {a} begin with {step}"), a=node, step=step), plus(node, int(step)), RARE)
     if name == "zeros_like":
-        yield Change(say(_("it begins with ones, not with zeros"), a=a), numpy("ones_like", a))
+        yield Change(say(_("it begins with ones, not with zeros")), numpy("ones_like", a))
 
 
-def of_reduction(node, of, name, say):
+def of_reduction(node, of, name, say) -> Iterator[Change]:
+    """Of x.sum(axis=-1): another axis, a mean or a max, the sum left out. `of` is x, `name` is "sum"."""
     axis = next((one.value for one in node.keywords if one.arg == "axis"), None)
-    for other in (0, -1, -2, 1, None) if axis else ():
-        if axis and ast.unparse(axis) == str(other):
-            continue
-        yield Change(say(_("the {name} of {a} runs over the wrong axis"), name=name, a=of), over(node, name, other))
+    for other in [one for one in (0, -1, -2, 1, None) if ast.unparse(axis) != str(one)] if axis else ():
+        yield Change(say(_("the {name} of {a} runs over the wrong axis"), name=name, a=of), over_axis(node, other))
     for only in (-1, 0) if not axis else ():
         yield Change(say(_("the {name} of {a} runs over one axis only"), name=name, a=of), call(of, name, axis=ast.Constant(only)))
     for kind in ANOTHER[name]:
-        yield Change(say(_("the {name} of {a} became a {other}"), name=name, other=kind, a=of), over(node, kind),
+        yield Change(say(_("the {name} of {a} became a {other}"), name=name, other=kind, a=of), call_like(node, of, kind),
                      USUAL if kind == ANOTHER[name][0] else RARE)
-    for function, text in (("abs", _("the absolute values of {a} are taken before the {name}")), ("square", _("{a} is squared before the {name}"))):
-        yield Change(say(text, name=name, a=of), ast.Call(ast.Attribute(numpy(function, of), name, ast.Load()), node.args, node.keywords), RARE)
+    for function, text in (("abs", _("the absolute values of {a} are taken before the {name}")),
+                           ("square", _("{a} is squared before the {name}"))):
+        yield Change(say(text, name=name, a=of), call_like(node, numpy(function, of), name), RARE)
     yield Change(say(_("{a} is taken as it is, without its {name}"), name=name, a=of), of)
     keeps = [one for one in node.keywords if one.arg == "keepdims"]
     if keeps:
@@ -79,19 +86,22 @@ def of_reduction(node, of, name, say):
                      ast.Call(node.func, node.args, [*node.keywords, ast.keyword("keepdims", ast.Constant(True))]), RARE)
     if isinstance(axis, ast.Constant) and axis.value in (0, -1):
         for row, word in ((0, _("first")), (-1, _("last"))):
-            at = ast.Tuple([*([ast.Constant(...)] if axis.value else []), ast.Constant(row) if not keeps else _slice_of(row)], ast.Load())
-            yield Change(say(_("only the {word} of {a} is taken, not the {name} of all"), word=word, name=name, a=of), ast.Subscript(of, at, ast.Load()), RARE)
+            index = _slice_of(row) if keeps else ast.Constant(row)
+            at = ast.Tuple([ast.Constant(...), index] if axis.value else [index], ast.Load())
+            yield Change(say(_("only the {word} of {a} is taken, not the {name} of all"), word=word, name=name, a=of),
+                         ast.Subscript(of, at, ast.Load()), RARE)
     if name == "sum" and isinstance(of, ast.BinOp) and isinstance(of.op, ast.Mult):
-        apart = [ast.Call(ast.Attribute(one, "sum", ast.Load()), node.args, node.keywords) for one in (of.left, of.right)]
         yield Change(say(_("the sums of {a} and {b} are multiplied: it has to be the sum of the products"), a=of.left, b=of.right),
-                     two(apart[0], ast.Mult, apart[1]), RARE)
+                     binary(call_like(node, of.left, "sum"), ast.Mult, call_like(node, of.right, "sum")), RARE)
     if name == "sum":
         yield Change(say(_("the root of the sum of squares of {a} stands in place of its sum"), a=of),
-                     numpy("sqrt", ast.Call(ast.Attribute(two(of, ast.Mult, of), "sum", ast.Load()), node.args, node.keywords)), RARE)
+                     numpy("sqrt", call_like(node, binary(of, ast.Mult, of), "sum")), RARE)
     if name == "mean" and axis:
         size = ast.Subscript(ast.Attribute(of, "shape", ast.Load()), axis, ast.Load())
-        yield Change(say(_("the mean of {a} is divided by D - 1, not by D"), a=of), two(over(node, "sum"), ast.Div, moved(size, -1)), RARE)
+        yield Change(say(_("the mean of {a} is divided by D - 1, not by D"), a=of),
+                     binary(call_like(node, of, "sum"), ast.Div, plus(size, -1)), RARE)
 
 
-def _slice_of(row):
+def _slice_of(row) -> ast.Slice:
+    """`row:row + 1`: the row with its axis kept."""
     return ast.Slice(ast.Constant(row), ast.Constant(row + 1) if row >= 0 else None)

@@ -1,21 +1,24 @@
-"""Which mistakes give the learner's numbers: those that the exercise lists, or else one change of the reference, or else two."""
+"""Which mistakes give the learner's numbers? Those that the exercise lists, or else one change of the reference, or else two."""
+
+from collections.abc import Callable
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checking.judge import judge
 from minitransformer.learn.marks import Mistake
 from minitransformer.learn.messages import _
 from minitransformer.learn.one_array import everywhere, factors, other_inputs, other_outputs, tuple_of
-from minitransformer.learn.search import programs
+from minitransformer.learn.search import Changed, programs
 from minitransformer.learn.why import apart
 
-LISTED, ONE_CHANGE, TWO_CHANGES = range(3)
-SAME = 1e-10
-FURTHER = (1001, 1002)    # seeds of cases that tell apart what fits the learner's alike
+LISTED, ONE_CHANGE, TWO_CHANGES = range(3)    # kinds of mistakes; the last two count changes of the reference
+SAME = 1e-10    # a relative error that is rounding
+FURTHER = (1001, 1002)    # seeds of cases that tell apart the mistakes that fit equally well
 
 
-def fitting_mistakes(exercise, cases, given):
-    """[[Mistake]]: what explains the arrays `given`, a tuple for each case: one list if it is one mistake, or a list for each wrong output.
+def fitting_mistakes(exercise, cases, given) -> list[list[Mistake]]:
+    """What explains the arrays `given`, a tuple for each case: one list if it is one mistake, or a list for each wrong output.
 
     Of several mistakes in one list, the numbers cannot tell which it is. What is listed comes before one change of the reference,
     one change before two, and one mistake before one in each output.
@@ -24,29 +27,31 @@ def fitting_mistakes(exercise, cases, given):
 
 
 class _Search:
-    """For one learner's arrays. Programs are run once on a case, whichever outputs they are asked for."""
+    """The search for what explains one learner's arrays. Programs run once on a case, whichever outputs they are asked for."""
 
     def __init__(self, exercise, cases, given):
         self.exercise, self.cases, self.given = exercise, cases, given
         self.expected = [tuple_of(exercise.reference(*arguments)) for _case, arguments in cases]
         self.outputs = range(len(exercise.returns))
-        self.wrong = [k for k in self.outputs if any(_wrong(mine, right, [k]) > SAME for mine, right in zip(given, self.expected))]
+        self.wrong = [k for k in self.outputs if any(_error(mine, right, [k]) > SAME for mine, right in zip(given, self.expected))]
         self.factors = factors(exercise, cases)
         self.tried = {}    # programs, by how many changes they have and which case they ran on
 
-    def found(self):
-        each = {k: [] for k in self.wrong}
+    def found(self) -> list[list[Mistake]]:
+        """As `fitting_mistakes`: the first kind of mistake that explains everything."""
+        by_output = {k: [] for k in self.wrong}
         for kind in (LISTED, ONE_CHANGE, TWO_CHANGES):
             whole = self._of_kind(kind, self.outputs)
             if whole:
                 return [whole]
             for k in self.wrong:
-                each[k] = each[k] or self._of_output(kind, k)
-            if all(each.values()) and (kind == TWO_CHANGES or len({marks[0].sentence for marks in each.values()}) <= 2):
-                return list(each.values())
+                by_output[k] = by_output[k] or self._of_output(kind, k)
+            sentences = {marks[0].sentence for marks in by_output.values() if marks}
+            if all(by_output.values()) and (kind == TWO_CHANGES or len(sentences) <= 2):    # two changes before three sentences
+                return list(by_output.values())
         return []
 
-    def _of_output(self, kind, k):
+    def _of_output(self, kind, k) -> list[Mistake]:
         """What explains the k-th output by itself. If it would make another one wrong too, the sentence says so."""
         alone = [(*right[:k], mine[k], *right[k + 1:]) for mine, right in zip(self.given, self.expected)]
         if kind == LISTED:
@@ -55,37 +60,38 @@ class _Search:
             sentence=_("in {name} alone: {what}").format(name=self.exercise.returns[k], what=mark.sentence))
             for mark in self._of_kind(kind, [k])]
 
-    def _of_kind(self, kind, ks):
-        """[Mistake] of the kind, LISTED or so many changes of the reference, that give the outputs `ks`."""
+    def _of_kind(self, kind, ks) -> list[Mistake]:
+        """The mistakes of the kind, LISTED or this number of changes, that give the outputs `ks`; the most usual first."""
         if kind == LISTED:
             return _fitting(self.exercise, self.cases, self.given, ks, self.exercise.mistakes)
         made = [one for one in self._programs(kind, ks) if one.outputs.issuperset(ks)]
         if kind == ONE_CHANGE:
-            made = sorted([*other_outputs(self.exercise, self.cases, self.factors, ks), *made, *everywhere(self.exercise),
-                           *other_inputs(self.exercise, self.cases)], key=lambda one: one.rank)
+            made = [*other_outputs(self.exercise, self.cases, self.factors, ks), *made, *everywhere(self.exercise),
+                    *other_inputs(self.exercise, self.cases)]
+        made.sort(key=lambda one: one.rank)
         marks = [Mistake(one.sentence, one.function, _hint_on(self.exercise, one.lines)) for one in made]
         fitting = _fitting(self.exercise, self.cases, self.given, ks, marks)
         return fitting[:1] if fitting and _are_one(self.exercise, fitting, ks) else fitting
 
-    def _programs(self, number, ks):
-        """The programs with so many changes that give a wrong output in the case where `ks` are most wrong."""
-        worst = int(np.argmax([_wrong(mine, right, ks) > SAME for mine, right in zip(self.given, self.expected)]))
-        if (number, worst) not in self.tried:
-            wrong = [k for k in self.wrong if _wrong(self.given[worst], self.expected[worst], [k]) > SAME]
-            self.tried[number, worst] = programs(
-                self.exercise, self.cases[worst][1], self.given[worst], wrong, self.factors, number)
-        return self.tried[number, worst]
+    def _programs(self, number, ks) -> list[Changed]:
+        """The references with `number` changes that give a wrong output in the first case where one of `ks` is wrong."""
+        i = int(np.argmax([_error(mine, right, ks) > SAME for mine, right in zip(self.given, self.expected)]))
+        if (number, i) not in self.tried:
+            wrong = [k for k in self.wrong if _error(self.given[i], self.expected[i], [k]) > SAME]
+            self.tried[number, i] = programs(self.exercise, self.cases[i][1], self.given[i], wrong, self.factors, number)
+        return self.tried[number, i]
 
 
-def _fitting(exercise, cases, given, ks, marks):
-    """Of the marks, those whose function gives the outputs `ks` of the arrays `given`."""
+def _fitting(exercise, cases, given, ks, marks) -> list[Mistake]:
+    """Those of the marks whose function gives the outputs `ks` of the arrays `given`."""
     answers = iter([tuple(arrays[k] for k in ks) for arrays in given])
     numbered = {str(i): _only(mark.wrong, ks) for i, mark in enumerate(marks)}
-    verdict = judge(lambda *arguments: next(answers), _only(exercise.reference, ks), numbered, [arguments for _case, arguments in cases])
+    inputs = [arguments for _case, arguments in cases]
+    verdict = judge(lambda *arguments: next(answers), _only(exercise.reference, ks), numbered, inputs)
     return [marks[int(i)] for i in ([verdict.sentence] if verdict.sentence in numbered else verdict.candidates)]
 
 
-def _are_one(exercise, marks, ks):
+def _are_one(exercise, marks, ks) -> bool:
     """Whether the sentences of the marks are one mistake in other words: each gives on further cases what the first one gives."""
     further = [arguments for seed in FURTHER for _case, arguments in exercise.cases(seed)]
     made = [[_outcome(_only(mark.wrong, ks), arguments) for arguments in further] for mark in marks]
@@ -93,32 +99,35 @@ def _are_one(exercise, marks, ks):
     return all(any(all(map(_alike, outcomes, others)) for others in first) for outcomes in made)
 
 
-def _alike(one, other):
-    return len(one) == len(other) and all(a.shape == b.shape and np.allclose(a, b, SAME, SAME, equal_nan=True) for a, b in zip(one, other))
+def _alike(one, other) -> bool:
+    return len(one) == len(other) and all(
+        a.shape == b.shape and np.allclose(a, b, SAME, SAME, equal_nan=True) for a, b in zip(one, other))
 
 
-def _outcome(function, arguments):
+def _outcome(function, arguments) -> tuple[Array, ...]:
+    """What the function returns; nothing if it raises."""
     try:
         return function(*arguments)
     except Exception:    # a wrong formula need not fit every shape
         return ()
 
 
-def _wrong(mine, right, ks):
-    """How wrong the outputs `ks` are; a wrong shape is worst."""
+def _error(mine, right, ks) -> float:
+    """How wrong the outputs `ks` are: the relative error, inf for a wrong shape."""
     if any(mine[k].shape != right[k].shape for k in ks):
         return np.inf
     return apart([mine[k] for k in ks], [right[k] for k in ks])
 
 
-def _hint_on(exercise, lines):
+def _hint_on(exercise, lines) -> int:
     """Which hint helps most if these lines are wrong: the one with the hole if it is in one of them, or else the formula."""
     before, _hole, after = exercise.module.hints[2].partition("___")
     return 4 if any(line.startswith(before) and line.endswith(after) for line in lines) else 2
 
 
-def _only(function, ks):
-    def chosen(*arguments):
+def _only(function, ks) -> Callable:
+    """The function, returning its outputs `ks` alone."""
+    def chosen(*arguments) -> tuple[Array, ...]:
         returned = tuple_of(function(*arguments))
         return tuple(returned[k] for k in ks)
     return chosen

@@ -1,32 +1,45 @@
-"""The order of a check: it runs, it is the learner's own, shapes, inputs unchanged, invariants, values or gradients, float32."""
+"""Judge a solution: it runs, it is the learner's own, shapes, inputs unchanged, invariants, values or gradients, float32."""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checking.numeric import central, complex_step
 from minitransformer.learn.answer import Answer
 from minitransformer.learn.call import call_on
 from minitransformer.learn.fitting import fitting_mistakes
 from minitransformer.learn.messages import _
+from minitransformer.learn.one_array import tuple_of
 from minitransformer.learn.why import apart, explain, number, term_factors, worst_element
 
 EXACT, CENTRAL = 1e-10, 1e-6    # errors allowed: against the reference or the complex step; against central differences
 
 
-def check_function(exercise, function, seed=0, watched=True):
-    """The Answer on a function, called in this process. watched: what it calls of other libraries is borrowed."""
+class Failure(NamedTuple):
+    """Why a solution does not pass: the fields of an Answer."""
+
+    stage: str
+    where: str
+    why: str
+    array: tuple = ()    # name, yours, expected
+
+
+def check_function(exercise, function, seed=0, watched=True) -> Answer:
+    """The Answer on a function, called in this process. watched: fail it if it calls functions of other libraries than NumPy."""
     cases = cases_of(exercise, seed)
     return check_outcomes(exercise, cases, *call_on(function, cases, watched))
 
 
-def cases_of(exercise, seed=0):
-    """What a solution is called with: the exercise's cases, and the first of them in float32, for the dtype."""
+def cases_of(exercise, seed=0) -> list[tuple[str, tuple]]:
+    """[(name, arguments)] to call a solution with: the exercise's cases, then the first of them in float32, for the dtype."""
     cases = exercise.cases(seed)
-    if any(one.dtype.kind != "f" for one in _arrays(exercise.reference(*cases[0][1]))):    # masks and ids tell less than numbers do
+    if any(one.dtype.kind != "f" for one in tuple_of(exercise.reference(*cases[0][1]))):    # masks and ids tell less than numbers
         cases += [case for more in (1, 2) for case in exercise.cases(seed + 100 * more)[:2]]
     return [*cases, ("float32", tuple(_single(value) for value in cases[0][1]))]
 
 
-def check_outcomes(exercise, cases, outcomes, printed=""):
+def check_outcomes(exercise, cases, outcomes, printed="") -> Answer:
     """The Answer on the outcomes of a solution, one for each of the cases."""
     last = "gradients" if exercise.loss else "values"
     stages = ["runs", "own", "shape", "inputs", *(["invariants"] if exercise.invariants else []), last,
@@ -35,90 +48,93 @@ def check_outcomes(exercise, cases, outcomes, printed=""):
     with np.errstate(all="ignore"):
         found = (_runs(exercise, cases, outcomes) or _own(outcomes) or _shape(exercise, cases[:-1], outcomes)
                  or _inputs(exercise, outcomes) or _numbers(exercise, cases[:-1], outcomes)
-                 or ("float32" in stages and _float32(exercise, cases, outcomes)) or {})
-        for name, value in found.items():
-            setattr(answer, name, value)
-        if found and answer.stage not in ("runs", "own", "float32"):
-            _diagnose(exercise, cases[:-1], outcomes, answer)
-    answer.passed = not found
+                 or (_float32(exercise, cases, outcomes) if "float32" in stages else None))
+        if found:
+            answer.stage, answer.where, answer.why, answer.array = found
+            if found.stage not in ("runs", "own", "float32"):
+                _diagnose(exercise, cases[:-1], outcomes, answer)
+    answer.passed = found is None
     answer.next = _next(exercise, answer)
     return answer
 
 
-def _runs(exercise, cases, outcomes):
-    bad = next(((arguments, one) for (_case, arguments), one in zip(cases, outcomes) if one.error), None)
-    if bad is None:
-        return {}
-    arguments, bad = bad
-    why = (_("it is not written yet: an unsolved exercise fails, and that is where you begin") if bad.blank
-           else f"{bad.error}\n{_called_with(exercise, arguments)}" if bad.raised else bad.error)
-    return {"stage": "runs", "where": bad.line, "why": why}
+def _runs(exercise, cases, outcomes) -> Failure | None:
+    for (_case, arguments), outcome in zip(cases, outcomes):
+        if outcome.blank:
+            why = _("it is not written yet: an unsolved exercise fails, and that is where you begin")
+            return Failure("runs", outcome.line, why)
+        if outcome.error:
+            why = f"{outcome.error}\n{_called_with(exercise, arguments)}" if outcome.raised else outcome.error
+            return Failure("runs", outcome.line, why)
+    return None
 
 
-def _called_with(exercise, arguments):
-    """The shapes and the numbers; a function among the arguments is left out."""
+def _called_with(exercise, arguments) -> str:
+    """The call, in words: the shapes and the numbers; a function among the arguments is left out."""
     return _("it was called with {given}").format(given=", ".join(
         f"{name} {value.shape}" if isinstance(value, np.ndarray) else f"{name} = {value}"
         for name, value in zip(exercise.parameters, arguments) if not callable(value)))
 
 
-def _own(outcomes):
-    bad = next((one for one in outcomes if one.borrowed), None)
-    return bad and {"stage": "own", "where": _("it calls {name}").format(name=bad.borrowed),
-                    "why": _("this answer is borrowed: write it with NumPy alone")} or {}
+def _own(outcomes) -> Failure | None:
+    for outcome in outcomes:
+        if outcome.borrowed:
+            return Failure("own", _("it calls {name}").format(name=outcome.borrowed),
+                           _("this answer is borrowed: write it with NumPy alone"))
+    return None
 
 
-def _shape(exercise, cases, outcomes):
-    """The first output of another number, shape or dtype than the reference's."""
+def _shape(exercise, cases, outcomes) -> Failure | None:
+    """The first case with another number of outputs than the reference's, or with an output of another shape or dtype."""
     for (_case, arguments), outcome in zip(cases, outcomes):
-        expected = _arrays(exercise.reference(*arguments))
+        expected = tuple_of(exercise.reference(*arguments))
         if outcome.returned or len(outcome.arrays) != len(expected):
             n = len(outcome.arrays)
             got = outcome.returned or (_("one array") if n == 1 else _("{n} arrays").format(n=n))
             shapes = ", ".join(f"{name} {right.shape}" for name, right in zip(exercise.returns, expected))
-            return {"stage": "shape", "where": _("it returns {got}, expected {names}").format(
-                        got=got, names=", ".join(exercise.returns)),
-                    "why": _("is `return` missing? What works in place, such as np.add.at, returns None, too")
-                    if outcome.returned == "None" else _("expected NumPy arrays: {names}").format(names=shapes)}
+            where = _("it returns {got}, expected {names}").format(got=got, names=", ".join(exercise.returns))
+            if outcome.returned == "None":
+                return Failure("shape", where, _("is `return` missing? What works in place, such as np.add.at, returns None, too"))
+            return Failure("shape", where, _("expected NumPy arrays: {names}").format(names=shapes))
         for name, array, right in zip(exercise.returns, outcome.arrays, expected):
             if array.shape != right.shape:
-                return {"stage": "shape", "where": _("{name} has the shape {got}, expected {right}").format(
-                            name=name, got=array.shape, right=right.shape),
-                        "why": _called_with(exercise, arguments)}
+                where = _("{name} has the shape {got}, expected {right}").format(name=name, got=array.shape, right=right.shape)
+                return Failure("shape", where, _called_with(exercise, arguments))
             if array.dtype != right.dtype:
-                return {"stage": "shape", "where": _("{name} has the dtype {got}, expected {right}").format(
-                            name=name, got=array.dtype, right=right.dtype),
-                        "why": _dtype_rule(array.dtype, right.dtype)}
-    return {}
+                where = _("{name} has the dtype {got}, expected {right}").format(name=name, got=array.dtype, right=right.dtype)
+                return Failure("shape", where, _dtype_rule(array.dtype, right.dtype))
+    return None
 
 
-def _dtype_rule(got, right):
-    """Why the dtype is another one, as far as the two of them tell."""
+def _dtype_rule(got, right) -> str:
+    """The likely reason for the wrong dtype."""
     if right.kind == "b":
         return _("it has to hold True and False, as a comparison gives them: is it multiplied, added, or made of numbers?")
     return _("which line makes {got} of it?").format(got=got)
 
 
-def _float32(exercise, cases, outcomes):
+def _float32(exercise, cases, outcomes) -> Failure | None:
     found = _shape(exercise, cases[-1:], outcomes[-1:])
-    return found and {
-        "stage": "float32", "where": _("called with float32: {what}").format(what=found["where"]),
-        "why": _("the numbers are right, but a model trains in float32, and np.zeros(shape) and np.sqrt(number) are float64:\n"
-                 "write np.zeros_like(x) or np.zeros(shape, x.dtype), and math.sqrt(number)")}
+    return found and Failure(
+        "float32", _("called with float32: {what}").format(what=found.where),
+        _("the numbers are right, but a model trains in float32, and np.zeros(shape) and np.sqrt(number) are float64:\n"
+          "write np.zeros_like(x) or np.zeros(shape, x.dtype), and math.sqrt(number)"))
 
 
-def _inputs(exercise, outcomes):
-    bad = next((one for one in outcomes if one.changed >= 0), None)
-    return bad and {"stage": "inputs", "where": _("after the call, {name} is not what it was").format(
-                        name=exercise.parameters[bad.changed]),
-                    "why": _("its owner still needs it: write x = x - 1, or work on a copy, in place of x -= 1")} or {}
+def _inputs(exercise, outcomes) -> Failure | None:
+    for outcome in outcomes:
+        if outcome.changed >= 0:
+            name = exercise.parameters[outcome.changed]
+            return Failure("inputs", _("after the call, {name} is not what it was").format(name=name),
+                           _("its owner still needs it: write x = x - 1, or work on a copy, in place of x -= 1"))
+    return None
 
 
-def _numbers(exercise, cases, outcomes):
-    """Invariants, then values or gradients: a wrong case, one that breaks an invariant if there is one; its worst element."""
+def _numbers(exercise, cases, outcomes) -> Failure | None:
+    """A case with wrong numbers, if possible one that breaks an invariant; its worst element."""
     broken = [_broken_invariant(exercise, arguments, outcome) for (_case, arguments), outcome in zip(cases, outcomes)]
     for (case, arguments), outcome, sentence in sorted(zip(cases, outcomes, broken), key=lambda one: not one[2]):
-        expected = _arrays(exercise.reference(*arguments))
+        expected = tuple_of(exercise.reference(*arguments))
         wrong = apart(outcome.arrays, expected) > EXACT
         if exercise.loss and not case:
             exact, near = (differentiate(exercise, arguments, method) for method in (complex_step, central))
@@ -127,14 +143,13 @@ def _numbers(exercise, cases, outcomes):
             place, array = worst_element(exercise.returns, outcome.arrays, expected)
             terms = term_factors(exercise, arguments, outcome.arrays) if apart(outcome.arrays[:1], expected[:1]) > EXACT else ""
             finite = all(np.isfinite(array).all() for array in outcome.arrays)
-            return {"stage": "invariants" if sentence else "gradients" if exercise.loss else "values",
-                    "where": place + (f" ({case})" if case else ""), "array": array,
-                    "why": "\n".join(filter(None, [sentence if finite else "", terms]))
-                    or explain(exercise, outcome.arrays, expected)}
-    return {}
+            why = "\n".join(filter(None, [sentence if finite else "", terms])) or explain(exercise, outcome.arrays, expected)
+            return Failure("invariants" if sentence else "gradients" if exercise.loss else "values",
+                           place + (f" ({case})" if case else ""), why, array)
+    return None
 
 
-def differentiate(exercise, arguments, method):
+def differentiate(exercise, arguments, method) -> list[Array]:
     """The gradients of the exercise's loss, each element by `method`: central or complex_step of checking.numeric."""
     loss, arrays = exercise.loss(*arguments)
     moved = [np.array(array, dtype=complex if method is complex_step else float) for array in arrays]
@@ -142,7 +157,7 @@ def differentiate(exercise, arguments, method):
             for array in moved]
 
 
-def _broken_invariant(exercise, arguments, outcome):
+def _broken_invariant(exercise, arguments, outcome) -> str:
     """The sentence of the first invariant that does not hold, with the number; "" if all hold."""
     answer = outcome.arrays[0] if len(outcome.arrays) == 1 else tuple(outcome.arrays)
     scale = max((np.max(np.abs(array), initial=0) for array in outcome.arrays), default=0)
@@ -153,8 +168,8 @@ def _broken_invariant(exercise, arguments, outcome):
     return ""
 
 
-def _diagnose(exercise, cases, outcomes, answer):
-    """Name the mistake, or one mistake for each wrong output, if nothing else gives what the learner's function gives."""
+def _diagnose(exercise, cases, outcomes, answer) -> None:
+    """Name the mistake in the answer, or one for each wrong output, if nothing else gives what the learner's function gives."""
     if any(outcome.returned or len(outcome.arrays) != len(exercise.returns) for outcome in outcomes):
         return
     given = [tuple(outcome.arrays) for outcome in outcomes[:len(cases)]]
@@ -166,17 +181,16 @@ def _diagnose(exercise, cases, outcomes, answer):
         answer.candidates = len({mark.sentence for mark in found[0]})
 
 
-def _next(exercise, answer):
+def _next(exercise, answer) -> str:
+    """The command to type next."""
     if answer.passed:
         return (f"minitransformer learn plug {exercise.name}" if exercise.plug else "minitransformer learn")
     if answer.stage == "float32":
         return f"minitransformer learn check {exercise.name}"
-    return _('minitransformer learn hint {name}; read again: "{section}"').format(name=exercise.name, section=exercise.module.section)
+    return _('minitransformer learn hint {name}; read again: "{section}"').format(
+        name=exercise.name, section=exercise.module.section)
 
 
-def _arrays(returned):
-    return [np.asarray(one) for one in (returned if isinstance(returned, tuple) else (returned,))]
-
-
-def _single(value):
+def _single(value) -> Any:
+    """The argument in float32, if it is an array of float64."""
     return value.astype(np.float32) if isinstance(value, np.ndarray) and value.dtype == float else value

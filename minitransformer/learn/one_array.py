@@ -1,10 +1,15 @@
-"""Mistakes that nobody listed, of an array as a whole: an output or an input in another order, another one in its place."""
+"""Mistakes that nobody listed, in an array as a whole: an output or an input in another order, or another one in its place."""
 
 import ast
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.learn.lines import scaled
 from minitransformer.learn.messages import _
 from minitransformer.learn.search import Changed
@@ -13,94 +18,140 @@ from minitransformer.learn.tree import NAME, RARE, USUAL, WHOLE
 NUMBERS = {"-1": -1, "2": 2, "1/2": 0.5, "0": 0}
 
 
-def other_outputs(exercise, cases, named, ks):
-    """[Changed]: the reference, one of its outputs `ks` changed, or all. named: {text: function of the arguments}, the factors."""
-    found = []
+def other_outputs(exercise, cases, factors, ks) -> list[Changed]:
+    """The reference with one of its outputs `ks` changed, or with all of them. factors: {text: function of the arguments}."""
+    found: list[tuple[str, int, Callable]] = []
     expected = tuple_of(exercise.reference(*cases[0][1]))
     outputs = list(enumerate(exercise.returns))
-    for text, factor in named.items():
+    for text, factor in factors.items():
         rank = WHOLE if text in ("0", "-1") else NAME
         if len(ks) > 1:
-            found.append((scaled(_("every output"), text), rank, lambda outputs, given, factor=factor: [array * factor(given) for array in outputs]))
+            found.append((scaled(_("every output"), text), rank, partial(_scaled_all, factor)))
         for k in ks:
             if expected[k].dtype.kind == "f":
-                found.append((scaled(exercise.returns[k], text), rank,
-                              lambda outputs, given, k=k, factor=factor: _put(outputs, k, outputs[k] * factor(given))))
+                found.append((scaled(exercise.returns[k], text), rank, partial(_scaled, k, factor)))
     for k, name in [outputs[k] for k in ks]:
         for text, change in _rearranged(expected[k].ndim, expected[k].dtype):
-            found.append((text.format(name=name), WHOLE, lambda outputs, given, k=k, change=change: _put(outputs, k, change(outputs[k]))))
+            found.append((text.format(name=name), WHOLE, partial(_with_output, k, change)))
         for i, other in enumerate(exercise.parameters):
             if isinstance(cases[0][1][i], np.ndarray):
-                found.append((_("{name} is {other}, unchanged").format(name=name, other=other), WHOLE,
-                              lambda outputs, given, k=k, i=i: _put(outputs, k, given[i])))
+                said = _("{name} is {other}, unchanged").format(name=name, other=other)
+                found.append((said, WHOLE, partial(_input_unchanged, k, i)))
         for i, other in outputs:
             if i != k:
-                found.append((_("{name} is the same as {other}").format(name=name, other=other), WHOLE,
-                              lambda outputs, given, k=k, i=i: _put(outputs, k, outputs[i])))
+                said = _("{name} is the same as {other}").format(name=name, other=other)
+                found.append((said, WHOLE, partial(_same_output, k, i)))
     for (k, name), (i, other) in combinations(outputs, 2):
-        found.append((_("{name} and {other} are exchanged: they are returned in the wrong order").format(name=name, other=other), WHOLE,
-                      lambda outputs, given, k=k, i=i: _put(_put(outputs, k, outputs[i]), i, outputs[k])))
+        said = _("{name} and {other} are exchanged: they are returned in the wrong order").format(name=name, other=other)
+        found.append((said, WHOLE, partial(_exchanged_outputs, k, i)))
     return [Changed(sentence, _returning(exercise, change), rank) for sentence, rank, change in found]
 
 
-def other_inputs(exercise, cases):
-    """[Changed]: the reference, called with another input than it was given."""
-    found = []
+def _scaled_all(factor, outputs, given) -> list[Array]:
+    return [array * factor(given) for array in outputs]
+
+
+def _scaled(k, factor, outputs, given) -> tuple[Array, ...]:
+    return _put(outputs, k, outputs[k] * factor(given))
+
+
+def _with_output(k, change, outputs, given) -> tuple[Array, ...]:
+    return _put(outputs, k, change(outputs[k]))
+
+
+def _input_unchanged(k, i, outputs, given) -> tuple[Array, ...]:
+    return _put(outputs, k, given[i])
+
+
+def _same_output(k, i, outputs, given) -> tuple[Array, ...]:
+    return _put(outputs, k, outputs[i])
+
+
+def _exchanged_outputs(k, i, outputs, given) -> tuple[Array, ...]:
+    return _exchanged(k, i, outputs)
+
+
+def other_inputs(exercise, cases) -> list[Changed]:
+    """The reference, called with another input than it was given."""
+    found: list[tuple[str, Callable]] = []
     inputs = list(enumerate(zip(exercise.parameters, cases[0][1])))
     for i, (name, value) in inputs:
         if callable(value):
             continue
-        of = np.asarray(value)
-        changes = [(_("1 is added to {name}"), lambda a: a + 1), (_("1 is subtracted from {name}"), lambda a: a - 1)]
-        if of.dtype == bool:
-            changes = [(_("{name} is the wrong way round"), np.logical_not), (_("{name} is ignored, as if it were True everywhere"), np.ones_like)]
-        elif of.dtype.kind == "f":
-            changes += [(_("{name} has the wrong sign"), np.negative), (_("{name} is ignored, as if it were 1 everywhere"), np.ones_like),
-                        (_("{name} is ignored, as if it were 0"), np.zeros_like)]
-        rearranged = [one for one in _rearranged(of.ndim, of.dtype) if of.dtype != bool or "everywhere" not in one[0]]
-        for text, change in [*changes, *rearranged]:
-            found.append((_("everywhere, {what}").format(what=text.format(name=name)) if text not in dict(changes) else text.format(name=name),
-                          lambda given, i=i, change=change: _put(given, i, change(given[i]))))
+        array = np.asarray(value)
+        for text, change in _wrong_numbers(array.dtype):
+            found.append((text.format(name=name), partial(_with_input, i, change)))
+        for text, change in _rearranged(array.ndim, array.dtype):
+            if array.dtype.kind != "b" or "everywhere" not in text:
+                found.append((_("everywhere, {what}").format(what=text.format(name=name)), partial(_with_input, i, change)))
         for j, (other, another) in inputs:
             if j != i and np.ndim(value) == np.ndim(another):
-                found.append((_("{other} is used in place of {name}").format(name=name, other=other),
-                              lambda given, i=i, j=j: _put(given, i, given[j])))
+                said = _("{other} is used in place of {name}").format(name=name, other=other)
+                found.append((said, partial(_same_input, i, j)))
             if j > i and np.ndim(value) == np.ndim(another):
-                found.append((_("{name} and {other} have changed places").format(name=name, other=other),
-                              lambda given, i=i, j=j: _put(_put(given, i, given[j]), j, given[i])))
-    return [Changed(sentence, lambda *given, change=change: exercise.reference(*change(given)), RARE) for sentence, change in found]
+                said = _("{name} and {other} have changed places").format(name=name, other=other)
+                found.append((said, partial(_exchanged, i, j)))
+    return [Changed(sentence, partial(_on_other_input, exercise, change), RARE) for sentence, change in found]
 
 
-def everywhere(exercise):
-    """[Changed]: the reference, all of its sums, means and maxima changed alike."""
-    def changed(change):
+def _wrong_numbers(dtype) -> list[tuple[str, Callable]]:
+    """[(text, function of an input)]: wrong numbers for a right input of the dtype."""
+    if dtype.kind == "b":
+        return [(_("{name} is the wrong way round"), np.logical_not),
+                (_("{name} is ignored, as if it were True everywhere"), np.ones_like)]
+    changes: list[tuple[str, Callable]] = [
+        (_("1 is added to {name}"), lambda array: array + 1), (_("1 is subtracted from {name}"), lambda array: array - 1)]
+    if dtype.kind == "f":
+        changes += [(_("{name} has the wrong sign"), np.negative),
+                    (_("{name} is ignored, as if it were 1 everywhere"), np.ones_like),
+                    (_("{name} is ignored, as if it were 0"), np.zeros_like)]
+    return changes
+
+
+def _with_input(i, change, given) -> tuple:
+    return _put(given, i, change(given[i]))
+
+
+def _same_input(i, j, given) -> tuple:
+    return _put(given, i, given[j])
+
+
+def _on_other_input(exercise, change, *given) -> Array | tuple[Array, ...]:
+    return exercise.reference(*change(given))
+
+
+def everywhere(exercise) -> list[Changed]:
+    """The reference with all of its sums, means and maxima changed in the same way."""
+    def changed(change) -> Callable:
+        """The reference, with every node of its tree passed through `change`."""
         tree = ast.parse(exercise.source)
         for node in ast.walk(tree):
             change(node)
-        namespace = {"np": np, "math": __import__("math")}
+        namespace: dict[str, Any] = {"np": np, "math": math}
         exec(compile(ast.fix_missing_locations(tree), "reference", "exec"), namespace)
         return namespace[exercise.name]
 
-    def over(axis):
-        def change(node):
+    def over(axis) -> Callable:
+        def change(node) -> None:
             if isinstance(node, ast.keyword) and node.arg == "axis":
                 node.value = ast.Constant(axis)
         return change
 
-    def another(name, other):
-        def change(node):
+    def another(name, other) -> Callable:
+        def change(node) -> None:
             if isinstance(node, ast.Attribute) and node.attr == name:
                 node.attr = other
         return change
 
     found = [(_("all sums, means and maxima run over the wrong axis"), changed(over(axis))) for axis in (0, -2, 1, None)]
-    found += [(_("all means are sums"), changed(another("mean", "sum"))), (_("all sums are means"), changed(another("sum", "mean")))]
+    found.append((_("all means are sums"), changed(another("mean", "sum"))))
+    found.append((_("all sums are means"), changed(another("sum", "mean"))))
     return [Changed(sentence, function, USUAL) for sentence, function in found]
 
 
-def _rearranged(ndim, dtype):
-    """[(text, function of an array)]."""
-    def said(text, **parts):
+def _rearranged(ndim, dtype) -> Iterator[tuple[str, Callable]]:
+    """(text, function of an array): swapped axes, a shift, a sum too many and so on."""
+    def said(text, **parts) -> str:
         return text.replace("{at}", _(" along axis {axis}") if ndim > 1 else "").format(name="{name}", **parts)
 
     if dtype.kind == "b":
@@ -121,25 +172,27 @@ def _rearranged(ndim, dtype):
                    lambda array, axis=axis, step=step: np.roll(array, step, axis))
             yield (said(_("{name} is shifted{at}: everything stands one place too {way}"), axis=axis, way=way),
                    lambda array, axis=axis, step=step: _shifted(array, step, axis))
-        yield said(_("{name} is the sum of all{at}"), axis=axis), lambda array, axis=axis: np.broadcast_to(array.sum(axis=axis, keepdims=True), array.shape)
-        yield said(_("{name} is the mean of all{at}"), axis=axis), lambda array, axis=axis: np.broadcast_to(array.mean(axis=axis, keepdims=True), array.shape)
+        yield (said(_("{name} is the sum of all{at}"), axis=axis),
+               lambda array, axis=axis: np.broadcast_to(array.sum(axis=axis, keepdims=True), array.shape))
+        yield (said(_("{name} is the mean of all{at}"), axis=axis),
+               lambda array, axis=axis: np.broadcast_to(array.mean(axis=axis, keepdims=True), array.shape))
         yield said(_("{name} is summed up{at}"), axis=axis), lambda array, axis=axis: np.cumsum(array, axis)
     yield said(_("{name} has an axis of length 1 too many")), lambda array: array[None]
     yield said(_("{name} has two axes of length 1 too many")), lambda array: array[None, None]
     yield said(_("{name} lacks its axes of length 1")), np.squeeze
 
 
-def _shifted(array, step, axis):
-    """As np.roll, with 0 in the gap."""
+def _shifted(array, step, axis) -> Array:
+    """As np.roll by 1 or -1, with 0 in the gap."""
     moved = np.moveaxis(np.roll(array, step, axis), axis, 0).copy()
     moved[0 if step > 0 else -1] = 0
     return np.moveaxis(moved, 0, axis)
 
 
-def factors(exercise, cases):
-    """{text: function of the arguments}: numbers, and sizes or numbers of inputs and outputs, with their roots.
+def factors(exercise, cases) -> dict[str, Callable]:
+    """{text: function of the arguments}: by what an array could be wrong. 2, -1, the sizes of inputs and outputs, their roots, ...
 
-    Of two that are equal in all cases, one is left.
+    Of two that are equal in all cases, the first is kept.
     """
     named = [(text, lambda given, value=value: value) for text, value in NUMBERS.items()]
     returned = {id(arguments): tuple_of(exercise.reference(*arguments)) for _case, arguments in cases}
@@ -168,18 +221,26 @@ def factors(exercise, cases):
     return {text: factor for key, (text, factor) in found.items() if set(key) != {1.0}}
 
 
-def _powers(text, number):
+def _powers(text, number) -> list[tuple[str, Callable]]:
+    """[(text, function of the arguments)]: the number, its root, and 1 over both."""
     return [(text, number), (f"1/{text}", lambda given: 1 / number(given)),
             (f"sqrt({text})", lambda given: np.sqrt(number(given))), (f"1/sqrt({text})", lambda given: 1 / np.sqrt(number(given)))]
 
 
-def _returning(exercise, change):
+def _returning(exercise, change) -> Callable:
+    """The reference with its outputs changed: change(outputs, arguments)."""
     return lambda *given: tuple(map(np.asarray, change(tuple_of(exercise.reference(*given)), given)))
 
 
-def _put(arrays, k, array):
+def _put(arrays, k, array) -> tuple:
+    """The arrays with another one as the k-th."""
     return (*arrays[:k], array, *arrays[k + 1:])
 
 
-def tuple_of(returned):
+def _exchanged(i, j, arrays) -> tuple:
+    return _put(_put(arrays, i, arrays[j]), j, arrays[i])
+
+
+def tuple_of(returned) -> tuple[Array, ...]:
+    """What a function returned, one array or several, as a tuple of arrays."""
     return tuple(map(np.asarray, returned if isinstance(returned, tuple) else (returned,)))

@@ -2,34 +2,37 @@
 
 import math
 import warnings
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer.learn.lines import FACTOR, RETURNED, lines_of
+from minitransformer.learn.lines import FACTOR, RETURNED, Variant, lines_of
 from minitransformer.learn.tree import RARE
 
-NEAR = 1e-9
+NEAR = 1e-9    # relative error of arrays that are alike
 
 
 class Changed(NamedTuple):
     """The reference with a change that nobody listed."""
 
     sentence: str
-    function: Any
-    rank: int
-    lines: tuple = ()              # the lines that are changed
-    outputs: frozenset | None = None    # those that it gives, on the arguments that it was tried on; None if it was not
+    function: Callable
+    rank: int    # as in `tree`
+    lines: tuple[str, ...] = ()    # the lines that are changed
+    outputs: frozenset[int] = frozenset()    # the learner's outputs that it gives, on the arguments that it was tried on
 
 
-def programs(exercise, arguments, given, wrong, factors, number):
-    """[Changed]: the reference with `number` changes of its lines, 1 or 2, if it gives one of the outputs `wrong`; the most usual first.
+def programs(exercise, arguments, given, wrong, factors, number) -> list[Changed]:
+    """Each reference with `number` changes of its lines, 1 or 2, that gives one of the outputs `wrong` of the learner's.
 
-    given: the learner's arrays. factors: {text: function of the arguments}. What fits these arguments has yet to be judged on others.
+    given: the learner's arrays on these arguments; whether a program gives them on others, too, is yet to be judged.
+    factors: {text: function of the arguments}.
     """
     lines = lines_of(exercise, tuple(factors))
 
-    def start(arguments):
+    def start(arguments) -> dict[str, Any]:
+        """The names that the first line finds."""
         return {"np": np, "math": math, FACTOR: {text: factor(arguments) for text, factor in factors.items()},
                 **dict(zip(exercise.parameters, arguments))}
 
@@ -41,11 +44,11 @@ def programs(exercise, arguments, given, wrong, factors, number):
             if outputs:
                 found.append(Changed("; ".join(one.sentence for one in chosen.values()), _function(lines, chosen, start),
                                      sum(one.rank for one in chosen.values()), tuple(lines[i].text for i in chosen), outputs))
-    return sorted(found, key=lambda one: one.rank)
+    return found
 
 
-def _runs(lines, i, names, left, chosen):
-    """({line's number: Variant}, what is returned) of each way to run the lines from the i-th on with `left` changes."""
+def _runs(lines, i, names, left, chosen) -> Iterator[tuple[dict[int, Variant], Any]]:
+    """({line's number: Variant}, what is returned) for each way to run the lines from the i-th on with `left` changes."""
     if i == len(lines):
         if not left:
             yield chosen, names[RETURNED]
@@ -56,12 +59,12 @@ def _runs(lines, i, names, left, chosen):
         for pair in line.pairs:
             yield from _run(lines, i, names, pair.code, 0, {**chosen, i: pair})
     for variant in line.variants if left else ():
-        if variant.rank < RARE or left == 1 and not chosen:    # of two mistakes, both are usual ones
+        if variant.rank < RARE or (left == 1 and not chosen):    # two changes at once are usual ones
             yield from _run(lines, i, names, variant.code, left - 1, {**chosen, i: variant})
 
 
-def _run(lines, i, names, code, left, chosen):
-    """The i-th line runs as `code`, with a copy of the names; then the lines after it."""
+def _run(lines, i, names, code, left, chosen) -> Iterator[tuple[dict[int, Variant], Any]]:
+    """As `_runs`, with `code` in place of the i-th line. It gets a copy of the names: other programs begin with the same ones."""
     copied = {name: value.copy() if lines[i].in_place and isinstance(value, np.ndarray) else value for name, value in names.items()}
     try:
         exec(code, copied)
@@ -70,15 +73,15 @@ def _run(lines, i, names, code, left, chosen):
     yield from _runs(lines, i + 1, copied, left, chosen)
 
 
-def _fitting_outputs(returned, given, wrong):
-    """The numbers of the outputs that are the learner's, if one of the wrong ones is among them."""
+def _fitting_outputs(returned, given, wrong) -> frozenset[int]:
+    """Which outputs are like the learner's; none of them unless a wrong one is."""
     arrays = returned if isinstance(returned, tuple) else (returned,)
     if len(arrays) != len(given) or not any(_near(np.asarray(arrays[k]), given[k]) for k in wrong):
         return frozenset()
     return frozenset(k for k, one in enumerate(arrays) if _near(np.asarray(one), given[k]))
 
 
-def _near(one, other):
+def _near(one, other) -> bool:
     if one.shape != other.shape:
         return False
     if one.dtype.kind not in "iufc" or other.dtype.kind not in "iufc":
@@ -87,9 +90,9 @@ def _near(one, other):
     return bool(error <= NEAR * scale) if np.isfinite(error) else np.allclose(one, other, NEAR, 0, equal_nan=True)
 
 
-def _function(lines, chosen, start):
-    """The reference, with the lines that were chosen."""
-    def function(*arguments):
+def _function(lines, chosen, start) -> Callable:
+    """The reference, with the variants that were chosen."""
+    def function(*arguments) -> Any:
         names = start(arguments)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -2,13 +2,14 @@
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.learn.messages import _
 
-EXACT = 1e-9
+EXACT = 1e-9    # a relative error that is rounding
 
 
-def apart(one, other):
-    """The largest difference, relative to the largest number of both; inf if one of them holds a NaN or infinity."""
+def apart(one, other) -> float:
+    """The largest relative difference of two lists of arrays; inf if one of them holds a NaN or infinity."""
     worst = 0.0
     largest = max((np.abs(b).max(initial=0) for b in other), default=0)
     for a, b in zip(one, other):
@@ -19,7 +20,7 @@ def apart(one, other):
     return worst
 
 
-def worst_element(names, arrays, expected):
+def worst_element(names, arrays, expected) -> tuple[str, tuple[str, Array, Array]]:
     """("dx[1, 0]: yours 0.5, expected 0.25; wrong: 3 of 12 numbers", (name, yours, expected)) of the array that is most wrong."""
     errors = [apart([a], [b]) if apart(arrays, expected) == np.inf else np.abs(1 * a - 1 * b).max(initial=0)
               for a, b in zip(arrays, expected)]
@@ -39,7 +40,7 @@ def worst_element(names, arrays, expected):
     return text, (names[k], yours, right)
 
 
-def term_factors(exercise, arguments, arrays):
+def term_factors(exercise, arguments, arrays) -> str:
     """"as a sum, dx is 1 (p dp) + 0 (- p sum(dp p))"; "" if the first array is right, or no sum of the exercise's terms."""
     factors = _factors(exercise.terms(*arguments), arrays[0]) if exercise.terms and np.isfinite(arrays[0]).all() else None
     if not factors or all(abs(factor - 1) < EXACT for factor in factors.values()):
@@ -48,7 +49,7 @@ def term_factors(exercise, arguments, arrays):
         name=exercise.returns[0], sum=" + ".join(f"{number(factor)} ({name})" for name, factor in factors.items()))
 
 
-def explain(exercise, arrays, expected):
+def explain(exercise, arrays, expected) -> str:
     """One sentence: how the first wrong array differs, and which of several arrays are right."""
     if not all(np.isfinite(array).all() for array in arrays):
         bad = sum(int((~np.isfinite(array)).sum()) for array in arrays)
@@ -64,7 +65,7 @@ def explain(exercise, arrays, expected):
     return text + _number_difference(name, yours, other)
 
 
-def _mask_difference(name, yours, right):
+def _mask_difference(name, yours, right) -> str:
     """Of True and False: how many are wrong in each direction."""
     more, fewer = int((yours & ~right).sum()), int((right & ~yours).sum())
     if more + fewer == right.size > 1:
@@ -75,7 +76,7 @@ def _mask_difference(name, yours, right):
         name=name, more=more, fewer=fewer)
 
 
-def _row_difference(name, yours, right):
+def _row_difference(name, yours, right) -> str:
     """Of token ids, whose difference means nothing: the row with the worst element, side by side."""
     row = np.unravel_index(np.argmax(np.abs(yours - right)), right.shape)[:-1]
     place = name + (str(list(map(int, row))) if row else "")
@@ -83,8 +84,8 @@ def _row_difference(name, yours, right):
         place=place, yours=" ".join(map(str, yours[row])), right=" ".join(map(str, right[row])))
 
 
-def _number_difference(name, yours, right):
-    """Zeros, one factor, or neither."""
+def _number_difference(name, yours, right) -> str:
+    """Of numbers: whether they are all 0, or all wrong by one factor, or neither."""
     factor = float((yours * right).sum() / (right * right).sum()) if right.any() else 0
     if np.abs(yours).max() <= EXACT * np.abs(right).max():
         return _("{name} is 0 everywhere").format(name=name) if yours.size > 1 else _("{name} is 0").format(name=name)
@@ -95,7 +96,7 @@ def _number_difference(name, yours, right):
     return _("{name} is not what is expected times one factor: compare each line with its formula in the chapter").format(name=name)
 
 
-def _factors(terms, array):
+def _factors(terms, array) -> dict[str, float] | None:
     """{name: factor} of the terms that `array` is the sum of, to rounding; None if it is no such sum."""
     columns = np.stack([np.broadcast_to(term, array.shape).ravel() for term in terms.values()], axis=1)
     if array.shape != np.shape(next(iter(terms.values()))) or len(columns) < 3 * columns.shape[1]:
@@ -104,7 +105,7 @@ def _factors(terms, array):
     return dict(zip(terms, factors)) if apart([columns @ factors], [array.ravel()]) < EXACT else None
 
 
-def number(value):
+def number(value) -> str:
     """A number as a reader wants it: 0.43, 1e-07, True."""
     if isinstance(value, (bool, np.bool_)) or not np.isfinite(value):
         return str(value)

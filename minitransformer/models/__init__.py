@@ -2,5 +2,7 @@
 
 from minitransformer.models.classifier import Classifier, ClassifierConfig
 from minitransformer.models.language_model import LanguageModel, LanguageModelConfig
+from minitransformer.models.recurrent import (
+    GRUModel, LSTMAttentionModel, LSTMDotAttentionModel, LSTMModel, RecurrentConfig, RNNModel)
 from minitransformer.models.registry import MODELS
 from minitransformer.models.transformer import Transformer, TransformerConfig

@@ -26,6 +26,13 @@ from minitransformer.special import BOS, PAD
 EXTRA_LENGTH = 50   # an output is at most this much longer than its source (section 6.1 of the paper)
 
 
+def check_sharing(config) -> None:
+    """Raise InputError for embeddings shared by vocabularies of different sizes."""
+    if config.share_embeddings and config.source_vocab != config.target_vocab:
+        raise InputError(f"share_embeddings needs one vocabulary, but source_vocab is {config.source_vocab} "
+                         f"and target_vocab {config.target_vocab}: make them equal or pass share_embeddings=False")
+
+
 @dataclass(frozen=True, kw_only=True)
 class TransformerConfig(StackConfig):
     """All sizes and choices of a Transformer; the defaults are the paper's base model."""
@@ -37,9 +44,7 @@ class TransformerConfig(StackConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.share_embeddings and self.source_vocab != self.target_vocab:
-            raise InputError(f"share_embeddings needs one vocabulary, but source_vocab is {self.source_vocab} "
-                             f"and target_vocab {self.target_vocab}: make them equal or pass share_embeddings=False")
+        check_sharing(self)
 
     def sizes(self) -> list[str]:
         return ["source_vocab", "target_vocab"]

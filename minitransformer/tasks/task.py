@@ -27,6 +27,7 @@ class Task(ShownAsTable):
     name: ClassVar[str]                     # in TASKS
     description: ClassVar[str]              # its line in the help
     model: ClassVar[str] = "transformer"    # a name in MODELS
+    models: ClassVar[tuple] = ()            # names in MODELS to choose from; (): there is no other
     command: ClassVar[str] = "translate"    # the command that uses its model: minitransformer translate, generate or classify
     search: ClassVar = GREEDY               # the default search for outputs
     defaults: ClassVar[dict] = {}           # {option of train: value} if it differs from the option's own default

@@ -16,6 +16,7 @@ from minitransformer.tasks.task import Task
 class TextToText(Task):
     """An encoder-decoder reads a source and writes a target; both share one vocabulary."""
 
+    models: ClassVar[tuple] = ("transformer", "rnn", "gru", "lstm", "lstm-attention", "lstm-dot-attention")
     evaluate_options: ClassVar[tuple] = ("beam", "length_penalty", "min_length", "max_length")
 
     max_length: int = 256    # the longest source, in tokens
@@ -45,6 +46,5 @@ class TextToText(Task):
         weights = run.model.attention_weights(np.array([source]), np.array([target]))
         read, written = run.vocabulary.tokens(source), run.vocabulary.tokens(target)
         predicted = run.vocabulary.tokens([*best.ids, EOS])
-        return {"cross": Attended(weights["cross"], written, read, predicted),
-                "encoder": Attended(weights["encoder"], read, read),
-                "decoder": Attended(weights["decoder"], written, written, predicted)}
+        sides = {"cross": (written, read, predicted), "encoder": (read, read), "decoder": (written, written, predicted)}
+        return {kind: Attended(weights[kind], *tokens) for kind, tokens in sides.items() if kind in weights}

@@ -35,4 +35,6 @@ def locate_non_finite(model, workers, batches, seed, smoothing) -> tuple[str, st
 
 
 def _all_finite(values) -> bool:
-    return all(module_of(value).isfinite(value).all() for value in values if hasattr(value, "dtype"))
+    """Arrays, also in tuples such as a recurrent layer's two outputs; but not in caches, which are NamedTuples."""
+    return all(_all_finite(value) if type(value) is tuple else module_of(value).isfinite(value).all()
+               for value in values if type(value) is tuple or hasattr(value, "dtype"))

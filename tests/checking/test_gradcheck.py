@@ -149,6 +149,14 @@ def test_a_kink_within_the_step():
     assert report.passed and report.results[0].kinks == 1
 
 
+def test_a_bias_alone_is_not_single_precision():
+    """Where the only hidden unit is off, the output is the bias, whose values are float32's: the layer computes in float64."""
+    layer = L.FeedForward(4, 1, np.random.default_rng(0))
+    layer.outer.bias.data[...] = [0.1, 0.2, 0.3, 0.4]
+    for seed in range(8):
+        assert gradcheck(layer, [np.random.default_rng(seed).standard_normal((1, 1, 4))]).passed
+
+
 def test_where_all_gradients_are_zero_both_must_be():
     def forward(x):
         return 0 * x, None

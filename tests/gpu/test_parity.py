@@ -25,7 +25,7 @@ from minitransformer.training.log import CLOCKS
 from minitransformer.training.report import write_report
 from tests.gpu import strict
 from tests.layers.cases import NAMES, call, cases, changed
-from tests.models.makers import KINDS, make_batch_for, make_model
+from tests.models.makers import KINDS, RECURRENT, make_batch_for, make_model
 
 BLOCKS = blocks()
 FLOAT32, FLOAT64 = np.dtype("float32"), np.dtype("float64")
@@ -47,12 +47,13 @@ def forward_backward(device, block, inputs, backend, dtype):
 
     takes_rng = "rng" in inspect.signature(forward).parameters
     y, cache = call(forward, changed(inputs, move), **({"rng": device.generator(xp, 0)} if takes_rng else {}))
-    dy = np.asarray(np.random.default_rng(1).standard_normal(y.shape))
-    returned = backward(move(dy), cache)
+    ys, rng = y if isinstance(y, tuple) else (y,), np.random.default_rng(1)
+    dys = tuple(move(np.asarray(rng.standard_normal(one.shape))) for one in ys)
+    returned = backward(dys if isinstance(y, tuple) else dys[0], cache)
     returned = returned if isinstance(returned, tuple) else () if returned is None else (returned,)
     gradients = {**{f"input {i}": gradient for i, gradient in enumerate(returned)},
                  **{name: parameter.grad for name, parameter in parameters.items()}}
-    return {"y": to_host(y)}, {name: to_host(gradient) for name, gradient in gradients.items()}
+    return {f"y {i}": to_host(one) for i, one in enumerate(ys)}, {name: to_host(gradient) for name, gradient in gradients.items()}
 
 
 def worst(found, expected, dtype):
@@ -230,7 +231,7 @@ def test_states_on_the_device(device):
             return found
         return advanced
 
-    for kind in ("transformer", "language-model"):
+    for kind in ("transformer", "language-model", *RECURRENT):
         device.check(worst(*on_both(work(kind)), FLOAT64), FLOAT64, slack=1e4)
 
 

@@ -38,7 +38,9 @@ def changed(inputs, change):
 NAMES = ("Linear", "Embedding", "OutputProjection", "SinusoidalPositions", "LearnedPositions", "LayerNorm",
          "FeedForward", "MultiHeadAttention", "SelfAttention", "CrossAttention", "Residual", "Input",
          "EncoderLayer", "DecoderLayer", "Encoder", "Decoder", "LinearCrossEntropy", "MeanOverTokens", "FirstToken",
-         "Transformer", "LanguageModel", "Classifier")
+         "RNN", "GRU", "LSTM", "Bidirectional", "RecurrentStack", "AdditiveAttention", "DotProductAttention", "AttentionalState",
+         "Transformer", "LanguageModel", "Classifier", "RNNModel", "GRUModel", "LSTMModel", "LSTMAttentionModel",
+         "LSTMDotAttentionModel")
 
 
 @st.composite
@@ -70,11 +72,20 @@ def _make(name, rng, batch, t_q, t_k, heads, d_k, d_v, d_model, d_ff, pre_norm, 
     transformer = M.TransformerConfig(**stack, source_vocab=V, target_vocab=V, share_embeddings=share, share_output=share)
     language = M.LanguageModelConfig(**stack, vocab_size=V)
     classifier = M.ClassifierConfig(**stack, vocab_size=V, num_classes=3, pooling="mean" if share else "first")
+    recurrent = M.RecurrentConfig(source_vocab=V, target_vocab=V, num_layers=heads, d_model=2 * d_k, dropout=dropout_rate,
+                                  bidirectional=pre_norm, share_embeddings=share, share_output=share)
     x, memory = array(batch, t_q, d_model), array(batch, t_k, d_model)
     mask = rng.random((batch, 1, t_q, t_k)) < 0.6
     mask[0, 0, 0] = False
     square = rng.random((t_q, t_q)) < 0.6
     attention = d_model, heads, rng, d_k, d_v, dropout_rate
+    real = rng.random((batch, t_k)) < 0.6
+    real[0] = share    # all tokens of the first sentence, or none
+    one_kind = (L.RNN, L.GRU, L.LSTM)[seed % 3]
+
+    def recurrent_case(layer):
+        return layer, (memory, array(batch, layer.state_size), real if pre_norm else None)
+
     ids = rng.integers(1, V, (batch, t_k))
     ids[0, -1] = PAD
     return {
@@ -98,7 +109,21 @@ def _make(name, rng, batch, t_q, t_k, heads, d_k, d_v, d_model, d_ff, pre_norm, 
             "x": memory, "targets": ids, "smoothing": 0.1 if share else 0.0, "padding": PAD if pre_norm else None}),
         "MeanOverTokens": lambda: (L.MeanOverTokens(), (memory, rng.random((batch, t_k)) < 0.6)),
         "FirstToken": lambda: (L.FirstToken(), (memory, rng.random((batch, t_k)) < 0.6)),
+        "RNN": lambda: recurrent_case(L.RNN(d_model, d_ff, rng, dropout_rate)),
+        "GRU": lambda: recurrent_case(L.GRU(d_model, d_ff, rng, dropout_rate)),
+        "LSTM": lambda: recurrent_case(L.LSTM(d_model, d_ff, rng, dropout_rate)),
+        "Bidirectional": lambda: recurrent_case(L.Bidirectional(*(one_kind(d_model, d_ff, rng, dropout_rate) for _ in "ab"))),
+        "RecurrentStack": lambda: recurrent_case(L.RecurrentStack(
+            [one_kind(d_model, d_ff, rng), L.Bidirectional(L.LSTM(d_ff, d_k, rng), L.LSTM(d_ff, d_k, rng))], dropout_rate)),
+        "AdditiveAttention": lambda: (L.AdditiveAttention(d_model, d_ff, d_k, rng), (x, array(batch, t_k, d_ff), mask[:, 0])),
+        "DotProductAttention": lambda: (L.DotProductAttention(), (x, memory, mask[:, 0])),
+        "AttentionalState": lambda: (
+            L.AttentionalState(L.AdditiveAttention(d_model, d_ff, d_k, rng) if share else L.DotProductAttention(),
+                               d_model, d_ff if share else d_model, rng, dropout_rate),
+            (x, array(batch, t_k, d_ff if share else d_model), mask[:, 0])),
         "Transformer": lambda: (M.Transformer(transformer, seed), (ids, rng.integers(1, V, (batch, t_q)))),
         "LanguageModel": lambda: (M.LanguageModel(language, seed), (ids,)),
         "Classifier": lambda: (M.Classifier(classifier, seed), (ids,)),
+        **{name: lambda name=name: (getattr(M, name)(recurrent, seed), (ids, rng.integers(1, V, (batch, t_q))))
+           for name in NAMES if name.endswith("Model") and name != "LanguageModel"},
     }[name]()

@@ -41,7 +41,7 @@ def test_the_reference_passes_at_any_sizes(exercise):
 
 def test_a_gradient_is_proven_by_both_methods(exercise):
     if exercise.loss:
-        for name, arguments in exercise.cases()[:2]:
+        for _name, arguments in exercise.cases()[:2]:
             expected = arrays(exercise.reference(*arguments))
             assert apart(differentiate(exercise, arguments, complex_step), expected) <= EXACT
             assert apart(differentiate(exercise, arguments, central), expected) <= CENTRAL
@@ -52,7 +52,7 @@ def test_what_is_cheap_does_not_pass(exercise, cheap):
     def function(*arguments):
         right = exercise.reference(*arguments)
         first = next(one for one in arguments if isinstance(one, np.ndarray))
-        made = [{"zeros": np.zeros_like(one), "a constant": np.full_like(one, 1), "the input": first}[cheap] for one in arrays(right)]
+        made = [{"zeros": np.zeros_like(one), "a constant": np.ones_like(one), "the input": first}[cheap] for one in arrays(right)]
         return tuple(made) if isinstance(right, tuple) else made[0]
 
     assert not judged(exercise, function).passed
@@ -211,8 +211,9 @@ def test_the_terms_of_a_sum_are_told_with_their_factors():
     ("leaks", lambda y, changed: ~EXERCISES["leaks"].reference(y, changed) & np.triu(np.ones((len(y), len(y)), bool), 1),
      "leak: True in place of False"),
     ("leaks", lambda y, changed: np.zeros((len(y), len(y)), bool), "leak is False everywhere"),
-    ("shifted", lambda target: (EXERCISES["shifted"].reference(target)[0],
-                                np.concatenate([target, np.full_like(target[:, :1], 2)], axis=1)), "right: decoder_input; next_target["),
+    ("shifted", lambda target: (
+        EXERCISES["shifted"].reference(target)[0], np.concatenate([target, np.full_like(target[:, :1], 2)], axis=1)),
+     "right: decoder_input; next_target["),
     ("scores", lambda query, key: 3 * EXERCISES["scores"].reference(query, key), "S is 3 times what is expected, everywhere"),
     ("scores", lambda query, key: EXERCISES["scores"].reference(query, key) ** 2, "S is not what is expected times one factor"),
     ("softmax_backward", lambda dp, p: p * (dp - dp * p.sum(axis=-1, keepdims=True)), "dx is 0 everywhere"),
@@ -224,7 +225,11 @@ def test_the_difference_is_told_in_the_words_of_its_kind(name, wrong, words):
 
 def test_where_and_why_speak_of_the_same_numbers():
     """The rule that is broken is broken by the case whose element is shown: NaN in another case is another matter."""
-    answer = judged(EXERCISES["softmax"], lambda x: np.exp(x - x.max(axis=0)) / np.exp(x - x.max(axis=0)).sum(axis=-1, keepdims=True))
+    def wrong(x):
+        e = np.exp(x - x.max(axis=0))
+        return e / e.sum(axis=-1, keepdims=True)
+
+    answer = judged(EXERCISES["softmax"], wrong)
     assert "yours nan" in answer.where and answer.why.startswith("NaN or infinity")
 
 
@@ -254,8 +259,10 @@ def test_one_change_of_the_reference_is_named_though_nobody_listed_it(words, wro
     ("contributions", "c has its axes 1 and 2 swapped", lambda heads, w_o: (
         EXERCISES["contributions"].reference(heads, w_o).swapaxes(1, 2))),
     ("broadcast_backward", "in dg, g stands in place of x", lambda dy, x, g: (dy * g, (dy * g).sum(axis=0))),
-    ("softmax", "all sums, means and maxima run over the wrong axis", lambda x: np.exp(x - x.max(axis=0)) / np.exp(x - x.max(axis=0)).sum(axis=0)),
-    ("broadcast_backward", "dx lacks the factor g: dy is passed on unchanged; dg lacks the factor x", lambda dy, x, g: (dy.copy(), dy.sum(axis=0))),
+    ("softmax", "all sums, means and maxima run over the wrong axis", lambda x: (
+        np.exp(x - x.max(axis=0)) / np.exp(x - x.max(axis=0)).sum(axis=0))),
+    ("broadcast_backward", "dx lacks the factor g: dy is passed on unchanged; dg lacks the factor x", lambda dy, x, g: (
+        dy.copy(), dy.sum(axis=0))),
 ])
 def test_what_is_wrong_with_an_output_is_named_though_nobody_listed_it(name, diagnosis, wrong):
     assert judged(EXERCISES[name], wrong).diagnosis == diagnosis
@@ -269,7 +276,8 @@ def test_two_wrong_outputs_are_not_named_if_one_of_them_is_unknown():
 def test_changes_of_the_reference_can_be_made_and_shown(exercise):
     cases = exercise.cases()
     named = factors(exercise, cases)
-    whole = [*other_outputs(exercise, cases, named, range(len(exercise.returns))), *everywhere(exercise), *other_inputs(exercise, cases)]
+    outputs = range(len(exercise.returns))
+    whole = [*other_outputs(exercise, cases, named, outputs), *everywhere(exercise), *other_inputs(exercise, cases)]
     lines = [variant for line in lines_of(exercise, tuple(named)) for variant in line.variants]
     assert len(whole) > 20 and len(lines) > 20
     for one in whole + lines:

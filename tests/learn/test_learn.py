@@ -12,7 +12,7 @@ import pytest
 
 from minitransformer.cli import learn as cli_learn
 from minitransformer.learn import check
-from minitransformer.learn.course import chapters, exercises, find_exercise
+from minitransformer.learn.course import chapters, exercises, find_chapter, find_exercise
 from minitransformer.learn.hints import next_hint
 from minitransformer.learn.judgement import check_function
 from minitransformer.learn.learner_file import MARK
@@ -114,6 +114,16 @@ def test_a_command_without_a_name_says_what_to_do_first(learn, tmp_path):
     assert learn("check", "--all")[0] == 0
     code, _, error = learn("check")
     assert code == 2 and "every exercise that you started passes" in error and "learn start 1" in learn()[1]
+
+
+def test_a_chapter_is_checked_by_its_number(learn):
+    code, _, error = learn("check", "4")
+    assert code == 2 and "04_softmax was not started in this folder: minitransformer learn start 4" in error
+    learn("start", "4")
+    learn("start", "6")
+    code, out, _ = learn("check", "4", "--json")
+    assert code == 1 and {answer["exercise"] for answer in json.loads(out)["exercises"]} == {
+        one.name for one in find_chapter("4").exercises}
 
 
 def test_hints_begin_with_the_one_that_the_diagnosis_asks_for(learn, tmp_path):
@@ -341,7 +351,7 @@ def test_the_messages_are_translated(learn, monkeypatch):
 
     monkeypatch.setattr("minitransformer.learn.messages._CATALOGUE", Loud())
     assert "unsolved EXERCISE fails" in learn()[1] and "TITLE" in learn("list")[1]
-    assert "all EXERCISEs" in learn("--help")[1] and "an EXERCISE or a file" in learn("check", "--help")[1]
+    assert "all EXERCISEs" in learn("--help")[1] and "an EXERCISE, a file" in learn("check", "--help")[1]
 
 
 def test_every_text_of_the_help_can_be_translated(learn, monkeypatch):

@@ -132,6 +132,12 @@ def test_what_gives_the_same_is_named_by_the_more_usual_mistake():
     assert "in dz, the term - n mean(dy n) is missing" in said and "in dx, W is not transposed" in said
 
 
+def test_of_two_changes_at_once_the_most_usual_are_named():
+    """A forgotten exp and y in place of p give the same numbers: people forget the exp."""
+    said = diagnosis("log_softmax_backward", lambda dy, y: dy + y * dy.sum(axis=-1, keepdims=True))
+    assert said == "in p, exp is missing: y is taken as it is; in dx, p sum(dy) is added, not subtracted"
+
+
 @pytest.mark.parametrize("name, wrong, hint", [
     ("broadcast_backward", lambda dy, x, g: (dy * g, (dy * dy).sum(axis=0)), 4),    # the hole is in the line of dg
     ("broadcast_backward", lambda dy, x, g: (dy * g * x, (dy * x).sum(axis=0)), 2),

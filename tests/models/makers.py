@@ -6,25 +6,35 @@ from minitransformer.data.batches import make_batch
 from minitransformer.data.labelled import make_labelled_batch
 from minitransformer.data.windows import consecutive_windows
 from minitransformer.models import (
-    Classifier, ClassifierConfig, LanguageModel, LanguageModelConfig, Transformer, TransformerConfig)
+    MODELS, Classifier, ClassifierConfig, LanguageModel, LanguageModelConfig, RecurrentConfig, Transformer, TransformerConfig)
 
 V, CLASSES = 13, 3
 SIZES = dict(num_layers=2, d_model=12, num_heads=3, d_ff=10, dropout=0.0)
-KINDS = ("transformer", "language-model", "classifier")
+RECURRENT = ("rnn", "gru", "lstm", "lstm-attention", "lstm-dot-attention")
+KINDS = ("transformer", "language-model", "classifier", *RECURRENT)
+OF_TRANSFORMERS = ("num_heads", "d_ff", "attention_dropout", "feed_forward_dropout", "activation", "pre_norm", "positions",
+                   "max_length")    # what a recurrent model has no use for
 
 
 def make_model(kind, seed=0, **changes):
     """A model in float64 with every parameter random: zeros and ones (biases, gamma) hide mistakes."""
     sizes = {**SIZES, **changes}
-    model = {
+    model = recurrent(kind, sizes, seed) if kind in RECURRENT else {
         "transformer": lambda: Transformer(TransformerConfig(source_vocab=V, target_vocab=V, **sizes), seed),
         "language-model": lambda: LanguageModel(LanguageModelConfig(vocab_size=V, **sizes), seed),
         "classifier": lambda: Classifier(ClassifierConfig(vocab_size=V, num_classes=CLASSES, **sizes), seed),
-    }[kind]().astype(np.float64)
+    }[kind]()
+    model = model.astype(np.float64)
     rng = np.random.default_rng([seed, 1])
     for parameter in model.parameters().values():
         parameter.data += 0.2 * rng.standard_normal(parameter.shape)
     return model
+
+
+def recurrent(kind, sizes, seed):
+    """An encoder-decoder; the context vector's are read from one end, those with attention from both."""
+    own = {name: value for name, value in sizes.items() if name not in OF_TRANSFORMERS}
+    return MODELS[kind](RecurrentConfig(source_vocab=V, target_vocab=V, **{"bidirectional": "attention" in kind, **own}), seed)
 
 
 def random_ids(rng, *shape):
@@ -39,7 +49,7 @@ def make_batch_for(kind, seed=0, sentences=5):
     def ids():
         return random_ids(rng, rng.integers(1, 6)).tolist()
 
-    if kind == "transformer":
+    if kind == "transformer" or kind in RECURRENT:
         return make_batch([(ids(), ids()) for _ in range(sentences)])
     if kind == "classifier":
         return make_labelled_batch([(ids(), int(rng.integers(CLASSES))) for _ in range(sentences)])

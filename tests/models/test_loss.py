@@ -13,7 +13,7 @@ from minitransformer.models import MODELS
 from minitransformer.models.next_token import LossSums
 from minitransformer.replaceable import plugged, textbook
 from minitransformer.special import PAD
-from tests.models.makers import CLASSES, KINDS, make_batch_for, make_model, random_ids
+from tests.models.makers import CLASSES, KINDS, RECURRENT, make_batch_for, make_model, random_ids
 
 
 class Loss(Layer):
@@ -64,8 +64,7 @@ def test_the_loss_is_forward_and_cross_entropy(kind, seed, smoothing, pre_norm, 
     assert gradient.any()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("pooling", ["mean", "first"])
+@pytest.mark.parametrize("kind, pooling", [*((kind, "mean") for kind in KINDS), ("classifier", "first")])
 def test_the_gradient_of_the_loss(kind, pooling):
     """Each parameter's array along a random direction, by the complex step, dropout on."""
     options = {"pooling": pooling} if kind == "classifier" else {}
@@ -125,8 +124,9 @@ def test_the_kernels_change_nothing(kind):
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("rate", ["dropout", "attention_dropout", "feed_forward_dropout"])
+@pytest.mark.parametrize("kind, rate", [
+    *((kind, "dropout") for kind in KINDS),
+    *((kind, rate) for kind in KINDS if kind not in RECURRENT for rate in ("attention_dropout", "feed_forward_dropout"))])
 def test_every_part_of_every_model_drops_out(kind, rate):
     """With a single dropout rate above 0, each place that uses it draws from the generator."""
     model, batch, drawn = make_model(kind, **{"dropout": 0.0, rate: 0.5}), make_batch_for(kind), []

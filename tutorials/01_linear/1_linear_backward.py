@@ -120,6 +120,11 @@ def last_row(dy, x, W):
     return dy @ W.T, x.T @ dy, dy[-1].copy()
 
 
+@mistake("dW comes from the last row alone: each row's x^T dy has to be added to those before, not put in their place", hint=1)
+def last_row_of_weight(dy, x, W):
+    return dy @ W.T, np.outer(x[-1], dy[-1]), dy.sum(axis=0)
+
+
 @mistake("db counts the rows and forgets dy", hint=2)
 def counted(dy, x, W):
     return dy @ W.T, x.T @ dy, np.ones_like(dy).sum(axis=0)

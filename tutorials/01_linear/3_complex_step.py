@@ -76,6 +76,16 @@ def absolute(f, x, h):
     return abs(f(x + 1j * h)) / h
 
 
+@mistake("the angle of f(x + ih) is taken: the derivative is in its imaginary part", hint=2)
+def angle(f, x, h):
+    return np.angle(f(x + 1j * h)) / h
+
+
+@mistake("the step is i h x, not i h: df is x times too large", hint=4)
+def step_of_x(f, x, h):
+    return f(x + 1j * h * x).imag / h
+
+
 # %% other right solutions
 @also_right
 def with_np_imag(function, points, step):

@@ -80,6 +80,11 @@ def off_by_one(ids, W):
     return math.sqrt(W.shape[1]) * W[ids - 1]
 
 
+@mistake("each id gets the row after its own: the rows are counted from 0, as the ids are", hint=1)
+def one_too_far(ids, W):
+    return math.sqrt(W.shape[1]) * W[(ids + 1) % len(W)]
+
+
 @mistake("the positions are looked up, not the ids: every sentence gets the same rows", hint=1)
 def positions(ids, W):
     places = np.broadcast_to(np.arange(ids.shape[1]) % len(W), ids.shape)

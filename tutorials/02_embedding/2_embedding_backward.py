@@ -87,6 +87,14 @@ def last_of_sentence(dy, ids, W):
     return scaled(dW)
 
 
+@mistake("repeated tokens are lost: only the first place of each token counts", hint=1)
+def first_place(dy, ids, W):
+    dW = np.zeros_like(W)
+    tokens, places = np.unique(ids, return_index=True)
+    dW[tokens] = dy.reshape(-1, dy.shape[-1])[places]
+    return scaled(dW)
+
+
 @mistake("repeated tokens are averaged, not added", hint=1)
 def averaged(dy, ids, W):
     counts = np.bincount(ids.ravel(), minlength=len(W))

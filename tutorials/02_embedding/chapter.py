@@ -110,9 +110,9 @@ assert report.passed
 # %% [markdown]
 # ## The same table at the end
 #
-# At its end the model has a hidden state $h$ of the shape $(N, d_{model})$ and needs a *logit* for each token of the
-# vocabulary: a score, which softmax turns into a probability. The paper uses the same table:
-# $\text{logits} = h W^\top$. A token is likely if its vector points where $h$ points. The table then gets two
+# At its end the model has a vector for each position, together its *hidden states* $h$ of the shape $(N, d_{model})$. It
+# needs a *logit* for each token of the vocabulary: a score, which softmax turns into a probability. The paper uses the
+# same table: $\text{logits} = h W^\top$. A token is likely if its vector points where $h$ points. The table then gets two
 # gradients, and they are added: a sum over two uses, as in chapter 1. From $\text{logits}_{nv} = \sum_d h_{nd} W_{vd}$ follow
 #
 # $$ dh = d\text{logits}\; W, \qquad dW = d\text{logits}^\top h $$

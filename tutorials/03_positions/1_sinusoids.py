@@ -127,6 +127,11 @@ def faster(positions, d_model):
     return made(positions, d_model, lambda i, d: -2 * i / d)
 
 
+@mistake("every pair has the frequency 1: the exponent is missing, or 2i // d_model made it 0", hint=2)
+def one_frequency(positions, d_model):
+    return made(positions, d_model, lambda i, d: 2 * i // d)
+
+
 @mistake("every column holds a sine: the odd ones need the cosine", hint=2)
 def sines_only(positions, d_model):
     PE = made(positions, d_model)

@@ -128,6 +128,13 @@ def cosine_left(PE, k):
     return moved
 
 
+@mistake("the sines are taken from the first half of the columns, the cosines from the second: they alternate", hint=3)
+def halves(PE, k):
+    half = PE.shape[1] // 2
+    turned = made(np.stack([PE[:, :half], PE[:, half:]], axis=-1).reshape(PE.shape), k)
+    return np.concatenate([turned[:, 0::2], turned[:, 1::2]], axis=1)
+
+
 # %% other right solutions
 @also_right
 def with_complex_numbers(rows, steps):

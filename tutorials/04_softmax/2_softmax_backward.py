@@ -78,6 +78,16 @@ def diagonal(dp, p):
     return p * (1 - p) * dp
 
 
+@mistake("the diagonal of the Jacobian is missing: a score moves its own probability, too", hint=2)
+def without_diagonal(dp, p):
+    return p * (p * dp - (dp * p).sum(axis=-1, keepdims=True))
+
+
+@mistake("the first term lacks p: the Jacobian is diag(p) - p p^T, not I - p p^T", hint=2)
+def identity(dp, p):
+    return dp - p * (dp * p).sum(axis=-1, keepdims=True)
+
+
 @mistake("p stands in the second term once too often: dx = p (dp - p sum(dp p))", hint=2)
 def p_twice(dp, p):
     return p * (dp - p * (dp * p).sum(axis=-1, keepdims=True))

@@ -101,6 +101,11 @@ def large_negative(x, mask):
     return softmax(np.where(mask, x, -1e9))
 
 
+@mistake("a row with nothing to attend to is 1 throughout: it has to be 0", hint=1)
+def empty_row_is_1(x, mask):
+    return np.where(mask.any(axis=-1, keepdims=True), masked_softmax(x, mask), 1)
+
+
 @mistake("the mask is ignored", hint=2)
 def ignored(x, mask):
     return softmax(x)

@@ -89,6 +89,11 @@ def by_heads(query, key):
     return unscaled(query, key) / math.sqrt(query.shape[1])
 
 
+@mistake("every head uses the keys of the first one: each head has its own", hint=3)
+def first_heads_keys(query, key):
+    return scores(query, key[:, :1])
+
+
 @mistake("keys ask and queries answer: rows and columns are swapped", hint=1)
 def transposed(query, key):
     return scores(key, query)

@@ -129,6 +129,12 @@ def zero_scores(query, key, value, mask):
     return softmax(s) @ value, softmax(s)
 
 
+@mistake("the mask is added to the scores as 1 and 0: what is masked out has to get minus infinity", hint=4)
+def mask_added(query, key, value, mask):
+    s = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1]) + mask
+    return softmax(s) @ value, softmax(s)
+
+
 @mistake("the mask is applied after the softmax: the weights that are left no longer sum to 1", hint=3)
 def mask_too_late(query, key, value, mask):
     p = made(query, key, value, np.ones_like(mask))[1] * mask

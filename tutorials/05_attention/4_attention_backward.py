@@ -131,6 +131,11 @@ def unweighted(dy, query, key, value, p):
     return made(dy, query, key, value, p, softmax=lambda dp, p: p * (dp - dp.sum(axis=-1, keepdims=True)))
 
 
+@mistake("the softmax's backward is that of its logarithm: dS = dp - p sum(dp)", hint=4)
+def of_the_logarithm(dy, query, key, value, p):
+    return made(dy, query, key, value, p, softmax=lambda dp, p: dp - p * dp.sum(axis=-1, keepdims=True))
+
+
 @mistake("dvalue uses the gradient of the scores in place of the weights", hint=3)
 def value_of_scores(dy, query, key, value, p):
     return made(dy, query, key, value, p, dvalue=lambda ds: turned(ds) @ dy)

@@ -105,6 +105,23 @@ def by_length(ids):
     return of(np.arange(ids.shape[1]) < (ids != 0).sum(axis=1, keepdims=True))
 
 
+@mistake("it counts the tokens and takes one fewer from the front: the last token is hidden, and padding in front is not", hint=2)
+def by_length_less_one(ids):
+    return of(np.arange(ids.shape[1]) + 1 < (ids != 0).sum(axis=1, keepdims=True))
+
+
+@mistake("with n tokens in a sentence, only n - 1 places are looked at: its last token is hidden", hint=2)
+def one_place_fewer(ids):
+    return of(ids != 0) & by_length_less_one(ids)
+
+
+@mistake("the last token of each sentence is hidden as well: only padding, the id 0, is", hint=2)
+def last_token_hidden(ids):
+    real = ids != 0
+    after = real.sum(axis=1, keepdims=True) - real.cumsum(axis=1)
+    return of(real & (after > 0))
+
+
 @mistake("these are numbers to add to the scores, 0 and minus infinity; here a mask is True or False", hint=2)
 def to_add(ids):
     return of(np.where(ids != 0, 0.0, -np.inf))
@@ -113,6 +130,11 @@ def to_add(ids):
 @mistake("one sentence's padding hides that place in all sentences", hint=1)
 def for_all(ids):
     return of(np.broadcast_to((ids != 0).all(axis=0), ids.shape))
+
+
+@mistake("a token in one sentence makes its place visible in all sentences, padding or not", hint=1)
+def for_any(ids):
+    return of(np.broadcast_to((ids != 0).any(axis=0), ids.shape))
 
 
 @mistake("the mask is causal as well: padding hides keys, whichever the query is", hint=1)

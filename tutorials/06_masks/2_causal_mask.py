@@ -105,6 +105,11 @@ def window(ids):
     return (positions(ids)[:, None] >= positions(ids)) & (positions(ids)[:, None] <= positions(ids) + 1)
 
 
+@mistake("a position sees only itself and its two neighbours: it may attend to all before it, and not to the next one", hint=2)
+def neighbours(ids):
+    return abs(positions(ids)[:, None] - positions(ids)) <= 1
+
+
 @mistake("every sentence has a mask of its own, but all of them are the same: leave the axis of the batch out", hint=1)
 def for_each_sentence(ids):
     return np.repeat(np.tri(ids.shape[1], dtype=bool)[None], len(ids), axis=0)

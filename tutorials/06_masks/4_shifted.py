@@ -30,7 +30,7 @@ def shifted(target):
 
 # %% what it is called with
 returns = "decoder_input next_target"
-section = "The other leak: a target that was not shifted"
+section = "The future: the causal mask"
 
 
 def case(rng, B, T):
@@ -107,6 +107,14 @@ def eos_too_early(target):
     length = (target != 0).sum(axis=1)
     next_target[np.arange(len(target)), length] = 0
     next_target[np.arange(len(target)), length - 1] = 2
+    return decoder_input, next_target
+
+
+@mistake("EOS replaces the first padding, but a sentence without padding has none: there it overwrites the first token", hint=4)
+def eos_at_first_padding(target):
+    decoder_input, next_target = right(target)
+    full = (target != 0).all(axis=1)
+    next_target[full, 0], next_target[full, -1] = 2, 0
     return decoder_input, next_target
 
 

@@ -79,6 +79,18 @@ def exchanged(x, num_heads):
     return x.reshape(B, T, d, H).swapaxes(1, 2).copy()
 
 
+@mistake("the columns of head h begin at h, not at h d: the heads overlap", hint=2)
+def overlapping(x, num_heads):
+    B, T, H, d = sizes(x, num_heads)
+    return np.stack([x[:, :, h:h + d] for h in range(H)], axis=1)
+
+
+@mistake("positions and columns are swapped before the reshape: cut each row into its heads first", hint=2)
+def swapped_first(x, num_heads):
+    B, T, H, d = sizes(x, num_heads)
+    return x.swapaxes(1, 2).reshape(B, H, T, d)
+
+
 @mistake("positions and sizes are swapped: the axes are (B, H, d, T)", hint=2)
 def sizes_before_positions(x, num_heads):
     return x.reshape(sizes(x, num_heads)).transpose(0, 2, 3, 1).copy()

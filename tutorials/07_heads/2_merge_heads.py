@@ -81,6 +81,15 @@ def in_time(heads):
     return heads.reshape(B, H * T, d)
 
 
+@mistake("head h is written from column h on, not from column h d: the heads overwrite each other", hint=2)
+def overlapping(heads):
+    B, H, T, d = heads.shape
+    y = np.zeros((B, T, H * d), heads.dtype)
+    for h in range(H):
+        y[:, :, h:h + d] = heads[:, h]
+    return y
+
+
 @mistake("the wrong axes are swapped: heads with sizes, not heads with positions", hint=4)
 def wrong_axes(heads):
     B, H, T, d = heads.shape

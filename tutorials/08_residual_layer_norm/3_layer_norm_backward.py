@@ -150,6 +150,12 @@ def wrong_axis(dy, n, s, gamma):
     return with_dx(s * (dn - mean(dn, -2) - n * mean(dn * n, -2)), dy, n)
 
 
+@mistake("this is BatchNorm's backward: the two means run over all rows, for each column, not along each row", hint=3)
+def batch_norm(dy, n, s, gamma):
+    dn, rows = dy * gamma, tuple(range(dy.ndim - 1))
+    return with_dx(s * (dn - mean(dn, rows) - n * mean(dn * n, rows)), dy, n)
+
+
 @mistake("dgamma and dbeta have changed places", hint=3)
 def swapped(dy, n, s, gamma):
     dx, dgamma, dbeta = layer_norm_backward(dy, n, s, gamma)

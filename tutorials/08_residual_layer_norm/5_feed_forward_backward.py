@@ -141,6 +141,11 @@ def sign_of_a(dy, x, W1, b1, W2):
     return made(dy, x, W1, b1, W2, da=lambda dh, a: dh * np.sign(a))
 
 
+@mistake("the slope where a is negative is 0.01, that of a leaky ReLU: the ReLU's is 0", hint=4)
+def leaky(dy, x, W1, b1, W2):
+    return made(dy, x, W1, b1, W2, da=lambda dh, a: dh * np.where(a > 0, 1, 0.01).astype(dh.dtype))
+
+
 @mistake("dW2 uses the mask a > 0, not h: W2 was multiplied by h", hint=3)
 def mask_for_h(dy, x, W1, b1, W2):
     return made(dy, x, W1, b1, W2, h=lambda a: (a > 0).astype(a.dtype))

@@ -1,0 +1,43 @@
+"""Run a recurrent decoder one position at a time."""
+
+import numpy as np
+
+from minitransformer.backend import Array, module_of, to_device
+from minitransformer.models.transformer import EXTRA_LENGTH
+from minitransformer.special import BOS, PAD
+
+
+class RecurrentState:
+    """The state of decoding: the decoder's state of each hypothesis and, for attention, the memory of each source.
+
+    first:  (B, 1), the ids of the first position
+    limit:  (B,), the maximum number of tokens that may follow, without EOS
+    output: the OutputProjection from hidden states to logits
+    """
+
+    def __init__(self, model, source):
+        self.output = model.output
+        self.first = np.full((len(source), 1), BOS)
+        self.limit = (source != PAD).sum(axis=1) - 1 + EXTRA_LENGTH
+        self._model = model
+        self._memory, context, _ = model.encode(source)
+        self._mask = model.memory_mask(source, self._memory)
+        self._states = context[:, None]     # (B, width, S)
+
+    def advance(self, ids, parents=None) -> Array:
+        """The hidden states (B, width, d_model) for the token `ids` (B, width) at the current position.
+
+        parents: (B, width), the hypothesis at the previous position that each one continues; None: its own.
+        """
+        model, (batch, width), xp = self._model, ids.shape, module_of(self._states)
+        if parents is not None:
+            self._states = self._states[xp.arange(batch)[:, None], to_device(parents, xp)]
+        x, _ = model.target_embedding.forward(ids.reshape(-1, 1))
+        (y, states), _ = model.decoder.forward(x, self._states.reshape(batch * width, -1))
+        self._states, y = states.reshape(batch, width, -1), y.reshape(batch, width, -1)
+        return model.readout.forward(y, self._memory, self._mask)[0] if model.readout else y
+
+    def keep(self, rows) -> None:
+        """Keep only some sentences: the new row i is the old row rows[i]."""
+        rows = to_device(rows, module_of(self._states))
+        self._states, self._memory, self._mask = self._states[rows], self._memory[rows], self._mask[rows]

@@ -1,0 +1,67 @@
+"""Additive attention and dot products without the scale, against their definitions."""
+
+import numpy as np
+import pytest
+
+from minitransformer import InputError
+from minitransformer import functional as F
+from minitransformer.layers import AdditiveAttention, AttentionalState, DotProductAttention
+
+RNG = np.random.default_rng(0)
+X, MEMORY = RNG.standard_normal((2, 3, 4)), RNG.standard_normal((2, 5, 4))
+SOME = np.array([[1, 0, 1, 1, 0], [0, 0, 0, 0, 0], [1, 1, 1, 1, 1]], bool)    # (T_q, T_k)
+
+
+def additive(d_memory=4):
+    layer = AdditiveAttention(4, d_memory, 6, np.random.default_rng(1)).astype(np.float64)
+    layer.query.bias.data += 0.3
+    return layer
+
+
+def by_definition(score, mask):
+    """The memory's mean, weighted by exp(score), for each query; zeros without anything to attend to."""
+    y = np.zeros((2, 3, 4))
+    for b, i in np.ndindex(2, 3):
+        weights = np.array([np.exp(score(X[b, i], MEMORY[b, j])) * mask[i, j] for j in range(5)])
+        y[b, i] = weights @ MEMORY[b] / max(weights.sum(), 1e-300)
+    return y
+
+
+@pytest.mark.parametrize("mask", [SOME, np.ones((3, 5), bool)])
+def test_the_definitions(mask):
+    layer = additive()
+    q, k, w = layer.query, layer.key, layer.weight.data
+    np.testing.assert_allclose(layer.forward(X, MEMORY, mask)[0], by_definition(
+        lambda x, m: w @ np.tanh(x @ q.weight.data + q.bias.data + m @ k.weight.data + k.bias.data), mask), rtol=1e-12)
+    np.testing.assert_allclose(DotProductAttention().forward(X, MEMORY, mask)[0], by_definition(np.dot, mask), rtol=1e-12)
+
+
+def test_without_the_scale_it_is_the_papers_with_larger_queries():
+    scaled, _ = F.attention_forward(2.0 * X, MEMORY, MEMORY, SOME)    # sqrt(d_k) = 2
+    np.testing.assert_allclose(F.dot_product_attention_forward(X, MEMORY, MEMORY, SOME)[0], scaled, rtol=1e-12)
+
+
+@pytest.mark.parametrize("layer", [additive(), DotProductAttention()], ids=["additive", "dot product"])
+def test_nothing_to_attend_to_gives_zeros(layer):
+    y, cache = layer.forward(X, MEMORY, SOME)
+    assert not y[:, 1].any() and y[:, [0, 2]].all()
+    dx, dmemory = layer.backward(np.ones_like(y), cache)
+    assert not dx[:, 1].any() and np.isfinite(dmemory).all()
+    y, cache = layer.forward(X, MEMORY, np.zeros((2, 1, 5), bool))
+    dx, dmemory = layer.backward(np.ones_like(y), cache)
+    assert not (y.any() or dx.any() or dmemory.any())
+
+
+@pytest.mark.parametrize("layer", [additive(), DotProductAttention(),
+                                   AttentionalState(additive(), 4, 4, np.random.default_rng(0)).astype(np.float64)],
+                         ids=["additive", "dot product", "attentional state"])
+@pytest.mark.parametrize("x, memory, mask, words", [
+    (X[0], MEMORY, None, r"x has shape \(3, 4\), expected \(B, T_q"),
+    (X, MEMORY[:1], None, r"memory has shape \(1, 5, 4\), expected \(2, T_k, 4\)"),
+    (X, MEMORY[..., :3], None, r"memory has shape \(2, 5, 3\), expected \(2, T_k, 4\)"),
+    (X, MEMORY, SOME.astype(float), r"mask has dtype float64, expected bool \(True = may attend\)"),
+    (X, MEMORY, SOME.T, r"mask has shape \(5, 3\), which does not broadcast to \(B, T_q, T_k\) = \(2, 3, 5\)"),
+])
+def test_what_does_not_fit_is_explained(layer, x, memory, mask, words):
+    with pytest.raises(InputError, match=words):
+        layer.forward(x, memory, mask)
