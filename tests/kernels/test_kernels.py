@@ -120,7 +120,8 @@ def small_blocks():
 
 def test_every_kernel_is_tested():
     """A new kernel needs inputs here; each file in kernels/numpy and in kernels/compiled registers one."""
-    assert {entry.operation for entry, _ in KERNELS.values()} == INPUTS.keys() | OTHERS
+    untested = {entry.operation for entry, _ in KERNELS.values()} ^ (INPUTS.keys() | OTHERS)
+    assert not untested or (kernels.state.problem and untested < INPUTS.keys() | OTHERS)    # some have compiled kernels only
     files = {f"minitransformer.kernels.{kind}.{module.name}" for kind in kernels.KINDS[:1 if kernels.state.problem else None]
              for module in pkgutil.iter_modules([f"{kernels.__path__[0]}/{kind}"])}
     assert {kernel.function.__module__ for _, kernel in KERNELS.values()} == files
@@ -143,7 +144,7 @@ def test_kernels_give_the_same_numbers(operation, dtype, context, sizes, seed):
     inputs = cast(INPUTS[operation](np.random.default_rng(seed), *sizes), dtype)
     with context():
         (expected, expected_cache), *others = (run(pair, inputs) for pair in implementations(operation, dtype))
-    assert others or dtype == "float64"
+    assert others or dtype == "float64" or kernels.state.problem
     for found, cache in others:
         for one, other in zip(expected, found, strict=True):
             assert one.dtype == other.dtype == dtype and one.shape == other.shape
