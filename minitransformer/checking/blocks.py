@@ -61,6 +61,7 @@ def blocks(seed=0) -> dict[str, tuple]:
     source, target = ids(B, T_K), ids(B, T_Q)
     source[0, -1] = source[1, -2:] = target[1, -1] = PAD
     real = source != PAD
+    real_keys = real[:, None, None]
     heads = array(B, H, T_Q, D_K), array(B, H, T_K, D_K), array(B, H, T_K, D_V)
     attention = CONFIG.d_model, H, rng, D_K, D_V, 0.2
     feed_forward = layer(L.FeedForward(D, D_FF, rng, dropout=0.2))
@@ -108,6 +109,16 @@ def blocks(seed=0) -> dict[str, tuple]:
         "dot-product-attention": (L.DotProductAttention(), (x, memory, some)),
         "attentional-state": (layer(L.AttentionalState(L.AdditiveAttention(D, D_V, D_FF, rng), D, D_V, rng, 0.2)),
                               (x, array(B, T_K, D_V), some)),
+        "glu": ((F.glu_forward, F.glu_backward), (array(B, T_Q, 2 * D),)),
+        "convolution": (layer(L.Convolution(D, D_FF, rng, 3, 2)), (memory, real)),
+        "causal-convolution": (layer(L.Convolution(D, D_FF, rng, 3, causal=True)), (memory, real)),
+        "separable-convolution": (layer(L.SeparableConvolution(D, D_FF, rng, 3)), (memory, real)),
+        "gated-convolution": (layer(L.GatedConvolution(D, rng, 3, dropout=0.2)), (memory, real)),
+        "restricted-self-attention": (layer(L.RestrictedSelfAttention(D, H, rng, 1, False, D_K, D_V, 0.2)), (memory, real_keys)),
+        "additive-self-attention": (layer(L.AdditiveSelfAttention(D, H, rng, D_K, D_V)), (x, causal)),
+        "additive-cross-attention": (layer(L.AdditiveCrossAttention(D, H, rng, D_K, D_V)), (x, memory, memory_mask)),
+        "unscaled-self-attention": (layer(L.UnscaledSelfAttention(D, H, rng, D_K, D_V)), (x, causal)),
+        "unscaled-cross-attention": (layer(L.UnscaledCrossAttention(D, H, rng, D_K, D_V)), (x, memory, memory_mask)),
         "language-model": (layer(M.LanguageModel(language, seed)), (source,)),
         "rnn-model": (layer(M.RNNModel(one_direction, seed)), (source, target)),
         "gru-model": (layer(M.GRUModel(recurrent_config, seed)), (source, target)),
