@@ -58,6 +58,7 @@ def blocks(seed=0) -> dict[str, tuple]:
     recurrent_config = M.RecurrentConfig(source_vocab=V, target_vocab=V, num_layers=2, d_model=D_V, dropout=0.2)
     one_direction = M.RecurrentConfig(source_vocab=V + 2, target_vocab=V, d_model=D, bidirectional=False,
                                       share_embeddings=False, share_output=False)
+    convolutional = M.ConvolutionalConfig(source_vocab=V, target_vocab=V, num_layers=2, d_model=D, kernel_size=3, dropout=0.2)
     source, target = ids(B, T_K), ids(B, T_Q)
     source[0, -1] = source[1, -2:] = target[1, -1] = PAD
     real = source != PAD
@@ -125,6 +126,11 @@ def blocks(seed=0) -> dict[str, tuple]:
         "lstm-model": (layer(M.LSTMModel(recurrent_config, seed)), (source, target)),
         "lstm-attention-model": (layer(M.LSTMAttentionModel(recurrent_config, seed)), (source, target)),
         "lstm-dot-attention-model": (layer(M.LSTMDotAttentionModel(recurrent_config, seed)), (source, target)),
+        "convolutional-model": (layer(M.ConvolutionalModel(convolutional, seed)), (source, target)),
+        "transformer-restricted": (layer(M.Transformer(M.TransformerConfig(**{**STACK, "attention": "restricted", "radius": 1}),
+                                                       seed)), (source, target)),
+        "transformer-additive": (layer(M.Transformer(M.TransformerConfig(**{**STACK, "attention": "additive",
+                                                                            "attention_dropout": 0.0}), seed)), (source, target)),
         "classifier": (layer(M.Classifier(classifier, seed)), (source,)),
         "classifier-first-token": (layer(M.Classifier(first_token, seed)), (source,)),
     }

@@ -30,7 +30,7 @@ def restricted_attention_forward(query, key, value, radius, causal=False, mask=N
     blocks on each side: at most w = 5 c, or 3 c with causal=True. Attention is then the usual one of N short sequences, with a mask
     for the pairs in them that lie too far apart: T w scores, instead of T^2.
     """
-    xp, (batch, _, length, _) = module_of(query), query.shape
+    xp, length = module_of(query), query.shape[2]
     block, side = block_and_side(radius, length)
     keys, window = _block_windows(key, block, side, causal)
     values, _ = _block_windows(value, block, side, causal)

@@ -78,19 +78,19 @@ class UnscaledScores(OtherScores):
         return dot_product_attention_backward(dy, cache)
 
 
-class AdditiveSelfAttention(SelfAttention, AdditiveScores):
+class AdditiveSelfAttention(SelfAttention, AdditiveScores):    # type: ignore[misc]    # it takes what the first base takes
     """SelfAttention with additive scores."""
 
 
-class AdditiveCrossAttention(CrossAttention, AdditiveScores):
+class AdditiveCrossAttention(CrossAttention, AdditiveScores):    # type: ignore[misc]    # it takes what the first base takes
     """CrossAttention with additive scores."""
 
 
-class UnscaledSelfAttention(SelfAttention, UnscaledScores):
+class UnscaledSelfAttention(SelfAttention, UnscaledScores):    # type: ignore[misc]    # it takes what the first base takes
     """SelfAttention without the division by sqrt(d_k)."""
 
 
-class UnscaledCrossAttention(CrossAttention, UnscaledScores):
+class UnscaledCrossAttention(CrossAttention, UnscaledScores):    # type: ignore[misc]    # it takes what the first base takes
     """CrossAttention without the division by sqrt(d_k)."""
 
 

@@ -39,7 +39,7 @@ def normal_vector(rng, size) -> Parameter:
 
 
 def xavier_kernel(rng, kernel_size, d_in, d_out) -> Parameter:
-    """A (kernel_size, d_in, d_out) weight: Xavier's, where an output sees kernel_size d_in numbers and an input is seen as often."""
+    """A (kernel_size, d_in, d_out) weight: Xavier's, for outputs that see kernel_size d_in numbers."""
     check_rng(rng)
     _check_sizes(kernel_size, d_in, d_out)
     limit = math.sqrt(6 / (kernel_size * (d_in + d_out)))

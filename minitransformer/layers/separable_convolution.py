@@ -19,10 +19,11 @@ class SeparableConvolutionCache(NamedTuple):
 
 
 class SeparableConvolution(Layer):
-    """y_t = z_t W + b, z_ti = sum_k x_{t + dilation k - left, i} w_ki: x (B, T, d_in), w (K, d_in), W (d_in, d_out), y (B, T, d_out).
+    """y_t = z_t W + b, z_ti = sum_k x_{t + dilation k - left, i} w_ki.
 
-    Kaiser, Gomez and Chollet 2017 (https://arxiv.org/abs/1706.03059), without the activation between the two. Windows and padding are
-    those of Convolution, whose K d_in d_out weights become K d_in + d_in d_out.
+    x: (B, T, d_in); w: (K, d_in); W: (d_in, d_out); b: (d_out,); y: (B, T, d_out). Kaiser, Gomez and Chollet 2017
+    (https://arxiv.org/abs/1706.03059), without the activation between the two. Windows and padding are those of
+    Convolution, whose K d_in d_out weights become K d_in + d_in d_out.
     """
 
     def __init__(self, d_in, d_out, rng, kernel_size=3, dilation=1, causal=False):
