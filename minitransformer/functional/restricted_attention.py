@@ -79,8 +79,7 @@ def _blocks(x, block) -> Array:
     """(B, H, T, d) -> (B, H, N, c, d), with zeros behind the end."""
     batch, heads, length, d = x.shape
     count = -(-length // block)
-    padded = module_of(x).zeros((batch, heads, count * block, d), x.dtype)
-    padded[:, :, :length] = x
+    padded = module_of(x).pad(x, ((0, 0), (0, 0), (0, count * block - length), (0, 0)))
     return padded.reshape(batch, heads, count, block, d)
 
 

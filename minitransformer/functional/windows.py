@@ -18,11 +18,10 @@ def windows_forward(x, size, dilation=1, causal=False) -> tuple[Array, WindowsCa
     A window spans dilation (size - 1) + 1 positions. With causal=True it ends at its own position; otherwise its own is in
     the middle, and what is left over by an even size lies after it, as in PyTorch. A window may be wider than x.
     """
-    xp, (batch, length, width) = module_of(x), x.shape
+    xp, length = module_of(x), x.shape[1]
     reach = dilation * (size - 1)
     left = reach if causal else reach // 2
-    padded = xp.zeros((batch, length + reach, width), x.dtype)
-    padded[:, left:left + length] = x
+    padded = xp.pad(x, ((0, 0), (left, reach - left), (0, 0)))
     y = xp.stack([padded[:, start:start + length] for start in range(0, reach + 1, dilation)], axis=2)
     return y, WindowsCache(left, dilation)
 
