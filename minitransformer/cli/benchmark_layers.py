@@ -25,7 +25,7 @@ def execute(args, environment) -> None:
         print(f"{environment['processor']}, {environment['kernels']} kernels, one thread, "
               f"NumPy {environment['versions']['numpy']}\n")
         found = list(_printed(results))
-        _print_where_it_wins(found)
+        _print_times(found)
     if path is not None:
         from minitransformer import plots
 
@@ -44,7 +44,7 @@ def _printed(results) -> Iterator[dict[str, Any]]:
           f"float32:\nin n from {LONG} at d = {WIDTH}, in d at n = {LENGTH}", flush=True)
 
 
-def _print_where_it_wins(found) -> None:
+def _print_times(found) -> None:
     """The milliseconds of each n and d."""
     for over, fixed in (("n", f"d = {WIDTH}"), ("d", f"n = {LENGTH}")):
         print(f"\n{f'ms at {fixed}, {over} =':22} " + " ".join(f"{cost[over]:9,}" for cost in found[0][f"over_{over}"]))
