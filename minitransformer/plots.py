@@ -109,6 +109,7 @@ def layers(results) -> "Figure":
         axes.set_xlabel(word)
         axes.set_title(f"{fixed} = {size}", fontsize=10)
         axes.grid(alpha=0.3)
+    panels[0].yaxis.set_major_formatter("{x:g}")
     panels[0].set_ylabel("forward and backward (ms of processor time)")
     panels[0].legend(fontsize=9)
     return figure

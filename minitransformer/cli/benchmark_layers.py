@@ -1,6 +1,7 @@
 """minitransformer benchmark --layers: Table 1 of the paper, measured."""
 
 import json
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,7 +30,7 @@ def execute(args, environment) -> None:
     if path is not None:
         from minitransformer import plots
 
-        write_picture(plots.layers(found), path)
+        write_picture(plots.layers(found), path, sys.stderr if args.json else None)
 
 
 def _printed(results) -> Iterator[dict[str, Any]]:

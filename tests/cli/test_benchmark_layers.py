@@ -19,10 +19,11 @@ def measured(monkeypatch):
     monkeypatch.setattr(benchmark_layers, "measure", lambda rounds: iter(ROWS))
 
 
-def test_json(run_cli, measured):
-    code, out, _ = run_cli("benchmark", "--layers", "--json")
+def test_json(run_cli, measured, tmp_path):
+    code, out, error = run_cli("benchmark", "--layers", "--json", "--output", tmp_path / "a.svg")
     found = json.loads(out)
-    assert code == 0 and found["layers"] == ROWS and found["threads"] == 1 and "numpy" in found["versions"]
+    assert code == 0 and error.endswith("a.svg\n") and (tmp_path / "a.svg").exists()
+    assert found["layers"] == ROWS and found["threads"] == 1 and "numpy" in found["versions"]
 
 
 def test_the_table_and_the_picture(run_cli, measured, tmp_path):
