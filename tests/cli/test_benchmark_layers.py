@@ -38,7 +38,7 @@ def test_the_table_and_the_picture(run_cli, measured, tmp_path):
     (("--layers", "--scaling"), "--layers measures single layers, at sizes of its own; leave --scaling"),
     (("--layers", "--config", "tiny"), "--layers measures single layers"),
     (("--layers", "--rounds", 0), "--rounds is 0, expected 1 to 1,000"),
-    (("--layers", "--test", "x"), "--test is what --decoding RUN translates"),
+    (("--layers", "--test", "x"), "--test is the text for --decoding RUN to translate"),
     (("--layers", "--output", "no/such/folder.png"), "there is no folder no/such"),
     (("--output", "a.png"), "--output is the picture of --layers; add --layers, or leave --output out"),
     (("--layer", "--profiles"), "unrecognized arguments: --profiles; did you mean --profile?"),
