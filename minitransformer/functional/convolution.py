@@ -8,6 +8,7 @@ from minitransformer.replaceable import replaceable
 
 
 class ConvolutionCache(NamedTuple):
+    shape: tuple     # of x
     window: WindowsCache
     rows: Array      # (B T, K D_in) the windows, each as one row
     weight: Array    # (K, D_in, D_out)
@@ -25,15 +26,14 @@ def convolution_forward(x, weight, dilation=1, causal=False) -> tuple[Array, Con
     windows, window = windows_forward(x, size, dilation, causal)
     rows = windows.reshape(batch * length, -1)
     y = rows @ weight.reshape(-1, d_out)
-    return y.reshape(batch, length, d_out), ConvolutionCache(window, rows, weight)
+    return y.reshape(batch, length, d_out), ConvolutionCache(x.shape, window, rows, weight)
 
 
 @replaceable
 def convolution_backward(dy, cache) -> tuple[Array, Array]:
     """Returns dx, dweight. From Y = R W with the rows R: dW = R^T dY and dR = dY W^T; each row goes back to its window."""
-    window, rows, weight = cache
-    size, d_in, d_out = weight.shape
-    batch, length, _ = dy.shape
+    (batch, length, d_in), window, rows, weight = cache
+    size, _, d_out = weight.shape
     drows = dy.reshape(-1, d_out)
     dweight = rows.T @ drows
     dwindows = (drows @ weight.reshape(-1, d_out).T).reshape(batch, length, size, d_in)

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache, check_shape, check_whole
+from minitransformer.checks import check_cache, check_floats, check_whole
 from minitransformer.errors import InputError
 from minitransformer.functional import convolution_backward, convolution_forward
 from minitransformer.functional.convolution import ConvolutionCache
@@ -41,6 +41,8 @@ class Convolution(Layer):
 
     def backward(self, dy, cache) -> Array:
         check_cache(self, cache, ConvolutionLayerCache)
+        batch, length, _ = cache.convolution.shape
+        check_floats("Convolution: dy", dy, batch, length, self.bias.shape[0])
         self.bias.grad += dy.sum(axis=(0, 1))
         dx, dweight = convolution_backward(dy, cache.convolution)
         self.weight.grad += dweight
@@ -49,7 +51,7 @@ class Convolution(Layer):
 
 def check_convolved(name, x, mask, d_in) -> None:
     """Raise InputError unless x is (B, T, d_in) with at least one position, and mask None or (B, T) bool."""
-    check_shape(f"{name}: x", x, "B", "T", d_in)
+    check_floats(f"{name}: x", x, "B", "T", d_in)
     if not x.shape[1]:
         raise InputError(f"{name}: x has no positions, expected at least one")
     check_real(name, mask, *x.shape[:2])

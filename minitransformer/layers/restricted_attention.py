@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache, check_mask, check_shape, check_whole
+from minitransformer.checks import check_cache, check_floats, check_mask, check_shape, check_whole
 from minitransformer.errors import InputError
 from minitransformer.functional import restricted_attention_backward, restricted_attention_forward
 from minitransformer.functional.restricted_attention import RestrictedAttentionCache, all_pairs
@@ -57,7 +57,7 @@ class RestrictedSelfAttention(MultiHeadAttention):
         return all_pairs(cache.attention)
 
     def _check_input(self, x, mask) -> None:
-        check_shape("RestrictedSelfAttention: x", x, "B", "T", self.query.weight.shape[0])
+        check_floats("RestrictedSelfAttention: x", x, "B", "T", self.query.weight.shape[0])
         batch, length, _ = x.shape
         if not length:
             raise InputError("RestrictedSelfAttention: x has no positions, expected at least one")

@@ -14,10 +14,11 @@ from minitransformer.layers import (
 from minitransformer.layers.input import InputCache
 from minitransformer.layers.output_projection import OutputCache
 from minitransformer.layers.residual import ResidualCache
+from minitransformer.models.convolutional_state import ConvolutionalState
 from minitransformer.models.next_token import NextTokenModel
 from minitransformer.models.registry import MODELS
-from minitransformer.models.transformer import EXTRA_LENGTH, check_sharing
-from minitransformer.special import BOS, PAD
+from minitransformer.models.transformer import check_sharing
+from minitransformer.special import PAD
 from minitransformer.tables import ShownAsTable
 
 NAMED: dict[str, dict[str, Any]] = {
@@ -113,7 +114,7 @@ class ConvolutionalCache(NamedTuple):
 
 @MODELS.register("conv")
 class ConvolutionalModel(NextTokenModel):
-    """source (B, T_k), target (B, T_q) token ids -> logits (B, T_q, V) of the token after each target.
+    """source (B, T_k), target (B, T_q) token ids -> logits (B, T_q, V) of the token after each target token.
 
     Gated convolutions over the source; causal ones over the target, each followed by attention with one head to the last
     hidden states of the source. As in ConvS2S, all positions are computed at once. Unlike there, a LayerNorm after each
@@ -123,6 +124,7 @@ class ConvolutionalModel(NextTokenModel):
     """
 
     Config = ConvolutionalConfig
+    batch_fields = ("source", "target", "next_target")
 
     def __init__(self, config, seed=0):
         check_config(self, config, ConvolutionalConfig, seed)
@@ -141,19 +143,19 @@ class ConvolutionalModel(NextTokenModel):
         self.loss = LinearCrossEntropy(self.output.weight)
 
     def forward(self, source, target, rng=None) -> tuple[Array, ConvolutionalCache]:
-        """Give `rng` to train with dropout; without it the model is evaluated."""
+        """With `rng` the model trains with dropout; without it the model is evaluated."""
         y, hidden = self.hidden(source, target, rng)
         logits, output = self.output.forward(y)
         return logits, ConvolutionalCache(hidden, output)
 
     def backward(self, dlogits, cache) -> None:
-        """Adds to every parameter's gradient; ids get none."""
+        """Adds to every parameter's gradient; ids have none."""
         check_cache(self, cache, ConvolutionalCache)
         dy = self.output.backward(dlogits, cache.output)
         self.hidden_backward(dy, cache.hidden)
 
     def hidden(self, source, target, rng=None) -> tuple[Array, ConvolutionalHiddenCache]:
-        """Up to the last hidden states y (B, T_q, d_model), from which `output` makes the logits, and `loss` the loss."""
+        """The last hidden states y (B, T_q, d_model), from which `output` computes the logits, and `loss` the loss."""
         check_shape("ConvolutionalModel: source", source, "B", "T_k")
         check_shape("ConvolutionalModel: target", target, source.shape[0], "T_q")
         memory, encode = self.encode(source, rng)
@@ -183,8 +185,8 @@ class ConvolutionalModel(NextTokenModel):
             caches.append(cache)
         return x, ConvolutionalEncodeCache(input, caches)
 
-    def start(self, source) -> "ConvolutionalState":
-        """The state that writes the outputs of source (B, T_k), token by token."""
+    def start(self, source) -> ConvolutionalState:
+        """The state that writes the outputs for source (B, T_k), token by token."""
         check_shape("source", source, "B", "T_k")
         return ConvolutionalState(self, source)
 
@@ -192,55 +194,3 @@ class ConvolutionalModel(NextTokenModel):
         """Who attends to whom: {"cross": (B, 1, T_q, T_k) of each layer}."""
         _, cache = self.hidden(source, target)
         return {"cross": [layer.attention.attended(one.attention.sublayer) for layer, one in zip(self.decoder, cache.layers)]}
-
-
-class ConvolutionalState:
-    """The state of decoding: of each hypothesis, what the convolutions of the decoder will see again.
-
-    first:  (B, 1), the ids to advance with first
-    limit:  (B,), the most tokens that may be written after them, without EOS
-    output: the OutputProjection from hidden states to logits
-    """
-
-    def __init__(self, model, source):
-        self.output = model.output
-        self.first = np.full((len(source), 1), BOS)
-        self.limit = (source != PAD).sum(axis=1) - 1 + EXTRA_LENGTH
-        self._model, self._position = model, 0
-        self._memory, _ = model.encode(source)
-        xp, (batch, _, d_model) = module_of(self._memory), self._memory.shape
-        self._mask = to_device(padding_mask(source), xp)
-        seen = model.config.kernel_size - 1
-        self._seen = [xp.zeros((batch, 1, seen, d_model), self._memory.dtype)    # (B, width, K - 1, d_model)
-                      for _ in model.decoder]
-
-    def advance(self, ids, parents=None) -> Array:
-        """The hidden states (B, width, d_model) after the token `ids` (B, width) at the current position.
-
-        parents: (B, width), which hypothesis of the last position each one continues; None: its own.
-        """
-        model, xp = self._model, module_of(self._memory)
-        if parents is not None:
-            rows, parents = xp.arange(len(ids))[:, None], to_device(parents, xp)
-            self._seen = [seen[rows, parents] for seen in self._seen]
-        x, _ = model.target_input.embedding.forward(ids)
-        x = model.target_input.positions.at(x, self._position)
-        for i, layer in enumerate(model.decoder):
-            x = layer.convolution_residual.evaluate(x, lambda h: self._convolve(i, h))
-            x = layer.attention_residual.evaluate(x, lambda h: layer.attention.forward(h, self._memory, self._mask)[0])
-        self._position += 1
-        return x
-
-    def _convolve(self, i, h) -> Array:
-        """What the decoder's i-th convolution makes of h (B, width, d_model) and the positions before it."""
-        windows = module_of(h).concatenate([self._seen[i], h[:, :, None]], axis=2)      # (B, width, K, d_model)
-        self._seen[i] = windows[:, :, 1:]
-        batch, width, size, d_model = windows.shape
-        y, _ = self._model.decoder[i].convolution.forward(windows.reshape(batch * width, size, d_model))
-        return y[:, -1].reshape(batch, width, d_model)
-
-    def keep(self, rows) -> None:
-        """Drop all but some sentences: row i of what is kept becomes the old row rows[i]."""
-        rows = to_device(rows, module_of(self._memory))
-        self._seen = [seen[rows] for seen in self._seen]
-        self._memory, self._mask = self._memory[rows], self._mask[rows]
