@@ -12,6 +12,8 @@ _HOME = {
     "Batch": "data.batches",
     "Classifier": "models",
     "ClassifierConfig": "models",
+    "ConvolutionalConfig": "models",
+    "ConvolutionalModel": "models",
     "Ensemble": "decoding",
     "GRUModel": "models",
     "Hypothesis": "decoding",

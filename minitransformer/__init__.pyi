@@ -35,6 +35,8 @@ from minitransformer.host import limits as limits
 from minitransformer.layers import Layer as Layer
 from minitransformer.models import Classifier as Classifier
 from minitransformer.models import ClassifierConfig as ClassifierConfig
+from minitransformer.models import ConvolutionalConfig as ConvolutionalConfig
+from minitransformer.models import ConvolutionalModel as ConvolutionalModel
 from minitransformer.models import LanguageModel as LanguageModel
 from minitransformer.models import LanguageModelConfig as LanguageModelConfig
 from minitransformer.models import Transformer as Transformer

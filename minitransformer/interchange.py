@@ -45,7 +45,8 @@ SHARED = {"share_embeddings": ("source_embedding.weight", "target_embedding.weig
 def to_pytorch(model) -> dict[str, Array]:
     """The weights of a Transformer as {PyTorch's name: array}: copies, on the host, with the model's dtype.
 
-    Raises InputError for another model, and if d_k or d_v is not d_model / num_heads, the only size in PyTorch's layers.
+    Raises InputError for another model or attention, and if d_k or d_v is not d_model / num_heads, the only size in
+    PyTorch's layers.
     """
     if not isinstance(model, Transformer):
         raise InputError(f"a {type(model).__name__} cannot be exported, only an encoder-decoder Transformer")
@@ -92,6 +93,8 @@ def _as_array(name, array) -> Array:
 
 
 def _check_heads(config) -> None:
+    if config.attention != "scaled":
+        raise InputError(f"attention is {config.attention}, but PyTorch's layers have scaled dot-product attention and no other")
     for name in ("d_k", "d_v"):
         width = getattr(config, name)
         if width is not None and width * config.num_heads != config.d_model:

@@ -25,7 +25,8 @@ DEFAULTS = [
     (Residual, dict(dropout=0.0, pre_norm=False)),
     (StackConfig, dict(num_layers=6, d_model=512, num_heads=8, d_ff=2048, d_k=None, d_v=None, dropout=0.1,
                        embedding_dropout=None, attention_dropout=0.0, feed_forward_dropout=0.0, activation="relu",
-                       pre_norm=False, positions="sinusoidal", max_length=512)),    # sections 3 and 5.4
+                       pre_norm=False, positions="sinusoidal", max_length=512,
+                       attention="scaled", radius=None)),    # sections 3 and 5.4
     (TransformerConfig, dict(share_embeddings=True, share_output=True)),             # section 3.4
     (Adam, dict(beta1=0.9, beta2=0.98, epsilon=1e-9)),                               # section 5.3
     (Adam.step, dict(clip=None)),                                                    # the paper's has none

@@ -48,7 +48,7 @@ def test_settings_of_a_check_that_are_none(settings, words):
 
 
 FIELDS = {"transformer": "source, target and next_target", "language-model": "ids and next_target", "classifier": "ids and labels",
-          **dict.fromkeys(RECURRENT, "source, target and next_target")}
+          **dict.fromkeys((*RECURRENT, "conv"), "source, target and next_target")}
 
 
 @pytest.mark.parametrize("kind", KINDS)

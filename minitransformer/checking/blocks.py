@@ -58,9 +58,11 @@ def blocks(seed=0) -> dict[str, tuple]:
     recurrent_config = M.RecurrentConfig(source_vocab=V, target_vocab=V, num_layers=2, d_model=D_V, dropout=0.2)
     one_direction = M.RecurrentConfig(source_vocab=V + 2, target_vocab=V, d_model=D, bidirectional=False,
                                       share_embeddings=False, share_output=False)
+    convolutional = M.ConvolutionalConfig(source_vocab=V, target_vocab=V, num_layers=2, d_model=D, kernel_size=3, dropout=0.2)
     source, target = ids(B, T_K), ids(B, T_Q)
     source[0, -1] = source[1, -2:] = target[1, -1] = PAD
     real = source != PAD
+    real_keys = real[:, None, None]
     heads = array(B, H, T_Q, D_K), array(B, H, T_K, D_K), array(B, H, T_K, D_V)
     attention = CONFIG.d_model, H, rng, D_K, D_V, 0.2
     feed_forward = layer(L.FeedForward(D, D_FF, rng, dropout=0.2))
@@ -108,12 +110,27 @@ def blocks(seed=0) -> dict[str, tuple]:
         "dot-product-attention": (L.DotProductAttention(), (x, memory, some)),
         "attentional-state": (layer(L.AttentionalState(L.AdditiveAttention(D, D_V, D_FF, rng), D, D_V, rng, 0.2)),
                               (x, array(B, T_K, D_V), some)),
+        "glu": ((F.glu_forward, F.glu_backward), (array(B, T_Q, 2 * D),)),
+        "convolution": (layer(L.Convolution(D, D_FF, rng, 3, 2)), (memory, real)),
+        "causal-convolution": (layer(L.Convolution(D, D_FF, rng, 3, causal=True)), (memory, real)),
+        "separable-convolution": (layer(L.SeparableConvolution(D, D_FF, rng, 3)), (memory, real)),
+        "gated-convolution": (layer(L.GatedConvolution(D, rng, 3, dropout=0.2)), (memory, real)),
+        "restricted-self-attention": (layer(L.RestrictedSelfAttention(D, H, rng, 1, False, D_K, D_V, 0.2)), (memory, real_keys)),
+        "additive-self-attention": (layer(L.AdditiveSelfAttention(D, H, rng, D_K, D_V)), (x, causal)),
+        "additive-cross-attention": (layer(L.AdditiveCrossAttention(D, H, rng, D_K, D_V)), (x, memory, memory_mask)),
+        "unscaled-self-attention": (layer(L.UnscaledSelfAttention(D, H, rng, D_K, D_V)), (x, causal)),
+        "unscaled-cross-attention": (layer(L.UnscaledCrossAttention(D, H, rng, D_K, D_V)), (x, memory, memory_mask)),
         "language-model": (layer(M.LanguageModel(language, seed)), (source,)),
         "rnn-model": (layer(M.RNNModel(one_direction, seed)), (source, target)),
         "gru-model": (layer(M.GRUModel(recurrent_config, seed)), (source, target)),
         "lstm-model": (layer(M.LSTMModel(recurrent_config, seed)), (source, target)),
         "lstm-attention-model": (layer(M.LSTMAttentionModel(recurrent_config, seed)), (source, target)),
         "lstm-dot-attention-model": (layer(M.LSTMDotAttentionModel(recurrent_config, seed)), (source, target)),
+        "convolutional-model": (layer(M.ConvolutionalModel(convolutional, seed)), (source, target)),
+        "transformer-restricted": (layer(M.Transformer(M.TransformerConfig(**{**STACK, "attention": "restricted", "radius": 1}),
+                                                       seed)), (source, target)),
+        "transformer-additive": (layer(M.Transformer(M.TransformerConfig(**{**STACK, "attention": "additive",
+                                                                            "attention_dropout": 0.0}), seed)), (source, target)),
         "classifier": (layer(M.Classifier(classifier, seed)), (source,)),
         "classifier-first-token": (layer(M.Classifier(first_token, seed)), (source,)),
     }

@@ -10,7 +10,7 @@ from minitransformer.benchmarks.comparison import PEERS, compare
 from minitransformer.benchmarks.decoding import comparison as decoding
 from minitransformer.benchmarks.profile import profile
 from minitransformer.benchmarks.scaling import scale
-from minitransformer.cli import benchmark_decoding, info
+from minitransformer.cli import benchmark_decoding, benchmark_layers, info
 from minitransformer.cli.benchmark_text import memory, warn_of_other_work
 from minitransformer.errors import InputError, choices
 from minitransformer.extras import require
@@ -35,6 +35,10 @@ def add_arguments(parser) -> None:
                              "vocabulary")
     parser.add_argument("--profile", action="store_true",
                         help="instead, show where the time of a step goes, block by block, on one thread")
+    parser.add_argument("--layers", action="store_true",
+                        help="instead, measure table 1 of the paper on one thread: the multiplications, sequential steps, paths, "
+                             "time and memory of self-attention, recurrent, convolutional, separable and restricted layers")
+    parser.add_argument("--output", metavar="FILE", help="a picture of what --layers measured")
     parser.add_argument("--decoding", metavar="RUN",
                         help="instead, measure beam search with a beam of 5 and the model of this folder, which the "
                              "others get, too; with --scaling show how it grows with batch and beam, on one thread")
@@ -59,6 +63,14 @@ def execute(args) -> None:
                          "--profile out")
     if args.profile and args.against:
         raise InputError("--profile measures minitransformer alone; leave --against out")
+    if args.output is not None and not args.layers:
+        raise InputError("--output is the picture of --layers; add --layers, or leave --output out")
+    if args.layers:
+        if args.scaling or args.profile or args.decoding or args.against or args.config:
+            raise InputError("--layers measures single layers, at sizes of its own; leave --scaling, --profile, --decoding, "
+                             "--against and --config out")
+        benchmark_layers.execute(args, _environment(1, []))
+        return
     known = decoding.PEERS if args.decoding else PEERS
     peers = _names("--against", args.against, known) if args.against is not None else []
     cases = _names("--config", args.config, CASES) if args.config is not None else CASES

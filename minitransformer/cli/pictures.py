@@ -16,10 +16,10 @@ def picture_path(output, default=None) -> Path:
     return path
 
 
-def write_picture(figure, path) -> None:
-    """Write a figure.Figure to a new file in the format of its suffix, and print one line about it."""
+def write_picture(figure, path, said_on=None) -> None:
+    """Write a figure.Figure to a new file in the format of its suffix, and print one line about it (to `said_on`, or stdout)."""
     try:
         write_new(path, figure.as_bytes(path.suffix[1:]))
     except (OSError, ValueError, RuntimeError) as error:    # RuntimeError: .pgf needs a program that is missing
         raise InputError(f"--output {path}: {error}") from None
-    print(f"drawn: {path}")
+    print(f"drawn: {path}", file=said_on)

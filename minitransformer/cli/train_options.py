@@ -4,13 +4,15 @@ from argparse import BooleanOptionalAction
 from dataclasses import MISSING, fields
 from typing import Any
 
-from minitransformer.layers.config import NAMED
+from minitransformer.layers.config import ATTENTIONS, NAMED
+from minitransformer.models.convolutional import NAMED as CONVOLUTIONAL
 from minitransformer.models.recurrent import NAMED as RECURRENT
 from minitransformer.tasks import TASKS
 from minitransformer.training.config import SCHEDULES, TrainingConfig, default_threads
 
-SIZES = ("num_layers", "d_model", "num_heads", "d_ff")
-CHOICES = ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout", "activation", "positions", "pre_norm")
+SIZES = ("num_layers", "d_model", "num_heads", "d_ff", "kernel_size", "radius")
+CHOICES = ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout", "activation", "positions", "attention",
+           "pre_norm")
 
 
 def defaults(task, preset=None) -> dict[str, Any]:
@@ -18,6 +20,10 @@ def defaults(task, preset=None) -> dict[str, Any]:
     known = {field.name: field.default for field in (*fields(TrainingConfig), *fields(task)) if field.default is not MISSING}
     return {**known, **dict.fromkeys((*SIZES, *CHOICES)), "model": task.model, "pre_norm": False, "backend": "numpy", "run": None,
             "threads": default_threads(), **task.defaults, **task.presets.get(preset, {})}
+
+
+def _sizes(named) -> str:
+    return ", ".join("{name} {num_layers} x {d_model}".format(name=name, **sizes) for name, sizes in named.items())
 
 
 def add_task(parser, name) -> None:
@@ -35,9 +41,8 @@ def add_task(parser, name) -> None:
                             help="settings that are known to work well, instead of the defaults")
     if task.models:
         parser.add_argument("--model", choices=task.models, metavar="NAME",
-                            help=f"{', '.join(task.models)} (default: {task.model}); the recurrent ones have sizes of their own: "
-                                 + "; ".join("{name} {num_layers} x {d_model}".format(name=name, **sizes)
-                                             for name, sizes in RECURRENT.items()))
+                            help=f"{', '.join(task.models)} (default: {task.model}); the others have sizes of their own: recurrent "
+                                 + _sizes(RECURRENT) + "; conv " + _sizes(CONVOLUTIONAL))
     parser.add_argument("--config", metavar="NAME",
                         help=f"model size (default: {known['config']}), as layers x d_model, heads, d_ff: "
                              + "; ".join("{name} {num_layers} x {d_model}, {num_heads}, {d_ff}".format(name=name, **sizes)
@@ -47,6 +52,11 @@ def add_task(parser, name) -> None:
     option("d_model", int, "width of the model")
     option("num_heads", int, "attention heads")
     option("d_ff", int, "width of the feed-forward networks")
+    if task.models:
+        option("kernel_size", int, "how many positions a convolution sees, of --model conv (default: 3)")
+    parser.add_argument("--attention", choices=ATTENTIONS, help="scaled: the paper's; unscaled: not divided by sqrt(d_k); "
+                        "additive: a small network for each pair; restricted: self-attention within a --radius (default: scaled)")
+    option("radius", int, "how many positions to each side restricted attention may look at")
     option("steps", int, "updates")
     option("accumulate", int, "batches whose gradients are added up for each update")
     parser.add_argument("--schedule", choices=SCHEDULES, help="how the learning rate changes; inverse-sqrt and constant "

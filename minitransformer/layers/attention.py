@@ -70,6 +70,10 @@ class MultiHeadAttention(Layer):
                 self.key.backward(self.merge(dk), cache.key),
                 self.value.backward(self.merge(dv), cache.value))
 
+    def attended(self, cache) -> Array:
+        """Who attends to whom: (B, H, T_q, T_k), of a forward's cache."""
+        return cache.attention.softmax.p
+
     @replaceable
     def split(self, x) -> Array:
         """(B, T, H d) -> (B, H, T, d). Its inverse, and so its backward, is merge."""

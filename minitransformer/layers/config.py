@@ -17,6 +17,8 @@ NAMED = {
     "toy": dict(num_layers=2, d_model=64, num_heads=4, d_ff=256, dropout=0.0),
 }
 
+ATTENTIONS = ("scaled", "unscaled", "additive", "restricted")
+
 Config = TypeVar("Config", bound="StackConfig")    # a model's configuration class
 
 
@@ -43,6 +45,8 @@ class StackConfig(ShownAsTable):
     pre_norm: bool = False               # False: post-norm, as in the paper
     positions: str = "sinusoidal"        # or "learned"
     max_length: int = 512                # number of learned positions; not the longest sentence in training
+    attention: str = "scaled"            # the paper's; or "unscaled", "additive", or "restricted" self-attention
+    radius: int | None = None            # of restricted self-attention: how far away a position may look
 
     def __post_init__(self) -> None:
         whole = ["num_layers", "d_model", "num_heads", "d_ff", "max_length", *self.sizes(),
@@ -61,6 +65,19 @@ class StackConfig(ShownAsTable):
                 raise InputError(f"{field.name} is {value!r}, expected True or False")
         if self.positions not in ("sinusoidal", "learned"):
             raise InputError(f"unknown positions {self.positions!r}; choose sinusoidal or learned")
+        self._check_attention()
+
+    def _check_attention(self) -> None:
+        if self.attention not in ATTENTIONS:
+            raise InputError(f"unknown attention {self.attention!r}; {choices(self.attention, ATTENTIONS)}")
+        if self.attention == "restricted" and not is_whole(self.radius, 0):
+            raise InputError(f"radius is {self.radius!r}, expected a whole number of at least 0: how far away a position of "
+                             "restricted attention may look")
+        if self.attention != "restricted" and self.radius is not None:
+            raise InputError(f"radius is {self.radius!r}, but only restricted attention has one, and attention is {self.attention}")
+        if self.attention in ("additive", "unscaled") and self.attention_dropout:
+            raise InputError(f"attention_dropout is {self.attention_dropout}, but {self.attention} attention has no dropout on its "
+                             "weights: leave it 0")
 
     def sizes(self) -> list[str]:
         """The names of the whole-number fields that a model's configuration adds."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from minitransformer.backend import Array
 from minitransformer.checks import check_cache
 from minitransformer.functional.layer_norm import LayerNormCache
-from minitransformer.layers.attention import CrossAttention, SelfAttention
+from minitransformer.layers.attention_kinds import make_cross_attention, make_self_attention
 from minitransformer.layers.feed_forward import FeedForward
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.layer_norm import LayerNorm
@@ -25,9 +25,8 @@ class DecoderLayer(Layer):
     """
 
     def __init__(self, config, rng):
-        heads = config.num_heads, rng, config.d_k, config.d_v, config.attention_dropout
-        self.self_attention = SelfAttention(config.d_model, *heads)
-        self.cross_attention = CrossAttention(config.d_model, *heads)
+        self.self_attention = make_self_attention(config, rng, causal=True)
+        self.cross_attention = make_cross_attention(config, rng)
         self.feed_forward = FeedForward(
             config.d_model, config.d_ff, rng, config.activation, config.feed_forward_dropout)
         around = config.d_model, config.dropout, config.pre_norm

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from minitransformer.backend import Array
 from minitransformer.checks import check_cache
 from minitransformer.functional.layer_norm import LayerNormCache
-from minitransformer.layers.attention import SelfAttention
+from minitransformer.layers.attention_kinds import make_self_attention
 from minitransformer.layers.feed_forward import FeedForward
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.layer_norm import LayerNorm
@@ -20,12 +20,11 @@ class EncoderLayerCache(NamedTuple):
 class EncoderLayer(Layer):
     """Self-attention, then feed-forward, each in a residual: x, y (B, T, d_model).
 
-    `config` is a StackConfig.
+    `config` is a StackConfig; `causal` says whether restricted attention looks back only, others learn it from their mask.
     """
 
-    def __init__(self, config, rng):
-        self.self_attention = SelfAttention(
-            config.d_model, config.num_heads, rng, config.d_k, config.d_v, config.attention_dropout)
+    def __init__(self, config, rng, causal=False):
+        self.self_attention = make_self_attention(config, rng, causal)
         self.feed_forward = FeedForward(
             config.d_model, config.d_ff, rng, config.activation, config.feed_forward_dropout)
         self.self_attention_residual = Residual(
@@ -57,8 +56,8 @@ class Encoder(Layer):
     nothing has normalised the residual stream.
     """
 
-    def __init__(self, config, rng):
-        self.layers = [EncoderLayer(config, rng) for _ in range(config.num_layers)]
+    def __init__(self, config, rng, causal=False):
+        self.layers = [EncoderLayer(config, rng, causal) for _ in range(config.num_layers)]
         self.norm = LayerNorm(config.d_model) if config.pre_norm else None
 
     def forward(self, x, mask=None, rng=None) -> tuple[Array, EncoderCache]:

@@ -38,6 +38,21 @@ def normal_vector(rng, size) -> Parameter:
     return Parameter((rng.standard_normal(size) / math.sqrt(size)).astype(np.float32))
 
 
+def xavier_kernel(rng, kernel_size, d_in, d_out) -> Parameter:
+    """A (kernel_size, d_in, d_out) weight: Xavier's, for outputs that see kernel_size d_in numbers."""
+    check_rng(rng)
+    _check_sizes(kernel_size, d_in, d_out)
+    limit = math.sqrt(6 / (kernel_size * (d_in + d_out)))
+    return Parameter(rng.uniform(-limit, limit, (kernel_size, d_in, d_out)).astype(np.float32))
+
+
+def normal_kernel(rng, kernel_size, d_model) -> Parameter:
+    """A (kernel_size, d_model) weight, normal with standard deviation 1 / sqrt(kernel_size): the sums are as large as the terms."""
+    check_rng(rng)
+    _check_sizes(kernel_size, d_model)
+    return Parameter((rng.standard_normal((kernel_size, d_model)) / math.sqrt(kernel_size)).astype(np.float32))
+
+
 def orthogonal(rng, size, count=1) -> Parameter:
     """A (size, count size) weight: `count` random orthogonal matrices side by side.
 

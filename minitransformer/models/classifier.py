@@ -106,4 +106,5 @@ class Classifier(Layer):
     def attention_weights(self, ids) -> dict[str, list[Array]]:
         """Who attends to whom: {"encoder": (B, H, T, T) of each layer}."""
         _, cache = self.forward(ids)
-        return {"encoder": [layer.self_attention.sublayer.attention.softmax.p for layer in cache.encoder.layers]}
+        return {"encoder": [layer.self_attention.attended(one.self_attention.sublayer)
+                            for layer, one in zip(self.encoder.layers, cache.encoder.layers)]}

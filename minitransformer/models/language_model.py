@@ -8,7 +8,7 @@ import numpy as np
 from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_cache, check_config, check_shape
 from minitransformer.errors import InputError
-from minitransformer.functional import causal_mask, padding_mask
+from minitransformer.layers.attention_kinds import causal_self_mask
 from minitransformer.layers.config import StackConfig
 from minitransformer.layers.embedding import Embedding
 from minitransformer.layers.encoder import Encoder, EncoderCache
@@ -60,7 +60,7 @@ class LanguageModel(NextTokenModel):
         self.config = config
         self.embedding = Embedding(config.vocab_size, config.d_model, rng)
         self.input = Input(self.embedding, make_positions(config, rng), config.input_dropout)
-        self.stack = Encoder(config, rng)
+        self.stack = Encoder(config, rng, causal=True)
         self.output = OutputProjection(config.vocab_size, config.d_model, rng, weight=self.embedding.weight)
         self.loss = LinearCrossEntropy(self.output.weight)
 
@@ -80,7 +80,7 @@ class LanguageModel(NextTokenModel):
         """The last hidden states y (B, T, d_model), from which `output` computes the logits, and `loss` the loss."""
         check_shape("LanguageModel: ids", ids, "B", "T")
         x, input = self.input.forward(ids, rng)
-        mask = to_device(causal_mask(ids) & padding_mask(ids), module_of(x))
+        mask = to_device(causal_self_mask(self.config, ids), module_of(x))
         y, stack = self.stack.forward(x, mask, rng)
         return y, LanguageModelHiddenCache(input, stack)
 
@@ -96,7 +96,7 @@ class LanguageModel(NextTokenModel):
         if prompt.shape[1] > self.config.max_length:
             raise InputError(f"the prompt has {prompt.shape[1]} tokens, but the model has {self.config.max_length} positions")
         limit = np.full(len(prompt), self.config.max_length - prompt.shape[1])    # no positions beyond these were trained
-        if cache_would_bypass():
+        if cache_would_bypass() or self.config.attention != "scaled":
             return RecomputedState(lambda rows, ids: self.hidden(ids)[0], self.output, prompt[:, -1:], limit,
                                    prompt[:, None, :-1])
         state = CachedStack(self.stack, self.input, self.output, prompt[:, -1:], limit)
@@ -107,4 +107,5 @@ class LanguageModel(NextTokenModel):
     def attention_weights(self, ids) -> dict[str, list[Array]]:
         """Who attends to whom: {"decoder": (B, H, T, T) of each layer}."""
         _, cache = self.hidden(ids)
-        return {"decoder": [layer.self_attention.sublayer.attention.softmax.p for layer in cache.stack.layers]}
+        return {"decoder": [layer.self_attention.attended(one.self_attention.sublayer)
+                            for layer, one in zip(self.stack.layers, cache.stack.layers)]}

@@ -8,7 +8,8 @@ import numpy as np
 from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_cache, check_config, check_shape
 from minitransformer.errors import InputError
-from minitransformer.functional import causal_mask, padding_mask
+from minitransformer.functional import padding_mask
+from minitransformer.layers.attention_kinds import causal_self_mask
 from minitransformer.layers.config import StackConfig
 from minitransformer.layers.decoder import Decoder, DecoderCache
 from minitransformer.layers.embedding import Embedding
@@ -138,7 +139,7 @@ class Transformer(NextTokenModel):
     def decode(self, target, memory, source, rng=None) -> tuple[Array, DecodeCache]:
         """target (B, T_q) and the memory of `source` -> (B, T_q, d_model), the input of `output`."""
         x, input = self.target_input.forward(target, rng)
-        mask = to_device(causal_mask(target) & padding_mask(target), module_of(x))
+        mask = to_device(causal_self_mask(self.config, target), module_of(x))
         memory_mask = to_device(padding_mask(source), module_of(x))
         y, decoder = self.decoder.forward(x, memory, mask, memory_mask, rng)
         return y, DecodeCache(input, decoder)
@@ -150,7 +151,7 @@ class Transformer(NextTokenModel):
         memory_mask = to_device(padding_mask(source), module_of(memory))
         limit = np.minimum((source != PAD).sum(axis=1) - 1 + EXTRA_LENGTH, self.target_input.positions.max_length - 1)
         first = np.full((len(source), 1), BOS)
-        if cache_would_bypass():
+        if cache_would_bypass() or self.config.attention != "scaled":
             def decode(rows, target) -> Array:
                 return self.decode(target, memory[to_device(rows, module_of(memory))], source[rows])[0]
 
@@ -160,7 +161,8 @@ class Transformer(NextTokenModel):
     def attention_weights(self, source, target) -> dict[str, list[Array]]:
         """Who attends to whom: {"encoder", "decoder" or "cross": (B, H, T_q, T_k) of each layer}."""
         _, cache = self.hidden(source, target)
-        encoder, decoder = cache.encode.encoder.layers, cache.decode.decoder.layers
-        return {"encoder": [layer.self_attention.sublayer.attention.softmax.p for layer in encoder],
-                "decoder": [layer.self_attention.sublayer.attention.softmax.p for layer in decoder],
-                "cross": [layer.cross_attention.sublayer.attention.softmax.p for layer in decoder]}
+        encoder = list(zip(self.encoder.layers, cache.encode.encoder.layers))
+        decoder = list(zip(self.decoder.layers, cache.decode.decoder.layers))
+        return {"encoder": [layer.self_attention.attended(one.self_attention.sublayer) for layer, one in encoder],
+                "decoder": [layer.self_attention.attended(one.self_attention.sublayer) for layer, one in decoder],
+                "cross": [layer.cross_attention.attended(one.cross_attention.sublayer) for layer, one in decoder]}

@@ -231,7 +231,7 @@ def test_states_on_the_device(device):
             return found
         return advanced
 
-    for kind in ("transformer", "language-model", *RECURRENT):
+    for kind in ("transformer", "language-model", *RECURRENT, "conv"):
         device.check(worst(*on_both(work(kind)), FLOAT64), FLOAT64, slack=1e4)
 
 

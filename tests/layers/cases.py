@@ -39,8 +39,10 @@ NAMES = ("Linear", "Embedding", "OutputProjection", "SinusoidalPositions", "Lear
          "FeedForward", "MultiHeadAttention", "SelfAttention", "CrossAttention", "Residual", "Input",
          "EncoderLayer", "DecoderLayer", "Encoder", "Decoder", "LinearCrossEntropy", "MeanOverTokens", "FirstToken",
          "RNN", "GRU", "LSTM", "Bidirectional", "RecurrentStack", "AdditiveAttention", "DotProductAttention", "AttentionalState",
+         "Convolution", "SeparableConvolution", "GatedConvolution", "RestrictedSelfAttention", "AdditiveSelfAttention",
+         "AdditiveCrossAttention", "UnscaledSelfAttention", "UnscaledCrossAttention",
          "Transformer", "LanguageModel", "Classifier", "RNNModel", "GRUModel", "LSTMModel", "LSTMAttentionModel",
-         "LSTMDotAttentionModel")
+         "LSTMDotAttentionModel", "ConvolutionalModel")
 
 
 @st.composite
@@ -68,12 +70,17 @@ def _make(name, rng, batch, t_q, t_k, heads, d_k, d_v, d_model, d_ff, pre_norm, 
         num_layers=2, d_model=d_model, num_heads=heads, d_ff=d_ff, d_k=d_k, d_v=d_v, dropout=dropout_rate,
         attention_dropout=dropout_rate, feed_forward_dropout=dropout_rate, activation=activation, pre_norm=pre_norm,
         positions=positions, max_length=6)
+    kind = L.config.ATTENTIONS[seed % 4]
+    of_models = {**stack, "attention": kind, "radius": d_k - 1 if kind == "restricted" else None,
+                 "attention_dropout": dropout_rate if kind in ("scaled", "restricted") else 0.0}
     config = L.StackConfig(**stack)
-    transformer = M.TransformerConfig(**stack, source_vocab=V, target_vocab=V, share_embeddings=share, share_output=share)
-    language = M.LanguageModelConfig(**stack, vocab_size=V)
-    classifier = M.ClassifierConfig(**stack, vocab_size=V, num_classes=3, pooling="mean" if share else "first")
+    transformer = M.TransformerConfig(**of_models, source_vocab=V, target_vocab=V, share_embeddings=share, share_output=share)
+    language = M.LanguageModelConfig(**of_models, vocab_size=V)
+    classifier = M.ClassifierConfig(**of_models, vocab_size=V, num_classes=3, pooling="mean" if share else "first")
     recurrent = M.RecurrentConfig(source_vocab=V, target_vocab=V, num_layers=heads, d_model=2 * d_k, dropout=dropout_rate,
                                   bidirectional=pre_norm, share_embeddings=share, share_output=share)
+    convolutional = M.ConvolutionalConfig(source_vocab=V, target_vocab=V, num_layers=heads, d_model=d_model, kernel_size=d_k,
+                                          dropout=dropout_rate, share_embeddings=share, share_output=share)
     x, memory = array(batch, t_q, d_model), array(batch, t_k, d_model)
     mask = rng.random((batch, 1, t_q, t_k)) < 0.6
     mask[0, 0, 0] = False
@@ -81,6 +88,7 @@ def _make(name, rng, batch, t_q, t_k, heads, d_k, d_v, d_model, d_ff, pre_norm, 
     attention = d_model, heads, rng, d_k, d_v, dropout_rate
     real = rng.random((batch, t_k)) < 0.6
     real[0] = share    # all tokens of the first sentence, or none
+    convolved = d_k, heads, pre_norm    # kernel size, dilation, causal
     one_kind = (L.RNN, L.GRU, L.LSTM)[seed % 3]
 
     def recurrent_case(layer):
@@ -121,9 +129,19 @@ def _make(name, rng, batch, t_q, t_k, heads, d_k, d_v, d_model, d_ff, pre_norm, 
             L.AttentionalState(L.AdditiveAttention(d_model, d_ff, d_k, rng) if share else L.DotProductAttention(),
                                d_model, d_ff if share else d_model, rng, dropout_rate),
             (x, array(batch, t_k, d_ff if share else d_model), mask[:, 0])),
+        **{name: lambda name=name: (getattr(L, name)(d_model, d_ff, rng, *convolved), (memory, real if share else None))
+           for name in ("Convolution", "SeparableConvolution")},
+        "GatedConvolution": lambda: (L.GatedConvolution(d_model, rng, heads + 1, pre_norm, dropout_rate), (memory, real)),
+        "RestrictedSelfAttention": lambda: (L.RestrictedSelfAttention(d_model, heads, rng, d_k - 1, pre_norm, *attention[3:]),
+                                            (memory, real[:, None, None] if share else None)),
+        **{name: lambda name=name: (getattr(L, name)(d_model, heads, rng, d_k, d_v), (x, square))
+           for name in ("AdditiveSelfAttention", "UnscaledSelfAttention")},
+        **{name: lambda name=name: (getattr(L, name)(d_model, heads, rng, d_k, d_v), (x, memory, mask))
+           for name in ("AdditiveCrossAttention", "UnscaledCrossAttention")},
         "Transformer": lambda: (M.Transformer(transformer, seed), (ids, rng.integers(1, V, (batch, t_q)))),
         "LanguageModel": lambda: (M.LanguageModel(language, seed), (ids,)),
         "Classifier": lambda: (M.Classifier(classifier, seed), (ids,)),
+        "ConvolutionalModel": lambda: (M.ConvolutionalModel(convolutional, seed), (ids, rng.integers(1, V, (batch, t_q)))),
         **{name: lambda name=name: (getattr(M, name)(recurrent, seed), (ids, rng.integers(1, V, (batch, t_q))))
-           for name in NAMES if name.endswith("Model") and name != "LanguageModel"},
+           for name in NAMES if name.endswith("Model") and name not in ("LanguageModel", "ConvolutionalModel")},
     }[name]()

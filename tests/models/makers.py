@@ -6,20 +6,22 @@ from minitransformer.data.batches import make_batch
 from minitransformer.data.labelled import make_labelled_batch
 from minitransformer.data.windows import consecutive_windows
 from minitransformer.models import (
-    MODELS, Classifier, ClassifierConfig, LanguageModel, LanguageModelConfig, RecurrentConfig, Transformer, TransformerConfig)
+    MODELS, Classifier, ClassifierConfig, ConvolutionalConfig, LanguageModel, LanguageModelConfig, RecurrentConfig, Transformer,
+    TransformerConfig)
 
 V, CLASSES = 13, 3
 SIZES = dict(num_layers=2, d_model=12, num_heads=3, d_ff=10, dropout=0.0)
 RECURRENT = ("rnn", "gru", "lstm", "lstm-attention", "lstm-dot-attention")
-KINDS = ("transformer", "language-model", "classifier", *RECURRENT)
+KINDS = ("transformer", "language-model", "classifier", *RECURRENT, "conv")
 OF_TRANSFORMERS = ("num_heads", "d_ff", "attention_dropout", "feed_forward_dropout", "activation", "pre_norm", "positions",
-                   "max_length")    # what a recurrent model has no use for
+                   "max_length")    # what other models have no use for
 
 
 def make_model(kind, seed=0, **changes):
     """A model in float64 with every parameter random: zeros and ones (biases, gamma) hide mistakes."""
     sizes = {**SIZES, **changes}
     model = recurrent(kind, sizes, seed) if kind in RECURRENT else {
+        "conv": lambda: MODELS["conv"](ConvolutionalConfig(source_vocab=V, target_vocab=V, **own(sizes)), seed),
         "transformer": lambda: Transformer(TransformerConfig(source_vocab=V, target_vocab=V, **sizes), seed),
         "language-model": lambda: LanguageModel(LanguageModelConfig(vocab_size=V, **sizes), seed),
         "classifier": lambda: Classifier(ClassifierConfig(vocab_size=V, num_classes=CLASSES, **sizes), seed),
@@ -33,8 +35,13 @@ def make_model(kind, seed=0, **changes):
 
 def recurrent(kind, sizes, seed):
     """An encoder-decoder; the context vector's are read from one end, those with attention from both."""
-    own = {name: value for name, value in sizes.items() if name not in OF_TRANSFORMERS}
-    return MODELS[kind](RecurrentConfig(source_vocab=V, target_vocab=V, **{"bidirectional": "attention" in kind, **own}), seed)
+    bidirectional = {"bidirectional": "attention" in kind, **own(sizes)}
+    return MODELS[kind](RecurrentConfig(source_vocab=V, target_vocab=V, **bidirectional), seed)
+
+
+def own(sizes):
+    """Without what is the Transformer's alone."""
+    return {name: value for name, value in sizes.items() if name not in OF_TRANSFORMERS}
 
 
 def random_ids(rng, *shape):
@@ -49,7 +56,7 @@ def make_batch_for(kind, seed=0, sentences=5):
     def ids():
         return random_ids(rng, rng.integers(1, 6)).tolist()
 
-    if kind == "transformer" or kind in RECURRENT:
+    if kind in ("transformer", "conv", *RECURRENT):
         return make_batch([(ids(), ids()) for _ in range(sentences)])
     if kind == "classifier":
         return make_labelled_batch([(ids(), int(rng.integers(CLASSES))) for _ in range(sentences)])

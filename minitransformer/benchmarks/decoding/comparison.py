@@ -18,7 +18,8 @@ LIBRARIES = {"marianmt": ("torch", "transformers"), "ctranslate2": ("ctranslate2
 def check_model(config) -> None:
     """Raise InputError unless the peers support this TransformerConfig."""
     for name, expected in (("pre_norm", False), ("positions", "sinusoidal"), ("activation", "relu"),
-                           ("share_embeddings", True), ("share_output", True), ("d_k", None), ("d_v", None)):
+                           ("attention", "scaled"), ("share_embeddings", True), ("share_output", True),
+                           ("d_k", None), ("d_v", None)):
         found = getattr(config, name)
         if found != expected:
             raise InputError(f"the run's model has {name} {found}, and its weights fit into MarianMT and CTranslate2 "

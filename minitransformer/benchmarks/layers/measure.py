@@ -1,0 +1,122 @@
+"""Operations, steps, paths, time and memory of a layer of each kind."""
+
+import math
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from minitransformer.backend import Array
+from minitransformer.benchmarks.layers.counted import Counted, counted_copy, counting
+from minitransformer.benchmarks.layers.kinds import KINDS
+from minitransformer.host import limits
+from minitransformer.layers import RNN
+
+LENGTHS, WIDTH = (32, 64, 128, 256, 512, 1024, 2048, 4096), 64    # n is doubled, while d stays
+WIDTHS, LENGTH = (64, 128, 256, 512), 256                         # d is doubled, while n stays
+TURN = 0.02                                                       # seconds of a size's turn at least
+LONG = 256                                                        # the shortest of LENGTHS whose slope is told
+N, D = 1024, 256                                                  # where multiplications, steps and paths are counted
+
+
+def measure(rounds) -> Iterator[dict[str, Any]]:
+    """One dict for JSON for each kind, as soon as it is measured. Times are the shortest of `rounds`, on one thread."""
+    with limits():
+        for name, kind in KINDS.items():
+            costs = _costs(kind, [*((n, WIDTH) for n in LENGTHS), *((LENGTH, d) for d in WIDTHS)], rounds)
+            over_n, over_d = costs[:len(LENGTHS)], costs[len(LENGTHS):]
+            multiplications, chain = count(kind.make(D), N, D)
+            yield {
+                "layer": name,
+                "slope_n": _slope([cost for cost in over_n if cost["n"] >= LONG], "n", "seconds"),
+                "slope_d": _slope(over_d, "d", "seconds"),
+                "memory_slope_n": _slope([cost for cost in over_n if cost["n"] >= LONG], "n", "bytes"),
+                "memory_slope_d": _slope(over_d, "d", "bytes"),
+                "operations": multiplications,
+                "operations_measured_over_formula": multiplications / kind.operations(N, D),
+                "sequential_steps": chain,
+                "path_length": path_length(kind.make(16), N, 16),
+                "over_n": over_n, "over_d": over_d,
+            }
+
+
+def count(layer, n, d) -> tuple[int, int]:
+    """(multiplications of a forward pass, the longest chain of products in it) for one sequence of n vectors of width d."""
+    x = np.random.default_rng(0).standard_normal((1, n, d)).astype(np.float32).view(Counted)
+    with counting():
+        y = _output(counted_copy(layer).forward(x)[0])
+        return Counted.multiplications, y.chain
+
+
+def path_length(layer, n, d) -> int:
+    """How many layers, or steps of a recurrence, lie between the two ends of n positions.
+
+    The gradient of one position's output shows from how far away a layer lets a signal in; a layer of its own is needed
+    for each such stretch. A recurrent layer lets it in from anywhere, but step by step: what counts there is one step.
+    """
+    reach = 1 if isinstance(layer, RNN) else _reach(layer, n, d)
+    return math.ceil((n - 1) / reach)
+
+
+def _reach(layer, n, d) -> int:
+    """How far to the left of the last position the gradient of its output goes."""
+    layer = layer.astype(np.float64)
+    y, cache = layer.forward(np.random.default_rng(0).standard_normal((1, n, d)))
+    dy = np.zeros_like(y)
+    dy[:, -1] = 1
+    (reached,) = np.nonzero(layer.backward(dy, cache).any(axis=(0, 2)))
+    return n - 1 - int(reached.min())
+
+
+def _slope(costs, size, cost) -> float:
+    """Of the straight line through the points on axes of logarithms: 1 if the cost doubles with the size, 2 if it quadruples."""
+    sizes, found = ([one[name] for one in costs] for name in (size, cost))
+    return float(np.polyfit(np.log(sizes), np.log(found), 1)[0])
+
+
+def _costs(kind, sizes, rounds) -> list[dict[str, Any]]:
+    """Processor time and memory of a forward and a backward pass over one sequence, in float32, at each of the (n, d) `sizes`.
+
+    In every round all sizes have their turn, so that a moment in which other programs disturb hits them alike.
+    """
+    passes = [_pass(kind.make(d), n, d) for n, d in sizes]
+    peaks = [_peak(one) for one in passes]
+    seconds = [min(_seconds(one) for _ in range(2)) for one in passes]
+    for _ in range(rounds):
+        for i, one in enumerate(passes):
+            turns = max(1, int(TURN / seconds[i]))
+            seconds[i] = min(seconds[i], *(_seconds(one) for _ in range(turns)))
+    return [{"n": n, "d": d, "seconds": best, "bytes": peak} for (n, d), best, peak in zip(sizes, seconds, peaks)]
+
+
+def _pass(layer, n, d) -> Callable[[], None]:
+    x = np.random.default_rng(0).standard_normal((1, n, d)).astype(np.float32)
+
+    def once() -> None:
+        y, cache = layer.forward(x)
+        layer.backward((y[0], np.zeros_like(y[1])) if isinstance(y, tuple) else y, cache)
+
+    return once
+
+
+def _seconds(once) -> float:
+    start = time.process_time()
+    once()
+    return time.process_time() - start
+
+
+def _peak(once) -> int:
+    """The bytes that are held at most, beyond what there was: NumPy tells tracemalloc of every array."""
+    once()    # what is made once is there already
+    tracemalloc.start()
+    once()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+def _output(y) -> Array:
+    """Without the last state of a recurrent layer."""
+    return y[0] if isinstance(y, tuple) else y

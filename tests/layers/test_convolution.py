@@ -1,0 +1,150 @@
+"""Convolutions over time against PyTorch's and against their definition, and what padding and wide kernels are."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from minitransformer import InputError
+from minitransformer import functional as F
+from minitransformer.layers import Convolution, GatedConvolution, SeparableConvolution
+
+KINDS = (Convolution, SeparableConvolution)
+B, T, D_IN, D_OUT = 2, 6, 3, 4
+
+
+def make(kind, kernel_size=3, dilation=1, causal=False, seed=0):
+    layer = kind(D_IN, D_OUT, np.random.default_rng(seed), kernel_size, dilation, causal).astype(np.float64)
+    rng = np.random.default_rng([seed, 1])
+    for parameter in layer.parameters().values():
+        parameter.data += 0.3 * rng.standard_normal(parameter.shape)
+    return layer
+
+
+def array(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+@pytest.mark.filterwarnings("ignore:Using padding=.same.:UserWarning")    # it copies, as we do
+@pytest.mark.parametrize("kernel_size, dilation", [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (4, 1), (4, 3), (9, 1), (9, 2)])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_pytorch_has_the_same_numbers(kind, kernel_size, dilation, causal):
+    """Outputs and every gradient in float64; an even kernel's extra position and kernels wider than the text included."""
+    torch = pytest.importorskip("torch")
+    ours = make(kind, kernel_size, dilation, causal)
+    x, dy = array(B, T, D_IN), array(B, T, D_OUT, seed=1)
+    y, cache = ours.forward(x)
+    dx = ours.backward(dy, cache)
+
+    def tensor(array):
+        return torch.from_numpy(np.ascontiguousarray(array)).requires_grad_()
+
+    x_t = tensor(x)
+    reach = dilation * (kernel_size - 1)
+    left = reach if causal else reach // 2
+    padded = torch.nn.functional.pad(x_t.transpose(1, 2), (left, reach - left))
+    if kind is Convolution:
+        weight = tensor(ours.weight.data.transpose(2, 1, 0))                 # (D_out, D_in, K)
+        bias = tensor(ours.bias.data)
+        y_t = torch.nn.functional.conv1d(padded, weight, bias, dilation=dilation)
+        if not causal:                                                       # PyTorch's own name for it means the same
+            same = torch.nn.functional.conv1d(x_t.transpose(1, 2), weight, bias, padding="same", dilation=dilation)
+            np.testing.assert_allclose(y, same.transpose(1, 2).detach().numpy(), rtol=0, atol=1e-12)
+        gradients = [(weight, ours.weight.grad.transpose(2, 1, 0)), (bias, ours.bias.grad)]
+    else:
+        weight = tensor(ours.weight.data.T[:, None])                         # (D_in, 1, K)
+        pointwise, bias = tensor(ours.pointwise.weight.data.T[:, :, None]), tensor(ours.pointwise.bias.data)
+        h = torch.nn.functional.conv1d(padded, weight, dilation=dilation, groups=D_IN)
+        y_t = torch.nn.functional.conv1d(h, pointwise, bias)
+        gradients = [(weight, ours.weight.grad.T[:, None]), (pointwise, ours.pointwise.weight.grad.T[:, :, None]),
+                     (bias, ours.pointwise.bias.grad)]
+    (y_t.transpose(1, 2) * torch.from_numpy(dy)).sum().backward()
+    np.testing.assert_allclose(y, y_t.transpose(1, 2).detach().numpy(), rtol=0, atol=1e-12)
+    for theirs, gradient in [(x_t, dx), *gradients]:
+        np.testing.assert_allclose(gradient, theirs.grad.numpy(), rtol=0, atol=1e-12)
+
+
+@given(length=st.integers(1, 6), size=st.integers(1, 9), dilation=st.integers(1, 3), causal=st.booleans())
+@settings(max_examples=40)
+def test_windows_are_their_definition(length, size, dilation, causal):
+    x = array(B, length, D_IN)
+    windows, _ = F.windows_forward(x, size, dilation, causal)
+    left = dilation * (size - 1) if causal else dilation * (size - 1) // 2
+    for t, k in np.ndindex(length, size):
+        at = t + dilation * k - left
+        np.testing.assert_array_equal(windows[:, t, k], x[:, at] if 0 <= at < length else np.zeros((B, D_IN)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_causal_convolution_sees_nothing_later(kind):
+    layer, x = make(kind, 3, 2, causal=True), array(B, T, D_IN)
+    y, _ = layer.forward(x)
+    changed = x.copy()
+    changed[:, 4:] += 1
+    other, _ = layer.forward(changed)
+    np.testing.assert_array_equal(y[:, :4], other[:, :4])
+    assert (y[:, 4:] != other[:, 4:]).any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("causal", [False, True])
+def test_padding_changes_nothing(kind, causal):
+    """Whatever stands there, real positions see zeros beyond the last token, and it gets no gradient."""
+    layer = make(kind, 4, causal=causal)
+    x, dy = array(B, 3, D_IN), array(B, 3, D_OUT, seed=1)
+    wide, dwide = np.full((B, T, D_IN), 7.0), np.zeros((B, T, D_OUT))
+    wide[:, :3], dwide[:, :3] = x, dy
+    found = []
+    for values, upstream, mask in ((x, dy, None), (wide, dwide, np.tile(np.arange(T) < 3, (B, 1)))):
+        layer.zero_grad()
+        y, cache = layer.forward(values, mask)
+        dx = layer.backward(upstream, cache)
+        assert mask is None or not dx[:, 3:].any()
+        found.append([y[:, :3], dx[:, :3], *(p.grad.copy() for p in layer.parameters().values())])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(other, one, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("layer", [make(Convolution, 5), make(SeparableConvolution, 5)])
+def test_a_sentence_of_padding_only_gives_the_bias(layer):
+    y, cache = layer.forward(array(B, T, D_IN), np.zeros((B, T), bool))
+    bias = layer.bias if isinstance(layer, Convolution) else layer.pointwise.bias
+    np.testing.assert_array_equal(y, np.broadcast_to(bias.data, y.shape))
+    assert not layer.backward(np.ones_like(y), cache).any()
+
+
+def test_the_gate():
+    """y = a / (1 + exp(-b)); a gate far open passes a, one far closed nothing."""
+    layer = GatedConvolution(D_IN, np.random.default_rng(0)).astype(np.float64)
+    x = array(B, T, D_IN)
+    h, _ = layer.convolution.forward(x)
+    np.testing.assert_allclose(layer.forward(x)[0], h[..., :D_IN] / (1 + np.exp(-h[..., D_IN:])), rtol=1e-12)
+    y, _ = F.glu_forward(np.array([3.0, 3.0, 1e4, -1e4]))
+    assert y.tolist() == [3, 0]
+
+
+def test_initial_weights_keep_the_variance():
+    """Of what goes in: about the same comes out, whatever the kernel's size."""
+    for kind in KINDS:
+        for size in (1, 3, 15):
+            layer = kind(200, 200, np.random.default_rng(0), size)
+            y, _ = layer.forward(np.random.default_rng(1).standard_normal((1, 400, 200)).astype(np.float32))
+            assert y[0, 20:-20].std() == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: make(Convolution).forward(array(B, T, D_IN + 1)), r"Convolution: x has shape \(2, 6, 4\), expected \(B, T, 3\)"),
+    (lambda: make(Convolution).forward(array(B, 0, D_IN)), "Convolution: x has no positions, expected at least one"),
+    (lambda: make(SeparableConvolution).forward(array(B, T)), r"SeparableConvolution: x has shape \(2, 6\), expected \(B, T, 3\)"),
+    (lambda: make(Convolution).forward(array(B, T, D_IN), np.ones((B, T))), "mask has dtype float64, expected bool"),
+    (lambda: make(Convolution).forward(array(B, T, D_IN), np.ones((B, 1, 1, T), bool)), r"mask has shape \(2, 1, 1, 6\), expected"),
+    (lambda: make(Convolution, 0), "kernel_size is 0, expected a whole number of at least 1"),
+    (lambda: make(SeparableConvolution, 2.5), "kernel_size is 2.5, expected a whole number"),
+    (lambda: make(Convolution, 3, 0), "dilation is 0, expected a whole number of at least 1"),
+    (lambda: make(Convolution).forward(np.ones((B, T, D_IN), int)), "Convolution: x has dtype int64, expected real numbers"),
+    (lambda: (layer := make(Convolution)).backward(array(B, T, 1), layer.forward(array(B, T, D_IN))[1]), "dy has shape"),
+    (lambda: make(Convolution).backward(array(B, T, D_OUT), ()), "Convolution.backward: the cache is a tuple, expected"),
+])
+def test_what_does_not_fit_is_explained(call, words):
+    with pytest.raises(InputError, match=words):
+        call()
