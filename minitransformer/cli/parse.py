@@ -16,8 +16,8 @@ def add_arguments(parser) -> None:
     add_model(parser)
     parser.add_argument("text", metavar="SENTENCE", nargs="?", help="the sentence (default: lines from standard input)")
     parser.add_argument("--brackets", action="store_true",
-                        help="print each tree on one line as the Penn Treebank writes it, each word with the tag XX; "
-                             "the line of an output that is not a tree stays empty")
+                        help="print each tree on one line as the Penn Treebank writes it, each word with the tag XX unless it "
+                             "was trained with --tags; the line of an output that is not a tree stays empty")
 
 
 def execute(args) -> None:

@@ -1,6 +1,7 @@
 """Constituency parsing (section 6.3 of the paper): a sentence is translated to the brackets of its tree."""
 
 import sys
+from argparse import BooleanOptionalAction
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -40,6 +41,7 @@ class Parse(TextToText):
     valid: list
     batch: int = 2048
     max_length: int = 256                         # the longest sentence, in words
+    tags: bool = False                            # a target has each word's tag in its place, not XX
     sha256: dict = field(default_factory=dict)    # {file: hexadecimal digits}
 
     def __post_init__(self) -> None:
@@ -54,6 +56,7 @@ class Parse(TextToText):
         parser.add_argument("--valid", nargs=1, required=True, metavar="TREES", help="the same for validation")
         option("max_length", int, "longest sentence to train on, in words")
         option("batch", int, "tokens in a batch, padding included")
+        parser.add_argument("--tags", action=BooleanOptionalAction, help="let the model write each word's tag in its place, not XX")
 
     def begin(self) -> "Parse":
         return replace(self, **checksums(self, "train", "valid"))
@@ -77,7 +80,7 @@ class Parse(TextToText):
             score = self._score(model, vocabulary, golds, replace(self.search, beam=1), training.threads)
             return {"valid_f1": score.f1, "valid_well_formed": score.well_formed / score.trees}
 
-        examples = [(" ".join(tree.words), str(_untagged(tree))) for tree in golds[:EXAMPLES]]
+        examples = [(" ".join(tree.words), str(build_tree(linearise(tree, self.tags), tree.words))) for tree in golds[:EXAMPLES]]
         return Data(EpochBatches(train, self.batch, training.seed), pair_batches(valid), measure, examples)
 
     def _encode(self, vocabulary, file, placed) -> list[tuple[list[int], list[int]]]:
@@ -92,7 +95,7 @@ class Parse(TextToText):
             if unknown := vocabulary.unknown_labels(tree):
                 print(f"{file}, line {line}: no training tree has the label {', '.join(sorted(unknown))}; its probability is "
                       f"measured as that of {OTHER}", file=sys.stderr)
-        return [(vocabulary.encode_words(tree.words), vocabulary.encode_symbols(linearise(tree))) for tree in short]
+        return [(vocabulary.encode_words(tree.words), vocabulary.encode_symbols(linearise(tree, self.tags))) for tree in short]
 
     def trees(self, run, texts, search=None) -> list[Any]:
         """For each of `texts` its Tree, or the NotATree that says why the output is none (of an empty text, too)."""
@@ -101,7 +104,7 @@ class Parse(TextToText):
         return [_built(run.vocabulary.tokens(best.ids), text.split()) for (best, *_), text in zip(found, texts)]
 
     def answer(self, run, texts, search=None) -> list[str]:
-        """The tree of each text in brackets, with XX for all tags; "not a tree: ..." for another output, "" for an empty text."""
+        """The tree of each text in brackets; "not a tree: ..." for another output, "" for an empty text."""
         return [("" if not text.strip() else f"not a tree: {tree}" if isinstance(tree, NotATree) else str(tree))
                 for text, tree in zip(texts, self.trees(run, texts, search))]
 
@@ -130,8 +133,3 @@ def _built(symbols, words, tags=None) -> Any:
         return build_tree(symbols, words, tags)
     except NotATree as reason:
         return reason
-
-
-def _untagged(tree) -> Any:
-    """The Tree with XX for all tags, as outputs have it."""
-    return build_tree(linearise(tree), tree.words)

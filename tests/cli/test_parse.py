@@ -127,6 +127,18 @@ def test_resume_attention_and_the_report(run_cli, run, tmp_path):
     assert code == 0 and not error and matplotlib.image.imread(tmp_path / "a.png").std() > 0.01
 
 
+def test_with_tags(run_cli, tmp_path):
+    """The model tags the words, too; brackets alone decide its score."""
+    write_trees(tmp_path)
+    code, _, error = run_cli(*train(tmp_path, "--tags", "--steps", 150, "--run", tmp_path / "run"))
+    assert code == 0, error
+    code, out, _ = run_cli("parse", tmp_path / "run", "the cat saw a dog .", "--brackets")
+    assert code == 0 and out == "(S (NP (DT the) (NN cat)) (VP (VBD saw) (NP (DT a) (NN dog))) (. .))\n"
+    assert run_cli("parse", tmp_path / "run", "the cat saw a dog .")[1] == DRAWING
+    assert json.loads(run_cli("evaluate", tmp_path / "run", "--json")[1])["f1"] > 80
+    assert "(S (NP (DT the) (NN" in (tmp_path / "run" / "report.html").read_text()
+
+
 @pytest.mark.parametrize("model", ["rnn", "lstm-attention"])
 def test_another_model(run_cli, tmp_path, model):
     """One that reads from its encoder's last state, and one with attention: a model has logits for brackets only."""

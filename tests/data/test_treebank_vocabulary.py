@@ -16,22 +16,24 @@ VOCABULARY = TreebankVocabulary.learn([CAT])
 
 
 def test_what_is_learned():
-    """Words that occur twice, every label, and X."""
-    assert VOCABULARY.words == ["the"] and VOCABULARY.labels == ["NP", "S", "VP", "X"]
-    assert VOCABULARY.size == VOCABULARY.target_size + len(CLASSES) + 1 and VOCABULARY.target_size == 3 + 1 + 8
+    """Words that occur twice, every label and tag, and X."""
+    assert VOCABULARY.words == ["the"] and VOCABULARY.labels == ["NP", "S", "VP", "X"] and VOCABULARY.tags == ["DT", "NN", "VBD"]
+    assert VOCABULARY.size == VOCABULARY.target_size + len(CLASSES) + 1 and VOCABULARY.target_size == 3 + 1 + 3 + 8
 
 
 def test_words_and_symbols():
     ids = VOCABULARY.encode("the  XX (NP Running")
     assert VOCABULARY.tokens(ids) == ["the", "<Word>", "<word>", "<Wording>"] and min(ids) >= VOCABULARY.target_size
-    symbols = linearise(CAT)
-    ids = VOCABULARY.encode_symbols(symbols)
-    assert VOCABULARY.tokens(ids) == symbols and min(ids) > EOS and max(ids) < VOCABULARY.target_size
-    assert VOCABULARY.decode([BOS, *ids, EOS, PAD]) == " ".join(symbols)
+    for symbols in (linearise(CAT), linearise(CAT, tags=True)):
+        ids = VOCABULARY.encode_symbols(symbols)
+        assert VOCABULARY.tokens(ids) == symbols and min(ids) > EOS and max(ids) < VOCABULARY.target_size
+        assert VOCABULARY.decode([BOS, *ids, EOS, PAD]) == " ".join(symbols)
 
 
 def test_a_label_that_is_not_known_is_read_as_x():
-    odd = Tree("S", (Tree("QQ", (Tree("NN", ("cat",)),)),))
+    """And a tag as XX."""
+    odd = Tree("S", (Tree("QQ", (Tree("FW", ("cat",)),)),))
+    assert VOCABULARY.tokens(VOCABULARY.encode_symbols(linearise(odd, tags=True))) == ["(S", "(X", "XX", ")X", ")S"]
     assert VOCABULARY.unknown_labels(odd) == {"QQ"} and VOCABULARY.unknown_labels(CAT) == set()
     assert VOCABULARY.tokens(VOCABULARY.encode_symbols(linearise(odd))) == ["(S", "(X", "XX", ")X", ")S"]
 
@@ -57,9 +59,10 @@ def test_kept_and_loaded(tmp_path_factory, trees):
     assert loaded.tokens(range(loaded.size)) == made.tokens(range(made.size))
     for tree in trees:
         assert loaded.encode_words(tree.words) == made.encode_words(tree.words)
-        assert loaded.tokens(loaded.encode_symbols(linearise(tree))) == linearise(tree)
+        for tags in (False, True):
+            assert loaded.tokens(loaded.encode_symbols(linearise(tree, tags))) == linearise(tree, tags)
 
 
 def test_what_is_no_vocabulary():
-    with pytest.raises(InputError, match="needs its words and its labels as strings"):
-        TreebankVocabulary(["a", 1], ["S"])
+    with pytest.raises(InputError, match="needs its words, labels and tags as strings"):
+        TreebankVocabulary(["a", 1], ["S"], [])

@@ -16,18 +16,18 @@ CLASSES = ["<number>", *(f"<{case}{hyphen}{ending}>" for case in ("Word", "word"
 
 @VOCABULARIES.register("treebank")
 class TreebankVocabulary:
-    """Ids: the special tokens, XX, both brackets of each label, the classes of rare words, the frequent words.
+    """Ids: the special tokens, XX, the tags, both brackets of each label, the classes of rare words, the frequent words.
 
     A target has only ids below `target_size`: a model needs no logits for words.
     """
 
     file_name = "vocabulary.json"
 
-    def __init__(self, words, labels):
-        if not all(isinstance(entry, str) and entry for entry in (*words, *labels)):
-            raise InputError("a treebank vocabulary needs its words and its labels as strings")
-        self.words, self.labels = list(words), list(labels)
-        symbols = [WORD, *(bracket + label for label in self.labels for bracket in "()")]
+    def __init__(self, words, labels, tags):
+        if not all(isinstance(entry, str) and entry for entry in (*words, *labels, *tags)):
+            raise InputError("a treebank vocabulary needs its words, labels and tags as strings")
+        self.words, self.labels, self.tags = list(words), list(labels), list(tags)
+        symbols = [WORD, *self.tags, *(bracket + label for label in self.labels for bracket in "()")]
         self.target_size = len(SPECIAL) + len(symbols)
         self._tokens = [*SPECIAL, *symbols, *CLASSES, *self.words]
         self._symbols = {symbol: i for i, symbol in enumerate(symbols, len(SPECIAL))}
@@ -35,10 +35,11 @@ class TreebankVocabulary:
 
     @classmethod
     def learn(cls, trees) -> "TreebankVocabulary":
-        """The labels of `trees`, and the words that occur in them at least twice."""
+        """The labels and tags of `trees`, and the words that occur in them at least twice."""
         counts = Counter(word for tree in trees for word in tree.words)
         labels = {label for tree in trees for label in _labels(tree)} | {OTHER}
-        return cls(sorted(word for word, count in counts.items() if count >= LEAST), sorted(labels))
+        tags = {tag.label for tree in trees for tag in tree.tags()} - {WORD}
+        return cls(sorted(word for word, count in counts.items() if count >= LEAST), sorted(labels), sorted(tags))
 
     @property
     def size(self) -> int:
@@ -52,8 +53,9 @@ class TreebankVocabulary:
         return [self._words.get(word) or self._words[word_class(word)] for word in words]
 
     def encode_symbols(self, symbols) -> list[int]:
-        """The ids of the symbols of a linearised tree; a label that is not known is read as X."""
-        return [self._symbols.get(symbol) or self._symbols[symbol[0] + OTHER] for symbol in symbols]
+        """The ids of the symbols of a linearised tree; a label that is not known is read as X, a tag as XX."""
+        return [self._symbols.get(symbol) or self._symbols[symbol[0] + OTHER if symbol[0] in "()" else WORD]
+                for symbol in symbols]
 
     def unknown_labels(self, tree) -> set[str]:
         return set(_labels(tree)) - set(self.labels)
@@ -67,7 +69,7 @@ class TreebankVocabulary:
         return " ".join(self._tokens[i] for i in ids if i >= len(SPECIAL))
 
     def to_json(self) -> str:
-        return json.dumps({"words": self.words, "labels": self.labels}, ensure_ascii=False, indent=1)
+        return json.dumps({"words": self.words, "labels": self.labels, "tags": self.tags}, ensure_ascii=False, indent=1)
 
     @classmethod
     def load(cls, path) -> "TreebankVocabulary":
