@@ -140,6 +140,8 @@ def test_the_drawing():
     assert draw_tree(CAT) == "S\n├─ NP  The cat\n├─ VP  sat\n└─ ."
     inner = Tree("S", (Tree("VP", (Tree("VB", ("sit",)), CAT.children[0])), CAT.children[2]))
     assert draw_tree(inner) == "S\n├─ VP\n│  ├─ sit\n│  └─ NP  The cat\n└─ ."
+    assert draw_tree(Tree("X", (inner.children[1], inner))) == (
+        "X\n├─ .\n└─ S\n   ├─ VP\n   │  ├─ sit\n   │  └─ NP  The cat\n   └─ .")
 
 
 @given(PHRASES)
