@@ -24,14 +24,14 @@ class _Open(NamedTuple):
     children: list
 
 
-def read_trees(path) -> list[Placed]:
-    """The trees of a file, plain or .gz, without what a parser of this kind is not asked for.
+def read_trees(path, read=read_text) -> list[Placed]:
+    """The trees of a file, plain or .gz, whose text is `read(path)`, without what a parser of this kind is not asked for.
 
     Empty elements are left out, function tags and indices are cut off (NP-SBJ-1 is NP), and an outermost bracket
     without a label, or with TOP, ROOT or S1, is removed. A tree may cover several lines.
     Raises InputError, with the file and the line, for what is not a tree, and if there is none.
     """
-    found = [Placed(line, cleaned) for line, tree in _read(read_text(path), path) if (cleaned := _cleaned(tree))]
+    found = [Placed(line, cleaned) for line, tree in _read(read(path), path) if (cleaned := _cleaned(tree))]
     if not found:
         raise InputError(f"{path}: no tree with a word in it, expected trees such as {EXAMPLE}")
     return found

@@ -2,11 +2,11 @@
 
 import sys
 from argparse import BooleanOptionalAction
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from minitransformer.data.epochs import EpochBatches
+from minitransformer.data.text_files import read_text
 from minitransformer.data.vocabularies.treebank import OTHER, TreebankVocabulary
 from minitransformer.decoding import Search, decode_all, encode
 from minitransformer.errors import InputError
@@ -15,7 +15,7 @@ from minitransformer.parsing.brackets import NotATree, build_tree, linearise
 from minitransformer.parsing.score import BracketScore, score_trees
 from minitransformer.parsing.treebank import Placed, read_trees
 from minitransformer.tasks import TASKS
-from minitransformer.tasks.files import check_files, check_unchanged, checksums
+from minitransformer.tasks.files import FromFiles
 from minitransformer.tasks.task import Data
 from minitransformer.tasks.text_to_text import TextToText
 
@@ -24,7 +24,7 @@ EXAMPLES = 8
 
 @TASKS.register("parse")
 @dataclass(frozen=True, kw_only=True)
-class Parse(TextToText):
+class Parse(FromFiles, TextToText):
     description: ClassVar[str] = "parse sentences: a file of trees in the Penn Treebank's brackets"
     command: ClassVar[str] = "parse"
     search: ClassVar = Search(beam=5, alpha=0.3, extra_length=300)    # alpha and length: section 6.3
@@ -37,17 +37,9 @@ class Parse(TextToText):
     evaluate_options: ClassVar[tuple] = ("beam", "length_penalty", "test")
     batch_unit: ClassVar[str] = "tokens"
 
-    train: list                                   # the name of one file
-    valid: list
     batch: int = 2048
     max_length: int = 256                         # the longest sentence, in words
     tags: bool = False                            # a target has each word's tag in its place, not XX
-    sha256: dict = field(default_factory=dict)    # {file: hexadecimal digits}
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("train", "valid"):
-            check_files(name, getattr(self, name))
 
     @classmethod
     def add_arguments(cls, parser, option) -> None:
@@ -58,23 +50,20 @@ class Parse(TextToText):
         option("batch", int, "tokens in a batch, padding included")
         parser.add_argument("--tags", action=BooleanOptionalAction, help="let the model write each word's tag in its place, not XX")
 
-    def begin(self) -> "Parse":
-        return replace(self, **checksums(self, "train", "valid"))
-
-    @cached_property
-    def _trees(self) -> dict[str, list[Placed]]:
-        return {name: read_trees(getattr(self, name)[0]) for name in ("train", "valid")}
+    def read_files(self, files, name, read) -> list[Placed]:
+        if len(files) != 1:
+            raise InputError(f"{name} names {len(files)} files, expected one file of trees")
+        return read_trees(files[0], read)
 
     def make_vocabulary(self) -> TreebankVocabulary:
-        return TreebankVocabulary.learn([tree for _, tree in self._trees["train"]])
+        return TreebankVocabulary.learn([tree for _, tree in self.texts["train"]])
 
     def model_sizes(self, vocabulary) -> dict[str, Any]:
         return {"vocab_size": vocabulary.size, "target_vocab": vocabulary.target_size, "share_embeddings": False}
 
     def data(self, vocabulary, training) -> Data:
-        check_unchanged(self.sha256)
-        train, valid = (self._encode(vocabulary, getattr(self, name)[0], trees) for name, trees in self._trees.items())
-        golds = [tree for _, tree in self._trees["valid"]]
+        train, valid = (self._encode(vocabulary, getattr(self, name)[0], trees) for name, trees in self.texts.items())
+        golds = [tree for _, tree in self.texts["valid"]]
 
         def measure(model) -> dict[str, float]:
             score = self._score(model, vocabulary, golds, replace(self.search, beam=1), training.threads)
@@ -111,9 +100,7 @@ class Parse(TextToText):
     def evaluate(self, run, search, test=None) -> dict[str, Any]:
         """Precision, recall and F1 of labelled brackets in percent, and how many outputs are a tree of their sentence."""
         files = test or self.valid
-        if len(files) != 1:
-            raise InputError(f"--test names {len(files)} files, expected one of trees")
-        placed = read_trees(files[0])
+        placed = self.read_files(files, "--test", read_text)
         score = self._score(run.model, run.vocabulary, [tree for _, tree in placed], search)
         return {"f1": score.f1, "precision": score.precision, "recall": score.recall, "f1_of_trees": score.f1_of_trees,
                 "complete": score.complete, "well_formed": score.well_formed, "sentences": score.trees,
