@@ -186,8 +186,8 @@ def test_files_that_are_not_trees(run_cli, run, tmp_path, name, text, words):
 
 
 @pytest.mark.parametrize("options, words", [
-    (("evaluate", "RUN", "--tokenize", "none"), "which has no use for --tokenize"),
-    (("evaluate", "RUN", "--max-length", 9), "which has no use for --max-length"),
+    (("evaluate", "RUN", "--tokenize", "none"), "which does not use --tokenize"),
+    (("evaluate", "RUN", "--max-length", 9), "which does not use --max-length"),
     (("evaluate", "RUN", "--test", "a", "b"), "--test names 2 files, expected one file of trees"),
     (("translate", "RUN", "a"), "was trained on the task parse: use minitransformer parse instead"),
     (("parse", "RUN", " "), "the sentence is empty, expected one to parse"),
