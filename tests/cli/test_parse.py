@@ -11,6 +11,7 @@ import pytest
 from minitransformer import Run
 from minitransformer.parsing.brackets import NotATree
 from minitransformer.parsing.treebank import read_trees
+from minitransformer.tasks import TASKS
 from tests.cli.conftest import QUICK, one_line
 
 NOUNS, VERBS = ["cat", "dog", "bird", "man", "tree"], ["saw", "liked", "heard"]
@@ -139,9 +140,9 @@ def test_with_tags(run_cli, tmp_path):
     assert "(S (NP (DT the) (NN" in (tmp_path / "run" / "report.html").read_text()
 
 
-@pytest.mark.parametrize("model", ["rnn", "lstm-attention"])
+@pytest.mark.parametrize("model", [model for model in TASKS["parse"].models if model != "transformer"])
 def test_another_model(run_cli, tmp_path, model):
-    """One that reads from its encoder's last state, and one with attention: a model has logits for brackets only."""
+    """It has logits for brackets only."""
     write_trees(tmp_path)
     code, _, error = run_cli("train", "parse", "--model", model, "--config", "toy", "--steps", 2, "--run", tmp_path / "run",
                              "--train", tmp_path / "train.trees", "--valid", tmp_path / "valid.trees")
