@@ -9,15 +9,14 @@ from minitransformer.data.registry import CORPORA
 from minitransformer.errors import InputError, choices
 from minitransformer.extras import require
 
-TRAIN_SHARE = 0.9    # of a text that has no split
 _SPLIT: dict[str | None, str] = {"intact": "already there", "missing": "split off", "damaged": "split off again, it was damaged"}
 
 
 def download(corpus, folder, report) -> None:
     """Download every file of `corpus` into `folder` and check its sha256; `report(text)` is called for each file.
 
-    A damaged file is downloaded again, and stays as it is until the new one is complete. A text without a split
-    is then split into a training and a validation file. Raises InputError if the corpus is unknown, the folder is
+    A damaged file is downloaded again, and stays as it is until the new one is complete. A corpus in one file is then
+    split into files to train, validate and test on. Raises InputError if the corpus is unknown, the folder is
     unusable, the library pooch is missing, or a file cannot be downloaded or is not the expected one; files
     downloaded before that are kept.
     """
@@ -55,14 +54,11 @@ def download(corpus, folder, report) -> None:
 
 
 def _split(corpus, folder, report) -> None:
-    """Write the first 90 % of the characters of the corpus's text to its training file, and the rest to its validation file."""
-    text = (folder / corpus.split).read_bytes().decode()
-    end = int(TRAIN_SHARE * len(text))
-    for name, part in ((corpus.train[0], text[:end]), (corpus.valid[0], text[end:])):
-        path, data = folder / name, part.encode()
-        state = _state(path, sha256(data).hexdigest())
+    """Write the parts of the corpus's one file to their files: to train, validate and perhaps test on."""
+    for name, data in zip(corpus.parts, corpus.divide((folder / corpus.split).read_bytes()), strict=True):
+        state = _state(folder / name, sha256(data).hexdigest())
         if state != "intact":
-            _write(path, data)
+            _write(folder / name, data)
         report(f"{name}: {_SPLIT[state]}")
 
 

@@ -1,10 +1,14 @@
 """The corpora that `minitransformer data` downloads: their addresses, and the sha256 of each file."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
-_MULTI30K = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"    # the commits of multi30k/dataset, karpathy/char-rnn and
-_CHAR_RNN = "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e"    # forest-snow/alps
+from minitransformer.data.splits import split_characters, split_treebank
+
+_MULTI30K = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"    # the commits of multi30k/dataset, karpathy/char-rnn,
+_CHAR_RNN = "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e"    # forest-snow/alps and nltk/nltk_data
 _ALPS = "43232f234087cdbb4b06cd0e3997460610a0dbfd"
+_NLTK = "5db857e6f7df11eabb5e5665836db9ec8df07e28"
 
 
 class Corpus(NamedTuple):
@@ -16,12 +20,18 @@ class Corpus(NamedTuple):
     train: tuple         # the names of the files to train on, as --train of the task takes them
     valid: tuple
     sha256: dict         # {name: hexadecimal digits}; a name is also the file's path in the user's folder
-    split: str = ""      # the name of a text without a split: `train` gets the first 90 % of its characters, `valid` the rest
+    split: str = ""      # the name of a file that holds all of them, which is split into `train`, `valid` and `test`
+    test: tuple = ()
+    divide: Callable[[bytes], list[bytes]] = split_characters    # how: the contents of those files, in this order
 
     @property
     def files(self) -> list[str]:
         """The names of all files in the user's folder."""
-        return [*self.sha256, *((*self.train, *self.valid) if self.split else ())]
+        return [*self.sha256, *(self.parts if self.split else ())]
+
+    @property
+    def parts(self) -> tuple:
+        return *self.train, *self.valid, *self.test
 
 
 CORPORA = {
@@ -85,5 +95,15 @@ CORPORA = {
             "dev.tsv": "92353770071a2a889f75d000a38a9e541ea8f0a5499e50f040b17917a5cbf66f",
             "test.tsv": "54a9c12c77e402fc14d6a66a506f24d999f596b0176eb777c972cccc2f9cc4b0",
         },
+    ),
+    "ptb": Corpus(
+        task="parse",
+        base=f"https://raw.githubusercontent.com/nltk/nltk_data/{_NLTK}/packages/corpora/",
+        archive=f"https://github.com/nltk/nltk_data/archive/{_NLTK}.zip",
+        archive_folder="packages/corpora",
+        terms="Terms of use: for non-commercial use only. It is the sample of the Penn Treebank, (C) LDC 1995, that NLTK passes on "
+              "under fair use to illustrate its tools; see https://github.com/nltk/nltk_data",
+        train=("train.trees",), valid=("valid.trees",), test=("test.trees",), split="treebank.zip", divide=split_treebank,
+        sha256={"treebank.zip": "9da92d76c3666cfb6cddeaed0f7e86b344cce0f0928a286d439e555f19c37399"},
     ),
 }

@@ -19,13 +19,14 @@ def greedy(model, source) -> list[list[int]]:
     return [best.ids for best, *_ in beam_search(model, source, 1)]
 
 
-def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None) -> list[list[Hypothesis]]:
+def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None,
+                extra_length=None) -> list[list[Hypothesis]]:
     """The Hypotheses for each sentence of source (B, T_k) ids: at most `width`, the best first.
 
     At each position, all continuations of the `width` live hypotheses compete. Of the 2 `width` most
     likely ones, those that end with EOS and rank among the first `width` are finished; the `width`
     most likely others stay live. A sentence is done once `width` hypotheses are finished. The finished
-    hypotheses are ordered by log-probability / length_penalty(length, alpha).
+    hypotheses are ordered by log-probability / length_penalty(length, alpha). `extra_length`: see `start`.
 
     Raises InputError for a width below 1, limits that contradict each other, and a model whose logits are not finite.
     """
@@ -33,7 +34,7 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None) 
         raise InputError(f"the beam width is {width}, expected at least 1")
     if not is_real(alpha) or not math.isfinite(alpha):
         raise InputError(f"alpha is {alpha!r}, expected a finite number")
-    state = start(model, source)
+    state = start(model, source, extra_length)
     least, most = length_limits(state, min_length, max_length)
     found = [[] for _ in source]
     alive = np.arange(len(source))                   # the indices in `source` of the unfinished sentences

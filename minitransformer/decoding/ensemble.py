@@ -51,8 +51,8 @@ class Ensemble(NextTokenModel):
     def hidden(self, *ids, rng=None) -> tuple[Array, None]:
         return _side_by_side([model.hidden(*ids)[0] for model in self.models]), None
 
-    def start(self, source) -> "EnsembleState":
-        return EnsembleState([model.start(source) for model in self.models], self.output)
+    def start(self, source, *extra_length) -> "EnsembleState":
+        return EnsembleState([model.start(source, *extra_length) for model in self.models], self.output)
 
 
 class EnsembleState:

@@ -20,12 +20,15 @@ def check_numbers(usable) -> None:
         raise InputError("the model's logits are not finite numbers; its weights are unusable")
 
 
-def start(model, source) -> Any:
-    """model.start(source), the state of a model that writes. Raises InputError for one that does not."""
+def start(model, source, extra_length=None) -> Any:
+    """model.start(source), the state of a model that writes. Raises InputError for one that does not.
+
+    `extra_length`: how many tokens more than its source an output may have, if not as many as the model says.
+    """
     if isinstance(model, type) or not hasattr(model, "start"):
         given = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
         raise InputError(f"{given} writes no text, expected a model that does, such as a Transformer")
-    return model.start(source)
+    return model.start(source) if extra_length is None else model.start(source, extra_length)
 
 
 def length_penalty(length, alpha) -> float:

@@ -30,6 +30,7 @@ class Search(ShownAsTable):
     alpha: float = 0.6              # exponent of the length penalty; 0: none
     min_length: int = 0             # tokens
     max_length: int | None = None   # tokens, at most the source's length + 50
+    extra_length: int | None = None    # in beam search, replaces that 50
     samples: int = 0                # number of outputs to draw; 0: beam search
     temperature: float = 1.0
     top_k: int = 0                  # 0: all tokens
@@ -44,7 +45,8 @@ class Search(ShownAsTable):
     def __call__(self, model, source, places) -> list[list[Hypothesis]]:
         """Lists of Hypotheses for source (B, T_k) ids; `places`: the sentences' positions in the text, which seed the draws."""
         if not self.samples:
-            return beam_search(model, source, self.beam, self.alpha, self.min_length, self.max_length)
+            return beam_search(model, source, self.beam, self.alpha, self.min_length, self.max_length,
+                               self.extra_length)
         check_whole("seed", self.seed, 0)
         rngs = [np.random.default_rng([self.seed, place]) for place in places]
         return sample(model, source, rngs, self.samples, self.temperature, self.top_k, self.top_p, self.min_length,

@@ -17,7 +17,7 @@ from minitransformer.layers.residual import ResidualCache
 from minitransformer.models.convolutional_state import ConvolutionalState
 from minitransformer.models.next_token import NextTokenModel
 from minitransformer.models.registry import MODELS
-from minitransformer.models.transformer import check_sharing
+from minitransformer.models.transformer import EXTRA_LENGTH, check_sharing
 from minitransformer.special import PAD
 from minitransformer.tables import ShownAsTable
 
@@ -185,10 +185,10 @@ class ConvolutionalModel(NextTokenModel):
             caches.append(cache)
         return x, ConvolutionalEncodeCache(input, caches)
 
-    def start(self, source) -> ConvolutionalState:
-        """The state that writes the outputs for source (B, T_k), token by token."""
+    def start(self, source, extra_length=EXTRA_LENGTH) -> ConvolutionalState:
+        """The state that writes the outputs for source (B, T_k), token by token: at most `extra_length` more than a source has."""
         check_shape("source", source, "B", "T_k")
-        return ConvolutionalState(self, source)
+        return ConvolutionalState(self, source, extra_length)
 
     def attention_weights(self, source, target) -> dict[str, list[Array]]:
         """Who attends to whom: {"cross": (B, 1, T_q, T_k) of each layer}."""

@@ -4,7 +4,6 @@ import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
 from minitransformer.functional import padding_mask
-from minitransformer.models.transformer import EXTRA_LENGTH
 from minitransformer.special import BOS, PAD
 
 
@@ -16,10 +15,10 @@ class ConvolutionalState:
     output: the OutputProjection from hidden states to logits
     """
 
-    def __init__(self, model, source):
+    def __init__(self, model, source, extra_length):
         self.output = model.output
         self.first = np.full((len(source), 1), BOS)
-        self.limit = (source != PAD).sum(axis=1) - 1 + EXTRA_LENGTH
+        self.limit = (source != PAD).sum(axis=1) - 1 + extra_length
         self._model, self._position = model, 0
         self._memory, _ = model.encode(source)
         xp, (batch, _, d_model) = module_of(self._memory), self._memory.shape

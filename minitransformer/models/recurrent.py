@@ -18,7 +18,7 @@ from minitransformer.layers.recurrent_stack import RecurrentStackCache
 from minitransformer.models.next_token import NextTokenModel
 from minitransformer.models.recurrent_state import RecurrentState
 from minitransformer.models.registry import MODELS
-from minitransformer.models.transformer import check_sharing
+from minitransformer.models.transformer import EXTRA_LENGTH, check_sharing
 from minitransformer.special import PAD
 from minitransformer.tables import ShownAsTable
 
@@ -168,10 +168,10 @@ class RecurrentModel(NextTokenModel):
         """(B, 1, T_k) bool: every position of the target may attend to the real tokens of its source."""
         return to_device((source != PAD)[:, None, :], module_of(memory))
 
-    def start(self, source) -> RecurrentState:
-        """The state that writes the outputs for source (B, T_k), token by token."""
+    def start(self, source, extra_length=EXTRA_LENGTH) -> RecurrentState:
+        """The state that writes the outputs for source (B, T_k), token by token: at most `extra_length` more than a source has."""
         check_shape("source", source, "B", "T_k")
-        return RecurrentState(self, source)
+        return RecurrentState(self, source, extra_length)
 
 
 @MODELS.register("rnn")

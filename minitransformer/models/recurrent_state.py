@@ -3,7 +3,6 @@
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.models.transformer import EXTRA_LENGTH
 from minitransformer.special import BOS, PAD
 
 
@@ -15,10 +14,10 @@ class RecurrentState:
     output: the OutputProjection from hidden states to logits
     """
 
-    def __init__(self, model, source):
+    def __init__(self, model, source, extra_length):
         self.output = model.output
         self.first = np.full((len(source), 1), BOS)
-        self.limit = (source != PAD).sum(axis=1) - 1 + EXTRA_LENGTH
+        self.limit = (source != PAD).sum(axis=1) - 1 + extra_length
         self._model = model
         self._memory, context, _ = model.encode(source)
         self._mask = model.memory_mask(source, self._memory)

@@ -144,12 +144,15 @@ class Transformer(NextTokenModel):
         y, decoder = self.decoder.forward(x, memory, mask, memory_mask, rng)
         return y, DecodeCache(input, decoder)
 
-    def start(self, source) -> CachedStack | RecomputedState:
-        """The state (such as a CachedStack) that writes the outputs for source (B, T_k), token by token."""
+    def start(self, source, extra_length=EXTRA_LENGTH) -> CachedStack | RecomputedState:
+        """The state (such as a CachedStack) that writes the outputs for source (B, T_k), token by token.
+
+        `extra_length`: how many tokens more than its source an output may have.
+        """
         check_shape("source", source, "B", "T_k")
         memory, _ = self.encode(source)
         memory_mask = to_device(padding_mask(source), module_of(memory))
-        limit = np.minimum((source != PAD).sum(axis=1) - 1 + EXTRA_LENGTH, self.target_input.positions.max_length - 1)
+        limit = np.minimum((source != PAD).sum(axis=1) - 1 + extra_length, self.target_input.positions.max_length - 1)
         first = np.full((len(source), 1), BOS)
         if cache_would_bypass() or self.config.attention != "scaled":
             def decode(rows, target) -> Array:

@@ -28,7 +28,7 @@ class Task(ShownAsTable):
     description: ClassVar[str]              # its line in the help
     model: ClassVar[str] = "transformer"    # a name in MODELS
     models: ClassVar[tuple] = ()            # names in MODELS to choose from; (): there is no other
-    command: ClassVar[str] = "translate"    # the command that uses its model: minitransformer translate, generate or classify
+    command: ClassVar[str] = "translate"    # the command that uses its model: translate, generate, classify, parse
     search: ClassVar = GREEDY               # the default search for outputs
     defaults: ClassVar[dict] = {}           # {option of train: value} if it differs from the option's own default
     presets: ClassVar[dict] = {}            # {name: such a dict}

@@ -221,7 +221,7 @@ def _read_weights(folder) -> tuple[dict[str, Array], dict[str, Any] | None]:
 def _check_vocabulary(path, settings, vocabulary) -> None:
     """Raise InputError unless the model's sizes match the task and the vocabulary."""
     sizes = settings.task.model_sizes(vocabulary)
-    expected = sizes.get("vocab_size")
+    expected = sizes.get("target_vocab", sizes.get("vocab_size"))
     found = getattr(settings.config, "target_vocab", None) or getattr(settings.config, "vocab_size", None)
     if expected != found:
         raise InputError(f"{path}: the vocabulary has {expected} tokens, the model {found}; they are not from the same run")

@@ -67,7 +67,7 @@ def test_a_library_that_is_broken_is_not_called_missing(monkeypatch):
     (("generate", "no/such/run"), "required: PROMPT"), (("generate", "no/such/run", "x"), "no run here"),
     (("classify", "no/such/run", "x"), "no run here"), (("classify",), "required: RUN"),
     (("train", "copy", "--config", "huge"), "unknown configuration 'huge'"),
-    (("train",), "no TASK given; choose from brackets, classify, copy, language, numbers, reverse, sort, translate"),
+    (("train",), "no TASK given; choose from brackets, classify, copy, language, numbers, parse, reverse, sort, translate"),
     (("train", "--resume", "no/such/run"), "no run here"),
     (("train", "--resume", "no/such/run", "copy"), "leave copy and its options out"),
     (("train", "copy", "--schedule", "constant"), "--peak-rate is None, but the schedule constant needs one"),

@@ -27,7 +27,8 @@ def test_a_line_for_each_file_then_what_to_do_next(run_cli, server):
     assert words[0] == "minitransformer" and read_pairs(args.train) == read_pairs(args.valid) == [("a dog .", "a dog .")]
 
 
-@pytest.mark.parametrize("corpus, task", [("tinyshakespeare", "language"), ("sst2", "classify"), ("multi30k", "translate")])
+@pytest.mark.parametrize("corpus, task", [("tinyshakespeare", "language"), ("sst2", "classify"), ("ptb", "parse"),
+                                          ("multi30k", "translate")])
 def test_the_line_that_trains_on_it_is_one_of_its_task(run_cli, monkeypatch, corpus, task):
     """Whatever the folder's name; only the download itself is skipped."""
     monkeypatch.setattr("minitransformer.cli.data.download", lambda *_: None)

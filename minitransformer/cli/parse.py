@@ -1,0 +1,33 @@
+"""minitransformer parse: draw the trees of sentences."""
+
+import sys
+
+from minitransformer.cli.model_options import add_model, check_command, load_run
+from minitransformer.cli.texts import read_texts
+from minitransformer.errors import InputError
+from minitransformer.parsing.brackets import NotATree
+from minitransformer.parsing.drawing import draw_tree
+
+
+def add_arguments(parser) -> None:
+    parser.description = (
+        "Draw the tree of SENTENCE, or of each line of standard input: its words and punctuation marks separated by spaces, as in "
+        "the treebank. If the model's output is not a tree, standard error says why. An empty line stays empty.")
+    add_model(parser)
+    parser.add_argument("text", metavar="SENTENCE", nargs="?", help="the sentence (default: lines from standard input)")
+    parser.add_argument("--brackets", action="store_true",
+                        help="print each tree on one line as the Penn Treebank writes it, each word with the tag XX unless it "
+                             "was trained with --tags; the line of an output that is not a tree stays empty")
+
+
+def execute(args) -> None:
+    run = load_run(args)
+    check_command(run, "parse")
+    texts = read_texts(args)
+    if args.text is not None and not args.text.strip():
+        raise InputError("the sentence is empty, expected one to parse")
+    for number, (text, tree) in enumerate(zip(texts, run.task.trees(run, texts)), 1):
+        if isinstance(tree, NotATree):
+            print(f"line {number}: the output is not a tree: {tree}", file=sys.stderr)
+        found = not isinstance(tree, NotATree) and text.strip()
+        print((str(tree) if args.brackets else draw_tree(tree)) if found else "")

@@ -1,0 +1,1 @@
+"""Constituency trees: read, written as brackets with labels, scored and drawn."""
