@@ -11,6 +11,7 @@ from minitransformer import (
     layers as layers,
     learn as learn,
     models as models,
+    parsing as parsing,
     plots as plots,
     tasks as tasks,
     training as training,

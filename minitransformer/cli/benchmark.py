@@ -114,9 +114,10 @@ def _names(option, text, known) -> list[str]:
 def _environment(threads, libraries) -> dict[str, Any]:
     """Everything that a measured speed depends on."""
     facts = info.collect()
+    compilers = ["numba"] if facts["numba"] else []
     return {"processor": facts["processor"], "kernels": facts["blas_kernels"], "threads": threads,
             "compiled_kernels": facts["compiled_kernels"],
-            "versions": {name: facts[name] for name in ("minitransformer", "python", "numpy", "numba", *libraries) if facts[name]}}
+            "versions": {name: facts[name] for name in ("minitransformer", "python", "numpy", *compilers, *libraries)}}
 
 
 def _print_comparison(results) -> None:

@@ -273,7 +273,7 @@ def test_the_command_speaks_with_one_voice(tmp_path):
     assert sum(line.startswith("copy: toy Transformer") for line in lines) == 1
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["copy"]
     run = tmp_path / "runs" / "copy"
-    assert (run / "report.html").exists() and Run.load(run).finished
+    assert (run / "report.html").exists() and Run.load(run).finished, done.stderr
     weights = (run / "weights.safetensors").read_bytes()
     (run / "weights.safetensors").unlink()
     shutil.rmtree(run / "checkpoints" / "step-00000020")
