@@ -249,7 +249,8 @@ def test_ci_runs_the_two_commands_of_the_readme():
 
 
 def test_the_site_keeps_the_results_of_the_present_code_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "path", [*sys.path])    # it puts folders of its own in front
+    monkeypatch.setattr(sys, "path", [*sys.path])    # it puts folders of its own in front,
+    monkeypatch.setenv("MPLBACKEND", "agg")          # and chooses how pictures are drawn
     (tmp_path / "docs").mkdir()
     shutil.copy(ROOT / "docs" / "conf.py", tmp_path / "docs")
     settings = runpy.run_path(str(tmp_path / "docs" / "conf.py"))

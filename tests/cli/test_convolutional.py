@@ -10,12 +10,22 @@ from safetensors.numpy import load_file
 from minitransformer import Run
 from minitransformer.cli import main
 from minitransformer.models import ConvolutionalModel
+from minitransformer.tasks import toy
 from minitransformer.training.files import write_manifest
 from tests.cli.conftest import one_line
 
 QUICK = ("--batch", "8", "--steps", "6", "--validate-every", "3", "--d-model", "8", "--dropout", "0.2", "--threads", "1")
 KINDS = {"conv": ("--model", "conv", "--kernel-size", "4"), "restricted": ("--attention", "restricted", "--radius", "3"),
          "additive": ("--attention", "additive")}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_examples():
+    """These models decode without a cache, so a thousand examples take a while."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toy, "VALID", 20)
+        patch.setattr(toy, "TEST", 20)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +68,7 @@ def test_other_commands_take_the_run(run_cli, runs, tmp_path):
         assert code == 2 and one_line(error) and not (tmp_path / "weights.safetensors").exists()
         assert ("ConvolutionalModel cannot be exported" if name == "conv" else f"attention is {name}, but PyTorch's") in error
     code, out, _ = run_cli("evaluate", runs["conv"], "--json")
-    assert code == 0 and json.loads(out)["examples"] == 1000
+    assert code == 0 and json.loads(out)["examples"] == 20
 
 
 @pytest.mark.parametrize("arguments, words", [

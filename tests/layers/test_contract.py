@@ -52,7 +52,7 @@ def test_every_layer_has_a_case():
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(data=st.data())
 def test_gradients(name, data):
     case = data.draw(cases(name))
