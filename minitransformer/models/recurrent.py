@@ -96,7 +96,7 @@ class RecurrentModel(NextTokenModel):
 
     Config = RecurrentConfig
     batch_fields = ("source", "target", "next_target")
-    cell: ClassVar[type[RNN] | type[GRU] | type[LSTM]]
+    _cell: ClassVar[type[RNN] | type[GRU] | type[LSTM]]
     readout: AttentionalState | None = None
 
     def __init__(self, config, seed=0):
@@ -107,7 +107,7 @@ class RecurrentModel(NextTokenModel):
         self.source_embedding = (self.target_embedding if config.share_embeddings
                                  else Embedding(config.source_vocab, config.d_model, rng))
         self.encoder = RecurrentStack([self._encoder_layer(rng) for _ in range(config.num_layers)], config.dropout)
-        self.decoder = RecurrentStack([self.cell(config.d_model, config.d_model, rng, config.dropout)
+        self.decoder = RecurrentStack([self._cell(config.d_model, config.d_model, rng, config.dropout)
                                        for _ in range(config.num_layers)], config.dropout)
         self.output = OutputProjection(config.target_vocab, config.d_model, rng,
                                        weight=self.target_embedding.weight if config.share_output else None)
@@ -116,8 +116,8 @@ class RecurrentModel(NextTokenModel):
     def _encoder_layer(self, rng) -> RNN | GRU | LSTM | Bidirectional:
         width, dropout = self.config.d_model, self.config.dropout
         if not self.config.bidirectional:
-            return self.cell(width, width, rng, dropout)
-        return Bidirectional(self.cell(width, width // 2, rng, dropout), self.cell(width, width // 2, rng, dropout))
+            return self._cell(width, width, rng, dropout)
+        return Bidirectional(self._cell(width, width // 2, rng, dropout), self._cell(width, width // 2, rng, dropout))
 
     def forward(self, source, target, rng=None) -> tuple[Array, RecurrentModelCache]:
         """With `rng` the model trains with dropout; without it the model is evaluated."""
@@ -178,21 +178,21 @@ class RecurrentModel(NextTokenModel):
 class RNNModel(RecurrentModel):
     """Elman networks with a context vector."""
 
-    cell = RNN
+    _cell = RNN
 
 
 @MODELS.register("gru")
 class GRUModel(RecurrentModel):
     """Gated recurrent units with a context vector (Cho et al. 2014, https://arxiv.org/abs/1406.1078)."""
 
-    cell = GRU
+    _cell = GRU
 
 
 @MODELS.register("lstm")
 class LSTMModel(RecurrentModel):
     """LSTMs with a context vector."""
 
-    cell = LSTM
+    _cell = LSTM
 
 
 @MODELS.register("lstm-attention")
