@@ -41,7 +41,7 @@ def get_module(name) -> ModuleType:
 
 
 def check_backend(name) -> None:
-    """Raise InputError for a name that is none of an array module's."""
+    """Raise InputError unless `name` is one of BACKENDS."""
     if name not in BACKENDS:
         raise InputError(f"unknown array module {name!r}; choose numpy, cupy or auto")
 

@@ -31,7 +31,7 @@ def _fits(shape, expected) -> bool:
 
 
 def check_floats(name, array, *expected) -> None:
-    """Raise InputError unless `array` has the `expected` shape, and holds real numbers: of whole ones NumPy makes float64."""
+    """Raise InputError unless `array` has the `expected` shape and contains floats: NumPy would turn integers into float64."""
     check_shape(name, array, *expected)
     if array.dtype.kind not in "fc":    # complex ones are those of the complex step
         raise InputError(f"{name} has dtype {array.dtype}, expected real numbers such as float32")

@@ -101,7 +101,7 @@ class Job:
         return found
 
     def check_alike(self, settings) -> None:
-        """Raise InputError where {name: setting} or a version is another in another process."""
+        """Raise InputError if a setting of {name: setting}, or a version, differs between processes."""
         versions = {"python": platform.python_version(), **{name: version(name) for name in ("minitransformer", "numpy")}}
         first, *others = self.gather(versions | settings)
         for rank, other in enumerate(others, 1):

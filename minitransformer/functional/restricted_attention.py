@@ -90,7 +90,7 @@ def _unblocked(x, length) -> Array:
 
 
 def _block_windows(x, block, side, causal) -> tuple[Array, WindowsCache]:
-    """(B, H, T, d) -> (B, H, N, w, d): of each block those that it needs, one behind the other."""
+    """(B, H, T, d) -> (B, H, N, w, d): for each block, the w positions that it needs."""
     blocks = _blocks(x, block)
     batch, heads, count, _, d = blocks.shape
     windows, cache = windows_forward(blocks.reshape(batch * heads, count, block * d), side + 1 if causal else 2 * side + 1,
