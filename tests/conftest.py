@@ -16,13 +16,15 @@ from tests.small_corpus import server    # noqa: F401 - a fixture
 
 running()    # compiles the kernels, if that was not done yet: no test that ends a slow process is to wait for it
 
-# Left out by -m "not slow": they train models, start processes or run whole pages.
-SLOW = ["tests/benchmarks", "tests/cli/test_classify.py", "tests/cli/test_cli.py", "tests/cli/test_convolutional.py",
-        "tests/cli/test_export.py", "tests/cli/test_fuzz.py", "tests/cli/test_imports.py", "tests/cli/test_language.py",
-        "tests/cli/test_models.py", "tests/cli/test_mpiexec.py", "tests/cli/test_parse.py", "tests/cli/test_process.py",
-        "tests/cli/test_seeing.py", "tests/learn", "tests/tasks/test_registries.py", "tests/test_docs.py",
-        "tests/test_real_data.py", "tests/test_site.py", "tests/training/test_damage.py", "tests/training/test_kill.py",
-        "tests/training/test_processes.py", "tests/training/test_resume.py"]
+# Left out by -m "not slow": they train models, start processes, run whole pages or try hundreds of mistakes.
+SLOW = ["tests/benchmarks", "tests/checking/test_mistakes.py", "tests/cli/test_bad_input.py", "tests/cli/test_benchmark.py",
+        "tests/cli/test_classify.py", "tests/cli/test_cli.py", "tests/cli/test_convolutional.py",
+        "tests/cli/test_encoding.py", "tests/cli/test_export.py", "tests/cli/test_fuzz.py", "tests/cli/test_imports.py",
+        "tests/cli/test_language.py", "tests/cli/test_models.py", "tests/cli/test_mpiexec.py", "tests/cli/test_parse.py",
+        "tests/cli/test_process.py", "tests/cli/test_seeing.py", "tests/kernels/test_compiled.py", "tests/learn",
+        "tests/tasks/test_registries.py", "tests/test_docs.py", "tests/test_real_data.py", "tests/test_site.py",
+        "tests/training/test_damage.py", "tests/training/test_kill.py", "tests/training/test_processes.py",
+        "tests/training/test_resume.py"]
 
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
