@@ -10,7 +10,7 @@ from minitransformer.models.recurrent import NAMED as RECURRENT
 from minitransformer.tasks import TASKS
 from minitransformer.training.config import SCHEDULES, TrainingConfig, default_threads
 
-SIZES = ("num_layers", "d_model", "num_heads", "d_ff", "kernel_size", "radius")
+SIZES = ("num_layers", "d_model", "num_heads", "d_ff", "d_k", "kernel_size", "radius")
 CHOICES = ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout", "activation", "positions", "attention",
            "pre_norm")
 
@@ -47,11 +47,12 @@ def add_task(parser, name) -> None:
                         help=f"model size (default: {known['config']}), as layers x d_model, heads, d_ff: "
                              + "; ".join("{name} {num_layers} x {d_model}, {num_heads}, {d_ff}".format(name=name, **sizes)
                                          for name, sizes in NAMED.items())
-                             + "; the next four options change them individually:")
+                             + "; the next five options change them individually:")
     option("num_layers", int, "layers of each stack (default: that of the model size, as for the next three)")
     option("d_model", int, "width of the model")
     option("num_heads", int, "attention heads")
     option("d_ff", int, "width of the feed-forward networks")
+    option("d_k", int, "width of a head's queries and keys (default: d_model / heads)")
     if task.models:
         option("kernel_size", int, "how many positions a convolution sees, of --model conv (default: 3)")
     parser.add_argument("--attention", choices=ATTENTIONS, help="scaled: the paper's; unscaled: not divided by sqrt(d_k); "

@@ -286,9 +286,9 @@ def test_the_help_says_what_a_model_size_is(run_cli):
 
 def test_the_sizes_of_a_model_are_options(run_cli, tmp_path):
     code, _, error = run_cli("train", "copy", "--steps", 1, "--batch", 2, "--num-layers", 1, "--d-model", 24, "--num-heads", 3,
-                             "--d-ff", 7, "--run", tmp_path / "run")
+                             "--d-ff", 7, "--d-k", 5, "--run", tmp_path / "run")
     config = Run.load(tmp_path / "run").model.config
-    assert (config.num_layers, config.d_model, config.num_heads, config.d_ff) == (1, 24, 3, 7)
+    assert (config.num_layers, config.d_model, config.num_heads, config.d_ff, config.d_k) == (1, 24, 3, 7, 5)
     assert code == 0 and "1 layers of width 24 with 3 heads" in error
 
 
