@@ -54,18 +54,16 @@ def read(results_file) -> dict[str, Any]:
 
 
 def _train(job, run) -> dict[str, Any]:
-    """What `evaluate` measures of the finished run, the seconds that training took, and the number of parameters."""
+    """What `evaluate` measures of the finished run, and how the training ended."""
     begin = [*job.train, "--threads", "1", "--seed", str(job.seed), "--run", run]
     with open(run.with_suffix(".log"), "a", encoding="utf-8") as log:
         subprocess.run([*COMMAND, "train", *(["--resume", run] if run.exists() else begin)], stdout=log, stderr=log, check=True)
         measured = subprocess.run([*COMMAND, "evaluate", run, "--json", *job.measure], stdout=subprocess.PIPE, stderr=log,
                                   check=True, encoding="utf-8")
-    return {**json.loads(measured.stdout), "training_seconds": _seconds(run), "parameters": _parameters(run)}
-
-
-def _seconds(run) -> float:
-    *_, last = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    return json.loads(last)["seconds"]
+    *_, last = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()    # of the last validation
+    last = json.loads(last)
+    return {**json.loads(measured.stdout), "valid_perplexity": last["valid_perplexity"], "training_seconds": last["seconds"],
+            "parameters": _parameters(run)}
 
 
 def _parameters(run) -> int:
