@@ -124,6 +124,8 @@ def _edits(tree, lines):
 
 def _code(node):
     """Every node below `node` that runs and is not for a message: no annotation, decorator, docstring, raise or f-string."""
+    if isinstance(node, ast.Assign) and getattr(getattr(node.value, "func", None), "id", None) == "TypeVar":
+        return
     yield node
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns", "decorator_list"):

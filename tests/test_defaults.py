@@ -11,7 +11,9 @@ from minitransformer.decoding import generate
 from minitransformer.evaluation import bleu
 from minitransformer.layers import FeedForward, LinearCrossEntropy, MultiHeadAttention, Residual, StackConfig
 from minitransformer.layers.config import NAMED
-from minitransformer.models import Classifier, LanguageModel, Transformer
+from minitransformer.models import Classifier, ConvolutionalConfig, LanguageModel, RecurrentConfig, Transformer
+from minitransformer.models.convolutional import NAMED as CONVOLUTIONAL
+from minitransformer.models.recurrent import NAMED as RECURRENT
 from minitransformer.parallel import Threads
 from minitransformer.training.step import add_gradients
 
@@ -28,6 +30,8 @@ DEFAULTS = [
                        pre_norm=False, positions="sinusoidal", max_length=512,
                        attention="scaled", radius=None)),    # sections 3 and 5.4
     (TransformerConfig, dict(share_embeddings=True, share_output=True)),             # section 3.4
+    (RecurrentConfig, dict(num_layers=1, d_model=64, dropout=0.0, bidirectional=True, share_embeddings=True, share_output=True)),
+    (ConvolutionalConfig, dict(num_layers=2, d_model=64, kernel_size=3, dropout=0.0, share_embeddings=True, share_output=True)),
     (Adam, dict(beta1=0.9, beta2=0.98, epsilon=1e-9)),                               # section 5.3
     (Adam.step, dict(clip=None)),                                                    # the paper's has none
     (schedule, dict(factor=1.0)),
@@ -58,6 +62,9 @@ def test_named_configurations():
     assert {name: tuple(sizes[column] for column in columns) for name, sizes in NAMED.items()} == {
         "base": (6, 512, 8, 2048, 0.1), "big": (6, 1024, 16, 4096, 0.3),
         "small": (3, 256, 8, 1024, 0.1), "tiny": (4, 128, 4, 256, 0.1), "toy": (2, 64, 4, 256, 0.0)}
+    assert RECURRENT == {"toy": dict(num_layers=1, d_model=64, dropout=0.0), "tiny": dict(num_layers=2, d_model=176, dropout=0.1)}
+    assert CONVOLUTIONAL == {"toy": dict(num_layers=2, d_model=64, dropout=0.0),
+                             "tiny": dict(num_layers=4, d_model=140, dropout=0.1)}
 
 
 @pytest.mark.parametrize("make", [lambda rng: MultiHeadAttention(6, 2, rng), lambda rng: FeedForward(6, 8, rng),

@@ -346,6 +346,18 @@ def test_a_mask_must_be_boolean_for_all(mask):
             forward(*[np.ones((2, 3, 4))] * 3, mask)
 
 
+@pytest.mark.parametrize("lead", [(), (2,), (2, 3), (2, 1, 3)])
+def test_attention_takes_any_leading_axes(lead):
+    """Heads are merged without a copy only where there are a batch and heads."""
+    rng = np.random.default_rng(0)
+    inputs = {name: rng.standard_normal((*lead, length, 3)) for name, length in (("query", 4), ("key", 5), ("value", 5))}
+    expected, *others = [run(pair, cast(inputs, "float32"))[0] for pair in implementations("attention")]
+    assert others
+    for found in others:
+        for one, other in zip(found, expected):
+            np.testing.assert_allclose(one, other, rtol=0, atol=BOUNDS["float32"])
+
+
 def test_a_constant_row_is_normed_to_zero_by_all():
     for forward, _ in implementations("layer_norm"):
         y, _ = forward(np.full((2, 300), 100, "float32"), np.ones(300, "float32"), np.zeros(300, "float32"))

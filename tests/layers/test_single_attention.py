@@ -65,3 +65,8 @@ def test_nothing_to_attend_to_gives_zeros(layer):
 def test_what_does_not_fit_is_explained(layer, x, memory, mask, words):
     with pytest.raises(InputError, match=words):
         layer.forward(x, memory, mask)
+
+
+def test_the_vector_of_additive_attention_begins_with_scores_of_size_one():
+    """tanh is at most 1, and the sum of d_attention such numbers, weighted by the vector, is to be of that size, too."""
+    assert AdditiveAttention(4, 4, 400, np.random.default_rng(0)).weight.data.std() == pytest.approx(1 / 20, rel=0.1)
