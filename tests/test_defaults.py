@@ -62,9 +62,10 @@ def test_named_configurations():
     assert {name: tuple(sizes[column] for column in columns) for name, sizes in NAMED.items()} == {
         "base": (6, 512, 8, 2048, 0.1), "big": (6, 1024, 16, 4096, 0.3),
         "small": (3, 256, 8, 1024, 0.1), "tiny": (4, 128, 4, 256, 0.1), "toy": (2, 64, 4, 256, 0.0)}
-    assert RECURRENT == {"toy": dict(num_layers=1, d_model=64, dropout=0.0), "tiny": dict(num_layers=2, d_model=176, dropout=0.1)}
-    assert CONVOLUTIONAL == {"toy": dict(num_layers=2, d_model=64, dropout=0.0),
-                             "tiny": dict(num_layers=4, d_model=140, dropout=0.1)}
+    rivals = {"recurrent": RECURRENT, "convolutional": CONVOLUTIONAL}
+    assert {(kind, name): (*sizes.values(),) for kind, named in rivals.items() for name, sizes in named.items()} == {
+        ("recurrent", "toy"): (1, 64, 0.0), ("recurrent", "tiny"): (2, 176, 0.1),
+        ("convolutional", "toy"): (2, 64, 0.0), ("convolutional", "tiny"): (4, 140, 0.1)}
 
 
 @pytest.mark.parametrize("make", [lambda rng: MultiHeadAttention(6, 2, rng), lambda rng: FeedForward(6, 8, rng),
