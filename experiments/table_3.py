@@ -1,13 +1,15 @@
 """Table 3 of the paper in miniature: one choice of the model changed at a time, on Multi30K and on a toy task.
 
     minitransformer data multi30k
-    python experiments/table_3.py data/multi30k/tok FOLDER experiments/table_3.json
+    python experiments/table_3.py data/multi30k/tok FOLDER experiments/table_3.json --picture docs/pictures/table_3.png
 
 FOLDER gets a run folder and a log for each training run. The same command resumes what was stopped, and --seeds adds seeds.
+Then the table is printed and the picture drawn.
 """
 
 import argparse
 from pathlib import Path
+from statistics import mean, stdev
 
 from side_by_side import Job, multi30k, train_all
 
@@ -42,6 +44,13 @@ ROWS = {
     "restricted attention": ["--attention", "restricted", "--radius", "4"],
 }
 BASE_SEEDS = 3
+# {row: (perplexity, BLEU)} of the paper's table 3, for the row that is nearest to ours; its base is 6 layers of width 512, 8 heads.
+PAPER = {
+    "base": (4.92, 25.8), "A heads 1": (5.29, 24.9), "A heads 2": (5.00, 25.5), "A heads 8": (4.91, 25.8),
+    "A heads 16": (5.01, 25.4), "B d_k 8": (5.16, 25.1), "B d_k 16": (5.01, 25.4), "C layers 1": (6.11, 23.7),
+    "C layers 4": (4.88, 25.5), "C d_model 64": (5.75, 24.5), "C d_model 256": (4.66, 26.0), "C d_ff 256": (5.12, 25.4),
+    "C d_ff 1024": (4.75, 26.2), "D dropout 0.0": (5.77, 24.6), "D dropout 0.2": (4.95, 25.5), "D smoothing 0.0": (4.67, 25.3),
+    "D smoothing 0.2": (5.47, 25.7), "E learned positions": (4.92, 25.7)}
 
 
 def jobs(text, seeds) -> list[Job]:
@@ -53,14 +62,68 @@ def jobs(text, seeds) -> list[Job]:
             for row, seed in order for task, options in TASKS.items()]
 
 
+def of(results, task, row, measure) -> list[float]:
+    """That measure of each seed."""
+    return [result[measure] for key, result in results.items() if key.startswith(f"{task}: {row} / ")]
+
+
+def table(results) -> str:
+    """Markdown: mean and standard deviation over the seeds, beside the paper's numbers."""
+    lines = ["| row | paper: PPL, BLEU | seeds | perplexity | BLEU | sort: exact match | parameters | minutes |",
+             "|---|--:|--:|--:|--:|--:|--:|--:|"]
+    for row in ROWS:
+        perplexities, scores, matches, parameters, seconds = (
+            of(results, task, row, measure) for task, measure in (
+                ("translate", "perplexity"), ("translate", "bleu"), ("sort", "exact_match"), ("translate", "parameters"),
+                ("translate", "training_seconds")))
+        paper = "{:.2f}, {:.1f}".format(*PAPER[row]) if row in PAPER else ""
+        exact = spread([100 * match for match in matches], 1)
+        lines.append(f"| {row} | {paper} | {len(scores)} | {spread(perplexities, 2)} | {spread(scores, 1)} | {exact} % | "
+                     f"{parameters[0] / 1e6:.2f} M | {mean(seconds) / 60:.1f} |")
+    return "\n".join(lines)
+
+
+def spread(numbers, digits) -> str:
+    shown = f"{mean(numbers):.{digits}f}"
+    return f"{shown} ± {stdev(numbers):.{digits}f}" if len(numbers) > 1 else shown
+
+
+def draw(results, path) -> None:
+    """How much each row changes the perplexity of the base, in the paper and here."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 6), layout="constrained")
+    axes = figure.subplots()
+    rows = [row for row in ROWS if row != "base"][::-1]
+    base = of(results, "translate", "base", "perplexity")
+    change = {row: [100 * (p / mean(base) - 1) for p in of(results, "translate", row, "perplexity")] for row in ROWS}
+    axes.axvspan(min(change["base"]), max(change["base"]), color="tab:blue", alpha=0.15, label="the base's seeds, here")
+    for place, row in enumerate(rows):
+        axes.plot(change[row], [place] * len(change[row]), "o", color="tab:blue", label="here, each seed" if place == 0 else None)
+        if row in PAPER:
+            axes.plot(100 * (PAPER[row][0] / PAPER["base"][0] - 1), place, "D", color="tab:orange", markersize=5,
+                      label="the paper" if row == "A heads 1" else None)
+    axes.axvline(0, color="0.5", linewidth=0.8)
+    axes.set_xscale("symlog", linthresh=10)
+    axes.set_yticks(range(len(rows)), rows, fontsize=9)
+    axes.set_xlabel("change of the validation perplexity against the base (%): left is better")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=9)
+    figure.savefig(path, dpi=150)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("text", type=Path, metavar="TEXT", help="folder of the tokenised text")
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="where to put the runs and their logs")
     parser.add_argument("results", type=Path, metavar="RESULTS.json")
     parser.add_argument("--seeds", type=int, default=1, help="of every row (default: 1)")
+    parser.add_argument("--picture", type=Path, metavar="PICTURE.png", help="what each row changes, beside the paper")
     args = parser.parse_args()
-    train_all(jobs(args.text, args.seeds), args.folder, args.results)
+    results = train_all(jobs(args.text, args.seeds), args.folder, args.results)
+    print(table(results))
+    if args.picture:
+        draw(results, args.picture)
 
 
 if __name__ == "__main__":

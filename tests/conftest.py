@@ -22,8 +22,8 @@ SLOW = ["tests/benchmarks", "tests/checking/test_mistakes.py", "tests/cli/test_b
         "tests/cli/test_encoding.py", "tests/cli/test_export.py", "tests/cli/test_fuzz.py", "tests/cli/test_imports.py",
         "tests/cli/test_language.py", "tests/cli/test_models.py", "tests/cli/test_mpiexec.py", "tests/cli/test_parse.py",
         "tests/cli/test_process.py", "tests/cli/test_seeing.py", "tests/kernels/test_compiled.py", "tests/learn",
-        "tests/tasks/test_registries.py", "tests/test_docs.py", "tests/test_real_data.py", "tests/test_site.py",
-        "tests/training/test_damage.py", "tests/training/test_kill.py", "tests/training/test_processes.py",
+        "tests/tasks/test_registries.py", "tests/test_docs.py", "tests/test_experiments.py", "tests/test_real_data.py",
+        "tests/test_site.py", "tests/training/test_damage.py", "tests/training/test_kill.py", "tests/training/test_processes.py",
         "tests/training/test_resume.py"]
 
 settings.register_profile("local", deadline=None)

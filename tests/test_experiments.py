@@ -1,0 +1,47 @@
+"""The experiments that train many models: what they ran is not repeated, and the pages show their results."""
+
+import importlib
+import json
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def experiment(monkeypatch):
+    """experiment(name): the script, imported as it is when it runs: with its own folder in the path."""
+    monkeypatch.syspath_prepend(str(ROOT / "experiments"))
+    return importlib.import_module
+
+
+def results(name):
+    return json.loads((ROOT / "experiments" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def test_what_was_trained_is_not_trained_again(experiment, tmp_path):
+    """Neither what has a result nor what has a run folder."""
+    runs = experiment("side_by_side")
+    copy = ["copy", "--steps", "2", "--batch", "2", "--validate-every", "1", "--num-layers", "1", "--d-model", "8", "--d-ff", "8"]
+    jobs = [runs.Job("copy: small", seed, copy, []) for seed in (0, 1)]
+    file = tmp_path / "results.json"
+    file.write_text(json.dumps({"copy: small / 0": "not repeated"}), encoding="utf-8")
+    found = runs.train_all(jobs, tmp_path / "runs", file)
+    assert found["copy: small / 0"] == "not repeated" and runs.read(file) == found
+    assert found["copy: small / 1"].keys() > {"exact_match", "training_seconds", "parameters", "valid_perplexity"}
+    file.unlink()
+    assert runs.train_all(jobs[1:], tmp_path / "runs", file) == {"copy: small / 1": found["copy: small / 1"]}    # to the second
+
+
+def test_the_rows_of_table_3_are_trained_in_order(experiment, tmp_path):
+    """The base with three seeds, then every row once, then further seeds."""
+    for part in ("train", "val"):
+        for language in ("en", "de"):
+            (tmp_path / f"{part}.lc.norm.tok.{language}").touch()
+    table_3 = experiment("table_3")
+    keys = [job.key for job in table_3.jobs(tmp_path, seeds=2) if job.train[0] == "sort"]
+    first, others = keys[:3 + len(table_3.ROWS) - 1], keys[3 + len(table_3.ROWS) - 1:]
+    assert first[:3] == [f"sort: base / {seed}" for seed in range(3)]
+    assert first[3:] == [f"sort: {row} / 0" for row in table_3.ROWS if row != "base"]
+    assert others == [f"sort: {row} / 1" for row in table_3.ROWS if row != "base"]
