@@ -9,7 +9,9 @@ from minitransformer import Adam, Search, TransformerConfig, beam_search, sample
 from minitransformer import functional as F
 from minitransformer.decoding import generate
 from minitransformer.evaluation import bleu
-from minitransformer.layers import FeedForward, LinearCrossEntropy, MultiHeadAttention, Residual, StackConfig
+from minitransformer.layers import (
+    GRU, LSTM, RNN, AttentionalState, Convolution, Encoder, EncoderLayer, FeedForward, GatedConvolution, LinearCrossEntropy,
+    MultiHeadAttention, RecurrentStack, Residual, RestrictedSelfAttention, SeparableConvolution, StackConfig)
 from minitransformer.layers.config import NAMED
 from minitransformer.models import Classifier, ConvolutionalConfig, LanguageModel, RecurrentConfig, Transformer
 from minitransformer.models.convolutional import NAMED as CONVOLUTIONAL
@@ -24,6 +26,11 @@ DEFAULTS = [
     (F.layer_norm_forward, dict(epsilon=1e-5)),                      # PyTorch's
     (MultiHeadAttention, dict(d_k=None, d_v=None, dropout=0.0)),
     (FeedForward, dict(activation="relu", dropout=0.0)),
+    *[(kind, dict(kernel_size=3, dilation=1, causal=False)) for kind in (Convolution, SeparableConvolution)],
+    (GatedConvolution, dict(kernel_size=3, causal=False, dropout=0.0)),
+    (RestrictedSelfAttention, dict(causal=False, d_k=None, d_v=None, dropout=0.0)),
+    *[(kind, dict(dropout=0.0)) for kind in (AttentionalState, RecurrentStack, RNN, LSTM, GRU)],
+    *[(kind, dict(causal=False)) for kind in (Encoder, EncoderLayer)],
     (Residual, dict(dropout=0.0, pre_norm=False)),
     (StackConfig, dict(num_layers=6, d_model=512, num_heads=8, d_ff=2048, d_k=None, d_v=None, dropout=0.1,
                        embedding_dropout=None, attention_dropout=0.0, feed_forward_dropout=0.0, activation="relu",

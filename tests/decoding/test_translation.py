@@ -12,6 +12,7 @@ from minitransformer.decoding import decode_all
 from minitransformer.decoding.translation import longest_first
 from minitransformer.evaluation import bleu, chrf, exact_match, mean_loss, pair_batches, perplexity
 from minitransformer.models.transformer import EXTRA_LENGTH
+from minitransformer.parallel import in_threads
 from minitransformer.special import BOS, EOS
 from tests.decoding.reference import random_model
 
@@ -163,3 +164,33 @@ def test_bleu_does_not_comment_on_the_text(caplog):
 def test_chrf_counts_characters():
     assert chrf(["the cat"], ["the cat"]) == pytest.approx(100)
     assert chrf(["xyz"], ["the cat"]) == 0 < chrf(["the cats"], ["the cat"]) < 100
+
+
+def test_the_threads_are_those_asked_for_or_one_for_each_core(model, monkeypatch):
+    used = []
+    monkeypatch.setattr("minitransformer.decoding.translation.available_cores", lambda: 5)
+    monkeypatch.setattr("minitransformer.decoding.translation.in_threads", lambda work, items, count: used.append(count) or [])
+    for threads in (None, 3):
+        decode_all(model, SOURCES, threads=threads)
+    assert used == [5, 3]
+
+
+def test_after_an_error_no_further_batch_begins():
+    begun = []
+
+    def fail(number):
+        begun.append(number)
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        in_threads(fail, [(number,) for number in range(1000)], 1)
+    assert len(begun) < 1000
+
+
+def test_a_vocabulary_that_cannot_decode_is_explained(model):
+    class OneWay:
+        def encode(self, text):
+            return [5]
+
+    with pytest.raises(InputError, match="expected one with encode and decode"):
+        translate(model, OneWay(), ["a"], 5)
