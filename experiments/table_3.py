@@ -105,6 +105,9 @@ def draw(results, path) -> None:
                       label="the paper" if row == "A heads 1" else None)
     axes.axvline(0, color="0.5", linewidth=0.8)
     axes.set_xscale("symlog", linthresh=10)
+    ticks = [-10, -5, 0, 5, 10, 20, 50, 100]
+    axes.set_xticks(ticks, [f"{tick:+d}" if tick else "0" for tick in ticks])
+    axes.set_axisbelow(True)
     axes.set_yticks(range(len(rows)), rows, fontsize=9)
     axes.set_xlabel("change of the validation perplexity against the base (%): left is better")
     axes.grid(alpha=0.3)

@@ -9,12 +9,13 @@ further seeds. FOLDER gets a run folder and a log for each training run. The sam
 
 import argparse
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from side_by_side import Job, files, multi30k, train_all
-from table_3 import BASE, TASKS
+from table_3 import BASE, TASKS, spread
 
-MODELS = {    # 1,437,696 and 1,434,010 parameters
+MODELS = {    # 1,437,696 and 1,434,008 parameters
     "Transformer": BASE,
     "LSTM with attention": ["--model", "lstm-attention", "--config", "tiny", "--d-model", "158"],    # 2 layers
 }
@@ -38,6 +39,20 @@ def train_tuned(text, folder, results_file, seeds) -> dict[str, Any]:
                      folder, results_file)
 
 
+def table(results) -> str:
+    """Markdown: each learning rate of each model, with mean and standard deviation over its seeds."""
+    lines = ["| model | learning rate | seeds | validation perplexity | test perplexity | test BLEU | parameters | minutes |",
+             "|---|--:|--:|--:|--:|--:|--:|--:|"]
+    for model in MODELS:
+        for rate in RATES:
+            runs = [result for key, result in results.items() if key.startswith(f"{model}: {rate} / ")]
+            valid, test, scores, seconds = ([run[measure] for run in runs]
+                                            for measure in ("valid_perplexity", "perplexity", "bleu", "training_seconds"))
+            lines.append(f"| {model} | {rate} | {len(runs)} | {spread(valid, 2)} | {spread(test, 2)} | {spread(scores, 1)} | "
+                         f"{runs[0]['parameters'] / 1e6:.2f} M | {mean(seconds) / 60:.1f} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("text", type=Path, metavar="TEXT", help="folder of the tokenised text")
@@ -45,7 +60,7 @@ def main() -> None:
     parser.add_argument("results", type=Path, metavar="RESULTS.json")
     parser.add_argument("--seeds", type=int, default=SEEDS, help=f"of the best learning rate (default: {SEEDS})")
     args = parser.parse_args()
-    train_tuned(args.text, args.folder, args.results, args.seeds)
+    print(table(train_tuned(args.text, args.folder, args.results, args.seeds)))
 
 
 if __name__ == "__main__":

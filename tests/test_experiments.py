@@ -45,3 +45,20 @@ def test_the_rows_of_table_3_are_trained_in_order(experiment, tmp_path):
     assert first[:3] == [f"sort: base / {seed}" for seed in range(3)]
     assert first[3:] == [f"sort: {row} / 0" for row in table_3.ROWS if row != "base"]
     assert others == [f"sort: {row} / 1" for row in table_3.ROWS if row != "base"]
+
+
+@pytest.mark.parametrize("name", ["table_3", "transformer_and_lstm"])
+def test_the_page_shows_the_results(experiment, name):
+    assert experiment(name).table(results(name)) in (ROOT / "docs" / "table_3.md").read_text(encoding="utf-8")
+
+
+def test_the_picture_of_table_3_can_be_drawn(experiment, tmp_path):
+    experiment("table_3").draw(results("table_3"), tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 50_000
+
+
+def test_the_learning_rate_with_the_lowest_validation_perplexity_is_trained_further(experiment):
+    compared = experiment("transformer_and_lstm")
+    found = {f"LSTM with attention: {rate} / 0": {"valid_perplexity": perplexity, "perplexity": -perplexity}
+             for rate, perplexity in zip(compared.RATES, (9.0, 8.0, 8.5))}
+    assert compared.best_rate(found, "LSTM with attention") == "0.002"
