@@ -324,6 +324,8 @@ def test_a_folder_is_graded(learn, tmp_path):
     code, out, _ = learn("grade", folder, "--csv")
     assert out.splitlines()[0] == "student,softmax_backward,passed" and "ann,passed,1" in out
     assert learn("grade", tmp_path / "nowhere")[0] == 2
+    (folder / "eve.py").rename(folder / "=1+1.py")
+    assert "\n'=1+1,,0\n" in learn("grade", folder, "--csv")[1]    # a spreadsheet is to show the name, not to compute it
 
 
 @pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.name)
