@@ -19,7 +19,7 @@ MODELS = {    # 1,437,696 and 1,434,008 parameters
     "Transformer": BASE,
     "LSTM with attention": ["--model", "lstm-attention", "--config", "tiny", "--d-model", "158"],    # 2 layers
 }
-RATES = ["0.001", "0.002", "0.004"]    # peak learning rates
+RATES = ["0.001", "0.002", "0.004", "0.008"]    # peak learning rates
 SEEDS = 3
 
 

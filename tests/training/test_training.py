@@ -111,7 +111,7 @@ def test_a_loss_that_is_no_number_keeps_the_last_good_weights(tmp_path):
     def poisoned():
         for i, batch in enumerate(batches, 1):
             if i == 15:
-                run.model.flat.data[0] = np.nan
+                run.model.target_embedding.weight.data[...] = np.nan
             yield batch
 
     with pytest.raises(InputError, match="step 15: NaN or infinity in target_embedding, forward; "
