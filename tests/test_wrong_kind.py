@@ -216,6 +216,8 @@ CALLS = {
     "fewer targets": (lambda: MODEL.hidden(np.array([[4], [4]]), SOURCE), "Transformer: target has shape"),
     "one prompt alone": (lambda: make_model("language-model").start(SOURCE[0]), "prompt has shape"),
     "one source to decode": (lambda: MODEL.start(SOURCE[0]), "source has shape"),
+    **{f"one source for {kind}": (lambda kind=kind: make_model(kind).start(SOURCE[0]), "source has shape")
+       for kind in (*RECURRENT, "conv")},
     "no optimizer": (lambda: training_step(MODEL, None, BATCH, 0.1), "the optimizer is a NoneType"),
 }
 

@@ -20,7 +20,7 @@ def random_model(seed, **changes):
 def log_probabilities(model, source, tokens):
     """log p of the next token after each prefix of `tokens`: (1 + len(tokens), V)."""
     logits, _ = model.forward(np.array([[*source, EOS]]), np.array([[BOS, *tokens]]))
-    return logits[0] - np.log(np.exp(logits[0]).sum(axis=-1, keepdims=True))
+    return logits[0] - np.logaddexp.reduce(logits[0], axis=-1, keepdims=True)
 
 
 def rescore(model, source, tokens):

@@ -81,6 +81,16 @@ def test_a_beam_that_holds_every_prefix_is_exhaustive(seed, most, alpha):
     np.testing.assert_allclose([h.score for h in found], [score for _, _, score in expected], rtol=0, atol=1e-10)
 
 
+def test_logits_whose_exponential_is_infinite():
+    model = random_model(3, share_output=False)
+    model.output.weight.data[...] *= 5000
+    (source,) = sources(model, np.random.default_rng(0), 1)
+    (found,) = beam_search(model, batch([source]), 3, 0.6, 0, 5)
+    expected = reference.beam_search(model, source, 3, 0.6, 0, 5)
+    assert [h.ids for h in found] == [tokens for tokens, _, _ in expected]
+    assert np.isfinite([h.score for h in found]).all()
+
+
 @settings(max_examples=30)
 @given(models, st.integers(1, 4), st.integers(1, 4), st.integers(0, 100))
 def test_one_position_at_a_time_gives_the_logits_of_all_at_once(model, size, width, seed):

@@ -5,6 +5,7 @@ import pytest
 
 from minitransformer import Ensemble, InputError, greedy, sample
 from minitransformer.data.batches import pad
+from minitransformer.decoding.sampling import draw
 from minitransformer.special import EOS
 from tests.decoding import reference
 from tests.decoding.reference import random_model
@@ -42,6 +43,12 @@ def test_frequencies_are_the_models(temperature, cut):
     frequencies = first_tokens(model, temperature=temperature, **cut)
     assert np.abs(frequencies - p).max() < 4.5 * 0.5 / np.sqrt(4000)    # standard deviations
     assert not frequencies[p == 0].any()
+
+
+def test_tokens_that_reach_top_p_exactly_are_enough():
+    logits, draws = np.zeros((4, 2)), np.array([0, 0.3, 0.6, 0.9])
+    assert draw(logits, draws, 1.0, 0, 1.0)[0].tolist() == [0, 0, 1, 1]
+    assert draw(logits, draws, 1.0, 0, 0.5)[0].tolist() == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("cut", [dict(top_k=1), dict(top_p=1e-9), dict(temperature=1e-3)])

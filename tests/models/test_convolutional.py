@@ -40,6 +40,12 @@ def test_search_is_its_definition(name, seed, width):
 
 
 @pytest.mark.parametrize("name", MODELS)
+def test_an_output_may_be_that_much_longer_than_its_source(name):
+    source = np.array([[4, 5, 6, EOS], [4, EOS, PAD, PAD], [EOS, PAD, PAD, PAD]])
+    assert make(name).start(source, 7).limit.tolist() == [3 + 7, 1 + 7, 0 + 7]
+
+
+@pytest.mark.parametrize("name", MODELS)
 def test_padding_changes_nothing(name):
     """Appended padding leaves the loss and every gradient as they were, and a source of padding only gives no NaN."""
     model, batch = make(name), make_batch_for("transformer")

@@ -1,0 +1,32 @@
+"""Initial values: what every function that makes a parameter refuses."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from minitransformer import InputError, Parameter
+from minitransformer.layers import initial
+
+MAKERS = {name: make for name, make in vars(initial).items()
+          if inspect.isfunction(make) and make.__module__ == initial.__name__ and not name.startswith("_")}
+SIZES = {name: [size for size in inspect.signature(make).parameters if size != "rng"] for name, make in MAKERS.items()}
+
+
+def call(name, rng, **changed):
+    with_rng = {"rng": rng} if "rng" in inspect.signature(MAKERS[name]).parameters else {}
+    return MAKERS[name](**with_rng, **{**dict.fromkeys(SIZES[name], 3), **changed})
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_size_below_one_is_refused(name):
+    assert isinstance(call(name, np.random.default_rng(0)), Parameter)
+    for size in SIZES[name]:
+        with pytest.raises(InputError, match="a size of the layer is 0"):
+            call(name, np.random.default_rng(0), **{size: 0})
+
+
+@pytest.mark.parametrize("name", [name for name in MAKERS if len(SIZES[name]) < len(inspect.signature(MAKERS[name]).parameters)])
+def test_a_seed_is_no_generator(name):
+    with pytest.raises(InputError, match="rng is 7, expected a generator"):
+        call(name, 7)
