@@ -45,6 +45,8 @@ def add_arguments(parser) -> None:
     parser.add_argument("--test", nargs="+", metavar=("SOURCE", "TARGET"),
                         help="what --decoding translates: aligned text files, or one two-column TSV (default: the run's "
                              "validation files)")
+    parser.add_argument("--batch", type=int, metavar="INT",
+                        help="sentences that --decoding translates at a time (default: as many as is fastest for each library)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -56,6 +58,12 @@ def execute(args) -> None:
             raise InputError(f"--{name} is {getattr(args, name)}, expected 1 to {most:,}")
     if args.test and not args.decoding:
         raise InputError("--test is the text for --decoding RUN to translate; give a RUN, or leave --test out")
+    if args.batch is not None:
+        if not args.decoding or args.scaling:
+            raise InputError("--batch is the number of sentences that --decoding RUN translates at a time; give a RUN, without "
+                             "--scaling, or leave --batch out")
+        if args.batch < 1:
+            raise InputError(f"--batch is {args.batch}, expected at least 1")
     if args.decoding and (args.config or args.profile):
         raise InputError("--decoding measures the model of a run; leave --config and --profile out")
     if args.scaling and (args.against or args.config or args.profile):

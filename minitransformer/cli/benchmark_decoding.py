@@ -16,7 +16,7 @@ def begin(args, peers) -> tuple[Iterator[dict], Callable]:
 
     Raises InputError immediately for a run or a text that cannot be used.
     """
-    run, case, references = _load(args.decoding, args.test)
+    run, case, references = _load(args.decoding, args.test, args.batch)
     if args.scaling:
         return scale(case, args.rounds), _print_scaling
     if peers:
@@ -24,7 +24,7 @@ def begin(args, peers) -> tuple[Iterator[dict], Callable]:
     return (compare(case, peers, args.threads, args.rounds, run.vocabulary, references) for _ in range(1)), _print_comparison
 
 
-def _load(path, files) -> tuple[Run, Sentences, list[str]]:
+def _load(path, files, batch) -> tuple[Run, Sentences, list[str]]:
     """(run, Sentences, reference texts): all that a worker needs."""
     require("sacrebleu")
     run = Run.load(path)
@@ -35,12 +35,13 @@ def _load(path, files) -> tuple[Run, Sentences, list[str]]:
     files = files or run.task.valid
     if not any(run.vocabulary.encode(source) for source, _ in pairs):
         raise InputError(f"{' / '.join(files)}: no source sentences, expected at least one")
-    return run, Sentences(str(path), files), [target for _, target in pairs]
+    return run, Sentences(str(path), files, batch=batch), [target for _, target in pairs]
 
 
 def _print_comparison(results) -> None:
     for result in results:
-        print(f"\n{result['sentences']:,} sentences, beam {result['beam']}\n"
+        batch = f", batches of {result['batch']}" if result["batch"] else ""
+        print(f"\n{result['sentences']:,} sentences, beam {result['beam']}{batch}\n"
               f"{'':15} {'sentences/s':>11} {'ratio':>6} {'peak memory':>13} {'ratio':>6} {'same output':>12} {'BLEU':>6}  "
               f"setting")
         print(f"{'minitransformer':15} {_start(result)} {'':6} {'':12} {result['bleu']:6.2f}", flush=True)

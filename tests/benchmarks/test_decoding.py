@@ -9,6 +9,7 @@ from minitransformer.benchmarks.measure import Measurement, measure
 from minitransformer.benchmarks.worker import serve
 from minitransformer.data.batches import make_batch
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
+from minitransformer.decoding import translation
 from minitransformer.decoding.hypothesis import length_penalty
 from minitransformer.decoding.translation import longest_first
 from minitransformer.errors import InputError
@@ -100,6 +101,15 @@ def test_workers_decode(case):
     mine, batch = measured.values()
     assert len(mine.outputs) == len(TEXT) and len(batch.outputs) == 3
     assert len(mine.seconds) == len(batch.seconds) == 1 and mine.peak > 0
+
+
+def test_our_batches_are_as_large_as_asked(monkeypatch, case):
+    rows, search = [], translation.beam_search
+    monkeypatch.setattr(translation, "ROWS", translation.ROWS)
+    monkeypatch.setattr(translation, "beam_search",
+                        lambda model, source, *rest: rows.append(len(source)) or search(model, source, *rest))
+    together = outputs("minitransformer", case._replace(beam=3))
+    assert outputs("minitransformer", case._replace(beam=3, batch=1)) == together and rows == [4, 1, 1, 1, 1]
 
 
 def test_comparison(monkeypatch, case):

@@ -37,6 +37,9 @@ def measured(monkeypatch):
     (("--decoding", "x", "--against", "torch"), "unknown name 'torch'; choose from marianmt, ctranslate2"),
     (("--decoding", "x", "--scaling", "--against", "marianmt"), "--scaling measures minitransformer alone"),
     (("--decoding", "no/run"), "no/run: no run here"),
+    (("--batch", 1), "--batch is the number of sentences that --decoding RUN translates at a time"),
+    (("--decoding", "x", "--scaling", "--batch", 1), "give a RUN, without --scaling, or leave --batch out"),
+    (("--decoding", "x", "--batch", 0), "--batch is 0, expected at least 1"),
 ])
 def test_wrong_arguments(run_cli, arguments, words):
     code, out, error = run_cli("benchmark", *arguments)
@@ -82,6 +85,21 @@ def test_decoding_table(run_cli, text_run, monkeypatch):
     assert ["minitransformer", "90.0", "2", "MB"] in [row[:4] for row in rows]
     assert ["marianmt", "30.0", "3.00", "4", "MB", "0.50", "97.8%"] in [row[:7] for row in rows]
     assert ["ctranslate2", "failed:", "no", "luck"] in rows
+
+
+def test_decoding_one_sentence_at_a_time(run_cli, text_run, monkeypatch):
+    """The same search for every library, and the peers' settings are those with that batch."""
+    asked = []
+
+    def measured(case, names, *_, **__):
+        asked.extend(names)
+        return {name: Measurement([0.5], 2e6, None, [[5, 6]] * 45) for name in names}
+
+    monkeypatch.setattr("minitransformer.benchmarks.decoding.comparison.measure", measured)
+    monkeypatch.setattr("minitransformer.cli.benchmark.require", lambda library: None)
+    code, out, _ = run_cli("benchmark", "--decoding", text_run, "--batch", 1, "--against", "marianmt,ctranslate2")
+    assert code == 0 and "45 sentences, beam 5, batches of 1\n" in out
+    assert set(asked) == {"minitransformer", "marianmt:1", "ctranslate2:batches-1", "ctranslate2:operations-1"}
 
 
 def test_decoding_scaling(run_cli, text_run, monkeypatch):

@@ -9,9 +9,8 @@ from minitransformer.benchmarks.other_work import OtherWork
 from minitransformer.errors import InputError
 from minitransformer.evaluation import bleu
 
-# The settings tried for each library before the best is measured: sentences per batch, and what the threads share.
-PEERS = {"marianmt": ("32", "64", "100"),
-         "ctranslate2": tuple(f"{shared}-{size}" for shared in ("batches", "operations") for size in (16, 32, 64))}
+# The settings tried for each library before the best is measured: what the threads share, and sentences per batch.
+PEERS = {"marianmt": ([""], (32, 64, 100)), "ctranslate2": (["batches-", "operations-"], (16, 32, 64))}
 LIBRARIES = {"marianmt": ("torch", "transformers"), "ctranslate2": ("ctranslate2",)}
 
 
@@ -52,7 +51,7 @@ def compare(case, peers, threads, rounds, vocabulary, references) -> dict[str, A
                 "peak_memory_ratio": ours.peak / peer.peak,
                 "same_output": sum(map(list.__eq__, ours.outputs or [], peer.outputs or [])) / len(references)}
 
-    return {"sentences": len(references), "beam": case.beam, **numbers(ours),
+    return {"sentences": len(references), "beam": case.beam, "batch": case.batch, **numbers(ours),
             "peers": {name: against(name, peer) for name, peer in measured.items()}, "other_work": other_work.cores()}
 
 
@@ -62,4 +61,5 @@ def _best(case, peer, threads) -> str:
         found = measure(case, [contestant], threads, rounds=1, warm_up=0)[contestant]
         return float("inf") if found.failed else found.seconds[0]
 
-    return min((f"{peer}:{setting}" for setting in PEERS[peer]), key=seconds)
+    shared, sizes = PEERS[peer]
+    return min((f"{peer}:{share}{size}" for share in shared for size in ([case.batch] if case.batch else sizes)), key=seconds)

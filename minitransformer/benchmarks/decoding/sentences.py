@@ -11,11 +11,12 @@ ALPHA = 0.6    # of the length penalty
 
 
 class Sentences(NamedTuple):
-    """The sources in `files` (in read_pairs's format), for the model in the folder `run`."""
+    """The sources in `files` (in read_pairs's format), for the model in the folder `run`, `batch` at a time (None: any number)."""
 
     run: str
     files: list
     beam: int = 5
+    batch: int | None = None
 
     def modules(self) -> dict[str, str]:
         """{library: the module in minitransformer.benchmarks whose make_step(case, threads, ...) decodes all}."""
