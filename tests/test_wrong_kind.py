@@ -205,6 +205,7 @@ CALLS = {
     "terms below 0": (lambda: training_step(MODEL, Adam(MODEL), BATCH._replace(terms=-2), 0.1), "terms is -2"),
     "more dropout than all": (lambda: F.dropout_mask((2, 3), 1.5, RNG, "float32"), "the dropout rate is 1.5"),
     "more dropout than all, applied": (lambda: F.dropout_forward(np.ones(3, np.float32), 1.5, RNG), "the dropout rate is 1.5"),
+    "a seed for dropout": (lambda: F.dropout_forward(np.ones(3, complex), 0, 7), "rng is 7, expected a generator"),
     "attention dropout above 1": (lambda: SelfAttention(4, 2, RNG, dropout=1.5), "the dropout rate is 1.5"),
     "no rows": (lambda: initial.normal(RNG, 0, 4), "a size of the layer is 0"),
     "no columns": (lambda: initial.xavier(RNG, 4, 0), "a size of the layer is 0"),
