@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minitransformer import Adam, InputError, Parameter
-from minitransformer.layers import FeedForward, Layer, Linear, SinusoidalPositions
+from minitransformer.layers import Embedding, FeedForward, Layer, Linear, SinusoidalPositions
 from tests.models.test_transformer import V, ids, make
 
 
@@ -179,3 +179,8 @@ def test_layers_that_differ_have_lines_of_their_own():
 
     heads = [line.partition(":")[0].strip() for line in repr(Holder()).splitlines() if ":" in line]
     assert heads == ["listed.0 to 1, each", "listed.2", "listed.3", "other.0"]
+
+
+def test_a_layer_of_one_parameter_has_flat_vectors():
+    layer = Embedding(5, 3, np.random.default_rng(0))
+    assert layer.flat.data.shape == (15,) and np.shares_memory(layer.flat.data, layer.weight.data)

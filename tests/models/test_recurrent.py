@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 from minitransformer import Ensemble, InputError, beam_search, greedy, plugged
 from minitransformer import functional as F
 from minitransformer.attention_map import has_attention
-from minitransformer.models import MODELS, LSTMModel, RecurrentConfig, Transformer, TransformerConfig
+from minitransformer.models import MODELS, ConvolutionalConfig, LSTMModel, RecurrentConfig, Transformer, TransformerConfig
 from minitransformer.models.transformer import EXTRA_LENGTH
 from minitransformer.special import BOS, EOS, PAD
 from tests.decoding import reference
@@ -196,3 +196,12 @@ def test_wrong_settings_are_explained(changes, words):
 def test_what_does_not_fit_is_explained(call, words):
     with pytest.raises(InputError, match=words):
         call()
+
+
+@pytest.mark.parametrize("kind", [RecurrentConfig, ConvolutionalConfig, TransformerConfig])
+def test_changes_are_checked_before_the_vocabulary_is_known(kind):
+    kind.check_changes("toy", num_layers=3)
+    with pytest.raises(InputError, match="unknown configuration 'tony'"):
+        kind.check_changes("tony")
+    with pytest.raises(InputError, match="num_layers is 0"):
+        kind.check_changes("toy", num_layers=0)
