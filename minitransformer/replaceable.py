@@ -163,6 +163,11 @@ def is_replaced(function) -> bool:
     return _entry(function).operation in _state.replaced
 
 
+def anything_is_replaced() -> bool:
+    """Whether a reader has replaced any function."""
+    return bool(_state.replaced)
+
+
 def running(module="numpy", dtype="float32") -> dict[str, Callable]:
     """{name of a replaceable function: the function that runs for arrays of that module and dtype}."""
     _load_kernels()

@@ -24,6 +24,11 @@ DEFAULTS = [
     (F.cross_entropy_forward, dict(smoothing=0.0)),
     (F.linear_cross_entropy_forward, dict(smoothing=0.0)),
     (F.layer_norm_forward, dict(epsilon=1e-5)),                      # PyTorch's
+    *[(function, dict(dilation=1, causal=False))
+      for function in (F.windows_forward, F.convolution_forward, F.depthwise_convolution_forward)],
+    *[(function, dict(dropout_rate=0.0, rng=None)) for function in (F.relu_dropout_forward, F.gelu_dropout_forward)],
+    (F.restricted_attention_forward, dict(causal=False, mask=None, dropout_rate=0.0, rng=None)),
+    (F.sinusoids, dict(xp=np, dtype="float64")),
     (MultiHeadAttention, dict(d_k=None, d_v=None, dropout=0.0)),
     (FeedForward, dict(activation="relu", dropout=0.0)),
     *[(kind, dict(kernel_size=3, dilation=1, causal=False)) for kind in (Convolution, SeparableConvolution)],

@@ -4,14 +4,10 @@ import math
 
 import numpy as np
 
-from minitransformer.backend import module_of, to_device, to_host
 from minitransformer.checks import is_real, is_whole
+from minitransformer.decoding.continuations import OutputWeight, continuations
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits, length_penalty, start
-from minitransformer.decoding.top_k import grouped_logits, in_blocks, log_normaliser, top_k_continuations
 from minitransformer.errors import InputError
-from minitransformer.special import EOS, SPECIAL
-
-FIRST_WORD = len(SPECIAL)    # the tokens before it are PAD, BOS and EOS
 
 
 def greedy(model, source) -> list[list[int]]:
@@ -35,8 +31,7 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None,
     if not is_real(alpha) or not math.isfinite(alpha):
         raise InputError(f"alpha is {alpha!r}, expected a finite number")
     state = start(model, source, extra_length)
-    weight = state.output.weight.data
-    word_weights = in_blocks(weight[FIRST_WORD:])
+    weight = OutputWeight(state.output.weight.data)
     least, most = length_limits(state, min_length, max_length)
     found = [[] for _ in source]
     alive = np.arange(len(source))                   # the indices in `source` of the unfinished sentences
@@ -46,7 +41,8 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None,
     while len(alive):
         length = ids.shape[2] - 1
         x = state.advance(ids[:, :, -1], parents)
-        ends, sums, parents, next_ids = _continuations(weight, word_weights, x, sums, width)
+        ends, sums, parents, next_ids = continuations(x, weight, sums, width)
+        check_numbers(~np.isnan(ends))
         ends[length < least[alive]] = -np.inf
         sums[length >= most[alive]] = -np.inf
         order = np.argsort(-np.concatenate([ends, sums], axis=1), axis=1, kind="stable")[:, :width]
@@ -62,23 +58,3 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None,
             alive, ids, parents, sums = alive[rows], ids[rows], parents[rows], sums[rows]
     check_numbers(np.array([bool(hypotheses) for hypotheses in found]))    # nothing is found if no hypothesis can end
     return [sorted(hypotheses, key=lambda h: -h.score)[:width] for hypotheses in found]
-
-
-def _continuations(weight, word_weights, x, sums, count) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The continuations of hypotheses with hidden states x (B, width, d_model) and summed log-probabilities (B, width).
-
-    Returns the log-probabilities with EOS, (B, width), and those of the `count` most likely continuations of each
-    sentence, their parents and ids, each (B, count), the most likely first.
-    """
-    xp, rows = module_of(x), x.reshape(-1, x.shape[-1])
-    special = rows @ weight[:FIRST_WORD].T
-    blocks, maxima = grouped_logits(rows, word_weights, len(weight) - FIRST_WORD)
-    peak = xp.maximum(special.max(axis=1), maxima.max(axis=1))
-    all_logits = [special, *(blocks[i] for i in range(len(blocks)))]
-    before = to_device(sums, xp) - log_normaliser(all_logits, peak).reshape(sums.shape)
-    ends = before + special[:, EOS].reshape(sums.shape)
-    totals, parents, words = top_k_continuations(blocks, maxima, before, count)
-    found = to_host(xp.concatenate([ends, totals, parents, words], axis=1))    # one transfer: the host waits for the GPU once
-    check_numbers(~np.isnan(found))
-    ends, totals, parents, words = np.split(found, np.cumsum([sums.shape[1], count, count]), axis=1)
-    return ends, totals, parents.astype(int), words.astype(int) + FIRST_WORD

@@ -7,8 +7,8 @@ import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device, to_host
 from minitransformer.checks import check_rng, check_shape, is_real, is_whole
+from minitransformer.decoding.continuations import log_normaliser
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits, start
-from minitransformer.decoding.top_k import log_normaliser
 from minitransformer.errors import InputError
 from minitransformer.special import BOS, EOS, PAD
 
@@ -44,7 +44,7 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
     alive = np.arange(len(source))
     while len(alive):
         logits = state.output.forward(state.advance(ids[:, -1:])[:, 0])[0]    # (R, V)
-        normaliser = log_normaliser([logits], logits.max(axis=1))
+        normaliser = log_normaliser(logits)
         _forbid(logits, ids.shape[1] - 1, least[alive], most[alive])
         draws = np.array([rngs[i].random() for i in alive])
         next_ids, values = draw(logits, draws, temperature, top_k, top_p)

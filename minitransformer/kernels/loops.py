@@ -11,6 +11,8 @@ from numba import njit, types
 # It may not take NaN and infinity for impossible: they must reach the loss.
 FREEDOM = {"reassoc", "contract"}
 
+FEW = 10    # rows; with more of them, the products of BLAS are faster than loops
+
 LOOPS: list[tuple[Any, str]] = []    # every loop, with the names of its arguments' types
 
 
@@ -20,10 +22,11 @@ def loop(arguments) -> Callable[[Callable], Any]:
         @loop("matrix vector number")
         def add_bias(x, bias, scale): ...
 
-    `arguments` names the type of each: a vector, matrix or cube of the dtype that is trained, flags (a vector of bool), a
-    flag_cube, words (a vector of uint64), ids (one of int64), a number (float) or a whole (int). float32 is compiled before
-    the first step, another dtype when it first occurs. The compiled code is kept on the disk. A loop needs no GIL, so the
-    threads of a step run at the same time.
+    `arguments` names the type of each: a vector, matrix or cube of the dtype that is trained, a linear (the matrix and the vector
+    of a Linear), a norm (the two vectors of a LayerNorm), flags (a vector of bool), a flag_cube, words (a vector of uint64),
+    ids (one of int64), an id_matrix, doubles (a matrix of float64), a number (float), a whole (int) or a flag (bool). float32 is
+    compiled before the first step, another dtype when it first occurs. The compiled code is kept on the disk. A loop needs no
+    GIL, so the threads of a step run at the same time.
     """
     def compiled(function) -> Any:
         made = njit(nogil=True, cache=True, error_model="numpy", fastmath=FREEDOM)(function)
@@ -52,8 +55,11 @@ def types_of(arguments, dtype) -> tuple:
     """The types that Numba calls by another name."""
     real = getattr(types, str(np.dtype(dtype)))
     known = {"vector": real[::1], "matrix": real[:, ::1], "cube": real[:, :, ::1],
+             "linear": types.Tuple((real[:, ::1], real[::1])), "norm": types.UniTuple(real[::1], 2),
              "flags": types.boolean[::1], "flag_cube": types.boolean[:, :, ::1],
-             "words": types.uint64[::1], "ids": types.int64[::1], "number": types.float64, "whole": types.int64}
+             "words": types.uint64[::1], "ids": types.int64[::1], "id_matrix": types.int64[:, ::1],
+             "doubles": types.float64[:, ::1], "number": types.float64, "whole": types.int64,
+             "flag": types.boolean}
     return tuple(known[name] for name in arguments.split())
 
 

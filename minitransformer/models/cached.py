@@ -9,7 +9,7 @@ import numpy as np
 from minitransformer.backend import Array, module_of, to_device
 from minitransformer.functional import attention_forward
 from minitransformer.layers.linear import Linear
-from minitransformer.replaceable import is_replaced
+from minitransformer.replaceable import is_replaced, replaceable
 
 
 class CachedStack:
@@ -30,9 +30,7 @@ class CachedStack:
         """stack: a Decoder with the memory (B, T_k, d_model) it attends to, or an Encoder; input: its Input."""
         self.output, self.first, self.limit = output, first, limit
         self._stack, self._input, self._memory_mask = stack, input, memory_mask
-        self._self_attentions = [_SelfAttention(layer.self_attention, len(first)) for layer in stack.layers]
-        self._cross_attentions = ([] if memory is None else
-                                  [_CrossAttention(layer.cross_attention, memory) for layer in stack.layers])
+        self._layers = [CachedLayer(layer, len(first), memory) for layer in stack.layers]
         self._mask: Any = None    # (B, width, list): which entries belong to which hypothesis
         self._room = 0       # capacity of the list
         self._position = 0
@@ -46,20 +44,17 @@ class CachedStack:
         if self._position == 0:
             self._mask = np.zeros((batch, width, 0), bool)
         elif parents is not None:
-            self._mask = np.take_along_axis(self._mask, parents[:, :, None], axis=1)
+            self._mask = self._mask[np.arange(batch)[:, None], parents]
         if self._mask.shape[2] + width > self._room:
             self._make_room()
-        own = np.broadcast_to(np.eye(width, dtype=bool), (batch, width, width))
+        own = np.zeros((batch, width, width), bool)
+        own[:, range(width), range(width)] = True
         self._mask = np.concatenate([self._mask, own], axis=2)
         x, _ = self._input.embedding.forward(ids)
         x = self._input.positions.at(x, self._position)                # (B, width, d_model)
         mask = to_device(self._mask[:, None], module_of(x))
-        for i, layer in enumerate(self._stack.layers):
-            x = layer.self_attention_residual.evaluate(x, lambda h: self._self_attentions[i].attend(h, mask))
-            if self._cross_attentions:
-                x = layer.cross_attention_residual.evaluate(
-                    x, lambda h: self._cross_attentions[i].attend(h, self._memory_mask))
-            x = layer.feed_forward_residual.evaluate(x, lambda h: layer.feed_forward.forward(h)[0])
+        for layer in self._layers:
+            x = next_position(x, layer, mask, self._memory_mask)
         if self._stack.norm:
             x, _ = self._stack.norm.forward(x)
         self._position += 1
@@ -69,12 +64,11 @@ class CachedStack:
         """Keep only some sentences: the new row i is the old row rows[i] (decoding.hypothesis.compact_rows)."""
         moved = np.flatnonzero(rows != np.arange(len(rows)))
         self._mask = _kept(self._mask, rows, moved)
-        xp = self._self_attentions[0].xp
+        xp = module_of(self.output.weight.data)
         rows, moved = to_device(rows, xp), to_device(moved, xp)
         if self._memory_mask is not None:
             self._memory_mask = _kept(self._memory_mask, rows, moved)
-        attentions: list[Any] = [*self._self_attentions, *self._cross_attentions]
-        for attention in attentions:
+        for attention in [one for layer in self._layers for one in (layer.self_attention, layer.cross_attention) if one]:
             attention.keys = _kept(attention.keys, rows, moved)
             attention.values = _kept(attention.values, rows, moved)
 
@@ -85,9 +79,9 @@ class CachedStack:
         places = np.argsort(~live, axis=1, kind="stable")[:, :length]
         self._mask = np.take_along_axis(self._mask, places[:, None], axis=2)
         self._room = 2 * (length + width)
-        places = to_device(places, self._self_attentions[0].xp)
-        for attention in self._self_attentions:
-            attention.make_room(places, self._room)
+        places = to_device(places, module_of(self.output.weight.data))
+        for layer in self._layers:
+            layer.self_attention.make_room(places, self._room)
 
 
 def _kept(array, places, moved) -> Array:
@@ -96,13 +90,37 @@ def _kept(array, places, moved) -> Array:
     return array[:len(places)]
 
 
+class CachedLayer:
+    """An EncoderLayer or a DecoderLayer, and what its attentions keep of earlier positions and of the memory."""
+
+    prepared: Any = None    # what a kernel made of the layer's parameters, for all positions
+
+    def __init__(self, layer, batch, memory=None):
+        self.layer = layer
+        self.self_attention = CachedSelfAttention(layer.self_attention, batch)
+        self.cross_attention = None if memory is None else CachedCrossAttention(layer.cross_attention, memory)
+
+
+@replaceable
+def next_position(x, cached, mask, memory_mask=None) -> Array:
+    """A CachedLayer's output (B, width, d_model) at the newest position, from its input there: x (B, width, d_model).
+
+    mask: (B, 1, width, list), which entries of the list belong to which hypothesis, this position included.
+    """
+    layer = cached.layer
+    x = layer.self_attention_residual.evaluate(x, lambda h: cached.self_attention.attend(h, mask))
+    if cached.cross_attention:
+        x = layer.cross_attention_residual.evaluate(x, lambda h: cached.cross_attention.attend(h, memory_mask))
+    return layer.feed_forward_residual.evaluate(x, lambda h: layer.feed_forward.forward(h)[0])
+
+
 def _attend(attention, queries, keys, values, mask) -> Array:
     """A multi-head attention's output for its heads' queries, keys and values (B, H, T, d)."""
     heads, _ = attention_forward(queries, keys, values, mask)
     return attention.output.forward(attention.merge(heads))[0]
 
 
-class _CrossAttention:
+class CachedCrossAttention:
     """One layer's cross-attention; the memory's keys and values (B, H, T_k, d) are computed once."""
 
     def __init__(self, attention, memory):
@@ -116,24 +134,27 @@ class _CrossAttention:
         return _attend(self._attention, queries, self.keys, self.values, mask)
 
 
-class _SelfAttention:
-    """One layer's self-attention; the keys and values of earlier positions (B, H, list, d) are kept, with room for more."""
+class CachedSelfAttention:
+    """One layer's self-attention; the keys and values of earlier positions, `length` of them for each sentence, are kept.
+
+    keys, values: (B, H, room, d).
+    """
 
     def __init__(self, attention, batch):
         self.xp = attention.xp
         self._attention = attention
         self._linears = attention.query, attention.key, attention.value
-        self._length = 0
+        self.length = 0
         self.keys, self.values = (attention.split(self.xp.empty((batch, 0, part.weight.shape[1]), part.bias.data.dtype))
                                   for part in self._linears[1:])
 
     def attend(self, x, mask) -> Array:
         """x: (B, width, d_model), one position of `width` hypotheses. Returns the attention's output, of the same shape."""
         queries, keys, values = map(self._attention.split, self._project(x))
-        start, self._length = self._length, self._length + x.shape[1]
-        self.keys[:, :, start:self._length] = keys
-        self.values[:, :, start:self._length] = values
-        return _attend(self._attention, queries, self.keys[:, :, :self._length], self.values[:, :, :self._length], mask)
+        start, self.length = self.length, self.length + x.shape[1]
+        self.keys[:, :, start:self.length] = keys
+        self.values[:, :, start:self.length] = values
+        return _attend(self._attention, queries, self.keys[:, :, :self.length], self.values[:, :, :self.length], mask)
 
     def _project(self, x) -> Sequence[Array]:
         if is_replaced(Linear.forward):
@@ -154,11 +175,11 @@ class _SelfAttention:
 
     def make_room(self, places, room) -> None:
         """New lists with that much room, filled with the entries at `places` (B, length) of the old ones."""
-        self._length = places.shape[1]
+        self.length = places.shape[1]
         self.keys, self.values = (self._gathered(old, places, room) for old in (self.keys, self.values))
 
     def _gathered(self, old, places, room) -> Array:
         xp, (batch, heads, _, d) = module_of(old), old.shape
         new = xp.empty((batch, heads, room, d), old.dtype)
-        new[:, :, :self._length] = old[xp.arange(batch)[:, None, None], xp.arange(heads)[:, None], places[:, None]]
+        new[:, :, :self.length] = old[xp.arange(batch)[:, None, None], xp.arange(heads)[:, None], places[:, None]]
         return new

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from minitransformer import Ensemble, InputError, beam_search, greedy, sample
 from minitransformer.data.batches import pad
 from minitransformer.decoding.hypothesis import compact_rows
-from minitransformer.decoding.top_k import grouped_logits, in_blocks, log_normaliser, top_k_continuations
 from minitransformer.models.transformer import EXTRA_LENGTH
 from minitransformer.special import BOS, EOS
 from tests.decoding import reference
@@ -182,27 +181,3 @@ def test_lengths_stay_within_their_limits():
 def test_wrong_searches_are_explained(changes, words):
     with pytest.raises(InputError, match=words):
         beam_search(random_model(0), batch([[3]]), **{"width": 2, **changes})
-
-
-@given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 1600), st.integers(1, 12), st.integers(0, 100))
-def test_the_likeliest_are_the_likeliest(batch, width, size, count, seed):
-    """With ties, and with weights that make the logits obvious."""
-    rng = np.random.default_rng(seed)
-    logits = rng.standard_normal((batch * width, size)).round(1) - 5
-    before = rng.standard_normal((batch, width)).round(1)
-    blocks, maxima = grouped_logits(np.eye(batch * width), in_blocks(logits.T), logits.shape[1])
-    sums, parents, words = top_k_continuations(blocks, maxima, before, count)
-    logits = logits.reshape(batch, width, size)
-    expected = -np.sort(-(logits + before[:, :, None]).reshape(batch, -1), axis=1)[:, :count]
-    for i in range(batch):
-        real = sums[i] > -np.inf
-        np.testing.assert_array_equal(sums[i][real], expected[i])
-        np.testing.assert_array_equal((logits[i, parents[i], words[i]] + before[i, parents[i]])[real], sums[i][real])
-        assert len(set(zip(parents[i][real].tolist(), words[i][real].tolist()))) == real.sum()
-
-
-@given(st.integers(1, 5), st.integers(1, 1600), st.sampled_from([1, 50]), st.integers(0, 100))
-def test_the_normaliser_is_that_of_all_blocks(rows, size, scale, seed):
-    logits = scale * np.random.default_rng(seed).standard_normal((rows, size))
-    blocks, maxima = grouped_logits(np.eye(rows), in_blocks(logits.T), logits.shape[1])
-    np.testing.assert_allclose(log_normaliser(blocks, maxima.max(axis=1)), np.logaddexp.reduce(logits, axis=1), rtol=1e-13)

@@ -107,6 +107,11 @@ def test_one_random_byte_decides_each_element():
     np.testing.assert_array_equal(found, (np.array(random_bytes[:35]).reshape(5, 7) >= 77) * (256 / 179))
 
 
+@pytest.mark.parametrize("dropout_rate, dropped", [(0.1, 26), (0.5, 128), (0.75, 192), (0.9, 230), (0.999, 255)])
+def test_a_dropout_rate_is_rounded_to_a_number_of_bytes(dropout_rate, dropped):
+    assert F.dropout_mask((1000,), dropout_rate, np.random.default_rng(0), np.float64).max() == 256 / (256 - dropped)
+
+
 def test_masks_depend_neither_on_their_neighbours_nor_on_the_masks_before():
     """What is dropped has the right share at each place, and neither repeats along a row nor from one draw to the next."""
     rng = np.random.default_rng(0)

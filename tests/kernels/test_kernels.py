@@ -65,8 +65,9 @@ INPUTS = {"attention": attention_inputs, "dropout": dropout_inputs, "dropout_sum
           "relu_dropout": dropout_inputs, "gelu_dropout": dropout_inputs, "layer_norm": layer_norm_inputs,
           "linear_cross_entropy": linear_cross_entropy_inputs, "lstm": lstm_inputs}
 OWN_CACHE = {"linear_cross_entropy", "lstm"}    # both halves have a kernel, and the cache between them is theirs
-# No pairs of functions, and tested on their own below:
-OTHERS = {"adam_update", "gather_gradients", "log_normaliser", "random_words", "Linear", "Embedding"}
+# No pairs of functions, and tested on their own, below or in test_continuations.py and test_position.py:
+OTHERS = {"adam_update", "gather_gradients", "random_words", "Linear", "Embedding", "log_normaliser", "continuations",
+          "next_position"}
 SIZES = st.tuples(*[st.integers(1, 5)] * 5)
 
 
@@ -322,21 +323,6 @@ def test_embeddings_give_the_same_gradient(dtype, context, sizes, seed):
             layer.backward(dy, cache)
         found.append(layer.weight.grad)
     np.testing.assert_allclose(*found, rtol=0, atol=BOUNDS[dtype] * max(1, np.abs(found[0]).max()))
-
-
-@pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
-@given(rows=st.integers(1, 5), sizes=st.lists(st.integers(1, 40), min_size=1, max_size=3), seed=st.integers(0, 99))
-def test_the_normaliser_of_beam_search_is_the_same(context, rows, sizes, seed):
-    """Also beside logits of -inf, which fill the last block."""
-    entry, rng = TABLE["log_normaliser"], np.random.default_rng(seed)
-    blocks = [9 * rng.standard_normal((rows, size)).astype("float32") for size in sizes]
-    blocks[0][:, 1:][rng.random((rows, sizes[0] - 1)) < 0.2] = -np.inf
-    peak = np.concatenate(blocks, axis=1).max(axis=1)
-    with context():
-        for kernel in entry.kernels:
-            found = kernel.function(blocks, peak)
-            assert found.dtype == "float32"
-            np.testing.assert_allclose(found, entry.textbook(blocks, peak), rtol=0, atol=BOUNDS["float32"])
 
 
 @pytest.mark.parametrize("mask", [np.zeros((3, 3), "float32"), np.ones((3, 3), int)])

@@ -1,6 +1,7 @@
 """The same search by Hugging Face's MarianMT, with the same weights."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from transformers import MarianConfig, MarianMTModel
@@ -21,7 +22,7 @@ def make_step(case, threads, size) -> Callable[[], list[list[int]]]:
     torch.set_num_threads(threads)
     run, sources = case.load()
     parts = [(places, torch.from_numpy(ids)) for places, ids in longest_first(sources, int(size))]
-    model = convert(run.model, positions=max(ids.shape[1] + limit(ids) for _, ids in parts) + 1)
+    model: Any = convert(run.model, positions=max(ids.shape[1] + limit(ids) for _, ids in parts) + 1)
     settings = {"num_beams": case.beam, "early_stopping": True, "do_sample": False}
     if case.beam > 1:
         settings["length_penalty"] = power(sources)

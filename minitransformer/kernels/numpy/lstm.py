@@ -25,7 +25,6 @@ def lstm_forward_in_place(z, state, weight, mask=None) -> tuple[Array, LSTMSeque
     size = width // 4
     half = np.repeat(np.array([0.5, 0.5, 1, 0.5], z.dtype), size)
     shift = 1 - half
-    shift[2 * size:3 * size] = 0
     gates, halved = z * half, weight * half
     states, tanh = np.empty((length, batch, 2 * size), z.dtype), np.empty((length, batch, size), z.dtype)
     product, entered, before = np.empty((batch, width), z.dtype), np.empty((batch, size), z.dtype), state

@@ -1,0 +1,71 @@
+"""The most likely continuations of a sentence's hypotheses."""
+
+from functools import cached_property
+
+import numpy as np
+
+from minitransformer.backend import Array, module_of, to_device, to_host
+from minitransformer.replaceable import replaceable
+from minitransformer.special import EOS, SPECIAL
+
+FIRST_WORD = len(SPECIAL)    # the tokens before it are PAD, BOS and EOS
+
+
+class OutputWeight:
+    """W (V, d_model) of the logits x W^T during one search."""
+
+    def __init__(self, weight):
+        self.weight = weight
+
+    @cached_property
+    def transposed(self) -> Array:
+        """(d_model, V), row by row in memory: with few x, the product takes a third of the time, so copying it once pays."""
+        return module_of(self.weight).ascontiguousarray(self.weight.T)
+
+
+@replaceable
+def continuations(x, weight, sums, count) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """What may follow the hypotheses with hidden states x (B, width, d_model) and summed log-probabilities `sums` (B, width).
+
+    weight: an OutputWeight. Returns the sums with EOS, (B, width), and of the `count` most likely continuations of each sentence
+    by a word the sums, their parents and token ids, each (B, count), the most likely first. If there are fewer, the rest are
+    sums of -inf.
+    """
+    xp, (batch, width, _) = module_of(x), x.shape
+    logits = x.reshape(batch * width, -1) @ weight.transposed
+    before = to_device(sums, xp).reshape(-1) - log_normaliser(logits)
+    totals = (before[:, None] + logits).reshape(batch, width, -1)
+    words = totals[:, :, FIRST_WORD:]
+    places, best = top_k(words.reshape(batch, -1), count)
+    return on_host(totals[:, :, EOS], best, places // words.shape[2], places % words.shape[2] + FIRST_WORD)
+
+
+@replaceable
+def log_normaliser(logits) -> Array:
+    """log(sum(exp(logits))) of each row, (R,): logits (R, V)."""
+    xp = module_of(logits)
+    peak = logits.max(axis=1)
+    z = logits - peak[:, None]
+    return xp.log(xp.exp(z, out=z) @ xp.ones(z.shape[1], z.dtype)) + peak
+
+
+def top_k(x, count) -> tuple[Array, Array]:
+    """(places, values) of the `count` largest in each row of x (R, N), each (R, count), the largest first; changes x.
+
+    Equal values are in the order of their places. `count` searches are faster here than sorting or partitioning.
+    """
+    xp = module_of(x)
+    rows = xp.arange(len(x))
+    places, values = [], []
+    for _ in range(count):
+        places.append(x.argmax(axis=1))
+        values.append(x[rows, places[-1]])
+        x[rows, places[-1]] = -xp.inf
+    return xp.stack(places, axis=1), xp.stack(values, axis=1)
+
+
+def on_host(ends, totals, parents, ids) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The same as NumPy arrays, in one transfer: the host waits for the GPU once."""
+    found = to_host(module_of(ends).concatenate([ends, totals, parents, ids], axis=1))
+    ends, totals, parents, ids = np.split(found, np.cumsum([ends.shape[1], totals.shape[1], totals.shape[1]]), axis=1)
+    return ends, totals, parents.astype(int), ids.astype(int)
