@@ -26,7 +26,8 @@ def compare(case, peers, threads, rounds) -> dict[str, Any]:
         if measured[name].failed:
             raise InputError(f"{name} failed: {measured[name].failed}")
     ours, product = measured["minitransformer"], measured["matmul"]
-    operations = necessary_operations(case.config(), case.sentences, case.length, case.length)
+    operations = sum(necessary_operations(case.config(), len(batch.source), batch.source.shape[1], batch.target.shape[1])
+                     for batch in case.batches())
     machine = matmul.OPERATIONS / min(product.seconds)    # operations per second
     peers = {name: measured[name] for name in peers}
     return {
@@ -44,5 +45,5 @@ def compare(case, peers, threads, rounds) -> dict[str, Any]:
 
 def numbers(measurement, case) -> dict[str, float]:
     """Real target tokens per second, and bytes."""
-    tokens = case.sentences * case.length
+    tokens = sum(batch.terms for batch in case.batches())
     return {"tokens_per_second": tokens / median(measurement.seconds), "peak_memory_bytes": measurement.peak}

@@ -17,14 +17,15 @@ running()    # loads the kernels: Numba, too, counts as imported before the memo
 
 
 def make_step(case, threads, backend="numpy") -> Callable[[], float]:
-    """A function that makes one training step on the case's batch and returns the loss per token."""
+    """A function that makes one training step on each of the case's batches and returns the last loss per token."""
     threadpool_limits(1, user_api="blas")    # our threads share the batch
     keep_freed_memory()
-    model, batch, steps = Transformer(case.config()).to(backend), case.batch(), count()
+    model, batches, steps = Transformer(case.config()).to(backend), case.batches(), count()
     adam, workers = Adam(model, BETA1, BETA2, EPSILON), Threads(model, threads)
 
     def step() -> float:
-        sums = training_step(model, adam, batch, LEARNING_RATE, (0, next(steps)), SMOOTHING, CLIP, workers)
+        for batch in batches:
+            sums = training_step(model, adam, batch, LEARNING_RATE, (0, next(steps)), SMOOTHING, CLIP, workers)
         return float(sums.loss) / batch.terms
 
     return step

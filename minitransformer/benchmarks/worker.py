@@ -20,8 +20,9 @@ from typing import Any
 
 from minitransformer.benchmarks.cases import Case
 from minitransformer.benchmarks.decoding.sentences import Sentences
+from minitransformer.benchmarks.text import Text
 
-KINDS = {kind.__name__: kind for kind in (Case, Sentences)}
+KINDS = {kind.__name__: kind for kind in (Case, Sentences, Text)}
 
 
 def serve(contestant, case, threads, orders) -> Iterator[dict[str, Any]]:

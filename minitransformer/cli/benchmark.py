@@ -3,8 +3,11 @@
 import json
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from minitransformer.benchmarks import text
 from minitransformer.benchmarks.cases import CASES
 from minitransformer.benchmarks.comparison import PEERS, compare
 from minitransformer.benchmarks.decoding import comparison as decoding
@@ -27,6 +30,9 @@ def add_arguments(parser) -> None:
     parser.add_argument("--against", metavar="NAMES",
                         help=f"any of {','.join(PEERS)}; with --decoding any of {','.join(decoding.PEERS)} (default: none)")
     parser.add_argument("--config", metavar="NAMES", help=f"any of {','.join(CASES)} (default: all of them)")
+    parser.add_argument("--batches", nargs="+", metavar=("SOURCE", "TARGET"),
+                        help="measure on batches of this parallel text, padding included, as `train translate` makes them; "
+                             "--config is then tiny, if not given (default: random tokens without padding)")
     parser.add_argument("--threads", type=int, default=available_cores(), metavar="INT",
                         help=f"threads for each library (default: {available_cores()})")
     parser.add_argument("--rounds", type=int, default=7, metavar="INT", help="turns for each library (default: 7)")
@@ -64,6 +70,8 @@ def execute(args) -> None:
                              "--scaling, or leave --batch out")
         if args.batch < 1:
             raise InputError(f"--batch is {args.batch}, expected at least 1")
+    if args.batches and (args.decoding or args.scaling or args.profile or args.layers):
+        raise InputError("--batches is the text of a training step; leave --decoding, --scaling, --profile and --layers out")
     if args.decoding and (args.config or args.profile):
         raise InputError("--decoding measures the model of a run; leave --config and --profile out")
     if args.scaling and (args.against or args.config or args.profile):
@@ -81,7 +89,7 @@ def execute(args) -> None:
         return
     known = decoding.PEERS if args.decoding else PEERS
     peers = _names("--against", args.against, known) if args.against is not None else []
-    cases = _names("--config", args.config, CASES) if args.config is not None else CASES
+    cases = _names("--config", args.config, CASES) if args.config is not None else ["tiny"] if args.batches else CASES
     libraries = sorted({library for peer in peers
                         for library in decoding.LIBRARIES.get(peer, [peer.partition(".")[0]])})
     for library in libraries:
@@ -106,8 +114,23 @@ def _begin(args, peers, cases) -> tuple[Iterator[dict], Callable]:
         return scale(args.threads, args.rounds), _print_scaling
     if args.profile:
         return ({"config": name, "blocks": profile(CASES[name], args.rounds)} for name in cases), _print_profile
+    if args.batches:
+        require("tokenizers")
+        vocabulary, batches = text.read(args.batches)
+        return _on_text(vocabulary, batches, cases, peers, args), _print_comparison
     return (({"config": name, **compare(CASES[name], peers, args.threads, args.rounds)} for name in cases),
             _print_comparison)
+
+
+def _on_text(vocabulary, batches, cases, peers, args) -> Iterator[dict[str, Any]]:
+    """A dict for each of the `cases`, of which only the size of the model counts."""
+    padding = {side: text.padding([getattr(batch, side) for batch in batches]) for side in ("source", "target")}
+    with TemporaryDirectory() as folder:
+        file = str(Path(folder) / "batches.npz")
+        text.save(batches, file)
+        for name in cases:
+            case = text.Text(CASES[name].size, vocabulary, file)
+            yield {"config": name, "padding": padding, **compare(case, peers, args.threads, args.rounds)}
 
 
 def _names(option, text, known) -> list[str]:
@@ -131,6 +154,9 @@ def _environment(threads, libraries) -> dict[str, Any]:
 def _print_comparison(results) -> None:
     print(f"\n{'config':6} {'':15} {'tokens/s':>10} {'ratio':>6} {'peak memory':>13} {'ratio':>6} {'matmul share':>13}")
     for result in results:
+        if "padding" in result:
+            source, target = result["padding"]["source"], result["padding"]["target"]
+            print(f"{'':6} padding: {source:.1%} of the source, {target:.1%} of the target")
         print(f"{result['config']:6} {'minitransformer':15} {_speed(result)} {'':6} {memory(result)} {'':6} "
               f"{result['matmul_share']:13.0%}", flush=True)
         for name, peer in result["peers"].items():

@@ -11,6 +11,8 @@ from minitransformer.functional import attention_forward
 from minitransformer.layers.linear import Linear
 from minitransformer.replaceable import is_replaced, replaceable
 
+POSITIONS = 8    # a list has room for as many more, at least
+
 
 class CachedStack:
     """The state of decoding: one or more hypotheses of each of B sentences, all at the same position.
@@ -73,12 +75,12 @@ class CachedStack:
             attention.values = _kept(attention.values, rows, moved)
 
     def _make_room(self) -> None:
-        """Make new lists of the entries that belong to a hypothesis, with as much free space again."""
+        """Make new lists of the entries that belong to a hypothesis, with as much free space again, and for some positions."""
         width, live = self._mask.shape[1], self._mask.any(axis=1)            # (B, list)
         length = live.sum(axis=1).max(initial=0)
         places = np.argsort(~live, axis=1, kind="stable")[:, :length]
         self._mask = np.take_along_axis(self._mask, places[:, None], axis=2)
-        self._room = 2 * (length + width)
+        self._room = length + max(length, POSITIONS * width)
         places = to_device(places, module_of(self.output.weight.data))
         for layer in self._layers:
             layer.self_attention.make_room(places, self._room)

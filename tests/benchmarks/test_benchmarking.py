@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from minitransformer import textbook
-from minitransformer.benchmarks import comparison, ours, scaling
+from minitransformer.benchmarks import comparison, ours, scaling, text
 from minitransformer.benchmarks.cases import CASES, Case
 from minitransformer.benchmarks.measure import Measurement, Worker, measure
 from minitransformer.benchmarks.operations import necessary_operations
@@ -16,7 +16,9 @@ from minitransformer.benchmarks.other_work import OtherWork, others_seconds
 from minitransformer.benchmarks.worker import peak_memory, serve
 from minitransformer.data.batches import make_batch
 from minitransformer.errors import InputError
+from minitransformer.functional import cross_entropy_forward
 from minitransformer.models import Transformer, TransformerConfig
+from minitransformer.special import PAD
 from minitransformer.training.step import add_gradients
 
 TINY = Case("toy", 20, 4, 6, {"num_layers": 1, "d_model": 8, "num_heads": 2, "d_ff": 16})
@@ -62,11 +64,29 @@ def test_tokens_of_a_case_are_all_real():
 
 
 @pytest.fixture
-def trains(monkeypatch):
-    """trains(contestant): the loss of one batch, trained on repeatedly, is finite and falls (with noise from dropout)."""
+def padded(tmp_path):
+    """A case with two batches of text; one has padding in the source and in the target."""
+    batches = [make_batch([([5, 6, 7], [5, 6]), ([8], [9, 10, 11, 12])]), make_batch([([13, 14], [15])])]
+    text.save(batches, tmp_path / "batches.npz")
+    return SmallText("toy", 20, str(tmp_path / "batches.npz"))
+
+
+class SmallText(text.Text):
+    """With the sizes of TINY."""
+
+    def config(self):
+        return TINY.config()
+
+
+@pytest.fixture
+def trains(monkeypatch, padded):
+    """trains(contestant): the loss of a batch, trained on repeatedly, is finite and falls (with noise from dropout)."""
     def check(module):
         monkeypatch.setattr(module, "LEARNING_RATE", 0.003)
-        step = module.make_step(TINY, threads=2)
+        for case in TINY, padded:
+            falls(module.make_step(case, threads=2))
+
+    def falls(step):
         losses = [step() for _ in range(60)]
         assert np.isfinite(losses).all() and np.mean(losses[-15:]) < 0.97 * np.mean(losses[:15])
 
@@ -75,6 +95,43 @@ def trains(monkeypatch):
 
 def test_our_step_trains(trains):
     trains(ours)
+
+
+def test_batches_of_text_are_those_of_training(tmp_path):
+    (tmp_path / "pairs.tsv").write_text("a b c\tx y\nd e\tz\n", encoding="utf-8")
+    vocabulary, batches = text.read([str(tmp_path / "pairs.tsv")])
+    assert len(batches) == text.BATCHES and vocabulary == max(ids.max() for batch in batches for ids in batch[:3]) + 1
+    assert all(max(ids.size for ids in batch[:3]) <= 2048 for batch in batches)
+
+
+def test_saved_batches_are_the_same(padded):
+    first, second = padded.batches()
+    np.testing.assert_array_equal(first.source, [[5, 6, 7, 2], [8, 2, 0, 0]])
+    np.testing.assert_array_equal(first.next_target, [[5, 6, 2, 0, 0], [9, 10, 11, 12, 2]])
+    assert (first.terms, second.terms) == (8, 2)
+    assert text.padding([first.source, second.source]) == pytest.approx(2 / 11)
+
+
+def test_tokens_and_operations_are_those_of_all_batches(monkeypatch, padded):
+    monkeypatch.setattr(comparison, "measure", lambda *_: {
+        "minitransformer": Measurement([2.0], 300, None), "matmul": Measurement([0.1], 0, None)})
+    result = comparison.compare(padded, (), 1, 1)
+    assert result["tokens_per_second"] == 10 / 2.0
+    work = (necessary_operations(TINY.config(), 2, 4, 5) + necessary_operations(TINY.config(), 1, 3, 2)) / 2.0
+    assert result["matmul_share"] == pytest.approx(work / (2 * 2048 ** 3 / 0.1))
+
+
+def test_padding_changes_no_peers_loss(padded):
+    """The same logits as ours at every real place, and the mean loss over real targets only."""
+    batch, model = padded.batches()[0], Transformer(padded.config())
+    expected = model.forward(batch.source, batch.target)[0]
+    real = batch.next_target != PAD
+    jax_jit = pytest.importorskip("minitransformer.benchmarks.jax_jit")
+    weights = {name: parameter.data for name, parameter in model.parameters().items()}
+    logits = jax_jit.logits(model.config, weights, batch.source, batch.target, lambda x: x, padded=True)
+    np.testing.assert_allclose(logits[real], expected[real], atol=1e-5)
+    loss, _ = cross_entropy_forward(expected, batch.next_target, jax_jit.SMOOTHING, padding=PAD)
+    np.testing.assert_allclose(jax_jit.cross_entropy(logits, batch.next_target), loss / batch.terms, rtol=1e-5)
 
 
 def test_torch_trains_the_same_model(trains):

@@ -40,6 +40,9 @@ def measured(monkeypatch):
     (("--batch", 1), "--batch is the number of sentences that --decoding RUN translates at a time"),
     (("--decoding", "x", "--scaling", "--batch", 1), "give a RUN, without --scaling, or leave --batch out"),
     (("--decoding", "x", "--batch", 0), "--batch is 0, expected at least 1"),
+    (("--batches", "no.tsv"), "No such file"),
+    (("--batches", "a", "b", "c"), "--batches: 3 files, expected SOURCE TARGET"),
+    (("--batches", "a", "--profile"), "--batches is the text of a training step; leave --decoding, --scaling, --profile"),
 ])
 def test_wrong_arguments(run_cli, arguments, words):
     code, out, error = run_cli("benchmark", *arguments)
@@ -136,6 +139,14 @@ def test_table(run_cli, measured):
     assert ["torch", "5,120", "2.00", "4", "MB", "0.50"] in rows
     assert ["jax", "failed:", "RuntimeError:", "no", "luck"] in rows
     assert [row[0] for row in rows if row and row[0] in CASES] == ["tiny", "copy"]
+
+
+def test_table_of_real_batches(run_cli, measured, corpus):
+    code, out, _ = run_cli("benchmark", "--batches", corpus / "en", corpus / "de", "--against", "torch", "--threads", 1)
+    rows = [line.split() for line in out.splitlines()]
+    assert code == 0 and [row[0] for row in rows if row and row[0] in CASES] == ["tiny"]
+    assert "2.00" in next(row for row in rows if row and row[0] == "torch")
+    assert "% of the source, " in out
 
 
 def test_other_work_is_reported(run_cli, measured, monkeypatch):
