@@ -27,6 +27,9 @@ def loop(arguments) -> Callable[[Callable], Any]:
     ids (one of int64), an id_matrix, doubles (a matrix of float64), a number (float), a whole (int) or a flag (bool). float32 is
     compiled before the first step, another dtype when it first occurs. The compiled code is kept on the disk. A loop needs no
     GIL, so the threads of a step run at the same time.
+
+    An innermost loop should count from 0: Numba counts a negative index from the end, and where it cannot rule one out, the
+    compiler computes one number at a time. For a part of an array, take a slice and count in that.
     """
     def compiled(function) -> Any:
         made = njit(nogil=True, cache=True, error_model="numpy", fastmath=FREEDOM)(function)

@@ -36,9 +36,9 @@ def squares(grad) -> float:
     """grad: (P,). Returns the sum of squares."""
     total = 0.0
     for start in range(0, len(grad), BLOCK):
-        part = grad.dtype.type(0)
-        for i in range(start, min(start + BLOCK, len(grad))):
-            part += grad[i] * grad[i]
+        g, part = grad[start:start + BLOCK], grad.dtype.type(0)
+        for i in range(len(g)):
+            part += g[i] * g[i]
         total += part
     return total
 
@@ -48,11 +48,11 @@ def add_and_clear(grad, other) -> float:
     """grad, other: (P,). Adds to grad, sets other to zero, and returns the sum of grad's squares."""
     zero, total = grad.dtype.type(0), 0.0
     for start in range(0, len(grad), BLOCK):
-        part = zero
-        for i in range(start, min(start + BLOCK, len(grad))):
-            grad[i] += other[i]
-            other[i] = zero
-            part += grad[i] * grad[i]
+        g, added, part = grad[start:start + BLOCK], other[start:start + BLOCK], zero
+        for i in range(len(g)):
+            g[i] += added[i]
+            added[i] = zero
+            part += g[i] * g[i]
         total += part
     return total
 

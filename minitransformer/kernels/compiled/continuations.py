@@ -86,15 +86,15 @@ def normalise_rows(logits, found) -> None:
 @loop("vector vector")
 def normaliser(logits, peaks) -> np.float32:
     """log(sum(exp(logits))): logits (V,). Writes peaks, the largest of each block of logits."""
-    number, size = logits.dtype.type, len(logits)
     highest = LEAST
     for block in range(len(peaks)):
+        part = logits[block * BLOCK:(block + 1) * BLOCK]
         largest = LEAST
-        for i in range(block * BLOCK, min((block + 1) * BLOCK, size)):
-            largest = max(largest, rank(logits[i]))
+        for i in range(len(part)):
+            largest = max(largest, rank(part[i]))
         peaks[block] = ranked(largest)
         highest = max(highest, largest)
-    peak, total = ranked(highest), number(0)
-    for i in range(size):
+    peak, total = ranked(highest), logits.dtype.type(0)
+    for i in range(len(logits)):
         total += exp(logits[i] - peak)
     return np.log(total) + peak

@@ -170,13 +170,14 @@ def attended(query, keys, values, allowed, width, heads) -> np.ndarray:
     for row in range(len(query)):
         may = allowed[row // width, min(row % width, allowed.shape[1] - 1)]
         for head in range(heads):
-            own, q, v = row // width * heads + head, head * d_k, head * d_v
+            own = row // width * heads + head
+            q, mixed = query[row, head * d_k:(head + 1) * d_k], y[row, head * d_v:(head + 1) * d_v]
             peak, total = number(-np.inf), number(0)
             for t in range(length):
                 if may[t]:
                     score = number(0)
                     for i in range(d_k):
-                        score += query[row, q + i] * keys[own, t, i]
+                        score += q[i] * keys[own, t, i]
                     p[t] = score * scale
                     if p[t] > peak:
                         peak = p[t]
@@ -185,8 +186,8 @@ def attended(query, keys, values, allowed, width, heads) -> np.ndarray:
                     weight = exp(p[t] - peak)
                     total += weight
                     for i in range(d_v):
-                        y[row, v + i] += weight * values[own, t, i]
+                        mixed[i] += weight * values[own, t, i]
             inverse = number(0) if total == number(0) else number(1) / total    # 0: nothing to attend to
             for i in range(d_v):
-                y[row, v + i] *= inverse
+                mixed[i] *= inverse
     return y
