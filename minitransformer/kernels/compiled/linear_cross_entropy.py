@@ -32,7 +32,7 @@ def linear_cross_entropy_forward_compiled(x, weight, targets, smoothing=0.0, *,
         exponentiate(e, ids[n], real[n], smoothing, log_likelihood[n], log_mean[n], scale[n])
         np.matmul(e, weight, out=dx[n])
         dx[n] *= scale[n, None]
-        dweight += e.T @ (scale[n, None] * rows[n])
+        in_numpy.add_product(e.T, scale[n, None] * rows[n], dweight, start == 0)
     dx -= np.outer(real, smoothing / size * (ones @ weight))
     dweight -= smoothing / size * (real @ rows)
     log_likelihood *= real

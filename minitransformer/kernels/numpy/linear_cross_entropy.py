@@ -53,12 +53,20 @@ def linear_cross_entropy_forward_blocked(x, weight, targets, smoothing=0.0, *,
         scale = (real[n] / total)[:, None]
         np.matmul(e, weight, out=dx[n])
         dx[n] *= scale
-        dweight += e.T @ (scale * rows[n])
+        add_product(e.T, scale * rows[n], dweight, start == 0)
     dx -= np.outer(real, smoothing / size * (ones @ weight))
     dweight -= smoothing / size * (real @ rows)
     log_likelihood *= real
     loss = -(1 - smoothing) * log_likelihood.sum() - smoothing * (log_mean @ real)
     return loss, LinearCrossEntropyGradients(dx.reshape(x.shape), dweight, log_likelihood.reshape(targets.shape))
+
+
+def add_product(a, b, y, first) -> None:
+    """y += a b; if it is the `first` product, without an array for it: usually it is the only one, and as large as the weight."""
+    if first:
+        np.matmul(a, b, out=y)
+    else:
+        y += a @ b
 
 
 @replaces(linear_cross_entropy_backward, "numpy", "float32 float64")
