@@ -142,11 +142,12 @@ class CachedSelfAttention:
     keys, values: (B, H, room, d).
     """
 
+    length: int
+
     def __init__(self, attention, batch):
         self.xp = attention.xp
         self._attention = attention
         self._linears = attention.query, attention.key, attention.value
-        self.length = 0
         self.keys, self.values = (attention.split(self.xp.empty((batch, 0, part.weight.shape[1]), part.bias.data.dtype))
                                   for part in self._linears[1:])
 

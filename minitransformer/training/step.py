@@ -45,7 +45,7 @@ def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0
         block, direction = locate_non_finite(model, workers, batches, seed, smoothing)
         model.zero_grad()
         raise NonFiniteError(f"NaN or infinity in {block}, {direction}") from None
-    return _total(sums) if workers.processes == 1 else _total_of_processes(sums, model, workers)
+    return _total_of_processes(sums, model, workers)
 
 
 def add_gradients(model, batches, terms, rng=None, smoothing=0.0) -> LossSums:
@@ -65,7 +65,7 @@ def _total(sums) -> LossSums:
 
 
 def _total_of_processes(sums, model, workers) -> LossSums:
-    """Like _total, over the sums of all processes; this one may have had no sentence."""
+    """Like _total, over the sums of all processes; one of several may have had no sentence."""
     total = model.xp.zeros(2, model.flat.data.dtype)
     for loss, negative_log_likelihood in sums:
         total[0] += loss

@@ -13,6 +13,7 @@ from hypothesis import given, strategies as st
 from minitransformer import Adam, InputError, Transformer, TransformerConfig, gradcheck, kernels, make_batch, training_step
 from minitransformer import functional as F
 from minitransformer.checking.blocks import blocks
+from minitransformer.kernels.numpy import random_bytes as numpy_words
 from minitransformer.layers import Embedding, Linear
 from minitransformer.replaceable import TABLE, running, textbook
 from minitransformer.special import PAD
@@ -302,9 +303,10 @@ def test_linear_layers_give_the_same_numbers(dtype, context, sizes, seed):
 def test_random_words_are_the_same_bits(context, key, count):
     entry, key = TABLE["random_words"], np.array([key], "uint64")
     with context(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("minitransformer.kernels.numpy.random_bytes.BLOCK", 7)
-        for kernel in entry.kernels:
-            np.testing.assert_array_equal(kernel.function(key, count), entry.textbook(key, count))
+        for block in (numpy_words.BLOCK, 7):
+            patch.setattr(numpy_words, "BLOCK", block)
+            for kernel in entry.kernels:
+                np.testing.assert_array_equal(kernel.function(key, count), entry.textbook(key, count))
 
 
 @pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
