@@ -12,12 +12,15 @@ from statistics import median
 
 import numpy as np
 
+from minitransformer import Transformer, beam_search
 from minitransformer import functional as F
 from minitransformer.benchmarks.cases import CASES
 from minitransformer.cli.info import collect
+from minitransformer.decoding.continuations import OutputWeight, continuations
 from minitransformer.host import limits
 from minitransformer.layers import Linear
 from minitransformer.replaceable import TABLE, running
+from minitransformer.special import EOS
 
 COMPILED = "minitransformer.kernels.compiled."
 
@@ -99,11 +102,23 @@ def measure(case, turns) -> Iterator[tuple[str, float, float]]:
                 backward(dy, cache)
 
         yield name, median(ratios(forwards, turns)), median(ratios(backwards, turns))
+    yield from ((name, median(ratios(work, turns)), np.nan) for name, work in without_backward(case))
+
+
+def without_backward(case) -> Iterator[tuple[str, Callable]]:
+    """(kernel, what it does)."""
     P = 1 << 20
     vectors = [np.zeros(P, np.float32) for _ in range(4)]
-    yield "adam_update", median(ratios(lambda: F.adam_update(*vectors, 1, 0.1, 1.0, 0.9, 0.98, 1e-9, np.True_), turns)), np.nan
+    yield "adam_update", lambda: F.adam_update(*vectors, 1, 0.1, 1.0, 0.9, 0.98, 1e-9, np.True_)
+    yield "gather_gradients", lambda: F.gather_gradients(vectors[0], vectors[1:2])
     key = np.ones(1, "uint64")
-    yield "random_words", median(ratios(lambda: F.random_words(key, case.sentences * case.length * 64), turns)), np.nan
+    yield "random_words", lambda: F.random_words(key, case.sentences * case.length * 64)
+    rng, config = np.random.default_rng(0), case.config()
+    weight = OutputWeight(rng.standard_normal((case.vocabulary, config.d_model), np.float32))
+    x, sums = rng.standard_normal((64, 5, config.d_model), np.float32), np.zeros((64, 5))
+    yield "continuations", lambda: continuations(x, weight, sums, 5)
+    model, source = Transformer(config), np.array([[*range(3, 15), EOS]])
+    yield "next_position", lambda: beam_search(model, source, 5, min_length=12, max_length=12)    # a search of one sentence
 
 
 def main(turns=15) -> None:
