@@ -34,7 +34,8 @@ def test_the_likeliest_are_the_likeliest(context, dtype, batch, width, size, cou
     logits[:, PAD] = logits[:, BOS] = 5    # they count in the normaliser, and never follow
     before = rng.standard_normal((batch, width)).round(1)
     before[rng.random(before.shape) < 0.1] = -np.inf
-    x, weight = np.eye(batch * width, dtype=dtype).reshape(batch, width, -1), OutputWeight(np.ascontiguousarray(logits.T))
+    x = np.eye(batch * width, 2 + batch * width, k=2, dtype=dtype).reshape(batch, width, -1)    # the first two columns are 0
+    weight = OutputWeight(np.concatenate([rng.standard_normal((logits.shape[1], 2)).astype(dtype), logits.T], axis=1))
     totals = before[:, :, None] + (logits - np.logaddexp.reduce(logits, axis=1)[:, None]).reshape(batch, width, -1)
     expected = -np.sort(-totals[:, :, FIRST_WORD:].reshape(batch, -1), axis=1)[:, :count]
     with context():
