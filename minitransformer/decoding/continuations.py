@@ -27,9 +27,9 @@ class OutputWeight:
 def continuations(x, weight, sums, count) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """What may follow the hypotheses with hidden states x (B, width, d_model) and summed log-probabilities `sums` (B, width).
 
-    weight: an OutputWeight. Returns the sums with EOS, (B, width), and of the `count` most likely continuations of each sentence
-    by a word the sums, their parents and token ids, each (B, count), the most likely first. If there are fewer, the rest are
-    sums of -inf.
+    weight: an OutputWeight. Returns the sums with EOS, (B, width), and, for the `count` most likely continuations of each
+    sentence by a word, their sums, parents and token ids, each (B, count), the most likely first. If there are fewer words, the
+    rest are sums of -inf.
     """
     xp, (batch, width, _) = module_of(x), x.shape
     logits = x.reshape(batch * width, -1) @ weight.transposed

@@ -95,7 +95,7 @@ def _kept(array, places, moved) -> Array:
 class CachedLayer:
     """An EncoderLayer or a DecoderLayer, and what its attentions keep of earlier positions and of the memory."""
 
-    prepared: Any = None    # what a kernel made of the layer's parameters, for all positions
+    prepared: Any = None    # the layer's parameters in the form that a kernel takes
 
     def __init__(self, layer, batch, memory=None):
         self.layer = layer

@@ -1,6 +1,7 @@
-"""A layer at one position of few hypotheses, a loop for each sub-layer: so a single sentence is decoded.
+"""A layer at one position, for a few hypotheses: one loop for each sub-layer.
 
-With a handful of rows, a call of NumPy costs more than what it computes. With more rows, the products of BLAS are faster.
+A single sentence is decoded this way. With a handful of rows, a call of NumPy costs more than what it computes. With more
+rows, the products of BLAS are faster.
 """
 
 from typing import NamedTuple
@@ -57,7 +58,7 @@ def next_position_compiled(x, cached, mask, memory_mask=None) -> Array:
 
 
 def has_known_parts(layer) -> bool:
-    """Whether no part of the layer is of a class of the reader's own, or is watched."""
+    """Whether every part of the layer is one of ours, and none is being watched."""
     return all(type(part) in KNOWN and "forward" not in vars(part) for part in (layer, *layer.sublayers().values()))
 
 
