@@ -53,6 +53,20 @@ def test_the_likeliest_are_the_likeliest(context, dtype, batch, width, size, cou
 
 
 @CONTEXTS
+@pytest.mark.parametrize("token", [BOS, EOS, FIRST_WORD + 70])
+def test_a_logit_far_above_the_others_overflows_nothing(context, token):
+    """exp(200) is infinity in float32."""
+    weight = np.zeros((100, 1), "float32")
+    weight[token] = 200
+    with context():
+        for find in implementations("continuations", "float32"):
+            ends, sums, _, ids = find(np.ones((1, 1, 1), "float32"), OutputWeight(weight), np.zeros((1, 1)), 1)
+            np.testing.assert_allclose(ends, [[0 if token == EOS else -200]], rtol=0, atol=1e-3)
+            np.testing.assert_allclose(sums, [[0 if token > EOS else -200]], rtol=0, atol=1e-3)
+            assert token <= EOS or ids == token
+
+
+@CONTEXTS
 def test_a_logit_that_is_no_number_reaches_the_sums(context):
     """Beam search looks for it there."""
     for wrong in (np.nan, np.inf):
