@@ -121,7 +121,7 @@ def test_tokens_and_operations_are_those_of_all_batches(monkeypatch, padded):
     assert result["matmul_share"] == pytest.approx(work / (2 * 2048 ** 3 / 0.1))
 
 
-def test_padding_changes_no_peers_loss(padded):
+def test_padding_changes_nothing_in_jax(padded):
     """The same logits as ours at every real place, and the mean loss over real targets only."""
     batch, model = padded.batches()[0], Transformer(padded.config())
     expected = model.forward(batch.source, batch.target)[0]
@@ -132,6 +132,17 @@ def test_padding_changes_no_peers_loss(padded):
     np.testing.assert_allclose(logits[real], expected[real], atol=1e-5)
     loss, _ = cross_entropy_forward(expected, batch.next_target, jax_jit.SMOOTHING, padding=PAD)
     np.testing.assert_allclose(jax_jit.cross_entropy(logits, batch.next_target), loss / batch.terms, rtol=1e-5)
+
+
+def test_padding_changes_nothing_in_torch(padded):
+    """A sentence has the same logits alone and in a batch with a longer one."""
+    torch = pytest.importorskip("torch")
+    from minitransformer.benchmarks import torch_eager
+
+    source, target, _ = map(torch.from_numpy, padded.batches()[0][:3])
+    model = torch_eager.Model(padded.config(), length=5).train(False)
+    together, alone = model(source, target, source == PAD), model(source[1:, :2], target[1:])
+    np.testing.assert_allclose(together[1:].detach(), alone.detach(), atol=1e-5)
 
 
 def test_torch_trains_the_same_model(trains):

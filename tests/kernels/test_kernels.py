@@ -29,8 +29,8 @@ needs_numba = pytest.mark.skipif(bool(kernels.state.problem), reason=f"no compil
 def attention_inputs(rng, b, h, t, k, d):
     mask = rng.random((b, rng.choice([1, h]), t, k)) < 0.7    # one for all heads, or one for each
     mask[0, 0, 0] = False    # may attend to nothing
-    scale = rng.choice([1, 40])    # at 40 the scores are further apart than one exponential can hold
-    return {"query": scale * rng.standard_normal((b, h, t, d)), "key": rng.standard_normal((b, h, k, d)),
+    scale = np.sqrt(rng.choice([1, 40]))    # at 40 the scores are further apart than one exponential can hold
+    return {"query": scale * rng.standard_normal((b, h, t, d)), "key": scale * rng.standard_normal((b, h, k, d)),
             "value": rng.standard_normal((b, h, k, d + 1)), "mask": mask if rng.random() < 0.7 else None,
             "dropout_rate": float(rng.choice([0.0, 0.3]))}
 

@@ -41,7 +41,7 @@ def next_position_compiled(x, cached, mask, memory_mask=None) -> Array:
     if cached.prepared is None:
         cached.prepared = parameters_of(cached.layer) if has_known_parts(cached.layer) else ()
     if not cached.prepared or batch * width > FEW or anything_is_replaced():
-        return next_position.__wrapped__(x, cached, mask, memory_mask)    # type: ignore[attr-defined]    # the textbook
+        return next_position.replaceable.textbook(x, cached, mask, memory_mask)    # type: ignore[attr-defined]    # `replaceable` sets it
     heads, pre_norm = cached.layer.self_attention.num_heads, cached.layer.feed_forward_residual.pre_norm
     x, own, cross = packed(x, batch * width, d_model), cached.self_attention, cached.cross_attention
     y = np.empty_like(x)

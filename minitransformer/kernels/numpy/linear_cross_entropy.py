@@ -62,7 +62,7 @@ def linear_cross_entropy_forward_blocked(x, weight, targets, smoothing=0.0, *,
 
 
 def add_product(a, b, y, first) -> None:
-    """y += a b; if it is the `first` product, without an array for it: usually it is the only one, and as large as the weight."""
+    """y += a b, where y is 0 before the `first` product, which needs no array of its own; usually there is only one."""
     if first:
         np.matmul(a, b, out=y)
     else:
