@@ -17,10 +17,10 @@ from minitransformer import functional as F
 from minitransformer.benchmarks.cases import CASES
 from minitransformer.cli.info import collect
 from minitransformer.decoding.continuations import OutputWeight, continuations
-from minitransformer.host import limits
+from minitransformer.workers.host import limits
 from minitransformer.layers import Linear
 from minitransformer.replaceable import TABLE, running
-from minitransformer.special import EOS
+from minitransformer.functional.special import EOS
 
 COMPILED = "minitransformer.kernels.compiled."
 

@@ -21,9 +21,10 @@ choose_blas_kernels()    # as the command does
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
-from minitransformer import Adam, functional as F, limits  # noqa: E402
+from minitransformer import Adam, limits  # noqa: E402
+from minitransformer import rivals as R  # noqa: E402
 from minitransformer.cli.info import collect  # noqa: E402
-from minitransformer.layers import LSTM  # noqa: E402
+from minitransformer.rivals import LSTM  # noqa: E402
 
 LENGTH, SENTENCES, WIDTHS = 32, 32, (128, 256)
 TURN = 5    # steps
@@ -73,14 +74,14 @@ def parts(layer, width) -> dict[str, Callable]:
     x = np.ascontiguousarray(x.swapaxes(0, 1))
     z, input = layer.input.forward(x)
     state, weight = np.zeros_like(dfinal), layer.weight.data
-    states, cache = F.lstm_forward(z, state, weight)
+    states, cache = R.lstm_forward(z, state, weight)
     dstates = np.ones_like(states)
     dz = np.ones_like(z[0])
     return {"input product, forward": lambda: layer.input.forward(x),
             "input product, backward": lambda: layer.input.backward(z, input),
-            "through time, forward": lambda: F.lstm_forward(z, state, weight),
+            "through time, forward": lambda: R.lstm_forward(z, state, weight),
             "  its products of a state": lambda: [states[0, :, :width] @ weight for _ in range(LENGTH)],
-            "through time, backward": lambda: F.lstm_backward(dstates, cache),
+            "through time, backward": lambda: R.lstm_backward(dstates, cache),
             "  its products of a gradient": lambda: [dz @ weight.T for _ in range(LENGTH)],
             "  its product for the weight": lambda: states[:, :, :width].reshape(-1, width).T @ z.reshape(-1, 4 * width)}
 

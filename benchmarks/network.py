@@ -24,7 +24,7 @@ def member() -> None:
     import numpy as np
     from mpi4py import MPI
 
-    from minitransformer.processes import wait
+    from minitransformer.workers.processes import wait
 
     world, byte = MPI.COMM_WORLD, np.zeros(1, np.int8)
     seconds = []

@@ -39,7 +39,7 @@ def contestant(name, threads) -> None:
         PAD, Adam, Run, Threads, TrainingConfig, Transformer, TransformerConfig, cross_entropy_backward, cross_entropy_forward,
         limits, train, training_step)
     from minitransformer.data.drawn import DrawnBatches
-    from minitransformer.host import keep_freed_memory
+    from minitransformer.workers.host import keep_freed_memory
     from minitransformer.tasks import TASKS
 
     task = TASKS["copy"]()

@@ -26,9 +26,9 @@ def contestant(name, threads) -> None:
     """Reads how many steps to make, answers with the seconds of one; all processes make them."""
     from minitransformer import Adam, Threads, Transformer, training_step
     from minitransformer.benchmarks.cases import BETA1, BETA2, CLIP, EPSILON, LEARNING_RATE, SMOOTHING
-    from minitransformer.host import keep_freed_memory, one_blas_thread
-    from minitransformer.launcher import launched
-    from minitransformer.processes import Processes
+    from minitransformer.workers.host import keep_freed_memory, one_blas_thread
+    from minitransformer.workers.launcher import launched
+    from minitransformer.workers.processes import Processes
 
     keep_freed_memory()
     case = CASES[name]

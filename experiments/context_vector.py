@@ -17,8 +17,9 @@ import numpy as np
 
 from minitransformer import PAD, Adam, TrainingConfig, Transformer, TransformerConfig, limits, make_batch, training_step
 from minitransformer.decoding import decode_all
-from minitransformer.layers.watch import watch
-from minitransformer.models import MODELS, RecurrentConfig
+from minitransformer.layers.hooks import hooked
+from minitransformer.models import MODELS
+from minitransformer.rivals import RecurrentConfig
 from minitransformer.tasks import TASKS
 
 LONGEST = 100
@@ -74,7 +75,7 @@ def gradient_by_distance(model) -> list[float]:
             found.append(result[0] if isinstance(result, tuple) else result)
         return result
 
-    with watch(model, look):
+    with hooked(model, look):
         _, cache = model.loss_forward(batch._replace(next_target=first))
         model.loss_backward(1.0, cache)
     (dx,) = found                                                     # (B, LONGEST + 1, d_model), EOS included

@@ -24,8 +24,8 @@ from torch import nn
 from minitransformer import Run, TrainingConfig
 from minitransformer.data.parallel import read_pairs
 from minitransformer.functional import sinusoids
-from minitransformer.interchange import from_pytorch, to_pytorch
-from minitransformer.special import PAD
+from minitransformer.interchange.pytorch import from_pytorch, to_pytorch
+from minitransformer.functional.special import PAD
 from minitransformer.training.task import make_data
 
 OPTIONS = ("--config tiny --pre-norm --vocab-size 4000 --dropout 0.3 --attention-dropout 0.3 --feed-forward-dropout 0.3 "

@@ -2,41 +2,47 @@
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from typing import Any, TypeVar
 
 from minitransformer.errors import InputError, choices
 
-Kind = TypeVar("Kind", bound=type)    # a decorated class keeps its type
+Kind = TypeVar("Kind", bound=Callable)    # a decorated class or function keeps its type
+PACKAGES: dict[str, list[str]] = {}    # {kind: the packages whose modules register such things}
+
+
+def found_in(kind, *packages) -> None:
+    """Say where things of a `kind` are: every module of `packages` is imported when a name is not known yet."""
+    PACKAGES.setdefault(kind, []).extend(packages)
 
 
 class Registry:
-    """All models, tasks or vocabularies: {name: class}.
+    """All things of one kind, such as models or tasks: {name: class}.
 
-    When the registry is first read, every module of `package` is imported and registers its classes; a new class only
-    needs a new file in that folder. Register your own classes elsewhere with the same decorator:
+    What is not registered yet is looked for in the packages of `found_in` (minitransformer/__init__.py), so a new class only
+    needs a new file there. Register your own classes elsewhere with the same decorator:
 
         @MODELS.register("my-model")
         class MyModel(Layer): ...
     """
 
-    def __init__(self, kind, package, variable):
-        self.kind, self.package, self.variable = kind, package, variable
-        self._classes, self._loaded = {}, False
+    def __init__(self, kind, variable):
+        self.kind, self.variable = kind, variable
+        self._registered, self._loaded = {}, False
 
     def register(self, name) -> Callable[[Kind], Kind]:
-        """A class decorator, which also gives the class its `name`."""
+        """A decorator, which also gives the class its `name`."""
         def add(made: Kind) -> Kind:
             made.name = name    # type: ignore[attr-defined]
-            self._classes[name] = made
+            self._registered[name] = made
             return made
         return add
 
     def __getitem__(self, name) -> Any:
-        """The class called `name`. Raises InputError if there is no such class."""
-        if name not in self._all():
+        """What is called `name`. Raises InputError if there is no such thing."""
+        if name not in self._registered and name not in self._all():
             raise InputError(f"unknown {self.kind} {name!r}; {choices(str(name), list(self))}")
-        return self._classes[name]
+        return self._registered[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._all()))    # independent of the order of imports
@@ -51,10 +57,10 @@ class Registry:
                              f"put @{self.variable}.register(\"a-name\") above the class")
         return kind.name
 
-    def _all(self) -> dict[str, type]:
+    def _all(self) -> dict[str, Any]:
         if not self._loaded:
-            package = import_module(self.package)
-            for module in iter_modules(package.__path__, f"{package.__name__}."):
-                import_module(module.name)
+            for package in map(import_module, PACKAGES.get(self.kind, [])):
+                for module in walk_packages(package.__path__, f"{package.__name__}."):
+                    import_module(module.name)
             self._loaded = True
-        return self._classes
+        return self._registered

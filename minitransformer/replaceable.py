@@ -5,24 +5,22 @@ A textbook function is marked where it is defined, and a kernel says what it rep
     @replaceable                                     @replaces(layer_norm_forward, "numpy", "float32 float64")
     def layer_norm_forward(x, gamma, beta): ...      def layer_norm_forward_in_place(x, gamma, beta): ...
 
-The arrays of each call then determine which one runs: the function that a reader plugged in, otherwise the kernel
-registered last that fits them, otherwise the textbook. `xxx_forward` and `xxx_backward`, or the methods of one class, are
-an *operation*. A kernel does not run if its operation, or one that its textbook function calls, has been replaced: a fused
-attention never bypasses your own softmax.
+Each call then runs one of three: the function that a reader plugged in, otherwise the kernel registered last that fits the
+arrays, otherwise the textbook. `xxx_forward` and `xxx_backward`, or the methods of one class, are an *operation*. While
+anything is plugged in, no kernel runs: a fused attention never bypasses your own softmax, and what is not yours is what you
+can read.
+
+To step through what you read in a debugger, use `with textbook():`. A step into a marked function enters `function` below
+first, then the textbook.
 """
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from importlib import import_module
-from inspect import unwrap
 from threading import Lock, RLock
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
-from minitransformer.backend import Array
 from minitransformer.errors import InputError, choices
 
 Function = TypeVar("Function", bound=Callable)    # a decorated function keeps its types
@@ -45,37 +43,53 @@ class Replaceable:
         self.textbook = textbook
         self.name = textbook.__qualname__
         self.operation = self.name.partition(".")[0].removesuffix("_forward").removesuffix("_backward")
-        self.kernels = []    # the one registered last comes first
-        self.plugs = []      # [own] of each active `with plugged`, in any thread
-        self.own = None      # the function that a reader plugged in last
+        self.kernels = []      # the one registered last comes first
+        self.loaded = False    # whether the loader was asked for its kernels
+        self.plugs = []        # [own] of each active `with plugged`, in any thread
+        self.own = None        # the function that a reader plugged in last
 
     def choose(self, values) -> Callable:
         """The function to call with these arguments."""
         if self.own:
             return self.own
-        if not _state.textbooks and self.usable_kernels():
+        if _state.textbooks or _state.replaced:
+            return self.textbook
+        if not self.loaded:
+            self.load()
+        if self.kernels:
             array = _first_array(values)
             for kernel in self.kernels:
                 if array is not None and kernel.fits(array):
                     return kernel.function
         return self.textbook
 
-    def usable_kernels(self) -> list[Kernel]:
-        _load_kernels()
-        return self.kernels if not (_state.replaced and _operations_in(self.operation) & _state.replaced) else []
+    def load(self) -> None:
+        """Have the loader register the kernels of this function, when it is first called: they import it."""
+        with _loading:    # compiling takes a while: the other threads wait
+            if not self.loaded:
+                _state.load(self.textbook)
+                self.loaded = True
 
 
 class _State:
     """The state of the process."""
 
     textbooks = int(os.environ.get("MINITRANSFORMER_FAST") == "0")    # the number of requests that no kernel run
-    loaded = False
     replaced = frozenset()    # the operations that a reader has replaced
+
+    @staticmethod
+    def load(textbook) -> None:
+        """Register the kernels that replace `textbook`: there are none until `load_kernels_with`."""
 
 
 _state = _State()
 _lock = Lock()    # for the state that `plugged` and `textbook` change
 _loading = RLock()
+
+
+def load_kernels_with(load) -> None:
+    """Hand over the loader: load(textbook) registers the kernels of a function before it first runs."""
+    _state.load = load    # type: ignore[method-assign]
 
 
 def replaceable(textbook: Function) -> Function:
@@ -111,10 +125,12 @@ def replaces(textbook, module, dtypes) -> Callable[[Function], Function]:
 
     Complex arrays should use the textbook: the complex step checks it.
     """
+    from numpy import dtype    # here: `import minitransformer` loads this module, and must not wait for NumPy
+
     entry = _entry(textbook)
 
     def register(function: Function) -> Function:
-        entry.kernels.insert(0, Kernel(function, module, tuple(map(np.dtype, dtypes.split()))))
+        entry.kernels.insert(0, Kernel(function, module, tuple(map(dtype, dtypes.split()))))
         return function
 
     return register
@@ -122,7 +138,7 @@ def replaces(textbook, module, dtypes) -> Callable[[Function], Function]:
 
 @contextmanager
 def plugged(function, own) -> Iterator[None]:
-    """Within it, `own` runs wherever the replaceable `function` is called, in every thread.
+    """Within it, `own` runs wherever the replaceable `function` is called, in every thread, and no kernel runs.
 
         with plugged(softmax_backward, my_softmax_backward):
             model.backward(dlogits, cache)
@@ -163,20 +179,16 @@ def is_replaced(function) -> bool:
     return _entry(function).operation in _state.replaced
 
 
-def anything_is_replaced() -> bool:
-    """Whether a reader has replaced any function."""
-    return bool(_state.replaced)
-
-
 def running(module="numpy", dtype="float32") -> dict[str, Callable]:
     """{name of a replaceable function: the function that runs for arrays of that module and dtype}."""
-    _load_kernels()
-    found = {}
-    for name, entry in TABLE.items():
-        kernels = [] if _state.textbooks else entry.usable_kernels()
-        fitting = [kernel.function for kernel in kernels if kernel.module == module and np.dtype(dtype) in kernel.dtypes]
-        found[name] = entry.own or (fitting[0] if fitting else entry.textbook)
-    return found
+    return {name: _running(entry, module, dtype) for name, entry in list(TABLE.items())}
+
+
+def _running(entry, module, dtype) -> Callable:
+    entry.load()
+    if entry.own or _state.textbooks or _state.replaced:
+        return entry.own or entry.textbook
+    return next((kernel.function for kernel in entry.kernels if kernel.module == module and dtype in kernel.dtypes), entry.textbook)
 
 
 def _entry(function) -> Replaceable:
@@ -201,40 +213,13 @@ def _is_about(error, cache) -> bool:
     return error.obj is cache if isinstance(error, AttributeError) else "unpack" in str(error)
 
 
-def _operations_in(operation) -> set[str]:
-    """`operation`, and the operations whose functions its textbook calls, directly or indirectly."""
-    found, waiting = set(), {operation}
-    while waiting:
-        found |= waiting
-        called = {entry.operation for one in TABLE.values() if one.operation in waiting for entry in _called(one.textbook)}
-        waiting = called - found
-    return found
-
-
-def _called(textbook) -> list[Replaceable]:
-    plain = unwrap(textbook)
-    named = (plain.__globals__.get(name) for name in plain.__code__.co_names)
-    entries = (getattr(function, "replaceable", None) for function in named)
-    return [entry for entry in entries if isinstance(entry, Replaceable)]
-
-
 def unregister(start) -> None:
     """Take back the kernels of all modules whose names begin with `start`."""
     for entry in TABLE.values():
         entry.kernels = [kernel for kernel in entry.kernels if not kernel.function.__module__.startswith(start)]
 
 
-def _load_kernels() -> None:
-    """Import the kernels when a function is first called: they import the textbook, so it cannot import them."""
-    if _state.loaded:
-        return
-    with _loading:    # compiling takes a while: the other threads wait
-        if not _state.loaded:
-            import_module("minitransformer.kernels").load()
-            _state.loaded = True
-
-
-def _first_array(values) -> Array | None:
+def _first_array(values) -> Any:
     """The first array of real, complex or random numbers (uint64) among the arguments, caches included; None if there is none."""
     for value in values:
         if isinstance(value, tuple):

@@ -2,11 +2,9 @@
 
 from dataclasses import fields
 from html import escape
-from typing import TypeVar
+from typing import Any
 
 from minitransformer.errors import InputError, choices
-
-Made = TypeVar("Made", bound="ShownAsTable")
 
 
 def table(rows, header=()) -> str:
@@ -24,15 +22,22 @@ def settings_tables(settings) -> str:
                      for name, part in parts.items())
 
 
-class ShownAsTable:
+class _Checked(type):
+    def __call__(cls, *positional, **settings) -> Any:
+        return super().__call__(*positional, **cls.given(settings))    # type: ignore[attr-defined]    # of ShownAsTable
+
+
+class ShownAsTable(metaclass=_Checked):
     """A dataclass that a notebook shows as a table of its fields; made with an unknown one, it says which was meant."""
 
-    def __new__(cls: type[Made], *_, **given) -> Made:
+    @classmethod
+    def given(cls, settings) -> dict[str, Any]:
+        """The keyword arguments for the fields, from those that the caller gave. Raises InputError for an unknown one."""
         known = [field.name for field in fields(cls)]    # type: ignore[arg-type]    # subclasses are dataclasses
-        for name in given:
+        for name in settings:
             if name not in known:
                 raise InputError(f"{cls.__name__} has no field {name!r}; {choices(name, known)}")
-        return super().__new__(cls)
+        return settings
 
     def _repr_html_(self) -> str:
         rows = [(field.name, getattr(self, field.name)) for field in fields(self)]    # type: ignore[arg-type]    # subclasses are dataclasses

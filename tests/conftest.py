@@ -11,10 +11,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:    # `pytest &` in a scrip
 import pytest
 from hypothesis import settings
 
-from minitransformer.replaceable import running
+from minitransformer import kernels
 from tests.small_corpus import server    # noqa: F401 - a fixture
 
-running()    # compiles the kernels, if that was not done yet: no test that ends a slow process is to wait for it
+kernels.load_all()    # compiles them, if that was not done yet: no test that ends a slow process is to wait for it
 
 # Left out by -m "not slow": they train models, start processes, run whole pages or try hundreds of mistakes.
 SLOW = ["tests/benchmarks", "tests/checking/test_mistakes.py", "tests/cli/test_bad_input.py", "tests/cli/test_benchmark.py",

@@ -32,7 +32,7 @@ NEAREST = {
                    "tests/test_against_pytorch.py", "tests/decoding/test_beam.py"],
     "kernels": ["tests/kernels", *CALLS, "tests/test_optim.py", "tests/models/test_loss.py"],
     "layers": ["tests/layers", *CALLS, "tests/models", "tests/test_against_pytorch.py", "tests/decoding/test_beam.py"],
-    "models": ["tests/models", *CALLS, "tests/decoding", "tests/kernels/test_position.py", "tests/layers/test_contract.py",
+    "models": ["tests/models", *CALLS, "tests/decoding", "tests/kernels/test_cached.py", "tests/layers/test_contract.py",
                "tests/test_against_pytorch.py"],
     "optim.py": ["tests/test_optim.py", *CALLS, "tests/test_against_pytorch.py", "tests/training/test_training.py"],
     "parameter.py": ["tests/layers/test_layer.py", *CALLS, "tests/test_optim.py", "tests/training/test_parallel.py"],

@@ -8,7 +8,7 @@ from minitransformer import Adam, cross_entropy_backward, cross_entropy_forward,
 from minitransformer.data.batches import Batch
 from minitransformer.data.windows import WindowBatch
 from minitransformer.models import LanguageModel, Transformer
-from minitransformer.special import PAD
+from minitransformer.functional.special import PAD
 from tests.fixtures.cases import CASES, FROZEN, FROZEN_LANGUAGE, LANGUAGE_CASES, SMOOTHING, STEPS, WARMUP
 
 BOUND = 1e-10

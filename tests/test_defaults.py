@@ -5,19 +5,20 @@ import inspect
 import numpy as np
 import pytest
 
-from minitransformer import Adam, Search, TransformerConfig, beam_search, sample, schedule, training_step
-from minitransformer import functional as F
+from minitransformer import Adam, Search, TransformerConfig, beam_search, functional as F, sample, schedule, training_step
+from minitransformer import rivals as R
 from minitransformer.decoding import generate
-from minitransformer.evaluation import bleu
-from minitransformer.layers import (
-    GRU, LSTM, RNN, AttentionalState, Convolution, Encoder, EncoderLayer, FeedForward, GatedConvolution, LinearCrossEntropy,
-    MultiHeadAttention, RecurrentStack, Residual, RestrictedSelfAttention, SeparableConvolution, StackConfig)
+from minitransformer.layers import Encoder, EncoderLayer, FeedForward, LinearCrossEntropy, MultiHeadAttention, Residual, StackConfig
 from minitransformer.layers.config import NAMED
-from minitransformer.models import Classifier, ConvolutionalConfig, LanguageModel, RecurrentConfig, Transformer
-from minitransformer.models.convolutional import NAMED as CONVOLUTIONAL
-from minitransformer.models.recurrent import NAMED as RECURRENT
-from minitransformer.parallel import Threads
+from minitransformer.models import Classifier, LanguageModel, Transformer
+from minitransformer.rivals import (
+    GRU, LSTM, RNN, AttentionalState, Convolution, ConvolutionalConfig, GatedConvolution, RecurrentConfig, RecurrentStack,
+    RestrictedSelfAttention, SeparableConvolution)
+from minitransformer.rivals.convolutional.model import NAMED as CONVOLUTIONAL
+from minitransformer.rivals.recurrent.model import NAMED as RECURRENT
+from minitransformer.training.evaluation import bleu
 from minitransformer.training.step import add_gradients
+from minitransformer.workers.threads import Threads
 
 DEFAULTS = [
     (F.attention_forward, dict(mask=None, dropout_rate=0.0, rng=None)),
@@ -25,9 +26,9 @@ DEFAULTS = [
     (F.linear_cross_entropy_forward, dict(smoothing=0.0)),
     (F.layer_norm_forward, dict(epsilon=1e-5)),                      # PyTorch's
     *[(function, dict(dilation=1, causal=False))
-      for function in (F.windows_forward, F.convolution_forward, F.depthwise_convolution_forward)],
+      for function in (R.windows_forward, R.convolution_forward, R.depthwise_convolution_forward)],
     *[(function, dict(dropout_rate=0.0, rng=None)) for function in (F.relu_dropout_forward, F.gelu_dropout_forward)],
-    (F.restricted_attention_forward, dict(causal=False, mask=None, dropout_rate=0.0, rng=None)),
+    (R.restricted_attention_forward, dict(causal=False, mask=None, dropout_rate=0.0, rng=None)),
     (F.sinusoids, dict(xp=np, dtype="float64")),
     (MultiHeadAttention, dict(d_k=None, d_v=None, dropout=0.0)),
     (FeedForward, dict(activation="relu", dropout=0.0)),

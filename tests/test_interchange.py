@@ -7,7 +7,7 @@ import pytest
 
 from minitransformer import InputError, Transformer, TransformerConfig
 from minitransformer.functional import sinusoids
-from minitransformer.interchange import from_pytorch, to_pytorch
+from minitransformer.interchange.pytorch import from_pytorch, to_pytorch
 from tests.fixtures.cases import CASES, SIZES, batches
 from tests.test_against_pytorch import BOUND, error
 

@@ -8,7 +8,7 @@ from minitransformer import (
     cross_entropy_forward, generate, greedy, make_batch, sample, schedule, training_step, translate)
 from minitransformer.data.labelled import make_labelled_batch
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
-from minitransformer.evaluation import exact_match, mean_loss
+from minitransformer.training.evaluation import exact_match, mean_loss
 from minitransformer.layers import Embedding, Encoder, FeedForward, LayerNorm, Linear, Residual, SelfAttention, StackConfig
 from minitransformer.tasks import TASKS
 from tests.models.makers import KINDS, make_batch_for, make_model

@@ -5,8 +5,8 @@ import pytest
 
 from minitransformer import Adam, InputError, Layer, NonFiniteError, Parameter, schedule
 from minitransformer.layers import Linear
-from minitransformer.optim import clip_factor, constant, cooldown, inverse_sqrt
-from minitransformer.parallel import Threads
+from minitransformer.training.optim import clip_factor, constant, cooldown, inverse_sqrt
+from minitransformer.workers.threads import Threads
 
 
 def test_the_first_step_of_adam_moves_by_the_learning_rate():

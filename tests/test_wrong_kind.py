@@ -7,7 +7,7 @@ from minitransformer import (
     Adam, InputError, LanguageModelConfig, Run, Search, TrainingConfig, TransformerConfig, beam_search, check_contract,
     cross_entropy_backward, cross_entropy_forward, generate, gradcheck, greedy, sample, textbook, training_step, translate)
 from minitransformer import functional as F
-from minitransformer.evaluation import mean_loss
+from minitransformer.training.evaluation import mean_loss
 from minitransformer.layers import (
     Embedding, FeedForward, LayerNorm, LearnedPositions, Linear, OutputProjection, Residual, SelfAttention, SinusoidalPositions,
     initial)

@@ -9,7 +9,7 @@ import sys
 from matplotlib.figure import Figure
 
 from minitransformer import Run, gradcheck
-from minitransformer.attention_map import attention_map
+from minitransformer.pictures.attention_map import attention_map
 from minitransformer.checking.blocks import blocks
 from minitransformer.checking.report import BOUNDS
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from minitransformer.benchmarks.cases import BETA1, BETA2, CLIP, DROPOUT, EPSILON, LEARNING_RATE, SMOOTHING
 from minitransformer.functional import sinusoids
 from minitransformer.models import Transformer
-from minitransformer.special import PAD
+from minitransformer.functional.special import PAD
 
 jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_threefry_partitionable", False)    # otherwise, dropout's bytes cost as much as everything else

@@ -6,10 +6,10 @@ from itertools import count
 from threadpoolctl import threadpool_limits
 
 from minitransformer.benchmarks.cases import BETA1, BETA2, CLIP, EPSILON, LEARNING_RATE, SMOOTHING
-from minitransformer.host import keep_freed_memory
+from minitransformer.workers.host import keep_freed_memory
 from minitransformer.models import Transformer
-from minitransformer.optim import Adam
-from minitransformer.parallel import Threads
+from minitransformer.training.optim import Adam
+from minitransformer.workers.threads import Threads
 from minitransformer.replaceable import running
 from minitransformer.training.step import training_step
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from minitransformer.benchmarks import matmul
 from minitransformer.benchmarks.cases import CLIP, LEARNING_RATE, SMOOTHING
-from minitransformer.host import keep_freed_memory, one_blas_thread
+from minitransformer.workers.host import keep_freed_memory, one_blas_thread
 from minitransformer.layers import Linear
 from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
 from minitransformer.layers.attention import MultiHeadAttention
-from minitransformer.layers.watch import watch
+from minitransformer.layers.hooks import hooked
 from minitransformer.models import Transformer
-from minitransformer.optim import Adam
+from minitransformer.training.optim import Adam
 from minitransformer.training.step import training_step
 
 UPDATE = "clipping, Adam"
@@ -37,7 +37,7 @@ def profile(case, rounds) -> list[dict[str, Any]]:
             if number == 1:
                 clock.seconds.clear()    # the first step warms up
                 clock.operations.clear()
-            with watch(model, clock.around), clock.around_update(adam):
+            with hooked(model, clock.around), clock.around_update(adam):
                 training_step(model, adam, batch, LEARNING_RATE, (0, number), SMOOTHING, CLIP)
     return [{"block": block, **{name: clock.seconds[block, name] / rounds for name in ("forward", "backward")},
              "products": clock.operations[block] / speed / rounds}

@@ -11,7 +11,7 @@ from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.parallel import encode_pairs, read_pairs
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.models import TransformerConfig
-from minitransformer.special import PAD
+from minitransformer.functional.special import PAD
 from minitransformer.tasks.translate import Translate
 
 BATCHES = 16    # in a step of the benchmark; each is an update

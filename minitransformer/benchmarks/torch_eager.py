@@ -9,7 +9,7 @@ from torch import nn
 
 from minitransformer.benchmarks.cases import BETA1, BETA2, CLIP, EPSILON, LEARNING_RATE, SMOOTHING
 from minitransformer.functional import sinusoids
-from minitransformer.special import PAD
+from minitransformer.functional.special import PAD
 
 
 class Model(nn.Module):

@@ -1,8 +1,8 @@
 """The gradient checker, its report, and the doctor that names a proven mistake."""
 
-from minitransformer.checking.finding import Finding
+from minitransformer.diagnosis.finding import Finding
 from minitransformer.checking.gradcheck import gradcheck
-from minitransformer.checking.judge import Verdict, judge
-from minitransformer.checking.mistakes import mistake
+from minitransformer.diagnosis.judge import Verdict, judge
+from minitransformer.diagnosis.mistakes import mistake
 from minitransformer.checking.own_layer import check_contract
 from minitransformer.checking.report import BOUNDS, Report, Result

@@ -9,9 +9,10 @@ import numpy as np
 from minitransformer import functional as F
 from minitransformer import layers as L
 from minitransformer import models as M
+from minitransformer import rivals as R
 from minitransformer.backend import Array
 from minitransformer.layers.layer import Layer
-from minitransformer.special import PAD
+from minitransformer.functional.special import PAD
 
 B, T_Q, T_K, D_K, D_V, D, D_FF, H, V = 2, 3, 4, 5, 6, 7, 8, 9, 11
 
@@ -55,10 +56,10 @@ def blocks(seed=0) -> dict[str, tuple]:
     classifier = M.ClassifierConfig(**sizes, vocab_size=V, num_classes=3)
     first_token = M.ClassifierConfig(**{**sizes, "positions": "learned", "pre_norm": True}, vocab_size=V, num_classes=3,
                                      pooling="first")
-    recurrent_config = M.RecurrentConfig(source_vocab=V, target_vocab=V, num_layers=2, d_model=D_V, dropout=0.2)
-    one_direction = M.RecurrentConfig(source_vocab=V + 2, target_vocab=V, d_model=D, bidirectional=False,
+    recurrent_config = R.RecurrentConfig(source_vocab=V, target_vocab=V, num_layers=2, d_model=D_V, dropout=0.2)
+    one_direction = R.RecurrentConfig(source_vocab=V + 2, target_vocab=V, d_model=D, bidirectional=False,
                                       share_embeddings=False, share_output=False)
-    convolutional = M.ConvolutionalConfig(source_vocab=V, target_vocab=V, num_layers=2, d_model=D, kernel_size=3, dropout=0.2)
+    convolutional = R.ConvolutionalConfig(source_vocab=V, target_vocab=V, num_layers=2, d_model=D, kernel_size=3, dropout=0.2)
     source, target = ids(B, T_K), ids(B, T_Q)
     source[0, -1] = source[1, -2:] = target[1, -1] = PAD
     real = source != PAD
@@ -101,32 +102,32 @@ def blocks(seed=0) -> dict[str, tuple]:
                                  {"x": x, "weight": array(V, D), "targets": target, "smoothing": 0.1, "padding": PAD}),
         "mean-over-tokens": (L.MeanOverTokens(), (memory, real)),
         "first-token": (L.FirstToken(), (memory, real)),
-        "rnn": recurrent(L.RNN(D, D_FF, rng, 0.2)),
-        "gru": recurrent(L.GRU(D, D_FF, rng, 0.2)),
-        "lstm": recurrent(L.LSTM(D, D_FF, rng, 0.2)),
-        "bidirectional": recurrent(L.Bidirectional(L.LSTM(D, D_K, rng), L.LSTM(D, D_K, rng))),
-        "recurrent-stack": recurrent(L.RecurrentStack([L.LSTM(D, D_FF, rng), L.GRU(D_FF, D_K, rng)], dropout=0.2)),
-        "additive-attention": (layer(L.AdditiveAttention(D, D_V, D_FF, rng)), (x, array(B, T_K, D_V), some)),
-        "dot-product-attention": (L.DotProductAttention(), (x, memory, some)),
-        "attentional-state": (layer(L.AttentionalState(L.AdditiveAttention(D, D_V, D_FF, rng), D, D_V, rng, 0.2)),
+        "rnn": recurrent(R.RNN(D, D_FF, rng, 0.2)),
+        "gru": recurrent(R.GRU(D, D_FF, rng, 0.2)),
+        "lstm": recurrent(R.LSTM(D, D_FF, rng, 0.2)),
+        "bidirectional": recurrent(R.Bidirectional(R.LSTM(D, D_K, rng), R.LSTM(D, D_K, rng))),
+        "recurrent-stack": recurrent(R.RecurrentStack([R.LSTM(D, D_FF, rng), R.GRU(D_FF, D_K, rng)], dropout=0.2)),
+        "additive-attention": (layer(R.AdditiveAttention(D, D_V, D_FF, rng)), (x, array(B, T_K, D_V), some)),
+        "dot-product-attention": (R.DotProductAttention(), (x, memory, some)),
+        "attentional-state": (layer(R.AttentionalState(R.AdditiveAttention(D, D_V, D_FF, rng), D, D_V, rng, 0.2)),
                               (x, array(B, T_K, D_V), some)),
-        "glu": ((F.glu_forward, F.glu_backward), (array(B, T_Q, 2 * D),)),
-        "convolution": (layer(L.Convolution(D, D_FF, rng, 3, 2)), (memory, real)),
-        "causal-convolution": (layer(L.Convolution(D, D_FF, rng, 3, causal=True)), (memory, real)),
-        "separable-convolution": (layer(L.SeparableConvolution(D, D_FF, rng, 3)), (memory, real)),
-        "gated-convolution": (layer(L.GatedConvolution(D, rng, 3, dropout=0.2)), (memory, real)),
-        "restricted-self-attention": (layer(L.RestrictedSelfAttention(D, H, rng, 1, False, D_K, D_V, 0.2)), (memory, real_keys)),
-        "additive-self-attention": (layer(L.AdditiveSelfAttention(D, H, rng, D_K, D_V)), (x, causal)),
-        "additive-cross-attention": (layer(L.AdditiveCrossAttention(D, H, rng, D_K, D_V)), (x, memory, memory_mask)),
-        "unscaled-self-attention": (layer(L.UnscaledSelfAttention(D, H, rng, D_K, D_V)), (x, causal)),
-        "unscaled-cross-attention": (layer(L.UnscaledCrossAttention(D, H, rng, D_K, D_V)), (x, memory, memory_mask)),
+        "glu": ((R.glu_forward, R.glu_backward), (array(B, T_Q, 2 * D),)),
+        "convolution": (layer(R.Convolution(D, D_FF, rng, 3, 2)), (memory, real)),
+        "causal-convolution": (layer(R.Convolution(D, D_FF, rng, 3, causal=True)), (memory, real)),
+        "separable-convolution": (layer(R.SeparableConvolution(D, D_FF, rng, 3)), (memory, real)),
+        "gated-convolution": (layer(R.GatedConvolution(D, rng, 3, dropout=0.2)), (memory, real)),
+        "restricted-self-attention": (layer(R.RestrictedSelfAttention(D, H, rng, 1, False, D_K, D_V, 0.2)), (memory, real_keys)),
+        "additive-self-attention": (layer(R.AdditiveSelfAttention(D, H, rng, D_K, D_V)), (x, causal)),
+        "additive-cross-attention": (layer(R.AdditiveCrossAttention(D, H, rng, D_K, D_V)), (x, memory, memory_mask)),
+        "unscaled-self-attention": (layer(R.UnscaledSelfAttention(D, H, rng, D_K, D_V)), (x, causal)),
+        "unscaled-cross-attention": (layer(R.UnscaledCrossAttention(D, H, rng, D_K, D_V)), (x, memory, memory_mask)),
         "language-model": (layer(M.LanguageModel(language, seed)), (source,)),
-        "rnn-model": (layer(M.RNNModel(one_direction, seed)), (source, target)),
-        "gru-model": (layer(M.GRUModel(recurrent_config, seed)), (source, target)),
-        "lstm-model": (layer(M.LSTMModel(recurrent_config, seed)), (source, target)),
-        "lstm-attention-model": (layer(M.LSTMAttentionModel(recurrent_config, seed)), (source, target)),
-        "lstm-dot-attention-model": (layer(M.LSTMDotAttentionModel(recurrent_config, seed)), (source, target)),
-        "convolutional-model": (layer(M.ConvolutionalModel(convolutional, seed)), (source, target)),
+        "rnn-model": (layer(R.RNNModel(one_direction, seed)), (source, target)),
+        "gru-model": (layer(R.GRUModel(recurrent_config, seed)), (source, target)),
+        "lstm-model": (layer(R.LSTMModel(recurrent_config, seed)), (source, target)),
+        "lstm-attention-model": (layer(R.LSTMAttentionModel(recurrent_config, seed)), (source, target)),
+        "lstm-dot-attention-model": (layer(R.LSTMDotAttentionModel(recurrent_config, seed)), (source, target)),
+        "convolutional-model": (layer(R.ConvolutionalModel(convolutional, seed)), (source, target)),
         "transformer-restricted": (layer(M.Transformer(M.TransformerConfig(**{**STACK, "attention": "restricted", "radius": 1}),
                                                        seed)), (source, target)),
         "transformer-additive": (layer(M.Transformer(M.TransformerConfig(**{**STACK, "attention": "additive",

@@ -8,8 +8,8 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.contract import check_finite, check_single_precision, complex_evaluation, run_by_contract
-from minitransformer.checking.doctor import check_elsewhere, diagnose, find_breach
-from minitransformer.checking.finding import EVIDENCE, Finding
+from minitransformer.diagnosis.doctor import check_elsewhere, diagnose, find_breach
+from minitransformer.diagnosis.finding import EVIDENCE, Finding
 from minitransformer.checking.numeric import CENTRAL_STEP, central, complex_step, kink
 from minitransformer.checking.report import BOUNDS, Report, Result
 from minitransformer.checks import check_whole

@@ -4,7 +4,7 @@ import os
 import sys
 
 from minitransformer.errors import InputError, one_line
-from minitransformer.launcher import launched
+from minitransformer.workers.launcher import launched
 
 
 def main(argv=None) -> int:
@@ -14,7 +14,7 @@ def main(argv=None) -> int:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))    # noqa: SIM115 - open to the end
     if launched().processes == 1:
         return _main(argv)
-    from minitransformer.cli.one_voice import one_voice
+    from minitransformer.cli.several_processes import one_voice
     return one_voice(lambda: _main(argv))
 
 
@@ -29,7 +29,7 @@ def _main(argv) -> int:
             from minitransformer.cli.parser import make_parser
             args = make_parser(argv).parse_args(argv)
             from minitransformer import kernels
-            from minitransformer.host import keep_freed_memory
+            from minitransformer.workers.host import keep_freed_memory
             kernels.state.say = _say
             keep_freed_memory()
             return args.execute(args) or 0

@@ -1,9 +1,9 @@
 """minitransformer attention: draw which token attends to which."""
 
-from minitransformer import plots
-from minitransformer.attention_map import KINDS, attention_map
 from minitransformer.cli.option_names import options_named_as_typed
 from minitransformer.cli.pictures import picture_path, write_picture
+from minitransformer.pictures import plots
+from minitransformer.pictures.attention_map import KINDS, attention_map
 from minitransformer.training.run import Run
 
 

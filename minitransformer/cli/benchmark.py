@@ -17,7 +17,7 @@ from minitransformer.cli import benchmark_decoding, benchmark_layers, info
 from minitransformer.cli.benchmark_text import memory, warn_of_other_work
 from minitransformer.errors import InputError, choices
 from minitransformer.extras import require
-from minitransformer.host import available_cores
+from minitransformer.workers.host import available_cores
 
 MAX_ROUNDS = 1000
 

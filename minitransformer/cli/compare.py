@@ -3,9 +3,9 @@
 from hashlib import sha256
 from typing import Any
 
-from minitransformer import plots
 from minitransformer.cli.pictures import picture_path, write_picture
 from minitransformer.errors import InputError
+from minitransformer.pictures import plots
 from minitransformer.training.log import read_metrics
 from minitransformer.training.run import Run
 

@@ -2,7 +2,7 @@
 
 from minitransformer.cli.output import check_new, write_new
 from minitransformer.errors import InputError
-from minitransformer.interchange import to_pytorch
+from minitransformer.interchange.pytorch import to_pytorch
 from minitransformer.training.run import Run
 
 LOADING = """\

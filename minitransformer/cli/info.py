@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from minitransformer import kernels, layers, replaceable    # noqa: F401 - layers: it defines replaceable functions
+from minitransformer import kernels, replaceable
 from minitransformer.backend import get_module
 
 
@@ -37,7 +37,8 @@ def collect() -> dict[str, Any]:
     """{fact: value}; None if something is not installed or not known."""
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-    running = _kernels()    # loads them: only then is it known whether they can be compiled
+    kernels.load_all()    # only then is it known whether they can be compiled
+    running = _kernels()
     return {
         "minitransformer": version("minitransformer"),
         "python": platform.python_version(),

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from minitransformer import plots
 from minitransformer.cli.pictures import picture_path, write_picture
 from minitransformer.errors import InputError, choices
+from minitransformer.pictures import plots
 from minitransformer.training.log import read_metrics
 
 

@@ -12,10 +12,10 @@ from typing import Any
 from minitransformer.backend import get_module
 from minitransformer.cli.option_names import options_named_as_typed
 from minitransformer.cli.output import free_name
-from minitransformer.cli.train_options import CHOICES, SIZES, add_task, defaults
+from minitransformer.cli.train_options import CHOICES, SIZES, add_task, attention_settings, defaults
 from minitransformer.errors import FolderTaken, InputError
 from minitransformer.models.registry import MODELS
-from minitransformer.processes import Job
+from minitransformer.workers.processes import Job
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.task import Data
 from minitransformer.training.config import TrainingConfig
@@ -53,8 +53,9 @@ def execute(args) -> int:
         options["peak_rate"] = given.get("peak_rate")    # a preset's value belongs to its own schedule
     elif "rate_factor" in given:
         raise InputError(f"--rate-factor multiplies the paper's schedule; with {options['schedule']} use --peak-rate")
-    changes = {name: options[name] for name in (*SIZES, *CHOICES) if options[name] is not None}
+    changes = {name: options[name] for name in (*SIZES, *CHOICES, *attention_settings()) if options[name] is not None}
     known = {field.name for field in fields(MODELS[options["model"]].Config)}
+    known |= set(attention_settings()) if "attention" in known else set()
     for name in changes.keys() - known:    # a default, or a preset's, is left out silently
         if name in given:
             raise InputError(f"--{name.replace('_', '-')} is of no use to the model {options['model']}; leave it out")

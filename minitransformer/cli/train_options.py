@@ -4,13 +4,14 @@ from argparse import BooleanOptionalAction
 from dataclasses import MISSING, fields
 from typing import Any
 
-from minitransformer.layers.config import ATTENTIONS, NAMED
-from minitransformer.models.convolutional import NAMED as CONVOLUTIONAL
-from minitransformer.models.recurrent import NAMED as RECURRENT
+from minitransformer.layers.attention_kinds import ATTENTIONS
+from minitransformer.layers.config import NAMED
+from minitransformer.rivals.convolutional.model import NAMED as CONVOLUTIONAL
+from minitransformer.rivals.recurrent.model import NAMED as RECURRENT
 from minitransformer.tasks import TASKS
 from minitransformer.training.config import SCHEDULES, TrainingConfig, default_threads
 
-SIZES = ("num_layers", "d_model", "num_heads", "d_ff", "d_k", "kernel_size", "radius")
+SIZES = ("num_layers", "d_model", "num_heads", "d_ff", "d_k", "kernel_size")
 CHOICES = ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout", "activation", "positions", "attention",
            "pre_norm")
 
@@ -18,8 +19,13 @@ CHOICES = ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dr
 def defaults(task, preset=None) -> dict[str, Any]:
     """{option: value} for a task, a class of TASKS, with or without a preset; None: the value of the model size."""
     known = {field.name: field.default for field in (*fields(TrainingConfig), *fields(task)) if field.default is not MISSING}
-    return {**known, **dict.fromkeys((*SIZES, *CHOICES)), "model": task.model, "pre_norm": False, "backend": "numpy", "run": None,
-            "threads": default_threads(), **task.defaults, **task.presets.get(preset, {})}
+    return {**known, **dict.fromkeys((*SIZES, *CHOICES, *attention_settings())), "model": task.model, "pre_norm": False,
+            "backend": "numpy", "run": None, "threads": default_threads(), **task.defaults, **task.presets.get(preset, {})}
+
+
+def attention_settings() -> list[str]:
+    """The options of single kinds of attention."""
+    return [name for kind in ATTENTIONS for name in ATTENTIONS[kind].settings]
 
 
 def _sizes(named) -> str:
@@ -55,9 +61,11 @@ def add_task(parser, name) -> None:
     option("d_k", int, "width of a head's queries and keys (default: d_model / heads)")
     if task.models:
         option("kernel_size", int, "how many positions a convolution sees, of --model conv (default: 3)")
-    parser.add_argument("--attention", choices=ATTENTIONS, help="scaled: the paper's; unscaled: not divided by sqrt(d_k); "
-                        "additive: a small network for each pair; restricted: self-attention within a --radius (default: scaled)")
-    option("radius", int, "how many positions to each side restricted attention may look at")
+    parser.add_argument("--attention", choices=list(ATTENTIONS), help="; ".join(
+        f"{kind}: {ATTENTIONS[kind].description}" for kind in ATTENTIONS) + " (default: scaled)")
+    for kind in ATTENTIONS:
+        for setting, text in ATTENTIONS[kind].settings.items():
+            option(setting, int, text)
     option("steps", int, "updates")
     option("accumulate", int, "batches whose gradients are added up for each update")
     parser.add_argument("--schedule", choices=SCHEDULES, help="how the learning rate changes; inverse-sqrt and constant "

@@ -8,7 +8,7 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.errors import InputError
-from minitransformer.special import BOS, EOS, PAD
+from minitransformer.functional.special import BOS, EOS, PAD
 
 
 class Batch(NamedTuple):

@@ -9,7 +9,7 @@ from minitransformer.backend import Array
 from minitransformer.data.batches import check_sentences, pad, split_rows, trim
 from minitransformer.data.text_files import read_text, split_lines
 from minitransformer.errors import InputError
-from minitransformer.special import PAD
+from minitransformer.functional.special import PAD
 
 
 class LabelledBatch(NamedTuple):

@@ -7,7 +7,7 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.data.batches import pad, split_rows
 from minitransformer.errors import InputError
-from minitransformer.special import PAD
+from minitransformer.functional.special import PAD
 
 
 class WindowBatch(NamedTuple):

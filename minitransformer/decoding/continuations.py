@@ -6,7 +6,7 @@ import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device, to_host
 from minitransformer.replaceable import replaceable
-from minitransformer.special import EOS, SPECIAL
+from minitransformer.functional.special import EOS, SPECIAL
 
 FIRST_WORD = len(SPECIAL)    # the tokens before it are PAD, BOS and EOS
 

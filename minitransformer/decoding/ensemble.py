@@ -3,11 +3,11 @@
 import numpy as np
 
 from minitransformer.backend import Array, module_of
+from minitransformer.decoding.state import DecodingState
 from minitransformer.errors import InputError
 from minitransformer.layers import LinearCrossEntropy, OutputProjection
-from minitransformer.layers.output_projection import OutputCache
 from minitransformer.models.next_token import NextTokenModel
-from minitransformer.parameter import Parameter
+from minitransformer.layers.parameter import Parameter
 
 
 class Ensemble(NextTokenModel):
@@ -44,10 +44,6 @@ class Ensemble(NextTokenModel):
         self.output = OutputProjection(vocab_size, width, rng=None, weight=Parameter(weight))
         self.loss = LinearCrossEntropy(self.output.weight)
 
-    def forward(self, *ids) -> tuple[Array, OutputCache]:
-        """Returns logits (B, T, V) and, like every model, a cache."""
-        return self.output.forward(self.hidden(*ids)[0])
-
     def hidden(self, *ids, rng=None) -> tuple[Array, None]:
         return _side_by_side([model.hidden(*ids)[0] for model in self.models]), None
 
@@ -55,7 +51,7 @@ class Ensemble(NextTokenModel):
         return EnsembleState([model.start(source, *extra_length) for model in self.models], self.output)
 
 
-class EnsembleState:
+class EnsembleState(DecodingState):
     """The decoding states of all models of an Ensemble, as one."""
 
     def __init__(self, states, output):
@@ -65,7 +61,6 @@ class EnsembleState:
         self.limit = np.minimum.reduce([state.limit for state in states])
 
     def advance(self, ids, parents=None) -> Array:
-        """ids and parents (B, width) -> hidden states (B, width, the sum of all d_model)."""
         return _side_by_side([state.advance(ids, parents) for state in self._states])
 
     def keep(self, rows) -> None:

@@ -9,7 +9,7 @@ from minitransformer.checks import check_rng, is_whole
 from minitransformer.decoding.hypothesis import check_numbers, start
 from minitransformer.decoding.sampling import check_sampling, draw
 from minitransformer.errors import InputError
-from minitransformer.special import SPECIAL
+from minitransformer.functional.special import SPECIAL
 
 
 def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0) -> Iterator[int]:

@@ -10,7 +10,7 @@ from minitransformer.checks import check_rng, check_shape, is_real, is_whole
 from minitransformer.decoding.continuations import log_normaliser
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits, start
 from minitransformer.errors import InputError
-from minitransformer.special import BOS, EOS, PAD
+from minitransformer.functional.special import BOS, EOS, PAD
 
 
 def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, min_length=0,

@@ -14,9 +14,9 @@ from minitransformer.decoding.beam import beam_search
 from minitransformer.decoding.hypothesis import Hypothesis
 from minitransformer.decoding.sampling import sample
 from minitransformer.errors import InputError, one_line
-from minitransformer.host import available_cores
-from minitransformer.parallel import in_threads
-from minitransformer.special import EOS
+from minitransformer.workers.host import available_cores
+from minitransformer.workers.threads import in_threads
+from minitransformer.functional.special import EOS
 from minitransformer.tables import ShownAsTable
 
 ROWS = 960    # hypotheses decoded together; with fewer, the products are slower; more are no faster

@@ -1,4 +1,4 @@
-"""ReLU (section 3.3 of the paper) and GELU; tanh and the sigmoid, which recurrent layers use."""
+"""ReLU (section 3.3 of the paper) and GELU."""
 
 import math
 from typing import NamedTuple
@@ -49,31 +49,6 @@ def gelu_backward(dy, cache) -> Array:
     x, tanh = cache
     u_prime = SLOPE * (1 + 3 * CUBIC * x * x)
     return dy * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh * tanh) * u_prime)
-
-
-class TanhCache(NamedTuple):
-    y: Array   # (...)
-
-
-@replaceable
-def tanh_forward(x) -> tuple[Array, TanhCache]:
-    """y = tanh(x), of any shape."""
-    y = module_of(x).tanh(x)
-    return y, TanhCache(y)
-
-
-@replaceable
-def tanh_backward(dy, cache) -> Array:
-    """∂y/∂x = 1 - y^2."""
-    return dy * (1 - cache.y * cache.y)
-
-
-def sigmoid(x) -> Array:
-    """1 / (1 + exp(-x)), of any shape, as (1 + tanh(x / 2)) / 2: nothing overflows, and the complex step passes through.
-
-    Its derivative is y (1 - y).
-    """
-    return 0.5 + 0.5 * module_of(x).tanh(0.5 * x)
 
 
 ACTIVATIONS = {"relu": (relu_forward, relu_backward), "gelu": (gelu_forward, gelu_backward)}

@@ -3,7 +3,7 @@
 import numpy as np
 
 from minitransformer.replaceable import replaceable
-from minitransformer.special import PAD
+from minitransformer.functional.special import PAD
 
 
 @replaceable

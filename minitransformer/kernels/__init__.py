@@ -1,4 +1,4 @@
-"""Faster implementations of textbook functions: a folder for each kind, a file for each function or pair."""
+"""Faster implementations of textbook functions: a folder for each kind; a kernel's file has the name of its textbook's file."""
 
 import os
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from minitransformer.errors import InputError, one_line
+from minitransformer.replaceable import TABLE, unregister
 
 KINDS = ("numpy", "compiled")    # imported in this order; of two kernels that fit, the later one runs
 CHOICES = (None, "1", "numpy", "0")    # of MINITRANSFORMER_FAST: all kernels, all, NumPy's only, none
@@ -15,32 +16,48 @@ class _State:
     """What holds for the whole process."""
 
     say: Callable[[str], None] | None = None    # what is called with the parts of a line, if anything is compiled
-    problem = ""                                # why the compiled kernels do not run
+    problem: str | None = None                  # why the compiled kernels do not run; "" if they do, None before they are tried
 
 
 state = _State()
 
 
-def load() -> None:
-    """Import every kernel, which registers it. If the compiled ones cannot run here, `state.problem` says why.
+def load(textbook) -> None:
+    """Register the kernels of a textbook function: import the files that are called like the one that defines it.
 
-    Raises InputError for a value of MINITRANSFORMER_FAST that means nothing.
+    If the compiled ones cannot run here, `state.problem` says why. Raises InputError for a value of MINITRANSFORMER_FAST that
+    means nothing.
     """
+    _load(textbook.__module__.rpartition(".")[2])
+
+
+def load_all() -> None:
+    """Register every kernel; this imports every textbook that has one."""
+    for name in sorted({name for kind in KINDS for name in _names(kind)}):
+        _load(name)
+
+
+def _load(name) -> None:
     choice = os.environ.get("MINITRANSFORMER_FAST")
     if choice not in CHOICES:
         raise InputError(f"MINITRANSFORMER_FAST is {choice!r}, expected 0 (no kernels), numpy (those for NumPy) or 1 (all)")
-    _import("numpy")
-    state.problem = f"MINITRANSFORMER_FAST is {choice}" if choice in ("numpy", "0") else _load_compiled()
+    if name in _names("numpy"):
+        import_module(f"minitransformer.kernels.numpy.{name}")
+        for entry in TABLE.values():    # compiled kernels run ahead of them, also one that another file has imported before
+            entry.kernels.sort(key=lambda kernel: kernel.function.__module__.startswith("minitransformer.kernels.numpy."))
+    if choice in ("numpy", "0"):
+        state.problem = f"MINITRANSFORMER_FAST is {choice}"
+    if name in _names("compiled") and not state.problem:
+        state.problem = _load_compiled(name)
 
 
-def _load_compiled() -> str:
-    """Compile the kernels, or fetch them from the disk; returns why that failed, and "" if it did not."""
+def _load_compiled(name) -> str:
+    """Compile the kernels of a file, or fetch them from the disk; returns why that failed, and "" if it did not."""
     try:
         from minitransformer.kernels import loops    # imports Numba
-        _import("compiled")
-        loops.compile_all(state.say or (lambda text: None))
+        import_module(f"minitransformer.kernels.compiled.{name}")
+        loops.compile_new(name, state.say or (lambda text: None))
     except Exception as error:    # a broken Numba may raise anything, and NumPy's kernels need none
-        from minitransformer.replaceable import unregister    # here: it imports NumPy
         unregister("minitransformer.kernels.compiled.")
         cause = one_line(str(error).partition("\n")[0])
         if isinstance(error, ModuleNotFoundError) and error.name == "numba":
@@ -51,7 +68,6 @@ def _load_compiled() -> str:
     return ""
 
 
-def _import(kind) -> None:
-    package = import_module(f"minitransformer.kernels.{kind}")
-    for module in iter_modules(package.__path__, f"{package.__name__}."):
-        import_module(module.name)
+def _names(kind) -> list[str]:
+    """The files of a kind of kernels."""
+    return [module.name for module in iter_modules(import_module(f"minitransformer.kernels.{kind}").__path__)]

@@ -66,15 +66,15 @@ def types_of(arguments, dtype) -> tuple:
     return tuple(known[name] for name in arguments.split())
 
 
-def compile_all(say) -> None:
-    """Compile every loop for float32, or fetch it from the disk. If any is compiled, `say` is told, and how long it took."""
+def compile_new(name, say) -> None:
+    """Compile the loops of the file `name` for float32, or fetch them from the disk; `say` is told if any is compiled."""
     start, compiles = time.perf_counter(), False
     for function, arguments in LOOPS:
-        if not hasattr(function, "compile"):    # NUMBA_DISABLE_JIT is set: it stays Python
+        if not hasattr(function, "compile") or function.signatures:    # NUMBA_DISABLE_JIT is set: it stays Python; or done before
             continue
         function.compile(types_of(arguments, "float32"))
         if not compiles and function.stats.cache_misses:
             compiles = True
-            say("compiling the kernels, once: ")
+            say(f"compiling the kernels in {name}.py, once: ")
     if compiles:
         say(f"{time.perf_counter() - start:.0f} s\n")

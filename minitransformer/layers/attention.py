@@ -1,12 +1,11 @@
 """Multi-head attention (section 3.2.2 of the paper) and its two uses, self-attention and cross-attention (3.2.3)."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_cache, check_floats, check_mask, check_share, check_whole
 from minitransformer.errors import InputError
 from minitransformer.functional import attention_backward, attention_forward
-from minitransformer.functional.attention import AttentionCache
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
 from minitransformer.replaceable import replaceable
@@ -16,7 +15,7 @@ class MultiHeadAttentionCache(NamedTuple):
     query: LinearCache
     key: LinearCache
     value: LinearCache
-    attention: AttentionCache   # attention.softmax.p: (B, H, T_q, T_k), who attends to whom
+    attention: Any              # what `attend` returns: an AttentionCache, with softmax.p (B, H, T_q, T_k), who attends to whom
     output: LinearCache
 
 
@@ -30,17 +29,8 @@ class MultiHeadAttention(Layer):
     """
 
     def __init__(self, d_model, num_heads, rng, d_k=None, d_v=None, dropout=0.0):
-        check_whole("num_heads", num_heads)
-        check_whole("d_model", d_model)
+        d_k, d_v = _head_sizes(d_model, num_heads, d_k, d_v)
         check_share("the dropout rate", dropout)
-        for name, size in (("d_k", d_k), ("d_v", d_v)):
-            if size is not None:
-                check_whole(name, size)
-        if d_model % num_heads and d_k is None:
-            raise InputError(f"d_model {d_model} is not divisible by {num_heads} heads: choose a divisor of "
-                             f"{d_model} for num_heads, or give d_k")
-        width = d_k if d_model % num_heads else d_model // num_heads
-        d_k, d_v = d_k or width, d_v or width
         self.query = Linear(d_model, num_heads * d_k, rng)
         self.key = Linear(d_model, num_heads * d_k, rng)
         self.value = Linear(d_model, num_heads * d_v, rng)
@@ -52,23 +42,31 @@ class MultiHeadAttention(Layer):
     def forward(self, query, key, value, mask=None, rng=None) -> tuple[Array, MultiHeadAttentionCache]:
         """mask: None or bool, broadcastable to (B, H, T_q, T_k); True = may attend."""
         self._check(query, key, value, mask)
-        q, query_cache = self.query.forward(query)
-        k, key_cache = self.key.forward(key)
-        v, value_cache = self.value.forward(value)
-        heads, attention = attention_forward(
-            self.split(q), self.split(k), self.split(v), mask, self.dropout, rng)
-        y, output = self.output.forward(self.merge(heads))
+        q, query_cache = self.query.forward(query)                                                # (B, T_q, H d_k)
+        k, key_cache = self.key.forward(key)                                                      # (B, T_k, H d_k)
+        v, value_cache = self.value.forward(value)                                                # (B, T_k, H d_v)
+        heads, attention = self.attend(self.split(q), self.split(k), self.split(v), mask, rng)    # (B, H, T_q, d_v)
+        y, output = self.output.forward(self.merge(heads))                                        # (B, T_q, d_model)
         return y, MultiHeadAttentionCache(query_cache, key_cache, value_cache, attention, output)
 
     @replaceable
     def backward(self, dy, cache) -> tuple[Array, Array, Array]:
         """Returns dquery, dkey, dvalue."""
         check_cache(self, cache, MultiHeadAttentionCache)
-        dheads = self.split(self.output.backward(dy, cache.output))
-        dq, dk, dv = attention_backward(dheads, cache.attention)
-        return (self.query.backward(self.merge(dq), cache.query),
-                self.key.backward(self.merge(dk), cache.key),
-                self.value.backward(self.merge(dv), cache.value))
+        dheads = self.split(self.output.backward(dy, cache.output))                               # (B, H, T_q, d_v)
+        dq, dk, dv = self.attend_backward(dheads, cache.attention)                                # as q, k, v, split
+        dquery = self.query.backward(self.merge(dq), cache.query)                                 # (B, T_q, d_model)
+        dkey = self.key.backward(self.merge(dk), cache.key)                                       # (B, T_k, d_model)
+        dvalue = self.value.backward(self.merge(dv), cache.value)                                 # (B, T_k, d_model)
+        return dquery, dkey, dvalue
+
+    def attend(self, q, k, v, mask, rng) -> tuple[Array, Any]:
+        """The heads' attention: q (B, H, T_q, d_k), k (B, H, T_k, d_k), v (B, H, T_k, d_v) -> (B, H, T_q, d_v), cache."""
+        return attention_forward(q, k, v, mask, self.dropout, rng)
+
+    def attend_backward(self, dheads, cache) -> tuple[Array, Array, Array]:
+        """Returns dq, dk, dv."""
+        return attention_backward(dheads, cache)
 
     def attended(self, cache) -> Array:
         """Who attends to whom: (B, H, T_q, T_k), of a forward's cache."""
@@ -115,3 +113,17 @@ class CrossAttention(MultiHeadAttention):
         """Returns dx, dmemory."""
         dquery, dkey, dvalue = super().backward(dy, cache)
         return dquery, dkey + dvalue
+
+
+def _head_sizes(d_model, num_heads, d_k, d_v) -> tuple[int, int]:
+    """d_k and d_v, with their defaults. Raises InputError for sizes that make no heads."""
+    check_whole("num_heads", num_heads)
+    check_whole("d_model", d_model)
+    for name, size in (("d_k", d_k), ("d_v", d_v)):
+        if size is not None:
+            check_whole(name, size)
+    if d_model % num_heads and d_k is None:
+        raise InputError(f"d_model {d_model} is not divisible by {num_heads} heads: choose a divisor of "
+                         f"{d_model} for num_heads, or give d_k")
+    width = d_k if d_model % num_heads else d_model // num_heads
+    return d_k or width, d_v or width

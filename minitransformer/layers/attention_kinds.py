@@ -1,122 +1,50 @@
-"""Multi-head attention with other scores than the paper's, and which kind a configuration asks for.
+"""The kinds of attention that a configuration can name: the paper's, and others that register themselves."""
 
-A kind of scores is a class with `attend` and `attend_backward`. With SelfAttention, or CrossAttention, in front of it among
-the bases, super().forward there is that class's: query, key and value come from one sequence, or from two.
-"""
-
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
-from minitransformer.backend import Array
-from minitransformer.checks import check_cache
-from minitransformer.functional import (
-    additive_attention_backward, additive_attention_forward, causal_mask, dot_product_attention_backward,
-    dot_product_attention_forward, padding_mask)
-from minitransformer.layers import initial
-from minitransformer.layers.attention import CrossAttention, MultiHeadAttention, MultiHeadAttentionCache, SelfAttention
-from minitransformer.layers.restricted_attention import RestrictedSelfAttention
+from minitransformer.errors import InputError
+from minitransformer.functional import causal_mask, padding_mask
+from minitransformer.layers.attention import CrossAttention, SelfAttention
+from minitransformer.registry import Registry
+
+ATTENTIONS = Registry("attention", "ATTENTIONS")
 
 
-class OtherScores(MultiHeadAttention):
-    """MultiHeadAttention with the heads' attention left to a subclass."""
+@ATTENTIONS.register("scaled")
+class ScaledAttention:
+    """The paper's kind. Another one is a subclass that says what it does differently."""
 
-    def __init__(self, d_model, num_heads, rng, d_k=None, d_v=None):
-        super().__init__(d_model, num_heads, rng, d_k, d_v)
+    name: ClassVar[str]
+    description: ClassVar[str] = "the paper's"     # for the help
+    settings: ClassVar[dict[str, str]] = {}        # {a setting that only this kind has: what it means}
 
-    def attend(self, query, key, value, mask) -> tuple[Array, Any]:
-        """query (B, H, T_q, d_k), key (B, H, T_k, d_k), value (B, H, T_k, d_v) -> y (B, H, T_q, d_v), cache."""
-        raise NotImplementedError
+    @classmethod
+    def check(cls, config) -> None:
+        """Raise InputError for a StackConfig that this kind cannot use."""
 
-    def attend_backward(self, dy, cache) -> tuple[Array, Array, Array]:
-        """Returns dquery, dkey, dvalue."""
-        raise NotImplementedError
+    @classmethod
+    def make_self(cls, config, rng, causal) -> SelfAttention:
+        """The self-attention that a StackConfig asks for; `causal`: whether no position may look ahead."""
+        return SelfAttention(config.d_model, config.num_heads, rng, config.d_k, config.d_v, config.attention_dropout)
 
-    def forward(self, query, key, value, mask=None, rng=None) -> tuple[Array, MultiHeadAttentionCache]:
-        """mask: None or bool, broadcastable to (B, H, T_q, T_k), True = may attend."""
-        self._check(query, key, value, mask)
-        q, query_cache = self.query.forward(query)
-        k, key_cache = self.key.forward(key)
-        v, value_cache = self.value.forward(value)
-        heads, attention = self.attend(self.split(q), self.split(k), self.split(v), mask)
-        y, output = self.output.forward(self.merge(heads))
-        return y, MultiHeadAttentionCache(query_cache, key_cache, value_cache, attention, output)
+    @classmethod
+    def make_cross(cls, config, rng) -> CrossAttention:
+        return CrossAttention(config.d_model, config.num_heads, rng, config.d_k, config.d_v, config.attention_dropout)
 
-    def backward(self, dy, cache) -> tuple[Array, Array, Array]:
-        """Returns dquery, dkey, dvalue."""
-        check_cache(self, cache, MultiHeadAttentionCache)
-        dheads = self.split(self.output.backward(dy, cache.output))
-        dq, dk, dv = self.attend_backward(dheads, cache.attention)
-        return (self.query.backward(self.merge(dq), cache.query),
-                self.key.backward(self.merge(dk), cache.key),
-                self.value.backward(self.merge(dv), cache.value))
+    @classmethod
+    def causal_self_mask(cls, ids) -> np.ndarray:
+        """(B, 1, T, T) for ids (B, T): position t may attend to the real tokens up to t."""
+        return causal_mask(ids) & padding_mask(ids)
 
 
-class AdditiveScores(OtherScores):
-    """score_ij = w . tanh(q_i + k_j), with one w (d_k,) for all heads: each has its own projections before it."""
-
-    def __init__(self, d_model, num_heads, rng, d_k=None, d_v=None):
-        super().__init__(d_model, num_heads, rng, d_k, d_v)
-        self.weight = initial.normal_vector(rng, self.query.weight.shape[1] // num_heads)
-
-    def attend(self, query, key, value, mask) -> tuple[Array, Any]:
-        return additive_attention_forward(query, key, value, self.weight.data, mask)
-
-    def attend_backward(self, dy, cache) -> tuple[Array, Array, Array]:
-        dquery, dkey, dvalue, dweight = additive_attention_backward(dy, cache)
-        self.weight.grad += dweight
-        return dquery, dkey, dvalue
-
-
-class UnscaledScores(OtherScores):
-    """score_ij = q_i . k_j, not divided by sqrt(d_k)."""
-
-    def attend(self, query, key, value, mask) -> tuple[Array, Any]:
-        return dot_product_attention_forward(query, key, value, mask)
-
-    def attend_backward(self, dy, cache) -> tuple[Array, Array, Array]:
-        return dot_product_attention_backward(dy, cache)
-
-
-class AdditiveSelfAttention(SelfAttention, AdditiveScores):    # type: ignore[misc]    # it takes what the first base takes
-    """SelfAttention with additive scores."""
-
-
-class AdditiveCrossAttention(CrossAttention, AdditiveScores):    # type: ignore[misc]    # it takes what the first base takes
-    """CrossAttention with additive scores."""
-
-
-class UnscaledSelfAttention(SelfAttention, UnscaledScores):    # type: ignore[misc]    # it takes what the first base takes
-    """SelfAttention without the division by sqrt(d_k)."""
-
-
-class UnscaledCrossAttention(CrossAttention, UnscaledScores):    # type: ignore[misc]    # it takes what the first base takes
-    """CrossAttention without the division by sqrt(d_k)."""
-
-
-SELF: dict[str, type[SelfAttention]] = {"additive": AdditiveSelfAttention, "unscaled": UnscaledSelfAttention}
-CROSS: dict[str, type[CrossAttention]] = {"additive": AdditiveCrossAttention, "unscaled": UnscaledCrossAttention}
-
-
-def make_self_attention(config, rng, causal) -> SelfAttention | RestrictedSelfAttention:
-    """The self-attention that a StackConfig asks for; the restricted kind has to know whether it is `causal`."""
-    heads = config.d_model, config.num_heads, rng
-    if config.attention == "restricted":
-        return RestrictedSelfAttention(*heads, config.radius, causal, config.d_k, config.d_v, config.attention_dropout)
-    if config.attention in SELF:
-        return SELF[config.attention](*heads, config.d_k, config.d_v)
-    return SelfAttention(*heads, config.d_k, config.d_v, config.attention_dropout)
-
-
-def make_cross_attention(config, rng) -> CrossAttention:
-    """The cross-attention that a StackConfig asks for: the restricted kind is for self-attention alone."""
-    sizes = config.d_model, config.num_heads, rng, config.d_k, config.d_v
-    if config.attention in CROSS:
-        return CROSS[config.attention](*sizes)
-    return CrossAttention(*sizes, config.attention_dropout)
-
-
-def causal_self_mask(config, ids) -> np.ndarray:
-    """The mask of self-attention that sees no later position of ids (B, T), and no padding."""
-    real = padding_mask(ids)
-    return real if config.attention == "restricted" else causal_mask(ids) & real
+def check_attention(config) -> None:
+    """Raise InputError for a StackConfig with an unknown attention, or with settings that its attention does not have."""
+    kind = ATTENTIONS[config.attention]
+    for name, value in config.attention_settings.items():
+        if name not in kind.settings:
+            owners = [other for other in ATTENTIONS if name in ATTENTIONS[other].settings]
+            raise InputError(f"{name} is {value!r}, but only {' and '.join(owners)} attention has one, and attention is "
+                             f"{config.attention}")
+    kind.check(config)

@@ -1,10 +1,11 @@
 """The sizes and choices of a stack of layers, and named configurations: the paper's, and some for a laptop."""
 
-from dataclasses import dataclass, fields
-from typing import TypeVar
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
 
 from minitransformer.checks import is_real, is_whole
 from minitransformer.errors import InputError, choices
+from minitransformer.layers.attention_kinds import ATTENTIONS, check_attention
 from minitransformer.tables import ShownAsTable
 
 NAMED = {
@@ -16,8 +17,6 @@ NAMED = {
     "tiny": dict(num_layers=4, d_model=128, num_heads=4, d_ff=256, dropout=0.1),
     "toy": dict(num_layers=2, d_model=64, num_heads=4, d_ff=256, dropout=0.0),
 }
-
-ATTENTIONS = ("scaled", "unscaled", "additive", "restricted")
 
 Config = TypeVar("Config", bound="StackConfig")    # a model's configuration class
 
@@ -45,8 +44,8 @@ class StackConfig(ShownAsTable):
     pre_norm: bool = False               # False: post-norm, as in the paper
     positions: str = "sinusoidal"        # or "learned"
     max_length: int = 512                # number of learned positions; not the longest sentence in training
-    attention: str = "scaled"            # the paper's; or "unscaled", "additive", or "restricted" self-attention
-    radius: int | None = None            # of restricted self-attention: how far away a position may look
+    attention: str = "scaled"            # the paper's; or another name in ATTENTIONS
+    attention_settings: dict = field(default_factory=dict, hash=False)    # what only that kind of attention has
 
     def __post_init__(self) -> None:
         whole = ["num_layers", "d_model", "num_heads", "d_ff", "max_length", *self.sizes(),
@@ -59,25 +58,23 @@ class StackConfig(ShownAsTable):
             value = getattr(self, name)
             if value is not None and not (is_real(value) and 0 <= value < 1):
                 raise InputError(f"{name} is {value!r}, expected a dropout rate of at least 0 and below 1")
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.type is bool and not isinstance(value, bool):
-                raise InputError(f"{field.name} is {value!r}, expected True or False")
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.type is bool and not isinstance(value, bool):
+                raise InputError(f"{one.name} is {value!r}, expected True or False")
         if self.positions not in ("sinusoidal", "learned"):
             raise InputError(f"unknown positions {self.positions!r}; choose sinusoidal or learned")
-        self._check_attention()
+        check_attention(self)
 
-    def _check_attention(self) -> None:
-        if self.attention not in ATTENTIONS:
-            raise InputError(f"unknown attention {self.attention!r}; {choices(self.attention, ATTENTIONS)}")
-        if self.attention == "restricted" and not is_whole(self.radius, 0):
-            raise InputError(f"radius is {self.radius!r}, expected a whole number of at least 0: how far away a position of "
-                             "restricted attention may look")
-        if self.attention != "restricted" and self.radius is not None:
-            raise InputError(f"radius is {self.radius!r}, but only restricted attention has one, and attention is {self.attention}")
-        if self.attention in ("additive", "unscaled") and self.attention_dropout:
-            raise InputError(f"attention_dropout is {self.attention_dropout}, but {self.attention} attention has no dropout on its "
-                             "weights: leave it 0")
+    @classmethod
+    def given(cls, settings) -> dict[str, Any]:
+        """A setting that no field is called like belongs to the attention: attention="...", and beside it what only that has."""
+        known = {field.name for field in fields(cls)}
+        further = [name for name in settings if name not in known]
+        owned = {name for kind in ATTENTIONS for name in ATTENTIONS[kind].settings} if further else set()
+        own = {name: settings[name] for name in further if name in owned and settings[name] is not None}
+        rest = {name: value for name, value in settings.items() if name not in owned}
+        return super().given({**rest, "attention_settings": {**rest.get("attention_settings", {}), **own}})
 
     def sizes(self) -> list[str]:
         """The names of the whole-number fields that a model's configuration adds."""

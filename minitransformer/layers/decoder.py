@@ -5,7 +5,7 @@ from typing import NamedTuple
 from minitransformer.backend import Array
 from minitransformer.checks import check_cache
 from minitransformer.functional.layer_norm import LayerNormCache
-from minitransformer.layers.attention_kinds import make_cross_attention, make_self_attention
+from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.layers.feed_forward import FeedForward
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.layer_norm import LayerNorm
@@ -25,8 +25,9 @@ class DecoderLayer(Layer):
     """
 
     def __init__(self, config, rng):
-        self.self_attention = make_self_attention(config, rng, causal=True)
-        self.cross_attention = make_cross_attention(config, rng)
+        attention = ATTENTIONS[config.attention]
+        self.self_attention = attention.make_self(config, rng, causal=True)
+        self.cross_attention = attention.make_cross(config, rng)
         self.feed_forward = FeedForward(
             config.d_model, config.d_ff, rng, config.activation, config.feed_forward_dropout)
         around = config.d_model, config.dropout, config.pre_norm

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from minitransformer.backend import Array
 from minitransformer.checks import check_cache
 from minitransformer.functional.layer_norm import LayerNormCache
-from minitransformer.layers.attention_kinds import make_self_attention
+from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.layers.feed_forward import FeedForward
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.layer_norm import LayerNorm
@@ -20,11 +20,11 @@ class EncoderLayerCache(NamedTuple):
 class EncoderLayer(Layer):
     """Self-attention, then feed-forward, each in a residual: x, y (B, T, d_model).
 
-    `config` is a StackConfig; `causal` says whether restricted attention looks back only, others learn it from their mask.
+    `config` is a StackConfig. The paper's attention learns from its mask where it may look; a kind without one is told by `causal`.
     """
 
     def __init__(self, config, rng, causal=False):
-        self.self_attention = make_self_attention(config, rng, causal)
+        self.self_attention = ATTENTIONS[config.attention].make_self(config, rng, causal)
         self.feed_forward = FeedForward(
             config.d_model, config.d_ff, rng, config.activation, config.feed_forward_dropout)
         self.self_attention_residual = Residual(

@@ -9,8 +9,8 @@ import numpy as np
 
 from minitransformer.backend import get_module, module_of, to_device
 from minitransformer.errors import InputError
-from minitransformer.layers.tree import as_tree
-from minitransformer.parameter import DTYPES, Flat, Parameter, bind, flatten
+from minitransformer.layers.summary import as_tree
+from minitransformer.layers.parameter import DTYPES, Flat, Parameter, bind, flatten
 
 Same = TypeVar("Same", bound="Layer")    # a copy has the class of the original
 

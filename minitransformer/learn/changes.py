@@ -9,7 +9,7 @@ from minitransformer.learn.changes_of_calls import of_call
 from minitransformer.learn.changes_of_signs import of_sign, of_binary
 from minitransformer.learn.formula import formula
 from minitransformer.learn.messages import _
-from minitransformer.learn.tree import NAME, RARE, USUAL, Change, binary, inverted, is_reduction, plus
+from minitransformer.learn.syntax_tree import NAME, RARE, USUAL, Change, binary, inverted, is_reduction, plus
 
 OPPOSITE = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import permutations
 
 from minitransformer.learn.messages import _
-from minitransformer.learn.tree import RARE, USUAL, Change, binary, call, call_like, numpy, over_axis, plus
+from minitransformer.learn.syntax_tree import RARE, USUAL, Change, binary, call, call_like, numpy, over_axis, plus
 
 # What stands in place of what, the most usual first:
 ANOTHER = {"sum": ("mean", "max"), "mean": ("sum", "max"), "max": ("min", "mean"), "any": ("all",), "all": ("any",)}

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from minitransformer.learn.messages import _
-from minitransformer.learn.tree import NAME, RARE, Change, binary, inverted, is_sum, is_transposed, numpy, transposed
+from minitransformer.learn.syntax_tree import NAME, RARE, Change, binary, inverted, is_sum, is_transposed, numpy, transposed
 
 TINY = (1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-12)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checking.judge import judge
+from minitransformer.diagnosis.judge import judge
 from minitransformer.learn.marks import Mistake
 from minitransformer.learn.messages import _
 from minitransformer.learn.one_array import everywhere, factors, other_inputs, other_outputs, tuple_of

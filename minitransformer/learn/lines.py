@@ -15,7 +15,7 @@ import numpy as np
 from minitransformer.learn.changes import changes
 from minitransformer.learn.formula import LONGEST, formula
 from minitransformer.learn.messages import _
-from minitransformer.learn.tree import NAME, RARE, USUAL, Change, binary, numpy
+from minitransformer.learn.syntax_tree import NAME, RARE, USUAL, Change, binary, numpy
 
 RETURNED, FACTOR = "_returned", "_factor"    # names that no reference uses: what it returns, and {text of a factor: its value}
 

@@ -13,7 +13,7 @@ from minitransformer.backend import Array
 from minitransformer.learn.lines import scaled
 from minitransformer.learn.messages import _
 from minitransformer.learn.search import Changed
-from minitransformer.learn.tree import NAME, RARE, USUAL, WHOLE
+from minitransformer.learn.syntax_tree import NAME, RARE, USUAL, WHOLE
 
 NUMBERS = {"-1": -1, "2": 2, "1/2": 0.5, "0": 0}
 

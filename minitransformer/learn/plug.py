@@ -8,7 +8,7 @@ import numpy as np
 from minitransformer import Adam, Transformer, TransformerConfig, greedy, plugged, schedule, training_step
 from minitransformer.data.batches import make_batch
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
-from minitransformer.host import one_blas_thread
+from minitransformer.workers.host import one_blas_thread
 from minitransformer.learn.call import describe
 from minitransformer.learn.messages import _
 from minitransformer.tasks import TASKS

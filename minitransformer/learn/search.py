@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitransformer.learn.lines import FACTOR, RETURNED, Variant, lines_of
-from minitransformer.learn.tree import RARE
+from minitransformer.learn.syntax_tree import RARE
 
 NEAR = 1e-9    # relative error of arrays that are alike
 

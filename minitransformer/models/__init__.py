@@ -1,9 +1,9 @@
 """Complete models: token ids in, a loss out (loss_forward, loss_backward); models that generate text also have `start`."""
 
 from minitransformer.models.classifier import Classifier, ClassifierConfig
-from minitransformer.models.convolutional import ConvolutionalConfig, ConvolutionalModel
 from minitransformer.models.language_model import LanguageModel, LanguageModelConfig
-from minitransformer.models.recurrent import (
-    GRUModel, LSTMAttentionModel, LSTMDotAttentionModel, LSTMModel, RecurrentConfig, RNNModel)
 from minitransformer.models.registry import MODELS
 from minitransformer.models.transformer import Transformer, TransformerConfig
+from minitransformer.moved import say_new_names
+
+__getattr__ = say_new_names(__name__)

@@ -1,25 +1,22 @@
 """A decoder-only language model: each token is predicted from the tokens before it."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_cache, check_config, check_shape
-from minitransformer.errors import InputError
-from minitransformer.layers.attention_kinds import causal_self_mask
+from minitransformer.checks import check_config, check_shape
+from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.layers.config import StackConfig
 from minitransformer.layers.embedding import Embedding
 from minitransformer.layers.encoder import Encoder, EncoderCache
 from minitransformer.layers.input import Input, InputCache
 from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
-from minitransformer.layers.output_projection import OutputCache, OutputProjection
+from minitransformer.layers.output_projection import OutputProjection
 from minitransformer.layers.positions import make_positions
-from minitransformer.models.cached import CachedStack
 from minitransformer.models.next_token import NextTokenModel
-from minitransformer.models.recomputed import RecomputedState, cache_would_bypass
-from minitransformer.models.registry import MODELS
+from minitransformer.models.registry import MODELS, STATES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +32,6 @@ class LanguageModelConfig(StackConfig):
 class LanguageModelHiddenCache(NamedTuple):
     input: InputCache
     stack: EncoderCache
-
-
-class LanguageModelCache(NamedTuple):
-    hidden: LanguageModelHiddenCache
-    output: OutputCache
 
 
 @MODELS.register("language-model")
@@ -64,23 +56,11 @@ class LanguageModel(NextTokenModel):
         self.output = OutputProjection(config.vocab_size, config.d_model, rng, weight=self.embedding.weight)
         self.loss = LinearCrossEntropy(self.output.weight)
 
-    def forward(self, ids, rng=None) -> tuple[Array, LanguageModelCache]:
-        """With `rng` the model trains with dropout; without it the model is evaluated."""
-        y, hidden = self.hidden(ids, rng)
-        logits, output = self.output.forward(y)
-        return logits, LanguageModelCache(hidden, output)
-
-    def backward(self, dlogits, cache) -> None:
-        """Adds to every parameter's gradient; ids have none."""
-        check_cache(self, cache, LanguageModelCache)
-        dy = self.output.backward(dlogits, cache.output)
-        self.hidden_backward(dy, cache.hidden)
-
     def hidden(self, ids, rng=None) -> tuple[Array, LanguageModelHiddenCache]:
         """The last hidden states y (B, T, d_model), from which `output` computes the logits, and `loss` the loss."""
         check_shape("LanguageModel: ids", ids, "B", "T")
         x, input = self.input.forward(ids, rng)
-        mask = to_device(causal_self_mask(self.config, ids), module_of(x))
+        mask = to_device(ATTENTIONS[self.config.attention].causal_self_mask(ids), module_of(x))
         y, stack = self.stack.forward(x, mask, rng)
         return y, LanguageModelHiddenCache(input, stack)
 
@@ -88,21 +68,9 @@ class LanguageModel(NextTokenModel):
         dx = self.stack.backward(dy, cache.stack)
         self.input.backward(dx, cache.input)
 
-    def start(self, prompt) -> CachedStack | RecomputedState:
-        """The state (such as a CachedStack) that continues prompt (B, T), ids of at least one token each, without padding."""
-        check_shape("prompt", prompt, "B", "T")
-        if not prompt.shape[1]:
-            raise InputError("the prompt is empty, expected at least one token to continue")
-        if prompt.shape[1] > self.config.max_length:
-            raise InputError(f"the prompt has {prompt.shape[1]} tokens, but the model has {self.config.max_length} positions")
-        limit = np.full(len(prompt), self.config.max_length - prompt.shape[1])    # no positions beyond these were trained
-        if cache_would_bypass() or self.config.attention != "scaled":
-            return RecomputedState(lambda rows, ids: self.hidden(ids)[0], self.output, prompt[:, -1:], limit,
-                                   prompt[:, None, :-1])
-        state = CachedStack(self.stack, self.input, self.output, prompt[:, -1:], limit)
-        for ids in prompt[:, :-1].T:
-            state.advance(ids[:, None])
-        return state
+    def start(self, prompt) -> Any:
+        """The DecodingState that continues prompt (B, T), ids of at least one token each, without padding (decoding/start.py)."""
+        return STATES["language-model"](self, prompt)
 
     def attention_weights(self, ids) -> dict[str, list[Array]]:
         """Who attends to whom: {"decoder": (B, H, T, T) of each layer}."""

@@ -1,14 +1,14 @@
-"""The common part of the models that predict the next token: their loss."""
+"""The common part of the models that predict the next token: logits, and the loss."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_batch, check_cache
+from minitransformer.functional.special import PAD
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
-from minitransformer.layers.output_projection import OutputProjection
-from minitransformer.special import PAD
+from minitransformer.layers.output_projection import OutputCache, OutputProjection
 
 
 class LossSums(NamedTuple):
@@ -18,9 +18,14 @@ class LossSums(NamedTuple):
     negative_log_likelihood: Any  # without: the exponential of its mean is the perplexity
 
 
-class NextTokenCache(NamedTuple):
-    hidden: Any   # of `hidden`
-    loss: Any     # of the layer LinearCrossEntropy
+class LogitsCache(NamedTuple):
+    hidden: Any           # of `hidden`
+    output: OutputCache
+
+
+class LossCache(NamedTuple):
+    hidden: Any           # of `hidden`
+    loss: Any             # of the layer LinearCrossEntropy
 
 
 class NextTokenModel(Layer):
@@ -38,15 +43,27 @@ class NextTokenModel(Layer):
     output: OutputProjection
     loss: LinearCrossEntropy
 
-    def loss_forward(self, batch, rng=None, smoothing=0.0) -> tuple[LossSums, NextTokenCache]:
+    def forward(self, *ids, rng=None) -> tuple[Array, LogitsCache]:
+        """The logits (B, T, V). With `rng` the model trains with dropout; without it the model is evaluated."""
+        y, hidden = self.hidden(*ids, rng=rng)              # (B, T, d_model)
+        logits, output = self.output.forward(y)             # (B, T, V)
+        return logits, LogitsCache(hidden, output)
+
+    def backward(self, dlogits, cache) -> None:
+        """Adds to every parameter's gradient; ids have none."""
+        check_cache(self, cache, LogitsCache)
+        dy = self.output.backward(dlogits, cache.output)
+        self.hidden_backward(dy, cache.hidden)
+
+    def loss_forward(self, batch, rng=None, smoothing=0.0) -> tuple[LossSums, LossCache]:
         """Returns LossSums over the batch's `terms`, and the cache; `rng` draws the dropout."""
         check_batch(self, batch, self.batch_fields)
-        y, hidden = self.hidden(*batch.inputs, rng=rng)
+        y, hidden = self.hidden(*batch.inputs, rng=rng)     # (B, T, d_model)
         loss, cache = self.loss.forward(y, batch.next_target, smoothing, padding=PAD)
-        return LossSums(loss, -cache.log_likelihood.sum()), NextTokenCache(hidden, cache)
+        return LossSums(loss, -cache.log_likelihood.sum()), LossCache(hidden, cache)
 
     def loss_backward(self, dloss, cache) -> None:
         """Adds the gradient of dloss * loss to that of every parameter."""
-        check_cache(self, cache, NextTokenCache)
+        check_cache(self, cache, LossCache)
         dy = self.loss.backward(dloss, cache.loss)
         self.hidden_backward(dy, cache.hidden)

@@ -1,5 +1,6 @@
-"""All models, by the names stored in run folders."""
+"""All models by the names stored in run folders, and the decoding states of those that the decoder room serves."""
 
 from minitransformer.registry import Registry
 
-MODELS = Registry("model", "minitransformer.models", "MODELS")
+MODELS = Registry("model", "MODELS")
+STATES = Registry("decoding state", "STATES")    # {name of a model: function of (model, source, ...) that begins to write}

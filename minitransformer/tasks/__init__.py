@@ -2,4 +2,4 @@
 
 from minitransformer.registry import Registry
 
-TASKS = Registry("task", "minitransformer.tasks", "TASKS")
+TASKS = Registry("task", "TASKS")

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minitransformer.attention_map import Attended
+from minitransformer.pictures.attention_map import Attended
 from minitransformer.backend import to_host
 from minitransformer.data.batches import by_length
 from minitransformer.data.labelled import LabelledBatch, make_labelled_batch, sentence_length
 from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.errors import InputError
-from minitransformer.evaluation import BATCH_TOKENS, mean_loss
+from minitransformer.training.evaluation import BATCH_TOKENS, mean_loss
 from minitransformer.functional import softmax_forward
 from minitransformer.tasks.task import Data, Task
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from minitransformer.attention_map import Attended
+from minitransformer.pictures.attention_map import Attended
 from minitransformer.data.text_files import read_text
 from minitransformer.data.unknown import count_unknown, warn_of_unknown
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
@@ -15,7 +15,7 @@ from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.data.windows import WindowBatches, check_length, consecutive_windows
 from minitransformer.decoding import generate
 from minitransformer.errors import InputError, choices
-from minitransformer.evaluation import mean_loss, perplexity
+from minitransformer.training.evaluation import mean_loss, perplexity
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import FromFiles
 from minitransformer.tasks.task import Data

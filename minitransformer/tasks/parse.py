@@ -10,7 +10,7 @@ from minitransformer.data.text_files import read_text
 from minitransformer.data.vocabularies.treebank import OTHER, TreebankVocabulary
 from minitransformer.decoding import Search, decode_all, encode
 from minitransformer.errors import InputError
-from minitransformer.evaluation import mean_loss, pair_batches, perplexity
+from minitransformer.training.evaluation import mean_loss, pair_batches, perplexity
 from minitransformer.parsing.brackets import NotATree, build_tree, linearise
 from minitransformer.parsing.score import BracketScore, score_trees
 from minitransformer.parsing.treebank import Placed, read_trees

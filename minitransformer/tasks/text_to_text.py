@@ -5,10 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from minitransformer.attention_map import Attended
+from minitransformer.pictures.attention_map import Attended
 from minitransformer.decoding import decode_all, encode, translate
 from minitransformer.errors import InputError
-from minitransformer.special import BOS, EOS
+from minitransformer.functional.special import BOS, EOS
 from minitransformer.tasks.task import Task
 
 

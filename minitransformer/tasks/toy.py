@@ -13,7 +13,7 @@ from zlib import crc32
 from minitransformer.data.batches import make_batch
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
-from minitransformer.evaluation import exact_match, mean_loss, pair_batches, perplexity
+from minitransformer.training.evaluation import exact_match, mean_loss, pair_batches, perplexity
 from minitransformer.tasks.task import Data
 from minitransformer.tasks.text_to_text import TextToText
 

@@ -10,7 +10,7 @@ from minitransformer.data.parallel import encode_pairs, read_pairs
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.decoding import Search, translate
 from minitransformer.errors import InputError
-from minitransformer.evaluation import bleu, chrf, mean_loss, pair_batches, perplexity
+from minitransformer.training.evaluation import bleu, chrf, mean_loss, pair_batches, perplexity
 from minitransformer.extras import require
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import FromFiles

@@ -5,9 +5,9 @@ from numbers import Integral, Real
 from typing import Any
 
 from minitransformer.errors import InputError, choices
-from minitransformer.host import available_cores
-from minitransformer.launcher import launched
-from minitransformer.optim import constant, cooldown, inverse_sqrt, schedule
+from minitransformer.workers.host import available_cores
+from minitransformer.workers.launcher import launched
+from minitransformer.training.optim import constant, cooldown, inverse_sqrt, schedule
 from minitransformer.tables import ShownAsTable
 
 MAX_STEPS = 10 ** 9

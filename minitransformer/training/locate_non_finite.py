@@ -3,15 +3,15 @@
 from typing import Any
 
 from minitransformer.backend import module_of
-from minitransformer.layers.watch import watch
-from minitransformer.parameter import Parameter
-from minitransformer.training.step import add_gradients
+from minitransformer.layers.hooks import hooked
+from minitransformer.layers.parameter import Parameter
+from minitransformer.training.gradients import add_gradients
 
 
 def locate_non_finite(model, workers, batches, seed, smoothing) -> tuple[str, str]:
     """The first block that turns finite values into NaN or infinity, in any process of `workers`.
 
-    Returns (path, "forward" or "backward"), such as ("decoder.layers.0.feed_forward.inner",
+    The gradients are zero afterwards. Returns (path, "forward" or "backward"), such as ("decoder.layers.0.feed_forward.inner",
     "forward"); ("the loss", "backward") if no block is the cause. The innermost block is named.
     """
     found, layers, shares = [], model.sublayers(), workers.shard(batches, seed)
@@ -27,14 +27,15 @@ def locate_non_finite(model, workers, batches, seed, smoothing) -> tuple[str, st
 
     model.zero_grad()
     terms = sum(batch.terms for _, batches, _ in shares for batch in batches)
-    with watch(model, look):
+    with hooked(model, look):
         for _, batches, rng in shares:    # all on this model: a replica has the same weights
             add_gradients(model, batches, terms, rng, smoothing)
+    model.zero_grad()
     found = [place for places in workers.gather(found[:1]) for place in places]
     return found[0] if found else ("the loss", "backward")
 
 
 def _all_finite(values) -> bool:
-    """Arrays, also in tuples such as a recurrent layer's two outputs; but not in caches, which are NamedTuples."""
+    """Arrays, also in tuples of several outputs; but not in caches, which are NamedTuples."""
     return all(_all_finite(value) if type(value) is tuple else module_of(value).isfinite(value).all()
                for value in values if type(value) is tuple or hasattr(value, "dtype"))

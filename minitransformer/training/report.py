@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 from html import escape
 
-from minitransformer import plots
-from minitransformer.attention_map import attention_map, has_attention
+from minitransformer.pictures import plots
+from minitransformer.pictures.attention_map import attention_map, has_attention
 from minitransformer.tables import settings_tables, table
 from minitransformer.training.log import CLOCKS, read_metrics
 

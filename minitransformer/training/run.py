@@ -20,7 +20,7 @@ from minitransformer.training import checkpoint
 from minitransformer.training.files import (
     MANIFEST, as_json, check_manifest, make_folder, replace_listed, sync_folder, write_durably, write_manifest)
 from minitransformer.training.settings import UNREADABLE, RunSettings
-from minitransformer.weights import set_weights
+from minitransformer.interchange.weights import set_weights
 
 WEIGHTS = "weights.safetensors"
 

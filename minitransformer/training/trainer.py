@@ -12,10 +12,10 @@ import numpy as np
 
 from minitransformer.backend import to_device, to_host
 from minitransformer.errors import InputError, NonFiniteError
-from minitransformer.evaluation import mean_loss, perplexity
-from minitransformer.host import one_blas_thread
-from minitransformer.optim import Adam
-from minitransformer.parallel import Threads
+from minitransformer.training.evaluation import mean_loss, perplexity
+from minitransformer.workers.host import one_blas_thread
+from minitransformer.training.optim import Adam
+from minitransformer.workers.threads import Threads
 from minitransformer.training import checkpoint, retention
 from minitransformer.training.checkpoint import Checkpoint
 from minitransformer.training.interrupt import stop_on_interrupt
@@ -36,7 +36,7 @@ def train(run, config, batches, valid, measure=None, resume=False, make_workers=
     each validation. With `resume`, training resumes from the run's newest checkpoint and ends with the same bits as if
     it had never stopped: make `batches` the same way again (its `position` is set if it has one, otherwise the batches
     already used are skipped), and run.model too if no checkpoint has been saved yet. `make_workers(model, threads)` makes
-    the workers: parallel.Threads, or processes.Processes for several processes. BLAS has one thread during training. Inside
+    the workers: Threads, or Processes for several processes (workers/). BLAS has one thread during training. Inside
     `with limits():` (host.py) freed memory is kept, too: on its own, a library call changes no setting of the C library.
 
     Returns the number of steps made: fewer than config.steps after Ctrl-C or SIGTERM, which let the

@@ -18,7 +18,7 @@ from minitransformer.data.batches import make_batch
 from minitransformer.errors import InputError
 from minitransformer.functional import cross_entropy_forward
 from minitransformer.models import Transformer, TransformerConfig
-from minitransformer.special import PAD
+from minitransformer.functional.special import PAD
 from minitransformer.training.step import add_gradients
 
 TINY = Case("toy", 20, 4, 6, {"num_layers": 1, "d_model": 8, "num_heads": 2, "d_ff": 16})

@@ -6,7 +6,8 @@ import pytest
 from minitransformer.benchmarks.layers import measure as M
 from minitransformer.benchmarks.layers.counted import Counted, counting
 from minitransformer.benchmarks.layers.kinds import KERNEL, KINDS, RADIUS
-from minitransformer.layers import GRU, LSTM, Convolution, Linear, RestrictedSelfAttention, SelfAttention
+from minitransformer.layers import Linear, SelfAttention
+from minitransformer.rivals import GRU, LSTM, Convolution, RestrictedSelfAttention
 
 RNG = np.random.default_rng(0)
 

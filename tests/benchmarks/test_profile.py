@@ -41,7 +41,7 @@ def test_time_counts_once_and_where_it_is_spent(monkeypatch):
 def test_the_model_is_left_as_it_was():
     model = profile.Transformer(CASE.config())
     before = dict(vars(model.encoder))
-    with profile.watch(model, profile.Clock(model).around):
+    with profile.hooked(model, profile.Clock(model).around):
         assert "forward" in vars(model.encoder)
     assert vars(model.encoder) == before
 

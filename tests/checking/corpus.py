@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from minitransformer.checking import gradcheck
 from minitransformer.checking.blocks import blocks
-from minitransformer.checking.finding import EVIDENCE
+from minitransformer.diagnosis.finding import EVIDENCE
 from minitransformer.replaceable import TABLE, plugged
 
 SEEN = Path(__file__).parent / "mistakes" / "seen"

@@ -6,15 +6,14 @@ from functools import partial
 import numpy as np
 import pytest
 
-from minitransformer import InputError, gradcheck
-from minitransformer import functional as F
-from minitransformer import layers as L
-from minitransformer.checking import doctor, mistake, mistakes
+from minitransformer import InputError, functional as F, gradcheck, layers as L
+from minitransformer.checking import mistake
 from minitransformer.checking.blocks import blocks
-from minitransformer.checking.case import made
-from minitransformer.checking.doctor import diagnose
-from minitransformer.checking.finding import EVIDENCE, NAMED
-from minitransformer.checking.resize import other_cases
+from minitransformer.diagnosis import doctor, mistakes
+from minitransformer.diagnosis.case import made
+from minitransformer.diagnosis.doctor import diagnose
+from minitransformer.diagnosis.finding import EVIDENCE, NAMED
+from minitransformer.diagnosis.resize import other_cases
 from minitransformer.replaceable import plugged
 from tests.checking.finding import ALL, X, finding
 

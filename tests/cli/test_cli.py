@@ -16,7 +16,7 @@ from minitransformer import Ensemble, Run, Search
 from minitransformer.cli.parser import COMMANDS
 from minitransformer.data.parallel import read_pairs
 from minitransformer.decoding import GREEDY
-from minitransformer.evaluation import bleu, chrf
+from minitransformer.training.evaluation import bleu, chrf
 from minitransformer.tasks import TASKS
 from minitransformer.training.files import write_manifest
 from minitransformer.training.log import CLOCKS

@@ -9,7 +9,7 @@ from safetensors.numpy import load_file
 
 from minitransformer import Run
 from minitransformer.cli import main
-from minitransformer.models import ConvolutionalModel
+from minitransformer.rivals import ConvolutionalModel
 from minitransformer.tasks import toy
 from minitransformer.training.files import write_manifest
 from tests.cli.conftest import one_line

@@ -10,7 +10,7 @@ from safetensors.numpy import load_file, save_file
 from minitransformer import Run, Transformer, TransformerConfig
 from minitransformer.cli import export
 from minitransformer.cli.output import write_new
-from minitransformer.interchange import to_pytorch
+from minitransformer.interchange.pytorch import to_pytorch
 from tests.cli.conftest import one_line
 from tests.fixtures.cases import SIZES
 from tests.test_against_pytorch import error

@@ -111,7 +111,7 @@ def test_all_stop_after_the_same_step(tmp_path, one):
 PATCHED = """
 import os, sys
 import minitransformer.training.step as step
-from minitransformer.launcher import launched
+from minitransformer.workers.launcher import launched
 from minitransformer.cli import main
 usual, calls = step.add_gradients, []
 

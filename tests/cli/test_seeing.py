@@ -13,9 +13,10 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-from minitransformer import Run, plots
-from minitransformer.attention_map import attention_map
-from minitransformer.figure import Figure, fonts_for
+from minitransformer import Run
+from minitransformer.pictures import plots
+from minitransformer.pictures.attention_map import attention_map
+from minitransformer.pictures.figure import Figure, fonts_for
 from minitransformer.training.report import write_report
 from tests.cli.conftest import one_line
 
@@ -291,7 +292,7 @@ def test_a_report_that_cannot_be_drawn_loses_nothing(run_cli, tmp_path, monkeypa
     def fail(*_):
         raise ImportError("no backend")
 
-    monkeypatch.setattr("minitransformer.plots.curves", fail)
+    monkeypatch.setattr("minitransformer.pictures.plots.curves", fail)
     code, out, error = run_cli("train", "copy", "--steps", 2, "--run", tmp_path / "run")
     assert code == 0 and "exact match" in out and "report.html was not written: no backend" in error
 

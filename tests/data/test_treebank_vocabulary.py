@@ -8,7 +8,7 @@ from minitransformer import InputError
 from minitransformer.data.vocabularies.treebank import CLASSES, TreebankVocabulary, word_class
 from minitransformer.parsing.brackets import linearise
 from minitransformer.parsing.tree import Tree
-from minitransformer.special import BOS, EOS, PAD
+from minitransformer.functional.special import BOS, EOS, PAD
 from tests.parsing.trees import PHRASES
 
 CAT = Tree("S", (Tree("NP", (Tree("DT", ("the",)), Tree("NN", ("cat",)))), Tree("VP", (Tree("VBD", ("the",)),))))

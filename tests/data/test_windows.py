@@ -12,7 +12,7 @@ from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.labelled import make_labelled_batch, read_labelled, sentence_length
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.windows import WindowBatches, consecutive_windows
-from minitransformer.special import BOS, EOS, PAD
+from minitransformer.functional.special import BOS, EOS, PAD
 
 IDS = list(range(3, 60))
 

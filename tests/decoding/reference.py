@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 
 from minitransformer import Transformer, TransformerConfig
-from minitransformer.special import BOS, EOS, PAD
+from minitransformer.functional.special import BOS, EOS, PAD
 
 
 def random_model(seed, **changes):

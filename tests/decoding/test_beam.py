@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from minitransformer import Ensemble, InputError, beam_search, greedy, sample
 from minitransformer.data.batches import pad
 from minitransformer.decoding.hypothesis import compact_rows
-from minitransformer.models.transformer import EXTRA_LENGTH
-from minitransformer.special import BOS, EOS
+from minitransformer.decoding.state import EXTRA_LENGTH
+from minitransformer.functional.special import BOS, EOS
 from tests.decoding import reference
 from tests.decoding.reference import random_model
 

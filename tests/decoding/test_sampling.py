@@ -6,7 +6,7 @@ import pytest
 from minitransformer import Ensemble, InputError, greedy, sample
 from minitransformer.data.batches import pad
 from minitransformer.decoding.sampling import draw
-from minitransformer.special import EOS
+from minitransformer.functional.special import EOS
 from tests.decoding import reference
 from tests.decoding.reference import random_model
 

@@ -10,10 +10,10 @@ from minitransformer.data.batches import pad
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.decoding import decode_all
 from minitransformer.decoding.translation import longest_first
-from minitransformer.evaluation import bleu, chrf, exact_match, mean_loss, pair_batches, perplexity
-from minitransformer.models.transformer import EXTRA_LENGTH
-from minitransformer.parallel import in_threads
-from minitransformer.special import BOS, EOS
+from minitransformer.training.evaluation import bleu, chrf, exact_match, mean_loss, pair_batches, perplexity
+from minitransformer.decoding.state import EXTRA_LENGTH
+from minitransformer.workers.threads import in_threads
+from minitransformer.functional.special import BOS, EOS
 from tests.decoding.reference import random_model
 
 SOURCES = [[3, 4, 5, 6, 7], [8], [5, 5, 9, 3], [], [4, 8, 9]]

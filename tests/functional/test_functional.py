@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from minitransformer import InputError, gradcheck
 from minitransformer import functional as F
-from minitransformer.special import PAD
+from minitransformer.functional.special import PAD
 
 PAIRS = {
     "relu": (F.relu_forward, F.relu_backward), "gelu": (F.gelu_forward, F.gelu_backward),

@@ -17,7 +17,7 @@ from minitransformer.backend import get_module, to_device, to_host
 from minitransformer.checking.blocks import blocks
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.decoding import generate
-from minitransformer.evaluation import mean_loss, pair_batches
+from minitransformer.training.evaluation import mean_loss, pair_batches
 from minitransformer.layers import Embedding, Linear
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.classification import predict
@@ -166,7 +166,7 @@ def model(backend, **changes):
 def test_training_steps_never_wait(device, kind, monkeypatch):
     """Loss, both backwards, clipping and Adam: everything runs on the device, and the host never waits."""
     batch = make_batch_for(kind)
-    monkeypatch.setattr("minitransformer.parallel.generator", device.generator)
+    monkeypatch.setattr("minitransformer.training.workers.generator", device.generator)
 
     def work(backend):
         trained = make_model(kind, dropout=0.2, attention_dropout=0.1, feed_forward_dropout=0.1)

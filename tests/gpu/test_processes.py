@@ -7,11 +7,12 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from minitransformer import Adam, Transformer, TransformerConfig, make_batch, processes, training_step
+from minitransformer import Adam, Transformer, TransformerConfig, make_batch, training_step
 from minitransformer.backend import to_host
-from minitransformer.launcher import Place
-from minitransformer.processes import Job, Processes
 from minitransformer.replaceable import textbook
+from minitransformer.workers import processes
+from minitransformer.workers.launcher import Place
+from minitransformer.workers.processes import Job, Processes
 from tests.gpu import strict
 from tests.training.test_parallel import PAIRS, Process, in_processes
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from minitransformer.decoding.continuations import FIRST_WORD, OutputWeight
 from minitransformer.replaceable import TABLE, running
-from minitransformer.special import BOS, EOS, PAD
+from minitransformer.functional.special import BOS, EOS, PAD
 from tests.kernels.test_kernels import needs_numba, uncompiled
 
 running()    # loads the kernels

@@ -13,10 +13,11 @@ from hypothesis import given, strategies as st
 from minitransformer import Adam, InputError, Transformer, TransformerConfig, gradcheck, kernels, make_batch, training_step
 from minitransformer import functional as F
 from minitransformer.checking.blocks import blocks
+from minitransformer.diagnosis.operations import OPERATIONS
 from minitransformer.kernels.numpy import random_bytes as numpy_words
 from minitransformer.layers import Embedding, Linear
 from minitransformer.replaceable import TABLE, running, textbook
-from minitransformer.special import PAD
+from minitransformer.functional.special import PAD
 
 running()    # loads the kernels
 KERNELS = {f"{kernel.function.__module__.removeprefix('minitransformer.kernels.')}.{kernel.function.__name__}": (entry, kernel)
@@ -66,7 +67,7 @@ INPUTS = {"attention": attention_inputs, "dropout": dropout_inputs, "dropout_sum
           "relu_dropout": dropout_inputs, "gelu_dropout": dropout_inputs, "layer_norm": layer_norm_inputs,
           "linear_cross_entropy": linear_cross_entropy_inputs, "lstm": lstm_inputs}
 OWN_CACHE = {"linear_cross_entropy", "lstm"}    # both halves have a kernel, and the cache between them is theirs
-# No pairs of functions, and tested on their own, below or in test_continuations.py and test_position.py:
+# No pairs of functions, and tested on their own, below or in test_continuations.py and test_cached.py:
 OTHERS = {"adam_update", "gather_gradients", "random_words", "Linear", "Embedding", "log_normaliser", "continuations",
           "next_position"}
 SIZES = st.tuples(*[st.integers(1, 5)] * 5)
@@ -200,8 +201,8 @@ def test_a_gradient_of_another_dtype_is_used_all_the_same(operation):
     found = []
     for context in (textbook, nullcontext):
         with context():
-            y, cache = getattr(F, f"{operation}_forward")(**copy.deepcopy(inputs))
-            gradients = getattr(F, f"{operation}_backward")(np.ones(y.shape), cache)
+            y, cache = OPERATIONS[operation].forward(**copy.deepcopy(inputs))
+            gradients = OPERATIONS[operation].backward(np.ones(y.shape), cache)
         found.append(gradients if isinstance(gradients, tuple) else (gradients,))
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(other, one, rtol=0, atol=BOUNDS["float32"] * max(1, np.abs(one).max()))

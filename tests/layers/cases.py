@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from minitransformer import layers as L, models as M
-from minitransformer.special import PAD
+from minitransformer import rivals as R
+from minitransformer.functional.special import PAD
 
 V = 9
 
@@ -70,16 +71,16 @@ def _make(name, rng, batch, t_q, t_k, heads, d_k, d_v, d_model, d_ff, pre_norm, 
         num_layers=2, d_model=d_model, num_heads=heads, d_ff=d_ff, d_k=d_k, d_v=d_v, dropout=dropout_rate,
         attention_dropout=dropout_rate, feed_forward_dropout=dropout_rate, activation=activation, pre_norm=pre_norm,
         positions=positions, max_length=6)
-    kind = L.config.ATTENTIONS[seed % 4]
+    kind = ("scaled", "unscaled", "additive", "restricted")[seed % 4]
     of_models = {**stack, "attention": kind, "radius": d_k - 1 if kind == "restricted" else None,
                  "attention_dropout": dropout_rate if kind in ("scaled", "restricted") else 0.0}
     config = L.StackConfig(**stack)
     transformer = M.TransformerConfig(**of_models, source_vocab=V, target_vocab=V, share_embeddings=share, share_output=share)
     language = M.LanguageModelConfig(**of_models, vocab_size=V)
     classifier = M.ClassifierConfig(**of_models, vocab_size=V, num_classes=3, pooling="mean" if share else "first")
-    recurrent = M.RecurrentConfig(source_vocab=V, target_vocab=V, num_layers=heads, d_model=2 * d_k, dropout=dropout_rate,
+    recurrent = R.RecurrentConfig(source_vocab=V, target_vocab=V, num_layers=heads, d_model=2 * d_k, dropout=dropout_rate,
                                   bidirectional=pre_norm, share_embeddings=share, share_output=share)
-    convolutional = M.ConvolutionalConfig(source_vocab=V, target_vocab=V, num_layers=heads, d_model=d_model, kernel_size=d_k,
+    convolutional = R.ConvolutionalConfig(source_vocab=V, target_vocab=V, num_layers=heads, d_model=d_model, kernel_size=d_k,
                                           dropout=dropout_rate, share_embeddings=share, share_output=share)
     x, memory = array(batch, t_q, d_model), array(batch, t_k, d_model)
     mask = rng.random((batch, 1, t_q, t_k)) < 0.6
@@ -89,7 +90,7 @@ def _make(name, rng, batch, t_q, t_k, heads, d_k, d_v, d_model, d_ff, pre_norm, 
     real = rng.random((batch, t_k)) < 0.6
     real[0] = share    # all tokens of the first sentence, or none
     convolved = d_k, heads, pre_norm    # kernel size, dilation, causal
-    one_kind = (L.RNN, L.GRU, L.LSTM)[seed % 3]
+    one_kind = (R.RNN, R.GRU, R.LSTM)[seed % 3]
 
     def recurrent_case(layer):
         return layer, (memory, array(batch, layer.state_size), real if pre_norm else None)
@@ -117,31 +118,31 @@ def _make(name, rng, batch, t_q, t_k, heads, d_k, d_v, d_model, d_ff, pre_norm, 
             "x": memory, "targets": ids, "smoothing": 0.1 if share else 0.0, "padding": PAD if pre_norm else None}),
         "MeanOverTokens": lambda: (L.MeanOverTokens(), (memory, rng.random((batch, t_k)) < 0.6)),
         "FirstToken": lambda: (L.FirstToken(), (memory, rng.random((batch, t_k)) < 0.6)),
-        "RNN": lambda: recurrent_case(L.RNN(d_model, d_ff, rng, dropout_rate)),
-        "GRU": lambda: recurrent_case(L.GRU(d_model, d_ff, rng, dropout_rate)),
-        "LSTM": lambda: recurrent_case(L.LSTM(d_model, d_ff, rng, dropout_rate)),
-        "Bidirectional": lambda: recurrent_case(L.Bidirectional(*(one_kind(d_model, d_ff, rng, dropout_rate) for _ in "ab"))),
-        "RecurrentStack": lambda: recurrent_case(L.RecurrentStack(
-            [one_kind(d_model, d_ff, rng), L.Bidirectional(L.LSTM(d_ff, d_k, rng), L.LSTM(d_ff, d_k, rng))], dropout_rate)),
-        "AdditiveAttention": lambda: (L.AdditiveAttention(d_model, d_ff, d_k, rng), (x, array(batch, t_k, d_ff), mask[:, 0])),
-        "DotProductAttention": lambda: (L.DotProductAttention(), (x, memory, mask[:, 0])),
+        "RNN": lambda: recurrent_case(R.RNN(d_model, d_ff, rng, dropout_rate)),
+        "GRU": lambda: recurrent_case(R.GRU(d_model, d_ff, rng, dropout_rate)),
+        "LSTM": lambda: recurrent_case(R.LSTM(d_model, d_ff, rng, dropout_rate)),
+        "Bidirectional": lambda: recurrent_case(R.Bidirectional(*(one_kind(d_model, d_ff, rng, dropout_rate) for _ in "ab"))),
+        "RecurrentStack": lambda: recurrent_case(R.RecurrentStack(
+            [one_kind(d_model, d_ff, rng), R.Bidirectional(R.LSTM(d_ff, d_k, rng), R.LSTM(d_ff, d_k, rng))], dropout_rate)),
+        "AdditiveAttention": lambda: (R.AdditiveAttention(d_model, d_ff, d_k, rng), (x, array(batch, t_k, d_ff), mask[:, 0])),
+        "DotProductAttention": lambda: (R.DotProductAttention(), (x, memory, mask[:, 0])),
         "AttentionalState": lambda: (
-            L.AttentionalState(L.AdditiveAttention(d_model, d_ff, d_k, rng) if share else L.DotProductAttention(),
+            R.AttentionalState(R.AdditiveAttention(d_model, d_ff, d_k, rng) if share else R.DotProductAttention(),
                                d_model, d_ff if share else d_model, rng, dropout_rate),
             (x, array(batch, t_k, d_ff if share else d_model), mask[:, 0])),
-        **{name: lambda name=name: (getattr(L, name)(d_model, d_ff, rng, *convolved), (memory, real if share else None))
+        **{name: lambda name=name: (getattr(R, name)(d_model, d_ff, rng, *convolved), (memory, real if share else None))
            for name in ("Convolution", "SeparableConvolution")},
-        "GatedConvolution": lambda: (L.GatedConvolution(d_model, rng, heads + 1, pre_norm, dropout_rate), (memory, real)),
-        "RestrictedSelfAttention": lambda: (L.RestrictedSelfAttention(d_model, heads, rng, d_k - 1, pre_norm, *attention[3:]),
+        "GatedConvolution": lambda: (R.GatedConvolution(d_model, rng, heads + 1, pre_norm, dropout_rate), (memory, real)),
+        "RestrictedSelfAttention": lambda: (R.RestrictedSelfAttention(d_model, heads, rng, d_k - 1, pre_norm, *attention[3:]),
                                             (memory, real[:, None, None] if share else None)),
-        **{name: lambda name=name: (getattr(L, name)(d_model, heads, rng, d_k, d_v), (x, square))
+        **{name: lambda name=name: (getattr(R, name)(d_model, heads, rng, d_k, d_v), (x, square))
            for name in ("AdditiveSelfAttention", "UnscaledSelfAttention")},
-        **{name: lambda name=name: (getattr(L, name)(d_model, heads, rng, d_k, d_v), (x, memory, mask))
+        **{name: lambda name=name: (getattr(R, name)(d_model, heads, rng, d_k, d_v), (x, memory, mask))
            for name in ("AdditiveCrossAttention", "UnscaledCrossAttention")},
         "Transformer": lambda: (M.Transformer(transformer, seed), (ids, rng.integers(1, V, (batch, t_q)))),
         "LanguageModel": lambda: (M.LanguageModel(language, seed), (ids,)),
         "Classifier": lambda: (M.Classifier(classifier, seed), (ids,)),
-        "ConvolutionalModel": lambda: (M.ConvolutionalModel(convolutional, seed), (ids, rng.integers(1, V, (batch, t_q)))),
-        **{name: lambda name=name: (getattr(M, name)(recurrent, seed), (ids, rng.integers(1, V, (batch, t_q))))
+        "ConvolutionalModel": lambda: (R.ConvolutionalModel(convolutional, seed), (ids, rng.integers(1, V, (batch, t_q)))),
+        **{name: lambda name=name: (getattr(R, name)(recurrent, seed), (ids, rng.integers(1, V, (batch, t_q))))
            for name in NAMES if name.endswith("Model") and name not in ("LanguageModel", "ConvolutionalModel")},
     }[name]()

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minitransformer import InputError
-from minitransformer import functional as F
-from minitransformer.layers import Convolution, GatedConvolution, SeparableConvolution
+from minitransformer import rivals as R
+from minitransformer.rivals import Convolution, GatedConvolution, SeparableConvolution
 
 KINDS = (Convolution, SeparableConvolution)
 B, T, D_IN, D_OUT = 2, 6, 3, 4
@@ -68,7 +68,7 @@ def test_pytorch_has_the_same_numbers(kind, kernel_size, dilation, causal):
 @settings(max_examples=40)
 def test_windows_are_their_definition(length, size, dilation, causal):
     x = array(B, length, D_IN)
-    windows, _ = F.windows_forward(x, size, dilation, causal)
+    windows, _ = R.windows_forward(x, size, dilation, causal)
     left = dilation * (size - 1) if causal else dilation * (size - 1) // 2
     for t, k in np.ndindex(length, size):
         at = t + dilation * k - left
@@ -119,7 +119,7 @@ def test_the_gate():
     x = array(B, T, D_IN)
     h, _ = layer.convolution.forward(x)
     np.testing.assert_allclose(layer.forward(x)[0], h[..., :D_IN] / (1 + np.exp(-h[..., D_IN:])), rtol=1e-12)
-    y, _ = F.glu_forward(np.array([3.0, 3.0, 1e4, -1e4]))
+    y, _ = R.glu_forward(np.array([3.0, 3.0, 1e4, -1e4]))
     assert y.tolist() == [3, 0]
 
 

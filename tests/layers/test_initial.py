@@ -7,9 +7,10 @@ import pytest
 
 from minitransformer import InputError, Parameter
 from minitransformer.layers import initial
+from minitransformer.rivals import initial as rivals
 
-MAKERS = {name: make for name, make in vars(initial).items()
-          if inspect.isfunction(make) and make.__module__ == initial.__name__ and not name.startswith("_")}
+MAKERS = {name: make for file in (initial, rivals) for name, make in vars(file).items()
+          if inspect.isfunction(make) and make.__module__ == file.__name__ and name != "check_sizes"}
 SIZES = {name: [size for size in inspect.signature(make).parameters if size != "rng"] for name, make in MAKERS.items()}
 
 

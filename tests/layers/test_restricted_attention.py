@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minitransformer import InputError
-from minitransformer.layers import (
-    AdditiveCrossAttention, AdditiveSelfAttention, RestrictedSelfAttention, SelfAttention, UnscaledSelfAttention)
+from minitransformer.layers import SelfAttention
+from minitransformer.rivals import AdditiveCrossAttention, AdditiveSelfAttention, RestrictedSelfAttention, UnscaledSelfAttention
 
 D, H, D_K, D_V = 6, 3, 2, 4
 
@@ -98,7 +98,7 @@ def test_the_scores_of_each_head(kind):
     (lambda: make(1).forward(np.ones((2, 0, D))), "RestrictedSelfAttention: x has no positions, expected at least one"),
     (lambda: make(1).forward(np.ones((2, 5, D)), np.ones((2, 1, 5, 5), bool)), r"mask has shape \(2, 1, 5, 5\), expected"),
     (lambda: make(1).forward(np.ones((2, 5, D)), np.ones((2, 1, 1, 5))), "mask has dtype float64, expected bool"),
-    (lambda: make(1).backward(np.ones((2, 5, D)), ()), "the cache is a tuple, expected the RestrictedSelfAttentionCache"),
+    (lambda: make(1).backward(np.ones((2, 5, D)), ()), "the cache is a tuple, expected the MultiHeadAttentionCache"),
     (lambda: make(None, kind=AdditiveCrossAttention).forward(np.ones((2, 5, D)), np.ones((1, 4, D))), "key has shape"),
 ])
 def test_what_does_not_fit_is_explained(call, words):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from minitransformer import InputError
-from minitransformer import functional as F
-from minitransformer.layers import AdditiveAttention, AttentionalState, DotProductAttention
+from minitransformer import InputError, functional as F
+from minitransformer import rivals as R
+from minitransformer.rivals import AdditiveAttention, AttentionalState, DotProductAttention
 
 RNG = np.random.default_rng(0)
 X, MEMORY = RNG.standard_normal((2, 3, 4)), RNG.standard_normal((2, 5, 4))
@@ -38,7 +38,7 @@ def test_the_definitions(mask):
 
 def test_without_the_scale_it_is_the_papers_with_larger_queries():
     scaled, _ = F.attention_forward(2.0 * X, MEMORY, MEMORY, SOME)    # sqrt(d_k) = 2
-    np.testing.assert_allclose(F.dot_product_attention_forward(X, MEMORY, MEMORY, SOME)[0], scaled, rtol=1e-12)
+    np.testing.assert_allclose(R.dot_product_attention_forward(X, MEMORY, MEMORY, SOME)[0], scaled, rtol=1e-12)
 
 
 @pytest.mark.parametrize("layer", [additive(), DotProductAttention()], ids=["additive", "dot product"])

@@ -6,8 +6,8 @@ from minitransformer.data.batches import make_batch
 from minitransformer.data.labelled import make_labelled_batch
 from minitransformer.data.windows import consecutive_windows
 from minitransformer.models import (
-    MODELS, Classifier, ClassifierConfig, ConvolutionalConfig, LanguageModel, LanguageModelConfig, RecurrentConfig, Transformer,
-    TransformerConfig)
+    MODELS, Classifier, ClassifierConfig, LanguageModel, LanguageModelConfig, Transformer, TransformerConfig)
+from minitransformer.rivals import ConvolutionalConfig, RecurrentConfig
 
 V, CLASSES = 13, 3
 SIZES = dict(num_layers=2, d_model=12, num_heads=3, d_ff=10, dropout=0.0)

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 from minitransformer import InputError
 from minitransformer.data.batches import pad
 from minitransformer.models import ClassifierConfig
-from minitransformer.special import PAD
+from minitransformer.functional.special import PAD
 from tests.models.makers import CLASSES, V, make_model, random_ids
 
 

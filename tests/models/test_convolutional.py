@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minitransformer import InputError, beam_search, greedy
-from minitransformer.layers.config import ATTENTIONS
-from minitransformer.models import ConvolutionalConfig, ConvolutionalModel, Transformer, TransformerConfig
-from minitransformer.special import BOS, EOS, PAD
+from minitransformer.functional.special import BOS, EOS, PAD
+from minitransformer.layers.attention_kinds import ATTENTIONS
+from minitransformer.models import Transformer, TransformerConfig
+from minitransformer.rivals import ConvolutionalConfig, ConvolutionalModel
 from tests.decoding import reference
 from tests.models.makers import V, make_batch_for, make_model, random_ids
 
@@ -144,7 +145,7 @@ def test_wrong_settings_are_explained(kind, changes, words):
     (lambda: ConvolutionalModel(TransformerConfig.named("toy", V)), "is a TransformerConfig, expected a ConvolutionalConfig"),
     (lambda: make("conv").forward(np.ones(3, int), np.ones((1, 2), int)), r"ConvolutionalModel: source has shape \(3,\), expected"),
     (lambda: make("conv").forward(np.ones((2, 3), int), np.ones((1, 2), int)), r"target has shape \(1, 2\), expected"),
-    (lambda: make("conv").backward(np.ones((1, 2, V)), ()), "the cache is a tuple, expected the ConvolutionalCache"),
+    (lambda: make("conv").backward(np.ones((1, 2, V)), ()), "the cache is a tuple, expected the LogitsCache"),
 ])
 def test_what_does_not_fit_is_explained(call, words):
     with pytest.raises(InputError, match=words):

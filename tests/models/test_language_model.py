@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 
 from minitransformer import InputError
 from minitransformer.models import LanguageModelConfig
-from minitransformer.special import PAD
+from minitransformer.functional.special import PAD
 from tests.models.makers import V, make_model, random_ids
 
 EITHER = [dict(pre_norm=pre_norm, positions=positions) for pre_norm in (False, True)

@@ -12,7 +12,7 @@ from minitransformer.layers import Layer
 from minitransformer.models import MODELS
 from minitransformer.models.next_token import LossSums
 from minitransformer.replaceable import plugged, textbook
-from minitransformer.special import PAD
+from minitransformer.functional.special import PAD
 from tests.models.makers import CLASSES, KINDS, make_batch_for, make_model, random_ids
 
 

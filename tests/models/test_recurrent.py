@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from minitransformer import Ensemble, InputError, beam_search, greedy, plugged
-from minitransformer import functional as F
-from minitransformer.attention_map import has_attention
-from minitransformer.models import MODELS, ConvolutionalConfig, LSTMModel, RecurrentConfig, Transformer, TransformerConfig
-from minitransformer.models.transformer import EXTRA_LENGTH
-from minitransformer.special import BOS, EOS, PAD
+from minitransformer import Ensemble, InputError, beam_search, functional as F, greedy, plugged
+from minitransformer import rivals as R
+from minitransformer.functional.special import BOS, EOS, PAD
+from minitransformer.models import MODELS, Transformer, TransformerConfig
+from minitransformer.decoding.state import EXTRA_LENGTH
+from minitransformer.pictures.attention_map import has_attention
+from minitransformer.rivals import ConvolutionalConfig, LSTMModel, RecurrentConfig
 from tests.decoding import reference
 from tests.models.makers import RECURRENT, V, make_batch_for, make_model, random_ids
 
@@ -146,10 +147,10 @@ def test_a_step_of_your_own_runs_in_training_and_in_decoding():
 
     def own(z, state, weight):
         calls.append(1)
-        return F.lstm_step_forward.replaceable.textbook(z, state, weight)
+        return R.lstm_step_forward.replaceable.textbook(z, state, weight)
 
     expected = model.loss_forward(batch)[0].loss, greedy(model, batch.source)
-    with plugged(F.lstm_step_forward, own):
+    with plugged(R.lstm_step_forward, own):
         sums, cache = model.loss_forward(batch)
         model.loss_backward(1.0, cache)
         trained = len(calls)
@@ -191,7 +192,7 @@ def test_wrong_settings_are_explained(changes, words):
     (lambda: make_model("lstm").forward(np.ones(3, int), np.ones((1, 2), int)), r"LSTMModel: source has shape \(3,\), expected"),
     (lambda: make_model("gru").forward(np.ones((2, 3), int), np.ones((1, 2), int)), r"GRUModel: target has shape \(1, 2\), exp"),
     (lambda: make_model("rnn").forward(np.full((1, 3), V), np.ones((1, 2), int)), f"token id {V}, expected 0 to {V - 1}"),
-    (lambda: make_model("rnn").backward(np.ones((1, 2, V)), ()), "the cache is a tuple, expected the RecurrentModelCache"),
+    (lambda: make_model("rnn").backward(np.ones((1, 2, V)), ()), "the cache is a tuple, expected the LogitsCache"),
 ])
 def test_what_does_not_fit_is_explained(call, words):
     with pytest.raises(InputError, match=words):

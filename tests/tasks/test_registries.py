@@ -11,7 +11,7 @@ from minitransformer import InputError, Run, Transformer, TransformerConfig, tas
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
-from minitransformer.evaluation import mean_loss
+from minitransformer.training.evaluation import mean_loss
 from minitransformer.layers import Embedding, LinearCrossEntropy, OutputProjection
 from minitransformer.models import MODELS
 from minitransformer.models.next_token import NextTokenModel

@@ -8,7 +8,7 @@ import pytest
 from minitransformer import InputError, Run
 from minitransformer.data import number_words
 from minitransformer.data.drawn import DrawnBatches, draw_examples, draw_held_out
-from minitransformer.evaluation import exact_match, mean_loss, pair_batches, perplexity
+from minitransformer.training.evaluation import exact_match, mean_loss, pair_batches, perplexity
 from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.decoding.hypothesis import Hypothesis
 from minitransformer.models import Transformer, TransformerConfig
@@ -78,7 +78,7 @@ def test_exact_match_uses_the_threads_that_it_is_told_to(monkeypatch):
     def decode(model, sources, search, threads):
         return [[Hypothesis(ids, 0.0, 0.0)] for ids in sources] if (search, threads) == (GREEDY, 3) else None
 
-    monkeypatch.setattr("minitransformer.evaluation.decode_all", decode)
+    monkeypatch.setattr("minitransformer.training.evaluation.decode_all", decode)
     assert exact_match(None, [([5], [5]), ([6], [7])], threads=3) == 0.5
 
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from minitransformer import Run, TrainingConfig, Transformer, TransformerConfig, train
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
-from minitransformer.evaluation import exact_match, pair_batches
+from minitransformer.training.evaluation import exact_match, pair_batches
 from minitransformer.layers import Linear
-from minitransformer.processes import Job
+from minitransformer.workers.processes import Job
 from minitransformer.tasks import TASKS
 from tests.training.test_resume import losses
 

@@ -10,9 +10,9 @@ import pytest
 
 from minitransformer import Adam, Run, TrainingConfig, Transformer, TransformerConfig, make_batch, train, training_step
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
-from minitransformer.evaluation import pair_batches
-from minitransformer.parallel import Threads
-from minitransformer.special import PAD
+from minitransformer.training.evaluation import pair_batches
+from minitransformer.workers.threads import Threads
+from minitransformer.functional.special import PAD
 from minitransformer.tasks import TASKS
 from minitransformer.training import checkpoint
 from tests.models.makers import KINDS, make_batch_for, make_model

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError, Run, TrainingConfig, train
-from minitransformer.cli import one_voice
+from minitransformer.cli import several_processes
 from minitransformer.data.drawn import DrawnBatches
-from minitransformer.evaluation import mean_loss
-from minitransformer.launcher import Place, launched
+from minitransformer.training.evaluation import mean_loss
+from minitransformer.workers.launcher import Place, launched
 from minitransformer.layers import Linear
-from minitransformer.parallel import in_threads
-from minitransformer.processes import Job
+from minitransformer.workers.threads import in_threads
+from minitransformer.workers.processes import Job
 from minitransformer.tasks import TASKS
 from minitransformer.training import checkpoint
 from minitransformer.training.config import default_threads
@@ -50,8 +50,8 @@ def test_processes_of_a_machine_share_its_cores(monkeypatch):
 
 def test_one_process_imports_no_mpi():
     code = ("import sys; from minitransformer.cli import main; main(sys.argv[1:]); "
-            "assert 'minitransformer.processes' in sys.modules; "
-            "assert not {'mpi4py', 'minitransformer.cli.one_voice'} & set(sys.modules)")
+            "assert 'minitransformer.workers.processes' in sys.modules; "
+            "assert not {'mpi4py', 'minitransformer.cli.several_processes'} & set(sys.modules)")
     done = subprocess.run([sys.executable, "-c", code, "train", "--resume", "nothing"], capture_output=True, text=True,
                           env=environment())
     assert done.returncode == 0 and "nothing: no run here" in done.stderr, done.stderr
@@ -134,7 +134,7 @@ def test_settings_that_differ_are_refused():
 
 def test_versions_that_differ_are_refused(monkeypatch):
     main = threading.current_thread()    # process 0
-    monkeypatch.setattr("minitransformer.processes.version",
+    monkeypatch.setattr("minitransformer.workers.processes.version",
                         lambda name: "1.0" if threading.current_thread() is main or name != "numpy" else "2.0")
     found = errors_of(2, lambda job: job.check_alike({}))
     assert found == ["the processes differ: numpy is 1.0 in process 0 and 2.0 in process 1"] * 2
@@ -181,16 +181,16 @@ def test_processes_that_have_drifted_apart_are_refused(tmp_path):
 def test_the_last_words_of_a_process(tmp_path, written, expected):
     with open(tmp_path / "heard", "wb+") as heard:
         heard.write(written.encode())
-        assert one_voice._last_words(heard) == expected
+        assert several_processes._last_words(heard) == expected
 
 
 def test_the_exit_code_of_a_process(capsys):
     def ends(error):
         raise error
 
-    assert one_voice._exit_code(lambda: 130) == 130
-    assert [one_voice._exit_code(lambda: ends(SystemExit(code))) for code in (None, 2)] == [0, 2]
-    assert one_voice._exit_code(lambda: ends(TypeError("a bug"))) == 1
+    assert several_processes._exit_code(lambda: 130) == 130
+    assert [several_processes._exit_code(lambda: ends(SystemExit(code))) for code in (None, 2)] == [0, 2]
+    assert several_processes._exit_code(lambda: ends(TypeError("a bug"))) == 1
     assert capsys.readouterr().err.endswith("TypeError: a bug\n")
 
 
@@ -204,8 +204,8 @@ def test_the_others_are_waited_for():
             return self.looks > 3
 
     request = Request()
-    assert one_voice._all_came(request, None) and request.looks == 4
-    assert not one_voice._all_came(Request(), 0)
+    assert several_processes._all_came(request, None) and request.looks == 4
+    assert not several_processes._all_came(Request(), 0)
 
 
 # The real thing

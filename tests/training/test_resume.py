@@ -13,9 +13,9 @@ from minitransformer.data.drawn import DrawnBatches
 from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.labelled import make_labelled_batch, sentence_length
 from minitransformer.data.windows import WindowBatches
-from minitransformer.evaluation import mean_loss
+from minitransformer.training.evaluation import mean_loss
 from minitransformer.models import MODELS
-from minitransformer.parallel import Threads
+from minitransformer.workers.threads import Threads
 from minitransformer.tasks import TASKS
 from minitransformer.training import checkpoint
 from minitransformer.training.log import CLOCKS

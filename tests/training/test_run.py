@@ -15,7 +15,7 @@ from minitransformer import InputError, Run, TrainingConfig, Transformer, Transf
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.errors import FolderTaken
-from minitransformer.evaluation import pair_batches
+from minitransformer.training.evaluation import pair_batches
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.copy import Copy
 from minitransformer.training import files

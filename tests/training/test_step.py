@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minitransformer import Adam, training_step
-from minitransformer.parallel import Threads
+from minitransformer.workers.threads import Threads
 from tests.models.makers import KINDS, make_batch_for, make_model
 
 

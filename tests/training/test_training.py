@@ -7,11 +7,12 @@ import pytest
 from safetensors.numpy import load_file
 
 from minitransformer import (
-    Adam, InputError, NonFiniteError, Run, TrainingConfig, Transformer, TransformerConfig, make_batch, parallel, train,
+    Adam, InputError, NonFiniteError, Run, TrainingConfig, Transformer, TransformerConfig, make_batch, train,
     training_step)
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
-from minitransformer.evaluation import mean_loss, pair_batches
-from minitransformer.parallel import Threads
+from minitransformer.training.evaluation import mean_loss, pair_batches
+from minitransformer.workers import threads as parallel
+from minitransformer.workers.threads import Threads
 from minitransformer.tasks import TASKS
 from minitransformer.training import checkpoint, trainer
 from minitransformer.training.locate_non_finite import locate_non_finite

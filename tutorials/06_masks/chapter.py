@@ -29,7 +29,7 @@ from minitransformer import (Adam, LanguageModel, LanguageModelConfig, Transform
                              gradcheck, greedy, make_batch, plugged, schedule, training_step)
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.data.windows import WindowBatch
-from minitransformer.evaluation import exact_match
+from minitransformer.training.evaluation import exact_match
 from minitransformer.functional import (
     attention_backward, attention_forward, causal_mask, padding_mask, softmax_forward)
 from minitransformer.learn.plug import train

@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 from minitransformer import (Adam, Transformer, TransformerConfig, gradcheck, make_batch, plugged, schedule,
                              training_step)
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
-from minitransformer.evaluation import exact_match
+from minitransformer.training.evaluation import exact_match
 from minitransformer.functional import attention_backward, attention_forward
 from minitransformer.layers.attention import MultiHeadAttention, SelfAttention
 from minitransformer.learn.plug import train

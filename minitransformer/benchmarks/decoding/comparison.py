@@ -7,7 +7,7 @@ from typing import Any
 from minitransformer.benchmarks.measure import measure
 from minitransformer.benchmarks.other_work import OtherWork
 from minitransformer.errors import InputError
-from minitransformer.evaluation import bleu
+from minitransformer.training.evaluation import bleu
 
 # The settings tried for each library before the best is measured: what the threads share, and sentences per batch.
 PEERS = {"marianmt": ([""], (32, 64, 100)), "ctranslate2": (["batches-", "operations-"], (16, 32, 64))}

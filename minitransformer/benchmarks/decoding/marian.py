@@ -9,7 +9,7 @@ from transformers import MarianConfig, MarianMTModel
 from minitransformer.benchmarks.decoding.sentences import limit, power, strip
 from minitransformer.decoding.translation import longest_first
 from minitransformer.functional import sinusoids
-from minitransformer.special import BOS, EOS, PAD
+from minitransformer.functional.special import BOS, EOS, PAD
 
 ATTENTION = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "out_proj"}
 SUBLAYERS = {"self_attention": "self_attn", "cross_attention": "encoder_attn"}

@@ -7,8 +7,8 @@ from threadpoolctl import threadpool_limits
 from minitransformer.benchmarks.decoding.sentences import ALPHA
 from minitransformer.data.batches import pad
 from minitransformer.decoding.beam import beam_search
-from minitransformer.host import keep_freed_memory
-from minitransformer.special import EOS
+from minitransformer.workers.host import keep_freed_memory
+from minitransformer.functional.special import EOS
 
 DIFFERENT = 32    # sentences; a larger batch repeats them, so that the work per sentence is the same
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from minitransformer.benchmarks.decoding.sentences import ALPHA
 from minitransformer.decoding import Search, decode_all, translation
-from minitransformer.host import keep_freed_memory
+from minitransformer.workers.host import keep_freed_memory
 
 
 def make_step(case, threads) -> Callable[[], list[list[int]]]:

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from minitransformer.decoding import encode
-from minitransformer.models.transformer import EXTRA_LENGTH
-from minitransformer.special import BOS, EOS, PAD
+from minitransformer.decoding.state import EXTRA_LENGTH
+from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.training.run import Run
 
 ALPHA = 0.6    # of the length penalty

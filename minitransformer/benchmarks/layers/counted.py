@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.parameter import Parameter
+from minitransformer.layers.parameter import Parameter
 from minitransformer.replaceable import textbook
 
 

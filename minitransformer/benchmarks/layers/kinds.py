@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer.layers import RNN, Convolution, RestrictedSelfAttention, SelfAttention, SeparableConvolution
+from minitransformer.layers import SelfAttention
+from minitransformer.rivals import RNN, Convolution, RestrictedSelfAttention, SeparableConvolution
 
 KERNEL = 3     # positions that a convolution sees
 RADIUS = 32    # positions to each side that restricted attention sees

@@ -11,8 +11,8 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.benchmarks.layers.counted import Counted, counted_copy, counting
 from minitransformer.benchmarks.layers.kinds import KINDS
-from minitransformer.host import limits
-from minitransformer.layers import RNN
+from minitransformer.rivals import RNN
+from minitransformer.workers.host import limits
 
 LENGTHS, WIDTH = (32, 64, 128, 256, 512, 1024, 2048, 4096), 64    # n is doubled, while d stays
 WIDTHS, LENGTH = (64, 128, 256, 512), 256                         # d is doubled, while n stays

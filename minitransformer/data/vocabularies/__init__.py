@@ -2,4 +2,4 @@
 
 from minitransformer.registry import Registry
 
-VOCABULARIES = Registry("vocabulary", "minitransformer.data.vocabularies", "VOCABULARIES")
+VOCABULARIES = Registry("vocabulary", "VOCABULARIES")

@@ -4,7 +4,7 @@ import json
 
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.errors import InputError
-from minitransformer.special import SPECIAL
+from minitransformer.functional.special import SPECIAL
 
 
 @VOCABULARIES.register("characters")

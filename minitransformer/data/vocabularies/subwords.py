@@ -3,7 +3,7 @@
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.errors import InputError
 from minitransformer.extras import require
-from minitransformer.special import SPECIAL
+from minitransformer.functional.special import SPECIAL
 
 UNKNOWN = "<unk>"
 NAMES = (*SPECIAL, UNKNOWN)    # the names of the first ids

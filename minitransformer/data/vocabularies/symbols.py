@@ -5,7 +5,7 @@ import re
 
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.errors import InputError
-from minitransformer.special import BOS, EOS, PAD, SPECIAL
+from minitransformer.functional.special import BOS, EOS, PAD, SPECIAL
 
 
 @VOCABULARIES.register("symbols")

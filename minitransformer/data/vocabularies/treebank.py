@@ -6,7 +6,7 @@ from collections import Counter
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.errors import InputError
 from minitransformer.parsing.brackets import WORD
-from minitransformer.special import SPECIAL
+from minitransformer.functional.special import SPECIAL
 
 LEAST = 2          # how often a word is to occur in order to get a token of its own
 OTHER = "X"        # the Penn Treebank's label for what has no better one: stands for labels that training did not know

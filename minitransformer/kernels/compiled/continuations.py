@@ -7,7 +7,7 @@ from minitransformer.decoding.continuations import FIRST_WORD, continuations, lo
 from minitransformer.kernels.exponential import exp, rank, ranked
 from minitransformer.kernels.loops import FEW, loop, packed
 from minitransformer.replaceable import replaces
-from minitransformer.special import EOS
+from minitransformer.functional.special import EOS
 
 BLOCK = 64                  # logits whose largest decides whether the search looks at them
 LEAST = np.int32(-2**31)    # below the rank of any number

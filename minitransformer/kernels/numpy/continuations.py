@@ -4,7 +4,7 @@ import numpy as np
 
 from minitransformer.decoding.continuations import FIRST_WORD, continuations, on_host, top_k
 from minitransformer.replaceable import replaces
-from minitransformer.special import EOS
+from minitransformer.functional.special import EOS
 
 GROUPS = 250    # groups of words, and columns of a block
 

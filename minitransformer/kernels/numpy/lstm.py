@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.functional import lstm_backward, lstm_forward
 from minitransformer.replaceable import replaces
+from minitransformer.rivals.recurrent.lstm import lstm_backward, lstm_forward
 
 
 class LSTMSequenceCache(NamedTuple):

@@ -1,0 +1,180 @@
+"""Run a stack of layers one position at a time, with a key-value (KV) cache: earlier positions are not computed again."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from minitransformer.backend import Array, module_of, to_device
+from minitransformer.decoding.state import DecodingState
+from minitransformer.functional import attention_forward
+from minitransformer.layers.linear import Linear
+from minitransformer.replaceable import is_replaced, replaceable
+
+POSITIONS = 8    # a list has room for as many more, at least
+
+
+class CachedStack(DecodingState):
+    """The decoding state of a stack of layers.
+
+    The keys and values of cross-attention are computed from the memory once. Those of self-attention are
+    appended at each position, and stay in place: the hypotheses of a sentence share one list
+    of keys and values, and a mask says which of them belong to the past of which hypothesis. When a
+    search drops one hypothesis and splits another, only the mask changes. When the list is full, a new
+    list is made without the entries that no longer belong to any hypothesis.
+    """
+
+    def __init__(self, stack, input, output, first, limit, memory=None, memory_mask=None):
+        """stack: a Decoder with the memory (B, T_k, d_model) it attends to, or an Encoder; input: its Input."""
+        self.output, self.first, self.limit = output, first, limit
+        self._stack, self._input, self._memory_mask = stack, input, memory_mask
+        self._layers = [CachedLayer(layer, len(first), memory) for layer in stack.layers]
+        self._mask: Any = None    # (B, width, list): which entries belong to which hypothesis
+        self._room = 0       # capacity of the list
+        self._position = 0
+
+    def advance(self, ids, parents=None) -> Array:
+        batch, width = ids.shape
+        if self._position == 0:
+            self._mask = np.zeros((batch, width, 0), bool)
+        elif parents is not None:
+            self._mask = self._mask[np.arange(batch)[:, None], parents]
+        if self._mask.shape[2] + width > self._room:
+            self._make_room()
+        own = np.zeros((batch, width, width), bool)
+        own[:, range(width), range(width)] = True
+        self._mask = np.concatenate([self._mask, own], axis=2)
+        x, _ = self._input.embedding.forward(ids)
+        x = self._input.positions.at(x, self._position)                # (B, width, d_model)
+        mask = to_device(self._mask[:, None], module_of(x))
+        for layer in self._layers:
+            x = next_position(x, layer, mask, self._memory_mask)
+        if self._stack.norm:
+            x, _ = self._stack.norm.forward(x)
+        self._position += 1
+        return x
+
+    def keep(self, rows) -> None:
+        moved = np.flatnonzero(rows != np.arange(len(rows)))
+        self._mask = _kept(self._mask, rows, moved)
+        xp = module_of(self.output.weight.data)
+        rows, moved = to_device(rows, xp), to_device(moved, xp)
+        if self._memory_mask is not None:
+            self._memory_mask = _kept(self._memory_mask, rows, moved)
+        for attention in [one for layer in self._layers for one in (layer.self_attention, layer.cross_attention) if one]:
+            attention.keys = _kept(attention.keys, rows, moved)
+            attention.values = _kept(attention.values, rows, moved)
+
+    def _make_room(self) -> None:
+        """Make new lists of the entries that belong to a hypothesis, with as much free space again, and for some positions."""
+        width, live = self._mask.shape[1], self._mask.any(axis=1)            # (B, list)
+        length = live.sum(axis=1).max(initial=0)
+        places = np.argsort(~live, axis=1, kind="stable")[:, :length]
+        self._mask = np.take_along_axis(self._mask, places[:, None], axis=2)
+        self._room = length + max(length, POSITIONS * width)
+        places = to_device(places, module_of(self.output.weight.data))
+        for layer in self._layers:
+            layer.self_attention.make_room(places, self._room)
+
+
+def _kept(array, places, moved) -> Array:
+    """array[places] without copying entries that stay in place; changes `array`."""
+    array[moved] = array[places[moved]]
+    return array[:len(places)]
+
+
+class CachedLayer:
+    """An EncoderLayer or a DecoderLayer, and what its attentions keep of earlier positions and of the memory."""
+
+    prepared: Any = None    # the layer's parameters in the form that a kernel takes
+
+    def __init__(self, layer, batch, memory=None):
+        self.layer = layer
+        self.self_attention = CachedSelfAttention(layer.self_attention, batch)
+        self.cross_attention = None if memory is None else CachedCrossAttention(layer.cross_attention, memory)
+
+
+@replaceable
+def next_position(x, cached, mask, memory_mask=None) -> Array:
+    """A CachedLayer's output (B, width, d_model) at the newest position, from its input there: x (B, width, d_model).
+
+    mask: (B, 1, width, list), which entries of the list belong to which hypothesis, this position included.
+    """
+    layer = cached.layer
+    x = layer.self_attention_residual.evaluate(x, lambda h: cached.self_attention.attend(h, mask))
+    if cached.cross_attention:
+        x = layer.cross_attention_residual.evaluate(x, lambda h: cached.cross_attention.attend(h, memory_mask))
+    return layer.feed_forward_residual.evaluate(x, lambda h: layer.feed_forward.forward(h)[0])
+
+
+def _attend(attention, queries, keys, values, mask) -> Array:
+    """A multi-head attention's output for its heads' queries, keys and values (B, H, T, d)."""
+    heads, _ = attention_forward(queries, keys, values, mask)
+    return attention.output.forward(attention.merge(heads))[0]
+
+
+class CachedCrossAttention:
+    """One layer's cross-attention; the memory's keys and values (B, H, T_k, d) are computed once."""
+
+    def __init__(self, attention, memory):
+        self._attention = attention
+        self.keys, self.values = (
+            attention.xp.ascontiguousarray(attention.split(linear.forward(memory)[0]))    # each head's are contiguous
+            for linear in (attention.key, attention.value))
+
+    def attend(self, x, mask) -> Array:
+        queries = self._attention.split(self._attention.query.forward(x)[0])
+        return _attend(self._attention, queries, self.keys, self.values, mask)
+
+
+class CachedSelfAttention:
+    """One layer's self-attention; the keys and values of earlier positions, `length` of them for each sentence, are kept.
+
+    keys, values: (B, H, room, d).
+    """
+
+    length: int
+
+    def __init__(self, attention, batch):
+        self.xp = attention.xp
+        self._attention = attention
+        self._linears = attention.query, attention.key, attention.value
+        self.keys, self.values = (attention.split(self.xp.empty((batch, 0, part.weight.shape[1]), part.bias.data.dtype))
+                                  for part in self._linears[1:])
+
+    def attend(self, x, mask) -> Array:
+        """x: (B, width, d_model), one position of `width` hypotheses. Returns the attention's output, of the same shape."""
+        queries, keys, values = map(self._attention.split, self._project(x))
+        start, self.length = self.length, self.length + x.shape[1]
+        self.keys[:, :, start:self.length] = keys
+        self.values[:, :, start:self.length] = values
+        return _attend(self._attention, queries, self.keys[:, :, :self.length], self.values[:, :, :self.length], mask)
+
+    def _project(self, x) -> Sequence[Array]:
+        if is_replaced(Linear.forward):
+            return [linear.forward(x)[0] for linear in self._linears]
+        weight, bias, first, second = self._joined
+        batch, width, d_model = x.shape
+        projected = x.reshape(-1, d_model) @ weight
+        projected += bias
+        projected = projected.reshape(batch, width, len(bias))
+        return projected[:, :, :first], projected[:, :, first:second], projected[:, :, second:]
+
+    @cached_property
+    def _joined(self) -> tuple[Array, Array, int, int]:
+        """The three linear layers as one: weight, bias, and the columns where keys and values begin."""
+        weight = self.xp.concatenate([part.weight.data for part in self._linears], axis=1)
+        bias = self.xp.concatenate([part.bias.data for part in self._linears])
+        return weight, bias, *np.cumsum([part.weight.shape[1] for part in self._linears])[:2].tolist()
+
+    def make_room(self, places, room) -> None:
+        """New lists with that much room, filled with the entries at `places` (B, length) of the old ones."""
+        self.length = places.shape[1]
+        self.keys, self.values = (self._gathered(old, places, room) for old in (self.keys, self.values))
+
+    def _gathered(self, old, places, room) -> Array:
+        xp, (batch, heads, _, d) = module_of(old), old.shape
+        new = xp.empty((batch, heads, room, d), old.dtype)
+        new[:, :, :self.length] = old[xp.arange(batch)[:, None, None], xp.arange(heads)[:, None], places[:, None]]
+        return new

@@ -1,0 +1,57 @@
+"""How the Transformer and the language model begin to write: `model.start(...)`.
+
+The key-value cache steps aside for what would change its results: attention of another kind than the paper's, and plugged-in
+functions that it does not call the way training does. Then every position is computed from the entire prefix.
+"""
+
+import numpy as np
+
+from minitransformer.backend import Array, module_of, to_device
+from minitransformer.checks import check_shape
+from minitransformer.decoding.cached import CachedStack
+from minitransformer.decoding.recomputed import RecomputedState
+from minitransformer.decoding.state import EXTRA_LENGTH, first_and_limit
+from minitransformer.errors import InputError
+from minitransformer.functional import causal_mask, padding_mask, sinusoids
+from minitransformer.layers.attention import MultiHeadAttention
+from minitransformer.models.registry import STATES
+from minitransformer.replaceable import is_replaced
+
+
+@STATES.register("transformer")
+def start_transformer(model, source, extra_length=EXTRA_LENGTH) -> CachedStack | RecomputedState:
+    """`extra_length`: how many tokens more than its source (B, T_k) an output may have."""
+    check_shape("source", source, "B", "T_k")
+    memory, _ = model.encode(source)
+    first, limit = first_and_limit(source, extra_length)
+    limit = np.minimum(limit, model.target_input.positions.max_length - 1)
+    if _cache_would_bypass(model):
+        def decode(rows, target) -> Array:
+            return model.decode(target, memory[to_device(rows, module_of(memory))], source[rows])[0]
+
+        return RecomputedState(decode, model.output, first, limit, np.empty((len(source), 1, 0), int))
+    memory_mask = to_device(padding_mask(source), module_of(memory))
+    return CachedStack(model.decoder, model.target_input, model.output, first, limit, memory, memory_mask)
+
+
+@STATES.register("language-model")
+def start_language_model(model, prompt) -> CachedStack | RecomputedState:
+    """prompt: (B, T), ids of at least one token each, without padding."""
+    check_shape("prompt", prompt, "B", "T")
+    if not prompt.shape[1]:
+        raise InputError("the prompt is empty, expected at least one token to continue")
+    if prompt.shape[1] > model.config.max_length:
+        raise InputError(f"the prompt has {prompt.shape[1]} tokens, but the model has {model.config.max_length} positions")
+    limit = np.full(len(prompt), model.config.max_length - prompt.shape[1])    # no positions beyond these were trained
+    if _cache_would_bypass(model):
+        return RecomputedState(lambda rows, ids: model.hidden(ids)[0], model.output, prompt[:, -1:], limit, prompt[:, None, :-1])
+    state = CachedStack(model.stack, model.input, model.output, prompt[:, -1:], limit)
+    for ids in prompt[:, :-1].T:
+        state.advance(ids[:, None])
+    return state
+
+
+def _cache_would_bypass(model) -> bool:
+    """Whether the model's attention, or a plugged-in function, is one that the key-value cache does not call."""
+    bypassed = MultiHeadAttention.forward, causal_mask, padding_mask, sinusoids
+    return model.config.attention != "scaled" or any(map(is_replaced, bypassed))

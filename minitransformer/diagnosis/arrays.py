@@ -1,0 +1,213 @@
+"""Mistakes that any gradient can show, in every block: a sign, a factor, an order, a part of dy left out, another's place."""
+
+from collections.abc import Callable, Iterator
+from itertools import combinations
+
+import numpy as np
+
+from minitransformer.backend import Array
+from minitransformer.diagnosis.case import EXPLAINED, apart
+from minitransformer.diagnosis.factors import named_factors, ratio
+
+
+def explanations(cases) -> list[tuple[str, float]]:
+    """[(sentence, error)] of the changes that turn the right gradients into the wrong ones in every case."""
+    names = [name for name in cases[0].observed if any(name in case.wrong for case in cases)]
+    if not names or not all(set(names) <= case.right.keys() for case in cases):
+        return []
+    together = _of(cases, names)
+    if together or not 1 < len(names) <= 3:
+        return together
+    alone = [_of(cases, [name]) for name in names]
+    if all(len(found) == 1 for found in alone):
+        return [("; ".join(found[0][0] for found in alone), max(found[0][1] for found in alone))]
+    return []
+
+
+def _of(cases, names) -> list[tuple[str, float]]:
+    found = []
+    observed = [{name: case.observed[name] for name in names} for case in cases]
+    right = [{name: case.right[name] for name in names} for case in cases]
+    ratios = [ratio(a, n) for a, n in zip(observed, right)]
+    what = _gradients(names)
+    if all(not g.any() for a in observed for g in a.values()):
+        found.append((f"{what} is missing: it is zero everywhere (not computed, not added or not returned)", 0.0))
+    elif not any(case.depends_on(name) for case in cases for name in names):
+        found.append((f"{what} is not zero, although the output does not depend on {'it' if len(names) == 1 else 'them'}: "
+                      f"the forward does not use {' and '.join(names)} (forgotten there?), so the true gradient is zero", 0.0))
+    elif all(ratios):
+        errors = [apart(a, {name: r * n[name] for name in names}) for a, n, r in zip(observed, right, ratios)]
+        found += [(f"{what} {text}", max(errors)) for text in named_factors(cases, ratios)]
+    return (found or _fitting(_changes(cases, names), cases, observed, right, what)
+            or _fitting(_of_upstream(cases[0]), cases, observed, right, what) or _other_mask(cases, observed, right, what))
+
+
+def _other_mask(cases, observed, right, what) -> list[tuple[str, float]]:
+    """A gradient that is dy times zeros and a single number, in forward and in backward, but with the zeros elsewhere."""
+    for case, a, n in zip(cases, observed, right):
+        for name in a:
+            if isinstance(case.dy, tuple) or a[name].shape != np.shape(case.dy) or not np.all(case.dy):
+                return []
+            ours, theirs = (np.round(g / case.dy, 9) for g in (a[name], n[name]))
+            two_valued = len(np.unique(ours)) == len(np.unique(theirs)) == 2
+            if not two_valued or not ((ours == 0) & (theirs != 0)).any() or not ((ours != 0) & (theirs == 0)).any():
+                return []
+    return [(f"{what} is dy times a mask, but not the mask of the forward: different numbers are zero, so backward uses another "
+             "mask (drawn again, at random, or taken from the wrong array)", 0.0)]
+
+
+def _fitting(changes, cases, observed, right, what) -> list[tuple[str, float]]:
+    found = []
+    for sentence, wrong in changes:
+        errors = []
+        for case, a, n in zip(cases, observed, right):
+            try:
+                made = wrong(case, n)
+            except (ValueError, IndexError):
+                made = None
+            if made is None:
+                break
+            errors.append(apart(a, made))
+        if len(errors) == len(cases) and max(errors) <= EXPLAINED:
+            found.append((f"{what} {sentence}", max(errors)))
+    return found
+
+
+def _changes(cases, names) -> Iterator[tuple[str, Callable]]:
+    """(sentence, change(case, right gradients)) for the ways in which the gradients with these names can go wrong."""
+    def each(change) -> Callable:
+        return lambda case, right: {name: change(g) for name, g in right.items()}
+
+    def along(axis, change) -> Callable:
+        """If there are one or two axes, the last is the first or the second and is not tried again."""
+        return lambda case, right: None if any(axis == -1 and g.ndim < 3 for g in right.values()) else each(change)(case, right)
+
+    def of_square(g) -> Array | None:
+        return g.swapaxes(-1, -2) if g.ndim >= 2 else None
+
+    yield "is transposed (a transpose is missing, or one too many)", lambda case, right: (
+        {name: of_square(g) for name, g in right.items()}
+        if all(g.ndim >= 2 and g.shape[-1] == g.shape[-2] for g in right.values()) else None)
+    of_input = all(name in cases[0].inputs and cases[0].observed[name].ndim > 1 for name in names)
+    for axis, axis_name in ((0, "first axis (the batch, sentences)" if of_input else "first axis"),
+                            (1, "second axis (the positions)" if of_input else "second axis"), (-1, "last axis")):
+        for step, way in ((1, "later"), (-1, "earlier")):
+            yield (f"is shifted: each row is one place too far ({way}) along the {axis_name} (off by one)",
+                   along(axis, lambda g, axis=axis, step=step: _shifted(g, step, axis)))
+            yield (f"is rolled by one place ({way}) along the {axis_name} (off by one)",
+                   along(axis, lambda g, axis=axis, step=step: _rolled(g, step, axis)))
+        yield (f"is reversed along the {axis_name}", along(axis, lambda g, axis=axis: np.flip(g, axis)))
+        yield (f"is averaged over the {axis_name}: every row there is the mean of all",
+               along(axis, lambda g, axis=axis: np.broadcast_to(g.mean(axis=axis, keepdims=True), g.shape)))
+        yield (f"is summed over the {axis_name}: every row there is the sum of all",
+               along(axis, lambda g, axis=axis: np.broadcast_to(g.sum(axis=axis, keepdims=True), g.shape)))
+        for place, place_name in ((0, "first"), (-1, "last")):
+            yield (f"is missing (zero) at the {place_name} place of the {axis_name}",
+                   along(axis, lambda g, axis=axis, place=place: _without(g, place, axis)))
+            yield (f"is there only at the {place_name} place of the {axis_name}, and zero elsewhere",
+                   along(axis, lambda g, axis=axis, place=place: g - _without(g, place, axis)))
+    yield "has the right numbers in the wrong places: transposed, and then reshaped to fit", lambda case, right: (
+        {name: g.T.reshape(g.shape) for name, g in right.items()} if all(g.ndim == 2 for g in right.values()) else None)
+    yield "has lost its sign: it is the absolute value of the true one", each(np.abs)
+    for one, other in combinations(names, 2):
+        yield (f"are swapped: {one} gets that of {other} and {other} that of {one} (the wrong order)",
+               lambda case, right, one=one, other=other: _swapped(right, one, other))
+    for other in cases[0].observed:
+        if len(names) == 1 and other not in names:
+            yield (f"is exactly that of {other}: the wrong one is returned",
+                   lambda case, right, other=other: {names[0]: case.right[other]} if other in case.right else None)
+    yield ("contains a multiple of the parameter itself, added to its gradient as by a weight decay: it is not zero "
+           "where dy is", _with_decay)
+
+
+def _with_decay(case, right) -> dict[str, Array] | None:
+    """The right gradients plus the parameters times one constant, which must be the same in every case."""
+    if set(right) & set(case.inputs):
+        return None
+    values = {name: case.checked.variables[name] for name in right}
+    along = sum(float(((case.observed[name] - right[name]) * v).sum()) for name, v in values.items())
+    squares = sum(float((v * v).sum()) for v in values.values())
+    if not squares:    # a bias that is still zero: the constant cannot be determined
+        return None
+    constant = along / squares
+    return {name: g + float(f"{constant:.6g}") * values[name] for name, g in right.items()}
+
+
+def _of_upstream(case) -> Iterator[tuple[str, Callable]]:
+    """Changes that concern dy: which part of it was used, and where it was added."""
+    upstream = case.twin.upstream if case.twin else "dy"
+
+    def with_dy(change) -> Callable:
+        return lambda case, right: (
+            None if isinstance(case.dy, tuple) or any(g.shape != np.shape(case.dy) for g in right.values())
+            else {name: change(g, case.dy) for name, g in right.items()})
+
+    yield "is exactly dy, as if the block did nothing: its derivative is missing", with_dy(lambda g, dy: dy)
+    yield "lacks dy itself: the direct (residual, skip, identity) path is missing", with_dy(lambda g, dy: g - dy)
+    yield ("contains dy once too often: a direct (residual, skip) path is counted that does not exist, or counted twice (doubled)",
+           with_dy(lambda g, dy: g + dy))
+
+    def seen(change) -> Callable:
+        def wrong(case, right) -> dict[str, Array] | None:
+            if isinstance(case.dy, tuple):
+                return None
+            gradients = case.right_for(change(case.dy))
+            return {name: gradients[name] for name in right if name in gradients} if set(right) <= set(gradients) else None
+        return wrong
+
+    for axis, what, missing in ((0, "sentence of the batch", "batch"), (1, "position", "length (positions)")):
+        for place, which in ((0, "first"), (-1, "last")):
+            yield (f"counts the {which} {what} only: the sum over the {missing} is missing",
+                   seen(lambda dy, axis=axis, place=place: dy - _without(dy, place, axis)))
+            yield (f"is that of the {which} {what} everywhere: dy is taken from it for all",
+                   seen(lambda dy, axis=axis, place=place: np.broadcast_to(np.take(dy, [place], axis), dy.shape).copy()))
+            yield (f"leaves the {which} {what} out of the sum over the {missing}",
+                   seen(lambda dy, axis=axis, place=place: _without(dy, place, axis)))
+
+    yield f"does not depend on {upstream}: the upstream gradient is ignored (missing), as if it were 1", seen(np.ones_like)
+    for limit in (0.1, 0.5, 1, 2, 5, 10):
+        yield (f"is that of dy clipped to {limit}: a backward is linear in dy, so nothing may be clipped in it",
+               seen(lambda dy, limit=limit: np.clip(dy, -limit, limit)))
+    yield "is that of dy with its negative numbers cut off: a backward is linear in dy", seen(lambda dy: np.maximum(dy, 0))
+    yield "has dy twice: the upstream gradient is squared", seen(lambda dy: dy * dy)
+    for axis, what in ((0, "batch"), (1, "positions")):
+        yield (f"belongs to dy reversed along the {what}", seen(lambda dy, axis=axis: np.flip(dy, axis).copy()))
+        yield (f"belongs to dy averaged over the {what}", seen(
+            lambda dy, axis=axis: np.broadcast_to(dy.mean(axis=axis, keepdims=True), dy.shape).copy()))
+        for step in (1, -1):
+            yield (f"belongs to dy shifted by one place along the {what} (off by one)", seen(
+                lambda dy, axis=axis, step=step: _shifted(dy, step, axis)))
+
+
+def _shifted(g, step, axis) -> Array:
+    moved = np.roll(g, step, axis)
+    moved[(slice(None),) * (axis % g.ndim) + (0 if step > 0 else -1,)] = 0
+    return moved
+
+
+def _rolled(g, step, axis) -> Array:
+    rolled = np.roll(g, step, axis)
+    if np.array_equal(rolled, _shifted(g, step, axis)):
+        raise ValueError("the same as shifted")
+    return rolled
+
+
+def _without(g, place, axis) -> Array:
+    if not -g.ndim <= axis < g.ndim:
+        raise IndexError
+    kept = np.array(g)
+    kept[(slice(None),) * (axis % g.ndim) + (place,)] = 0
+    return kept
+
+
+def _swapped(right, one, other) -> dict[str, Array] | None:
+    if right[one].shape != right[other].shape:
+        return None
+    return {**right, one: right[other], other: right[one]}
+
+
+def _gradients(names) -> str:
+    if len(names) == 1:
+        return f"the gradient of {names[0]}"
+    shown = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
+    return f"the gradient of {shown}"

@@ -1,0 +1,194 @@
+"""The gradient doctor: names the mistake behind a wrong gradient, but only one that it can prove.
+
+It finds the innermost part whose own gradient is wrong (locate.py), runs it at several sizes (resize.py), and asks about
+each mistake it knows: if this mistake is made in the right gradient, is the result the wrong one, up to rounding, at every
+size? It knows wrong formulas for the library's blocks (known/, tried in the block's twin, twin.py) and mistakes that any
+gradient can show (arrays.py). It names a mistake only if that one alone explains everything. Otherwise it lists evidence
+(evidence.py).
+"""
+
+import inspect
+from functools import partial
+
+import numpy as np
+
+from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
+from minitransformer.checking.contract import check_finite, run_by_contract
+from minitransformer.diagnosis import arrays, forwards, handed, known, terms
+from minitransformer.diagnosis.case import EXPLAINED, made
+from minitransformer.diagnosis.evidence import observations
+from minitransformer.diagnosis.finding import CONTRACT, EVIDENCE, NAMED, Finding
+from minitransformer.diagnosis.locate import locate
+from minitransformer.diagnosis.mistakes import mistakes_of
+from minitransformer.diagnosis.other_sizes import wrong_elsewhere
+from minitransformer.diagnosis.recorder import Call, Recorder
+from minitransformer.diagnosis.resize import other_cases
+from minitransformer.diagnosis.twin import find_twin, name_of, put_in_place
+from minitransformer.errors import InputError
+
+assert known    # importing it teaches the doctor its mistakes
+
+
+def diagnose(block, inputs, make_rng) -> Finding | None:
+    """The Finding for a block whose check failed; None if its gradients are right after all."""
+    case = made(block, inputs, make_rng)
+    try:
+        if case is None or not case.is_wrong:
+            return None
+    except Breach as breach:
+        return Finding(EVIDENCE, f"the doctor needs the complex step, which this forward does not support: {breach}")
+    located = locate(case)
+    if located.changed:
+        path, changing, sentence = located.changed[0]
+        return Finding(CONTRACT, sentence, _place(path, changing))
+    if located.path:    # the contract of the block itself was checked before
+        sentence = _breach_of(check_by_contract, located.case.block, located.case.given, located.case.make_rng, located.case.dy)
+        if sentence:
+            return Finding(CONTRACT, sentence, _place(located.path, located.case.block))
+    sentence, error, kind = examine(located.case, located.parts)
+    return _finding(located, sentence, error, kind)
+
+
+def check_elsewhere(block, checked, make_rng) -> Finding | None:
+    """The Finding for a block that is right at the given inputs but wrong at other sizes; None if it is right there, too."""
+    found = wrong_elsewhere(block, checked, make_rng)
+    if found is None:
+        return None
+    where, breach, other = found
+    if breach:
+        return Finding(CONTRACT, f"right at the given sizes only: with {where} {breach}")
+    located = locate(other)
+    sentence, error, kind = examine(located.case, located.parts)
+    return _finding(located, f"{sentence}; it does not show at the given inputs, but with {where}", error, kind)
+
+
+def check_by_contract(block, inputs, make_rng, dy=None) -> None:
+    """Raise Breach if a block, run alone, does not keep the contract in float64, or if one of its gradients is not finite."""
+    _, _, gradients = run_by_contract(CheckedBlock(block, inputs, np.float64, make_rng), dy)
+    check_finite(gradients)
+
+
+def find_breach(block, inputs, make_rng, breach, check=check_by_contract) -> Finding:
+    """The Finding for a block that breaks the contract: the breach, and the innermost part in which `check` finds one."""
+    recorder = Recorder()
+    try:
+        checked = CheckedBlock(block, inputs, np.float64, make_rng)
+        with np.errstate(all="ignore"), recorder.watching(checked.layer):
+            y, cache = checked.forward()
+            checked.gradients(checked.upstream(y, np.random.default_rng(0)), cache)
+    except Breach:
+        pass    # what was found until then is enough
+    for call in _innermost_first(recorder.forward.parts) + _innermost_first(recorder.backward.parts):
+        if call.dy is None or np.isfinite(flat(call.dy)).all():
+            inner = _breach_of(check, call.block, call.arguments, call.make_rng, call.dy)
+            if inner:
+                return Finding(CONTRACT, inner, _place(call.path, call.block))
+    return Finding(CONTRACT, str(breach))
+
+
+def _breach_of(check, block, arguments, make_rng, dy) -> str:
+    """How a part breaks the contract when it runs alone, or ""."""
+    try:
+        with np.errstate(all="ignore"):
+            check(block, arguments, make_rng, dy)
+    except Breach as breach:
+        return str(breach)
+    except InputError:    # a part that cannot run alone with its inputs tells us nothing
+        pass
+    return ""
+
+
+def _innermost_first(calls) -> list[Call]:
+    return [found for call in calls for found in (*_innermost_first(call.parts), call)]
+
+
+def examine(case, parts=frozenset()) -> tuple[str, float | None, str]:
+    """(sentence, error once the mistake is undone, NAMED or EVIDENCE) for a wrong block whose `parts` are right."""
+    case.twin = find_twin(case)
+    others = other_cases(case)
+    cases = [case, *others]
+    for other in others:
+        other.twin = find_twin(other)
+    found = _explanations(cases, parts)
+    if not any(other.is_wrong for other in others):
+        found_text = [f"a candidate, not proven at other sizes: {sentence}" for sentence, _ in found[:3]]
+        return "; ".join([_size_note(others), *found_text, *observations(case)]), None, EVIDENCE
+    if len(found) == 1:
+        return *found[0], NAMED
+    if found:
+        several = [f"several mistakes explain it equally well: {' | '.join(sentence for sentence, _ in found[:4])}"]
+        return "; ".join([*several, *observations(case)]), None, EVIDENCE
+    return "; ".join(observations(case)), None, EVIDENCE
+
+
+def _size_note(others) -> str:
+    if others:
+        return "it shows only at the given inputs; at the other sizes tried, the gradients are right"
+    return "the block runs only at the given sizes (one batch size, one length), so nothing can be proven at others"
+
+
+def _explanations(cases, parts) -> list[tuple[str, float]]:
+    """[(sentence, error)] of the mistakes that explain the wrong gradients in all cases, of the most specific kind that does."""
+    found = forwards.explanations(cases)
+    if found:
+        return found
+    if all(case.twin for case in cases):
+        own, *inner = cases[0].twin.operations()
+        found = (_formulas(cases, [own]) or handed.explanations(cases)
+                 or _formulas(cases, [name for name in inner if name not in parts]))
+        if found:
+            return found
+    return terms.explanations(cases) or arrays.explanations(cases)
+
+
+def _formulas(cases, names) -> list[tuple[str, float]]:
+    fitting = []
+    for mistake in mistakes_of(names):
+        error = 0.0
+        for case in cases:
+            try:
+                with np.errstate(all="ignore"):
+                    error = max(error, case.error(case.twin.gradients(case.dy, partial(put_in_place, mistake))))
+            except InputError:    # a wrong formula need not work for every shape
+                error = np.inf
+            if not error <= EXPLAINED:
+                break
+        else:
+            fitting.append((mistake.sentence, error))
+    return fitting
+
+
+def _finding(located, sentence, error, kind) -> Finding:
+    case = located.case
+    right = case.right
+    where = {}
+    for name in sorted(set(case.wrong) & set(right), key=lambda n: -np.abs(case.observed[n] - right[n]).max(initial=0))[:1]:
+        difference = np.abs(case.observed[name] - right[name])
+        index = np.unravel_index(difference.argmax(), difference.shape)
+        where = dict(array=name, index=tuple(map(int, index)), analytic=float(case.observed[name][index]),
+                     numeric=float(right[name][index]))
+    place = _place(located.path, case.block) if located.path else ""
+    return Finding(kind, sentence, place, before=case.error(right), after=error, read=_read(case),
+                   also=_also(located), **where)
+
+
+def _also(located) -> tuple[str, ...]:
+    """The other innermost wrong parts: those of a different kind by their places, those of the same kind by their number."""
+    kind = name_of(located.case.block)
+    same = sum(name_of(call.block) == kind for call in located.others)
+    others = {_place(call.path, call.block): None for call in located.others if name_of(call.block) != kind}
+    return (*([f"{kind} in {same} other {'place' if same == 1 else 'places'}"] if same else []), *others)
+
+
+def _place(path, block) -> str:
+    """A part in words: its path, and its kind if the path does not say it."""
+    kind = name_of(block)
+    return path if path.endswith(kind) else f"{path} ({kind})".strip()
+
+
+def _read(case) -> str:
+    """The function whose docstring derives the gradient."""
+    if case.twin is None:
+        return ""
+    backward = inspect.unwrap(case.twin.operation.backward)
+    return f"{backward.__module__}.{backward.__qualname__}"

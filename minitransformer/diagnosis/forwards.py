@@ -1,0 +1,96 @@
+"""A mistake in the forward: it computes something different from the library's, or stores something different in its cache.
+
+Even the library's own backward then gives a wrong gradient for this forward.
+"""
+
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minitransformer.diagnosis.case import EXPLAINED, apart
+from minitransformer.checking.checked_block import CheckedBlock, flat
+from minitransformer.diagnosis.operations import OPERATIONS, in_place, library_only
+from minitransformer.diagnosis.twin import candidates, library_block
+from minitransformer.errors import InputError
+
+TAUGHT_FORWARDS = []
+
+
+class ForwardMistake(NamedTuple):
+    of: str
+    sentence: str
+    wrong: Any    # the wrong forward, with the parameters of the right one
+
+
+def forward_mistake(of, sentence) -> Callable:
+    """Teach the doctor a wrong forward that goes with the right backward."""
+    def teach(wrong) -> Callable:
+        TAUGHT_FORWARDS.append(ForwardMistake(of, sentence, wrong))
+        return wrong
+    return teach
+
+
+def explanations(cases) -> list[tuple[str, float]]:
+    """[(sentence, error)] of the mistakes that the forward makes in every case."""
+    if all(case.twin for case in cases):
+        return _of_cache(cases)
+    names = {operation.name for operation in candidates(cases[0].block)}
+    found = []
+    for mistake in (one for one in TAUGHT_FORWARDS if one.of in names):
+        errors = [_error(case, mistake) for case in cases]
+        if max(errors) <= EXPLAINED:
+            found.append((mistake.sentence, max(errors)))
+    return found
+
+
+def _error(case, mistake) -> float:
+    """The error of outputs and gradients against the library's block with the wrong forward; inf if that cannot run."""
+    operation = OPERATIONS[mistake.of]
+    try:
+        with np.errstate(all="ignore"), library_only(), in_place(operation, "forward", mistake.wrong):
+            checked = _library_block(operation, case)
+            y, cache = checked.forward()
+            gradients = checked.gradients(case.dy, cache)
+    except InputError:    # a wrong formula need not work for every block
+        return np.inf
+    named = {**gradients, **dict(zip(case.inputs, [gradients[name] for name in checked.inputs]))}
+    return max(apart({"y": flat(case.y)}, {"y": flat(y)}), case.error({name: named[name] for name in case.observed}))
+
+
+def _library_block(operation, case) -> CheckedBlock:
+    block = library_block(operation, case.block, {})
+    names = inspect.signature(operation.forward).parameters
+    same_names = all(name.partition("[")[0] in names for name in case.arguments)
+    return CheckedBlock(block, case.arguments if same_names else list(case.arguments.values()), np.float64, case.make_rng)
+
+
+def _of_cache(cases) -> list[tuple[str, float]]:
+    """The only field of the cache that differs from the library's, if the library's backward then gives these gradients."""
+    fields, error = [], 0.0
+    for case in cases:
+        _, cache = case.checked.forward()
+        right = case.twin.cache()
+        if type(cache) is not type(right) or not hasattr(right, "_fields"):
+            return []
+        wrong = [name for name, ours, theirs in zip(right._fields, right, cache) if not _same(ours, theirs)]
+        fields = fields or wrong
+        if len(wrong) != 1 or wrong != fields:
+            return []
+        try:
+            error = max(error, case.error(case.twin.gradients(case.dy, cache=cache)))
+        except InputError:    # the library's backward does not accept such a cache
+            return []
+    if not error <= EXPLAINED:
+        return []
+    return [(f"forward stores a wrong value in its cache: cache.{fields[0]} is not what backward needs there "
+             "(backward itself is right)", error)]
+
+
+def _same(one, other) -> bool:
+    if isinstance(one, (tuple, list)) and isinstance(other, (tuple, list)):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.shape(one) == np.shape(other) and np.allclose(one, other, rtol=1e-9, atol=1e-12)
+    return one is other or (type(one) is type(other) and bool(one == other))

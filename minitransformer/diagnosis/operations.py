@@ -1,0 +1,81 @@
+"""The library's differentiable operations: pairs of functions, and the classes of layers, each with its forward and backward.
+
+An operation's forward or backward can be replaced temporarily, wherever it is called: by a wrong formula, by one that
+records its calls, or by the library's own if a reader has replaced that.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from minitransformer import functional, layers, models, rivals
+from minitransformer.layers import Layer
+from minitransformer.replaceable import TABLE, plugged, textbook
+
+
+PAIRS, CLASSES = (functional, rivals), (layers, models, rivals)    # the rooms of each
+
+
+class Operation(NamedTuple):
+    name: str       # "softmax", or a class: "Linear"
+    owner: Any      # the class, or None for a pair of functions
+    forward: Any
+    backward: Any
+
+    @property
+    def is_pair(self) -> bool:
+        return self.owner is None
+
+
+def _pairs() -> list[Operation]:
+    found = {name.removesuffix("_forward"): room for room in PAIRS for name in vars(room) if name.endswith("_forward")}
+    return [Operation(name, None, getattr(room, f"{name}_forward"), getattr(room, f"{name}_backward"))
+            for name, room in found.items()]
+
+
+def _classes() -> list[Operation]:
+    found: list[Any] = [value for room in CLASSES for value in vars(room).values()
+                        if isinstance(value, type) and issubclass(value, Layer) and any(name.endswith("backward") for name in vars(value))]
+    return [Operation(cls.__name__, cls, cls.forward, cls.backward) for cls in dict.fromkeys(found)]
+
+
+OPERATIONS = {operation.name: operation for operation in [*_pairs(), *_classes()]}
+_METHODS = {(operation.owner, name): method for operation in OPERATIONS.values() if operation.owner
+            for name, method in vars(operation.owner).items() if callable(method) and not name.startswith("__")}
+
+
+@contextmanager
+def in_place(operation, direction, function) -> Iterator[None]:
+    """Within it, `function` runs in place of the operation's "forward" or "backward"."""
+    target = getattr(operation, direction)
+    if hasattr(target, "replaceable"):
+        with plugged(target, function):
+            yield
+        return
+    with _set(operation.owner, direction, function):
+        yield
+
+
+@contextmanager
+def library_only() -> Iterator[None]:
+    """Within it, only the library's textbook functions and methods run: none of a reader's, and no kernels."""
+    with ExitStack() as stack:
+        stack.enter_context(textbook())
+        for entry in TABLE.values():
+            if entry.own:
+                stack.enter_context(plugged(SimpleNamespace(replaceable=entry), None))
+        for (owner, name), method in _METHODS.items():
+            if vars(owner).get(name) is not method:
+                stack.enter_context(_set(owner, name, method))
+        yield
+
+
+@contextmanager
+def _set(owner, name, function) -> Iterator[None]:
+    before = vars(owner).get(name)
+    setattr(owner, name, function)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before) if before else delattr(owner, name)

@@ -1,0 +1,149 @@
+"""Record every call of a part's forward and backward while a block runs, with what it actually received."""
+
+import copy
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minitransformer.diagnosis.operations import OPERATIONS, in_place
+from minitransformer.layers import Layer
+from minitransformer.layers.hooks import hooked
+
+
+class Call(NamedTuple):
+    """One call of a part's forward or backward."""
+
+    path: str          # of the layer, as in the names of its parameters; of a function: its layer's path and its name
+    block: Any         # the layer, or the pair of functions
+    arguments: dict    # of forward, {name: value}
+    make_rng: Any      # makes the generator that forward received, in the same state
+    dy: Any            # what backward received; None for a call of forward
+    parts: list        # the calls inside this one, in order
+
+
+class Recorder:
+    """After a forward and a backward within `watching`, `backward.parts` are the calls of backward, as a tree.
+
+    A backward belongs to the forward that made its cache. One that is given another cache cannot be checked: it is left
+    out, and the mistake is in its caller.
+    """
+
+    def __init__(self):
+        self.forward = Call("", None, {}, None, None, [])
+        self.backward = Call("", None, {}, None, None, [])
+        self._open = {"forward": [self.forward], "backward": [self.backward]}
+        self.changed = []   # [(path, block, sentence)] of arrays changed in place, the innermost first
+        self._made = {}     # {(part, id of its cache): (cache, the forward's Call)}
+        self._layers = [""]
+        self._bases = {}    # {id of a layer: the layer as its base class}
+
+    @contextmanager
+    def watching(self, layer=None) -> "Iterator[Recorder]":
+        """Within it, record the parts of `layer` and the functions it calls."""
+        with ExitStack() as stack:
+            for operation in OPERATIONS.values():
+                if operation.is_pair:
+                    self._watch_function(stack, operation)
+                elif operation.name == "MultiHeadAttention":    # which self-attention and cross-attention call as super()
+                    self._watch_method(stack, operation)
+            if layer is not None:
+                stack.enter_context(hooked(layer, self._around_layer))
+            yield self
+
+    def _watch_function(self, stack, operation) -> None:
+        pair = operation.forward, operation.backward
+        for direction, function in zip(("forward", "backward"), pair):
+            entry = function.replaceable
+            runs = partial(self._around, operation.name, pair, direction, entry.own or entry.textbook)
+            stack.enter_context(in_place(operation, direction, runs))
+
+    def _watch_method(self, stack, operation) -> None:
+        for direction in ("forward", "backward"):
+            entry = getattr(operation, direction).replaceable
+            method = entry.own or entry.textbook
+
+            def runs(layer, *values, _direction=direction, _method=method, **options) -> Any:
+                if type(layer) is operation.owner:
+                    return _method(layer, *values, **options)    # already recorded as a layer
+                seen = self._as_its_base(layer, operation.owner)
+                return self._around("", seen, _direction, partial(_method, layer), *values, **options)
+
+            stack.enter_context(in_place(operation, direction, runs))
+
+    def _as_its_base(self, layer, base) -> Layer:
+        """The layer with the methods of a class that it inherits from."""
+        if id(layer) not in self._bases:
+            seen = self._bases[id(layer)] = copy.copy(layer)
+            seen.__class__ = base
+            for name in {"forward", "backward"} & vars(seen).keys():    # the methods that `watch` wraps
+                delattr(seen, name)
+        return self._bases[id(layer)]
+
+    def _around_layer(self, path, direction, method, *values, **options) -> Any:
+        self._layers.append(path)
+        try:
+            return self._around("", method.__self__, direction, method, *values, **options)
+        finally:
+            self._layers.pop()
+
+    def _around(self, name, block, direction, function, *values, **options) -> Any:
+        path = ".".join(part for part in (self._layers[-1], name) if part)
+        call = (self._forward_call if direction == "forward" else self._backward_call)(path, block, values, options)
+        if call is None:
+            return function(*values, **options)
+        self._open[direction][-1].parts.append(call)
+        self._open[direction].append(call)
+        try:
+            returned = function(*values, **options)
+        finally:
+            self._open[direction].pop()
+        self._look_for_changes(direction, call, values)
+        if direction == "forward" and isinstance(returned, tuple) and len(returned) == 2:
+            self._made[_key(block), id(returned[1])] = returned[1], call
+        return returned
+
+    def _look_for_changes(self, direction, call, values) -> None:
+        given = [call.dy] if direction == "backward" else list(call.arguments.values())
+        for before, now in zip(given, values):
+            if isinstance(before, np.ndarray) and isinstance(now, np.ndarray) and not np.array_equal(
+                    before, now, equal_nan=before.dtype.kind in "fc"):
+                what = "dy" if direction == "backward" else "its input"
+                self.changed.append((call.path, call.block, f"{direction} changes {what} in place, but it belongs to the caller, "
+                                                            "who may need it again: work on a copy"))
+
+    def _forward_call(self, path, block, values, options) -> Call | None:
+        function, values = (block[0], values) if isinstance(block, tuple) else (type(block).forward, (block, *values))
+        try:
+            bound = inspect.signature(function).bind(*values, **options).arguments
+        except TypeError:
+            return None
+        if not isinstance(block, tuple):
+            del bound[next(iter(bound))]    # the layer itself: `self`, or whatever its author calls it
+        arguments, rng = {}, None
+        for name, value in bound.items():
+            if name == "rng":
+                rng = copy.deepcopy(value)
+            elif isinstance(value, tuple):
+                arguments.update({f"{name}[{i}]": _copied(one) for i, one in enumerate(value)})
+            else:
+                arguments[name] = _copied(value)
+        return Call(path, block, arguments, partial(copy.deepcopy, rng), None, [])
+
+    def _backward_call(self, path, block, values, options) -> Call | None:
+        if options or len(values) != 2 or (_key(block), id(values[1])) not in self._made:
+            return None
+        _, made = self._made[_key(block), id(values[1])]
+        dy = tuple(map(np.array, values[0])) if isinstance(values[0], tuple) else np.array(values[0])
+        return made._replace(path=path, dy=dy, parts=[])
+
+
+def _key(block) -> int | tuple[Callable, Callable]:
+    return id(block) if isinstance(block, Layer) else block
+
+
+def _copied(value) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value

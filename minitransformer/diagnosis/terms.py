@@ -1,0 +1,78 @@
+"""A gradient as a sum of named terms: the factor of each term in the wrong gradient, by least squares.
+
+If the fit leaves nothing but rounding, the factors say which term is missing (0), doubled (2), of the wrong sign (-1) or
+multiplied by a size. There must be at least three times as many numbers as terms: with equal counts, a fit always succeeds.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minitransformer.diagnosis.case import EXPLAINED
+from minitransformer.diagnosis.factors import close, named_factors
+
+TERMS = {}    # {operation: function(dy, cache) or (self, dy, cache) -> {argument or parameter: {term: array}}}
+
+
+def terms(of) -> Callable:
+    """Teach the doctor the terms that an operation's right gradients are sums of: decorate a function that returns them."""
+    def teach(function) -> Callable:
+        TERMS[of] = function
+        return function
+    return teach
+
+
+def explanations(cases) -> list[tuple[str, float]]:
+    """[(sentence, error)] if the wrong arrays of every case are the terms of its operation with other factors."""
+    if any(case.twin is None or case.twin.operation.name not in TERMS for case in cases):
+        return []
+    names = [name for name in cases[0].observed if any(name in case.wrong for case in cases)]
+    fits: list[Any] = [_fit(case, names) for case in cases]
+    if not names or not all(fits):
+        return []
+    sentences = []
+    for name in names:
+        if any(np.ptp(list(fit[name].values())) <= 1e-8 for fit in fits if len(fit[name]) > 1):
+            return []    # one factor for all terms is a factor of the whole gradient
+        said = [sentence for term in fits[0][name] for sentence in _said(cases, name, term, [fit[name].get(term) for fit in fits])]
+        if not 1 <= len(said) <= 2 or None in said:
+            return []
+        sentences.append(f"in the gradient of {name} {' and '.join(said)}")
+    return [("; ".join(sentences), max(fit["error"] for fit in fits))]
+
+
+def _fit(case, names) -> dict[str, Any] | None:
+    """{array: {term: factor}, "error": that of the residual}, or None if the terms do not explain the arrays."""
+    named = case.twin.terms(TERMS[case.twin.operation.name])
+    found, worst = {}, 0.0
+    for name in names:
+        shape = case.observed[name].shape
+        parts = {term: np.broadcast_to(array, shape) for term, array in named.get(name, {}).items() if np.any(array)}
+        if not parts or case.observed[name].size < 3 * len(parts):
+            return None
+        table = np.stack([np.ravel(array) for array in parts.values()], axis=1)
+        observed = case.observed[name].ravel()
+        lengths = np.sqrt((table * table).sum(axis=0))
+        factors, _, rank, _ = np.linalg.lstsq(table / lengths, observed, rcond=1e-8)
+        left = np.abs(observed - table / lengths @ factors).max() / max(np.abs(observed).max(), np.abs(table).max())
+        if rank < len(parts) or not left <= EXPLAINED or not case.agrees({**case.right, name: sum(parts.values())}):
+            return None
+        found[name] = dict(zip(parts, factors / lengths))
+        worst = max(worst, float(left))
+    return {**found, "error": worst}
+
+
+def _said(cases, name, term, factors) -> list:
+    """The sentence about one term's factors in all cases; [] if they are all 1, [None] if they cannot be named."""
+    if None in factors:
+        return [None]
+    if all(abs(f - 1) <= 1e-8 for f in factors):
+        return []
+    if all(abs(f) <= 1e-8 for f in factors):
+        return [f"the term {term} is missing (left out, forgotten)"]
+    factors = [round(f) if abs(f - round(f)) <= 1e-9 else f for f in factors]
+    sentences = named_factors(cases, factors)
+    if len(sentences) != 1 or any(close(f, 0) for f in factors):
+        return [None]
+    return [f"the term {term} {sentences[0]}"]

@@ -1,0 +1,37 @@
+"""What has moved: an import of an old name says the new one."""
+
+import sys
+from collections.abc import Callable
+from importlib.abc import MetaPathFinder
+from typing import Any
+
+MODULES = {"attention_map": "pictures.attention_map", "evaluation": "training.evaluation", "figure": "pictures.figure",
+           "host": "workers.host", "launcher": "workers.launcher", "optim": "training.optim", "parallel": "workers.threads",
+           "parameter": "layers.parameter", "plots": "pictures.plots", "processes": "workers.processes",
+           "special": "functional.special", "weights": "interchange.weights", "models.cached": "decoding.cached",
+           "models.recomputed": "decoding.recomputed", "models.recurrent": "rivals", "models.convolutional": "rivals"}
+
+
+class _OldModules(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None) -> None:
+        new = MODULES.get(name.removeprefix("minitransformer."))
+        if new and name.startswith("minitransformer."):
+            raise ModuleNotFoundError(f"{name} has moved to minitransformer.{new}", name=name)
+
+
+def say_new_modules() -> None:
+    """Have the import of a module by its old name say the new one; called once."""
+    sys.meta_path.append(_OldModules())    # the last one is asked only if there is no such module
+
+
+def say_new_names(module) -> Callable[[str], Any]:
+    """The `__getattr__` of a package some of whose names are in `rivals` now."""
+    def get(name) -> Any:
+        if not name.startswith("_"):
+            from minitransformer import rivals
+
+            if hasattr(rivals, name):
+                raise ImportError(f"{name} has moved: from minitransformer.rivals import {name}")
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return get

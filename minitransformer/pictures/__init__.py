@@ -1,0 +1,1 @@
+"""Curves, attention maps and other figures."""

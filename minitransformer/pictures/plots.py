@@ -1,0 +1,151 @@
+"""Pictures: curves of a run, attention maps, the table of sinusoids, the schedule. Each function returns a figure.Figure.
+
+A notebook displays it; `figure.savefig("curves.png")` writes it. Matplotlib is imported when the first picture is drawn.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from minitransformer.pictures.figure import Figure
+
+QUALITIES = (("valid_bleu", "BLEU of greedy outputs", 1), ("valid_exact_match", "exact match (%)", 100),
+             ("valid_accuracy", "accuracy (%)", 100))
+
+
+def curves(runs) -> "Figure":
+    """The curves of one or more runs, {name: records of metrics.jsonl}, over the steps.
+
+    The panels show negative log-likelihood, perplexity, learning rate and, if it was measured, the quality of the
+    outputs: BLEU, or the percentage of exact matches or correct classes.
+    """
+    from minitransformer.pictures.figure import Figure, fonts_for
+
+    found = set().union(*(record for records in runs.values() for record in records))
+    panels = [("mean negative\nlog-likelihood (nats)", {"nll": "training", "valid_nll": "validation"}, 1),
+              ("perplexity", {"perplexity": "training", "valid_perplexity": "validation"}, 1),
+              ("learning rate", {"learning_rate": ""}, 1),
+              *((label, {key: ""}, scale) for key, label, scale in QUALITIES if key in found)]
+    figure = Figure(7, 1 + 2.3 * len(panels))
+    with fonts_for(runs):
+        rows = figure.subplots(len(panels), sharex=True)
+        for axes, (title, lines, scale) in zip(rows, panels):
+            for i, (name, records) in enumerate(runs.items()):
+                for key, part in lines.items():
+                    points = [(record["step"], scale * record[key]) for record in records if key in record]
+                    if points:
+                        axes.plot(*zip(*points), label=f"{name} {part}" if len(runs) > 1 else part,
+                                  color=f"C{i if len(runs) > 1 else int(part == 'validation')}",
+                                  alpha=0.4 if part == "training" else 1, marker="o" if len(points) < 4 else None)
+            axes.set_ylabel(title)
+            axes.grid(alpha=0.3)
+        if rows[0].lines:
+            lines = rows[0].lines
+            for text in rows[0].legend(lines, [line.get_label() for line in lines]).texts:    # even of a run called _a
+                text.set_parse_math(False)    # a $ is a $
+        rows[1].set_yscale("log")
+        rows[-1].set_xlabel("step")
+    return figure
+
+
+def attention(weights, queries, keys, title, predicted=None) -> "Figure":
+    """Which token attends to which, one map per head: weights (H, T_q, T_k), tokens on the axes.
+
+    predicted: for each query the token predicted at its position, if the queries are a decoder's input.
+    """
+    from minitransformer.pictures.figure import Figure, fonts_for
+
+    keys = [_visible(token) for token in keys]
+    queries = [_visible(token) for token in queries]
+    if predicted is None:
+        side = "query: the token that looks"
+    else:
+        side = "query: token read → token predicted"
+        queries = [f"{query} → {_visible(token)}" for query, token in zip(queries, predicted)]
+    heads, longest = len(weights), max(len(keys), len(queries))
+    inches = min(0.25, 10 / longest, max(0.15, 5 / longest))    # per token, 9 points high
+    every = -(-longest // 60)                                   # label every such token
+    names, width = 0.08 * max(map(len, queries)), 0.4 + inches * len(keys)
+    columns = max(1, min(heads, 4, int((8.5 - names) / width)))    # a page is 10 inches wide
+    rows = -(-heads // columns)
+    figure = Figure(1.5 + names + columns * width,
+                    0.8 + rows * (0.4 + inches * len(queries) + 0.08 * max(map(len, keys))), layout="compressed")
+    with fonts_for([title, *queries, *keys]):
+        grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
+        for head, axes in enumerate(grid.flat):
+            if head >= heads:
+                axes.axis("off")
+                continue
+            image = axes.imshow(weights[head], cmap="Blues", vmin=0, vmax=1)
+            axes.set_title(f"head {head}", fontsize=10)
+            axes.set_xticks(range(0, len(keys), every), keys[::every], rotation=90, fontsize=9, parse_math=False)
+            axes.set_yticks(range(0, len(queries), every), queries[::every], fontsize=9, parse_math=False)
+        figure.colorbar(image, ax=grid[0], label="attention weight", aspect=30)
+        figure.suptitle(title, fontsize=11, parse_math=False)
+        figure.supxlabel("key: the token that is looked at", fontsize=10)
+        figure.supylabel(side, fontsize=10)
+    return figure
+
+
+def layers(results) -> "Figure":
+    """What a layer of each kind costs over the length and over the width: the dicts that benchmarks.layers.measure yields."""
+    from minitransformer.pictures.figure import Figure
+
+    figure = Figure(10, 4.6)
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, over, fixed, word in zip(panels, "nd", "dn", ("n, the length", "d, the width")):
+        for row in results:
+            costs = row[f"over_{over}"]
+            axes.plot([cost[over] for cost in costs], [1000 * cost["seconds"] for cost in costs], marker="o", markersize=4,
+                      label=row["layer"])
+        size = costs[0][fixed]
+        axes.axvline(size, color="grey", linestyle=":")
+        axes.annotate("n = d", (size, 1), (3, -10), xycoords=("data", "axes fraction"), textcoords="offset points", color="grey",
+                      fontsize=9)
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set_xticks(ticks := [cost[over] for cost in costs], [f"{tick:,}" for tick in ticks], rotation=45)
+        axes.set_xlabel(word)
+        axes.set_title(f"{fixed} = {size}", fontsize=10)
+        axes.grid(alpha=0.3)
+    panels[0].yaxis.set_major_formatter("{x:g}")
+    panels[0].set_ylabel("forward and backward (ms of processor time)")
+    panels[0].legend(fontsize=9)
+    return figure
+
+
+def positions() -> "Figure":
+    """The table of sinusoids (section 3.5 of the paper), with a row for each position and a column for each dimension."""
+    from minitransformer.pictures.figure import Figure
+    from minitransformer.functional import sinusoids
+
+    figure = Figure(8, 5)
+    axes = figure.subplots()
+    image = axes.imshow(sinusoids(100, 128), cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
+    axes.set_xlabel("dimension (d_model = 128)")
+    axes.set_ylabel("position")
+    figure.colorbar(image, label="sin in even dimensions, cos in odd ones")
+    return figure
+
+
+def schedules() -> "Figure":
+    """The paper's learning rate (equation 3) for several (d_model, warm-up steps)."""
+    from minitransformer.pictures.figure import Figure
+    from minitransformer.training.optim import schedule
+
+    figure = Figure(7, 4)
+    axes = figure.subplots()
+    at = np.arange(1, 20_001, 20)
+    for d_model, warmup in ((512, 4000), (512, 8000), (256, 4000)):
+        axes.plot(at, [schedule(step, d_model, warmup) for step in at], label=f"d_model {d_model}, warm-up {warmup:,}")
+    axes.set_xlabel("step")
+    axes.set_ylabel("learning rate")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    return figure
+
+
+def _visible(token) -> str:
+    """A token as visible text: a space and a line end are shown as symbols."""
+    return token.replace(" ", "␣").replace("\n", "↵")

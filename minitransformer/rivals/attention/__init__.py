@@ -1,0 +1,1 @@
+"""Other kinds of attention: additive, without the scale, restricted to a neighbourhood."""

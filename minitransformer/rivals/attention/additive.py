@@ -1,0 +1,114 @@
+"""Additive attention (Bahdanau et al. 2015, https://arxiv.org/abs/1409.0473, appendix A.1.2): with one head, and with several."""
+
+from typing import NamedTuple
+
+from minitransformer.backend import Array, module_of
+from minitransformer.checks import check_cache, check_floats, check_mask
+from minitransformer.functional.softmax import SoftmaxCache, softmax_backward, softmax_forward
+from minitransformer.layers.attention import CrossAttention, MultiHeadAttention, SelfAttention
+from minitransformer.layers.attention_kinds import ATTENTIONS
+from minitransformer.layers.layer import Layer
+from minitransformer.layers.linear import Linear, LinearCache
+from minitransformer.replaceable import replaceable
+from minitransformer.rivals import initial
+from minitransformer.rivals.attention.without_dropout import WithoutDropout
+
+
+class AdditiveAttentionCache(NamedTuple):
+    value: Array              # (..., T_k, d_v)
+    weight: Array             # (A,)
+    tanh: Array               # (..., T_q, T_k, A) tanh(query + key) of each pair
+    softmax: SoftmaxCache     # softmax.p: (..., T_q, T_k), who attends to whom
+
+
+@replaceable
+def additive_attention_forward(query, key, value, weight, mask=None) -> tuple[Array, AdditiveAttentionCache]:
+    """y = softmax(scores) value, with scores_ij = w . tanh(query_i + key_j): a network with one hidden layer for each pair.
+
+    query: (..., T_q, A); key: (..., T_k, A); value: (..., T_k, d_v); weight w: (A,); mask: None or bool, broadcastable to
+    (..., T_q, T_k), True = may attend. Returns y (..., T_q, d_v).
+    A query that may attend to nothing gives 0, and neither receives nor passes on a gradient.
+    """
+    tanh = module_of(query).tanh(query[..., :, None, :] + key[..., None, :, :])
+    p, softmax = softmax_forward(tanh @ weight, mask)
+    return p @ value, AdditiveAttentionCache(value, weight, tanh, softmax)
+
+
+@replaceable
+def additive_attention_backward(dy, cache) -> tuple[Array, Array, Array, Array]:
+    """Returns dquery, dkey, dvalue, dweight.
+
+    y = P V gives dP = dy V^T and dV = P^T dy. With S_ij = w . t_ij and t = tanh(a): dw = sum_ij dS_ij t_ij and
+    da_ij = dS_ij w (1 - t_ij^2). Query i was added to every key, and key j to every query: their gradients are sums of da.
+    """
+    value, weight, tanh, softmax = cache
+    dscores = softmax_backward(dy @ value.swapaxes(-1, -2), softmax)
+    dvalue = softmax.p.swapaxes(-1, -2) @ dy
+    dweight = dscores.reshape(-1) @ tanh.reshape(-1, len(weight))
+    da = (1 - tanh * tanh) * weight * dscores[..., None]
+    return da.sum(axis=-2), da.sum(axis=-3), dvalue, dweight
+
+
+class AdditiveCache(NamedTuple):
+    query: LinearCache
+    key: LinearCache
+    attention: AdditiveAttentionCache   # attention.softmax.p: (B, T_q, T_k), who attends to whom
+
+
+class AdditiveAttention(Layer):
+    """y_i = sum_j p_ij memory_j, p_i = softmax_j(w . tanh(x_i W_Q + memory_j W_K)): one head, for recurrent models.
+
+    x: (B, T_q, d_model), memory: (B, T_k, d_memory), y: (B, T_q, d_memory); W_Q: (d_model, A), W_K: (d_memory, A), w: (A,).
+    """
+
+    def __init__(self, d_model, d_memory, d_attention, rng):
+        self.query = Linear(d_model, d_attention, rng)
+        self.key = Linear(d_memory, d_attention, rng)
+        self.weight = initial.normal_vector(rng, d_attention)
+
+    def forward(self, x, memory, mask=None) -> tuple[Array, AdditiveCache]:
+        """mask: None or bool, broadcastable to (B, T_q, T_k), True = may attend."""
+        check_floats("AdditiveAttention: x", x, "B", "T_q", self.query.weight.shape[0])
+        check_floats("AdditiveAttention: memory", memory, len(x), "T_k", self.key.weight.shape[0])
+        check_mask("AdditiveAttention", mask, "(B, T_q, T_k)", (len(x), x.shape[1], memory.shape[1]))
+        q, query = self.query.forward(x)
+        k, key = self.key.forward(memory)
+        y, attention = additive_attention_forward(q, k, memory, self.weight.data, mask)
+        return y, AdditiveCache(query, key, attention)
+
+    def backward(self, dy, cache) -> tuple[Array, Array]:
+        """Returns dx, dmemory."""
+        check_cache(self, cache, AdditiveCache)
+        dq, dk, dmemory, dweight = additive_attention_backward(dy, cache.attention)
+        self.weight.grad += dweight
+        return self.query.backward(dq, cache.query), dmemory + self.key.backward(dk, cache.key)
+
+
+class AdditiveScores(MultiHeadAttention):
+    """score_ij = w . tanh(q_i + k_j), with one w (d_k,) for all heads: each has its own projections before it."""
+
+    def __init__(self, d_model, num_heads, rng, d_k=None, d_v=None):
+        super().__init__(d_model, num_heads, rng, d_k, d_v)
+        self.weight = initial.normal_vector(rng, self.query.weight.shape[1] // num_heads)
+
+    def attend(self, q, k, v, mask, rng) -> tuple[Array, AdditiveAttentionCache]:
+        return additive_attention_forward(q, k, v, self.weight.data, mask)
+
+    def attend_backward(self, dheads, cache) -> tuple[Array, Array, Array]:
+        dq, dk, dv, dweight = additive_attention_backward(dheads, cache)
+        self.weight.grad += dweight
+        return dq, dk, dv
+
+
+class AdditiveSelfAttention(SelfAttention, AdditiveScores):    # type: ignore[misc]    # it takes what the first base takes
+    """SelfAttention with additive scores."""
+
+
+class AdditiveCrossAttention(CrossAttention, AdditiveScores):    # type: ignore[misc]    # it takes what the first base takes
+    """CrossAttention with additive scores."""
+
+
+@ATTENTIONS.register("additive")
+class AdditiveKind(WithoutDropout):
+    description = "a small network for each pair"
+    kinds = AdditiveSelfAttention, AdditiveCrossAttention

@@ -1,0 +1,1 @@
+"""Convolutional networks, which see a window of positions at a time."""

@@ -1,0 +1,62 @@
+"""The gated linear unit (Dauphin et al. 2017, https://arxiv.org/abs/1612.08083, equation 1)."""
+
+from typing import NamedTuple
+
+from minitransformer.backend import Array, module_of
+from minitransformer.checks import check_cache
+from minitransformer.functional import dropout_backward, dropout_forward
+from minitransformer.functional.dropout import DropoutCache
+from minitransformer.layers.layer import Layer
+from minitransformer.replaceable import replaceable
+from minitransformer.rivals.activations import sigmoid
+from minitransformer.rivals.convolutional.convolution import Convolution, ConvolutionLayerCache
+
+
+class GluCache(NamedTuple):
+    a: Array      # (..., D)
+    gate: Array   # (..., D) sigmoid(b)
+
+
+@replaceable
+def glu_forward(x) -> tuple[Array, GluCache]:
+    """y = a sigmoid(b), the two halves of x = [a, b]: x (..., 2 D), y (..., D)."""
+    half = x.shape[-1] // 2
+    a, gate = x[..., :half], sigmoid(x[..., half:])
+    return a * gate, GluCache(a, gate)
+
+
+@replaceable
+def glu_backward(dy, cache) -> Array:
+    """da = dy g and, from g' = g (1 - g) of the sigmoid, db = dy a g (1 - g)."""
+    a, gate = cache
+    return module_of(dy).concatenate([dy * gate, dy * a * gate * (1 - gate)], axis=-1)
+
+
+class GatedConvolutionCache(NamedTuple):
+    dropout: DropoutCache
+    convolution: ConvolutionLayerCache
+    glu: GluCache
+
+
+class GatedConvolution(Layer):
+    """y = a sigmoid(b), [a, b] = convolution(dropout(x)): x, y (B, T, d_model), a, b (B, T, d_model).
+
+    Gehring et al. 2017 (https://arxiv.org/abs/1705.03122), section 3.2. The gate decides for each number how much of it passes.
+    """
+
+    def __init__(self, d_model, rng, kernel_size=3, causal=False, dropout=0.0):
+        self.convolution = Convolution(d_model, 2 * d_model, rng, kernel_size, causal=causal)
+        self.dropout = dropout
+
+    def forward(self, x, mask=None, rng=None) -> tuple[Array, GatedConvolutionCache]:
+        """mask: None or (B, T) bool, True = a real token."""
+        h, dropout = dropout_forward(x, self.dropout, rng)
+        h, convolution = self.convolution.forward(h, mask)
+        y, glu = glu_forward(h)
+        return y, GatedConvolutionCache(dropout, convolution, glu)
+
+    def backward(self, dy, cache) -> Array:
+        check_cache(self, cache, GatedConvolutionCache)
+        dh = glu_backward(dy, cache.glu)
+        dh = self.convolution.backward(dh, cache.convolution)
+        return dropout_backward(dh, cache.dropout)

@@ -1,0 +1,44 @@
+"""Initial weights of recurrent and convolutional layers, drawn as in layers/initial.py."""
+
+import math
+
+import numpy as np
+
+from minitransformer.checks import check_rng
+from minitransformer.layers.initial import check_sizes
+from minitransformer.layers.parameter import Parameter
+
+
+def normal_vector(rng, size) -> Parameter:
+    """A (size,) vector, normal with standard deviation 1 / sqrt(size): a product with numbers of size 1 is of size 1."""
+    check_rng(rng)
+    check_sizes(size)
+    return Parameter((rng.standard_normal(size) / math.sqrt(size)).astype(np.float32))
+
+
+def xavier_kernel(rng, kernel_size, d_in, d_out) -> Parameter:
+    """A (kernel_size, d_in, d_out) weight: Xavier's, for outputs that see kernel_size d_in numbers."""
+    check_rng(rng)
+    check_sizes(kernel_size, d_in, d_out)
+    limit = math.sqrt(6 / (kernel_size * (d_in + d_out)))
+    return Parameter(rng.uniform(-limit, limit, (kernel_size, d_in, d_out)).astype(np.float32))
+
+
+def normal_kernel(rng, kernel_size, d_model) -> Parameter:
+    """A (kernel_size, d_model) weight, normal with standard deviation 1 / sqrt(kernel_size): the sums are as large as the terms."""
+    check_rng(rng)
+    check_sizes(kernel_size, d_model)
+    return Parameter((rng.standard_normal((kernel_size, d_model)) / math.sqrt(kernel_size)).astype(np.float32))
+
+
+def orthogonal(rng, size, count=1) -> Parameter:
+    """A (size, count size) weight: `count` random orthogonal matrices side by side.
+
+    A product with one keeps the length of a vector, however often it is repeated (Saxe et al. 2014,
+    https://arxiv.org/abs/1312.6120).
+    """
+    check_rng(rng)
+    check_sizes(size, count)
+    q, r = np.linalg.qr(rng.standard_normal((count, size, size)))
+    q *= np.sign(np.diagonal(r, axis1=1, axis2=2))[:, None, :]    # else QR's own signs would not be random
+    return Parameter(np.concatenate(list(q), axis=1).astype(np.float32))

@@ -1,0 +1,49 @@
+"""A decoder's hidden states after a look at the source (Luong et al. 2015, https://arxiv.org/abs/1508.04025, section 3)."""
+
+from typing import Any, NamedTuple
+
+from minitransformer.backend import Array, module_of
+from minitransformer.checks import check_cache, check_share
+from minitransformer.functional import dropout_backward, dropout_forward
+from minitransformer.functional.dropout import DropoutCache
+from minitransformer.layers.layer import Layer
+from minitransformer.layers.linear import Linear, LinearCache
+from minitransformer.rivals.activations import TanhCache, tanh_backward, tanh_forward
+
+
+class AttentionalStateCache(NamedTuple):
+    attention: Any         # the attention's own cache
+    output: LinearCache
+    tanh: TanhCache
+    dropout: DropoutCache
+
+
+class AttentionalState(Layer):
+    """y = dropout(tanh([c, x] W + b)), c = attention(x, memory): x, y (B, T_q, D), memory (B, T_k, d_memory).
+
+    The recurrence does not see y (there is no input feeding), so all positions attend at once.
+    """
+
+    def __init__(self, attention, d_model, d_memory, rng, dropout=0.0):
+        check_share("the dropout rate", dropout)
+        self.attention = attention
+        self.output = Linear(d_memory + d_model, d_model, rng)
+        self.dropout = dropout
+
+    def forward(self, x, memory, mask=None, rng=None) -> tuple[Array, AttentionalStateCache]:
+        """mask: None or bool, broadcastable to (B, T_q, T_k), True = may attend."""
+        context, attention = self.attention.forward(x, memory, mask)
+        h, output = self.output.forward(module_of(x).concatenate([context, x], axis=-1))
+        h, tanh = tanh_forward(h)
+        y, dropout = dropout_forward(h, self.dropout, rng)
+        return y, AttentionalStateCache(attention, output, tanh, dropout)
+
+    def backward(self, dy, cache) -> tuple[Array, Array]:
+        """Returns dx, dmemory."""
+        check_cache(self, cache, AttentionalStateCache)
+        dh = dropout_backward(dy, cache.dropout)
+        dh = tanh_backward(dh, cache.tanh)
+        dh = self.output.backward(dh, cache.output)
+        d_memory = dh.shape[-1] - dy.shape[-1]
+        dx, dmemory = self.attention.backward(dh[..., :d_memory], cache.attention)
+        return dh[..., d_memory:] + dx, dmemory

@@ -1,0 +1,138 @@
+"""Adam and the paper's learning-rate schedule (section 5.3), and other schedules."""
+
+import math
+
+import numpy as np
+
+from minitransformer.backend import Array, module_of
+from minitransformer.checks import is_real
+from minitransformer.errors import InputError, NonFiniteError
+from minitransformer.functional import adam_update
+from minitransformer.training.workers import OneWorker
+
+
+class Adam:
+    """Adam (functional/adam.py) with the paper's settings, on a model's flat vectors.
+
+    A gradient that is not finite changes neither the parameters nor the moments. On the CPU, `step` raises
+    NonFiniteError; on a GPU, where a check would have to wait, the update is skipped and counted in `skipped`. Raises
+    InputError for meaningless settings, and for a model without parameters.
+    """
+
+    def __init__(self, model, beta1=0.9, beta2=0.98, epsilon=1e-9):
+        _check_settings(model, beta1, beta2, epsilon)
+        self.model = model
+        self._flat = self.data, self.grad = model.flat
+        xp = module_of(self.data)
+        self.m, self.v = xp.zeros_like(self.data), xp.zeros_like(self.data)
+        self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
+        self.steps = 0      # calls of `step`
+        self.updates = 0    # those that changed the parameters; on their device
+
+    @property
+    def skipped(self) -> int:
+        """The number of steps that changed nothing because their gradient was not finite (waits for the GPU)."""
+        return self.steps - int(self.updates)
+
+    def step(self, learning_rate, clip=None, workers=None) -> None:
+        """Update every parameter once and set the gradients to zero.
+
+        First, the gradient is scaled to a norm of at most `clip` (None, as in the paper: no scaling). `workers` share the
+        work, such as Threads; None: the calling thread does it. Raises InputError if the model has gained or
+        lost a parameter since this Adam was made: only the old ones would be trained.
+        """
+        self._check(learning_rate, clip, workers)
+        workers = workers or OneWorker(self.model)
+        square = workers.sum_gradients()                        # () the square of the gradient's norm
+        finite = module_of(self.grad).isfinite(square)
+        self._raise_if_not(finite)
+        self.steps += 1
+        self.updates = self.updates + finite
+        scale = 1.0 if clip is None else clip_factor(square, clip)
+
+        def move(piece) -> None:
+            adam_update(self.data[piece], self.grad[piece], self.m[piece], self.v[piece], self.steps, learning_rate,
+                        scale, self.beta1, self.beta2, self.epsilon, finite)
+
+        workers.each_piece(move)
+
+    def _check(self, learning_rate, clip, workers) -> None:
+        if not is_real(learning_rate) or not 0 <= learning_rate < math.inf:
+            raise InputError(f"the learning rate is {learning_rate}, expected a finite number of at least 0")
+        if clip is not None and not (is_real(clip) and clip > 0):
+            raise InputError(f"clip is {clip}, expected a norm above 0, or None")
+        if self.model.flat is not self._flat:
+            raise InputError(f"the {type(self.model).__name__} has gained or lost parameters since this Adam was made; "
+                             "make a new Adam(model), and new Threads")
+        if workers is not None and not hasattr(workers, "flat"):
+            raise InputError(f"workers is {workers!r}, expected Threads(model, {workers if isinstance(workers, int) else 2})")
+        if workers and workers.flat is not self._flat:
+            raise InputError("these workers were made for another model, or before this one gained or lost parameters; "
+                             "make new Threads(model)")
+
+    def _raise_if_not(self, finite) -> None:
+        """On the CPU; on a GPU the update does nothing instead (functional/adam.py)."""
+        if module_of(self.grad) is np and not finite:
+            where = self._where_not_finite()
+            self.grad[...] = 0
+            raise NonFiniteError(f"{where}; nothing was updated, and the gradients are zero again")
+
+    def _where_not_finite(self) -> str:
+        gradients = {name: parameter.grad for name, parameter in self.model.parameters().items()}
+        for name, gradient in gradients.items():
+            if not np.isfinite(gradient).all():
+                return f"the gradient of {name} contains NaN or infinity"
+        largest = max(gradients, key=lambda name: np.abs(gradients[name]).max(initial=0))
+        return f"the gradient of {largest} is too large: its square is infinite in {self.grad.dtype}"
+
+    def __repr__(self) -> str:
+        return f"Adam(steps={self.steps}, skipped={self.skipped}, beta1={self.beta1}, beta2={self.beta2}, epsilon={self.epsilon})"
+
+
+def _check_settings(model, beta1, beta2, epsilon) -> None:
+    if not hasattr(type(model), "flat"):
+        raise InputError(f"Adam: the model is a {type(model).__name__}, expected a Layer")
+    if not (all(map(is_real, (beta1, beta2, epsilon))) and 0 <= beta1 < 1 and 0 <= beta2 < 1 and epsilon > 0):
+        raise InputError(f"Adam: beta1 is {beta1}, beta2 is {beta2} and epsilon is {epsilon}, expected both betas from 0 to "
+                         "below 1 and an epsilon above 0")
+
+
+def clip_factor(square, limit) -> Array:
+    """The factor that scales a gradient with the norm sqrt(`square`) to a norm of at most `limit`.
+
+    NaN if `square` is not finite: a factor of 0 would hide that from Adam.
+    """
+    xp = module_of(square)
+    return xp.where(xp.isfinite(square), limit / xp.maximum(xp.sqrt(square), limit), xp.nan)
+
+
+def schedule(step, d_model, warmup, factor=1.0) -> float:
+    """The learning rate at `step` = 1, 2, ...: factor * d_model^-0.5 * min(step^-0.5, step * warmup^-1.5).
+
+    It grows linearly for `warmup` steps to factor / sqrt(d_model * warmup), then falls as
+    1 / sqrt(step) (equation 3 of the paper). Raises InputError for a step, a width or a warm-up below 1.
+    """
+    for name, value in (("step", step), ("d_model", d_model), ("warmup", warmup)):
+        if not is_real(value) or not value >= 1:
+            raise InputError(f"schedule: {name} is {value!r}, expected at least 1"
+                             + (": steps count from 1" if name == "step" else ""))
+    return factor * d_model ** -0.5 * min(step ** -0.5, step * warmup ** -1.5)
+
+
+def inverse_sqrt(step, warmup, peak) -> float:
+    """The paper's schedule with a given highest learning rate `peak`, reached at step `warmup`."""
+    return peak * min(step / warmup, (warmup / step) ** 0.5)
+
+
+def constant(step, warmup, peak) -> float:
+    """`peak`, after a linear increase in the first `warmup` steps."""
+    return peak * min(step / warmup, 1.0)
+
+
+def cooldown(step, steps, share) -> float:
+    """A factor for the learning rate: 1, then a linear decrease towards 0 in the last `share` of all `steps`.
+
+    The paper averages its last checkpoints (section 6.1); a falling learning rate has the same effect within
+    the run: it reduces the noise of the last updates (Hägele et al. 2024, https://arxiv.org/abs/2405.18392).
+    """
+    return min(1.0, (steps + 1 - step) / (share * steps)) if share else 1.0

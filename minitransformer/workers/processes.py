@@ -1,0 +1,127 @@
+"""Several processes, on one machine or many, that train one model: MPI's all-reduce adds up their gradients, on GPUs NCCL's."""
+
+import os
+import platform
+import time
+from importlib.metadata import version
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from minitransformer.backend import module_of
+from minitransformer.errors import InputError
+from minitransformer.workers.launcher import launched, world
+from minitransformer.workers.threads import Threads
+
+TRIED = 10    # batches that are looked at for sentences enough
+
+
+class Processes(Threads):
+    """Threads of one of the processes that mpiexec has started: `train(..., make_workers=Processes)`.
+
+    Each process has all of the model, draws the same batches and takes its part of each. One all-reduce of the flat gradient
+    adds the parts up, in an order that depends on the number of processes and their places only, and gives each process the
+    same bits. So all of them make the same update, and nothing else is sent.
+
+    Raises InputError as launcher.world.
+    """
+
+    def __init__(self, model, count=1):
+        super().__init__(model, count)
+        self._world = world()
+        self.processes, self.rank = self._world.size, self._world.rank
+        if model.xp is not np:
+            from cupyx.distributed import NCCLBackend
+
+            self._nccl = NCCLBackend(self.processes, self.rank, use_mpi=True)
+
+    def sum(self, vector) -> None:
+        if module_of(vector) is np:
+            from mpi4py.MPI import IN_PLACE
+
+            wait(self._world.Iallreduce(IN_PLACE, vector))
+        else:
+            self._nccl.all_reduce(vector, vector)
+
+    def gather(self, value) -> list:
+        return gather(value)
+
+    def agree(self, flag) -> bool:
+        count = np.array([flag], np.int32)
+        self.sum(count)
+        return bool(count[0])
+
+
+def gather(value) -> list:
+    """`value` of each process, in the order of their ranks."""
+    wait(world().Ibarrier())
+    return world().allgather(value)
+
+
+def wait(request) -> None:
+    """Wait for an operation of MPI, and let whoever needs the core have it: MPI itself would keep it busy.
+
+    Three processes on two busy cores were seen to make 13 times as many steps of the copy task this way.
+    """
+    while not request.Test():
+        os.sched_yield() if hasattr(os, "sched_yield") else time.sleep(0)    # Windows
+
+
+class Job:
+    """What the processes of one command agree on before there is a model. Without a launcher there is one process."""
+
+    def __init__(self):
+        place = launched()
+        self.processes, self.rank, self._rank_here = place.processes, place.rank, place.rank_here
+        self.workers = Threads if self.processes == 1 else Processes
+
+    @property
+    def is_main(self) -> bool:
+        return self.rank == 0
+
+    def gather(self, value) -> list:
+        """`value` of each process, in the order of their ranks."""
+        return [value] if self.processes == 1 else gather(value)
+
+    def together(self, work) -> Any:
+        """What work() returns; where it fails in any process, all raise InputError: no other waits for that one."""
+        if self.processes == 1:
+            return work()
+        found = problem = None
+        try:
+            found = work()
+        except InputError as error:
+            problem = str(error)
+        except OSError as error:
+            problem = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        for rank, other in enumerate(self.gather(problem)):
+            if other is not None:
+                raise InputError(f"process {rank}: {other}" if rank else other)
+        return found
+
+    def check_alike(self, settings) -> None:
+        """Raise InputError if a setting of {name: setting}, or a version, differs between processes."""
+        versions = {"python": platform.python_version(), **{name: version(name) for name in ("minitransformer", "numpy")}}
+        first, *others = self.gather(versions | settings)
+        for rank, other in enumerate(others, 1):
+            for name in {**first, **other}:
+                found, expected = (settings.get(name) for settings in (other, first))
+                if found != expected:
+                    raise InputError(f"the processes differ: {name} is {expected} in process 0 and {found} in process {rank}")
+
+    def check_sentences(self, batches) -> None:
+        """Raise InputError where no batch has a sentence for each process; the iterator `batches` is left as it was."""
+        if self.processes == 1:
+            return
+        position = batches.position
+        most = max(len(batch.split(self.processes)) for batch in islice(batches, TRIED))
+        batches.position = position
+        if most < self.processes:
+            raise InputError(f"{self.processes} processes share each batch, but no batch has so many sentences (the largest: "
+                             f"{most}); start at most {most}, or choose a larger --batch")
+
+    def choose_gpu(self, xp) -> None:
+        """Give each process of this machine a GPU of its own."""
+        if xp is not np and self.processes > 1:
+            xp.cuda.Device(self._rank_here % xp.cuda.runtime.getDeviceCount()).use()

@@ -1,0 +1,116 @@
+"""Who shares the work of a training step: threads (NumPy releases the GIL while it computes), and processes (processes.py)."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from typing import Any
+
+from minitransformer.backend import Array
+from minitransformer.checks import check_whole
+from minitransformer.errors import InputError
+from minitransformer.functional import gather_gradients
+from minitransformer.training.workers import OneWorker
+from minitransformer.workers.host import one_blas_thread
+
+
+class Threads(OneWorker):
+    """`count` threads that share each update of `model`; with one, the calling thread does all of it.
+
+    Each takes its part of the sentences and adds up the gradient in vectors of its own: the model's,
+    or a replica's, which shares the weights. Then each takes its piece of the vectors, sums the
+    gradients in the same order every time, and moves the parameters. So the same seed gives the same
+    bits for the same number of threads. BLAS should have one thread for each of ours: `with limits():` (host.py).
+
+    The threads wait for work until `close`, the end of a `with` block, or until nothing refers to them any more.
+
+    Several processes can share an update, too (processes.py): a subclass says how many there are and which one this is,
+    sums a vector over all of them, and gathers values. Each process then draws the same batches and takes its part.
+    """
+
+    _pool: Any    # None with one thread, which never submits anything to it
+
+    def __init__(self, model, count=1):
+        check_whole("Threads: count", count)
+        super().__init__(model)
+        self.models += [model.replica() for _ in range(count - 1)]
+        self._gradients = [model.flat.grad for model in self.models]
+        self._pool, self._closed = ThreadPoolExecutor(count - 1) if count > 1 else None, False
+        size = self.flat.data.size
+        ends = [size * i // count for i in range(count + 1)]
+        self._pieces = list(map(slice, ends, ends[1:]))
+
+    def close(self) -> None:
+        """End the threads. A step with them afterwards is refused."""
+        self._closed = True
+        if self._pool:
+            self._pool.shutdown()
+
+    def __enter__(self) -> "Threads":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    @contextmanager
+    def sharing(self) -> Iterator[None]:
+        """Within it the processes share what `in_threads` computes; all must come to it with the same items."""
+        token = _sharing.set(self)
+        try:
+            yield
+        finally:
+            _sharing.reset(token)
+
+    def run(self, work, shares) -> list:
+        """A thread for each share."""
+        if self._closed:
+            raise InputError("these Threads were closed; make new ones, or close them after the last step")
+        jobs = [self._pool.submit(copy_context().run, work, *share) for share in shares[1:]]
+        try:
+            return [work(*share) for share in shares[:1]] + [job.result() for job in jobs]
+        except BaseException:    # what the other threads have added must not enter a later step
+            wait(jobs)
+            for gradient in self._gradients:
+                gradient[...] = 0
+            raise
+
+    def sum_gradients(self) -> Array:
+        squares = self.each_piece(self._sum_replicas)
+        if self.processes == 1:
+            return sum(squares)
+        grad = self.flat.grad
+        self.sum(grad)
+        start, end = (grad.size * rank // self.processes for rank in (self.rank, self.rank + 1))
+        square = (grad[start:end] @ grad[start:end]).reshape(1)    # BLAS may round it otherwise on another processor:
+        self.sum(square)                                           # this way all processes clip by the same bits
+        return square[0]
+
+    def each_piece(self, work) -> list:
+        jobs = [self._pool.submit(copy_context().run, work, piece) for piece in self._pieces[1:]]
+        return [work(self._pieces[0]), *(job.result() for job in jobs)]
+
+    def _sum_replicas(self, piece) -> Array:
+        """One piece of the replicas' gradients into the model's; returns the sum of its squares."""
+        return gather_gradients(self.flat.grad[piece], [other[piece] for other in self._gradients[1:]])
+
+
+_sharing: ContextVar[Threads | None] = ContextVar("sharing", default=None)    # whose processes share what in_threads computes
+
+
+def in_threads(work, items, count) -> list:
+    """[work(*item) for item in items], shared by `count` threads with one BLAS thread each."""
+    if workers := _sharing.get():
+        items, number = list(items), workers.processes
+        token = _sharing.set(None)
+        try:
+            parts = workers.gather(in_threads(work, items[workers.rank::number], count))
+        finally:
+            _sharing.reset(token)
+        return [parts[i % number][i // number] for i in range(len(items))]
+    with one_blas_thread, ThreadPoolExecutor(count) as pool:
+        jobs = [pool.submit(copy_context().run, work, *item) for item in items]
+        try:
+            return [job.result() for job in jobs]
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
