@@ -2,26 +2,26 @@
 
     python tutorials/one_file.py
 
-checks every gradient, trains a Transformer to copy letters, and shows it words that it has never seen. That takes about
-half a minute. The only library is NumPy. Read the file from top to bottom: it follows one batch of words from letters to
-token ids, to vectors, through attention, encoder and decoder to the loss, and back again with the gradients.
+checks the gradients, trains a Transformer to copy letters, and shows it words that it has never seen, all in about half
+a minute. It needs only NumPy. Read it from top to bottom. It follows a batch of words from letters to token ids, through
+attention, encoder and decoder to the loss, and back again with the gradients.
 
-There is no autograd. Every function `..._forward` has its `..._backward` directly below it, and both keep one contract:
+There is no autograd. Directly below each `forward` is its `backward`, and all of them keep one contract:
 
-    y, cache = forward(x)           the cache holds what backward needs, and nothing is remembered anywhere else
-    dx = backward(dy, cache)        dx is the gradient of the loss with respect to x, and dy the one with respect to y
+    y, cache = forward(x)        the cache holds what backward needs; nothing is remembered anywhere else
+    dx = backward(dy, cache)     dx is the gradient of the loss with respect to x, and dy the one with respect to y
 
-A layer is a pair of the same kind with parameters. Its backward also adds to the gradient of each parameter. A backward
-is its forward, read from the bottom up, line for line. Each of its lines names the rule that it applies. There are five:
+If there are parameters, backward also adds to the gradient of each. A backward is its forward, read from the bottom up,
+line for line. The end of a line names the rule that it applies. There are only five:
 
-    [sum]    y = a + b                  da = dy and db = dy
-    [copy]   x is used several times    dx is the sum of the gradients of all uses (broadcasting is copying, too)
-    [chain]  y = f(x), number by number dx = f'(x) dy; for y = c x this is dx = c dy
-    [matmul] Y = A B                    dA = dY B^T and dB = A^T dY
-    [move]   y is x in another order    dx is dy, moved back to where its numbers came from
+    [sum]     y = a + b                      da = dy and db = dy
+    [copy]    x is used several times        dx is the sum of the gradients of all uses; broadcasting is copying, too
+    [chain]   y = f(x), for each number      dx = f'(x) dy; if y = c x, this is dx = c dy
+    [matmul]  Y = A B                        dA = dY B^T and dB = A^T dY
+    [move]    y holds the numbers of x       dx is dy, with each number moved back to where it came from
 
-Shapes are at the ends of lines. B is the number of words in a batch and T the number of tokens in each (T_q where they
-ask, T_k where they are asked). D = d_model is the number of numbers that stand for a token, H the number of heads,
+Shapes are also at the ends of lines. B is the number of words in a batch and T the number of tokens in each (T_q on the
+side that asks, T_k on the side that is asked). D = d_model is how many numbers describe a token, H the number of heads,
 d_k = D / H the width of a head, and V the size of the vocabulary.
 """
 
@@ -30,133 +30,97 @@ import string
 
 import numpy as np
 
-# ---------------------------------------------------------------------------------------------------------------------
-# 1. From words to numbers
+# ---- 1. From words to numbers ---------------------------------------------------------------------------------
 
-PAD, BOS, EOS = 0, 1, 2                  # padding, beginning and end of a sequence; the letters follow
-LETTERS = string.ascii_lowercase
-VOCAB_SIZE = 3 + len(LETTERS)
-
-
-def to_ids(word):
-    return [3 + LETTERS.index(letter) for letter in word]
-
-
-def to_word(ids):
-    return "".join(LETTERS[i - 3] for i in ids)
+PAD, BOS, EOS = 0, 1, 2                     # padding, beginning and end of a sequence; the letters come after them
+VOCABULARY = ["<pad>", "<s>", "</s>", *string.ascii_lowercase]
 
 
 def pad(sequences):
-    """Lists of ids -> one array (B, T), in which the shorter ones are filled up with PAD."""
+    """Lists of token ids -> one array (B, T), in which PAD fills up the shorter ones."""
     longest = max(map(len, sequences))
-    return np.array([[*ids, *[PAD] * (longest - len(ids))] for ids in sequences])
+    return np.array([ids + [PAD] * (longest - len(ids)) for ids in sequences])
 
 
 def make_batch(pairs):
-    """Pairs of lists (source ids, target ids) -> the three arrays that training needs.
+    """Pairs of (source ids, target ids) -> source, target, next_target.
 
-    The decoder reads `target` and learns to predict `next_target`, the same sequence one step ahead. At position t it
-    has read the target up to t and predicts token t + 1. All positions are learned at the same time.
+    At each position, the decoder reads `target` up to there and learns to predict the token that comes next.
     """
-    source = pad([[*source, EOS] for source, _ in pairs])            # (B, T_k)  c a b EOS
-    target = pad([[BOS, *target] for _, target in pairs])            # (B, T_q)  BOS c a b
-    next_target = pad([[*target, EOS] for _, target in pairs])       # (B, T_q)  c a b EOS
+    source = pad([[*source, EOS] for source, _ in pairs])            # (B, T_k)  c a b </s>
+    target = pad([[BOS, *target] for _, target in pairs])            # (B, T_q)  <s> c a b
+    next_target = pad([[*target, EOS] for _, target in pairs])       # (B, T_q)  c a b </s>
     return source, target, next_target
 
 
-# A mask says who may look at whom: True means "may attend". Its last two axes are T_q, who asks, and T_k, who is asked.
-
-def padding_mask(ids):
-    """Nobody may attend to padding."""
-    return (ids != PAD)[:, None, None, :]                            # (B, 1, 1, T_k)
-
-
-def causal_mask(length):
-    """Position t may attend to positions up to t, else it would see the token that it has to predict (section 3.2.3)."""
-    return np.tril(np.ones((length, length), bool))                  # (T, T)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# 2. Layers: parameters, the linear layer, the embedding
+# ---- 2. Parameters, and the layer that multiplies by them -----------------------------------------------------
 
 class Parameter:
-    """Numbers to learn, and the gradient of the loss with respect to each of them."""
+    """An array of learned numbers, the gradient of the loss with respect to each, and that gradient's history for Adam."""
 
     def __init__(self, data):
         self.data = data
-        self.grad = np.zeros_like(data)
+        self.grad, self.m, self.v = np.zeros((3, *data.shape))
 
 
-class Layer:
-    """What all layers share: they can list the parameters inside them."""
-
-    def parameters(self):
-        """{path: Parameter}, such as "encoder.0.feed_forward.inner.weight"."""
-        found = {}
-        for name, value in vars(self).items():
-            if isinstance(value, Parameter):
-                found[name] = value
-            elif isinstance(value, Layer):
-                found |= {f"{name}.{path}": parameter for path, parameter in value.parameters().items()}
-            elif isinstance(value, list):
-                for i, layer in enumerate(value):
-                    found |= {f"{name}.{i}.{path}": parameter for path, parameter in layer.parameters().items()}
-        return found
+def parameters(part, *path):
+    """{path: Parameter} of everything inside a part of the model, such as "encoder.0.feed_forward.inner.weight"."""
+    if isinstance(part, Parameter):
+        return {".".join(path): part}
+    inside = dict(enumerate(part)) if isinstance(part, list) else getattr(part, "__dict__", {})
+    return {name: found for key, value in inside.items() for name, found in parameters(value, *path, str(key)).items()}
 
 
 def rows(x):
-    """All positions of all words, one below the other: (..., D) -> (N, D)."""
-    return x.reshape(-1, x.shape[-1])
+    return x.reshape(-1, x.shape[-1])                                # (B, T, D) -> (B T, D) all tokens of all words
 
 
-class Linear(Layer):
-    """y = x W + b, at every position."""
+class Linear:
+    """y = x W + b, for each token."""
 
     def __init__(self, d_in, d_out, rng):
-        limit = math.sqrt(6 / (d_in + d_out))    # keeps the size of activations and gradients (Glorot and Bengio 2010)
+        limit = math.sqrt(6 / (d_in + d_out))                        # y is about as large as x (Glorot and Bengio 2010)
         self.weight = Parameter(rng.uniform(-limit, limit, (d_in, d_out)))
         self.bias = Parameter(np.zeros(d_out))
 
-    def forward(self, x):                                            # (..., d_in)
-        y = x @ self.weight.data + self.bias.data                    # (..., d_out)
-        return y, x
+    def forward(self, x):                                            # (B, T, d_in)
+        y = rows(x) @ self.weight.data + self.bias.data              # (B T, d_out)
+        return y.reshape(*x.shape[:-1], -1), x                       # (B, T, d_out)
 
     def backward(self, dy, x):
-        self.bias.grad += rows(dy).sum(axis=0)                       # [copy] b is added at every position
+        self.bias.grad += rows(dy).sum(axis=0)                       # [copy] every token adds the same b
         self.weight.grad += rows(x).T @ rows(dy)                     # [matmul] x^T dy
-        return dy @ self.weight.data.T                               # [matmul] dy W^T
+        return (rows(dy) @ self.weight.data.T).reshape(x.shape)      # [matmul] dy W^T
 
 
-def dropout_forward(x, dropout_rate, rng):
-    """Set some numbers to zero and scale up the others, so that the mean stays (section 5.4). Only in training: with rng."""
+# ---- 3. Embedding: from token ids to vectors ------------------------------------------------------------------
+
+def positional_encoding(length, d_model):
+    """Sines and cosines of many wavelengths: without them attention could not tell "ab" from "ba" (section 3.5)."""
+    frequencies = 10000.0 ** (-np.arange(0, d_model, 2) / d_model)   # (D / 2,)
+    angles = np.arange(length)[:, None] * frequencies                # (T, D / 2)
+    return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(length, d_model)      # (T, D) sin, cos, sin, ...
+
+
+def dropout_forward(x, dropout, rng):
+    """Zero a random part of x and scale up the rest, so that the mean stays (section 5.4); only in training, with rng."""
     if rng is None:
         return x, 1.0
-    mask = (rng.random(x.shape) >= dropout_rate) / (1 - dropout_rate)
+    mask = (rng.random(x.shape) >= dropout) / (1 - dropout)
     return x * mask, mask
-
 
 def dropout_backward(dy, mask):
     return dy * mask                                                 # [chain] with the mask of the forward
 
 
-def positional_encoding(length, d_model):
-    """Sines and cosines of different wavelengths tell position t from the others (section 3.5); nothing is learned."""
-    rates = 10000.0 ** (-np.arange(0, d_model, 2) / d_model)         # (D / 2,)
-    angles = np.arange(length)[:, None] * rates                      # (T, D / 2)
-    encoding = np.empty((length, d_model))                           # (T, D)
-    encoding[:, 0::2], encoding[:, 1::2] = np.sin(angles), np.cos(angles)
-    return encoding
+class Embedding:
+    """A matrix with one vector for each token, which the model uses in three places (section 3.4).
 
-
-class Embedding(Layer):
-    """One vector for each token of the vocabulary. The model uses this one matrix in three places (section 3.4).
-
-    It turns source ids into vectors, it turns target ids into vectors, and it turns the decoder's output into logits.
-    Each use adds to `weight.grad`, so the gradient of the tied weight is the sum of three: that is the rule [copy].
+    They are the source, the target, and the logits. Each adds to `weight.grad`, so that it is the sum of all [copy].
     """
 
     def __init__(self, vocab_size, d_model, dropout, rng):
-        self.weight = Parameter(rng.standard_normal((vocab_size, d_model)) / math.sqrt(d_model))     # (V, D)
+        self.weight = Parameter(rng.standard_normal((vocab_size, d_model)) / math.sqrt(d_model))    # (V, D)
         self.dropout = dropout
 
     def forward(self, ids, rng=None):                                # (B, T)
@@ -168,185 +132,148 @@ class Embedding(Layer):
 
     def backward(self, dy, cache):
         ids, mask = cache
-        dx = dropout_backward(dy, mask)
-        # [sum] The positional encoding is a constant, so dx passes it unchanged.
+        dx = dropout_backward(dy, mask)                              # [sum] the encoding is constant and changes nothing
         dx = math.sqrt(dx.shape[-1]) * dx                            # [chain]
-        np.add.at(self.weight.grad, ids, dx)                         # [move] and [copy]: `grad[ids] += dx` loses repeats
+        np.add.at(self.weight.grad, ids, dx)                         # [move], [copy]; grad[ids] += dx would lose repeats
 
     def logits_forward(self, x):                                     # (B, T_q, D)
-        logits = x @ self.weight.data.T                              # (B, T_q, V) how well each token fits
-        return logits, x
+        return x @ self.weight.data.T, x                             # (B, T_q, V) a score for each token
 
     def logits_backward(self, dlogits, x):
-        self.weight.grad += rows(dlogits).T @ rows(x)                # [matmul] of the transposed weight
+        self.weight.grad += rows(dlogits).T @ rows(x)                # [matmul], transposed as the weight is
         return dlogits @ self.weight.data                            # [matmul]
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# 3. Attention
+# ---- 4. Attention ---------------------------------------------------------------------------------------------
 
 def softmax_forward(x):
-    """Any numbers -> positive numbers whose sum over the last axis is 1. Subtracting the largest avoids overflow."""
+    """Numbers -> shares: p_i = exp(x_i) / sum_j exp(x_j). Subtracting the largest changes nothing but avoids overflow."""
     e = np.exp(x - x.max(axis=-1, keepdims=True))
     p = e / e.sum(axis=-1, keepdims=True)
     return p, p
 
-
 def softmax_backward(dp, p):
-    """Each x_i moves all of p: dp_j / dx_i = p_j ((i == j) - p_i). [copy] adds this up over j, times dp_j."""
-    return p * (dp                                                   # [chain] x_i in the numerator of p_i
-                - (dp * p).sum(axis=-1, keepdims=True))              # [chain] x_i in the denominator of every p_j
+    return p * (dp                                                   # [chain] x_i raises its own share p_i
+                - (dp * p).sum(axis=-1, keepdims=True))              # [copy] and the total that all shares are divided by
 
 
-def attention_forward(query, key, value, mask):
-    """Scaled dot-product attention (section 3.2.1, equation 1): a weighted mean of values.
+def attention_forward(query, key, value, mask):                      # (B, H, T_q, d_k), then twice (B, H, T_k, d_k)
+    """Scaled dot-product attention (section 3.2.1): the better a key fits a query, the more weight its value gets.
 
-    Each query is compared with all keys. The better a key fits, the more of its value the answer contains. The dot
-    product of d_k random numbers grows with sqrt(d_k); divided by that, the scores do not saturate the softmax.
+    Dot products of d_k random numbers grow with sqrt(d_k). Divided by that, they leave the softmax a gradient.
     """
-    d_k = query.shape[-1]                                            # query (B, H, T_q, d_k), key (B, H, T_k, d_k)
-    scores = query @ key.swapaxes(-1, -2) / math.sqrt(d_k)           # (B, H, T_q, T_k)
-    scores = np.where(mask, scores, -np.inf)                         # exp(-inf) = 0: weight 0 for what is masked
-    weights, p = softmax_forward(scores)                             # (B, H, T_q, T_k) each row has sum 1
-    y = weights @ value                                              # (B, H, T_q, d_k)
-    return y, (query, key, value, p)
-
+    scores = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])       # (B, H, T_q, T_k)
+    scores = np.where(mask, scores, -np.inf)                         # exp(-inf) = 0, so what is masked gets weight 0
+    weights, p = softmax_forward(scores)                             # (B, H, T_q, T_k) each row adds up to 1
+    return weights @ value, (query, key, value, p)                   # (B, H, T_q, d_k)
 
 def attention_backward(dy, cache):
     query, key, value, p = cache
     dvalue = p.swapaxes(-1, -2) @ dy                                 # [matmul]
     dweights = dy @ value.swapaxes(-1, -2)                           # [matmul]
-    dscores = softmax_backward(dweights, p)                          # 0 for what is masked, because p = 0 there
+    dscores = softmax_backward(dweights, p)                          # what is masked has p = 0, so its gradient is 0
     dscores = dscores / math.sqrt(query.shape[-1])                   # [chain]
-    dkey = dscores.swapaxes(-1, -2) @ query                          # [matmul] the key is transposed, and so is its gradient
+    dkey = dscores.swapaxes(-1, -2) @ query                          # [matmul], transposed as the key is
     dquery = dscores @ key                                           # [matmul]
     return dquery, dkey, dvalue
 
 
 def split_heads(x, num_heads):
-    """(B, T, D) -> (B, H, T, d_k). It only moves numbers; its backward is merge_heads."""
-    batch, length, d_model = x.shape
-    return x.reshape(batch, length, num_heads, d_model // num_heads).swapaxes(1, 2)
-
+    """Cut each token's vector into one piece for each head. This only moves numbers, so its backward is merge_heads."""
+    batch, length, _ = x.shape
+    return x.reshape(batch, length, num_heads, -1).swapaxes(1, 2)    # (B, T, D) -> (B, H, T, d_k)
 
 def merge_heads(x):
-    """(B, H, T, d_k) -> (B, T, D). Its backward is split_heads."""
-    batch, num_heads, length, d_k = x.shape
-    return x.swapaxes(1, 2).reshape(batch, length, num_heads * d_k)
+    """Put the pieces side by side again. Its backward is split_heads."""
+    batch, _, length, _ = x.shape
+    return x.swapaxes(1, 2).reshape(batch, length, -1)               # (B, H, T, d_k) -> (B, T, D)
 
 
-class MultiHeadAttention(Layer):
-    """Several attentions side by side (section 3.2.2): each head may look for something else.
+class MultiHeadAttention:
+    """H attentions side by side, each with its own idea of what to look for (section 3.2.2).
 
-    The heads share the width D: the matrices W_Q of all heads are side by side in one (D, D) matrix, `query`.
+    The paper's H matrices W^Q, of shape (D, d_k) each, are side by side in one (D, D) matrix, `query.weight`.
     """
 
     def __init__(self, d_model, num_heads, rng):
-        self.query = Linear(d_model, d_model, rng)
-        self.key = Linear(d_model, d_model, rng)
-        self.value = Linear(d_model, d_model, rng)
-        self.output = Linear(d_model, d_model, rng)
+        self.query, self.key = Linear(d_model, d_model, rng), Linear(d_model, d_model, rng)
+        self.value, self.output = Linear(d_model, d_model, rng), Linear(d_model, d_model, rng)
         self.num_heads = num_heads
 
     def forward(self, query, key, value, mask):                      # (B, T_q, D), (B, T_k, D), (B, T_k, D)
-        q, query_cache = self.query.forward(query)
-        k, key_cache = self.key.forward(key)
-        v, value_cache = self.value.forward(value)
-        q, k, v = (split_heads(x, self.num_heads) for x in (q, k, v))        # (B, H, T, d_k)
-        heads, attention_cache = attention_forward(q, k, v, mask)    # (B, H, T_q, d_k)
-        heads = merge_heads(heads)                                   # (B, T_q, D)
-        y, output_cache = self.output.forward(heads)                 # (B, T_q, D)
+        query, query_cache = self.query.forward(query)
+        key, key_cache = self.key.forward(key)
+        value, value_cache = self.value.forward(value)
+        query, key, value = (split_heads(x, self.num_heads) for x in (query, key, value))
+        heads, attention_cache = attention_forward(query, key, value, mask)          # (B, H, T_q, d_k)
+        y, output_cache = self.output.forward(merge_heads(heads))    # (B, T_q, D)
         return y, (query_cache, key_cache, value_cache, attention_cache, output_cache)
 
     def backward(self, dy, cache):
         query_cache, key_cache, value_cache, attention_cache, output_cache = cache
-        dheads = self.output.backward(dy, output_cache)
-        dheads = split_heads(dheads, self.num_heads)                 # [move]
-        dq, dk, dv = attention_backward(dheads, attention_cache)
-        dq, dk, dv = (merge_heads(dx) for dx in (dq, dk, dv))        # [move]
-        dvalue = self.value.backward(dv, value_cache)
-        dkey = self.key.backward(dk, key_cache)
-        dquery = self.query.backward(dq, query_cache)
+        dheads = split_heads(self.output.backward(dy, output_cache), self.num_heads)         # [move]
+        dquery, dkey, dvalue = attention_backward(dheads, attention_cache)
+        dquery, dkey, dvalue = (merge_heads(dx) for dx in (dquery, dkey, dvalue))            # [move]
+        dvalue = self.value.backward(dvalue, value_cache)
+        dkey = self.key.backward(dkey, key_cache)
+        dquery = self.query.backward(dquery, query_cache)
         return dquery, dkey, dvalue
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# 4. Feed-forward network, and what is around every sub-layer: Add & Norm
+# ---- 5. The feed-forward network, and what surrounds every sub-layer ------------------------------------------
 
-class FeedForward(Layer):
-    """Two linear layers with a ReLU between them, at each position on its own (section 3.3, equation 2)."""
+class FeedForward:
+    """Two linear layers with a ReLU between them, for each token on its own (section 3.3, equation 2)."""
 
     def __init__(self, d_model, d_ff, rng):
-        self.inner = Linear(d_model, d_ff, rng)
-        self.outer = Linear(d_ff, d_model, rng)
+        self.inner, self.outer = Linear(d_model, d_ff, rng), Linear(d_ff, d_model, rng)
 
     def forward(self, x):                                            # (B, T, D)
         h, inner_cache = self.inner.forward(x)                       # (B, T, d_ff)
         positive = h > 0
-        h = h * positive                                             # ReLU: max(0, h)
-        y, outer_cache = self.outer.forward(h)                       # (B, T, D)
+        y, outer_cache = self.outer.forward(h * positive)            # (B, T, D)
         return y, (inner_cache, positive, outer_cache)
 
     def backward(self, dy, cache):
         inner_cache, positive, outer_cache = cache
-        dh = self.outer.backward(dy, outer_cache)
-        dh = dh * positive                                           # [chain] the slope of ReLU is 1 or 0
+        dh = self.outer.backward(dy, outer_cache) * positive         # [chain] the slope of ReLU is 1 or 0
         return self.inner.backward(dh, inner_cache)
 
 
-class LayerNorm(Layer):
-    """Shift and scale the D numbers of each position to mean 0 and variance 1; then learn a scale and a shift of one's own."""
+class Residual:
+    """"Add & Norm" in figure 1: y = LayerNorm(x + dropout(h)), if a sub-layer has made h from x (sections 3.1, 5.4).
 
-    def __init__(self, d_model):
-        self.gamma = Parameter(np.ones(d_model))
-        self.beta = Parameter(np.zeros(d_model))
-
-    def forward(self, x):                                            # (B, T, D)
-        centred = x - x.mean(axis=-1, keepdims=True)                 # (B, T, D)
-        variance = (centred * centred).mean(axis=-1, keepdims=True)  # (B, T, 1)
-        inverse = 1 / np.sqrt(variance + 1e-5)                       # (B, T, 1)
-        n = centred * inverse                                        # (B, T, D)
-        y = n * self.gamma.data + self.beta.data                     # (B, T, D)
-        return y, (n, inverse)
-
-    def backward(self, dy, cache):
-        """Each x_i moves n_j on three ways, for dn_j / dx_i = inverse ((i == j) - 1 / D - n_j n_i / D)."""
-        n, inverse = cache
-        self.beta.grad += rows(dy).sum(axis=0)                       # [copy] beta is added at every position
-        self.gamma.grad += rows(dy * n).sum(axis=0)                  # [chain] dy n, then [copy]
-        dn = dy * self.gamma.data                                    # [chain]
-        return inverse * (dn                                         # [chain] x_i itself
-                          - dn.mean(axis=-1, keepdims=True)          # [copy] x_i in the mean
-                          - n * (dn * n).mean(axis=-1, keepdims=True))       # [chain], [copy] x_i in the variance
-
-
-class Residual(Layer):
-    """Add & Norm in figure 1: y = LayerNorm(x + dropout(h)), for a sub-layer that has made h of x (sections 3.1, 5.4).
-
-    The sub-layer learns only what to change about x, and gradients reach the lowest layer through the sum.
+    LayerNorm shifts and scales each token's D numbers to mean 0 and variance 1, then by the learned gamma and beta.
     """
 
     def __init__(self, d_model, dropout):
-        self.norm = LayerNorm(d_model)
+        self.gamma, self.beta = Parameter(np.ones(d_model)), Parameter(np.zeros(d_model))
         self.dropout = dropout
 
     def forward(self, x, h, rng=None):                               # (B, T, D), (B, T, D)
         h, mask = dropout_forward(h, self.dropout, rng)
-        y, norm_cache = self.norm.forward(x + h)                     # (B, T, D)
-        return y, (mask, norm_cache)
+        x = x + h                                                    # (B, T, D)
+        centred = x - x.mean(axis=-1, keepdims=True)                 # (B, T, D)
+        variance = (centred * centred).mean(axis=-1, keepdims=True)  # (B, T, 1)
+        inverse = 1 / np.sqrt(variance + 1e-5)                       # (B, T, 1) 1e-5: never divide by zero
+        n = centred * inverse                                        # (B, T, D) mean 0, variance 1
+        return n * self.gamma.data + self.beta.data, (n, inverse, mask)
 
     def backward(self, dy, cache):
-        mask, norm_cache = cache
-        dx = self.norm.backward(dy, norm_cache)                      # [sum] of x and of h
-        dh = dropout_backward(dx, mask)
-        return dx, dh
+        n, inverse, mask = cache
+        self.beta.grad += rows(dy).sum(axis=0)                       # [copy] every token adds the same beta
+        self.gamma.grad += rows(dy * n).sum(axis=0)                  # [chain], [copy]
+        dn = dy * self.gamma.data                                    # [chain]
+        dx = inverse * (dn                                           # [chain] x itself
+                        - dn.mean(axis=-1, keepdims=True)            # [copy] x in the mean, which D numbers share
+                        - n * (dn * n).mean(axis=-1, keepdims=True))     # [copy] x in the variance, which they share, too
+        return dx, dropout_backward(dx, mask)                        # [sum] of x and dropout(h)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# 5. Encoder, decoder, Transformer (figure 1)
+# ---- 6. Encoder, decoder, Transformer (figure 1) --------------------------------------------------------------
 
-class EncoderLayer(Layer):
-    """The source attends to itself; then each position thinks on its own (section 3.1)."""
+class EncoderLayer:
+    """The source attends to itself, then the feed-forward network works on each token (section 3.1)."""
 
     def __init__(self, d_model, num_heads, d_ff, dropout, rng):
         self.self_attention = MultiHeadAttention(d_model, num_heads, rng)
@@ -358,20 +285,20 @@ class EncoderLayer(Layer):
         h, attention = self.self_attention.forward(x, x, x, mask)
         x, attention_residual = self.self_attention_residual.forward(x, h, rng)
         h, feed_forward = self.feed_forward.forward(x)
-        y, feed_forward_residual = self.feed_forward_residual.forward(x, h, rng)
-        return y, (attention, attention_residual, feed_forward, feed_forward_residual)
+        x, feed_forward_residual = self.feed_forward_residual.forward(x, h, rng)
+        return x, (attention, attention_residual, feed_forward, feed_forward_residual)
 
-    def backward(self, dy, cache):
+    def backward(self, dx, cache):
         attention, attention_residual, feed_forward, feed_forward_residual = cache
-        dx, dh = self.feed_forward_residual.backward(dy, feed_forward_residual)
-        dx = dx + self.feed_forward.backward(dh, feed_forward)       # [copy] x goes into the network, and past it
+        dx, dh = self.feed_forward_residual.backward(dx, feed_forward_residual)
+        dx = dx + self.feed_forward.backward(dh, feed_forward)       # [copy] x goes into the sub-layer and around it
         dx, dh = self.self_attention_residual.backward(dx, attention_residual)
         dquery, dkey, dvalue = self.self_attention.backward(dh, attention)
-        return dx + dquery + dkey + dvalue                           # [copy] x is query, key and value, and goes past
+        return dx + dquery + dkey + dvalue                           # [copy] x is query, key and value, and goes around
 
 
-class DecoderLayer(Layer):
-    """The target attends to its own past, then to the encoder's output, the memory (section 3.1)."""
+class DecoderLayer:
+    """The target attends to its own past, then to the memory, which is what the encoder has made of the source."""
 
     def __init__(self, d_model, num_heads, d_ff, dropout, rng):
         self.self_attention = MultiHeadAttention(d_model, num_heads, rng)
@@ -387,238 +314,185 @@ class DecoderLayer(Layer):
         h, cross = self.cross_attention.forward(x, memory, memory, memory_mask)
         x, cross_residual = self.cross_attention_residual.forward(x, h, rng)
         h, feed_forward = self.feed_forward.forward(x)
-        y, feed_forward_residual = self.feed_forward_residual.forward(x, h, rng)
-        return y, (attention, attention_residual, cross, cross_residual, feed_forward, feed_forward_residual)
+        x, feed_forward_residual = self.feed_forward_residual.forward(x, h, rng)
+        return x, (attention, attention_residual, cross, cross_residual, feed_forward, feed_forward_residual)
 
-    def backward(self, dy, cache):
+    def backward(self, dx, cache):
         attention, attention_residual, cross, cross_residual, feed_forward, feed_forward_residual = cache
-        dx, dh = self.feed_forward_residual.backward(dy, feed_forward_residual)
+        dx, dh = self.feed_forward_residual.backward(dx, feed_forward_residual)
         dx = dx + self.feed_forward.backward(dh, feed_forward)       # [copy]
         dx, dh = self.cross_attention_residual.backward(dx, cross_residual)
         dquery, dkey, dvalue = self.cross_attention.backward(dh, cross)
-        dx, dmemory = dx + dquery, dkey + dvalue                     # [copy] x asks; the memory is key and value
+        dx, dmemory = dx + dquery, dkey + dvalue                     # [copy] x asks, the memory is key and value
         dx, dh = self.self_attention_residual.backward(dx, attention_residual)
         dquery, dkey, dvalue = self.self_attention.backward(dh, attention)
         return dx + dquery + dkey + dvalue, dmemory                  # [copy]
 
 
-class Transformer(Layer):
-    """Source and target ids in, logits of each next target token out. The paper's base model has d_model 512, 8 heads,
-    d_ff 2048, 6 layers in each stack and dropout 0.1."""
+class Transformer:
+    """Source and target ids in, logits of the next target token out. The paper's sizes: 512, 8, 2048, 6, 0.1."""
 
     def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers, dropout, seed=0):
         rng = np.random.default_rng(seed)
-        sizes = d_model, num_heads, d_ff, dropout
         self.embedding = Embedding(vocab_size, d_model, dropout, rng)
-        self.encoder = [EncoderLayer(*sizes, rng) for _ in range(num_layers)]
-        self.decoder = [DecoderLayer(*sizes, rng) for _ in range(num_layers)]
-
-    def encode(self, source, rng=None):                              # (B, T_k)
-        x, embedding_cache = self.embedding.forward(source, rng)     # (B, T_k, D)
-        caches = []
-        for layer in self.encoder:
-            x, cache = layer.forward(x, padding_mask(source), rng)
-            caches.append(cache)
-        return x, (embedding_cache, caches)                          # x is the memory, (B, T_k, D)
-
-    def encode_backward(self, dmemory, cache):
-        embedding_cache, caches = cache
-        dx = dmemory
-        for layer, layer_cache in zip(reversed(self.encoder), reversed(caches)):
-            dx = layer.backward(dx, layer_cache)
-        self.embedding.backward(dx, embedding_cache)                 # ids have no gradient: the way back ends here
-
-    def decode(self, target, memory, memory_mask, rng=None):         # (B, T_q), (B, T_k, D)
-        x, embedding_cache = self.embedding.forward(target, rng)     # (B, T_q, D)
-        mask = causal_mask(target.shape[1])                          # (T_q, T_q) padding comes last: no token sees it
-        caches = []
-        for layer in self.decoder:
-            x, cache = layer.forward(x, memory, mask, memory_mask, rng)
-            caches.append(cache)
-        logits, logits_cache = self.embedding.logits_forward(x)      # (B, T_q, V)
-        return logits, (embedding_cache, caches, logits_cache)
-
-    def decode_backward(self, dlogits, cache):
-        embedding_cache, caches, logits_cache = cache
-        dx = self.embedding.logits_backward(dlogits, logits_cache)
-        dmemory = 0
-        for layer, layer_cache in zip(reversed(self.decoder), reversed(caches)):
-            dx, dmemory_of_layer = layer.backward(dx, layer_cache)
-            dmemory = dmemory + dmemory_of_layer                     # [copy] every layer reads the same memory
-        self.embedding.backward(dx, embedding_cache)
-        return dmemory
+        self.encoder = [EncoderLayer(d_model, num_heads, d_ff, dropout, rng) for _ in range(num_layers)]
+        self.decoder = [DecoderLayer(d_model, num_heads, d_ff, dropout, rng) for _ in range(num_layers)]
 
     def forward(self, source, target, rng=None):                     # (B, T_k), (B, T_q)
-        memory, encode_cache = self.encode(source, rng)              # (B, T_k, D)
-        logits, decode_cache = self.decode(target, memory, padding_mask(source), rng)
-        return logits, (encode_cache, decode_cache)                  # (B, T_q, V)
+        length = target.shape[1]                                     # masks: True if the query may attend to the key
+        source_mask = (source != PAD)[:, None, None, :]              # (B, 1, 1, T_k) padding mask: no key is padding
+        target_mask = np.tril(np.ones((length, length), bool))       # (T_q, T_q) causal mask: no key is ahead of its query
+        encoder_caches, decoder_caches = [], []
+        memory, source_cache = self.embedding.forward(source, rng)   # (B, T_k, D)
+        for layer in self.encoder:
+            memory, cache = layer.forward(memory, source_mask, rng)  # (B, T_k, D)
+            encoder_caches.append(cache)
+        x, target_cache = self.embedding.forward(target, rng)        # (B, T_q, D)
+        for layer in self.decoder:
+            x, cache = layer.forward(x, memory, target_mask, source_mask, rng)       # (B, T_q, D)
+            decoder_caches.append(cache)
+        logits, logits_cache = self.embedding.logits_forward(x)      # (B, T_q, V)
+        return logits, (source_cache, encoder_caches, target_cache, decoder_caches, logits_cache)
 
     def backward(self, dlogits, cache):
-        encode_cache, decode_cache = cache
-        dmemory = self.decode_backward(dlogits, decode_cache)
-        self.encode_backward(dmemory, encode_cache)
+        source_cache, encoder_caches, target_cache, decoder_caches, logits_cache = cache
+        dx = self.embedding.logits_backward(dlogits, logits_cache)
+        dmemory = 0
+        for layer, layer_cache in zip(reversed(self.decoder), reversed(decoder_caches)):
+            dx, dmemory_of_layer = layer.backward(dx, layer_cache)
+            dmemory = dmemory + dmemory_of_layer                     # [copy] every layer of the decoder reads the memory
+        self.embedding.backward(dx, target_cache)                    # token ids have no gradient: this way ends here
+        for layer, layer_cache in zip(reversed(self.encoder), reversed(encoder_caches)):
+            dmemory = layer.backward(dmemory, layer_cache)
+        self.embedding.backward(dmemory, source_cache)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# 6. The loss
+# ---- 7. The loss, and a proof that every backward is right ----------------------------------------------------
 
 def cross_entropy_forward(logits, next_target, smoothing):           # (B, T_q, V), (B, T_q)
-    """-sum_i q_i log p_i with p = softmax(logits), summed over all tokens that are not padding.
+    """-sum_i q_i log p_i with p = softmax(logits), summed over all tokens but padding.
 
-    q is the answer that we want. Label smoothing (section 5.4) gives the right token 1 - smoothing and spreads the rest
-    over all V, so the model is not asked to be infinitely sure.
+    q is the wanted answer. Label smoothing (section 5.4) spreads a part of it over the whole vocabulary, because no
+    finite logits could give the right token a share of exactly 1.
     """
     shifted = logits - logits.max(axis=-1, keepdims=True)
-    log_p = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))    # never log(0)
+    log_p = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))            # (B, T_q, V)
     vocab_size = logits.shape[-1]
-    q = np.full(logits.shape, smoothing / vocab_size)                # (B, T_q, V)
-    q += (1 - smoothing) * np.eye(vocab_size)[next_target]
+    q = (1 - smoothing) * np.eye(vocab_size)[next_target] + smoothing / vocab_size   # (B, T_q, V) adds up to 1
     real = (next_target != PAD)[..., None]                           # (B, T_q, 1)
-    loss = -(real * q * log_p).sum()
-    return loss, (np.exp(log_p), q, real)
-
+    return -(real * q * log_p).sum(), (np.exp(log_p), q, real)
 
 def cross_entropy_backward(dloss, cache):
-    """From log p_i = x_i - log sum_j exp(x_j) and sum_i q_i = 1: the gradient is p - q, what we have minus what we want."""
+    """From log p_i = x_i - log sum_j exp(x_j) and sum_i q_i = 1: the share a token has, minus the share it should have."""
     p, q, real = cache
-    return dloss * real * (p - q)                                    # [chain]; padding learns nothing
+    return dloss * real * (p - q)                                    # [chain]; padding teaches nothing
 
 
-def loss_forward(model, batch, smoothing, rng=None):
-    """The mean loss of a token. It is divided by the number of real tokens, not by B T_q, which counts padding."""
+def add_gradients(model, batch, smoothing, rng=None):
+    """Forward, loss, backward: returns the mean loss of a real token and adds its gradients to the parameters'."""
     source, target, next_target = batch
-    logits, model_cache = model.forward(source, target, rng)
+    num_tokens = (next_target != PAD).sum()                          # not B T_q, which would count padding
+    logits, cache = model.forward(source, target, rng)
     loss, loss_cache = cross_entropy_forward(logits, next_target, smoothing)
-    num_tokens = (next_target != PAD).sum()
-    return loss / num_tokens, (model_cache, loss_cache, num_tokens)
-
-
-def loss_backward(model, cache):
-    """Add the gradient of the mean loss to the gradient of each parameter."""
-    model_cache, loss_cache, num_tokens = cache
     dlogits = cross_entropy_backward(1 / num_tokens, loss_cache)
-    model.backward(dlogits, model_cache)
+    model.backward(dlogits, cache)
+    return loss / num_tokens
 
 
-def gradient_check(model, batch, numbers=3, step=1e-5):
-    """Is every backward right? Move a few numbers of each parameter up and down, and watch the loss.
+def gradient_check(model, batch, count=3, step=1e-5):
+    """Nudge a few numbers of each parameter and compare how the loss moves with the gradient. Returns the largest error.
 
-    The slope (loss above - loss below) / (2 step) has to be the gradient. Returns the largest difference, relative to
-    the gradient, or to a tenth of the model's largest gradient, if that is more. The same seed drops the same numbers each time.
+    It is relative to the gradient, or to a tenth of the largest gradient of the model, if that is more.
     """
     def loss():
-        return loss_forward(model, batch, 0.1, np.random.default_rng(1))
+        return add_gradients(model, batch, 0.1, np.random.default_rng(1))    # the same seed drops the same numbers
 
-    _, cache = loss()
-    loss_backward(model, cache)
-    parameters = model.parameters().values()
-    floor = max(np.abs(parameter.grad).max() for parameter in parameters) / 10
+    loss()
+    gradients = {name: parameter.grad.copy() for name, parameter in parameters(model).items()}
+    floor = max(np.abs(gradient).max() for gradient in gradients.values()) / 10
     rng, errors = np.random.default_rng(2), []
-    for parameter in parameters:
-        data, grad = parameter.data.reshape(-1), parameter.grad.reshape(-1)      # views: all numbers in a row
-        for i in rng.integers(data.size, size=numbers):
-            kept = data[i]
-            data[i] = kept + step
-            above, _ = loss()
-            data[i] = kept - step
-            below, _ = loss()
-            data[i] = kept
-            slope = (above - below) / (2 * step)
-            errors.append(abs(grad[i] - slope) / max(abs(grad[i]), abs(slope), floor))
+    for name, parameter in parameters(model).items():
+        for i in rng.integers(parameter.data.size, size=count):
+            kept = parameter.data.flat[i]
+            parameter.data.flat[i] = kept + step
+            above = loss()
+            parameter.data.flat[i] = kept - step
+            below = loss()
+            parameter.data.flat[i] = kept
+            analytic, numeric = gradients[name].flat[i], (above - below) / (2 * step)
+            errors.append(abs(analytic - numeric) / max(abs(analytic), abs(numeric), floor))
     return max(errors)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# 7. Training
+# ---- 8. Training ----------------------------------------------------------------------------------------------
 
 def schedule(step, d_model, warmup):
-    """The learning rate grows for `warmup` steps, then falls with 1 / sqrt(step) (section 5.3, equation 3)."""
+    """The learning rate rises for `warmup` steps, then falls as 1 / sqrt(step) (section 5.3, equation 3)."""
     return d_model ** -0.5 * min(step ** -0.5, step * warmup ** -1.5)
 
 
-class Adam:
-    """Adam with the paper's settings (section 5.3). The gradient's norm is first clipped to at most 1, which the paper does not do."""
+def adam_step(model, step, learning_rate, clip=1.0, beta1=0.9, beta2=0.98, epsilon=1e-9):
+    """Move each number by the mean of its gradient, divided by the gradient's usual size (section 5.3); zero the gradients.
 
-    def __init__(self, model, beta1=0.9, beta2=0.98, epsilon=1e-9):
-        self.parameters = list(model.parameters().values())
-        self.m = [np.zeros_like(parameter.data) for parameter in self.parameters]
-        self.v = [np.zeros_like(parameter.data) for parameter in self.parameters]
-        self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
-        self.steps = 0
-
-    def step(self, learning_rate, clip=1.0):
-        """Move every parameter against its gradient, then set the gradients to zero."""
-        self.steps += 1
-        norm = math.sqrt(sum((parameter.grad ** 2).sum() for parameter in self.parameters))
-        for parameter, m, v in zip(self.parameters, self.m, self.v):
-            g = parameter.grad * min(1, clip / norm)
-            m += (1 - self.beta1) * (g - m)                          # mean of the gradient
-            v += (1 - self.beta2) * (g * g - v)                      # mean of its square
-            mean = m / (1 - self.beta1 ** self.steps)                # both began at zero: this corrects it
-            square = v / (1 - self.beta2 ** self.steps)
-            parameter.data -= learning_rate * mean / (np.sqrt(square) + self.epsilon)
-            parameter.grad[...] = 0
+    The first step is 1. The whole gradient is scaled to a norm of at most `clip` first, which the paper does not mention.
+    """
+    learned = parameters(model).values()
+    norm = math.sqrt(sum((parameter.grad ** 2).sum() for parameter in learned))
+    for parameter in learned:
+        g = parameter.grad * (clip / max(norm, clip))
+        parameter.m += (1 - beta1) * (g - parameter.m)               # a running mean of the gradient
+        parameter.v += (1 - beta2) * (g * g - parameter.v)           # a running mean of its square
+        mean = parameter.m / (1 - beta1 ** step)                     # both started at 0, which this makes up for
+        square = parameter.v / (1 - beta2 ** step)
+        parameter.data -= learning_rate * mean / (np.sqrt(square) + epsilon)
+        parameter.grad[...] = 0
 
 
-def training_step(model, adam, batch, learning_rate, smoothing=0.1, rng=None):
-    loss, cache = loss_forward(model, batch, smoothing, rng)
-    loss_backward(model, cache)
-    adam.step(learning_rate)
-    return loss
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# 8. Writing: greedy decoding
+# ---- 9. Writing with a trained model --------------------------------------------------------------------------
 
 def greedy(model, source, extra_length=50):                          # (B, T_k)
-    """Write one token at a time, always the likeliest, until each word has ended or is 50 longer than its source (6.1).
+    """Append the most likely token until every sequence has ended (at most 50 tokens after its source, section 6.1).
 
-    In training, the decoder saw the right target. Here it sees what it has written. It reads all of it again for each
-    token, which is simple and slow; the package keeps the keys and values instead.
+    In training, the decoder reads the right target. Here it reads what it has written itself so far.
     """
-    memory, _ = model.encode(source)
-    target = np.full((len(source), 1), BOS)
-    for _ in range(source.shape[1] - 1 + extra_length):
-        logits, _ = model.decode(target, memory, padding_mask(source))
-        next_ids = EOS + logits[:, -1, EOS:].argmax(axis=-1)         # (B,) PAD and BOS, the ids before EOS, are no answer
+    target = np.full((len(source), 1), BOS)                          # (B, 1)
+    while target.shape[1] < source.shape[1] + extra_length and not (target == EOS).any(axis=1).all():
+        logits, _ = model.forward(source, target)                    # (B, T_q, V) all of it again for each new token
+        next_ids = EOS + logits[:, -1, EOS:].argmax(axis=-1)         # (B,) never PAD or BOS, which come before EOS
         target = np.concatenate([target, next_ids[:, None]], axis=1)
-        if (target == EOS).any(axis=1).all():
-            break
-    written = target[:, 1:].tolist()
-    return [ids[: ids.index(EOS)] if EOS in ids else ids for ids in written]
+    return [ids[: ids.index(EOS)] if EOS in ids else ids for ids in target[:, 1:].tolist()]
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# 9. Copy letters
+# ---- 10. Learn to copy ----------------------------------------------------------------------------------------
 
-def draw_words(rng, count, longest=10):
-    return ["".join(rng.choice(list(LETTERS), size=rng.integers(1, longest + 1))) for _ in range(count)]
+def draw_words(rng, count):
+    return ["".join(rng.choice(VOCABULARY[3:], size=rng.integers(1, 11))) for _ in range(count)]
 
 
 def copy_batch(words):
-    return make_batch([(to_ids(word), to_ids(word)) for word in words])
+    ids = [[VOCABULARY.index(letter) for letter in word] for word in words]
+    return make_batch(list(zip(ids, ids)))
 
 
-def main(steps=600, batch_size=64, d_model=64, warmup=300):
+def main(steps=1000, count=200, d_model=64, warmup=400):
     rng = np.random.default_rng(0)
-    small = Transformer(VOCAB_SIZE, d_model=8, num_heads=2, d_ff=12, num_layers=2, dropout=0.1)
+    small = Transformer(len(VOCABULARY), d_model=8, num_heads=2, d_ff=12, num_layers=2, dropout=0.1)
     print(f"gradient check: largest error {gradient_check(small, copy_batch(draw_words(rng, 3))):.0e}")
 
-    unseen = "attention is all you need".split()
-    test = draw_words(rng, 500)
-    held_out = {*unseen, *test}
-    model = Transformer(VOCAB_SIZE, d_model, num_heads=4, d_ff=128, num_layers=2, dropout=0.1)
-    adam = Adam(model)
+    unseen = ["attention", "is", "all", "you", "need", *draw_words(rng, count)]
+    model = Transformer(len(VOCABULARY), d_model, num_heads=4, d_ff=128, num_layers=2, dropout=0.0)
     for step in range(1, steps + 1):
-        words = [word for word in draw_words(rng, batch_size) if word not in held_out]
-        loss = training_step(model, adam, copy_batch(words), schedule(step, d_model, warmup), rng=rng)
-        if step % 50 == 0 or step == steps:
+        words = [word for word in draw_words(rng, 32) if word not in unseen]
+        loss = add_gradients(model, copy_batch(words), smoothing=0.1, rng=rng)
+        adam_step(model, step, schedule(step, d_model, warmup))
+        if step % 100 == 0:
             print(f"step {step:4}  loss {loss:.3f}")
 
-    for word, ids in zip(unseen, greedy(model, copy_batch(unseen)[0])):
-        print(f"{word} -> {to_word(ids)}")
-    right = sum(to_word(ids) == word for word, ids in zip(test, greedy(model, copy_batch(test)[0])))
-    print(f"exact match: {right} of {len(test)} words it has never seen")
+    source, _, _ = copy_batch(unseen)
+    copies = ["".join(VOCABULARY[i] for i in ids) for ids in greedy(model, source)]
+    for word, copy in zip(unseen[:5], copies):
+        print(f"{word} -> {copy}")
+    print(f"exact match: {np.mean(np.array(copies) == unseen):.1%} of {len(unseen)} words that were never in training")
 
 
 if __name__ == "__main__":
