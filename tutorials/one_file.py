@@ -3,8 +3,10 @@
     python tutorials/one_file.py
 
 checks the gradients, trains a Transformer to copy letters, and shows it words that it has never seen, all in about half
-a minute. It needs only NumPy. Read it from top to bottom. It follows a batch of words from letters to token ids, through
-attention, encoder and decoder to the loss, and back again with the gradients.
+a minute. It needs only NumPy. Read it from top to bottom: first the parts, then the model, its loss and its training.
+
+A Transformer turns a source into a target. Its encoder makes a memory of the source, with one vector for each token. Its
+decoder reads that memory and the target so far, and predicts the next token. Both look around with attention (part 4).
 
 There is no autograd. Directly below each `forward` is its `backward`, and all of them keep one contract:
 
@@ -56,7 +58,7 @@ def make_batch(pairs):
 # ---- 2. Parameters, and the layer that multiplies by them -----------------------------------------------------
 
 class Parameter:
-    """An array of learned numbers, the gradient of the loss with respect to each, and that gradient's history for Adam."""
+    """Learned numbers, the gradient of the loss with respect to each of them, and its history for Adam."""
 
     def __init__(self, data):
         self.data = data
@@ -114,9 +116,9 @@ def dropout_backward(dy, mask):
 
 
 class Embedding:
-    """A matrix with one vector for each token, which the model uses in three places (section 3.4).
+    """One vector for each token, in a matrix that the model uses in three places (section 3.4).
 
-    They are the source, the target, and the logits. Each adds to `weight.grad`, so that it is the sum of all [copy].
+    It embeds the source, embeds the target, and makes the logits. `weight.grad` is the sum of the three gradients [copy].
     """
 
     def __init__(self, vocab_size, d_model, dropout, rng):
@@ -140,38 +142,39 @@ class Embedding:
         return x @ self.weight.data.T, x                             # (B, T_q, V) a score for each token
 
     def logits_backward(self, dlogits, x):
-        self.weight.grad += rows(dlogits).T @ rows(x)                # [matmul], transposed as the weight is
+        self.weight.grad += rows(dlogits).T @ rows(x)                # [matmul] dW = dlogits^T x, as logits = x W^T
         return dlogits @ self.weight.data                            # [matmul]
 
 
 # ---- 4. Attention ---------------------------------------------------------------------------------------------
 
 def softmax_forward(x):
-    """Numbers -> shares: p_i = exp(x_i) / sum_j exp(x_j). Subtracting the largest changes nothing but avoids overflow."""
+    """Shares of 1: p_i = exp(x_i) / sum_j exp(x_j). Subtracting the largest x changes nothing and avoids overflow."""
     e = np.exp(x - x.max(axis=-1, keepdims=True))
     p = e / e.sum(axis=-1, keepdims=True)
     return p, p
 
 def softmax_backward(dp, p):
-    return p * (dp                                                   # [chain] x_i raises its own share p_i
-                - (dp * p).sum(axis=-1, keepdims=True))              # [copy] and the total that all shares are divided by
+    """x_i moves every share, by p_j ((i == j) - p_i). Added up over j, each times dp_j:"""
+    return p * (dp                                                   # [chain] x_i raises exp(x_i)
+                - (dp * p).sum(axis=-1, keepdims=True))              # [copy] and the total, which divides every share
 
 
 def attention_forward(query, key, value, mask):                      # (B, H, T_q, d_k), then twice (B, H, T_k, d_k)
     """Scaled dot-product attention (section 3.2.1): the better a key fits a query, the more weight its value gets.
 
-    Dot products of d_k random numbers grow with sqrt(d_k). Divided by that, they leave the softmax a gradient.
+    Dot products grow with sqrt(d_k). Without the division, one weight would be 1 and softmax would pass on no gradient.
     """
     scores = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])       # (B, H, T_q, T_k)
     scores = np.where(mask, scores, -np.inf)                         # exp(-inf) = 0, so what is masked gets weight 0
-    weights, p = softmax_forward(scores)                             # (B, H, T_q, T_k) each row adds up to 1
-    return weights @ value, (query, key, value, p)                   # (B, H, T_q, d_k)
+    weights, _ = softmax_forward(scores)                             # (B, H, T_q, T_k) each row adds up to 1
+    return weights @ value, (query, key, value, weights)             # (B, H, T_q, d_k)
 
 def attention_backward(dy, cache):
-    query, key, value, p = cache
-    dvalue = p.swapaxes(-1, -2) @ dy                                 # [matmul]
+    query, key, value, weights = cache
+    dvalue = weights.swapaxes(-1, -2) @ dy                           # [matmul]
     dweights = dy @ value.swapaxes(-1, -2)                           # [matmul]
-    dscores = softmax_backward(dweights, p)                          # what is masked has p = 0, so its gradient is 0
+    dscores = softmax_backward(dweights, weights)                    # what is masked has weight 0, so its gradient is 0
     dscores = dscores / math.sqrt(query.shape[-1])                   # [chain]
     dkey = dscores.swapaxes(-1, -2) @ query                          # [matmul], transposed as the key is
     dquery = dscores @ key                                           # [matmul]
@@ -260,6 +263,7 @@ class Residual:
         return n * self.gamma.data + self.beta.data, (n, inverse, mask)
 
     def backward(self, dy, cache):
+        """x_i moves all of n, by inverse ((i == j) - 1 / D - n_i n_j / D). Added up over j, each times dn_j:"""
         n, inverse, mask = cache
         self.beta.grad += rows(dy).sum(axis=0)                       # [copy] every token adds the same beta
         self.gamma.grad += rows(dy * n).sum(axis=0)                  # [chain], [copy]
@@ -330,7 +334,7 @@ class DecoderLayer:
 
 
 class Transformer:
-    """Source and target ids in, logits of the next target token out. The paper's sizes: 512, 8, 2048, 6, 0.1."""
+    """Source and target ids in, logits of the next target token out. In the paper 37000, 512, 8, 2048, 6, 0.1."""
 
     def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers, dropout, seed=0):
         rng = np.random.default_rng(seed)
@@ -341,7 +345,7 @@ class Transformer:
     def forward(self, source, target, rng=None):                     # (B, T_k), (B, T_q)
         length = target.shape[1]                                     # masks: True if the query may attend to the key
         source_mask = (source != PAD)[:, None, None, :]              # (B, 1, 1, T_k) padding mask: no key is padding
-        target_mask = np.tril(np.ones((length, length), bool))       # (T_q, T_q) causal mask: no key is ahead of its query
+        target_mask = np.tril(np.ones((length, length), bool))       # (T_q, T_q) causal mask: no key is ahead
         encoder_caches, decoder_caches = [], []
         memory, source_cache = self.embedding.forward(source, rng)   # (B, T_k, D)
         for layer in self.encoder:
@@ -383,7 +387,7 @@ def cross_entropy_forward(logits, next_target, smoothing):           # (B, T_q, 
     return -(real * q * log_p).sum(), (np.exp(log_p), q, real)
 
 def cross_entropy_backward(dloss, cache):
-    """From log p_i = x_i - log sum_j exp(x_j) and sum_i q_i = 1: the share a token has, minus the share it should have."""
+    """As log p_i = x_i - log sum_j exp(x_j) and q adds up to 1: the share a token has minus the share it should have."""
     p, q, real = cache
     return dloss * real * (p - q)                                    # [chain]; padding teaches nothing
 
@@ -400,27 +404,22 @@ def add_gradients(model, batch, smoothing, rng=None):
 
 
 def gradient_check(model, batch, count=3, step=1e-5):
-    """Nudge a few numbers of each parameter and compare how the loss moves with the gradient. Returns the largest error.
+    """Nudge a few numbers of each parameter and compare how the loss moves with the gradient; returns the largest error."""
+    def loss(parameter, i, nudge):
+        parameter.data.flat[i] += nudge
+        value = add_gradients(model, batch, 0.1, np.random.default_rng(1))   # the same seed drops the same numbers
+        parameter.data.flat[i] -= nudge
+        return value
 
-    It is relative to the gradient, or to a tenth of the largest gradient of the model, if that is more.
-    """
-    def loss():
-        return add_gradients(model, batch, 0.1, np.random.default_rng(1))    # the same seed drops the same numbers
-
-    loss()
-    gradients = {name: parameter.grad.copy() for name, parameter in parameters(model).items()}
-    floor = max(np.abs(gradient).max() for gradient in gradients.values()) / 10
+    learned = list(parameters(model).values())
+    add_gradients(model, batch, 0.1, np.random.default_rng(1))
+    gradients = [parameter.grad.copy() for parameter in learned]     # copies: each nudged loss adds its own to the originals
+    floor = max(np.abs(gradient).max() for gradient in gradients) / 10       # an error counts relative to at least this
     rng, errors = np.random.default_rng(2), []
-    for name, parameter in parameters(model).items():
-        for i in rng.integers(parameter.data.size, size=count):
-            kept = parameter.data.flat[i]
-            parameter.data.flat[i] = kept + step
-            above = loss()
-            parameter.data.flat[i] = kept - step
-            below = loss()
-            parameter.data.flat[i] = kept
-            analytic, numeric = gradients[name].flat[i], (above - below) / (2 * step)
-            errors.append(abs(analytic - numeric) / max(abs(analytic), abs(numeric), floor))
+    for parameter, gradient in zip(learned, gradients):
+        for i in rng.integers(gradient.size, size=count):
+            numeric = (loss(parameter, i, step) - loss(parameter, i, -step)) / (2 * step)
+            errors.append(abs(gradient.flat[i] - numeric) / max(abs(gradient.flat[i]), abs(numeric), floor))
     return max(errors)
 
 
@@ -432,14 +431,11 @@ def schedule(step, d_model, warmup):
 
 
 def adam_step(model, step, learning_rate, clip=1.0, beta1=0.9, beta2=0.98, epsilon=1e-9):
-    """Move each number by the mean of its gradient, divided by the gradient's usual size (section 5.3); zero the gradients.
-
-    The first step is 1. The whole gradient is scaled to a norm of at most `clip` first, which the paper does not mention.
-    """
+    """Each number moves by the mean of its gradient, divided by the gradient's usual size (section 5.3). The first step is 1."""
     learned = parameters(model).values()
     norm = math.sqrt(sum((parameter.grad ** 2).sum() for parameter in learned))
     for parameter in learned:
-        g = parameter.grad * (clip / max(norm, clip))
+        g = parameter.grad * (clip / max(norm, clip))                # a norm of at most `clip`: not in the paper, but common
         parameter.m += (1 - beta1) * (g - parameter.m)               # a running mean of the gradient
         parameter.v += (1 - beta2) * (g * g - parameter.v)           # a running mean of its square
         mean = parameter.m / (1 - beta1 ** step)                     # both started at 0, which this makes up for
@@ -450,13 +446,13 @@ def adam_step(model, step, learning_rate, clip=1.0, beta1=0.9, beta2=0.98, epsil
 
 # ---- 9. Writing with a trained model --------------------------------------------------------------------------
 
-def greedy(model, source, extra_length=50):                          # (B, T_k)
-    """Append the most likely token until every sequence has ended (at most 50 tokens after its source, section 6.1).
+def greedy(model, source):                                           # (B, T_k)
+    """Append the most likely token until every target has ended, or is 50 tokens longer than the source (section 6.1).
 
     In training, the decoder reads the right target. Here it reads what it has written itself so far.
     """
     target = np.full((len(source), 1), BOS)                          # (B, 1)
-    while target.shape[1] < source.shape[1] + extra_length and not (target == EOS).any(axis=1).all():
+    while target.shape[1] < source.shape[1] + 50 and not (target == EOS).any(axis=1).all():
         logits, _ = model.forward(source, target)                    # (B, T_q, V) all of it again for each new token
         next_ids = EOS + logits[:, -1, EOS:].argmax(axis=-1)         # (B,) never PAD or BOS, which come before EOS
         target = np.concatenate([target, next_ids[:, None]], axis=1)
