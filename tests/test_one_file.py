@@ -135,7 +135,7 @@ def test_it_needs_only_numpy_and_at_most_500_lines():
 
 
 def test_it_runs_as_a_script(tmp_path):
-    """Without the package: three steps of training, then the words that it shows."""
+    """A short run: the gradient check, three steps of training, and the words that it shows."""
     code = f"import sys; sys.path.insert(0, {str(FILE.parent)!r}); import one_file; one_file.main(steps=3, count=5)"
     done = subprocess.run([sys.executable, "-I", "-c", code], cwd=tmp_path, capture_output=True, encoding="utf-8", check=True)
     assert "gradient check: largest error" in done.stdout and "attention -> " in done.stdout and "exact match: " in done.stdout

@@ -98,7 +98,7 @@ class Linear:
 # ---- 3. Embedding: from token ids to vectors ------------------------------------------------------------------
 
 def positional_encoding(length, d_model):
-    """Sines and cosines of many wavelengths: without them attention could not tell "ab" from "ba" (section 3.5)."""
+    """Sines and cosines of many wavelengths, without which attention could not tell "ab" from "ba" (section 3.5)."""
     frequencies = 10000.0 ** (-np.arange(0, d_model, 2) / d_model)   # (D / 2,)
     angles = np.arange(length)[:, None] * frequencies                # (T, D / 2)
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(length, d_model)      # (T, D) sin, cos, sin, ...
@@ -371,7 +371,7 @@ class Transformer:
         self.embedding.backward(dmemory, source_cache)
 
 
-# ---- 7. The loss, and a proof that every backward is right ----------------------------------------------------
+# ---- 7. The loss, and a check that every backward is right ----------------------------------------------------
 
 def cross_entropy_forward(logits, next_target, smoothing):           # (B, T_q, V), (B, T_q)
     """-sum_i q_i log p_i with p = softmax(logits), summed over all tokens but padding.
@@ -404,7 +404,7 @@ def add_gradients(model, batch, smoothing, rng=None):
 
 
 def gradient_check(model, batch, count=3, step=1e-5):
-    """Nudge a few numbers of each parameter and compare how the loss moves with the gradient; returns the largest error."""
+    """Nudge a few numbers of each parameter and compare how the loss moves with the gradient. Returns the largest error."""
     def loss(parameter, i, nudge):
         parameter.data.flat[i] += nudge
         value = add_gradients(model, batch, 0.1, np.random.default_rng(1))   # the same seed drops the same numbers
@@ -413,7 +413,7 @@ def gradient_check(model, batch, count=3, step=1e-5):
 
     learned = list(parameters(model).values())
     add_gradients(model, batch, 0.1, np.random.default_rng(1))
-    gradients = [parameter.grad.copy() for parameter in learned]     # copies: each nudged loss adds its own to the originals
+    gradients = [parameter.grad.copy() for parameter in learned]     # copied, as each nudged loss adds more
     floor = max(np.abs(gradient).max() for gradient in gradients) / 10       # an error counts relative to at least this
     rng, errors = np.random.default_rng(2), []
     for parameter, gradient in zip(learned, gradients):
@@ -431,11 +431,11 @@ def schedule(step, d_model, warmup):
 
 
 def adam_step(model, step, learning_rate, clip=1.0, beta1=0.9, beta2=0.98, epsilon=1e-9):
-    """Each number moves by the mean of its gradient, divided by the gradient's usual size (section 5.3). The first step is 1."""
+    """Each number moves by the mean of its gradient, divided by the gradient's usual size (section 5.3); step is 1, 2, ..."""
     learned = parameters(model).values()
     norm = math.sqrt(sum((parameter.grad ** 2).sum() for parameter in learned))
     for parameter in learned:
-        g = parameter.grad * (clip / max(norm, clip))                # a norm of at most `clip`: not in the paper, but common
+        g = parameter.grad * (clip / max(norm, clip))                # norm at most `clip`, which is not in the paper
         parameter.m += (1 - beta1) * (g - parameter.m)               # a running mean of the gradient
         parameter.v += (1 - beta2) * (g * g - parameter.v)           # a running mean of its square
         mean = parameter.m / (1 - beta1 ** step)                     # both started at 0, which this makes up for
@@ -462,7 +462,7 @@ def greedy(model, source):                                           # (B, T_k)
 # ---- 10. Learn to copy ----------------------------------------------------------------------------------------
 
 def draw_words(rng, count):
-    return ["".join(rng.choice(VOCABULARY[3:], size=rng.integers(1, 11))) for _ in range(count)]
+    return ["".join(rng.choice(VOCABULARY[3:], size=rng.integers(2, 11))) for _ in range(count)]
 
 
 def copy_batch(words):
@@ -470,17 +470,17 @@ def copy_batch(words):
     return make_batch(list(zip(ids, ids)))
 
 
-def main(steps=1000, count=200, d_model=64, warmup=400):
+def main(steps=800, count=200, d_model=64):
     rng = np.random.default_rng(0)
     small = Transformer(len(VOCABULARY), d_model=8, num_heads=2, d_ff=12, num_layers=2, dropout=0.1)
     print(f"gradient check: largest error {gradient_check(small, copy_batch(draw_words(rng, 3))):.0e}")
 
     unseen = ["attention", "is", "all", "you", "need", *draw_words(rng, count)]
-    model = Transformer(len(VOCABULARY), d_model, num_heads=4, d_ff=128, num_layers=2, dropout=0.0)
+    model = Transformer(len(VOCABULARY), d_model, num_heads=4, d_ff=128, num_layers=2, dropout=0.1)
     for step in range(1, steps + 1):
         words = [word for word in draw_words(rng, 32) if word not in unseen]
         loss = add_gradients(model, copy_batch(words), smoothing=0.1, rng=rng)
-        adam_step(model, step, schedule(step, d_model, warmup))
+        adam_step(model, step, learning_rate=0.3 * schedule(step, d_model, warmup=100))
         if step % 100 == 0:
             print(f"step {step:4}  loss {loss:.3f}")
 
