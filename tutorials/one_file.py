@@ -28,7 +28,10 @@ d_k = D / H the width of a head, and V the size of the vocabulary.
 """
 
 import math
+import os
 import string
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")    # before NumPy loads: with matrices this small, threads only wait
 
 import numpy as np
 
