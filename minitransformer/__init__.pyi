@@ -6,15 +6,19 @@ from minitransformer import (
     cli as cli,
     data as data,
     decoding as decoding,
+    diagnosis as diagnosis,
     functional as functional,
+    interchange as interchange,
     kernels as kernels,
     layers as layers,
     learn as learn,
     models as models,
     parsing as parsing,
-    plots as plots,
+    pictures as pictures,
+    rivals as rivals,
     tasks as tasks,
     training as training,
+    workers as workers,
 )
 from minitransformer.checking import check_contract as check_contract
 from minitransformer.checking import gradcheck as gradcheck
@@ -32,36 +36,36 @@ from minitransformer.errors import InputError as InputError
 from minitransformer.errors import NonFiniteError as NonFiniteError
 from minitransformer.functional import cross_entropy_backward as cross_entropy_backward
 from minitransformer.functional import cross_entropy_forward as cross_entropy_forward
-from minitransformer.workers.host import limits as limits
+from minitransformer.functional.special import PAD as PAD
+from minitransformer.interchange.weights import load_weights as load_weights
+from minitransformer.interchange.weights import save_weights as save_weights
 from minitransformer.layers import Layer as Layer
+from minitransformer.layers.parameter import Parameter as Parameter
 from minitransformer.models import Classifier as Classifier
 from minitransformer.models import ClassifierConfig as ClassifierConfig
-from minitransformer.rivals import ConvolutionalConfig as ConvolutionalConfig
-from minitransformer.rivals import ConvolutionalModel as ConvolutionalModel
 from minitransformer.models import LanguageModel as LanguageModel
 from minitransformer.models import LanguageModelConfig as LanguageModelConfig
 from minitransformer.models import Transformer as Transformer
 from minitransformer.models import TransformerConfig as TransformerConfig
+from minitransformer.replaceable import plugged as plugged
+from minitransformer.replaceable import replaces as replaces
+from minitransformer.replaceable import textbook as textbook
+from minitransformer.rivals import ConvolutionalConfig as ConvolutionalConfig
+from minitransformer.rivals import ConvolutionalModel as ConvolutionalModel
 from minitransformer.rivals import GRUModel as GRUModel
 from minitransformer.rivals import LSTMAttentionModel as LSTMAttentionModel
 from minitransformer.rivals import LSTMDotAttentionModel as LSTMDotAttentionModel
 from minitransformer.rivals import LSTMModel as LSTMModel
 from minitransformer.rivals import RNNModel as RNNModel
 from minitransformer.rivals import RecurrentConfig as RecurrentConfig
+from minitransformer.training.config import TrainingConfig as TrainingConfig
 from minitransformer.training.optim import Adam as Adam
 from minitransformer.training.optim import schedule as schedule
-from minitransformer.workers.threads import Threads as Threads
-from minitransformer.layers.parameter import Parameter as Parameter
-from minitransformer.replaceable import plugged as plugged
-from minitransformer.replaceable import replaces as replaces
-from minitransformer.replaceable import textbook as textbook
-from minitransformer.functional.special import PAD as PAD
-from minitransformer.training.config import TrainingConfig as TrainingConfig
 from minitransformer.training.run import Run as Run
 from minitransformer.training.step import training_step as training_step
 from minitransformer.training.trainer import train as train
-from minitransformer.interchange.weights import load_weights as load_weights
-from minitransformer.interchange.weights import save_weights as save_weights
+from minitransformer.workers.host import limits as limits
+from minitransformer.workers.threads import Threads as Threads
 
 __version__: str
 __all__: list[str]

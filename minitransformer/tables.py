@@ -1,7 +1,9 @@
 """HTML tables for a run's report, and for runs and settings in a notebook."""
 
 from dataclasses import fields
+from functools import partial
 from html import escape
+from inspect import Signature, signature
 from typing import Any
 
 from minitransformer.errors import InputError, choices
@@ -23,6 +25,11 @@ def settings_tables(settings) -> str:
 
 
 class _Checked(type):
+    @property
+    def __signature__(cls) -> Signature:
+        """What an editor shows: the arguments of the dataclass."""
+        return signature(partial(cls.__init__, None))    # without self
+
     def __call__(cls, *positional, **settings) -> Any:
         return super().__call__(*positional, **cls.given(settings))    # type: ignore[attr-defined]    # of ShownAsTable
 
