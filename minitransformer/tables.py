@@ -1,7 +1,6 @@
 """HTML tables for a run's report, and for runs and settings in a notebook."""
 
 from dataclasses import fields
-from functools import partial
 from html import escape
 from inspect import Signature, signature
 from typing import Any
@@ -28,7 +27,8 @@ class _Checked(type):
     @property
     def __signature__(cls) -> Signature:
         """What an editor shows: the arguments of the dataclass."""
-        return signature(partial(cls.__init__, None))    # without self
+        itself, *arguments = signature(vars(cls)["__init__"]).parameters.values()
+        return Signature(arguments)
 
     def __call__(cls, *positional, **settings) -> Any:
         return super().__call__(*positional, **cls.given(settings))    # type: ignore[attr-defined]    # of ShownAsTable
