@@ -10,8 +10,10 @@ from minitransformer import InputError, gradcheck
 from minitransformer import functional as F
 from minitransformer import layers as L
 from minitransformer import models as M
+from minitransformer import rivals as R
 from minitransformer.checking import BOUNDS, Report, Result
 from minitransformer.checking.blocks import blocks
+from minitransformer.diagnosis.operations import OPERATIONS
 
 X = np.random.default_rng(3).standard_normal((2, 3, 5))
 
@@ -27,10 +29,16 @@ def test_every_block(name):
 
 
 def test_every_layer_is_among_the_blocks():
-    classes = {value for module in (L, M) for value in vars(module).values()
+    classes = {value for module in (L, M, R) for value in vars(module).values()
                if isinstance(value, type) and issubclass(value, L.Layer)}
     as_functions = {L.LinearCrossEntropy}    # it only adds the gradient of the pair's weight to a Parameter
     assert classes - {L.Layer} - as_functions == {type(block) for block, _ in blocks().values() if isinstance(block, L.Layer)}
+
+
+def test_the_doctor_knows_every_operation():
+    """A room of the package that it does not scan would be lost without a word."""
+    rooms = [operation.forward.__module__.split(".")[1] for operation in OPERATIONS.values()]
+    assert {room: rooms.count(room) for room in rooms} == {"functional": 11, "rivals": 23, "layers": 20, "models": 4}
 
 
 class WrongLinear(L.Linear):
