@@ -9,8 +9,9 @@ from typing import Any
 MODULES = {"attention_map": "pictures.attention_map", "evaluation": "training.evaluation", "figure": "pictures.figure",
            "host": "workers.host", "launcher": "workers.launcher", "optim": "training.optim", "parallel": "workers.threads",
            "parameter": "layers.parameter", "plots": "pictures.plots", "processes": "workers.processes",
-           "special": "functional.special", "weights": "interchange.weights", "models.cached": "decoding.cached",
-           "models.recomputed": "decoding.recomputed", "models.recurrent": "rivals", "models.convolutional": "rivals"}
+           "special": "functional.special", "weights": "interchange.weights", "layers.watch": "layers.hooks",
+           "models.cached": "decoding.cached", "models.recomputed": "decoding.recomputed", "models.recurrent": "rivals",
+           "models.convolutional": "rivals"}
 
 
 class _OldModules(MetaPathFinder):

@@ -22,7 +22,7 @@ FILES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in pa
 ROOMS = {"checking", "cli", "data", "decoding", "diagnosis", "benchmarks", "interchange", "kernels", "learn", "parsing", "pictures",
          "rivals", "tasks", "workers"}
 RIVALS = re.compile(r"rnn|lstm|\bgru|recurrent|convolution|restricted|additive|unscaled|radius|rival", re.IGNORECASE)
-# What could be imported from these three packages before the rivals moved out of them.
+# What could be imported from these packages before some of it moved.
 BEFORE = {
     "functional": """
         gelu_dropout_backward gelu_dropout_forward relu_dropout_backward relu_dropout_forward gelu_backward gelu_forward
@@ -43,7 +43,9 @@ BEFORE = {
         SeparableConvolution AdditiveAttention DotProductAttention""",
     "models": """
         Classifier ClassifierConfig ConvolutionalConfig ConvolutionalModel LanguageModel LanguageModelConfig GRUModel
-        LSTMAttentionModel LSTMDotAttentionModel LSTMModel RecurrentConfig RNNModel MODELS Transformer TransformerConfig"""}
+        LSTMAttentionModel LSTMDotAttentionModel LSTMModel RecurrentConfig RNNModel MODELS Transformer TransformerConfig""",
+    "checking": "Finding gradcheck Verdict judge mistake check_contract BOUNDS Report Result",
+    "interchange": "from_pytorch to_pytorch"}
 NAMES = [("minitransformer", name) for name in minitransformer.__all__] + [
     (f"minitransformer.{package}", name) for package, names in BEFORE.items() for name in names.split()]
 
