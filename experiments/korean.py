@@ -21,12 +21,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from minitransformer import Run, TrainingConfig
+from minitransformer import Run
 from minitransformer.data.parallel import read_pairs
 from minitransformer.functional import sinusoids
-from minitransformer.interchange.pytorch import from_pytorch, to_pytorch
 from minitransformer.functional.special import PAD
-from minitransformer.training.task import make_data
+from minitransformer.interchange.pytorch import from_pytorch, to_pytorch
 
 OPTIONS = ("--config tiny --pre-norm --vocab-size 4000 --dropout 0.3 --attention-dropout 0.3 --feed-forward-dropout 0.3 "
            "--batch 1024 --schedule inverse-sqrt --peak-rate 0.002 --warmup 400 --steps 2000 --threads 2").split()
@@ -85,13 +84,13 @@ class Model(nn.Module):
 
 def train_pytorch(run, seed) -> dict[str, np.ndarray]:
     """Repeat the training run `run` in PyTorch; return the arrays of the trained model."""
-    config = TrainingConfig(**run.settings["training"])
+    config = run.settings.training
     torch.manual_seed(seed)
     torch.set_num_threads(config.threads)
     model = Model(run.model.config)
-    model.load(to_pytorch(run.model))
+    model.load(to_pytorch(type(run.model)(run.model.config, seed)))    # the initial weights
     adam = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
-    batches = make_data(run.settings, run.vocabulary).batches
+    batches = run.task.data(run.vocabulary, config).batches
     for step in range(1, config.steps + 1):
         batch = next(batches)
         source, target, following = map(torch.from_numpy, batch[:3])
@@ -133,9 +132,10 @@ def main() -> None:
         since = time.perf_counter()
         arrays = train_pytorch(begun, seed)
         seconds["PyTorch"] = time.perf_counter() - since
-        twin = Run.create(theirs, begun.settings, from_pytorch(begun.model.config, arrays), begun.vocabulary)
-        twin.save_weights()
-        for name, run in (("minitransformer", begun), ("PyTorch", twin)):
+        repeated = Run.create(theirs, begun.task, from_pytorch(begun.model.config, arrays), begun.vocabulary,
+                              begun.settings.training)
+        repeated.save_weights()
+        for name, run in (("minitransformer", begun), ("PyTorch", repeated)):
             scores = evaluate(run, args.folder)
             print(f"seed {seed}  {name:15}  BLEU {scores['bleu']:.2f}  chrF {scores['chrf']:.2f}  perplexity "
                   f"{scores['perplexity']:.2f}  training {seconds[name]:.0f} s  ({scores['sentences']} sentences, "

@@ -1,5 +1,6 @@
 """The experiments that train many models: what they ran is not repeated, and the pages show their results."""
 
+import ast
 import importlib
 import json
 from pathlib import Path
@@ -18,6 +19,14 @@ def experiment(monkeypatch):
 
 def results(name):
     return json.loads((ROOT / "experiments" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("script", [script for folder in ("experiments", "benchmarks", "docs/pictures")
+                                    for script in (ROOT / folder).glob("*.py")], ids=lambda script: script.stem)
+def test_what_a_script_imports_from_the_package_exists(script):
+    for node in ast.walk(ast.parse(script.read_text(encoding="utf-8"))):
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and "minitransformer" in ast.unparse(node):
+            exec(ast.unparse(node), {})
 
 
 def test_what_was_trained_is_not_trained_again(experiment, tmp_path):
