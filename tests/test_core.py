@@ -134,6 +134,13 @@ def test_every_folder_is_in_the_core_or_a_room():
     assert not {room for room in ROOMS if f"`{room}/`" not in named}
 
 
+def test_the_stops_of_the_tour_exist():
+    stops = re.findall(r"`([\w/]+\.py)`: `([\w.]+)`", PAGE.read_text(encoding="utf-8"))
+    assert len(stops) > 20
+    for name, function in stops:
+        assert f"def {function.split('.')[-1]}(" in (PACKAGE / name).read_text(encoding="utf-8"), (name, function)
+
+
 def test_the_page_is_short():
     assert sum(bool(re.search(r"\w", word)) for word in PAGE.read_text(encoding="utf-8").split()) <= 1500
 

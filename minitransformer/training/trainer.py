@@ -37,7 +37,7 @@ def train(run, config, batches, valid, measure=None, resume=False, make_workers=
     it had never stopped: make `batches` the same way again (its `position` is set if it has one, otherwise the batches
     already used are skipped), and run.model too if no checkpoint has been saved yet. `make_workers(model, threads)` makes
     the workers: Threads, or Processes for several processes (workers/). BLAS has one thread during training. Inside
-    `with limits():` (host.py) freed memory is kept, too: on its own, a library call changes no setting of the C library.
+    `with limits():` (workers/host.py) freed memory is kept, too: on its own, a library call changes no setting of the C library.
 
     Returns the number of steps made: fewer than config.steps after Ctrl-C or SIGTERM, which let the
     current step finish and save a checkpoint, or if `patience` ran out. Raises InputError if the loss becomes NaN or
