@@ -28,7 +28,7 @@ def execute(args, environment) -> None:
         found = list(_printed(results))
         _print_times(found)
     if path is not None:
-        from minitransformer import plots
+        from minitransformer.pictures import plots
 
         write_picture(plots.layers(found), path, sys.stderr if args.json else None)
 
