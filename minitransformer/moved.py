@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from importlib.abc import MetaPathFinder
 from typing import Any
 
@@ -24,14 +25,12 @@ def say_new_modules() -> None:
     sys.meta_path.append(_OldModules())    # the last one is asked only if there is no such module
 
 
-def say_new_names(module) -> Callable[[str], Any]:
-    """The `__getattr__` of a package some of whose names are in `rivals` now."""
+def say_new_names(module, *homes) -> Callable[[str], Any]:
+    """The `__getattr__` of a package some of whose names are in the modules `homes` now."""
     def get(name) -> Any:
-        if not name.startswith("_"):
-            from minitransformer import rivals
-
-            if hasattr(rivals, name):
-                raise ImportError(f"{name} has moved: from minitransformer.rivals import {name}")
+        for home in homes if not name.startswith("_") else ():
+            if hasattr(import_module(f"minitransformer.{home}"), name):
+                raise ImportError(f"{name} has moved: from minitransformer.{home} import {name}")
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
     return get

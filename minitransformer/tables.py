@@ -2,6 +2,7 @@
 
 from dataclasses import fields
 from html import escape
+from inspect import Signature, signature
 from typing import Any
 
 from minitransformer.errors import InputError, choices
@@ -23,6 +24,12 @@ def settings_tables(settings) -> str:
 
 
 class _Checked(type):
+    @property
+    def __signature__(cls) -> Signature:
+        """What an editor shows: the arguments of the dataclass."""
+        itself, *arguments = signature(vars(cls)["__init__"]).parameters.values()
+        return Signature(arguments)
+
     def __call__(cls, *positional, **settings) -> Any:
         return super().__call__(*positional, **cls.given(settings))    # type: ignore[attr-defined]    # of ShownAsTable
 

@@ -41,7 +41,7 @@ DEFAULTS = [
     (StackConfig, dict(num_layers=6, d_model=512, num_heads=8, d_ff=2048, d_k=None, d_v=None, dropout=0.1,
                        embedding_dropout=None, attention_dropout=0.0, feed_forward_dropout=0.0, activation="relu",
                        pre_norm=False, positions="sinusoidal", max_length=512,
-                       attention="scaled", radius=None)),    # sections 3 and 5.4
+                       attention="scaled")),                         # sections 3 and 5.4
     (TransformerConfig, dict(share_embeddings=True, share_output=True)),             # section 3.4
     (RecurrentConfig, dict(num_layers=1, d_model=64, dropout=0.0, bidirectional=True, share_embeddings=True, share_output=True)),
     (ConvolutionalConfig, dict(num_layers=2, d_model=64, kernel_size=3, dropout=0.0, share_embeddings=True, share_output=True)),

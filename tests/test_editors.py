@@ -32,7 +32,7 @@ def test_all_packages_are_in_the_stub():
     assert all(f"    {name} as {name}," in STUB.read_text() for name in packages)
 
 
-def test_the_marker_and_the_stub_are_installed(tmp_path):
+def test_the_marker_the_stub_and_every_module_are_installed(tmp_path):
     """By setuptools, from setup.cfg: what it copies into a wheel."""
     pytest.importorskip("setuptools")
     root = STUB.parent.parent
@@ -40,4 +40,5 @@ def test_the_marker_and_the_stub_are_installed(tmp_path):
                     "--build-lib", tmp_path / "lib"], cwd=root, check=True, capture_output=True)
     installed = tmp_path / "lib" / "minitransformer"
     assert (installed / "py.typed").exists() and (installed / "__init__.pyi").read_text() == STUB.read_text()
-    assert (installed / "cli" / "train.py").exists()
+    modules = {path.relative_to(STUB.parent) for path in STUB.parent.rglob("*.py")}
+    assert modules <= {path.relative_to(installed) for path in installed.rglob("*.py")}

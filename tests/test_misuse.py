@@ -143,7 +143,7 @@ HOSTILE = {
     "half a beam": (lambda model: beam_search(model, SOURCE, 2.5), "the beam width is 2.5"),
     "a row of ids": (lambda model: greedy(model, SOURCE[0]), r"source has shape \(3,\), expected \(B, T_k\)"),
     "a dict as search": (lambda model: translate(model, VOCABULARY, ["a"], 9, {"beam": 5}), r"search is a dict, expected a Search"),
-    "a class as search": (lambda model: translate(model, VOCABULARY, ["a"], 9, Search), "search is a type"),
+    "a class as search": (lambda model: translate(model, VOCABULARY, ["a"], 9, Search), "search is a class, expected a Search"),
     "a text as prompt": (lambda _: generate(LANGUAGE, "abc", 3, RNG), "the prompt is 'abc', expected a list of token ids"),
     "half a token": (lambda _: generate(LANGUAGE, [4], 2.5, RNG), "the number of tokens is 2.5"),
     "samples as text": (lambda model: sample(model, SOURCE[:1], [RNG], "3"), "the number of samples is 3"),

@@ -1,8 +1,8 @@
-"""The gradient checker, its report, and the doctor that names a proven mistake."""
+"""The gradient checker and its report; diagnosis/ names the mistake if a check fails."""
 
-from minitransformer.diagnosis.finding import Finding
 from minitransformer.checking.gradcheck import gradcheck
-from minitransformer.diagnosis.judge import Verdict, judge
-from minitransformer.diagnosis.mistakes import mistake
 from minitransformer.checking.own_layer import check_contract
 from minitransformer.checking.report import BOUNDS, Report, Result
+from minitransformer.moved import say_new_names
+
+__getattr__ = say_new_names(__name__, "diagnosis.finding", "diagnosis.judge", "diagnosis.mistakes")

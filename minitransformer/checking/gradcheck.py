@@ -8,7 +8,6 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.contract import check_finite, check_single_precision, complex_evaluation, run_by_contract
-from minitransformer.diagnosis.doctor import check_elsewhere, diagnose, find_breach
 from minitransformer.diagnosis.finding import EVIDENCE, Finding
 from minitransformer.checking.numeric import CENTRAL_STEP, central, complex_step, kink
 from minitransformer.checking.report import BOUNDS, Report, Result
@@ -40,6 +39,8 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
     are right, one run in float32 follows, whose arrays must all stay float32. Raises
     InputError if the inputs are not forward's, and if there is nothing to check.
     """
+    from minitransformer.diagnosis import doctor    # here, because it stands on this package
+
     check_whole("seed", seed, 0)
     if not isinstance(methods, (list, tuple)) or not methods or any(method not in METHODS for method in methods):
         raise InputError(f"gradcheck: methods is {methods!r}, expected one or more of {', '.join(METHODS)}")
@@ -64,19 +65,20 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
             with np.errstate(all="ignore"):
                 _same_function(exact, moved, flat(y), flat(dy))
     except Breach as breach:
-        return Report(results, {name: find_breach(block, inputs, make_rng, breach)})
+        return Report(results, {name: doctor.find_breach(block, inputs, make_rng, breach)})
     if all(result.passed for result in results):
-        wrong = _changes_dtype(block, inputs, make_rng) or (moved and check_elsewhere(block, exact, make_rng))
+        wrong = (_changes_dtype(block, inputs, make_rng, doctor.find_breach)
+                 or (moved and doctor.check_elsewhere(block, exact, make_rng)))
         return Report(results, {name: wrong} if wrong else {})
     try:
         check_finite(gradients)
     except Breach as breach:
-        return Report(results, {name: find_breach(block, inputs, make_rng, breach)})
+        return Report(results, {name: doctor.find_breach(block, inputs, make_rng, breach)})
     with np.errstate(all="ignore"):
-        return Report(results, {name: diagnose(block, inputs, make_rng) or _only_here(results)})
+        return Report(results, {name: doctor.diagnose(block, inputs, make_rng) or _only_here(results)})
 
 
-def _changes_dtype(block, inputs, make_rng) -> Finding | None:
+def _changes_dtype(block, inputs, make_rng, find_breach) -> Finding | None:
     """The Finding for a block whose gradients are right in float64 but that turns float32 into another dtype; or None."""
     try:
         with np.errstate(all="ignore"):

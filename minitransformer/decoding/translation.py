@@ -62,7 +62,8 @@ def decode_all(model, sources, search=GREEDY, threads=None) -> list[list[Hypothe
     `threads` (default: one for each available core) decode batches of similar lengths, with one BLAS thread each.
     """
     if not callable(search) or isinstance(search, type):
-        raise InputError(f"search is a {type(search).__name__}, expected a Search, such as Search(beam=5)")
+        kind = "class" if isinstance(search, type) else type(search).__name__
+        raise InputError(f"search is a {kind}, expected a Search, such as Search(beam=5)")
     if threads is not None:
         check_whole("threads", threads)
     found = [[Hypothesis([], 0.0, 0.0)] for _ in sources]

@@ -19,4 +19,4 @@ from minitransformer.functional.random_bytes import random_words
 from minitransformer.functional.softmax import softmax_backward, softmax_forward
 from minitransformer.moved import say_new_names
 
-__getattr__ = say_new_names(__name__)
+__getattr__ = say_new_names(__name__, "rivals")

@@ -17,4 +17,4 @@ from minitransformer.layers.positions import LearnedPositions, SinusoidalPositio
 from minitransformer.layers.residual import Residual
 from minitransformer.moved import say_new_names
 
-__getattr__ = say_new_names(__name__)
+__getattr__ = say_new_names(__name__, "rivals")

@@ -6,4 +6,4 @@ from minitransformer.models.registry import MODELS
 from minitransformer.models.transformer import Transformer, TransformerConfig
 from minitransformer.moved import say_new_names
 
-__getattr__ = say_new_names(__name__)
+__getattr__ = say_new_names(__name__, "rivals")

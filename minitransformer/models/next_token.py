@@ -43,9 +43,9 @@ class NextTokenModel(Layer):
     output: OutputProjection
     loss: LinearCrossEntropy
 
-    def forward(self, *ids, rng=None) -> tuple[Array, LogitsCache]:
-        """The logits (B, T, V). With `rng` the model trains with dropout; without it the model is evaluated."""
-        y, hidden = self.hidden(*ids, rng=rng)              # (B, T, d_model)
+    def forward(self, *ids, **rng) -> tuple[Array, LogitsCache]:
+        """The logits (B, T, V), for what `hidden` takes: with an `rng` the model trains with dropout, without it is evaluated."""
+        y, hidden = self.hidden(*ids, **rng)                # (B, T, d_model)
         logits, output = self.output.forward(y)             # (B, T, V)
         return logits, LogitsCache(hidden, output)
 

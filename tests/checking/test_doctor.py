@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError, functional as F, gradcheck, layers as L
-from minitransformer.checking import mistake
+from minitransformer.diagnosis.mistakes import mistake
 from minitransformer.checking.blocks import blocks
 from minitransformer.diagnosis import doctor, mistakes
 from minitransformer.diagnosis.case import made

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError
-from minitransformer.checking import judge
+from minitransformer.diagnosis.judge import judge
 
 rng = np.random.default_rng(0)
 INPUTS = [(rng.standard_normal((2, 3)),), (rng.standard_normal((4, 5)),)]

@@ -174,7 +174,7 @@ def test_dropout_in_each_of_its_places():
         for path, layer in dropout_places(model).items():
             layer.dropout = 0.5 if path == place else 0.0
         still, _ = model.forward(source, target)
-        dropped, _ = model.forward(source, target, rng=np.random.default_rng(0))
+        dropped, _ = model.forward(source, target, np.random.default_rng(0))
         assert np.abs(dropped - still).max() > 1e-3, place
 
 

@@ -1,0 +1,1 @@
+"""Weights in files, and models to and from PyTorch."""

@@ -1,0 +1,193 @@
+"""The core is a list that docs/read_the_source.md shows: what the Transformer and its training step import, and no more."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from functools import cache
+from graphlib import TopologicalSorter
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import minitransformer
+from minitransformer import moved
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "minitransformer"
+PAGE = ROOT / "docs" / "read_the_source.md"
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
+ROOMS = {"checking", "cli", "data", "decoding", "diagnosis", "benchmarks", "interchange", "kernels", "learn", "parsing", "pictures",
+         "rivals", "tasks", "workers"}
+RIVALS = re.compile(r"rnn|lstm|\bgru|recurrent|convolution|restricted|additive|unscaled|radius|rival", re.IGNORECASE)
+# What could be imported from these three packages before the rivals moved out of them.
+BEFORE = {
+    "functional": """
+        gelu_dropout_backward gelu_dropout_forward relu_dropout_backward relu_dropout_forward gelu_backward gelu_forward
+        relu_backward relu_forward sigmoid tanh_backward tanh_forward adam_update gather_gradients additive_attention_backward
+        additive_attention_forward attention_backward attention_forward convolution_backward convolution_forward
+        cross_entropy_backward cross_entropy_forward depthwise_convolution_backward depthwise_convolution_forward
+        dot_product_attention_backward dot_product_attention_forward dropout_backward dropout_forward dropout_mask
+        dropout_sum_backward dropout_sum_forward glu_backward glu_forward gru_backward gru_forward gru_step_backward
+        gru_step_forward layer_norm_backward layer_norm_forward linear_cross_entropy_backward linear_cross_entropy_forward
+        lstm_backward lstm_forward lstm_step_backward lstm_step_forward causal_mask padding_mask sinusoids random_words
+        through_time_backward through_time_forward restricted_attention_backward restricted_attention_forward rnn_backward
+        rnn_forward rnn_step_backward rnn_step_forward softmax_backward softmax_forward windows_backward windows_forward""",
+    "layers": """
+        CrossAttention MultiHeadAttention SelfAttention AdditiveCrossAttention AdditiveSelfAttention UnscaledCrossAttention
+        UnscaledSelfAttention AttentionalState Bidirectional StackConfig Convolution Decoder DecoderLayer Embedding Encoder
+        EncoderLayer FeedForward GatedConvolution GRU Input Layer LayerNorm Linear LinearCrossEntropy LSTM OutputProjection
+        FirstToken MeanOverTokens LearnedPositions SinusoidalPositions RecurrentStack Residual RestrictedSelfAttention RNN
+        SeparableConvolution AdditiveAttention DotProductAttention""",
+    "models": """
+        Classifier ClassifierConfig ConvolutionalConfig ConvolutionalModel LanguageModel LanguageModelConfig GRUModel
+        LSTMAttentionModel LSTMDotAttentionModel LSTMModel RecurrentConfig RNNModel MODELS Transformer TransformerConfig"""}
+NAMES = [("minitransformer", name) for name in minitransformer.__all__] + [
+    (f"minitransformer.{package}", name) for package, names in BEFORE.items() for name in names.split()]
+
+
+def file_of(module):
+    """The file of a module, None for one of another package."""
+    path = ROOT.joinpath(*module.split("."))
+    return next((file for file in (path / "__init__.py", path.with_suffix(".py")) if file in FILES), None)
+
+
+@cache
+def imported(file, inside_functions=True):
+    """[(module, name)] of each import in a file; the name is None if the module itself is imported."""
+    found, todo = [], [ast.parse(file.read_text(encoding="utf-8"))]
+    for node in todo:
+        if inside_functions or not isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            todo += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Import):
+            found += [(alias.name, None) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found += [(node.module, alias.name) for alias in node.names]
+    return found
+
+
+def defining(module, name):
+    """The file that defines a name of a module: a package's __init__ says where its own names come from."""
+    if name and (submodule := file_of(f"{module}.{name}")):
+        return submodule
+    file = file_of(module)
+    if file and file.name == "__init__.py":
+        return next((defining(*one) for one in imported(file) if one[1] == name), file)
+    return file
+
+
+def needed(file):
+    return {found for one in imported(file) if (found := defining(*one))} - {file}
+
+
+def the_core():
+    core = todo = {PACKAGE / "models" / "transformer.py", PACKAGE / "training" / "step.py"}
+    while todo := set().union(*map(needed, todo)) - core:
+        core = core | todo
+    return core
+
+
+def first_table():
+    """{file: the kinds of its kernels} of the page's table of the core."""
+    rows = re.findall(r"^\|[^|]*\| `([\w/]+\.py)` \|[^|]+\|([^|]*)\|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(rows) == len(dict(rows))
+    return {PACKAGE / name: kernels.strip() for name, kernels in rows}
+
+
+def test_the_core_is_the_first_table_of_the_page():
+    assert the_core() == set(first_table())
+
+
+def test_the_table_says_which_files_have_kernels():
+    kernels = {file: [] for file in first_table()}
+    for kind in ("NumPy", "compiled"):
+        for file in FILES:
+            if file.parent == PACKAGE / "kernels" / kind.lower():
+                replaced = re.findall(r"^@replaces\((\w+)", file.read_text(encoding="utf-8"), re.MULTILINE)
+                for textbook_file in {defining(*one) for one in imported(file) if one[1] in replaced} & set(kernels):
+                    kernels[textbook_file].append(kind)
+    assert {file: ", ".join(kinds) for file, kinds in kernels.items()} == first_table()
+
+
+def test_the_core_is_small():
+    lines = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in the_core()}
+    assert len(lines) <= 45
+    assert sum(lines.values()) <= 3200
+    assert not {file: count for file, count in lines.items() if count > 250}
+
+
+def test_the_core_has_a_wall():
+    """It imports no room around it, and speaks of no rival."""
+    for file in the_core():
+        assert file.relative_to(PACKAGE).parts[0] not in ROOMS, file
+        assert not RIVALS.findall(file.read_text(encoding="utf-8")), file
+
+
+def test_every_folder_is_in_the_core_or_a_room():
+    assert {file.relative_to(PACKAGE).parts[0] for file in FILES if file.parent != PACKAGE} == (
+        ROOMS | {"functional", "layers", "models", "training"})
+    named = PAGE.read_text(encoding="utf-8").partition("## The rooms around it")[2]
+    assert not {room for room in ROOMS if f"`{room}/`" not in named}
+
+
+def test_the_page_is_short():
+    assert sum(bool(re.search(r"\w", word)) for word in PAGE.read_text(encoding="utf-8").split()) <= 1500
+
+
+def test_no_imports_run_in_a_circle():
+    """At the top of modules. A name of another package also loads the __init__ of that package."""
+    def loaded(file):
+        for module, name in imported(file, inside_functions=False):
+            if found := defining(module, name):
+                yield found
+                yield from (package / "__init__.py" for package in found.parents
+                            if PACKAGE in package.parents and package not in file.parents)
+
+    order = TopologicalSorter({file: set(loaded(file)) - {file} for file in FILES}).static_order()
+    assert set(order) == set(FILES)
+
+
+def loaded_by(code):
+    """The modules that a fresh process has loaded after `code`."""
+    code += "; import json, sys; print(json.dumps(sorted(sys.modules)))"
+    return json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout)
+
+
+def test_a_first_softmax_loads_mathematics_alone():
+    modules = loaded_by("import numpy as np, minitransformer.functional as F; F.softmax_forward(np.ones((2, 3)))")
+    rooms = {name.split(".")[1] for name in modules if name.startswith("minitransformer.")}
+    assert not rooms & {"layers", "models", "decoding", "training", "rivals", "tasks", "data", "cli"}
+
+
+def test_the_package_loads_without_numpy():
+    modules = loaded_by("import minitransformer")
+    assert "minitransformer" in modules and "numpy" not in modules
+
+
+@pytest.mark.parametrize("module, name", NAMES)
+def test_a_public_name_works_or_says_the_new_one(module, name):
+    try:
+        exec(f"from {module} import {name}", {})
+    except ImportError as error:
+        said, statement = str(error).split(": ")
+        assert said == f"{name} has moved" and "\n" not in statement
+        exec(statement, {})
+
+
+@pytest.mark.parametrize("old, new", moved.MODULES.items())
+def test_a_module_that_moved_says_the_new_name(old, new):
+    import_module(f"minitransformer.{new}")
+    with pytest.raises(ModuleNotFoundError, match=rf"^minitransformer\.{old} has moved to minitransformer\.{new}$"):
+        import_module(f"minitransformer.{old}")
+
+
+def test_a_debugger_steps_from_the_call_into_the_textbook():
+    """As the page says: one step leads past the wrapper."""
+    stop = 'pdb.Pdb(skip=["minitransformer.replaceable"]).set_trace()'
+    assert stop in PAGE.read_text(encoding="utf-8")
+    code = ("import numpy as np, pdb, minitransformer.functional as F; from minitransformer import textbook\nx = np.ones(3)\n"
+            f"with textbook():\n    {stop}\n    F.softmax_forward(x)")
+    shown = subprocess.run([sys.executable, "-c", code], input="step\nstep\ncontinue\n", capture_output=True, text=True, cwd=ROOT)
+    assert shown.returncode == 0 and re.search(r"--Call--\n> \S+softmax\.py\(\d+\)softmax_forward", shown.stdout), shown
