@@ -29,7 +29,7 @@ def execute(args) -> None:
     if not 1 <= args.tokens <= MAX_TOKENS:
         raise InputError(f"--tokens is {args.tokens}, expected 1 to {MAX_TOKENS:,}")
     prompt = run.task.encode_text(run.vocabulary, args.prompt, "PROMPT")
-    with options_named_as_typed(args):
+    with options_named_as_typed(vars(args)):
         ids = generate(run.model, prompt, args.tokens, np.random.default_rng(seed), **options)
     print(run.vocabulary.decode(prompt), end="", flush=True)
     before = prompt[-1:]    # a subword's text depends on the one before it: it may begin a word or continue one

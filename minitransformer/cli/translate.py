@@ -52,6 +52,6 @@ def _search(args, run) -> Search:
     search = make_search(args, run, samples=args.sample, **given)
     if search.seed < 0:
         raise InputError(f"--seed is {search.seed}, expected 0 or more")
-    with options_named_as_typed(args):
+    with options_named_as_typed(vars(args)):
         check_sampling(search.temperature, search.top_k, search.top_p)
     return search
