@@ -24,8 +24,6 @@ def execute(args) -> None:
     check_command(run, "generate")
     options = given_sampling(args)
     seed = options.pop("seed", 0)
-    if seed < 0:
-        raise InputError(f"--seed is {seed}, expected 0 or more")
     if not 1 <= args.tokens <= MAX_TOKENS:
         raise InputError(f"--tokens is {args.tokens}, expected 1 to {MAX_TOKENS:,}")
     prompt = run.task.encode_text(run.vocabulary, args.prompt, "PROMPT")
