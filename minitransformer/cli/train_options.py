@@ -51,8 +51,8 @@ def _changes(options, given) -> dict[str, Any]:
     config = MODELS[options["model"]].Config
     known = {*(field.name for field in fields(config)), *(_attention_settings() if issubclass(config, StackConfig) else ())}
     changes = {name: options[name] for name in _model_settings(TASKS[options["task"]]) if options[name] is not None}
-    for name in changes.keys() - known:    # a default, or a preset's, is left out silently
-        if name in given:
+    for name in changes:
+        if name in given and name not in known:    # a default, or a preset's, is left out silently
             raise InputError(f"--{name.replace('_', '-')} is of no use to the model {options['model']}; leave it out")
     return {name: changes[name] for name in changes if name in known}
 
