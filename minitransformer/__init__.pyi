@@ -6,15 +6,19 @@ from minitransformer import (
     cli as cli,
     data as data,
     decoding as decoding,
+    diagnosis as diagnosis,
     functional as functional,
+    interchange as interchange,
     kernels as kernels,
     layers as layers,
     learn as learn,
     models as models,
     parsing as parsing,
-    plots as plots,
+    pictures as pictures,
+    rivals as rivals,
     tasks as tasks,
     training as training,
+    workers as workers,
 )
 from minitransformer.checking import check_contract as check_contract
 from minitransformer.checking import gradcheck as gradcheck

@@ -35,9 +35,10 @@ def _pairs() -> list[Operation]:
 
 
 def _classes() -> list[Operation]:
-    found: list[Any] = [value for room in CLASSES for value in vars(room).values()
-                        if isinstance(value, type) and issubclass(value, Layer) and any(name.endswith("backward") for name in vars(value))]
-    return [Operation(cls.__name__, cls, cls.forward, cls.backward) for cls in dict.fromkeys(found)]
+    layers: list[Any] = [value for room in CLASSES for value in vars(room).values()
+                         if isinstance(value, type) and issubclass(value, Layer)]
+    return [Operation(cls.__name__, cls, cls.forward, cls.backward) for cls in dict.fromkeys(layers)
+            if any(name.endswith("backward") for name in vars(cls))]
 
 
 OPERATIONS = {operation.name: operation for operation in [*_pairs(), *_classes()]}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from minitransformer import InputError, functional as F, gradcheck
+from minitransformer import InputError, gradcheck
 from minitransformer import rivals as R
 from minitransformer.layers import Linear
 from minitransformer.replaceable import textbook
