@@ -82,9 +82,9 @@ def check_single_precision(block, inputs, make_rng, dy=None) -> None:
 
 def _single(direction, arrays) -> None:
     for name, array in arrays.items():
-        found = np.asarray(array).dtype
-        if found.kind in "fc" and found != np.float32:
-            raise Breach(f"the {name} that {direction} returns is {found} for inputs of float32: a layer does not change its "
+        dtype = np.asarray(array).dtype
+        if dtype.kind in "fc" and dtype != np.float32:
+            raise Breach(f"the {name} that {direction} returns is {dtype} for inputs of float32: a layer does not change its "
                          "input's dtype (counts and scales are Python numbers, since float32 times np.float64 is float64)")
 
 
@@ -173,9 +173,9 @@ def _arrays_in(cache, path="cache") -> list[tuple[str, Array, Array]]:
         return [(path, cache, cache.copy())]
     if isinstance(cache, (tuple, list)):
         names = getattr(cache, "_fields", range(len(cache)))
-        return [found for name, value in zip(names, cache) for found in _arrays_in(value, f"{path}.{name}")]
+        return [array for name, value in zip(names, cache) for array in _arrays_in(value, f"{path}.{name}")]
     if isinstance(cache, dict):
-        return [found for name, value in cache.items() for found in _arrays_in(value, f"{path}.{name}")]
+        return [array for name, value in cache.items() for array in _arrays_in(value, f"{path}.{name}")]
     return []
 
 

@@ -19,26 +19,26 @@ def explanations(cases) -> list[tuple[str, float]]:
     if together or not 1 < len(names) <= 3:
         return together
     alone = [_of(cases, [name]) for name in names]
-    if all(len(found) == 1 for found in alone):
-        return [("; ".join(found[0][0] for found in alone), max(found[0][1] for found in alone))]
+    if all(len(one) == 1 for one in alone):
+        return [("; ".join(one[0][0] for one in alone), max(one[0][1] for one in alone))]
     return []
 
 
 def _of(cases, names) -> list[tuple[str, float]]:
-    found = []
+    explained = []
     observed = [{name: case.observed[name] for name in names} for case in cases]
     right = [{name: case.right[name] for name in names} for case in cases]
     ratios = [ratio(a, n) for a, n in zip(observed, right)]
     what = _gradients(names)
     if all(not g.any() for a in observed for g in a.values()):
-        found.append((f"{what} is missing: it is zero everywhere (not computed, not added or not returned)", 0.0))
+        explained.append((f"{what} is missing: it is zero everywhere (not computed, not added or not returned)", 0.0))
     elif not any(case.depends_on(name) for case in cases for name in names):
-        found.append((f"{what} is not zero, although the output does not depend on {'it' if len(names) == 1 else 'them'}: "
+        explained.append((f"{what} is not zero, although the output does not depend on {'it' if len(names) == 1 else 'them'}: "
                       f"the forward does not use {' and '.join(names)} (forgotten there?), so the true gradient is zero", 0.0))
     elif all(ratios):
         errors = [apart(a, {name: r * n[name] for name in names}) for a, n, r in zip(observed, right, ratios)]
-        found += [(f"{what} {text}", max(errors)) for text in named_factors(cases, ratios)]
-    return (found or _fitting(_changes(cases, names), cases, observed, right, what)
+        explained += [(f"{what} {text}", max(errors)) for text in named_factors(cases, ratios)]
+    return (explained or _fitting(_changes(cases, names), cases, observed, right, what)
             or _fitting(_of_upstream(cases[0]), cases, observed, right, what) or _other_mask(cases, observed, right, what))
 
 
@@ -57,7 +57,7 @@ def _other_mask(cases, observed, right, what) -> list[tuple[str, float]]:
 
 
 def _fitting(changes, cases, observed, right, what) -> list[tuple[str, float]]:
-    found = []
+    explained = []
     for sentence, wrong in changes:
         errors = []
         for case, a, n in zip(cases, observed, right):
@@ -69,8 +69,8 @@ def _fitting(changes, cases, observed, right, what) -> list[tuple[str, float]]:
                 break
             errors.append(apart(a, made))
         if len(errors) == len(cases) and max(errors) <= EXPLAINED:
-            found.append((f"{what} {sentence}", max(errors)))
-    return found
+            explained.append((f"{what} {sentence}", max(errors)))
+    return explained
 
 
 def _changes(cases, names) -> Iterator[tuple[str, Callable]]:
@@ -135,7 +135,7 @@ def _with_decay(case, right) -> dict[str, Array] | None:
 
 def _of_upstream(case) -> Iterator[tuple[str, Callable]]:
     """Changes that concern dy: which part of it was used, and where it was added."""
-    upstream = case.twin.upstream if case.twin else "dy"
+    upstream = case.counterpart.upstream if case.counterpart else "dy"
 
     def with_dy(change) -> Callable:
         return lambda case, right: (

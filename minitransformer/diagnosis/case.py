@@ -28,12 +28,12 @@ class Case:
         self.y, cache = self.checked.forward()
         self.dy = self.checked.upstream(self.y, np.random.default_rng(seed)) if dy is None else dy
         self.observed = {name: np.array(g) for name, g in self.checked.gradients(self.dy, cache).items()}
-        self.twin = None    # the library's block that computes the same, once it is known (twin.py)
+        self.counterpart = None    # the library's block that computes the same, once it is known (counterpart.py)
 
     @cached_property
     def wrong(self) -> list[str]:
         """The names of the arrays with a wrong gradient."""
-        if self.twin:
+        if self.counterpart:
             return [name for name, error in errors(self.observed, self.right).items() if not error <= EXPLAINED]
         return [name for name in self.observed if not self._error_along([name]) <= EXPLAINED]
 
@@ -48,24 +48,24 @@ class Case:
         return self.right_for(self.dy)
 
     def right_for(self, dy) -> dict[str, Array]:
-        """The right gradients for another upstream gradient: from the twin, or from the Jacobian."""
-        if self.twin:
-            return self.twin.gradients(dy)
-        found = {name: (jacobian @ flat(dy)).reshape(self.observed[name].shape)
+        """The right gradients for another upstream gradient: from the counterpart, or from the Jacobian."""
+        if self.counterpart:
+            return self.counterpart.gradients(dy)
+        exact = {name: (jacobian @ flat(dy)).reshape(self.observed[name].shape)
                  for name, jacobian in self._jacobians.items()}
-        return {name: found.get(name, g) for name, g in self.observed.items() if name in found or name not in self.wrong}
+        return {name: exact.get(name, g) for name, g in self.observed.items() if name in exact or name not in self.wrong}
 
     @cached_property
     def _jacobians(self) -> dict[str, Array]:
         """{name: the derivative of y by each of its numbers (size, size of y)} of the wrong arrays within the limits."""
-        exact, found = self._complex, {}
+        exact, jacobians = self._complex, {}
         budget = min(AFFORDABLE, MEMORY // max(flat(self.y).size, 1))
         for name in sorted(self.wrong, key=lambda name: (name not in self.inputs, self.observed[name].size)):
             array = exact.variables[name]
             budget -= array.size
             if budget >= 0:
-                found[name] = np.array([slopes(exact.evaluate, array, index, 1.0) for index in np.ndindex(array.shape)])
-        return found
+                jacobians[name] = np.array([slopes(exact.evaluate, array, index, 1.0) for index in np.ndindex(array.shape)])
+        return jacobians
 
     def slope(self, directions, dy=None) -> float:
         """The slope of sum(dy * y) along {name: direction}, by one complex step."""
@@ -117,25 +117,25 @@ class Case:
 
 def apart(one, other) -> float:
     """The largest error between two sets of gradients, over the arrays of `other`; nan if one is nan."""
-    found = list(errors(one, other).values())
-    return float(np.max(found)) if found else 0.0
+    each = list(errors(one, other).values())
+    return float(np.max(each)) if each else 0.0
 
 
 def errors(one, other) -> dict[str, float]:
     """{name: the error between two sets of gradients}, over the arrays of `other`: relative, with the check's floor."""
     largest = max((np.abs(g).max(initial=0) for gradients in (one, other) for g in gradients.values()), default=0)
-    found = {}
+    relative = {}
     for name, expected in other.items():
         if one[name].shape != np.shape(expected):
-            found[name] = np.inf
+            relative[name] = np.inf
             continue
         difference = np.abs(one[name] - expected).max(initial=0)
         scale = max(np.abs(one[name]).max(initial=0), np.abs(expected).max(initial=0), largest / 10)
-        found[name] = float(difference / scale) if difference else 0.0
-    return found
+        relative[name] = float(difference / scale) if difference else 0.0
+    return relative
 
 
-def made(block, arguments, make_rng, dy=None, seed=0) -> Case | None:
+def case_or_none(block, arguments, make_rng, dy=None, seed=0) -> Case | None:
     """The Case, or None if the block cannot run like that."""
     try:
         with np.errstate(all="ignore"):

@@ -12,7 +12,7 @@ import numpy as np
 from minitransformer.diagnosis.case import EXPLAINED, apart
 from minitransformer.checking.checked_block import CheckedBlock, flat
 from minitransformer.diagnosis.operations import OPERATIONS, in_place, library_only
-from minitransformer.diagnosis.twin import candidates, library_block
+from minitransformer.diagnosis.counterpart import candidates, library_block
 from minitransformer.errors import InputError
 
 TAUGHT_FORWARDS = []
@@ -34,15 +34,15 @@ def forward_mistake(of, sentence) -> Callable:
 
 def explanations(cases) -> list[tuple[str, float]]:
     """[(sentence, error)] of the mistakes that the forward makes in every case."""
-    if all(case.twin for case in cases):
+    if all(case.counterpart for case in cases):
         return _of_cache(cases)
     names = {operation.name for operation in candidates(cases[0].block)}
-    found = []
+    explained = []
     for mistake in (one for one in TAUGHT_FORWARDS if one.of in names):
         errors = [_error(case, mistake) for case in cases]
         if max(errors) <= EXPLAINED:
-            found.append((mistake.sentence, max(errors)))
-    return found
+            explained.append((mistake.sentence, max(errors)))
+    return explained
 
 
 def _error(case, mistake) -> float:
@@ -71,7 +71,7 @@ def _of_cache(cases) -> list[tuple[str, float]]:
     fields, error = [], 0.0
     for case in cases:
         _, cache = case.checked.forward()
-        right = case.twin.cache()
+        right = case.counterpart.cache()
         if type(cache) is not type(right) or not hasattr(right, "_fields"):
             return []
         wrong = [name for name, ours, theirs in zip(right._fields, right, cache) if not _same(ours, theirs)]
@@ -79,7 +79,7 @@ def _of_cache(cases) -> list[tuple[str, float]]:
         if len(wrong) != 1 or wrong != fields:
             return []
         try:
-            error = max(error, case.error(case.twin.gradients(case.dy, cache=cache)))
+            error = max(error, case.error(case.counterpart.gradients(case.dy, cache=cache)))
         except InputError:    # the library's backward does not accept such a cache
             return []
     if not error <= EXPLAINED:

@@ -28,15 +28,15 @@ class Operation(NamedTuple):
 
 
 def _pairs() -> list[Operation]:
-    found = {name.removesuffix("_forward"): room for room in PAIRS for name in vars(room) if name.endswith("_forward")}
+    rooms = {name.removesuffix("_forward"): room for room in PAIRS for name in vars(room) if name.endswith("_forward")}
     return [Operation(name, None, getattr(room, f"{name}_forward"), getattr(room, f"{name}_backward"))
-            for name, room in found.items()]
+            for name, room in rooms.items()]
 
 
 def _classes() -> list[Operation]:
-    found: list[Any] = [value for room in CLASSES for value in vars(room).values()
+    classes: list[Any] = [value for room in CLASSES for value in vars(room).values()
                         if isinstance(value, type) and issubclass(value, Layer) and _has_a_backward(value)]
-    return [Operation(cls.__name__, cls, cls.forward, cls.backward) for cls in dict.fromkeys(found)]
+    return [Operation(cls.__name__, cls, cls.forward, cls.backward) for cls in dict.fromkeys(classes)]
 
 
 def _has_a_backward(cls) -> bool:

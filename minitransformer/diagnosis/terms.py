@@ -25,7 +25,7 @@ def terms(of) -> Callable:
 
 def explanations(cases) -> list[tuple[str, float]]:
     """[(sentence, error)] if the wrong arrays of every case are the terms of its operation with other factors."""
-    if any(case.twin is None or case.twin.operation.name not in TERMS for case in cases):
+    if any(case.counterpart is None or case.counterpart.operation.name not in TERMS for case in cases):
         return []
     names = [name for name in cases[0].observed if any(name in case.wrong for case in cases)]
     fits: list[Any] = [_fit(case, names) for case in cases]
@@ -44,8 +44,8 @@ def explanations(cases) -> list[tuple[str, float]]:
 
 def _fit(case, names) -> dict[str, Any] | None:
     """{array: {term: factor}, "error": that of the residual}, or None if the terms do not explain the arrays."""
-    named = case.twin.terms(TERMS[case.twin.operation.name])
-    found, worst = {}, 0.0
+    named = case.counterpart.terms(TERMS[case.counterpart.operation.name])
+    fitted, worst = {}, 0.0
     for name in names:
         shape = case.observed[name].shape
         parts = {term: np.broadcast_to(array, shape) for term, array in named.get(name, {}).items() if np.any(array)}
@@ -58,9 +58,9 @@ def _fit(case, names) -> dict[str, Any] | None:
         left = np.abs(observed - table / lengths @ factors).max() / max(np.abs(observed).max(), np.abs(table).max())
         if rank < len(parts) or not left <= EXPLAINED or not case.agrees({**case.right, name: sum(parts.values())}):
             return None
-        found[name] = dict(zip(parts, factors / lengths))
+        fitted[name] = dict(zip(parts, factors / lengths))
         worst = max(worst, float(left))
-    return {**found, "error": worst}
+    return {**fitted, "error": worst}
 
 
 def _said(cases, name, term, factors) -> list:

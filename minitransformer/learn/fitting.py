@@ -8,9 +8,9 @@ from minitransformer.backend import Array
 from minitransformer.diagnosis.judge import judge
 from minitransformer.learn.marks import Mistake
 from minitransformer.learn.messages import _
-from minitransformer.learn.one_array import everywhere, factors, other_inputs, other_outputs, tuple_of
+from minitransformer.learn.changes_of_arrays import everywhere, factors, other_inputs, other_outputs, tuple_of
 from minitransformer.learn.search import Changed, programs
-from minitransformer.learn.why import apart
+from minitransformer.learn.explanation import apart
 
 LISTED, ONE_CHANGE, TWO_CHANGES = range(3)    # kinds of mistakes; the last two count changes of the reference
 SAME = 1e-10    # a relative error that is rounding
@@ -23,7 +23,7 @@ def fitting_mistakes(exercise, cases, given) -> list[list[Mistake]]:
     Of several mistakes in one list, the numbers cannot tell which it is. What is listed comes before one change of the reference,
     one change before two, and one mistake before one in each output.
     """
-    return _Search(exercise, cases, given).found()
+    return _Search(exercise, cases, given).mistakes()
 
 
 class _Search:
@@ -37,7 +37,7 @@ class _Search:
         self.factors = factors(exercise, cases)
         self.tried = {}    # programs, by how many changes they have and which case they ran on
 
-    def found(self) -> list[list[Mistake]]:
+    def mistakes(self) -> list[list[Mistake]]:
         """As `fitting_mistakes`: the first kind of mistake that explains everything."""
         by_output = {k: [] for k in self.wrong}
         for kind in (LISTED, ONE_CHANGE, TWO_CHANGES):

@@ -24,8 +24,8 @@ def grade(folder, seed=1, limit=LIMIT) -> list[dict[str, Any]]:
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(_("{folder} is not a folder; expected one with a file or a folder for each student").format(folder=folder))
-    found = [(entry, _files(entry)) for entry in sorted(folder.iterdir()) if not entry.name.startswith((".", "__"))]
-    students = [_student(entry, files, seed, limit) for entry, files in found if files]
+    entries = [(entry, _files(entry)) for entry in sorted(folder.iterdir()) if not entry.name.startswith((".", "__"))]
+    students = [_student(entry, files, seed, limit) for entry, files in entries if files]
     if not students:
         raise InputError(_("{folder} holds no .py or .ipynb file").format(folder=folder))
     return students
@@ -39,8 +39,8 @@ def mistakes(students) -> list[tuple[str, int]]:
 
 def table(students) -> list[list[str]]:
     """Rows of cells: a line for each student, a column for each exercise that anybody handed in: passed, or what fails first."""
-    handed = {one["exercise"] for student in students for one in student["exercises"]}
-    names = [name for name in exercises() if name in handed]
+    attempted = {one["exercise"] for student in students for one in student["exercises"]}
+    names = [name for name in exercises() if name in attempted]
     rows = [[_("student"), *names, _("passed")]]
     failed = failure_names()
     for student in students:

@@ -10,7 +10,7 @@ from minitransformer import InputError, functional as F, gradcheck, layers as L
 from minitransformer.checking import mistake
 from minitransformer.checking.blocks import blocks
 from minitransformer.diagnosis import doctor, mistakes
-from minitransformer.diagnosis.case import made
+from minitransformer.diagnosis.case import case_or_none
 from minitransformer.diagnosis.doctor import diagnose
 from minitransformer.diagnosis.finding import EVIDENCE, NAMED
 from minitransformer.diagnosis.resize import other_cases
@@ -100,7 +100,7 @@ def test_an_upstream_gradient_of_one_number_is_no_constant():
     with plugged(F.linear_cross_entropy_backward, backward):
         found = finding(*ALL["linear-cross-entropy"])
     assert found.kind == NAMED and "does not depend on dloss" in found.sentence
-    case = made(*ALL["linear-cross-entropy"], lambda: None)
+    case = case_or_none(*ALL["linear-cross-entropy"], lambda: None)
     upstream = [float(one.dy) for one in (case, *other_cases(case))]
     assert len(set(upstream)) == len(upstream) > 1
 
@@ -125,7 +125,7 @@ def test_what_the_doctor_itself_gets_wrong_is_raised(monkeypatch):
     def broken(case):
         raise IndexError("a mistake of the doctor's own")
 
-    monkeypatch.setattr(doctor, "find_twin", broken)
+    monkeypatch.setattr(doctor, "find_counterpart", broken)
     with pytest.raises(IndexError):
         gradcheck((F.relu_forward, doubled), (X,))
 

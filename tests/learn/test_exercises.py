@@ -11,10 +11,10 @@ from minitransformer.learn.course import chapters, exercises
 from minitransformer.learn.hints import SHORT, STEPS, hint, shuffled
 from minitransformer.learn.learner_file import percent_page
 from minitransformer.learn.lines import lines_of
-from minitransformer.learn.one_array import everywhere, factors, other_inputs, other_outputs
+from minitransformer.learn.changes_of_arrays import everywhere, factors, other_inputs, other_outputs
 from minitransformer.learn.plug import train_with
 from minitransformer.learn.source import BLANK, blanks, skeleton
-from minitransformer.learn.why import apart
+from minitransformer.learn.explanation import apart
 
 EXERCISES = exercises()
 MISTAKES = [(name, mark) for name, one in EXERCISES.items() for mark in one.mistakes]

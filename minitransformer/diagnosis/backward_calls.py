@@ -1,6 +1,6 @@
-"""How a composite mishandles its parts: one is skipped, called twice, given a wrong gradient, or given another's cache.
+"""Which backwards a composite calls, and with what: it skips a part, calls one twice, or gives one a wrong gradient or cache.
 
-Each of these mistakes is made in the twin, in one part after another, and compared with the composite's actual result.
+Each of these mistakes is made in the counterpart, in one part after another, and compared with the composite's actual result.
 """
 
 from collections import Counter
@@ -27,27 +27,27 @@ def explanations(cases) -> list[tuple[str, float]]:
     """[(sentence, error)] of the one mistake that a composite of layers makes with one of its parts, in every case."""
     if not isinstance(cases[0].block, Layer):
         return []
-    parts, called = _parts(cases[0].twin.calls()), _times_called(cases[0])
-    found, seen = [], []    # `seen`: what a part was actually given, which needs no other explanation
+    parts, called = _parts(cases[0].counterpart.calls()), _times_called(cases[0])
+    explained, seen = [], []    # `seen`: what a part was actually given, which needs no other explanation
     unusual = [path for path in parts if called[path] != 1]    # if there are any, they are the mistake
     for path in unusual or parts:
         call = parts[path]
         if called[path] == 1:
-            ways = *_ways(path, cases[0]), *_mixed_up(path, call, parts), *_handed(cases, path)
+            ways = *_ways(path, cases[0]), *_mixed_up(path, call, parts), *_scaled_upstream(cases, path)
         else:
             ways = tuple(_called_twice_ways(path) if called[path] else _not_called_ways(path))
-        for sentence, around in ways:
+        for sentence, instead in ways:
             error = 0.0
             for case in cases:
                 try:
-                    error = max(error, case.error(case.twin.gradients(case.dy, partial(_watching, path, around))))
+                    error = max(error, case.error(case.counterpart.gradients(case.dy, partial(_replacing, path, instead))))
                 except InputError:    # this part cannot have that mistake
                     error = np.inf
                 if not error <= EXPLAINED:
                     break
             else:
-                (seen if isinstance(around, _Scaled) else found).append((sentence, error))
-    return seen or found
+                (seen if isinstance(instead, _Scaled) else explained).append((sentence, error))
+    return seen or explained
 
 
 def _parts(calls) -> dict[str, Call]:
@@ -55,13 +55,13 @@ def _parts(calls) -> dict[str, Call]:
     return {call.path: call for call in calls if isinstance(call.block, Layer) and call.path}
 
 
-def _watching(path, around, stack, layer) -> None:
-    """Run `around(method, dy, cache)` in place of the part's backward; `seen` holds what it needs from other calls."""
+def _replacing(path, instead, stack, layer) -> None:
+    """Run `instead(method, dy, cache)` in place of the part's backward; `seen` holds what it needs from other calls."""
     seen = {}
 
     def look(at, direction, method, *values, **options) -> Any:
         if direction == "backward" and at == path:
-            return around(method, *values, seen)
+            return instead(method, *values, seen)
         returned = method(*values, **options)
         if direction == "forward":
             seen[at] = method.__self__, returned[1]
@@ -97,7 +97,7 @@ def _called_twice_ways(path) -> Iterator[tuple[str, Callable]]:
 
 
 def _ways(path, case) -> Iterator[tuple[str, Callable]]:
-    """(sentence, around) of the mistakes that are possible with a part that is called once, as it should be."""
+    """(sentence, instead) of the mistakes that are possible with a part that is called once, as it should be."""
     yield (f"the gradient that the backward of {path} returns is not used (it is lost): {_receivers(case, path)} gets the dy that "
            f"{path} received, without the derivative of {path}", _ignored)
     yield (f"dy is added to the gradient that {path} returns, as if there were a residual path (skip connection) around {path}",
@@ -120,7 +120,7 @@ def _receivers(case, path) -> str:
 def _received(case) -> dict[str, Call]:
     """{path: Call} of the backwards that the block calls directly."""
     recorder = Recorder()
-    with recorder.watching(case.checked.layer):
+    with recorder.recording(case.checked.layer):
         _, cache = case.checked.forward()
         case.checked.gradients(case.dy, cache)
     return _parts(recorder.backward.parts)
@@ -140,11 +140,11 @@ def _mixed_up(path, call, parts) -> Iterator[tuple[str, Callable]]:
                    lambda method, dy, cache, seen, other=other: type(seen[other][0]).backward(seen[other][0], dy, cache))
 
 
-def _handed(cases, path) -> Iterator[tuple[str, Callable]]:
+def _scaled_upstream(cases, path) -> Iterator[tuple[str, Callable]]:
     """A factor between the gradient that the part was given and the one it should get."""
     ratios: list[Any] = []
     for case in cases:
-        got, expected = _received(case).get(path), _parts(case.twin.calls()).get(path)
+        got, expected = _received(case).get(path), _parts(case.counterpart.calls()).get(path)
         if got is None or expected is None or isinstance(got.dy, tuple) or got.dy.shape != expected.dy.shape:
             return
         ratios.append(ratio({"dy": got.dy}, {"dy": expected.dy}))

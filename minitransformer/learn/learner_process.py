@@ -67,7 +67,7 @@ def _load(folder, job) -> dict[str, Any]:
     """The names that the learner's file defines; none if it does not run."""
     remember(job["sources"])
     namespace = {"__name__": "learner", "__file__": job["path"]}
-    before = _judge()
+    before = _callables()
     try:
         with bounded_output() as printed:
             for name, source in job["sources"].items():
@@ -81,7 +81,7 @@ def _load(folder, job) -> dict[str, Any]:
     return namespace
 
 
-def _judge() -> list[tuple[Any, str, Any]]:
+def _callables() -> list[tuple[Any, str, Any]]:
     """What a file must leave alone: (module, name, function) of NumPy and of minitransformer."""
     modules = [module for name, module in list(sys.modules.items()) if name.startswith("minitransformer") or name == "numpy"]
     return [(module, name, value) for module in modules for name, value in vars(module).items() if callable(value)]

@@ -20,31 +20,31 @@ NUMBERS = {"-1": -1, "2": 2, "1/2": 0.5, "0": 0}
 
 def other_outputs(exercise, cases, factors, ks) -> list[Changed]:
     """The reference with one of its outputs `ks` changed, or with all of them. factors: {text: function of the arguments}."""
-    found: list[tuple[str, int, Callable]] = []
+    changes: list[tuple[str, int, Callable]] = []
     expected = tuple_of(exercise.reference(*cases[0][1]))
     outputs = list(enumerate(exercise.returns))
     for text, factor in factors.items():
         rank = WHOLE if text in ("0", "-1") else NAME
         if len(ks) > 1:
-            found.append((scaled(_("every output"), text), rank, partial(_scaled_all, factor)))
+            changes.append((scaled(_("every output"), text), rank, partial(_scaled_all, factor)))
         for k in ks:
             if expected[k].dtype.kind == "f":
-                found.append((scaled(exercise.returns[k], text), rank, partial(_scaled, k, factor)))
+                changes.append((scaled(exercise.returns[k], text), rank, partial(_scaled, k, factor)))
     for k, name in [outputs[k] for k in ks]:
         for text, change in _rearranged(expected[k].ndim, expected[k].dtype):
-            found.append((text.format(name=name), WHOLE, partial(_with_output, k, change)))
+            changes.append((text.format(name=name), WHOLE, partial(_with_output, k, change)))
         for i, other in enumerate(exercise.parameters):
             if isinstance(cases[0][1][i], np.ndarray):
                 said = _("{name} is {other}, unchanged").format(name=name, other=other)
-                found.append((said, WHOLE, partial(_input_unchanged, k, i)))
+                changes.append((said, WHOLE, partial(_input_unchanged, k, i)))
         for i, other in outputs:
             if i != k:
                 said = _("{name} is the same as {other}").format(name=name, other=other)
-                found.append((said, WHOLE, partial(_same_output, k, i)))
+                changes.append((said, WHOLE, partial(_same_output, k, i)))
     for (k, name), (i, other) in combinations(outputs, 2):
         said = _("{name} and {other} are exchanged: they are returned in the wrong order").format(name=name, other=other)
-        found.append((said, WHOLE, partial(_exchanged_outputs, k, i)))
-    return [Changed(sentence, _returning(exercise, change), rank) for sentence, rank, change in found]
+        changes.append((said, WHOLE, partial(_exchanged_outputs, k, i)))
+    return [Changed(sentence, _returning(exercise, change), rank) for sentence, rank, change in changes]
 
 
 def _scaled_all(factor, outputs, given) -> list[Array]:
@@ -73,25 +73,25 @@ def _exchanged_outputs(k, i, outputs, given) -> tuple[Array, ...]:
 
 def other_inputs(exercise, cases) -> list[Changed]:
     """The reference, called with another input than it was given."""
-    found: list[tuple[str, Callable]] = []
+    changes: list[tuple[str, Callable]] = []
     inputs = list(enumerate(zip(exercise.parameters, cases[0][1])))
     for i, (name, value) in inputs:
         if callable(value):
             continue
         array = np.asarray(value)
         for text, change in _wrong_numbers(array.dtype):
-            found.append((text.format(name=name), partial(_with_input, i, change)))
+            changes.append((text.format(name=name), partial(_with_input, i, change)))
         for text, change in _rearranged(array.ndim, array.dtype):
             if array.dtype.kind != "b" or "everywhere" not in text:
-                found.append((_("everywhere, {what}").format(what=text.format(name=name)), partial(_with_input, i, change)))
+                changes.append((_("everywhere, {what}").format(what=text.format(name=name)), partial(_with_input, i, change)))
         for j, (other, another) in inputs:
             if j != i and np.ndim(value) == np.ndim(another):
                 said = _("{other} is used in place of {name}").format(name=name, other=other)
-                found.append((said, partial(_same_input, i, j)))
+                changes.append((said, partial(_same_input, i, j)))
             if j > i and np.ndim(value) == np.ndim(another):
                 said = _("{name} and {other} have changed places").format(name=name, other=other)
-                found.append((said, partial(_exchanged, i, j)))
-    return [Changed(sentence, partial(_on_other_input, exercise, change), RARE) for sentence, change in found]
+                changes.append((said, partial(_exchanged, i, j)))
+    return [Changed(sentence, partial(_on_other_input, exercise, change), RARE) for sentence, change in changes]
 
 
 def _wrong_numbers(dtype) -> list[tuple[str, Callable]]:
@@ -143,10 +143,10 @@ def everywhere(exercise) -> list[Changed]:
                 node.attr = other
         return change
 
-    found = [(_("all sums, means and maxima run over the wrong axis"), changed(over(axis))) for axis in (0, -2, 1, None)]
-    found.append((_("all means are sums"), changed(another("mean", "sum"))))
-    found.append((_("all sums are means"), changed(another("sum", "mean"))))
-    return [Changed(sentence, function, USUAL) for sentence, function in found]
+    changes = [(_("all sums, means and maxima run over the wrong axis"), changed(over(axis))) for axis in (0, -2, 1, None)]
+    changes.append((_("all means are sums"), changed(another("mean", "sum"))))
+    changes.append((_("all sums are means"), changed(another("sum", "mean"))))
+    return [Changed(sentence, function, USUAL) for sentence, function in changes]
 
 
 def _rearranged(ndim, dtype) -> Iterator[tuple[str, Callable]]:
@@ -209,7 +209,7 @@ def factors(exercise, cases) -> dict[str, Callable]:
             named += _powers(text, lambda given, one=one, axis=axis: one(given).shape[axis])
         if np.ndim(value):
             named += _powers(f"({name}.size / {name}.shape[-1])", lambda given, one=one: one(given).size // one(given).shape[-1])
-    found = {}
+    distinct = {}
     for text, factor in named:
         try:
             with np.errstate(all="ignore"):    # a number may have no root
@@ -217,8 +217,8 @@ def factors(exercise, cases) -> dict[str, Callable]:
         except ZeroDivisionError:    # of a number that is 0
             continue
         if np.isfinite(key).all():
-            found.setdefault(key, (text, factor))
-    return {text: factor for key, (text, factor) in found.items() if set(key) != {1.0}}
+            distinct.setdefault(key, (text, factor))
+    return {text: factor for key, (text, factor) in distinct.items() if set(key) != {1.0}}
 
 
 def _powers(text, number) -> list[tuple[str, Callable]]:

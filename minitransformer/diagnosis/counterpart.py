@@ -1,7 +1,7 @@
 """The library's block that computes the same as the one under check; mistakes are made in it on purpose.
 
 To ask whether a mistake, made in the right gradient, gives the wrong one, the doctor needs a right backward. If a
-block's forward returns the same as a block of the library for the same inputs and parameters, that block is its twin.
+block's forward returns the same as a block of the library for the same inputs and parameters, that block is its counterpart.
 """
 
 import inspect
@@ -25,7 +25,7 @@ PARAMETERS = {"Linear": ("weight", "bias"), "LayerNorm": ("gamma", "beta"), "Emb
               "OutputProjection": ("weight",), "LearnedPositions": ("weight",)}    # for the layers without sub-layers
 
 
-class Twin:
+class Counterpart:
     """The operation of the library that computes what the case's block computes, at the case's inputs."""
 
     def __init__(self, operation, case, called=None):
@@ -76,9 +76,9 @@ class Twin:
                 parameter.grad[...] = 0
             _, cache = self._checked.forward()
             layer = self._checked.layer
-            found = function(*([layer] if layer is not None else []), self.case.dy, cache)
+            terms = function(*([layer] if layer is not None else []), self.case.dy, cache)
         names = self._names()
-        return {names.get(name, name): parts for name, parts in found.items()}
+        return {names.get(name, name): parts for name, parts in terms.items()}
 
     def _names(self) -> dict[str, str]:
         """{library's name: the case's} of inputs and parameters."""
@@ -87,7 +87,7 @@ class Twin:
     def calls(self) -> list[Call]:
         """The calls of its parts' backwards, as a tree (recorder.Call)."""
         recorder = Recorder()
-        with library_only(), recorder.watching(self._checked.layer):
+        with library_only(), recorder.recording(self._checked.layer):
             _, cache = self._checked.forward()
             self._checked.gradients(self.case.dy, cache)
         return recorder.backward.parts
@@ -95,14 +95,14 @@ class Twin:
     def operations(self) -> list[str]:
         """The names of the operations that its backward consists of, itself first."""
         layer = self._checked.layer
-        found, waiting = [self.operation.name], list(self.calls())
-        found += [cls.__name__ for cls in self.operation.owner.__mro__[1:] if cls.__name__ in OPERATIONS] if layer else []
+        operations, waiting = [self.operation.name], list(self.calls())
+        operations += [cls.__name__ for cls in self.operation.owner.__mro__[1:] if cls.__name__ in OPERATIONS] if layer else []
         while waiting:
             call = waiting.pop(0)
             names = [name_of(call.block)] if isinstance(call.block, tuple) else [c.__name__ for c in type(call.block).__mro__]
-            found += [name for name in names if name in OPERATIONS]
+            operations += [name for name in names if name in OPERATIONS]
             waiting += call.parts
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(operations))
 
 
 def put_in_place(mistake, stack, layer=None) -> None:
@@ -137,18 +137,18 @@ def _library_function(operation, direction) -> Callable:
     return function.replaceable.textbook if hasattr(function, "replaceable") else function
 
 
-def find_twin(case) -> Twin | None:
-    """The Twin of a case's block, proven right by a numeric derivative, or None."""
+def find_counterpart(case) -> Counterpart | None:
+    """The Counterpart of a case's block, proven right by a numeric derivative, or None."""
     every = ((operation, called) for operation in candidates(case.block) for called in _namings(operation, case.block))
     for operation, called in every:
         try:
             with np.errstate(all="ignore"):
-                twin = Twin(operation, case, called)
-                right = twin.gradients(case.dy)
+                counterpart = Counterpart(operation, case, called)
+                right = counterpart.gradients(case.dy)
         except InputError:    # whatever a block of the library says about unsuitable inputs
             continue
         if case.agrees(right) and apart(right, right) == 0:
-            return twin
+            return counterpart
     return None
 
 

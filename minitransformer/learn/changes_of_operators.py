@@ -113,7 +113,7 @@ OPERATORS: dict[type[ast.operator], Callable[..., Iterator[Change]]] = {
     ast.MatMult: of_matrix_product, ast.Pow: of_power, ast.BitAnd: of_conditions, ast.BitOr: of_conditions}
 
 
-def of_sign(node, say) -> Iterator[Change]:
+def of_unary(node, say) -> Iterator[Change]:
     if isinstance(node.op, ast.USub) and not isinstance(node.operand, ast.Constant):
         yield Change(say(_("the minus sign of {a} is missing"), a=node.operand), node.operand)
 
