@@ -7,6 +7,7 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
+from minitransformer.checking.compare import is_same
 
 
 def run_by_contract(checked, dy=None, seed=0) -> tuple[Array, Array, dict[str, Array]]:
@@ -23,7 +24,7 @@ def run_by_contract(checked, dy=None, seed=0) -> tuple[Array, Array, dict[str, A
     kept = _arrays_in(cache)
     first = _copied(checked.gradients(dy, cache))
     _unchanged(checked, before, "backward")
-    changed = [name for name, array, copy in kept if not np.array_equal(array, copy, equal_nan=True)]
+    changed = [name for name, array, copy in kept if not is_same(array, copy)]
     if changed:
         raise Breach(f"backward changes its cache in place ({changed[0]}): a second backward would see other values")
     for name, gradient in first.items():
@@ -151,7 +152,7 @@ def _values(checked) -> dict[str, Array]:
 def _unchanged(checked, before, direction) -> None:
     for name, value in before.items():
         now = checked.parameters[name].data if name in checked.parameters else checked.arguments[name]
-        if now.shape != value.shape or not np.array_equal(now, value, equal_nan=value.dtype.kind in "fc"):
+        if not is_same(now, value):
             what = "parameter" if name in checked.parameters else "input"
             raise Breach(f"{direction} changes its {what} {name} in place, but it belongs to the caller: work on a copy")
 

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.diagnosis.case import EXPLAINED
+from minitransformer.diagnosis.case import EXPLAINED, largest_error
 from minitransformer.diagnosis.factors import named_factors, ratio
-from minitransformer.diagnosis.recorder import Call, Recorder
-from minitransformer.errors import InputError
+from minitransformer.diagnosis.recorder import Call, record
 from minitransformer.layers import Layer
 from minitransformer.layers.hooks import hooked
 
@@ -37,15 +36,9 @@ def explanations(cases) -> list[tuple[str, float]]:
         else:
             ways = tuple(_called_twice_ways(path) if called[path] else _not_called_ways(path))
         for sentence, instead in ways:
-            error = 0.0
-            for case in cases:
-                try:
-                    error = max(error, case.error(case.counterpart.gradients(case.dy, partial(_replacing, path, instead))))
-                except InputError:    # this part cannot have that mistake
-                    error = np.inf
-                if not error <= EXPLAINED:
-                    break
-            else:
+            error = largest_error(cases, lambda case: case.error(
+                case.counterpart.gradients(case.dy, partial(_replacing, path, instead))))
+            if error <= EXPLAINED:
                 (seen if isinstance(instead, _Scaled) else explained).append((sentence, error))
     return seen or explained
 
@@ -119,11 +112,7 @@ def _receivers(case, path) -> str:
 
 def _received(case) -> dict[str, Call]:
     """{path: Call} of the backwards that the block calls directly."""
-    recorder = Recorder()
-    with recorder.recording(case.checked.layer):
-        _, cache = case.checked.forward()
-        case.checked.gradients(case.dy, cache)
-    return _parts(recorder.backward.parts)
+    return _parts(record(case.checked, case.dy).backward.parts)
 
 
 def _equal(one, other) -> bool:

@@ -6,7 +6,8 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checking.checked_block import CheckedBlock, flat
-from minitransformer.checking.numeric import slopes
+from minitransformer.checking.compare import relative_error, relative_errors
+from minitransformer.checking.numeric import COMPLEX_STEP, slopes
 from minitransformer.errors import InputError
 
 EXPLAINED = 1e-10    # gradients this close (relative) are equal up to rounding
@@ -34,7 +35,8 @@ class Case:
     def wrong(self) -> list[str]:
         """The names of the arrays with a wrong gradient."""
         if self.counterpart:
-            return [name for name, error in errors(self.observed, self.right).items() if not error <= EXPLAINED]
+            errors = relative_errors(self.observed.values(), [self.right[name] for name in self.observed])
+            return [name for name, error in zip(self.observed, errors) if error > EXPLAINED]
         return [name for name in self.observed if not self._error_along([name]) <= EXPLAINED]
 
     @cached_property
@@ -67,19 +69,6 @@ class Case:
                 jacobians[name] = np.array([slopes(exact.evaluate, array, index, 1.0) for index in np.ndindex(array.shape)])
         return jacobians
 
-    def slope(self, directions, dy=None) -> float:
-        """The slope of sum(dy * y) along {name: direction}, by one complex step."""
-        exact = self._complex
-        saved = {name: exact.variables[name].copy() for name in directions}
-        step = 1e-20
-        try:
-            for name, v in directions.items():
-                exact.variables[name][...] += 1j * step * v
-            return float((flat(self.dy if dy is None else dy) * exact.evaluate().imag).sum() / step)
-        finally:
-            for name, value in saved.items():
-                exact.variables[name][...] = value
-
     def depends_on(self, name) -> bool | None:
         """Whether y changes when that input or parameter does, no matter what its gradient is."""
         array = self.checked.variables[name]
@@ -98,7 +87,7 @@ class Case:
 
     def error(self, gradients) -> float:
         """The largest error of the observed gradients against {name: gradient}, as the check measures it."""
-        return apart(self.observed, gradients)
+        return relative_error([self.observed[name] for name in gradients], gradients.values())
 
     @cached_property
     def _complex(self) -> CheckedBlock:
@@ -108,31 +97,26 @@ class Case:
         gradients = gradients or self.observed
         rng = np.random.default_rng(1)
         directions = {name: rng.standard_normal(gradients[name].shape) for name in names}
-        numeric = self.slope(directions)
+        moved = self._complex.moved(directions, 1j * COMPLEX_STEP)
+        numeric = float((flat(self.dy) * moved.imag).sum() / COMPLEX_STEP)
         analytic = sum(float((gradients[name] * v).sum()) for name, v in directions.items())
         sizes = [np.sqrt((g * g).sum()) for g in gradients.values()]
         scale = max(np.sqrt(sum((gradients[name] ** 2).sum() for name in names)), abs(numeric), max(sizes, default=0) / 10)
         return abs(analytic - numeric) / scale if scale else 0.0
 
 
-def apart(one, other) -> float:
-    """The largest error between two sets of gradients, over the arrays of `other`; nan if one is nan."""
-    each = list(errors(one, other).values())
-    return float(np.max(each)) if each else 0.0
-
-
-def errors(one, other) -> dict[str, float]:
-    """{name: the error between two sets of gradients}, over the arrays of `other`: relative, with the check's floor."""
-    largest = max((np.abs(g).max(initial=0) for gradients in (one, other) for g in gradients.values()), default=0)
-    relative = {}
-    for name, expected in other.items():
-        if one[name].shape != np.shape(expected):
-            relative[name] = np.inf
-            continue
-        difference = np.abs(one[name] - expected).max(initial=0)
-        scale = max(np.abs(one[name]).max(initial=0), np.abs(expected).max(initial=0), largest / 10)
-        relative[name] = float(difference / scale) if difference else 0.0
-    return relative
+def largest_error(cases, error_of) -> float:
+    """The largest error_of(case) of all cases; inf as soon as one is not explained, also because a wrong formula cannot run."""
+    worst = 0.0
+    for case in cases:
+        try:
+            with np.errstate(all="ignore"):
+                worst = max(worst, error_of(case))
+        except InputError:
+            return np.inf
+        if not worst <= EXPLAINED:
+            return np.inf
+    return worst
 
 
 def case_or_none(block, arguments, make_rng, dy=None, seed=0) -> Case | None:

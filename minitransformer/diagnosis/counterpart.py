@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.diagnosis.case import apart
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
+from minitransformer.checking.compare import relative_error
 from minitransformer.diagnosis.operations import OPERATIONS, Operation, in_place, library_only
-from minitransformer.diagnosis.recorder import Call, Recorder
+from minitransformer.diagnosis.recorder import Call, record
 from minitransformer.errors import InputError
 from minitransformer.layers import Layer
 
@@ -31,12 +31,8 @@ class Counterpart:
     def __init__(self, operation, case, called=None):
         self.operation, self.case = operation, case
         self._called = called or {}    # {library's name of a parameter: the reader's}, if they differ
-        block = library_block(operation, case.block, self._called)
-        names = inspect.signature(operation.forward).parameters
-        same_names = all(name.partition("[")[0] in names for name in case.arguments)
-        arguments = case.arguments if same_names else list(case.arguments.values())
         with library_only():
-            self._checked = CheckedBlock(block, arguments, np.float64, case.make_rng)
+            self._checked = library_block(operation, case, self._called)
             y, _ = self._checked.forward()
         theirs, ours = flat(case.y), flat(y)
         if theirs.shape != ours.shape or not np.abs(theirs - ours).max(initial=0) <= SAME * np.abs(ours).max(initial=0):
@@ -86,11 +82,8 @@ class Counterpart:
 
     def calls(self) -> list[Call]:
         """The calls of its parts' backwards, as a tree (recorder.Call)."""
-        recorder = Recorder()
-        with library_only(), recorder.recording(self._checked.layer):
-            _, cache = self._checked.forward()
-            self._checked.gradients(self.case.dy, cache)
-        return recorder.backward.parts
+        with library_only():
+            return record(self._checked, self.case.dy).backward.parts
 
     def operations(self) -> list[str]:
         """The names of the operations that its backward consists of, itself first."""
@@ -147,13 +140,20 @@ def find_counterpart(case) -> Counterpart | None:
                 right = counterpart.gradients(case.dy)
         except InputError:    # whatever a block of the library says about unsuitable inputs
             continue
-        if case.agrees(right) and apart(right, right) == 0:
+        if case.agrees(right) and np.isfinite(relative_error(right.values(), right.values())):
             return counterpart
     return None
 
 
-def library_block(operation, block, called) -> Layer | tuple[Callable, Callable]:
-    """The operation as a block, with the parameters of the layer `block` if it is one."""
+def library_block(operation, case, called) -> CheckedBlock:
+    """The operation at the case's inputs, with the parameters of the case's block if that is a layer."""
+    names = inspect.signature(operation.forward).parameters
+    same_names = all(name.partition("[")[0] in names for name in case.arguments)
+    arguments = case.arguments if same_names else list(case.arguments.values())
+    return CheckedBlock(_with_parameters(operation, case.block, called), arguments, np.float64, case.make_rng)
+
+
+def _with_parameters(operation, block, called) -> Layer | tuple[Callable, Callable]:
     if not isinstance(block, Layer):
         return operation.forward, operation.backward
     block = block.astype(np.float64)

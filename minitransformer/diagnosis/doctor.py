@@ -15,7 +15,7 @@ import numpy as np
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.contract import check_finite, run_by_contract
 from minitransformer.diagnosis import arrays, backward_calls, forwards, known, terms
-from minitransformer.diagnosis.case import EXPLAINED, case_or_none
+from minitransformer.diagnosis.case import EXPLAINED, case_or_none, largest_error
 from minitransformer.diagnosis.counterpart import find_counterpart, name_of, put_in_place
 from minitransformer.diagnosis.evidence import observations
 from minitransformer.diagnosis.finding import CONTRACT, EVIDENCE, NAMED, Finding
@@ -142,20 +142,9 @@ def _explanations(cases, parts) -> list[tuple[str, float]]:
 
 
 def _formulas(cases, names) -> list[tuple[str, float]]:
-    fitting = []
-    for mistake in mistakes_of(names):
-        error = 0.0
-        for case in cases:
-            try:
-                with np.errstate(all="ignore"):
-                    error = max(error, case.error(case.counterpart.gradients(case.dy, partial(put_in_place, mistake))))
-            except InputError:    # a wrong formula need not work for every shape
-                error = np.inf
-            if not error <= EXPLAINED:
-                break
-        else:
-            fitting.append((mistake.sentence, error))
-    return fitting
+    errors = [(mistake.sentence, largest_error(cases, lambda case: case.error(
+        case.counterpart.gradients(case.dy, partial(put_in_place, mistake))))) for mistake in mistakes_of(names)]
+    return [(sentence, error) for sentence, error in errors if error <= EXPLAINED]
 
 
 def _finding(located, sentence, error, kind) -> Finding:

@@ -3,31 +3,25 @@
 Even the library's own backward then gives a wrong gradient for this forward.
 """
 
-import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer.diagnosis.case import EXPLAINED, apart
-from minitransformer.checking.checked_block import CheckedBlock, flat
-from minitransformer.diagnosis.operations import OPERATIONS, in_place, library_only
+from minitransformer.checking.checked_block import flat
+from minitransformer.checking.compare import relative_error
+from minitransformer.diagnosis.case import EXPLAINED, largest_error
 from minitransformer.diagnosis.counterpart import candidates, library_block
+from minitransformer.diagnosis.mistakes import Mistake
+from minitransformer.diagnosis.operations import OPERATIONS, in_place, library_only
 from minitransformer.errors import InputError
 
-TAUGHT_FORWARDS = []
-
-
-class ForwardMistake(NamedTuple):
-    of: str
-    sentence: str
-    wrong: Any    # the wrong forward, with the parameters of the right one
+TAUGHT_FORWARDS = []    # every Mistake whose `wrong` is a forward, with the parameters of the right one
 
 
 def forward_mistake(of, sentence) -> Callable:
     """Teach the doctor a wrong forward that goes with the right backward."""
     def teach(wrong) -> Callable:
-        TAUGHT_FORWARDS.append(ForwardMistake(of, sentence, wrong))
+        TAUGHT_FORWARDS.append(Mistake(of, sentence, wrong))
         return wrong
     return teach
 
@@ -37,33 +31,20 @@ def explanations(cases) -> list[tuple[str, float]]:
     if all(case.counterpart for case in cases):
         return _of_cache(cases)
     names = {operation.name for operation in candidates(cases[0].block)}
-    explained = []
-    for mistake in (one for one in TAUGHT_FORWARDS if one.of in names):
-        errors = [_error(case, mistake) for case in cases]
-        if max(errors) <= EXPLAINED:
-            explained.append((mistake.sentence, max(errors)))
-    return explained
+    errors = [(mistake.sentence, largest_error(cases, lambda case: _error(case, mistake)))
+              for mistake in TAUGHT_FORWARDS if mistake.of in names]
+    return [(sentence, error) for sentence, error in errors if error <= EXPLAINED]
 
 
 def _error(case, mistake) -> float:
-    """The error of outputs and gradients against the library's block with the wrong forward; inf if that cannot run."""
+    """The error of outputs and gradients against the library's block with the wrong forward."""
     operation = OPERATIONS[mistake.of]
-    try:
-        with np.errstate(all="ignore"), library_only(), in_place(operation, "forward", mistake.wrong):
-            checked = _library_block(operation, case)
-            y, cache = checked.forward()
-            gradients = checked.gradients(case.dy, cache)
-    except InputError:    # a wrong formula need not work for every block
-        return np.inf
+    with library_only(), in_place(operation, "forward", mistake.wrong):
+        checked = library_block(operation, case, {})
+        y, cache = checked.forward()
+        gradients = checked.gradients(case.dy, cache)
     named = {**gradients, **dict(zip(case.inputs, [gradients[name] for name in checked.inputs]))}
-    return max(apart({"y": flat(case.y)}, {"y": flat(y)}), case.error({name: named[name] for name in case.observed}))
-
-
-def _library_block(operation, case) -> CheckedBlock:
-    block = library_block(operation, case.block, {})
-    names = inspect.signature(operation.forward).parameters
-    same_names = all(name.partition("[")[0] in names for name in case.arguments)
-    return CheckedBlock(block, case.arguments if same_names else list(case.arguments.values()), np.float64, case.make_rng)
+    return max(relative_error([flat(case.y)], [flat(y)]), case.error({name: named[name] for name in case.observed}))
 
 
 def _of_cache(cases) -> list[tuple[str, float]]:

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitransformer.diagnosis.case import Case, case_or_none
 from minitransformer.checking.checked_block import CheckedBlock
-from minitransformer.diagnosis.recorder import Call, Recorder
+from minitransformer.diagnosis.case import Case, case_or_none
+from minitransformer.diagnosis.recorder import Call, record
 from minitransformer.diagnosis.counterpart import name_of
 
 
@@ -20,11 +20,7 @@ class Located(NamedTuple):
 
 def locate(case) -> Located:
     """The innermost wrong part of a wrong Case; the case itself if all its parts are right."""
-    recorder = Recorder()
-    checked = CheckedBlock(case.block, case.given, np.float64, case.make_rng)
-    with recorder.recording(checked.layer):
-        _, cache = checked.forward()
-        checked.gradients(case.dy, cache)
+    recorder = record(CheckedBlock(case.block, case.given, np.float64, case.make_rng), case.dy)
     wrong = _innermost(recorder.backward.parts) or [(recorder.backward, case)]
     (call, innermost), *others = wrong
     return Located(call.path, innermost, [other for other, _ in others], _blocks(call.parts), recorder.changed)

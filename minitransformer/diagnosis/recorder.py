@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minitransformer.checking.compare import is_same
 from minitransformer.diagnosis.operations import OPERATIONS, in_place
 from minitransformer.layers import Layer
 from minitransformer.layers.hooks import hooked
@@ -109,8 +110,7 @@ class Recorder:
     def _look_for_changes(self, direction, call, values) -> None:
         given = [call.dy] if direction == "backward" else list(call.arguments.values())
         for before, now in zip(given, values):
-            if isinstance(before, np.ndarray) and isinstance(now, np.ndarray) and not np.array_equal(
-                    before, now, equal_nan=before.dtype.kind in "fc"):
+            if isinstance(now, np.ndarray) and not is_same(now, before):
                 what = "dy" if direction == "backward" else "its input"
                 self.changed.append((call.path, call.block, f"{direction} changes {what} in place, but it belongs to the caller, "
                                                             "who may need it again: work on a copy"))
@@ -139,6 +139,15 @@ class Recorder:
         _, made = self._made[_key(block), id(values[1])]
         dy = tuple(map(np.array, values[0])) if isinstance(values[0], tuple) else np.array(values[0])
         return made._replace(path=path, dy=dy, parts=[])
+
+
+def record(checked, dy) -> Recorder:
+    """The calls of a CheckedBlock's forward, and of its backward for the upstream gradient dy."""
+    recorder = Recorder()
+    with recorder.recording(checked.layer):
+        _, cache = checked.forward()
+        checked.gradients(dy, cache)
+    return recorder
 
 
 def _key(block) -> int | tuple[Callable, Callable]:

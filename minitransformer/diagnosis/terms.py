@@ -1,7 +1,7 @@
 """A gradient as a sum of named terms: the factor of each term in the wrong gradient, by least squares.
 
 If the fit leaves nothing but rounding, the factors say which term is missing (0), doubled (2), of the wrong sign (-1) or
-multiplied by a size. There must be at least three times as many numbers as terms: with equal counts, a fit always succeeds.
+multiplied by a size.
 """
 
 from collections.abc import Callable
@@ -49,18 +49,30 @@ def _fit(case, names) -> dict[str, Any] | None:
     for name in names:
         shape = case.observed[name].shape
         parts = {term: np.broadcast_to(array, shape) for term, array in named.get(name, {}).items() if np.any(array)}
-        if not parts or case.observed[name].size < 3 * len(parts):
+        fit = least_squares(parts, case.observed[name])
+        if fit is None or not case.agrees({**case.right, name: sum(parts.values())}):
             return None
-        table = np.stack([np.ravel(array) for array in parts.values()], axis=1)
-        observed = case.observed[name].ravel()
-        lengths = np.sqrt((table * table).sum(axis=0))
-        factors, _, rank, _ = np.linalg.lstsq(table / lengths, observed, rcond=1e-8)
-        left = np.abs(observed - table / lengths @ factors).max() / max(np.abs(observed).max(), np.abs(table).max())
-        if rank < len(parts) or not left <= EXPLAINED or not case.agrees({**case.right, name: sum(parts.values())}):
-            return None
-        fitted[name] = dict(zip(parts, factors / lengths))
-        worst = max(worst, float(left))
+        fitted[name], error = fit
+        worst = max(worst, error)
     return {**fitted, "error": worst}
+
+
+def least_squares(parts, array) -> tuple[dict[str, float], float] | None:
+    """({term: factor}, relative error of their sum) of the terms that make up the array; None if they do not.
+
+    There must be at least three times as many numbers as terms (with equal counts, a fit always succeeds), and no term may be
+    a combination of the others.
+    """
+    if not parts or array.size < 3 * len(parts):
+        return None
+    table = np.stack([np.broadcast_to(part, array.shape).ravel() for part in parts.values()], axis=1)
+    lengths = np.sqrt((table * table).sum(axis=0))
+    factors, _, rank, _ = np.linalg.lstsq(table / np.where(lengths, lengths, 1), array.ravel(), rcond=1e-8)
+    if rank < len(parts):
+        return None
+    factors = factors / lengths
+    error = np.abs(array.ravel() - table @ factors).max() / max(np.abs(array).max(), np.abs(table).max())
+    return (dict(zip(parts, factors)), float(error)) if error <= EXPLAINED else None
 
 
 def _said(cases, name, term, factors) -> list:

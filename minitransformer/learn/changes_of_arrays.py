@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array
+from minitransformer.diagnosis.arrays import shifted
+from minitransformer.diagnosis.judge import tuple_of
 from minitransformer.learn.lines import scaled
 from minitransformer.learn.messages import _
 from minitransformer.learn.search import Changed
@@ -20,74 +22,52 @@ NUMBERS = {"-1": -1, "2": 2, "1/2": 0.5, "0": 0}
 
 def other_outputs(exercise, cases, factors, ks) -> list[Changed]:
     """The reference with one of its outputs `ks` changed, or with all of them. factors: {text: function of the arguments}."""
-    changes: list[tuple[str, int, Callable]] = []
+    changes: list[tuple[str, int, Callable]] = []    # (sentence, rank, change(outputs, arguments))
     expected = tuple_of(exercise.reference(*cases[0][1]))
     outputs = list(enumerate(exercise.returns))
     for text, factor in factors.items():
         rank = WHOLE if text in ("0", "-1") else NAME
         if len(ks) > 1:
-            changes.append((scaled(_("every output"), text), rank, partial(_scaled_all, factor)))
+            changes.append((scaled(_("every output"), text), rank,
+                            lambda outputs, given, factor=factor: [array * factor(given) for array in outputs]))
         for k in ks:
             if expected[k].dtype.kind == "f":
-                changes.append((scaled(exercise.returns[k], text), rank, partial(_scaled, k, factor)))
+                changes.append((scaled(exercise.returns[k], text), rank, lambda outputs, given, k=k, factor=factor: _put(
+                    outputs, k, outputs[k] * factor(given))))
     for k, name in [outputs[k] for k in ks]:
         for text, change in _rearranged(expected[k].ndim, expected[k].dtype):
-            changes.append((text.format(name=name), WHOLE, partial(_with_output, k, change)))
+            changes.append((text.format(name=name), WHOLE,
+                            lambda outputs, given, k=k, change=change: _put(outputs, k, change(outputs[k]))))
         for i, other in enumerate(exercise.parameters):
             if isinstance(cases[0][1][i], np.ndarray):
                 said = _("{name} is {other}, unchanged").format(name=name, other=other)
-                changes.append((said, WHOLE, partial(_input_unchanged, k, i)))
+                changes.append((said, WHOLE, lambda outputs, given, k=k, i=i: _put(outputs, k, given[i])))
         for i, other in outputs:
             if i != k:
                 said = _("{name} is the same as {other}").format(name=name, other=other)
-                changes.append((said, WHOLE, partial(_same_output, k, i)))
+                changes.append((said, WHOLE, lambda outputs, given, k=k, i=i: _put(outputs, k, outputs[i])))
     for (k, name), (i, other) in combinations(outputs, 2):
         said = _("{name} and {other} are exchanged: they are returned in the wrong order").format(name=name, other=other)
-        changes.append((said, WHOLE, partial(_exchanged_outputs, k, i)))
+        changes.append((said, WHOLE, lambda outputs, given, k=k, i=i: _exchanged(k, i, outputs)))
     return [Changed(sentence, _returning(exercise, change), rank) for sentence, rank, change in changes]
-
-
-def _scaled_all(factor, outputs, given) -> list[Array]:
-    return [array * factor(given) for array in outputs]
-
-
-def _scaled(k, factor, outputs, given) -> tuple[Array, ...]:
-    return _put(outputs, k, outputs[k] * factor(given))
-
-
-def _with_output(k, change, outputs, given) -> tuple[Array, ...]:
-    return _put(outputs, k, change(outputs[k]))
-
-
-def _input_unchanged(k, i, outputs, given) -> tuple[Array, ...]:
-    return _put(outputs, k, given[i])
-
-
-def _same_output(k, i, outputs, given) -> tuple[Array, ...]:
-    return _put(outputs, k, outputs[i])
-
-
-def _exchanged_outputs(k, i, outputs, given) -> tuple[Array, ...]:
-    return _exchanged(k, i, outputs)
 
 
 def other_inputs(exercise, cases) -> list[Changed]:
     """The reference, called with another input than it was given."""
-    changes: list[tuple[str, Callable]] = []
+    changes: list[tuple[str, Callable]] = []    # (sentence, change(arguments))
     inputs = list(enumerate(zip(exercise.parameters, cases[0][1])))
     for i, (name, value) in inputs:
         if callable(value):
             continue
         array = np.asarray(value)
-        for text, change in _wrong_numbers(array.dtype):
-            changes.append((text.format(name=name), partial(_with_input, i, change)))
-        for text, change in _rearranged(array.ndim, array.dtype):
-            if array.dtype.kind != "b" or "everywhere" not in text:
-                changes.append((_("everywhere, {what}").format(what=text.format(name=name)), partial(_with_input, i, change)))
+        wrong = [(text.format(name=name), change) for text, change in _wrong_numbers(array.dtype)]
+        wrong += [(_("everywhere, {what}").format(what=text.format(name=name)), change)
+                  for text, change in _rearranged(array.ndim, array.dtype) if array.dtype.kind != "b" or "everywhere" not in text]
+        changes += [(said, lambda given, i=i, change=change: _put(given, i, change(given[i]))) for said, change in wrong]
         for j, (other, another) in inputs:
             if j != i and np.ndim(value) == np.ndim(another):
                 said = _("{other} is used in place of {name}").format(name=name, other=other)
-                changes.append((said, partial(_same_input, i, j)))
+                changes.append((said, lambda given, i=i, j=j: _put(given, i, given[j])))
             if j > i and np.ndim(value) == np.ndim(another):
                 said = _("{name} and {other} have changed places").format(name=name, other=other)
                 changes.append((said, partial(_exchanged, i, j)))
@@ -106,14 +86,6 @@ def _wrong_numbers(dtype) -> list[tuple[str, Callable]]:
                     (_("{name} is ignored, as if it were 1 everywhere"), np.ones_like),
                     (_("{name} is ignored, as if it were 0"), np.zeros_like)]
     return changes
-
-
-def _with_input(i, change, given) -> tuple:
-    return _put(given, i, change(given[i]))
-
-
-def _same_input(i, j, given) -> tuple:
-    return _put(given, i, given[j])
 
 
 def _on_other_input(exercise, change, *given) -> Array | tuple[Array, ...]:
@@ -171,7 +143,7 @@ def _rearranged(ndim, dtype) -> Iterator[tuple[str, Callable]]:
             yield (said(_("{name} is shifted{at}: everything stands one place too {way}"), axis=axis, way=way),
                    lambda array, axis=axis, step=step: np.roll(array, step, axis))
             yield (said(_("{name} is shifted{at}: everything stands one place too {way}"), axis=axis, way=way),
-                   lambda array, axis=axis, step=step: _shifted(array, step, axis))
+                   lambda array, axis=axis, step=step: shifted(array, step, axis))
         yield (said(_("{name} is the sum of all{at}"), axis=axis),
                lambda array, axis=axis: np.broadcast_to(array.sum(axis=axis, keepdims=True), array.shape))
         yield (said(_("{name} is the mean of all{at}"), axis=axis),
@@ -180,13 +152,6 @@ def _rearranged(ndim, dtype) -> Iterator[tuple[str, Callable]]:
     yield said(_("{name} has an axis of length 1 too many")), lambda array: array[None]
     yield said(_("{name} has two axes of length 1 too many")), lambda array: array[None, None]
     yield said(_("{name} lacks its axes of length 1")), np.squeeze
-
-
-def _shifted(array, step, axis) -> Array:
-    """As np.roll by 1 or -1, with 0 in the gap."""
-    moved = np.moveaxis(np.roll(array, step, axis), axis, 0).copy()
-    moved[0 if step > 0 else -1] = 0
-    return np.moveaxis(moved, 0, axis)
 
 
 def factors(exercise, cases) -> dict[str, Callable]:
@@ -239,8 +204,3 @@ def _put(arrays, k, array) -> tuple:
 
 def _exchanged(i, j, arrays) -> tuple:
     return _put(_put(arrays, i, arrays[j]), j, arrays[i])
-
-
-def tuple_of(returned) -> tuple[Array, ...]:
-    """What a function returned, one array or several, as a tuple of arrays."""
-    return tuple(map(np.asarray, returned if isinstance(returned, tuple) else (returned,)))

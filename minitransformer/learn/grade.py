@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from minitransformer.errors import InputError, one_line
-from minitransformer.learn.answer import failure_names
+from minitransformer.learn.answer import stage_words
 from minitransformer.learn.course import exercises
 from minitransformer.learn.judge_file import check_file
 from minitransformer.learn.messages import _
@@ -42,9 +42,9 @@ def table(students) -> list[list[str]]:
     attempted = {one["exercise"] for student in students for one in student["exercises"]}
     names = [name for name in exercises() if name in attempted]
     rows = [[_("student"), *names, _("passed")]]
-    failed = failure_names()
+    words = stage_words()
     for student in students:
-        states = {one["exercise"]: _("passed") if one["passed"] else failed[one["stage"]] for one in student["exercises"]}
+        states = {one["exercise"]: _("passed") if one["passed"] else words[one["stage"]][1] for one in student["exercises"]}
         count = sum(one["passed"] for one in student["exercises"])
         rows.append([student["student"], *(states.get(name, NONE) for name in names), str(count)])
     return rows

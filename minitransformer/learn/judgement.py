@@ -5,13 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array
+from minitransformer.checking.compare import relative_error
 from minitransformer.checking.numeric import central, complex_step
+from minitransformer.diagnosis.judge import tuple_of
 from minitransformer.learn.answer import Answer
 from minitransformer.learn.call import call_on
 from minitransformer.learn.fitting import fitting_mistakes
 from minitransformer.learn.messages import _
-from minitransformer.learn.changes_of_arrays import tuple_of
-from minitransformer.learn.explanation import apart, explain, number, term_factors, worst_element
+from minitransformer.learn.explanation import explain, number, term_factors, worst_element
 
 EXACT, CENTRAL = 1e-10, 1e-6    # errors allowed: against the reference or the complex step; against central differences
 
@@ -135,13 +136,14 @@ def _numbers(exercise, cases, outcomes) -> Failure | None:
     broken = [_broken_invariant(exercise, arguments, outcome) for (_case, arguments), outcome in zip(cases, outcomes)]
     for (case, arguments), outcome, sentence in sorted(zip(cases, outcomes, broken), key=lambda one: not one[2]):
         expected = tuple_of(exercise.reference(*arguments))
-        wrong = apart(outcome.arrays, expected) > EXACT
+        wrong = relative_error(outcome.arrays, expected) > EXACT
         if exercise.loss and not case:
             exact, near = (differentiate(exercise, arguments, method) for method in (complex_step, central))
-            wrong = not (apart(outcome.arrays, exact) <= EXACT and apart(outcome.arrays, near) <= CENTRAL)
+            wrong = not (relative_error(outcome.arrays, exact) <= EXACT and relative_error(outcome.arrays, near) <= CENTRAL)
         if wrong:
             place, array = worst_element(exercise.returns, outcome.arrays, expected)
-            terms = term_factors(exercise, arguments, outcome.arrays) if apart(outcome.arrays[:1], expected[:1]) > EXACT else ""
+            first = relative_error(outcome.arrays[:1], expected[:1]) > EXACT
+            terms = term_factors(exercise, arguments, outcome.arrays) if first else ""
             finite = all(np.isfinite(array).all() for array in outcome.arrays)
             why = "\n".join(filter(None, [sentence if finite else "", terms])) or explain(exercise, outcome.arrays, expected)
             return Failure("invariants" if sentence else "gradients" if exercise.loss else "values",
