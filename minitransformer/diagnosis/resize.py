@@ -100,9 +100,9 @@ def _resized(value, widths, grow_batch, grow_length, every_axis, arguments, rng)
     if is_float(value):
         some = rng.choice(value.ravel(), shape) * rng.uniform(0.8, 1.2, shape)
         return some + 0.1 * np.abs(value).mean() * rng.standard_normal(shape) if (value < 0).any() else some
-    return _filled(value, shape, rng)
+    return _filled(value, shape)
 
 
-def _filled(value, shape, rng) -> Array:
+def _filled(value, shape) -> Array:
     """Ids or a mask of another shape: the old values, repeated from the start."""
     return np.pad(value, [(0, max(new - old, 0)) for old, new in zip(value.shape, shape)], mode="wrap")

@@ -35,7 +35,7 @@ def explanations(cases) -> list[tuple[str, float]]:
     for name in names:
         if any(np.ptp(list(fit[name].values())) <= 1e-8 for fit in fits if len(fit[name]) > 1):
             return []    # one factor for all terms is a factor of the whole gradient
-        said = [sentence for term in fits[0][name] for sentence in _said(cases, name, term, [fit[name].get(term) for fit in fits])]
+        said = [sentence for term in fits[0][name] for sentence in _said(cases, term, [fit[name].get(term) for fit in fits])]
         if not 1 <= len(said) <= 2 or None in said:
             return []
         sentences.append(f"in the gradient of {name} {' and '.join(said)}")
@@ -75,7 +75,7 @@ def least_squares(parts, array) -> tuple[dict[str, float], float] | None:
     return (dict(zip(parts, factors)), float(error)) if error <= EXPLAINED else None
 
 
-def _said(cases, name, term, factors) -> list:
+def _said(cases, term, factors) -> list:
     """The sentence about one term's factors in all cases; [] if they are all 1, [None] if they cannot be named."""
     if None in factors:
         return [None]

@@ -48,7 +48,7 @@ for sentence, wrong in (
     forward_mistake("softmax", sentence)(wrong)
 
 
-def attention(scale, key=lambda key: key) -> Callable:
+def attention(scale) -> Callable:
     def wrong(query, key, value, mask=None, dropout_rate=0.0, rng=None) -> tuple[Array, AttentionCache]:
         p, softmax = softmax_forward(query @ key.swapaxes(-1, -2) * scale(query, key, value), mask)
         weights, dropout = dropout_forward(p, dropout_rate, rng)
@@ -71,12 +71,12 @@ for sentence, scale in (
     forward_mistake("attention", sentence)(attention(scale))
 
 
-def layer_norm(axis=-1, mean=True, divisor=lambda size: size, outside=False, epsilon_scale=1.0) -> Callable:
+def layer_norm(axis=-1, mean=True, divisor=lambda size: size, outside=False) -> Callable:
     def wrong(x, gamma, beta, epsilon=1e-5) -> tuple[Array, LayerNormCache]:
         centred = x - x.mean(axis=axis, keepdims=True) if mean else x
         size = np.prod([x.shape[one] for one in np.atleast_1d(axis)])
         variance = (centred * centred).sum(axis=axis, keepdims=True) / divisor(size)
-        inverse = 1 / (np.sqrt(variance) + epsilon) if outside else 1 / np.sqrt(variance + epsilon_scale * epsilon)
+        inverse = 1 / (np.sqrt(variance) + epsilon) if outside else 1 / np.sqrt(variance + epsilon)
         normed = centred * inverse
         return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
     return wrong

@@ -10,7 +10,7 @@ from minitransformer.functional.activations import ReluCache
 ACTIVATIONS = {"relu": relu_backward, "gelu": gelu_backward}
 
 
-def feed_forward(dropout=1, activation=1, outer=True, positive=None) -> Callable:
+def feed_forward(dropout=1, activation=1, positive=None) -> Callable:
     """A backward of FeedForward with some of its steps left out or repeated."""
     def wrong(self, dy, cache) -> Array:
         dh = self.outer.backward(dy, cache.outer)
