@@ -8,11 +8,10 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.contract import check_finite, check_single_precision, complex_evaluation, run_by_contract
-from minitransformer.diagnosis.doctor import check_elsewhere, diagnose, find_breach
-from minitransformer.diagnosis.finding import EVIDENCE, Finding
 from minitransformer.checking.numeric import CENTRAL_STEP, COMPLEX_STEP, central, complex_step, kink
 from minitransformer.checking.report import BOUNDS, Report, Result
 from minitransformer.checks import check_whole
+from minitransformer.diagnosis.finding import EVIDENCE, Finding
 from minitransformer.errors import InputError
 
 METHODS = {"central": central, "complex": complex_step}
@@ -40,6 +39,8 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
     are right, one run in float32 follows, whose arrays must all stay float32. Raises
     InputError if the inputs are not forward's, and if there is nothing to check.
     """
+    from minitransformer.diagnosis.doctor import check_elsewhere, diagnose, find_breach    # here: the doctor imports the checker
+
     check_whole("seed", seed, 0)
     if not isinstance(methods, (list, tuple)) or not methods or any(method not in METHODS for method in methods):
         raise InputError(f"gradcheck: methods is {methods!r}, expected one or more of {', '.join(METHODS)}")
@@ -78,6 +79,8 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
 
 def _changes_dtype(block, inputs, make_rng) -> Finding | None:
     """The Finding for a block whose gradients are right in float64 but that turns float32 into another dtype; or None."""
+    from minitransformer.diagnosis.doctor import find_breach
+
     try:
         with np.errstate(all="ignore"):
             check_single_precision(block, inputs, make_rng)

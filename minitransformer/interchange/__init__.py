@@ -1,0 +1,1 @@
+"""Weights as files, of this library and of PyTorch."""
