@@ -10,6 +10,7 @@ from minitransformer import InputError, gradcheck
 from minitransformer import functional as F
 from minitransformer import layers as L
 from minitransformer import models as M
+from minitransformer import rivals as R
 from minitransformer.checking import BOUNDS, Report, Result
 from minitransformer.checking.blocks import blocks
 
@@ -27,7 +28,7 @@ def test_every_block(name):
 
 
 def test_every_layer_is_among_the_blocks():
-    classes = {value for module in (L, M) for value in vars(module).values()
+    classes = {value for module in (L, M, R) for value in vars(module).values()
                if isinstance(value, type) and issubclass(value, L.Layer)}
     as_functions = {L.LinearCrossEntropy}    # it only adds the gradient of the pair's weight to a Parameter
     assert classes - {L.Layer} - as_functions == {type(block) for block, _ in blocks().values() if isinstance(block, L.Layer)}
