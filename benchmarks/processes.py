@@ -32,7 +32,7 @@ def contestant(name, threads) -> None:
 
     keep_freed_memory()
     case = CASES[name]
-    batch, model = case.batch(), Transformer(case.config())
+    batch, model = case.batches()[0], Transformer(case.config())
     adam = Adam(model, BETA1, BETA2, EPSILON)
     workers = (Processes if launched().processes > 1 else Threads)(model, threads)
     step = 0

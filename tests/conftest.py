@@ -17,7 +17,7 @@ from tests.small_corpus import server    # noqa: F401 - a fixture
 kernels.load_all()    # compiles them, if that was not done yet: no test that ends a slow process is to wait for it
 
 # Left out by -m "not slow": they train models, start processes, run whole pages or try hundreds of mistakes.
-SLOW = ["tests/benchmarks", "tests/checking/test_mistakes.py", "tests/cli/test_bad_input.py", "tests/cli/test_benchmark.py",
+SLOW = ["tests/benchmarks", "tests/diagnosis/test_mistakes.py", "tests/cli/test_bad_input.py", "tests/cli/test_benchmark.py",
         "tests/cli/test_classify.py", "tests/cli/test_cli.py", "tests/cli/test_convolutional.py",
         "tests/cli/test_encoding.py", "tests/cli/test_export.py", "tests/cli/test_fuzz.py", "tests/cli/test_imports.py",
         "tests/cli/test_language.py", "tests/cli/test_models.py", "tests/cli/test_mpiexec.py", "tests/cli/test_parse.py",

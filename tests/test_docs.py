@@ -107,7 +107,7 @@ def registering():
     kernels = {name: list(entry.kernels) for name, entry in TABLE.items()}
     yield
     for registry, classes in registries:
-        registry._classes = classes
+        registry._registered = classes
     for name, entry in TABLE.items():
         entry.kernels[:] = kernels[name]
         assert entry.own is None

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
+from minitransformer.errors import InputError
+
 WARM_UP = 2     # rounds: compilers run in the first one
 TURN = 0.5      # minimum length of a turn in seconds: after a pause, the first steps are slower
 PAUSE = 0.1     # seconds between turns: idle threads spin for a while, waiting for more work (OpenBLAS: 26 ms)
@@ -24,6 +26,13 @@ class Measurement(NamedTuple):
     peak: int                      # bytes: the peak memory, beyond that after the imports
     failed: str | None             # why there is no measurement
     outputs: list | None = None    # for decoding: the ids of each sentence's output
+
+
+def succeeded(measurement, what) -> Measurement:
+    """The measurement; raises InputError if it failed."""
+    if measurement.failed:
+        raise InputError(f"{what} failed: {measurement.failed}")
+    return measurement
 
 
 def measure(case, contestants, threads, rounds, warm_up=WARM_UP) -> dict[str, Measurement]:

@@ -6,14 +6,14 @@ from itertools import count
 from threadpoolctl import threadpool_limits
 
 from minitransformer.benchmarks.cases import BETA1, BETA2, CLIP, EPSILON, LEARNING_RATE, SMOOTHING
-from minitransformer.workers.host import keep_freed_memory
+from minitransformer.kernels import load_all
 from minitransformer.models import Transformer
 from minitransformer.training.optim import Adam
-from minitransformer.workers.threads import Threads
-from minitransformer.replaceable import running
 from minitransformer.training.step import training_step
+from minitransformer.workers.host import keep_freed_memory
+from minitransformer.workers.threads import Threads
 
-running()    # loads the kernels: Numba, too, counts as imported before the memory of a step is measured
+load_all()    # imports Numba, which counts as import, not as memory of the step
 
 
 def make_step(case, threads, backend="numpy") -> Callable[[], float]:

@@ -2,8 +2,6 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -18,8 +16,6 @@ from minitransformer.models import Transformer
 from minitransformer.training.optim import Adam
 from minitransformer.training.step import training_step
 
-UPDATE = "clipping, Adam"
-
 
 def profile(case, rounds) -> list[dict[str, Any]]:
     """The rows of a table for one thread: {"block", "forward", "backward", "products"}, in seconds per step.
@@ -29,19 +25,21 @@ def profile(case, rounds) -> list[dict[str, Any]]:
     computes its backward's products in the forward (kernels/numpy/linear_cross_entropy.py).
     """
     with one_blas_thread:
-        speed = matmul.OPERATIONS / _seconds(matmul.make_step(case, 1), 3)
+        product = matmul.make_step(case, 1)
+        speed = matmul.OPERATIONS / min(_seconds(product) for _ in range(3))
         keep_freed_memory()
-        model, batch = Transformer(case.config()), case.batch()
+        model, (batch,) = Transformer(case.config()), case.batches()
         adam, clock = Adam(model), Clock(model)
+        adam.step = partial(clock.measure, "clipping, Adam", "backward", adam.step)    # type: ignore[method-assign]
         for number in range(rounds + 1):
             if number == 1:
                 clock.seconds.clear()    # the first step warms up
                 clock.operations.clear()
-            with hooked(model, clock.around), clock.around_update(adam):
+            with hooked(model, clock.around):
                 training_step(model, adam, batch, LEARNING_RATE, (0, number), SMOOTHING, CLIP)
-    return [{"block": block, **{name: clock.seconds[block, name] / rounds for name in ("forward", "backward")},
-             "products": clock.operations[block] / speed / rounds}
-            for block in sorted({block for block, _ in clock.seconds}, key=clock.total, reverse=True)]
+    rows = [{"block": block, **{name: clock.seconds[block, name] / rounds for name in ("forward", "backward")},
+             "products": clock.operations[block] / speed / rounds} for block in {block for block, _ in clock.seconds}]
+    return sorted(rows, key=lambda row: row["forward"] + row["backward"], reverse=True)
 
 
 class Clock:
@@ -69,17 +67,6 @@ class Clock:
         self._inner[-1] += elapsed
         return result
 
-    @contextmanager
-    def around_update(self, optimizer) -> Iterator[None]:
-        """Within it, the optimiser's step is measured, too."""
-        optimizer.step = partial(self.measure, UPDATE, "backward", optimizer.step)
-        try:
-            yield
-        finally:
-            del optimizer.step
-
-    def total(self, block) -> float:
-        return self.seconds[block, "forward"] + self.seconds[block, "backward"]
 
 
 def _operations(layer, direction, cache) -> int:
@@ -95,11 +82,7 @@ def _operations(layer, direction, cache) -> int:
     return forward if direction == "forward" else 2 * forward
 
 
-def _seconds(step, rounds) -> float:
-    """The shortest of several runs."""
-    def once() -> float:
-        start = time.perf_counter()
-        step()
-        return time.perf_counter() - start
-
-    return min(once() for _ in range(rounds))
+def _seconds(step) -> float:
+    start = time.perf_counter()
+    step()
+    return time.perf_counter() - start

@@ -1,6 +1,6 @@
 """One library, alone in its process.
 
-    python -m minitransformer.benchmarks.worker torch Case '["toy", 64, 64, 16, {}]' 2
+    python -m minitransformer.benchmarks.worker torch Case '["toy", 64, 64, 16]' 2
     python -m minitransformer.benchmarks.worker marianmt:64 Sentences '["runs/multi30k", ["test.en", "test.de"], 5]' 2
 
 A setting of the library follows a colon. Each input line is a number of steps to make; each output line
@@ -20,16 +20,19 @@ from typing import Any
 
 from minitransformer.benchmarks.cases import Case
 from minitransformer.benchmarks.decoding.sentences import Sentences
-from minitransformer.benchmarks.text import Text
 
-KINDS = {kind.__name__: kind for kind in (Case, Sentences, Text)}
+MODULES = {    # for each kind of case and each library: the module whose make_step(case, threads, *setting) makes a step
+    Case: {"minitransformer": "ours", "torch": "torch_eager", "torch.compile": "torch_compiled", "jax": "jax_jit",
+           "matmul": "matmul"},
+    Sentences: {"minitransformer": "decoding.ours", "marianmt": "decoding.marian", "ctranslate2": "decoding.ctranslate2_float32"},
+}
 
 
 def serve(contestant, case, threads, orders) -> Iterator[dict[str, Any]]:
     """Yield a dict for each line of `orders`."""
     try:
         name, *setting = contestant.split(":")
-        module = import_module(f"minitransformer.benchmarks.{case.modules()[name]}")
+        module = import_module(f"minitransformer.benchmarks.{MODULES[type(case)][name]}")
         imported = peak_memory()
         step = module.make_step(case, threads, *setting)
         for order in orders:
@@ -56,10 +59,11 @@ def peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def main(contestant, kind, case, threads) -> None:
+def main(contestant, name, case, threads) -> None:
+    kind = next(kind for kind in MODULES if kind.__name__ == name)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)    # keeps what the libraries print out of the answers
-    for answer in serve(contestant, KINDS[kind](*json.loads(case)), int(threads), sys.stdin):
+    for answer in serve(contestant, kind(*json.loads(case)), int(threads), sys.stdin):
         print(json.dumps(answer), file=answers, flush=True)
 
 

@@ -79,6 +79,17 @@ class CheckedBlock:
         """The numbers of y in one vector; of all outputs if y is a tuple."""
         return flat(self.forward()[0])
 
+    def moved(self, directions, step) -> Array:
+        """`evaluate()` with each array of {name: direction} moved by step * direction; the arrays are then restored."""
+        saved = {name: self.variables[name].copy() for name in directions}
+        try:
+            for name, v in directions.items():
+                self.variables[name][...] = saved[name] + step * v
+            return self.evaluate()
+        finally:
+            for name, value in saved.items():
+                self.variables[name][...] = value
+
     def upstream(self, y, rng) -> Array | tuple:
         """A random upstream gradient for y: an array, or a tuple of arrays. A constant would hide a wrong LayerNorm."""
         if isinstance(y, tuple):

@@ -7,6 +7,7 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
+from minitransformer.checking.compare import is_same
 
 
 def run_by_contract(checked, dy=None, seed=0) -> tuple[Array, Array, dict[str, Array]]:
@@ -23,7 +24,7 @@ def run_by_contract(checked, dy=None, seed=0) -> tuple[Array, Array, dict[str, A
     kept = _arrays_in(cache)
     first = _copied(checked.gradients(dy, cache))
     _unchanged(checked, before, "backward")
-    changed = [name for name, array, copy in kept if not np.array_equal(array, copy, equal_nan=True)]
+    changed = [name for name, array, copy in kept if not is_same(array, copy)]
     if changed:
         raise Breach(f"backward changes its cache in place ({changed[0]}): a second backward would see other values")
     for name, gradient in first.items():
@@ -82,9 +83,9 @@ def check_single_precision(block, inputs, make_rng, dy=None) -> None:
 
 def _single(direction, arrays) -> None:
     for name, array in arrays.items():
-        found = np.asarray(array).dtype
-        if found.kind in "fc" and found != np.float32:
-            raise Breach(f"the {name} that {direction} returns is {found} for inputs of float32: a layer does not change its "
+        dtype = np.asarray(array).dtype
+        if dtype.kind in "fc" and dtype != np.float32:
+            raise Breach(f"the {name} that {direction} returns is {dtype} for inputs of float32: a layer does not change its "
                          "input's dtype (counts and scales are Python numbers, since float32 times np.float64 is float64)")
 
 
@@ -151,7 +152,7 @@ def _values(checked) -> dict[str, Array]:
 def _unchanged(checked, before, direction) -> None:
     for name, value in before.items():
         now = checked.parameters[name].data if name in checked.parameters else checked.arguments[name]
-        if now.shape != value.shape or not np.array_equal(now, value, equal_nan=value.dtype.kind in "fc"):
+        if not is_same(now, value):
             what = "parameter" if name in checked.parameters else "input"
             raise Breach(f"{direction} changes its {what} {name} in place, but it belongs to the caller: work on a copy")
 
@@ -173,9 +174,9 @@ def _arrays_in(cache, path="cache") -> list[tuple[str, Array, Array]]:
         return [(path, cache, cache.copy())]
     if isinstance(cache, (tuple, list)):
         names = getattr(cache, "_fields", range(len(cache)))
-        return [found for name, value in zip(names, cache) for found in _arrays_in(value, f"{path}.{name}")]
+        return [array for name, value in zip(names, cache) for array in _arrays_in(value, f"{path}.{name}")]
     if isinstance(cache, dict):
-        return [found for name, value in cache.items() for found in _arrays_in(value, f"{path}.{name}")]
+        return [array for name, value in cache.items() for array in _arrays_in(value, f"{path}.{name}")]
     return []
 
 

@@ -8,10 +8,10 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.contract import check_finite, check_single_precision, complex_evaluation, run_by_contract
-from minitransformer.diagnosis.finding import EVIDENCE, Finding
-from minitransformer.checking.numeric import CENTRAL_STEP, central, complex_step, kink
+from minitransformer.checking.numeric import CENTRAL_STEP, COMPLEX_STEP, central, complex_step, kink
 from minitransformer.checking.report import BOUNDS, Report, Result
 from minitransformer.checks import check_whole
+from minitransformer.diagnosis.finding import EVIDENCE, Finding
 from minitransformer.errors import InputError
 
 METHODS = {"central": central, "complex": complex_step}
@@ -96,27 +96,16 @@ def _same_function(exact, moved, y, dy) -> None:
     """
     rng = np.random.default_rng(0)
     directions = {name: rng.standard_normal(array.shape) for name, array in exact.variables.items()}
-    along = _slope_of_all(moved, dy, directions, 1j * 1e-20).imag / 1e-20
+    along = float((dy * moved.moved(directions, 1j * COMPLEX_STEP).imag).sum() / COMPLEX_STEP)
     tolerance = DROPPED * max(abs(along), 1e-3 * float(np.sqrt((dy * dy).sum())))
     here = float((dy * y).sum())
     for step in (CENTRAL_STEP, CENTRAL_STEP / 10):    # a kink within the longer step need not be within the shorter one
-        ahead, behind = (sign * (_slope_of_all(exact, dy, directions, sign * step).real - here) / step for sign in (1, -1))
+        ahead, behind = (sign * (float((dy * exact.moved(directions, sign * step)).sum()) - here) / step for sign in (1, -1))
         slope = (ahead + behind) / 2
         if abs(slope - along) <= max(tolerance, DROPPED * abs(slope)) or abs(ahead - behind) > 0.1 * abs(slope - along):
             return    # they agree, or the slopes on both sides differ: at a kink, the complex step sees one side only
     raise Breach(f"the complex step ({along:.6g}) and central differences ({slope:.6g}) disagree along one direction: either the "
                  "forward drops the imaginary part (no abs, var, std or norm in a forward; write squares as x * x), or it rounds")
-
-
-def _slope_of_all(checked, dy, directions, step) -> complex:
-    saved = {name: checked.variables[name].copy() for name in directions}
-    try:
-        for name, v in directions.items():
-            checked.variables[name][...] = saved[name] + step * v
-        return complex((dy * checked.evaluate()).sum())
-    finally:
-        for name, value in saved.items():
-            checked.variables[name][...] = value
 
 
 def _only_here(results) -> Finding:

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from minitransformer.checking.notebook import as_html
+from minitransformer.checking.notebook import COLUMNS, as_html
 
 # How far analytic and numeric gradient may be apart. Central differences lose digits to
 # cancellation; the complex step subtracts nothing and keeps nearly all of float64's 16.
@@ -27,6 +27,13 @@ class Result:
     @property
     def passed(self) -> bool:
         return self.max_relative_error <= BOUNDS[self.method]   # False for nan
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row of a table: what stands under each of COLUMNS."""
+        return (self.block, self.wrt, self.method, f"{self.max_relative_error:.1e}",
+                "" if self.index is None else str(list(self.index)), f"{self.analytic:+.6e}", f"{self.numeric:+.6e}",
+                ("ok" if self.passed else "FAILED") + (f", {self.kinks} at a kink" if self.kinks else ""))
 
 
 @dataclass(frozen=True)
@@ -84,15 +91,12 @@ class Report:
                             for group in groups.values()])
 
     def _table(self, rows) -> str:
-        header = ("block", "with respect to", "method", "error", "at", "analytic", "numeric", "")
-        cells = [(r.block, r.wrt, r.method, f"{r.max_relative_error:.1e}",
-                  "" if r.index is None else str(list(r.index)), f"{r.analytic:+.6e}", f"{r.numeric:+.6e}",
-                  ("ok" if r.passed else "FAILED") + (f", {r.kinks} at a kink" if r.kinks else "")) for r in rows]
+        cells = [result.cells for result in rows]
         if not cells:
             return "\n".join(self._conclusions())
-        widths = [max(map(len, column)) for column in zip(header, *cells)]
+        widths = [max(map(len, column)) for column in zip(COLUMNS, *cells)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
-                 for row in (header, *cells)]
+                 for row in (COLUMNS, *cells)]
         return "\n".join([*lines, *self._conclusions()])
 
     def _conclusions(self) -> list[str]:

@@ -14,8 +14,8 @@ def main(argv=None) -> int:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))    # noqa: SIM115 - open to the end
     if launched().processes == 1:
         return _main(argv)
-    from minitransformer.cli.several_processes import one_voice
-    return one_voice(lambda: _main(argv))
+    from minitransformer.cli.several_processes import run_in_each_process
+    return run_in_each_process(lambda: _main(argv))
 
 
 def _main(argv) -> int:

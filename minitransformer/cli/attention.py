@@ -22,7 +22,7 @@ def add_arguments(parser) -> None:
 def execute(args) -> None:
     path = picture_path(args.output, "attention.png")
     run = Run.load(args.run)
-    with options_named_as_typed(args):
+    with options_named_as_typed(vars(args)):
         found = attention_map(run, args.text, args.kind, args.layer)
     title = f"{found.kind} attention, layer {found.layer}"
     write_picture(plots.attention(found.weights, found.queries, found.keys, title, found.predicted), path)

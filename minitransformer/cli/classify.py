@@ -5,7 +5,6 @@ import json
 from minitransformer.backend import BACKENDS
 from minitransformer.cli.model_options import check_command
 from minitransformer.cli.texts import read_texts
-from minitransformer.errors import InputError
 from minitransformer.training.run import Run
 
 
@@ -22,10 +21,8 @@ def add_arguments(parser) -> None:
 def execute(args) -> None:
     run = Run.load(args.run, args.backend)
     check_command(run, "classify")
-    if args.text is not None and not args.text.strip():
-        raise InputError("the text is empty, expected a text to classify")
     labels = run.task.labels
-    for p in run.task.probabilities(run, read_texts(args)):
+    for p in run.task.probabilities(run, read_texts(args, "the text is empty, expected a text to classify")):
         if p is None:
             print("null" if args.json else "")
             continue

@@ -24,12 +24,10 @@ def execute(args) -> None:
     check_command(run, "generate")
     options = given_sampling(args)
     seed = options.pop("seed", 0)
-    if seed < 0:
-        raise InputError(f"--seed is {seed}, expected 0 or more")
     if not 1 <= args.tokens <= MAX_TOKENS:
         raise InputError(f"--tokens is {args.tokens}, expected 1 to {MAX_TOKENS:,}")
     prompt = run.task.encode_text(run.vocabulary, args.prompt, "PROMPT")
-    with options_named_as_typed(args):
+    with options_named_as_typed(vars(args)):
         ids = generate(run.model, prompt, args.tokens, np.random.default_rng(seed), **options)
     print(run.vocabulary.decode(prompt), end="", flush=True)
     before = prompt[-1:]    # a subword's text depends on the one before it: it may begin a word or continue one

@@ -4,7 +4,6 @@ If the user gave the name, one that exists is refused; if the command chooses th
 folders follow the same rule.
 """
 
-from itertools import count
 from pathlib import Path
 
 from minitransformer.errors import InputError
@@ -19,13 +18,6 @@ def check_new(output, what="a file", option="--output") -> None:
         raise InputError(f"{option} {output}: already exists; choose another name, or delete it first")
     if not path.parent.is_dir():
         raise InputError(f"{option} {output}: there is no folder {path.parent}")
-
-
-def free_name(path) -> Path:
-    """`path`, or the first of its names with -2, -3, ... appended that does not exist yet."""
-    path = Path(path)
-    names = (path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(1))
-    return next(name for name in names if not name.exists())
 
 
 def write_new(path, data) -> None:

@@ -4,7 +4,6 @@ import sys
 
 from minitransformer.cli.model_options import add_model, check_command, load_run
 from minitransformer.cli.texts import read_texts
-from minitransformer.errors import InputError
 from minitransformer.parsing.brackets import NotATree
 from minitransformer.parsing.drawing import draw_tree
 
@@ -23,9 +22,7 @@ def add_arguments(parser) -> None:
 def execute(args) -> None:
     run = load_run(args)
     check_command(run, "parse")
-    texts = read_texts(args)
-    if args.text is not None and not args.text.strip():
-        raise InputError("the sentence is empty, expected one to parse")
+    texts = read_texts(args, "the sentence is empty, expected one to parse")
     for number, (text, tree) in enumerate(zip(texts, run.task.trees(run, texts)), 1):
         if isinstance(tree, NotATree):
             print(f"line {number}: the output is not a tree: {tree}", file=sys.stderr)

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from minitransformer.cli.output import check_new, free_name, write_new
+from minitransformer.cli.output import check_new, write_new
 from minitransformer.errors import InputError
+from minitransformer.training.files import free_name
 
 
 def picture_path(output, default=None) -> Path:

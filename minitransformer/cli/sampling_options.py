@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from minitransformer.errors import InputError
+
 
 def add_sampling(parser, of="") -> None:
     parser.add_argument("--temperature", type=float, metavar="FLOAT",
@@ -14,6 +16,8 @@ def add_sampling(parser, of="") -> None:
 
 
 def given_sampling(args) -> dict[str, Any]:
-    """{option: value} of the options that were given."""
+    """{option: value} of the options that were given. Raises InputError for a negative seed."""
+    if args.seed is not None and args.seed < 0:
+        raise InputError(f"--seed is {args.seed}, expected 0 or more")
     options = {name: getattr(args, name) for name in ("temperature", "top_k", "top_p", "seed")}
     return {name: value for name, value in options.items() if value is not None}

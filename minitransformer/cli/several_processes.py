@@ -1,4 +1,4 @@
-"""A command in several processes: one of them speaks, and none is left waiting for one that has failed."""
+"""A command in several processes: only process 0 prints, and a process that fails does not leave the others waiting."""
 
 import os
 import signal
@@ -11,36 +11,36 @@ from contextlib import suppress
 from minitransformer.errors import InputError
 from minitransformer.workers.launcher import launched, world
 
-PATIENCE = 2.0    # seconds in which all must have failed, or one has failed alone
-LOOK = 0.01       # seconds between two looks: meanwhile another process may need the core
+GRACE_PERIOD = 2.0      # seconds: if one process fails, the others have this long to fail as well
+POLL_INTERVAL = 0.01    # seconds between two polls, during which another process may use the core
 
 
-def one_voice(command) -> int:
-    """command() in each process of a launcher; returns the exit code.
+def run_in_each_process(command) -> int:
+    """Run command() in each process that the launcher started; returns this process's exit code.
 
-    What the others than process 0 write goes nowhere. Where one fails, and the others do not within PATIENCE, its last
-    words are shown and all processes are ended: they would wait for it forever.
+    Only process 0 prints; the output of the other processes is captured. If a process fails and the others do not fail within
+    GRACE_PERIOD, its error is printed and all processes are aborted, because they would wait for it forever.
     """
     place = launched()
-    voice, heard = os.dup(2), tempfile.TemporaryFile()    # noqa: SIM115 - open to the end
+    stderr, captured = os.dup(2), tempfile.TemporaryFile()    # noqa: SIM115 - open to the end
     if place.rank:
         for stream, number in (sys.stdout, 1), (sys.stderr, 2):
             stream.flush()
-            os.dup2(heard.fileno(), number)
+            os.dup2(captured.fileno(), number)
     try:
         processes = world()
     except InputError as error:
-        return _not_joined(place, voice, error)
-    meeting = processes.Dup()    # messages of its own: those of a step under way are not mixed up with it
+        return _without_mpi(place, stderr, error)
+    communicator = processes.Dup()    # for the barrier alone, whose messages must not mix with those of an unfinished step
     code = _exit_code(command)
     with suppress(OSError, ValueError):
         sys.stdout.flush()
         sys.stderr.flush()
     signal.signal(signal.SIGINT, signal.SIG_IGN)    # nothing is left to interrupt
-    if not _all_came(meeting.Ibarrier(), PATIENCE if code else None):
+    if not _completes(communicator.Ibarrier(), GRACE_PERIOD if code else None):
         if place.rank:
-            _say(voice, f"process {place.rank}: {_last_words(heard)}")
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)    # MPI has nothing to add
+            _write(stderr, f"process {place.rank}: {_last_error(captured)}")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)    # hides what MPI would print about the abort
         processes.Abort(code)
     return code
 
@@ -55,35 +55,35 @@ def _exit_code(command) -> int:
         return 1
 
 
-def _all_came(request, patience) -> bool:
-    """Whether all processes come to the same place within `patience` seconds (None: whenever)."""
+def _completes(request, timeout) -> bool:
+    """Whether a request, an operation of MPI, completes within `timeout` seconds; None: wait for it."""
     since = time.monotonic()
     while not request.Test():
-        if patience is not None and time.monotonic() - since > patience:
+        if timeout is not None and time.monotonic() - since > timeout:
             return False
-        time.sleep(LOOK)
+        time.sleep(POLL_INTERVAL)
     return True
 
 
-def _not_joined(place, voice, error) -> int:
-    """Of each machine one process says why; where others have joined, MPICH's launcher is told to end them."""
+def _without_mpi(place, stderr, error) -> int:
+    """One process of each machine prints the error; if other processes did start MPI, MPICH's launcher is told to end them."""
     if place.rank_here == 0:
-        _say(voice, f"minitransformer: {error}")
+        _write(stderr, f"minitransformer: {error}")
     if pmi := os.environ.get("PMI_FD"):
-        time.sleep(1)    # if all fail, each has said so by then
+        time.sleep(1)    # if all processes fail, each machine has printed its error by then
         with suppress(OSError):
             os.write(int(pmi), b"cmd=abort exitcode=2\n")
     return 2
 
 
-def _last_words(heard) -> str:
-    """The last line that was written, or the last traceback."""
-    heard.seek(0)
-    text = heard.read().decode("utf-8", "replace").rstrip()
+def _last_error(captured) -> str:
+    """The last line of the captured output, or the last traceback."""
+    captured.seek(0)
+    text = captured.read().decode("utf-8", "replace").rstrip()
     _, start, error = text.rpartition("Traceback (most recent call last)")
     return start + error if start else text.rpartition("\n")[2]
 
 
-def _say(voice, text) -> None:
+def _write(descriptor, text) -> None:
     with suppress(OSError):
-        os.write(voice, f"{text}\n".encode())
+        os.write(descriptor, f"{text}\n".encode())

@@ -1,35 +1,91 @@
-"""The options of `minitransformer train TASK`, and their defaults."""
+"""The options of `minitransformer train TASK`, their defaults, and the run that they describe."""
 
 from argparse import BooleanOptionalAction
 from dataclasses import MISSING, fields
 from typing import Any
 
+from minitransformer.cli.option_names import options_named_as_typed
+from minitransformer.errors import InputError
 from minitransformer.layers.attention_kinds import ATTENTIONS
-from minitransformer.layers.config import NAMED
-from minitransformer.rivals.convolutional.model import NAMED as CONVOLUTIONAL
-from minitransformer.rivals.recurrent.model import NAMED as RECURRENT
+from minitransformer.layers.config import NAMED, ModelConfig, StackConfig
+from minitransformer.models.registry import MODELS
 from minitransformer.tasks import TASKS
 from minitransformer.training.config import SCHEDULES, TrainingConfig, default_threads
+from minitransformer.training.start import NewRun, OldRun
 
-SIZES = ("num_layers", "d_model", "num_heads", "d_ff", "d_k", "kernel_size")
-CHOICES = ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout", "activation", "positions", "attention",
-           "pre_norm")
+# The fields of a StackConfig that have an option. Those that only one kind of model or of attention has come from their tables.
+STACK = ("num_layers", "d_model", "num_heads", "d_ff", "d_k", "dropout", "embedding_dropout", "attention_dropout",
+         "feed_forward_dropout", "activation", "positions", "attention", "pre_norm")
+
+
+def old_run(args) -> OldRun:
+    """The run that `train --resume RUN` resumes."""
+    if args.task:
+        raise InputError(f"--resume {args.resume} resumes with the run's own task and settings; "
+                         f"leave {args.task} and its options out")
+    return OldRun(args.resume, getattr(args, "steps", None))
+
+
+def new_run(args) -> NewRun:
+    """The run that `train TASK` begins, with the task's defaults or its preset's, checked.
+
+    Raises InputError, which calls a setting what the user types: --rate-factor.
+    """
+    if not args.task:
+        raise InputError(f"train: no TASK given; choose from {', '.join(TASKS)} (see minitransformer train --help)")
+    given, task = vars(args), TASKS[args.task]
+    options = {**defaults(task, given.get("preset")), **given}
+    if options["schedule"] == "paper":
+        options["peak_rate"] = given.get("peak_rate")    # a preset's value belongs to its own schedule
+    elif "rate_factor" in given:
+        raise InputError(f"--rate-factor multiplies the paper's schedule; with {options['schedule']} use --peak-rate")
+    changes = _changes(options, given)
+    with options_named_as_typed(options):
+        MODELS[options["model"]].Config.check_changes(options["config"], **changes)    # before the vocabulary is learned
+        return NewRun(_made(task, options), options["model"], options["config"], changes, _made(TrainingConfig, options),
+                      options["backend"], options["run"])
+
+
+def _changes(options, given) -> dict[str, Any]:
+    """The changes to the model's named configuration. Raises InputError if the user has `given` one that the model lacks."""
+    config = MODELS[options["model"]].Config
+    known = {*(field.name for field in fields(config)), *(_attention_settings() if issubclass(config, StackConfig) else ())}
+    changes = {name: options[name] for name in _model_settings(TASKS[options["task"]]) if options[name] is not None}
+    for name in changes:
+        if name in given and name not in known:    # a default, or a preset's, is left out silently
+            raise InputError(f"--{name.replace('_', '-')} is of no use to the model {options['model']}; leave it out")
+    return {name: changes[name] for name in changes if name in known}
+
+
+def _made(kind, options) -> Any:
+    """An object of a dataclass, from the options named like its fields."""
+    return kind(**{field.name: options[field.name] for field in fields(kind) if field.name in options})
 
 
 def defaults(task, preset=None) -> dict[str, Any]:
     """{option: value} for a task, a class of TASKS, with or without a preset; None: the value of the model size."""
     known = {field.name: field.default for field in (*fields(TrainingConfig), *fields(task)) if field.default is not MISSING}
-    return {**known, **dict.fromkeys((*SIZES, *CHOICES, *attention_settings())), "model": task.model, "pre_norm": False,
-            "backend": "numpy", "run": None, "threads": default_threads(), **task.defaults, **task.presets.get(preset, {})}
+    return {**known, **dict.fromkeys(_model_settings(task)), "model": task.model, "pre_norm": False, "backend": "numpy",
+            "run": None, "threads": default_threads(), **task.defaults, **task.presets.get(preset, {})}
 
 
-def attention_settings() -> list[str]:
-    """The options of single kinds of attention."""
-    return [name for kind in ATTENTIONS for name in ATTENTIONS[kind].settings]
+def _model_settings(task) -> list[str]:
+    """The settings of a task's models that have an option."""
+    return [*STACK, *_attention_settings(), *(name for kind in _rivals(task) for name in kind.settings)]
 
 
-def _sizes(named) -> str:
-    return ", ".join("{name} {num_layers} x {d_model}".format(name=name, **sizes) for name, sizes in named.items())
+def _attention_settings() -> dict[str, str]:
+    """{a setting that only one kind of attention has: what it means}."""
+    return {name: text for kind in ATTENTIONS for name, text in ATTENTIONS[kind].settings.items()}
+
+
+def _rivals(task) -> list[type[ModelConfig]]:
+    """The configurations of the task's models that are no Transformers."""
+    return list(dict.fromkeys(MODELS[name].Config for name in task.models if not issubclass(MODELS[name].Config, StackConfig)))
+
+
+def _sizes(examples) -> str:
+    return ", ".join("{name} {num_layers} x {d_model}".format(name=name, **sizes) for name, sizes in examples.items())
 
 
 def add_task(parser, name) -> None:
@@ -47,8 +103,8 @@ def add_task(parser, name) -> None:
                             help="settings that are known to work well, instead of the defaults")
     if task.models:
         parser.add_argument("--model", choices=task.models, metavar="NAME",
-                            help=f"{', '.join(task.models)} (default: {task.model}); the others have sizes of their own: recurrent "
-                                 + _sizes(RECURRENT) + "; conv " + _sizes(CONVOLUTIONAL))
+                            help=f"{', '.join(task.models)} (default: {task.model}); the others have sizes of their own: "
+                                 + "; ".join(f"{kind.kind} {_sizes(kind.examples)}" for kind in _rivals(task)))
     parser.add_argument("--config", metavar="NAME",
                         help=f"model size (default: {known['config']}), as layers x d_model, heads, d_ff: "
                              + "; ".join("{name} {num_layers} x {d_model}, {num_heads}, {d_ff}".format(name=name, **sizes)
@@ -59,13 +115,13 @@ def add_task(parser, name) -> None:
     option("num_heads", int, "attention heads")
     option("d_ff", int, "width of the feed-forward networks")
     option("d_k", int, "width of a head's queries and keys (default: d_model / heads)")
-    if task.models:
-        option("kernel_size", int, "how many positions a convolution sees, of --model conv (default: 3)")
+    for kind in _rivals(task):
+        for setting, text in kind.settings.items():
+            option(setting, int, f"{text}, in a {kind.kind} model (default: {getattr(kind, setting)})")
     parser.add_argument("--attention", choices=list(ATTENTIONS), help="; ".join(
         f"{kind}: {ATTENTIONS[kind].description}" for kind in ATTENTIONS) + " (default: scaled)")
-    for kind in ATTENTIONS:
-        for setting, text in ATTENTIONS[kind].settings.items():
-            option(setting, int, text)
+    for setting, text in _attention_settings().items():
+        option(setting, int, text)
     option("steps", int, "updates")
     option("accumulate", int, "batches whose gradients are added up for each update")
     parser.add_argument("--schedule", choices=SCHEDULES, help="how the learning rate changes; inverse-sqrt and constant "

@@ -50,8 +50,6 @@ def _search(args, run) -> Search:
     if not 1 <= args.sample <= MAX_BEAM:
         raise InputError(f"--sample is {args.sample}, expected 1 to {MAX_BEAM}")
     search = make_search(args, run, samples=args.sample, **given)
-    if search.seed < 0:
-        raise InputError(f"--seed is {search.seed}, expected 0 or more")
-    with options_named_as_typed(args):
+    with options_named_as_typed(vars(args)):
         check_sampling(search.temperature, search.top_k, search.top_p)
     return search

@@ -69,7 +69,7 @@ class EnsembleState(DecodingState):
 
 
 def _vocabulary_sizes(config) -> tuple[int, ...]:
-    return tuple(getattr(config, name) for name in config.sizes())
+    return tuple(getattr(config, name) for name in config.required())
 
 
 def _side_by_side(hidden) -> Array:

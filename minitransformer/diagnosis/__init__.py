@@ -1,1 +1,1 @@
-"""What names a mistake: the gradient doctor, and the judge of the course."""
+"""The gradient doctor, which names the mistake behind a wrong gradient, and the judge of the chapters' exercises."""

@@ -6,7 +6,8 @@ from itertools import combinations
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.diagnosis.case import EXPLAINED, apart
+from minitransformer.checking.compare import relative_error
+from minitransformer.diagnosis.case import EXPLAINED, largest_error
 from minitransformer.diagnosis.factors import named_factors, ratio
 
 
@@ -19,27 +20,27 @@ def explanations(cases) -> list[tuple[str, float]]:
     if together or not 1 < len(names) <= 3:
         return together
     alone = [_of(cases, [name]) for name in names]
-    if all(len(found) == 1 for found in alone):
-        return [("; ".join(found[0][0] for found in alone), max(found[0][1] for found in alone))]
+    if all(len(one) == 1 for one in alone):
+        return [("; ".join(one[0][0] for one in alone), max(one[0][1] for one in alone))]
     return []
 
 
 def _of(cases, names) -> list[tuple[str, float]]:
-    found = []
+    explained = []
     observed = [{name: case.observed[name] for name in names} for case in cases]
     right = [{name: case.right[name] for name in names} for case in cases]
     ratios = [ratio(a, n) for a, n in zip(observed, right)]
     what = _gradients(names)
     if all(not g.any() for a in observed for g in a.values()):
-        found.append((f"{what} is missing: it is zero everywhere (not computed, not added or not returned)", 0.0))
+        explained.append((f"{what} is missing: it is zero everywhere (not computed, not added or not returned)", 0.0))
     elif not any(case.depends_on(name) for case in cases for name in names):
-        found.append((f"{what} is not zero, although the output does not depend on {'it' if len(names) == 1 else 'them'}: "
+        explained.append((f"{what} is not zero, although the output does not depend on {'it' if len(names) == 1 else 'them'}: "
                       f"the forward does not use {' and '.join(names)} (forgotten there?), so the true gradient is zero", 0.0))
     elif all(ratios):
-        errors = [apart(a, {name: r * n[name] for name in names}) for a, n, r in zip(observed, right, ratios)]
-        found += [(f"{what} {text}", max(errors)) for text in named_factors(cases, ratios)]
-    return (found or _fitting(_changes(cases, names), cases, observed, right, what)
-            or _fitting(_of_upstream(cases[0]), cases, observed, right, what) or _other_mask(cases, observed, right, what))
+        errors = [relative_error(a.values(), [r * n[name] for name in names]) for a, n, r in zip(observed, right, ratios)]
+        explained += [(f"{what} {text}", max(errors)) for text in named_factors(cases, ratios)]
+    return (explained or _fitting(_changes(cases, names), cases, names, what)
+            or _fitting(_of_upstream(cases[0]), cases, names, what) or _other_mask(cases, observed, right, what))
 
 
 def _other_mask(cases, observed, right, what) -> list[tuple[str, float]]:
@@ -56,21 +57,18 @@ def _other_mask(cases, observed, right, what) -> list[tuple[str, float]]:
              "mask (drawn again, at random, or taken from the wrong array)", 0.0)]
 
 
-def _fitting(changes, cases, observed, right, what) -> list[tuple[str, float]]:
-    found = []
-    for sentence, wrong in changes:
-        errors = []
-        for case, a, n in zip(cases, observed, right):
-            try:
-                made = wrong(case, n)
-            except (ValueError, IndexError):
-                made = None
-            if made is None:
-                break
-            errors.append(apart(a, made))
-        if len(errors) == len(cases) and max(errors) <= EXPLAINED:
-            found.append((f"{what} {sentence}", max(errors)))
-    return found
+def _fitting(changes, cases, names, what) -> list[tuple[str, float]]:
+    errors = [(sentence, largest_error(cases, lambda case: _error(case, names, change))) for sentence, change in changes]
+    return [(f"{what} {sentence}", error) for sentence, error in errors if error <= EXPLAINED]
+
+
+def _error(case, names, change) -> float:
+    """The error of the right gradients with these names, changed; inf if the change is none for their shapes."""
+    try:
+        changed = change(case, {name: case.right[name] for name in names})
+    except (ValueError, IndexError):
+        return np.inf
+    return np.inf if changed is None else relative_error([case.observed[name] for name in changed], changed.values())
 
 
 def _changes(cases, names) -> Iterator[tuple[str, Callable]]:
@@ -93,7 +91,7 @@ def _changes(cases, names) -> Iterator[tuple[str, Callable]]:
                             (1, "second axis (the positions)" if of_input else "second axis"), (-1, "last axis")):
         for step, way in ((1, "later"), (-1, "earlier")):
             yield (f"is shifted: each row is one place too far ({way}) along the {axis_name} (off by one)",
-                   along(axis, lambda g, axis=axis, step=step: _shifted(g, step, axis)))
+                   along(axis, lambda g, axis=axis, step=step: shifted(g, step, axis)))
             yield (f"is rolled by one place ({way}) along the {axis_name} (off by one)",
                    along(axis, lambda g, axis=axis, step=step: _rolled(g, step, axis)))
         yield (f"is reversed along the {axis_name}", along(axis, lambda g, axis=axis: np.flip(g, axis)))
@@ -135,7 +133,7 @@ def _with_decay(case, right) -> dict[str, Array] | None:
 
 def _of_upstream(case) -> Iterator[tuple[str, Callable]]:
     """Changes that concern dy: which part of it was used, and where it was added."""
-    upstream = case.twin.upstream if case.twin else "dy"
+    upstream = case.counterpart.upstream if case.counterpart else "dy"
 
     def with_dy(change) -> Callable:
         return lambda case, right: (
@@ -176,10 +174,11 @@ def _of_upstream(case) -> Iterator[tuple[str, Callable]]:
             lambda dy, axis=axis: np.broadcast_to(dy.mean(axis=axis, keepdims=True), dy.shape).copy()))
         for step in (1, -1):
             yield (f"belongs to dy shifted by one place along the {what} (off by one)", seen(
-                lambda dy, axis=axis, step=step: _shifted(dy, step, axis)))
+                lambda dy, axis=axis, step=step: shifted(dy, step, axis)))
 
 
-def _shifted(g, step, axis) -> Array:
+def shifted(g, step, axis) -> Array:
+    """As np.roll by 1 or -1 along the axis, with 0 in the gap."""
     moved = np.roll(g, step, axis)
     moved[(slice(None),) * (axis % g.ndim) + (0 if step > 0 else -1,)] = 0
     return moved
@@ -187,7 +186,7 @@ def _shifted(g, step, axis) -> Array:
 
 def _rolled(g, step, axis) -> Array:
     rolled = np.roll(g, step, axis)
-    if np.array_equal(rolled, _shifted(g, step, axis)):
+    if np.array_equal(rolled, shifted(g, step, axis)):
         raise ValueError("the same as shifted")
     return rolled
 

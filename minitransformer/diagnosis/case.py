@@ -6,7 +6,8 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checking.checked_block import CheckedBlock, flat
-from minitransformer.checking.numeric import slopes
+from minitransformer.checking.compare import relative_error, relative_errors
+from minitransformer.checking.numeric import COMPLEX_STEP, slopes
 from minitransformer.errors import InputError
 
 EXPLAINED = 1e-10    # gradients this close (relative) are equal up to rounding
@@ -28,13 +29,14 @@ class Case:
         self.y, cache = self.checked.forward()
         self.dy = self.checked.upstream(self.y, np.random.default_rng(seed)) if dy is None else dy
         self.observed = {name: np.array(g) for name, g in self.checked.gradients(self.dy, cache).items()}
-        self.twin = None    # the library's block that computes the same, once it is known (twin.py)
+        self.counterpart = None    # the library's block that computes the same, once it is known (counterpart.py)
 
     @cached_property
     def wrong(self) -> list[str]:
         """The names of the arrays with a wrong gradient."""
-        if self.twin:
-            return [name for name, error in errors(self.observed, self.right).items() if not error <= EXPLAINED]
+        if self.counterpart:
+            errors = relative_errors(self.observed.values(), [self.right[name] for name in self.observed])
+            return [name for name, error in zip(self.observed, errors) if error > EXPLAINED]
         return [name for name in self.observed if not self._error_along([name]) <= EXPLAINED]
 
     @cached_property
@@ -48,37 +50,24 @@ class Case:
         return self.right_for(self.dy)
 
     def right_for(self, dy) -> dict[str, Array]:
-        """The right gradients for another upstream gradient: from the twin, or from the Jacobian."""
-        if self.twin:
-            return self.twin.gradients(dy)
-        found = {name: (jacobian @ flat(dy)).reshape(self.observed[name].shape)
+        """The right gradients for another upstream gradient: from the counterpart, or from the Jacobian."""
+        if self.counterpart:
+            return self.counterpart.gradients(dy)
+        exact = {name: (jacobian @ flat(dy)).reshape(self.observed[name].shape)
                  for name, jacobian in self._jacobians.items()}
-        return {name: found.get(name, g) for name, g in self.observed.items() if name in found or name not in self.wrong}
+        return {name: exact.get(name, g) for name, g in self.observed.items() if name in exact or name not in self.wrong}
 
     @cached_property
     def _jacobians(self) -> dict[str, Array]:
         """{name: the derivative of y by each of its numbers (size, size of y)} of the wrong arrays within the limits."""
-        exact, found = self._complex, {}
+        exact, jacobians = self._complex, {}
         budget = min(AFFORDABLE, MEMORY // max(flat(self.y).size, 1))
         for name in sorted(self.wrong, key=lambda name: (name not in self.inputs, self.observed[name].size)):
             array = exact.variables[name]
             budget -= array.size
             if budget >= 0:
-                found[name] = np.array([slopes(exact.evaluate, array, index, 1.0) for index in np.ndindex(array.shape)])
-        return found
-
-    def slope(self, directions, dy=None) -> float:
-        """The slope of sum(dy * y) along {name: direction}, by one complex step."""
-        exact = self._complex
-        saved = {name: exact.variables[name].copy() for name in directions}
-        step = 1e-20
-        try:
-            for name, v in directions.items():
-                exact.variables[name][...] += 1j * step * v
-            return float((flat(self.dy if dy is None else dy) * exact.evaluate().imag).sum() / step)
-        finally:
-            for name, value in saved.items():
-                exact.variables[name][...] = value
+                jacobians[name] = np.array([slopes(exact.evaluate, array, index, 1.0) for index in np.ndindex(array.shape)])
+        return jacobians
 
     def depends_on(self, name) -> bool | None:
         """Whether y changes when that input or parameter does, no matter what its gradient is."""
@@ -98,7 +87,7 @@ class Case:
 
     def error(self, gradients) -> float:
         """The largest error of the observed gradients against {name: gradient}, as the check measures it."""
-        return apart(self.observed, gradients)
+        return relative_error([self.observed[name] for name in gradients], gradients.values())
 
     @cached_property
     def _complex(self) -> CheckedBlock:
@@ -108,34 +97,29 @@ class Case:
         gradients = gradients or self.observed
         rng = np.random.default_rng(1)
         directions = {name: rng.standard_normal(gradients[name].shape) for name in names}
-        numeric = self.slope(directions)
+        moved = self._complex.moved(directions, 1j * COMPLEX_STEP)
+        numeric = float((flat(self.dy) * moved.imag).sum() / COMPLEX_STEP)
         analytic = sum(float((gradients[name] * v).sum()) for name, v in directions.items())
         sizes = [np.sqrt((g * g).sum()) for g in gradients.values()]
         scale = max(np.sqrt(sum((gradients[name] ** 2).sum() for name in names)), abs(numeric), max(sizes, default=0) / 10)
         return abs(analytic - numeric) / scale if scale else 0.0
 
 
-def apart(one, other) -> float:
-    """The largest error between two sets of gradients, over the arrays of `other`; nan if one is nan."""
-    found = list(errors(one, other).values())
-    return float(np.max(found)) if found else 0.0
+def largest_error(cases, error_of) -> float:
+    """The largest error_of(case) of all cases; inf as soon as one is not explained, also because a wrong formula cannot run."""
+    worst = 0.0
+    for case in cases:
+        try:
+            with np.errstate(all="ignore"):
+                worst = max(worst, error_of(case))
+        except InputError:
+            return np.inf
+        if not worst <= EXPLAINED:
+            return np.inf
+    return worst
 
 
-def errors(one, other) -> dict[str, float]:
-    """{name: the error between two sets of gradients}, over the arrays of `other`: relative, with the check's floor."""
-    largest = max((np.abs(g).max(initial=0) for gradients in (one, other) for g in gradients.values()), default=0)
-    found = {}
-    for name, expected in other.items():
-        if one[name].shape != np.shape(expected):
-            found[name] = np.inf
-            continue
-        difference = np.abs(one[name] - expected).max(initial=0)
-        scale = max(np.abs(one[name]).max(initial=0), np.abs(expected).max(initial=0), largest / 10)
-        found[name] = float(difference / scale) if difference else 0.0
-    return found
-
-
-def made(block, arguments, make_rng, dy=None, seed=0) -> Case | None:
+def case_or_none(block, arguments, make_rng, dy=None, seed=0) -> Case | None:
     """The Case, or None if the block cannot run like that."""
     try:
         with np.errstate(all="ignore"):

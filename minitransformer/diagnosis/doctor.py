@@ -2,9 +2,9 @@
 
 It finds the innermost part whose own gradient is wrong (locate.py), runs it at several sizes (resize.py), and asks about
 each mistake it knows: if this mistake is made in the right gradient, is the result the wrong one, up to rounding, at every
-size? It knows wrong formulas for the library's blocks (known/, tried in the block's twin, twin.py) and mistakes that any
-gradient can show (arrays.py). It names a mistake only if that one alone explains everything. Otherwise it lists evidence
-(evidence.py).
+size? It knows wrong formulas for the library's blocks (known/, tried in the library's counterpart of the block,
+counterpart.py) and mistakes that any gradient can show (arrays.py). It names a mistake only if that one alone explains
+everything. Otherwise it lists evidence (evidence.py).
 """
 
 import inspect
@@ -14,8 +14,9 @@ import numpy as np
 
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.contract import check_finite, run_by_contract
-from minitransformer.diagnosis import arrays, forwards, handed, known, terms
-from minitransformer.diagnosis.case import EXPLAINED, made
+from minitransformer.diagnosis import arrays, backward_calls, forwards, known, terms
+from minitransformer.diagnosis.case import EXPLAINED, case_or_none, largest_error
+from minitransformer.diagnosis.counterpart import find_counterpart, name_of, put_in_place
 from minitransformer.diagnosis.evidence import observations
 from minitransformer.diagnosis.finding import CONTRACT, EVIDENCE, NAMED, Finding
 from minitransformer.diagnosis.locate import locate
@@ -23,7 +24,6 @@ from minitransformer.diagnosis.mistakes import mistakes_of
 from minitransformer.diagnosis.other_sizes import wrong_elsewhere
 from minitransformer.diagnosis.recorder import Call, Recorder
 from minitransformer.diagnosis.resize import other_cases
-from minitransformer.diagnosis.twin import find_twin, name_of, put_in_place
 from minitransformer.errors import InputError
 
 assert known    # importing it teaches the doctor its mistakes
@@ -31,7 +31,7 @@ assert known    # importing it teaches the doctor its mistakes
 
 def diagnose(block, inputs, make_rng) -> Finding | None:
     """The Finding for a block whose check failed; None if its gradients are right after all."""
-    case = made(block, inputs, make_rng)
+    case = case_or_none(block, inputs, make_rng)
     try:
         if case is None or not case.is_wrong:
             return None
@@ -51,10 +51,10 @@ def diagnose(block, inputs, make_rng) -> Finding | None:
 
 def check_elsewhere(block, checked, make_rng) -> Finding | None:
     """The Finding for a block that is right at the given inputs but wrong at other sizes; None if it is right there, too."""
-    found = wrong_elsewhere(block, checked, make_rng)
-    if found is None:
+    elsewhere = wrong_elsewhere(block, checked, make_rng)
+    if elsewhere is None:
         return None
-    where, breach, other = found
+    where, breach, other = elsewhere
     if breach:
         return Finding(CONTRACT, f"right at the given sizes only: with {where} {breach}")
     located = locate(other)
@@ -73,7 +73,7 @@ def find_breach(block, inputs, make_rng, breach, check=check_by_contract) -> Fin
     recorder = Recorder()
     try:
         checked = CheckedBlock(block, inputs, np.float64, make_rng)
-        with np.errstate(all="ignore"), recorder.watching(checked.layer):
+        with np.errstate(all="ignore"), recorder.recording(checked.layer):
             y, cache = checked.forward()
             checked.gradients(checked.upstream(y, np.random.default_rng(0)), cache)
     except Breach:
@@ -99,24 +99,24 @@ def _breach_of(check, block, arguments, make_rng, dy) -> str:
 
 
 def _innermost_first(calls) -> list[Call]:
-    return [found for call in calls for found in (*_innermost_first(call.parts), call)]
+    return [inner for call in calls for inner in (*_innermost_first(call.parts), call)]
 
 
 def examine(case, parts=frozenset()) -> tuple[str, float | None, str]:
     """(sentence, error once the mistake is undone, NAMED or EVIDENCE) for a wrong block whose `parts` are right."""
-    case.twin = find_twin(case)
+    case.counterpart = find_counterpart(case)
     others = other_cases(case)
     cases = [case, *others]
     for other in others:
-        other.twin = find_twin(other)
-    found = _explanations(cases, parts)
+        other.counterpart = find_counterpart(other)
+    explanations = _explanations(cases, parts)
     if not any(other.is_wrong for other in others):
-        found_text = [f"a candidate, not proven at other sizes: {sentence}" for sentence, _ in found[:3]]
+        found_text = [f"a candidate, not proven at other sizes: {sentence}" for sentence, _ in explanations[:3]]
         return "; ".join([_size_note(others), *found_text, *observations(case)]), None, EVIDENCE
-    if len(found) == 1:
-        return *found[0], NAMED
-    if found:
-        several = [f"several mistakes explain it equally well: {' | '.join(sentence for sentence, _ in found[:4])}"]
+    if len(explanations) == 1:
+        return *explanations[0], NAMED
+    if explanations:
+        several = [f"several mistakes explain it equally well: {' | '.join(sentence for sentence, _ in explanations[:4])}"]
         return "; ".join([*several, *observations(case)]), None, EVIDENCE
     return "; ".join(observations(case)), None, EVIDENCE
 
@@ -129,33 +129,22 @@ def _size_note(others) -> str:
 
 def _explanations(cases, parts) -> list[tuple[str, float]]:
     """[(sentence, error)] of the mistakes that explain the wrong gradients in all cases, of the most specific kind that does."""
-    found = forwards.explanations(cases)
-    if found:
-        return found
-    if all(case.twin for case in cases):
-        own, *inner = cases[0].twin.operations()
-        found = (_formulas(cases, [own]) or handed.explanations(cases)
+    explanations = forwards.explanations(cases)
+    if explanations:
+        return explanations
+    if all(case.counterpart for case in cases):
+        own, *inner = cases[0].counterpart.operations()
+        explanations = (_formulas(cases, [own]) or backward_calls.explanations(cases)
                  or _formulas(cases, [name for name in inner if name not in parts]))
-        if found:
-            return found
+        if explanations:
+            return explanations
     return terms.explanations(cases) or arrays.explanations(cases)
 
 
 def _formulas(cases, names) -> list[tuple[str, float]]:
-    fitting = []
-    for mistake in mistakes_of(names):
-        error = 0.0
-        for case in cases:
-            try:
-                with np.errstate(all="ignore"):
-                    error = max(error, case.error(case.twin.gradients(case.dy, partial(put_in_place, mistake))))
-            except InputError:    # a wrong formula need not work for every shape
-                error = np.inf
-            if not error <= EXPLAINED:
-                break
-        else:
-            fitting.append((mistake.sentence, error))
-    return fitting
+    errors = [(mistake.sentence, largest_error(cases, lambda case: case.error(
+        case.counterpart.gradients(case.dy, partial(put_in_place, mistake))))) for mistake in mistakes_of(names)]
+    return [(sentence, error) for sentence, error in errors if error <= EXPLAINED]
 
 
 def _finding(located, sentence, error, kind) -> Finding:
@@ -188,7 +177,7 @@ def _place(path, block) -> str:
 
 def _read(case) -> str:
     """The function whose docstring derives the gradient."""
-    if case.twin is None:
+    if case.counterpart is None:
         return ""
-    backward = inspect.unwrap(case.twin.operation.backward)
+    backward = inspect.unwrap(case.counterpart.operation.backward)
     return f"{backward.__module__}.{backward.__qualname__}"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from minitransformer.diagnosis.case import Case, made
+from minitransformer.diagnosis.case import Case, case_or_none
 from minitransformer.checking.checked_block import is_float
 from minitransformer.diagnosis.factors import ratio
 from minitransformer.layers import Layer
@@ -11,14 +11,14 @@ from minitransformer.functional.special import PAD
 
 def observations(case) -> list[str]:
     """Sentences about a wrong Case, the most informative first."""
-    found = [_which(case)]
+    sentences = [_which(case)]
     r = ratio({n: case.observed[n] for n in case.wrong}, case.right) if set(case.wrong) <= set(case.right) else None
     if r is not None:
-        found.append(f"the wrong numbers are {r:.6g} times the true ones")
+        sentences.append(f"the wrong numbers are {r:.6g} times the true ones")
     if _is_as_small_as_rounding(case):
-        found.append("the error is as small as float32 rounding: look for a conversion to float32")
+        sentences.append("the error is as small as float32 rounding: look for a conversion to float32")
     elif not isinstance(case.dy, tuple) and _is_not_linear(case):
-        found.append("backward is not linear in dy: three times the upstream gradient does not give three times the gradients")
+        sentences.append("backward is not linear in dy: three times the upstream gradient does not give three times the gradients")
     for sentence, change, look in (
             ("right without the mask", _open_masks, "at where backward needs the mask"),
             ("right without dropout", _no_dropout, "at the dropout's mask and scale"),
@@ -31,8 +31,8 @@ def observations(case) -> list[str]:
         if changed is None or changed.is_wrong:
             continue
         if any(changed.observed[name].any() for name in case.wrong if name in changed.observed):
-            found.append(f"{sentence}: look {look}")
-    return found
+            sentences.append(f"{sentence}: look {look}")
+    return sentences
 
 
 def _is_as_small_as_rounding(case) -> bool:
@@ -41,7 +41,7 @@ def _is_as_small_as_rounding(case) -> bool:
 
 
 def _is_not_linear(case) -> bool:
-    more = made(case.block, case.given, case.make_rng, 3 * case.dy)
+    more = case_or_none(case.block, case.given, case.make_rng, 3 * case.dy)
     return more is not None and not case.error({name: g / 3 for name, g in more.observed.items()}) <= 1e-9
 
 
@@ -58,7 +58,7 @@ def _with(case, arguments, block=None, make_rng=None) -> Case | None:
     """The case with other arguments, another block or another generator; None if nothing would change."""
     if not (arguments or block or make_rng):
         return None
-    return made(block or case.block, {**case.arguments, **arguments}, make_rng or case.make_rng)
+    return case_or_none(block or case.block, {**case.arguments, **arguments}, make_rng or case.make_rng)
 
 
 def _open_masks(case) -> Case | None:

@@ -28,32 +28,32 @@ def sizes(case) -> dict[Any, tuple[int, str]]:
 
     Sizes with a name come before plain widths: of two that are always equal, the first is reported.
     """
-    found: dict[Any, tuple[int, str]] = {}
+    counted: dict[Any, tuple[int, str]] = {}
     arrays = {k: v for k, v in case.arguments.items() if isinstance(v, np.ndarray) and v.dtype != bool and v.ndim}
     deepest = max(arrays.values(), key=lambda a: (a.ndim, is_float(a)), default=None)
     if deepest is not None and deepest.ndim >= 2:
         batch, length = deepest.shape[0], deepest.shape[-2] if is_float(deepest) and deepest.ndim > 2 else deepest.shape[1]
-        found["batch"] = batch, f"the batch (B = {batch})"
+        counted["batch"] = batch, f"the batch (B = {batch})"
         if deepest.ndim > 2 or not is_float(deepest):
-            found["length"] = length, f"the length (T = {length})"
-            found["tokens"] = batch * length, f"the number of all tokens (B T = {batch * length})"
+            counted["length"] = length, f"the length (T = {length})"
+            counted["tokens"] = batch * length, f"the number of all tokens (B T = {batch * length})"
     for key, array in arrays.items():
         if array.dtype.kind in "iu" and (array == PAD).any():
             real = int((array != PAD).sum())
-            found["real", key] = real, f"the number of real tokens ({real})"
+            counted["real", key] = real, f"the number of real tokens ({real})"
     for path, layer in _layers(case):
         if getattr(layer, "num_heads", 1) > 1:
-            found["heads", path] = layer.num_heads, f"the number of heads (H = {layer.num_heads})"
+            counted["heads", path] = layer.num_heads, f"the number of heads (H = {layer.num_heads})"
             if hasattr(layer, "query"):
                 width = layer.query.weight.shape[1] // layer.num_heads
-                found["d_k", path] = width, f"the width of a head (d_k = {width})"
+                counted["d_k", path] = width, f"the width of a head (d_k = {width})"
         if len(getattr(layer, "layers", ())) > 1:
-            found["layers", path] = len(layer.layers), f"the number of layers ({len(layer.layers)})"
+            counted["layers", path] = len(layer.layers), f"the number of layers ({len(layer.layers)})"
     for name, variable in case.checked.variables.items():
         for axis in reversed(range(variable.ndim)):
             what = WIDTHS.get(name, "the width (last axis)") if axis == variable.ndim - 1 else f"the axis {axis}"
-            found["axis", name, axis] = variable.shape[axis], f"{what} of {name} ({variable.shape[axis]})"
-    return {key: (size, what) for key, (size, what) in found.items() if size > 1}
+            counted["axis", name, axis] = variable.shape[axis], f"{what} of {name} ({variable.shape[axis]})"
+    return {key: (size, what) for key, (size, what) in counted.items() if size > 1}
 
 
 def _layers(case) -> list[tuple[str, Any]]:
@@ -70,7 +70,7 @@ def keep_scales(case) -> list[float]:
 
 def expressions(case) -> dict[tuple[str, Any], tuple[float, str]]:
     """{(form, key of a size): (the factor's value in this case, what it says)}."""
-    found: dict[tuple[str, Any], tuple[float, str]] = {}
+    factors: dict[tuple[str, Any], tuple[float, str]] = {}
     for key, (size, what) in sizes(case).items():
         for form, value, sentence in (
                 ("times", size, f"is exactly the true one times {what}: a division by it is missing (the forward has a mean "
@@ -85,11 +85,11 @@ def expressions(case) -> dict[tuple[str, Any], tuple[float, str]]:
                 ("unbiased", size / (size - 1), f"is exactly the true one divided by one less than {what}, where the division "
                                                 "is by all of them"),
                 ("biased", (size - 1) / size, f"is exactly the true one divided by {what}, where the division is by one less")):
-            found[form, key] = value, sentence
+            factors[form, key] = value, sentence
     for i, scale in enumerate(keep_scales(case)):
-        found["keep", i] = scale, "is multiplied by the dropout's scale 1 / (1 - rate) once too often"
-        found["drop", i] = 1 / scale, "lacks the dropout's scale 1 / (1 - rate)"
-    return found
+        factors["keep", i] = scale, "is multiplied by the dropout's scale 1 / (1 - rate) once too often"
+        factors["drop", i] = 1 / scale, "lacks the dropout's scale 1 / (1 - rate)"
+    return factors
 
 
 def ratio(observed, right) -> float | None:

@@ -3,67 +3,48 @@
 Even the library's own backward then gives a wrong gradient for this forward.
 """
 
-import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer.diagnosis.case import EXPLAINED, apart
-from minitransformer.checking.checked_block import CheckedBlock, flat
+from minitransformer.checking.checked_block import flat
+from minitransformer.checking.compare import relative_error
+from minitransformer.diagnosis.case import EXPLAINED, largest_error
+from minitransformer.diagnosis.counterpart import candidates, library_block
+from minitransformer.diagnosis.mistakes import Mistake
 from minitransformer.diagnosis.operations import OPERATIONS, in_place, library_only
-from minitransformer.diagnosis.twin import candidates, library_block
 from minitransformer.errors import InputError
 
-TAUGHT_FORWARDS = []
-
-
-class ForwardMistake(NamedTuple):
-    of: str
-    sentence: str
-    wrong: Any    # the wrong forward, with the parameters of the right one
+TAUGHT_FORWARDS = []    # every Mistake whose `wrong` is a forward, with the parameters of the right one
 
 
 def forward_mistake(of, sentence) -> Callable:
     """Teach the doctor a wrong forward that goes with the right backward."""
     def teach(wrong) -> Callable:
-        TAUGHT_FORWARDS.append(ForwardMistake(of, sentence, wrong))
+        TAUGHT_FORWARDS.append(Mistake(of, sentence, wrong))
         return wrong
     return teach
 
 
 def explanations(cases) -> list[tuple[str, float]]:
     """[(sentence, error)] of the mistakes that the forward makes in every case."""
-    if all(case.twin for case in cases):
+    if all(case.counterpart for case in cases):
         return _of_cache(cases)
     names = {operation.name for operation in candidates(cases[0].block)}
-    found = []
-    for mistake in (one for one in TAUGHT_FORWARDS if one.of in names):
-        errors = [_error(case, mistake) for case in cases]
-        if max(errors) <= EXPLAINED:
-            found.append((mistake.sentence, max(errors)))
-    return found
+    errors = [(mistake.sentence, largest_error(cases, lambda case: _error(case, mistake)))
+              for mistake in TAUGHT_FORWARDS if mistake.of in names]
+    return [(sentence, error) for sentence, error in errors if error <= EXPLAINED]
 
 
 def _error(case, mistake) -> float:
-    """The error of outputs and gradients against the library's block with the wrong forward; inf if that cannot run."""
+    """The error of outputs and gradients against the library's block with the wrong forward."""
     operation = OPERATIONS[mistake.of]
-    try:
-        with np.errstate(all="ignore"), library_only(), in_place(operation, "forward", mistake.wrong):
-            checked = _library_block(operation, case)
-            y, cache = checked.forward()
-            gradients = checked.gradients(case.dy, cache)
-    except InputError:    # a wrong formula need not work for every block
-        return np.inf
+    with library_only(), in_place(operation, "forward", mistake.wrong):
+        checked = library_block(operation, case, {})
+        y, cache = checked.forward()
+        gradients = checked.gradients(case.dy, cache)
     named = {**gradients, **dict(zip(case.inputs, [gradients[name] for name in checked.inputs]))}
-    return max(apart({"y": flat(case.y)}, {"y": flat(y)}), case.error({name: named[name] for name in case.observed}))
-
-
-def _library_block(operation, case) -> CheckedBlock:
-    block = library_block(operation, case.block, {})
-    names = inspect.signature(operation.forward).parameters
-    same_names = all(name.partition("[")[0] in names for name in case.arguments)
-    return CheckedBlock(block, case.arguments if same_names else list(case.arguments.values()), np.float64, case.make_rng)
+    return max(relative_error([flat(case.y)], [flat(y)]), case.error({name: named[name] for name in case.observed}))
 
 
 def _of_cache(cases) -> list[tuple[str, float]]:
@@ -71,7 +52,7 @@ def _of_cache(cases) -> list[tuple[str, float]]:
     fields, error = [], 0.0
     for case in cases:
         _, cache = case.checked.forward()
-        right = case.twin.cache()
+        right = case.counterpart.cache()
         if type(cache) is not type(right) or not hasattr(right, "_fields"):
             return []
         wrong = [name for name, ours, theirs in zip(right._fields, right, cache) if not _same(ours, theirs)]
@@ -79,7 +60,7 @@ def _of_cache(cases) -> list[tuple[str, float]]:
         if len(wrong) != 1 or wrong != fields:
             return []
         try:
-            error = max(error, case.error(case.twin.gradients(case.dy, cache=cache)))
+            error = max(error, case.error(case.counterpart.gradients(case.dy, cache=cache)))
         except InputError:    # the library's backward does not accept such a cache
             return []
     if not error <= EXPLAINED:

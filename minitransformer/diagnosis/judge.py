@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array
+from minitransformer.checking.compare import is_same, relative_error
 from minitransformer.errors import InputError
 
 SAME = 1e-10
@@ -48,20 +49,20 @@ def judge(function, reference, mistakes, inputs) -> Verdict:
     if len(inputs) < 2:
         raise InputError(f"judge: {len(inputs)} inputs, expected at least 2 of different sizes: on one input, different mistakes "
                          "can give the same numbers")
-    expected = [_arrays(reference(*_copied(one))) for one in inputs]
+    expected = [tuple_of(reference(*_copied(one))) for one in inputs]
     got, broken = [], None
     for one, right in zip(inputs, expected):
         given = _copied(one)
         try:
             with np.errstate(all="ignore"):    # NaN and infinity are reported
-                returned = _arrays(function(*given))
+                returned = tuple_of(function(*given))
         except Exception as raised:    # the learner's own code: its error becomes a sentence
             return _broken(f"the function raises {type(raised).__name__}: {raised}")
-        if not all(_same(a, b) for a, b in zip(given, one)):
+        if not all(map(is_same, given, one)):
             return _broken("the function changes one of its arguments in place: work on a copy")
         got.append(returned)
         broken = broken or _unlike(returned, right)
-    error = np.inf if broken else max(map(_apart, got, expected))
+    error = np.inf if broken else max(map(error_between, got, expected))
     if error <= SAME:
         return Verdict(True, "", (), error, None)
     fitting = {}
@@ -97,37 +98,28 @@ def _distance(wrong, arguments, returned) -> float:
     """The error of a wrong formula's result against that of the learner's function; inf if the formula cannot run there."""
     try:
         with np.errstate(all="ignore"):
-            made = _arrays(wrong(*_copied(arguments)))
+            made = tuple_of(wrong(*_copied(arguments)))
     except Exception:    # a wrong formula need not work for every shape
         return np.inf
-    return _apart(returned, made) if [a.shape for a in made] == [a.shape for a in returned] else np.inf
+    return error_between(returned, made)
 
 
-def _apart(one, other) -> float:
-    """The largest relative error; NaN and infinity are not errors if both have the same ones in the same places."""
-    alike = [(np.isnan(a) & np.isnan(b)) | (np.isinf(a) & (a == b)) for a, b in zip(one, other)]
-    one, other = [[1 * a[~same] for a, same in zip(arrays, alike)] for arrays in (one, other)]    # 1 *: no - for booleans
-    if not all(np.isfinite(a).all() for a in (*one, *other)):
+def error_between(one, other) -> float:
+    """The relative error of two tuples of arrays; NaN and infinity are none if both have the same ones in the same places."""
+    if [a.shape for a in one] != [b.shape for b in other]:
         return np.inf
-    largest = max((np.abs(a).max(initial=0) for a in (*one, *other)), default=0)
-    worst = 0.0
-    for a, b in zip(one, other):
-        scale = max(np.abs(a).max(initial=0), np.abs(b).max(initial=0), largest / 10)
-        worst = max(worst, np.abs(a - b).max(initial=0) / scale if scale else 0.0)
-    return float(worst)
+    alike = [(np.isnan(a) & np.isnan(b)) | (np.isinf(a) & (a == b)) for a, b in zip(one, other)]
+    return relative_error(*([a[~same] for a, same in zip(arrays, alike)] for arrays in (one, other)))
 
 
 def _broken(sentence) -> Verdict:
     return Verdict(False, sentence, (), np.inf, None)
 
 
-def _arrays(returned) -> list[Array]:
-    return [np.asarray(one) for one in (returned if isinstance(returned, tuple) else (returned,))]
+def tuple_of(returned) -> tuple[Array, ...]:
+    """What a function returned, one array or several, as a tuple of arrays."""
+    return tuple(map(np.asarray, returned if isinstance(returned, tuple) else (returned,)))
 
 
 def _copied(arguments) -> list:
     return [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
-
-
-def _same(a, b) -> bool:
-    return np.array_equal(a, b) if isinstance(b, np.ndarray) else True

@@ -13,8 +13,7 @@ from minitransformer import functional, layers, models, rivals
 from minitransformer.layers import Layer
 from minitransformer.replaceable import TABLE, plugged, textbook
 
-
-PAIRS, CLASSES = (functional, rivals), (layers, models, rivals)    # the rooms of each
+PAIRS, CLASSES = (functional, rivals), (layers, models, rivals)    # where the pairs of functions are, and where the layers
 
 
 class Operation(NamedTuple):
@@ -29,20 +28,26 @@ class Operation(NamedTuple):
 
 
 def _pairs() -> list[Operation]:
-    found = {name.removesuffix("_forward"): room for room in PAIRS for name in vars(room) if name.endswith("_forward")}
+    rooms = {name.removesuffix("_forward"): room for room in PAIRS for name in vars(room) if name.endswith("_forward")}
     return [Operation(name, None, getattr(room, f"{name}_forward"), getattr(room, f"{name}_backward"))
-            for name, room in found.items()]
+            for name, room in rooms.items()]
 
 
 def _classes() -> list[Operation]:
-    found: list[Any] = [value for room in CLASSES for value in vars(room).values() if isinstance(value, type)
-                        and issubclass(value, Layer) and any(name.endswith("backward") for name in vars(value))]
-    return [Operation(cls.__name__, cls, cls.forward, cls.backward) for cls in dict.fromkeys(found)]
+    classes: list[Any] = [value for room in CLASSES for value in vars(room).values()
+                        if isinstance(value, type) and issubclass(value, Layer) and _has_a_backward(value)]
+    return [Operation(cls.__name__, cls, cls.forward, cls.backward) for cls in dict.fromkeys(classes)]
+
+
+def _has_a_backward(cls) -> bool:
+    """Whether a class has a derivative of its own: `backward`, or the part of one that its base class calls."""
+    return any(name.endswith("backward") for name in vars(cls))
 
 
 OPERATIONS = {operation.name: operation for operation in [*_pairs(), *_classes()]}
-_METHODS = {(operation.owner, name): method for operation in OPERATIONS.values() if operation.owner
-            for name, method in vars(operation.owner).items() if callable(method) and not name.startswith("__")}
+_METHODS = {(operation.owner, name): getattr(operation.owner, name) for operation in OPERATIONS.values() if operation.owner
+            for cls in operation.owner.__mro__ if issubclass(cls, Layer) and cls is not Layer    # those it inherits, too
+            for name, method in vars(cls).items() if callable(method) and not name.startswith("__")}
 
 
 @contextmanager
@@ -66,7 +71,7 @@ def library_only() -> Iterator[None]:
             if entry.own:
                 stack.enter_context(plugged(SimpleNamespace(replaceable=entry), None))
         for (owner, name), method in _METHODS.items():
-            if vars(owner).get(name) is not method:
+            if getattr(owner, name) is not method:
                 stack.enter_context(_set(owner, name, method))
         yield
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minitransformer.checking.compare import is_same
 from minitransformer.diagnosis.operations import OPERATIONS, in_place
 from minitransformer.layers import Layer
 from minitransformer.layers.hooks import hooked
@@ -26,7 +27,7 @@ class Call(NamedTuple):
 
 
 class Recorder:
-    """After a forward and a backward within `watching`, `backward.parts` are the calls of backward, as a tree.
+    """After a forward and a backward within `recording`, `backward.parts` are the calls of backward, as a tree.
 
     A backward belongs to the forward that made its cache. One that is given another cache cannot be checked: it is left
     out, and the mistake is in its caller.
@@ -42,26 +43,26 @@ class Recorder:
         self._bases = {}    # {id of a layer: the layer as its base class}
 
     @contextmanager
-    def watching(self, layer=None) -> "Iterator[Recorder]":
+    def recording(self, layer=None) -> "Iterator[Recorder]":
         """Within it, record the parts of `layer` and the functions it calls."""
         with ExitStack() as stack:
             for operation in OPERATIONS.values():
                 if operation.is_pair:
-                    self._watch_function(stack, operation)
+                    self._record_function(stack, operation)
                 elif operation.name == "MultiHeadAttention":    # which self-attention and cross-attention call as super()
-                    self._watch_method(stack, operation)
+                    self._record_method(stack, operation)
             if layer is not None:
                 stack.enter_context(hooked(layer, self._around_layer))
             yield self
 
-    def _watch_function(self, stack, operation) -> None:
+    def _record_function(self, stack, operation) -> None:
         pair = operation.forward, operation.backward
         for direction, function in zip(("forward", "backward"), pair):
             entry = function.replaceable
             runs = partial(self._around, operation.name, pair, direction, entry.own or entry.textbook)
             stack.enter_context(in_place(operation, direction, runs))
 
-    def _watch_method(self, stack, operation) -> None:
+    def _record_method(self, stack, operation) -> None:
         for direction in ("forward", "backward"):
             entry = getattr(operation, direction).replaceable
             method = entry.own or entry.textbook
@@ -79,7 +80,7 @@ class Recorder:
         if id(layer) not in self._bases:
             seen = self._bases[id(layer)] = copy.copy(layer)
             seen.__class__ = base
-            for name in {"forward", "backward"} & vars(seen).keys():    # the methods that `watch` wraps
+            for name in {"forward", "backward"} & vars(seen).keys():    # the methods that are hooked
                 delattr(seen, name)
         return self._bases[id(layer)]
 
@@ -109,8 +110,7 @@ class Recorder:
     def _look_for_changes(self, direction, call, values) -> None:
         given = [call.dy] if direction == "backward" else list(call.arguments.values())
         for before, now in zip(given, values):
-            if isinstance(before, np.ndarray) and isinstance(now, np.ndarray) and not np.array_equal(
-                    before, now, equal_nan=before.dtype.kind in "fc"):
+            if isinstance(now, np.ndarray) and not is_same(now, before):
                 what = "dy" if direction == "backward" else "its input"
                 self.changed.append((call.path, call.block, f"{direction} changes {what} in place, but it belongs to the caller, "
                                                             "who may need it again: work on a copy"))
@@ -139,6 +139,15 @@ class Recorder:
         _, made = self._made[_key(block), id(values[1])]
         dy = tuple(map(np.array, values[0])) if isinstance(values[0], tuple) else np.array(values[0])
         return made._replace(path=path, dy=dy, parts=[])
+
+
+def record(checked, dy) -> Recorder:
+    """The calls of a CheckedBlock's forward, and of its backward for the upstream gradient dy."""
+    recorder = Recorder()
+    with recorder.recording(checked.layer):
+        _, cache = checked.forward()
+        checked.gradients(dy, cache)
+    return recorder
 
 
 def _key(block) -> int | tuple[Callable, Callable]:

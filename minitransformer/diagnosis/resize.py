@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.diagnosis.case import Case, made
+from minitransformer.diagnosis.case import Case, case_or_none
 from minitransformer.checking.checked_block import is_float
 from minitransformer.layers import Layer
 
@@ -21,7 +21,7 @@ from minitransformer.layers import Layer
 def other_cases(case, seed=7) -> list[Case]:
     """Cases of the same block at other sizes, as many as it runs at; none if it runs only at the given sizes."""
     inputs = other_inputs(case.block, case.arguments, case.make_rng, seed)
-    cases = [made(*one, seed=number) for number, one in enumerate(inputs, start=1)]    # each with another dy
+    cases = [case_or_none(*one, seed=number) for number, one in enumerate(inputs, start=1)]    # each with another dy
     return [one for one in cases if one is not None and all(np.isfinite(g).all() for g in one.observed.values())]
 
 
@@ -100,9 +100,9 @@ def _resized(value, widths, grow_batch, grow_length, every_axis, arguments, rng)
     if is_float(value):
         some = rng.choice(value.ravel(), shape) * rng.uniform(0.8, 1.2, shape)
         return some + 0.1 * np.abs(value).mean() * rng.standard_normal(shape) if (value < 0).any() else some
-    return _filled(value, shape, rng)
+    return _filled(value, shape)
 
 
-def _filled(value, shape, rng) -> Array:
+def _filled(value, shape) -> Array:
     """Ids or a mask of another shape: the old values, repeated from the start."""
     return np.pad(value, [(0, max(new - old, 0)) for old, new in zip(value.shape, shape)], mode="wrap")

@@ -1,7 +1,7 @@
 """A gradient as a sum of named terms: the factor of each term in the wrong gradient, by least squares.
 
 If the fit leaves nothing but rounding, the factors say which term is missing (0), doubled (2), of the wrong sign (-1) or
-multiplied by a size. There must be at least three times as many numbers as terms: with equal counts, a fit always succeeds.
+multiplied by a size.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def terms(of) -> Callable:
 
 def explanations(cases) -> list[tuple[str, float]]:
     """[(sentence, error)] if the wrong arrays of every case are the terms of its operation with other factors."""
-    if any(case.twin is None or case.twin.operation.name not in TERMS for case in cases):
+    if any(case.counterpart is None or case.counterpart.operation.name not in TERMS for case in cases):
         return []
     names = [name for name in cases[0].observed if any(name in case.wrong for case in cases)]
     fits: list[Any] = [_fit(case, names) for case in cases]
@@ -35,7 +35,7 @@ def explanations(cases) -> list[tuple[str, float]]:
     for name in names:
         if any(np.ptp(list(fit[name].values())) <= 1e-8 for fit in fits if len(fit[name]) > 1):
             return []    # one factor for all terms is a factor of the whole gradient
-        said = [sentence for term in fits[0][name] for sentence in _said(cases, name, term, [fit[name].get(term) for fit in fits])]
+        said = [sentence for term in fits[0][name] for sentence in _said(cases, term, [fit[name].get(term) for fit in fits])]
         if not 1 <= len(said) <= 2 or None in said:
             return []
         sentences.append(f"in the gradient of {name} {' and '.join(said)}")
@@ -44,26 +44,38 @@ def explanations(cases) -> list[tuple[str, float]]:
 
 def _fit(case, names) -> dict[str, Any] | None:
     """{array: {term: factor}, "error": that of the residual}, or None if the terms do not explain the arrays."""
-    named = case.twin.terms(TERMS[case.twin.operation.name])
-    found, worst = {}, 0.0
+    named = case.counterpart.terms(TERMS[case.counterpart.operation.name])
+    fitted, worst = {}, 0.0
     for name in names:
         shape = case.observed[name].shape
         parts = {term: np.broadcast_to(array, shape) for term, array in named.get(name, {}).items() if np.any(array)}
-        if not parts or case.observed[name].size < 3 * len(parts):
+        fit = least_squares(parts, case.observed[name])
+        if fit is None or not case.agrees({**case.right, name: sum(parts.values())}):
             return None
-        table = np.stack([np.ravel(array) for array in parts.values()], axis=1)
-        observed = case.observed[name].ravel()
-        lengths = np.sqrt((table * table).sum(axis=0))
-        factors, _, rank, _ = np.linalg.lstsq(table / lengths, observed, rcond=1e-8)
-        left = np.abs(observed - table / lengths @ factors).max() / max(np.abs(observed).max(), np.abs(table).max())
-        if rank < len(parts) or not left <= EXPLAINED or not case.agrees({**case.right, name: sum(parts.values())}):
-            return None
-        found[name] = dict(zip(parts, factors / lengths))
-        worst = max(worst, float(left))
-    return {**found, "error": worst}
+        fitted[name], error = fit
+        worst = max(worst, error)
+    return {**fitted, "error": worst}
 
 
-def _said(cases, name, term, factors) -> list:
+def least_squares(parts, array) -> tuple[dict[str, float], float] | None:
+    """({term: factor}, relative error of their sum) of the terms that make up the array; None if they do not.
+
+    There must be at least three times as many numbers as terms (with equal counts, a fit always succeeds), and no term may be
+    a combination of the others.
+    """
+    if not parts or array.size < 3 * len(parts):
+        return None
+    table = np.stack([np.broadcast_to(part, array.shape).ravel() for part in parts.values()], axis=1)
+    lengths = np.sqrt((table * table).sum(axis=0))
+    factors, _, rank, _ = np.linalg.lstsq(table / np.where(lengths, lengths, 1), array.ravel(), rcond=1e-8)
+    if rank < len(parts):
+        return None
+    factors = factors / lengths
+    error = np.abs(array.ravel() - table @ factors).max() / max(np.abs(array).max(), np.abs(table).max())
+    return (dict(zip(parts, factors)), float(error)) if error <= EXPLAINED else None
+
+
+def _said(cases, term, factors) -> list:
     """The sentence about one term's factors in all cases; [] if they are all 1, [None] if they cannot be named."""
     if None in factors:
         return [None]

@@ -26,10 +26,11 @@ def attention_forward(query, key, value, mask=None, dropout_rate=0.0, rng=None) 
     broadcastable to (..., T_q, T_k), True = may attend. Returns y (..., T_q, d_v).
     A query that may attend to nothing gives 0, and neither receives nor passes on a gradient.
     """
-    scores = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])
-    p, softmax = softmax_forward(scores, mask)
+    scores = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])    # (..., T_q, T_k)
+    p, softmax = softmax_forward(scores, mask)                            # (..., T_q, T_k), 0 where masked
     weights, dropout = dropout_forward(p, dropout_rate, rng)
-    return weights @ value, AttentionCache(query, key, value, softmax, dropout, weights)
+    y = weights @ value                                                   # (..., T_q, d_v)
+    return y, AttentionCache(query, key, value, softmax, dropout, weights)
 
 
 @replaceable
@@ -40,8 +41,10 @@ def attention_backward(dy, cache) -> tuple[Array, Array, Array]:
     and dK = dS^T Q / sqrt(d_k).
     """
     query, key, value, softmax, dropout, weights = cache
-    dweights = dy @ value.swapaxes(-1, -2)
-    dvalue = weights.swapaxes(-1, -2) @ dy
+    dweights = dy @ value.swapaxes(-1, -2)                                # (..., T_q, T_k)
+    dvalue = weights.swapaxes(-1, -2) @ dy                                # (..., T_k, d_v) a sum over the queries
     dp = dropout_backward(dweights, dropout)
     dscores = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return dscores @ key, dscores.swapaxes(-1, -2) @ query, dvalue
+    dquery = dscores @ key                                                # (..., T_q, d_k) a sum over the keys
+    dkey = dscores.swapaxes(-1, -2) @ query                               # (..., T_k, d_k) a sum over the queries
+    return dquery, dkey, dvalue

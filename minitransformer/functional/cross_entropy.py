@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_dloss, check_ids, check_shape, check_share, is_whole
+from minitransformer.checks import check_dloss, check_floats, check_ids, check_share, is_whole
 from minitransformer.errors import InputError
 from minitransformer.replaceable import replaceable
 
@@ -26,19 +26,17 @@ def cross_entropy_forward(logits, targets, smoothing=0.0, *, padding) -> tuple[A
     every class counts. The training step divides by the count: sums can be added over the shards of a batch.
     Raises InputError for targets that do not fit the logits.
     """
-    check_shape("cross-entropy: logits", logits, ..., "V")
-    if logits.dtype.kind not in "fc":
-        raise InputError(f"cross-entropy: logits has dtype {logits.dtype}, expected real numbers such as float32")
+    check_floats("cross-entropy: logits", logits, ..., "V")
     check_targets(targets, logits.shape, smoothing, padding)
     xp = module_of(logits)
-    targets = to_device(targets, xp)
-    shifted = logits - logits.real.max(axis=-1, keepdims=True)
-    target = xp.take_along_axis(shifted, targets[..., None], axis=-1)[..., 0]
-    mean = shifted.mean(axis=-1) if smoothing else 0
+    targets = to_device(targets, xp)                                             # (...)
+    shifted = logits - logits.real.max(axis=-1, keepdims=True)                   # (..., V)
+    target = xp.take_along_axis(shifted, targets[..., None], axis=-1)[..., 0]    # (...)
+    mean = shifted.mean(axis=-1) if smoothing else 0                             # (...)
     p = xp.exp(shifted, out=shifted)
-    total = p.sum(axis=-1, keepdims=True)
+    total = p.sum(axis=-1, keepdims=True)                                        # (..., 1)
     p /= total
-    log_total = xp.log(total[..., 0])                            # log p_i = shifted_i - log_total
+    log_total = xp.log(total[..., 0])                                            # log p_i = shifted_i - log_total
     real = xp.ones(targets.shape, bool) if padding is None else targets != padding
     log_likelihood = (target - log_total) * real
     # With smoothing s: sum_i q_i log p_i = (1 - s) log p_target + s mean_i(log p_i).

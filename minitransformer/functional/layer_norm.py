@@ -19,10 +19,10 @@ def layer_norm_forward(x, gamma, beta, epsilon=1e-5) -> tuple[Array, LayerNormCa
 
     x: (..., D); gamma, beta: (D,). The mean and the (biased) variance are taken over the D values of each row.
     """
-    centred = x - x.mean(axis=-1, keepdims=True)
-    variance = (centred * centred).mean(axis=-1, keepdims=True)
-    inverse = 1 / module_of(x).sqrt(variance + epsilon)
-    normed = centred * inverse
+    centred = x - x.mean(axis=-1, keepdims=True)                          # (..., D)
+    variance = (centred * centred).mean(axis=-1, keepdims=True)           # (..., 1)
+    inverse = 1 / module_of(x).sqrt(variance + epsilon)                   # (..., 1)
+    normed = centred * inverse                                            # (..., D)
     return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
 
 
@@ -36,8 +36,10 @@ def layer_norm_backward(dy, cache) -> tuple[Array, Array, Array]:
     """
     normed, inverse, gamma = cache
     check_shape("LayerNorm: dy", dy, *normed.shape)
-    dn = dy * gamma
-    along = (dn * normed).mean(axis=-1, keepdims=True)
-    dx = inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * along)
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+    dn = dy * gamma                                                       # (..., D)
+    through_mean = dn.mean(axis=-1, keepdims=True)                        # (..., 1) every x moves the mean
+    through_variance = (dn * normed).mean(axis=-1, keepdims=True)         # (..., 1) and the variance
+    dx = inverse * (dn - through_mean - normed * through_variance)
+    rows = tuple(range(dy.ndim - 1))                                      # gamma and beta are used in every row
+    dgamma, dbeta = (dy * normed).sum(axis=rows), dy.sum(axis=rows)       # (D,)
+    return dx, dgamma, dbeta

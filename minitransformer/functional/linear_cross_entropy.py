@@ -27,5 +27,7 @@ def linear_cross_entropy_forward(x, weight, targets, smoothing=0.0, *, padding) 
 def linear_cross_entropy_backward(dloss, cache) -> tuple[Array, Array]:
     """Returns dx (..., D) and dweight (V, D): from logits = x W^T, dx = dlogits W and dW = dlogits^T x."""
     x, weight, loss, _ = cache
-    dlogits = cross_entropy_backward(dloss, loss).reshape(-1, len(weight))
-    return (dlogits @ weight).reshape(x.shape), dlogits.T @ x.reshape(-1, x.shape[-1])
+    dlogits = cross_entropy_backward(dloss, loss).reshape(-1, len(weight))    # (tokens, V)
+    dx = (dlogits @ weight).reshape(x.shape)                                  # (..., D)
+    dweight = dlogits.T @ x.reshape(-1, x.shape[-1])                          # (V, D) a sum over the tokens
+    return dx, dweight

@@ -44,4 +44,5 @@ def softmax_backward(dp, cache) -> Array:
     to one sum per row, so it is never built. Where p = 0 (masked out) dx = 0.
     """
     p = cache.p
-    return p * (dp - (dp * p).sum(axis=-1, keepdims=True))
+    mean = (dp * p).sum(axis=-1, keepdims=True)       # (..., 1) what all entries of the row lose if one gains
+    return p * (dp - mean)

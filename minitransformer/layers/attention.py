@@ -100,7 +100,7 @@ class SelfAttention(MultiHeadAttention):
 
     def backward(self, dy, cache) -> Array:
         dquery, dkey, dvalue = super().backward(dy, cache)
-        return dquery + dkey + dvalue
+        return dquery + dkey + dvalue    # x was all three
 
 
 class CrossAttention(MultiHeadAttention):

@@ -1,7 +1,7 @@
 """The sizes and choices of a stack of layers, and named configurations: the paper's, and some for a laptop."""
 
-from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, ClassVar, TypeVar
 
 from minitransformer.checks import is_real, is_whole
 from minitransformer.errors import InputError, choices
@@ -18,11 +18,50 @@ NAMED = {
     "toy": dict(num_layers=2, d_model=64, num_heads=4, d_ff=256, dropout=0.0),
 }
 
-Config = TypeVar("Config", bound="StackConfig")    # a model's configuration class
+Config = TypeVar("Config", bound="ModelConfig")    # a model's configuration class
 
 
 @dataclass(frozen=True, kw_only=True)
-class StackConfig(ShownAsTable):
+class ModelConfig(ShownAsTable):
+    """The sizes and choices of a model, checked: every whole number is at least 1, and every dropout rate below 1."""
+
+    kind: ClassVar[str] = ""                                     # what the models are called in messages, "recurrent"
+    examples: ClassVar[dict[str, dict[str, Any]]] = NAMED        # {name: sizes} of the named configurations
+    settings: ClassVar[dict[str, str]] = {}                      # {a setting that only this kind has: what it means}
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            name, value = one.name, getattr(self, one.name)
+            if value is None and one.default is None:
+                continue
+            if one.type in (int, int | None) and not is_whole(value, 1):
+                raise InputError(f"{name} is {value!r}, expected a whole number of at least 1")
+            if name.endswith("dropout") and not (is_real(value) and 0 <= value < 1):
+                raise InputError(f"{name} is {value!r}, expected a dropout rate of at least 0 and below 1")
+            if one.type is bool and not isinstance(value, bool):
+                raise InputError(f"{name} is {value!r}, expected True or False")
+
+    @classmethod
+    def required(cls) -> list[str]:
+        """The names of the fields without a default: sizes that follow from the task and its vocabulary."""
+        return [one.name for one in fields(cls) if one.default is MISSING and one.default_factory is MISSING]
+
+    @classmethod
+    def named(cls: type[Config], name, **sizes) -> Config:
+        """The configuration called `name`, with `sizes` replacing its fields or adding to them."""
+        if not isinstance(name, str) or name not in cls.examples:
+            of = f" of a {cls.kind} model" if cls.kind else ""
+            raise InputError(f"unknown configuration {name!r}{of}; {choices(str(name), cls.examples)}")
+        return cls(**{**cls.examples[name], **sizes})
+
+    @classmethod
+    def check_changes(cls, name, **changes) -> None:
+        """Raise InputError where `named` would, whatever the vocabulary is."""
+        cls.named(name, **{**dict.fromkeys(["vocab_size", *cls.required()], 1), **changes})
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackConfig(ModelConfig):
     """What encoders and decoders are made of; the defaults are the paper's base model.
 
     `dropout` applies in the paper's places (after each sub-layer, and on the sum of embeddings and positions unless
@@ -48,20 +87,7 @@ class StackConfig(ShownAsTable):
     attention_settings: dict = field(default_factory=dict, hash=False)    # what only that kind of attention has
 
     def __post_init__(self) -> None:
-        whole = ["num_layers", "d_model", "num_heads", "d_ff", "max_length", *self.sizes(),
-                 *(name for name in ("d_k", "d_v") if getattr(self, name) is not None)]
-        for name in whole:
-            value = getattr(self, name)
-            if not is_whole(value, 1):
-                raise InputError(f"{name} is {value!r}, expected a whole number of at least 1")
-        for name in ("dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout"):
-            value = getattr(self, name)
-            if value is not None and not (is_real(value) and 0 <= value < 1):
-                raise InputError(f"{name} is {value!r}, expected a dropout rate of at least 0 and below 1")
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if one.type is bool and not isinstance(value, bool):
-                raise InputError(f"{one.name} is {value!r}, expected True or False")
+        super().__post_init__()
         if self.positions not in ("sinusoidal", "learned"):
             raise InputError(f"unknown positions {self.positions!r}; choose sinusoidal or learned")
         check_attention(self)
@@ -76,23 +102,7 @@ class StackConfig(ShownAsTable):
         rest = {name: value for name, value in settings.items() if name not in owned}
         return super().given({**rest, "attention_settings": {**rest.get("attention_settings", {}), **own}})
 
-    def sizes(self) -> list[str]:
-        """The names of the whole-number fields that a model's configuration adds."""
-        return []
-
     @property
     def input_dropout(self) -> float:
         """The dropout rate on the sum of embeddings and positions."""
         return self.dropout if self.embedding_dropout is None else self.embedding_dropout
-
-    @classmethod
-    def check_changes(cls, name, **changes) -> None:
-        """Raise InputError where `named` would, whatever the vocabulary is."""
-        StackConfig.named(name, **changes)
-
-    @classmethod
-    def named(cls: type[Config], name, **sizes) -> Config:
-        """The configuration called `name`, with `sizes` replacing its fields or adding to them."""
-        if not isinstance(name, str) or name not in NAMED:
-            raise InputError(f"unknown configuration {name!r}; {choices(str(name), NAMED)}")
-        return cls(**{**NAMED[name], **sizes})

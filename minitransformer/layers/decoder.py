@@ -82,5 +82,5 @@ class Decoder(Layer):
         dmemory = 0
         for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
             dy, dlayer = layer.backward(dy, layer_cache)
-            dmemory = dmemory + dlayer
+            dmemory = dmemory + dlayer    # every layer has read it
         return dy, dmemory

@@ -38,12 +38,12 @@ class FeedForward(Layer):
         activate, _ = WITH_DROPOUT[self.activation]
         h, inner = self.inner.forward(x)                             # (..., d_ff)
         h, (activation, dropout) = activate(h, self.dropout, rng)
-        y, outer = self.outer.forward(h)
+        y, outer = self.outer.forward(h)                             # (..., d_model)
         return y, FeedForwardCache(inner, activation, dropout, outer)
 
     def backward(self, dy, cache) -> Array:
         check_cache(self, cache, FeedForwardCache)
         _, activate_backward = WITH_DROPOUT[self.activation]
-        dh = self.outer.backward(dy, cache.outer)
+        dh = self.outer.backward(dy, cache.outer)                    # (..., d_ff)
         dh = activate_backward(dh, ActivationDropoutCache(cache.activation, cache.dropout))
         return self.inner.backward(dh, cache.inner)

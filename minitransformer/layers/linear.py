@@ -35,6 +35,6 @@ class Linear(Layer):
         d_in, d_out = self.weight.shape
         check_shape("Linear: dy", dy, *cache.x.shape[:-1], d_out)
         rows, drows = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
-        self.weight.grad += rows.T @ drows
-        self.bias.grad += drows.sum(axis=0)
-        return (drows @ self.weight.data.T).reshape(cache.x.shape)
+        self.weight.grad += rows.T @ drows                                # (d_in, d_out) a sum over the rows
+        self.bias.grad += drows.sum(axis=0)                               # (d_out,)
+        return (drows @ self.weight.data.T).reshape(cache.x.shape)        # (..., d_in)

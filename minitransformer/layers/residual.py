@@ -52,7 +52,7 @@ class Residual(Layer):
         dh, *dothers = dh if isinstance(dh, tuple) else (dh,)
         if self.pre_norm:
             dh = self.norm.backward(dh, cache.norm)
-        dx = dy + dh
+        dx = dy + dh    # past the sub-layer, and through it
         return (dx, *dothers) if dothers else dx
 
     def evaluate(self, x, sublayer) -> Array:

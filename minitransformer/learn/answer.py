@@ -5,21 +5,14 @@ from typing import Any
 
 from minitransformer.learn.messages import _
 
-STAGES = ("runs", "own", "shape", "inputs", "invariants", "values", "gradients", "float32")    # the order of a check
 
 
-def stage_names() -> dict[str, str]:
-    """What can be said of a function that passed the stage."""
-    return {"runs": _("it runs"), "own": _("NumPy alone"), "shape": _("right shapes"), "inputs": _("inputs unchanged"),
-            "invariants": _("rules kept"), "values": _("right numbers"), "gradients": _("right gradients"),
-            "float32": _("float32 stays float32")}
-
-
-def failure_names() -> dict[str, str]:
-    """What can be said of a function that failed at the stage."""
-    return {"runs": _("does not run"), "own": _("borrowed"), "shape": _("wrong shape or type"), "inputs": _("changes its inputs"),
-            "invariants": _("breaks a rule"), "values": _("wrong numbers"), "gradients": _("wrong gradients"),
-            "float32": _("not in float32")}
+def stage_words() -> dict[str, tuple[str, str]]:
+    """{stage: (what can be said of a function that passed it, and of one that failed at it)}, in the order of a check."""
+    return {"runs": (_("it runs"), _("does not run")), "own": (_("NumPy alone"), _("borrowed")),
+            "shape": (_("right shapes"), _("wrong shape or type")), "inputs": (_("inputs unchanged"), _("changes its inputs")),
+            "invariants": (_("rules kept"), _("breaks a rule")), "values": (_("right numbers"), _("wrong numbers")),
+            "gradients": (_("right gradients"), _("wrong gradients")), "float32": (_("float32 stays float32"), _("not in float32"))}
 
 
 @dataclass
@@ -28,7 +21,7 @@ class Answer:
 
     exercise: str
     passed: bool
-    stage: str            # the stage that failed: one of STAGES; "passed" if none did
+    stage: str            # the stage that failed: a key of `stage_words`; "passed" if none did
     stages: list          # the stages of this exercise, in order
     where: str = ""       # the worst element, yours and expected; or the line
     why: str = ""         # what is violated, with the number
@@ -46,9 +39,9 @@ class Answer:
     @property
     def lines(self) -> list[tuple[str, str]]:
         """[(label, text)] of what there is to say; a text may have several lines."""
-        names = stage_names()
+        words = stage_words()
         done = self.stages if self.passed else self.stages[:self.stages.index(self.stage)]
-        lines = (("PASSED", "; ".join(names[stage] for stage in done)), ("WHERE", self.where), ("WHY", self.why),
+        lines = (("PASSED", "; ".join(words[stage][0] for stage in done)), ("WHERE", self.where), ("WHY", self.why),
                  ("LIKELY", self._likely()), ("NEXT", self.next))
         return [(label, text) for label, text in lines if text]
 

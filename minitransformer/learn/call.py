@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minitransformer.checking.compare import is_same
 from minitransformer.learn import cells
 from minitransformer.learn.bounded import Bounded, bounded_output
 from minitransformer.learn.messages import _
@@ -58,7 +59,7 @@ def _call(function, arguments, watched, limit) -> Outcome:
         return Outcome(error=said, line=line, raised=isinstance(error, Exception), blank=isinstance(error, NotImplementedError))
     if borrowed:
         return Outcome(borrowed=borrowed[0])
-    changed = next((i for i, (now, before) in enumerate(zip(given, arguments)) if not _same(now, before)), -1)
+    changed = next((i for i, (now, before) in enumerate(zip(given, arguments)) if not is_same(now, before)), -1)
     values = returned if isinstance(returned, tuple) else (returned,)
     strange = [one for one in values if not isinstance(one, (np.ndarray, np.generic, int, float, complex))]
     if strange:
@@ -118,10 +119,3 @@ def place_of(name, number) -> str:
     if name.startswith(cells.CELL):
         return _("{line} of the cell `{title}`").format(line=line, title=cells.title(linecache.getlines(name)))
     return f"{os.path.basename(name)}, {line}" if os.path.exists(name) else line
-
-
-def _same(now, before) -> bool:
-    if isinstance(before, np.ndarray):
-        nan = before.dtype.kind in "fc"
-        return isinstance(now, np.ndarray) and now.shape == before.shape and np.array_equal(now, before, equal_nan=nan)
-    return True

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Any, TypeGuard
 
 from minitransformer.learn.changes_of_calls import of_call
-from minitransformer.learn.changes_of_signs import of_sign, of_binary
+from minitransformer.learn.changes_of_operators import of_unary, of_binary
 from minitransformer.learn.formula import formula
 from minitransformer.learn.messages import _
 from minitransformer.learn.syntax_tree import NAME, RARE, USUAL, Change, binary, inverted, is_reduction, plus
@@ -136,5 +136,5 @@ def _is_number(node) -> TypeGuard[Any]:
 
 
 OF: dict[type[ast.expr], Callable[..., Iterator[Change]]] = {
-    ast.BinOp: of_binary, ast.UnaryOp: of_sign, ast.Compare: of_comparison, ast.Call: of_call, ast.Subscript: of_index,
+    ast.BinOp: of_binary, ast.UnaryOp: of_unary, ast.Compare: of_comparison, ast.Call: of_call, ast.Subscript: of_index,
     ast.Constant: of_number, ast.Attribute: of_attribute, ast.Tuple: of_tuple}

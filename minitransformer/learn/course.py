@@ -39,11 +39,11 @@ def folder_in(package) -> Path:
 @cache
 def chapters() -> list[Chapter]:
     """All chapters, in order. Raises InputError if they are not installed."""
-    found = [Chapter(page.parent) for page in sorted(folder_in(PACKAGE).glob("[0-9][0-9]_*/chapter.py"))]
-    if not found:
+    chapters = [Chapter(page.parent) for page in sorted(folder_in(PACKAGE).glob("[0-9][0-9]_*/chapter.py"))]
+    if not chapters:
         raise InputError(_("the chapters are not installed: this copy was made from a clone without symbolic links; "
                            "install the clone with pip install -e ."))
-    return found
+    return chapters
 
 
 def exercises() -> dict[str, Exercise]:

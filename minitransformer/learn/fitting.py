@@ -5,12 +5,12 @@ from collections.abc import Callable
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.diagnosis.judge import judge
+from minitransformer.diagnosis.judge import error_between, judge, tuple_of
 from minitransformer.learn.marks import Mistake
 from minitransformer.learn.messages import _
-from minitransformer.learn.one_array import everywhere, factors, other_inputs, other_outputs, tuple_of
+from minitransformer.learn.changes_of_arrays import everywhere, factors, other_inputs, other_outputs
 from minitransformer.learn.search import Changed, programs
-from minitransformer.learn.why import apart
+from minitransformer.checking.compare import relative_error
 
 LISTED, ONE_CHANGE, TWO_CHANGES = range(3)    # kinds of mistakes; the last two count changes of the reference
 SAME = 1e-10    # a relative error that is rounding
@@ -23,7 +23,7 @@ def fitting_mistakes(exercise, cases, given) -> list[list[Mistake]]:
     Of several mistakes in one list, the numbers cannot tell which it is. What is listed comes before one change of the reference,
     one change before two, and one mistake before one in each output.
     """
-    return _Search(exercise, cases, given).found()
+    return _Search(exercise, cases, given).mistakes()
 
 
 class _Search:
@@ -37,7 +37,7 @@ class _Search:
         self.factors = factors(exercise, cases)
         self.tried = {}    # programs, by how many changes they have and which case they ran on
 
-    def found(self) -> list[list[Mistake]]:
+    def mistakes(self) -> list[list[Mistake]]:
         """As `fitting_mistakes`: the first kind of mistake that explains everything."""
         by_output = {k: [] for k in self.wrong}
         for kind in (LISTED, ONE_CHANGE, TWO_CHANGES):
@@ -96,12 +96,7 @@ def _are_one(exercise, marks, ks) -> bool:
     further = [arguments for seed in FURTHER for _case, arguments in exercise.cases(seed)]
     made = [[_outcome(_only(mark.wrong, ks), arguments) for arguments in further] for mark in marks]
     first = [outcomes for mark, outcomes in zip(marks, made) if mark.sentence == marks[0].sentence]
-    return all(any(all(map(_alike, outcomes, others)) for others in first) for outcomes in made)
-
-
-def _alike(one, other) -> bool:
-    return len(one) == len(other) and all(
-        a.shape == b.shape and np.allclose(a, b, SAME, SAME, equal_nan=True) for a, b in zip(one, other))
+    return all(any(all(error_between(*both) <= SAME for both in zip(outcomes, others)) for others in first) for outcomes in made)
 
 
 def _outcome(function, arguments) -> tuple[Array, ...]:
@@ -113,10 +108,8 @@ def _outcome(function, arguments) -> tuple[Array, ...]:
 
 
 def _error(mine, right, ks) -> float:
-    """How wrong the outputs `ks` are: the relative error, inf for a wrong shape."""
-    if any(mine[k].shape != right[k].shape for k in ks):
-        return np.inf
-    return apart([mine[k] for k in ks], [right[k] for k in ks])
+    """How wrong the outputs `ks` are."""
+    return relative_error([mine[k] for k in ks], [right[k] for k in ks])
 
 
 def _hint_on(exercise, lines) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from minitransformer.errors import InputError, one_line
-from minitransformer.learn.answer import failure_names
+from minitransformer.learn.answer import stage_words
 from minitransformer.learn.course import exercises
 from minitransformer.learn.judge_file import check_file
 from minitransformer.learn.messages import _
@@ -24,8 +24,8 @@ def grade(folder, seed=1, limit=LIMIT) -> list[dict[str, Any]]:
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(_("{folder} is not a folder; expected one with a file or a folder for each student").format(folder=folder))
-    found = [(entry, _files(entry)) for entry in sorted(folder.iterdir()) if not entry.name.startswith((".", "__"))]
-    students = [_student(entry, files, seed, limit) for entry, files in found if files]
+    entries = [(entry, _files(entry)) for entry in sorted(folder.iterdir()) if not entry.name.startswith((".", "__"))]
+    students = [_student(entry, files, seed, limit) for entry, files in entries if files]
     if not students:
         raise InputError(_("{folder} holds no .py or .ipynb file").format(folder=folder))
     return students
@@ -39,12 +39,12 @@ def mistakes(students) -> list[tuple[str, int]]:
 
 def table(students) -> list[list[str]]:
     """Rows of cells: a line for each student, a column for each exercise that anybody handed in: passed, or what fails first."""
-    handed = {one["exercise"] for student in students for one in student["exercises"]}
-    names = [name for name in exercises() if name in handed]
+    attempted = {one["exercise"] for student in students for one in student["exercises"]}
+    names = [name for name in exercises() if name in attempted]
     rows = [[_("student"), *names, _("passed")]]
-    failed = failure_names()
+    words = stage_words()
     for student in students:
-        states = {one["exercise"]: _("passed") if one["passed"] else failed[one["stage"]] for one in student["exercises"]}
+        states = {one["exercise"]: _("passed") if one["passed"] else words[one["stage"]][1] for one in student["exercises"]}
         count = sum(one["passed"] for one in student["exercises"])
         rows.append([student["student"], *(states.get(name, NONE) for name in names), str(count)])
     return rows

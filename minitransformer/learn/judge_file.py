@@ -19,5 +19,5 @@ def check_file(path, names=None, seed=0, limit=LIMIT) -> tuple[list[Answer], str
         raise InputError(_("{path} has none of the exercises' functions, such as {name}").format(
             path=path.name, name=next(iter(exercises()))))
     cases = {name: cases_of(find_exercise(name), seed) for name in names}
-    found, printed = run_file(path, cases, limit)
-    return [check_outcomes(find_exercise(name), cases[name], *found[name]) for name in names], printed
+    outcomes, printed = run_file(path, cases, limit)
+    return [check_outcomes(find_exercise(name), cases[name], *outcomes[name]) for name in names], printed

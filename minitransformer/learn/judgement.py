@@ -5,13 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array
+from minitransformer.checking.compare import relative_error
 from minitransformer.checking.numeric import central, complex_step
+from minitransformer.diagnosis.judge import tuple_of
 from minitransformer.learn.answer import Answer
 from minitransformer.learn.call import call_on
 from minitransformer.learn.fitting import fitting_mistakes
 from minitransformer.learn.messages import _
-from minitransformer.learn.one_array import tuple_of
-from minitransformer.learn.why import apart, explain, number, term_factors, worst_element
+from minitransformer.learn.explanation import explain, number, term_factors, worst_element
 
 EXACT, CENTRAL = 1e-10, 1e-6    # errors allowed: against the reference or the complex step; against central differences
 
@@ -46,14 +47,14 @@ def check_outcomes(exercise, cases, outcomes, printed="") -> Answer:
               *([] if exercise.float64_only else ["float32"])]
     answer = Answer(exercise.name, False, "passed", stages, printed=printed)
     with np.errstate(all="ignore"):
-        found = (_runs(exercise, cases, outcomes) or _own(outcomes) or _shape(exercise, cases[:-1], outcomes)
+        failure = (_runs(exercise, cases, outcomes) or _own(outcomes) or _shape(exercise, cases[:-1], outcomes)
                  or _inputs(exercise, outcomes) or _numbers(exercise, cases[:-1], outcomes)
                  or (_float32(exercise, cases, outcomes) if "float32" in stages else None))
-        if found:
-            answer.stage, answer.where, answer.why, answer.array = found
-            if found.stage not in ("runs", "own", "float32"):
+        if failure:
+            answer.stage, answer.where, answer.why, answer.array = failure
+            if failure.stage not in ("runs", "own", "float32"):
                 _diagnose(exercise, cases[:-1], outcomes, answer)
-    answer.passed = found is None
+    answer.passed = failure is None
     answer.next = _next(exercise, answer)
     return answer
 
@@ -114,9 +115,9 @@ def _dtype_rule(got, right) -> str:
 
 
 def _float32(exercise, cases, outcomes) -> Failure | None:
-    found = _shape(exercise, cases[-1:], outcomes[-1:])
-    return found and Failure(
-        "float32", _("called with float32: {what}").format(what=found.where),
+    failure = _shape(exercise, cases[-1:], outcomes[-1:])
+    return failure and Failure(
+        "float32", _("called with float32: {what}").format(what=failure.where),
         _("the numbers are right, but a model trains in float32, and np.zeros(shape) and np.sqrt(number) are float64:\n"
           "write np.zeros_like(x) or np.zeros(shape, x.dtype), and math.sqrt(number)"))
 
@@ -135,13 +136,14 @@ def _numbers(exercise, cases, outcomes) -> Failure | None:
     broken = [_broken_invariant(exercise, arguments, outcome) for (_case, arguments), outcome in zip(cases, outcomes)]
     for (case, arguments), outcome, sentence in sorted(zip(cases, outcomes, broken), key=lambda one: not one[2]):
         expected = tuple_of(exercise.reference(*arguments))
-        wrong = apart(outcome.arrays, expected) > EXACT
+        wrong = relative_error(outcome.arrays, expected) > EXACT
         if exercise.loss and not case:
             exact, near = (differentiate(exercise, arguments, method) for method in (complex_step, central))
-            wrong = not (apart(outcome.arrays, exact) <= EXACT and apart(outcome.arrays, near) <= CENTRAL)
+            wrong = not (relative_error(outcome.arrays, exact) <= EXACT and relative_error(outcome.arrays, near) <= CENTRAL)
         if wrong:
             place, array = worst_element(exercise.returns, outcome.arrays, expected)
-            terms = term_factors(exercise, arguments, outcome.arrays) if apart(outcome.arrays[:1], expected[:1]) > EXACT else ""
+            first = relative_error(outcome.arrays[:1], expected[:1]) > EXACT
+            terms = term_factors(exercise, arguments, outcome.arrays) if first else ""
             finite = all(np.isfinite(array).all() for array in outcome.arrays)
             why = "\n".join(filter(None, [sentence if finite else "", terms])) or explain(exercise, outcome.arrays, expected)
             return Failure("invariants" if sentence else "gradients" if exercise.loss else "values",
@@ -173,12 +175,12 @@ def _diagnose(exercise, cases, outcomes, answer) -> None:
     if any(outcome.returned or len(outcome.arrays) != len(exercise.returns) for outcome in outcomes):
         return
     given = [tuple(outcome.arrays) for outcome in outcomes[:len(cases)]]
-    found = fitting_mistakes(exercise, cases, given)
-    if found and all(len({mark.sentence for mark in marks}) == 1 for marks in found):
-        marks = {marks[0].sentence: marks[0] for marks in found}.values()
+    explanations = fitting_mistakes(exercise, cases, given)
+    if explanations and all(len({mark.sentence for mark in marks}) == 1 for marks in explanations):
+        marks = {marks[0].sentence: marks[0] for marks in explanations}.values()
         answer.diagnosis, answer.hint = "; ".join(_(mark.sentence) for mark in marks), next(iter(marks)).hint
-    elif len(found) == 1:
-        answer.candidates = len({mark.sentence for mark in found[0]})
+    elif len(explanations) == 1:
+        answer.candidates = len({mark.sentence for mark in explanations[0]})
 
 
 def _next(exercise, answer) -> str:

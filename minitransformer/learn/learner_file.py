@@ -74,7 +74,7 @@ def names_in(source) -> list[str]:
 
 def _code_of_notebook(data) -> dict[str, str]:
     """From the cell with the mark on; without cells that ask the judge, and without what only a notebook understands."""
-    found = ["".join(cell["source"]) for cell in json.loads(data)["cells"] if cell["cell_type"] == "code"]
-    first = next((i for i, text in enumerate(found) if MARK in text), 0)
-    return {f"{cells.CELL}{i}>": re.sub(r"^[%!].*", "", text, flags=re.MULTILINE) + "\n" for i, text in enumerate(found)
+    sources = ["".join(cell["source"]) for cell in json.loads(data)["cells"] if cell["cell_type"] == "code"]
+    first = next((i for i, text in enumerate(sources) if MARK in text), 0)
+    return {f"{cells.CELL}{i}>": re.sub(r"^[%!].*", "", text, flags=re.MULTILINE) + "\n" for i, text in enumerate(sources)
             if i >= first and not text.startswith((CHECK, "%%"))}

@@ -45,8 +45,8 @@ class Progress:
 
 def learner_file(folder, chapter) -> Path | None:
     """The reader's file of a chapter, the newer one of script and notebook; None if it was not started."""
-    found = [path for path in (Path(folder) / f"{chapter.name}{end}" for end in (".py", ".ipynb")) if path.is_file()]
-    return max(found, key=lambda path: path.stat().st_mtime) if found else None
+    files = [path for path in (Path(folder) / f"{chapter.name}{end}" for end in (".py", ".ipynb")) if path.is_file()]
+    return max(files, key=lambda path: path.stat().st_mtime) if files else None
 
 
 def started(folder) -> list[tuple[Chapter, Path]]:

@@ -26,7 +26,7 @@ LIMIT = 10    # seconds, for the file and for each function
 PLUG_LIMIT = 120
 START = """import sys
 sys.path = [folder for folder in sys.path if folder] + [{package!r}]
-from minitransformer.learn.child import main
+from minitransformer.learn.learner_process import main
 sys.path.insert(0, {folder!r})
 main({job!r})
 """
@@ -41,9 +41,9 @@ def run_file(path, cases, limit=LIMIT) -> tuple[dict[str, tuple[list[Outcome], s
     sources = compiled(path)
     results, waiting, printed = {}, dict(cases), ""
     while waiting:    # again without a function that never came back
-        found, printed, late = _run(path, sources, "check", waiting, limit, _outcomes)
-        results |= found
-        waiting = {name: work for name, work in waiting.items() if name not in found}
+        answered, printed, late = _run(path, sources, "check", waiting, limit, _outcomes)
+        results |= answered
+        waiting = {name: work for name, work in waiting.items() if name not in answered}
         if waiting:
             results[next(iter(waiting))] = [Outcome(error=late[0], line=late[1])], ""
             waiting = dict(list(waiting.items())[1:])
@@ -52,8 +52,8 @@ def run_file(path, cases, limit=LIMIT) -> tuple[dict[str, tuple[list[Outcome], s
 
 def run_plug(path, name, steps) -> dict[str, Any]:
     """What plug.train_with returns for the function `name` of a file. Raises InputError as run_file does."""
-    found, _printed, late = _run(path, compiled(path), "plug", {name: steps}, PLUG_LIMIT, _read)
-    return found.get(name) or {"error": late, "calls": 0}
+    results, _printed, late = _run(path, compiled(path), "plug", {name: steps}, PLUG_LIMIT, _read)
+    return results.get(name) or {"error": late, "calls": 0}
 
 
 def _run(path, sources, kind, work, limit, result_of) -> tuple[dict[str, Any], str, tuple[str, str]]:
@@ -109,7 +109,7 @@ def _start(folder, path, seconds) -> None:
     environment = {**os.environ, "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1"}
     package = str(Path(minitransformer.__file__).parents[1])
     code = START.format(folder=str(path.resolve().parent), package=package, job=str(folder))
-    with contextlib.suppress(subprocess.TimeoutExpired):    # where the child's own clock did not stop it
+    with contextlib.suppress(subprocess.TimeoutExpired):    # where the process's own clock did not stop it
         subprocess.run([sys.executable, "-c", code], cwd=path.resolve().parent, env=environment, stdin=subprocess.DEVNULL,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=seconds + 20)
 
@@ -137,8 +137,8 @@ def _late(folder) -> str | None:
     """The line of the learner's code that ran when the time was up; "" if that is unknown, None if time was not up."""
     late = folder / "late"
     text = late.read_text(encoding="utf-8", errors="replace") if late.exists() else ""
-    found = re.search(rf'File "({cells.FILE}|{cells.CELL}\d+>)", line (\d+)', text)    # the innermost call comes first
-    return place_of(found[1], int(found[2])) if found else "" if text else None
+    place = re.search(rf'File "({cells.FILE}|{cells.CELL}\d+>)", line (\d+)', text)    # the innermost call comes first
+    return place_of(place[1], int(place[2])) if place else "" if text else None
 
 
 def _outcomes(folder, name) -> tuple[list[Outcome], str]:

@@ -36,15 +36,15 @@ def programs(exercise, arguments, given, wrong, factors, number) -> list[Changed
         return {"np": np, "math": math, FACTOR: {text: factor(arguments) for text, factor in factors.items()},
                 **dict(zip(exercise.parameters, arguments))}
 
-    found = []
+    fitting = []
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for chosen, returned in _runs(lines, 0, start(arguments), number, {}):
             outputs = _fitting_outputs(returned, given, wrong)
             if outputs:
-                found.append(Changed("; ".join(one.sentence for one in chosen.values()), _function(lines, chosen, start),
+                fitting.append(Changed("; ".join(one.sentence for one in chosen.values()), _function(lines, chosen, start),
                                      sum(one.rank for one in chosen.values()), tuple(lines[i].text for i in chosen), outputs))
-    return found
+    return fitting
 
 
 def _runs(lines, i, names, left, chosen) -> Iterator[tuple[dict[int, Variant], Any]]:

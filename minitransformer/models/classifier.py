@@ -37,9 +37,6 @@ class ClassifierConfig(StackConfig):
         if self.pooling not in POOLINGS:
             raise InputError(f"unknown pooling {self.pooling!r}; choose {' or '.join(POOLINGS)}")
 
-    def sizes(self) -> list[str]:
-        return ["vocab_size", "num_classes"]
-
 
 class ClassifierCache(NamedTuple):
     input: InputCache

@@ -25,9 +25,6 @@ class LanguageModelConfig(StackConfig):
 
     vocab_size: int                      # number of tokens
 
-    def sizes(self) -> list[str]:
-        return ["vocab_size"]
-
 
 class LanguageModelHiddenCache(NamedTuple):
     input: InputCache

@@ -1,4 +1,4 @@
-"""All models by the names stored in run folders, and the decoding states of those that the decoder room serves."""
+"""All models by the names stored in run folders, and what begins to write with those whose decoding states are in decoding/."""
 
 from minitransformer.registry import Registry
 

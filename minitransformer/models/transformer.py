@@ -10,7 +10,7 @@ from minitransformer.checks import check_config, check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import padding_mask
 from minitransformer.layers.attention_kinds import ATTENTIONS
-from minitransformer.layers.config import StackConfig
+from minitransformer.layers.config import Config, ModelConfig, StackConfig
 from minitransformer.layers.decoder import Decoder, DecoderCache
 from minitransformer.layers.embedding import Embedding
 from minitransformer.layers.encoder import Encoder, EncoderCache
@@ -23,8 +23,8 @@ from minitransformer.models.registry import MODELS, STATES
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerConfig(StackConfig):
-    """All sizes and choices of a Transformer; the defaults are the paper's base model."""
+class EncoderDecoderConfig(ModelConfig):
+    """What every model that reads a source and writes a target has."""
 
     source_vocab: int                    # number of source tokens
     target_vocab: int                    # number of target tokens
@@ -33,15 +33,19 @@ class TransformerConfig(StackConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_sharing(self)
-
-    def sizes(self) -> list[str]:
-        return ["source_vocab", "target_vocab"]
+        if self.share_embeddings and self.source_vocab != self.target_vocab:
+            raise InputError(f"share_embeddings needs one vocabulary, but source_vocab is {self.source_vocab} "
+                             f"and target_vocab {self.target_vocab}: make them equal or pass share_embeddings=False")
 
     @classmethod
-    def named(cls, name, vocab_size, **changes) -> "TransformerConfig":
+    def named(cls: type[Config], name, vocab_size, **changes) -> Config:
         """The configuration called `name`, for a vocabulary shared by source and target, with `changes`."""
         return super().named(name, **{"source_vocab": vocab_size, "target_vocab": vocab_size, **changes})
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig(EncoderDecoderConfig, StackConfig):
+    """All sizes and choices of a Transformer; the defaults are the paper's base model."""
 
 
 class EncodeCache(NamedTuple):
@@ -130,10 +134,3 @@ class Transformer(NextTokenModel):
         return {"encoder": [layer.self_attention.attended(one.self_attention.sublayer) for layer, one in encoder],
                 "decoder": [layer.self_attention.attended(one.self_attention.sublayer) for layer, one in decoder],
                 "cross": [layer.cross_attention.attended(one.cross_attention.sublayer) for layer, one in decoder]}
-
-
-def check_sharing(config) -> None:
-    """Raise InputError for embeddings shared by vocabularies of different sizes."""
-    if config.share_embeddings and config.source_vocab != config.target_vocab:
-        raise InputError(f"share_embeddings needs one vocabulary, but source_vocab is {config.source_vocab} "
-                         f"and target_vocab {config.target_vocab}: make them equal or pass share_embeddings=False")

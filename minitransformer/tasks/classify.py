@@ -12,11 +12,10 @@ from minitransformer.errors import InputError
 from minitransformer.models.classifier import POOLINGS
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.classification import Classification
-from minitransformer.tasks.files import FromFiles
+from minitransformer.tasks.files import FromFiles, only_file
 from minitransformer.tasks.task import Data
 
 EXAMPLES = 8
-MAX_VOCABULARY = 1_000_000
 MAX_LABELS = 1000
 
 
@@ -33,6 +32,8 @@ class Classify(FromFiles, Classification):
     }
     evaluate_options: ClassVar[tuple] = ("test",)
     batch_unit: ClassVar[str] = "tokens"
+    files_option: ClassVar[dict] = dict(nargs=1, metavar="FILE.tsv",
+                                        help="a sentence, a tab and its label on each line, plain or .gz")
 
     batch: int = 2048
     vocab_size: int = 6000
@@ -42,16 +43,12 @@ class Classify(FromFiles, Classification):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_whole("vocab_size", 1, MAX_VOCABULARY)
-        self.check_whole("max_length", 1, 10 ** 9)
         if self.max_length + 1 > self.batch:
             raise InputError(f"batch is {self.batch} tokens, expected at least max_length + 1 = {self.max_length + 1}")
 
     @classmethod
     def add_arguments(cls, parser, option) -> None:
-        parser.add_argument("--train", nargs=1, required=True, metavar="FILE.tsv",
-                            help="a sentence, a tab and its label on each line, plain or .gz")
-        parser.add_argument("--valid", nargs=1, required=True, metavar="FILE.tsv", help="the same for validation")
+        super().add_arguments(parser, option)
         option("vocab_size", int, "subwords learned on the training sentences")
         option("max_length", int, "longest sentence, in subwords")
         option("batch", int, "tokens in a batch, padding included")
@@ -81,11 +78,9 @@ class Classify(FromFiles, Classification):
 
     def evaluate(self, run, search, test=None) -> dict[str, Any]:
         """The accuracy, and that of always predicting the most common class."""
-        files = test or self.valid
-        if len(files) != 1:
-            raise InputError(f"--test names {len(files)} files, expected one file of labelled sentences")
-        texts = read_labelled(files[0], "--test" if test else "validation file")
-        return self.scores(run.model, self._encode(run.vocabulary, files[0], texts))
+        file = only_file(test or self.valid, "--test", "one file of labelled sentences")
+        texts = read_labelled(file, "--test" if test else "validation file")
+        return self.scores(run.model, self._encode(run.vocabulary, file, texts))
 
     def _encode(self, vocabulary, file, texts) -> list[tuple[list[int], int]]:
         """[(ids, class)]. Raises InputError for a label that the training file does not have."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from minitransformer.data.text_files import as_text, read_bytes
 from minitransformer.errors import InputError
@@ -29,9 +29,18 @@ class CheckedReader:
         return as_text(raw, path)
 
 
+def only_file(files, name, what) -> str:
+    """The file in `files`. Raises InputError, which calls them `name` and says `what` is expected, unless there is one."""
+    if len(files) != 1:
+        raise InputError(f"{name} names {len(files)} files, expected {what}")
+    return files[0]
+
+
 @dataclass(frozen=True, kw_only=True)
 class FromFiles(Task):
     """A task with files to train on and to validate by. A subclass has `read_files`."""
+
+    files_option: ClassVar[dict]                  # what is special about the options --train and --valid: nargs, metavar, help
 
     train: list                                   # names of files
     valid: list
@@ -43,6 +52,11 @@ class FromFiles(Task):
             files = getattr(self, name)
             if not (isinstance(files, list) and files and all(isinstance(file, str) for file in files)):
                 raise InputError(f"{name} is {files!r}, expected a list of file names")
+
+    @classmethod
+    def add_arguments(cls, parser, option) -> None:
+        parser.add_argument("--train", required=True, **cls.files_option)
+        parser.add_argument("--valid", required=True, **{**cls.files_option, "help": "the same for validation"})
 
     def read_files(self, files, name, read) -> Any:
         """What is in `files`, each read by `read(path)`. Raises InputError, which calls them `name`, for what cannot be used."""

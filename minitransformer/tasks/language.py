@@ -17,12 +17,10 @@ from minitransformer.decoding import generate
 from minitransformer.errors import InputError, choices
 from minitransformer.training.evaluation import mean_loss, perplexity
 from minitransformer.tasks import TASKS
-from minitransformer.tasks.files import FromFiles
+from minitransformer.tasks.files import FromFiles, only_file
 from minitransformer.tasks.task import Data
 
 EXAMPLES, PROMPT, CONTINUATION = 3, 40, 120    # of the report: texts, tokens of each prompt and continuation
-MAX_VOCABULARY = 1_000_000
-MAX_WINDOW = 100_000
 VOCABULARIES = {"characters": lambda text, size: CharacterVocabulary.learn(text),
                 "subwords": lambda text, size: SubwordVocabulary.learn(text.splitlines(keepends=True), size)}
 
@@ -42,6 +40,7 @@ class Language(FromFiles):
     }
     evaluate_options: ClassVar[tuple] = ("test",)
     batch_unit: ClassVar[str] = "windows"
+    files_option: ClassVar[dict] = dict(nargs=1, metavar="FILE", help="text file, plain or .gz")
 
     batch: int = 32
     vocabulary: str = "characters"
@@ -50,15 +49,12 @@ class Language(FromFiles):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_whole("window", 1, MAX_WINDOW)
-        self.check_whole("vocab_size", 1, MAX_VOCABULARY)
         if self.vocabulary not in VOCABULARIES:
             raise InputError(f"vocabulary is {self.vocabulary!r}; {choices(str(self.vocabulary), list(VOCABULARIES))}")
 
     @classmethod
     def add_arguments(cls, parser, option) -> None:
-        parser.add_argument("--train", nargs=1, required=True, metavar="FILE", help="text file, plain or .gz")
-        parser.add_argument("--valid", nargs=1, required=True, metavar="FILE", help="the same for validation")
+        super().add_arguments(parser, option)
         parser.add_argument("--vocabulary", choices=VOCABULARIES, help="what a token is (default: characters)")
         option("vocab_size", int, "subwords learned on the training text")
         option("window", int, "tokens that the model reads at once")
@@ -106,12 +102,10 @@ class Language(FromFiles):
 
         For a character that is not in the vocabulary, the model had to predict <unk>; the result says how many there are.
         """
-        files = test or self.valid
-        if len(files) != 1:
-            raise InputError(f"--test names {len(files)} files, expected one text file")
-        text = _normalised(read_text(files[0]))
-        ids = self.encode_text(run.vocabulary, text, files[0])
-        check_length(ids, self.window, files[0])
+        file = only_file(test or self.valid, "--test", "one text file")
+        text = _normalised(read_text(file))
+        ids = self.encode_text(run.vocabulary, text, file)
+        check_length(ids, self.window, file)
         nats = mean_loss(run.model, consecutive_windows(ids, self.window, self.batch))
         predicted = len(ids) - 1
         characters = len(text) - len(run.vocabulary.decode(ids[:1]))

@@ -15,7 +15,7 @@ from minitransformer.parsing.brackets import NotATree, build_tree, linearise
 from minitransformer.parsing.score import BracketScore, score_trees
 from minitransformer.parsing.treebank import Placed, read_trees
 from minitransformer.tasks import TASKS
-from minitransformer.tasks.files import FromFiles
+from minitransformer.tasks.files import FromFiles, only_file
 from minitransformer.tasks.task import Data
 from minitransformer.tasks.text_to_text import TextToText
 
@@ -36,6 +36,7 @@ class Parse(FromFiles, TextToText):
     }
     evaluate_options: ClassVar[tuple] = ("beam", "length_penalty", "test")
     batch_unit: ClassVar[str] = "tokens"
+    files_option: ClassVar[dict] = dict(nargs=1, metavar="TREES", help="trees in the Penn Treebank's brackets, plain or .gz")
 
     batch: int = 2048
     max_length: int = 256                         # the longest sentence, in words
@@ -43,17 +44,13 @@ class Parse(FromFiles, TextToText):
 
     @classmethod
     def add_arguments(cls, parser, option) -> None:
-        parser.add_argument("--train", nargs=1, required=True, metavar="TREES",
-                            help="trees in the Penn Treebank's brackets, plain or .gz")
-        parser.add_argument("--valid", nargs=1, required=True, metavar="TREES", help="the same for validation")
+        super().add_arguments(parser, option)
         option("max_length", int, "longest sentence to train on, in words")
         option("batch", int, "tokens in a batch, padding included")
         parser.add_argument("--tags", action=BooleanOptionalAction, help="let the model write each word's tag in its place, not XX")
 
     def read_files(self, files, name, read) -> list[Placed]:
-        if len(files) != 1:
-            raise InputError(f"{name} names {len(files)} files, expected one file of trees")
-        return read_trees(files[0], read)
+        return read_trees(only_file(files, name, "one file of trees"), read)
 
     def make_vocabulary(self) -> TreebankVocabulary:
         return TreebankVocabulary.learn([tree for _, tree in self.texts["train"]])

@@ -1,6 +1,6 @@
 """What a task is: the interface that training, evaluation, the run folder, the report and the command use."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
 from minitransformer.pictures.attention_map import Attended
@@ -8,7 +8,7 @@ from minitransformer.decoding import GREEDY
 from minitransformer.errors import InputError
 from minitransformer.tables import ShownAsTable
 
-MAX_BATCH = 1_000_000
+LARGEST = {"batch": 1_000_000, "max_length": 10 ** 9, "vocab_size": 1_000_000, "window": 100_000}    # {a setting: its limit}
 
 
 class Data(NamedTuple):
@@ -38,13 +38,10 @@ class Task(ShownAsTable):
     batch: int = 64                         # in units of batch_unit
 
     def __post_init__(self) -> None:
-        self.check_whole("batch", 1, MAX_BATCH)
-
-    def check_whole(self, name, least, most) -> None:
-        """Raise InputError unless a field is a whole number from `least` to `most`."""
-        value = getattr(self, name)
-        if type(value) is not int or not least <= value <= most:
-            raise InputError(f"{name} is {value!r}, expected {least} to {most:,}")
+        for name in [field.name for field in fields(self) if field.name in LARGEST]:
+            value = getattr(self, name)
+            if type(value) is not int or not 1 <= value <= LARGEST[name]:
+                raise InputError(f"{name} is {value!r}, expected 1 to {LARGEST[name]:,}")
 
     @classmethod
     def add_arguments(cls, parser, option) -> None:

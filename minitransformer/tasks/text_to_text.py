@@ -21,10 +21,6 @@ class TextToText(Task):
 
     max_length: int = 256    # the longest source, in tokens
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check_whole("max_length", 1, 10 ** 9)
-
     def model_sizes(self, vocabulary) -> dict[str, int]:
         return {"vocab_size": vocabulary.size}
 

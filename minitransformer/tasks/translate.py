@@ -18,7 +18,6 @@ from minitransformer.tasks.task import Data
 from minitransformer.tasks.text_to_text import TextToText
 
 EXAMPLES = 8
-MAX_VOCABULARY = 1_000_000
 
 
 @TASKS.register("translate")
@@ -37,22 +36,20 @@ class Translate(FromFiles, TextToText):
     }
     evaluate_options: ClassVar[tuple] = (*TextToText.evaluate_options, "test", "tokenize")
     batch_unit: ClassVar[str] = "tokens"
+    files_option: ClassVar[dict] = dict(nargs="+", metavar=("SOURCE", "TARGET"),
+                                        help="aligned text files, plain or .gz, or one two-column TSV")
 
     batch: int = 2048
     vocab_size: int = 6000
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_whole("vocab_size", 1, MAX_VOCABULARY)
         if self.max_length + 1 > self.batch:
             raise InputError(f"batch is {self.batch} tokens, expected at least max_length + 1 = {self.max_length + 1}")
 
     @classmethod
     def add_arguments(cls, parser, option) -> None:
-        parser.add_argument("--train", nargs="+", required=True, metavar=("SOURCE", "TARGET"),
-                            help="aligned text files, plain or .gz, or one two-column TSV")
-        parser.add_argument("--valid", nargs="+", required=True, metavar=("SOURCE", "TARGET"),
-                            help="the same for validation")
+        super().add_arguments(parser, option)
         option("vocab_size", int, "subwords learned on both languages together")
         option("max_length", int, "longest sentence, in subwords")
         option("batch", int, "tokens in a batch, padding included")

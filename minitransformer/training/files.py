@@ -3,6 +3,8 @@
 import json
 import os
 from hashlib import sha256
+from itertools import count
+from pathlib import Path
 
 from minitransformer.errors import InputError
 
@@ -41,6 +43,13 @@ def make_folder(path) -> None:
     path.mkdir(parents=True, exist_ok=True)
     for folder in missing:
         sync_folder(folder.parent)
+
+
+def free_name(path) -> Path:
+    """`path`, or the first of its names with -2, -3, ... appended that does not exist yet."""
+    path = Path(path)
+    names = (path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(1))
+    return next(name for name in names if not name.exists())
 
 
 def write_manifest(folder, names) -> None:

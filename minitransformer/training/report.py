@@ -39,17 +39,20 @@ def write_report(run, examples) -> None:
     """Write report.html for a run; `examples`: [(text, expected answer)]."""
     log = read_metrics(run.path)
     training = run.settings.training
+    facts = _facts(run, log)
     last = {name: value for record in log for name, value in record.items() if name not in ("tokens_per_second", *CLOCKS)}
     outputs = run.answer([text for text, _ in examples])
+    maps = _maps(run, [text for text, _ in examples[:MAPS]]) if has_attention(run.model) else ""
+    curves = plots.curves({run.path.name: log}).as_html("loss, perplexity, learning rate and quality over the steps")
     (run.path / "report.html").write_text(PAGE.format(
         title=escape(f"{run.path.name}: {run.task.name}"),
-        facts=table(_facts(run, log).items()),
+        facts=table(facts.items()),
         results=table((name.replace("_", " "), f"{value:,.6g}") for name, value in last.items()),
         smoothing=SMOOTHING.format(smoothing=training.smoothing) if training and training.smoothing else "",
-        curves=plots.curves({run.path.name: log}).as_html("loss, perplexity, learning rate and quality over the steps"),
+        curves=curves,
         outputs=table(((text, output, expected) for (text, expected), output in zip(examples, outputs)),
                       ("text", "output", "expected")),
-        maps=_maps(run, [text for text, _ in examples[:MAPS]]) if has_attention(run.model) else "",
+        maps=maps,
         settings=settings_tables(run.settings.as_dict())), encoding="utf-8")
 
 

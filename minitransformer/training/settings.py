@@ -12,6 +12,7 @@ from minitransformer.models.registry import MODELS
 from minitransformer.tables import settings_tables
 from minitransformer.tasks import TASKS
 from minitransformer.training.config import TrainingConfig
+from minitransformer.training.files import as_json
 
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError, OverflowError)
 
@@ -57,7 +58,7 @@ class RunSettings:
                 "training": asdict(self.training) if self.training else None, "backend": self.backend}
 
     def to_json(self) -> str:
-        return json.dumps(self.as_dict(), indent=2, default=lambda number: number.item()) + "\n"    # NumPy's numbers
+        return as_json(self.as_dict(), indent=2) + "\n"
 
     @classmethod
     def from_json(cls, text) -> "RunSettings":

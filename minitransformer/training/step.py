@@ -1,5 +1,6 @@
 """One step of training: forward, loss, backward, clip, Adam."""
 
+from minitransformer.backend import module_of
 from minitransformer.checks import check_whole, is_whole
 from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.models.next_token import LossSums
@@ -30,12 +31,12 @@ def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0
     except NonFiniteError:
         block, direction = locate_non_finite(model, workers, batches, seed, smoothing)
         raise NonFiniteError(f"NaN or infinity in {block}, {direction}") from None
-    return _total(sums, model, workers)
+    return _total(sums, workers)
 
 
-def _total(sums, model, workers) -> LossSums:
+def _total(sums, workers) -> LossSums:
     """The sums of all threads and processes; one of several may have had no sentence."""
-    total = model.xp.zeros(2, model.flat.data.dtype)
+    total = module_of(workers.flat.data).zeros(2, workers.flat.data.dtype)
     for loss, negative_log_likelihood in sums:
         total[0] += loss
         total[1] += negative_log_likelihood

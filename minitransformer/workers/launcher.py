@@ -1,4 +1,4 @@
-"""Several processes of one command: what their launcher, such as mpiexec, says about them, and how they find each other."""
+"""Several processes of one command: what their launcher, such as mpiexec, says about them, and MPI's communicator of them."""
 
 import os
 import warnings
@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from minitransformer.errors import InputError
 
-# Of each launcher: how many processes there are, which one this is, how many there are on this machine, and which of them
-# this is.
+# Each launcher's variables for the fields of Place, in their order.
 VARIABLES = (("PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS", "MPI_LOCALRANKID"),    # MPICH, Intel MPI, Microsoft MPI
              ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
              ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "", "SLURM_LOCALID"))     # srun; it does not say how many are here
@@ -24,7 +23,7 @@ class Place(NamedTuple):
 
 
 def launched(environment=os.environ) -> Place:
-    """This process's Place, as the launcher's variables say; one of one without a launcher."""
+    """This process's Place according to the launcher's variables; without a launcher, it is the only process."""
     for names in VARIABLES:
         values = [environment.get(name, "") for name in names]
         if all(value.isdigit() for value in values[:2]):
@@ -37,7 +36,7 @@ def launched(environment=os.environ) -> Place:
 def world() -> Any:
     """MPI's communicator of all processes, an mpi4py object; starts MPI.
 
-    Raises InputError where MPI is missing, or sees fewer processes than the launcher has started: each would train alone.
+    Raises InputError if MPI is missing, or sees fewer processes than the launcher has started: each would train alone.
     """
     started = launched().processes
     try:
@@ -47,9 +46,9 @@ def world() -> Any:
     try:
         mpi4py.rc.thread_level = "serialized"    # never two threads at a time
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")    # of processes that do not see each other: that is refused below
+            warnings.simplefilter("ignore")    # about processes that do not see each other: they are refused below
             from mpi4py import MPI
-    except (ImportError, RuntimeError) as error:    # the latter: no library of MPI is found
+    except (ImportError, RuntimeError) as error:    # the latter if no MPI library is found
         raise InputError(f"mpi4py finds no MPI ({error}); pip install mpich, or load the module of your cluster's MPI") from None
     if MPI.COMM_WORLD.size != started:
         library = " ".join(MPI.Get_library_version().splitlines()[0].partition(",")[0].split())

@@ -1,4 +1,4 @@
-"""Several processes, on one machine or many, that train one model: MPI's all-reduce adds up their gradients, on GPUs NCCL's."""
+"""Several processes, on one machine or many, that train one model: MPI adds up their gradients, or NCCL if they are on GPUs."""
 
 import os
 import platform
@@ -14,17 +14,17 @@ from minitransformer.errors import InputError
 from minitransformer.workers.launcher import launched, world
 from minitransformer.workers.threads import Threads
 
-TRIED = 10    # batches that are looked at for sentences enough
+SAMPLED_BATCHES = 10    # of which the largest shows whether there are enough sentences
 
 
 class Processes(Threads):
-    """Threads of one of the processes that mpiexec has started: `train(..., make_workers=Processes)`.
+    """The threads of one of the processes that mpiexec started: `train(..., make_workers=Processes)`.
 
-    Each process has all of the model, draws the same batches and takes its part of each. One all-reduce of the flat gradient
-    adds the parts up, in an order that depends on the number of processes and their places only, and gives each process the
-    same bits. So all of them make the same update, and nothing else is sent.
+    Each process holds the complete model, draws the same batches and computes its part of each. One all-reduce of the flat
+    gradient adds up the parts. Its order depends only on the number of processes and their ranks, and every process gets the
+    same bits, so all of them make the same update and nothing else is sent.
 
-    Raises InputError as launcher.world.
+    Raises InputError like launcher.world.
     """
 
     def __init__(self, model, count=1):
@@ -60,16 +60,16 @@ def gather(value) -> list:
 
 
 def wait(request) -> None:
-    """Wait for an operation of MPI, and let whoever needs the core have it: MPI itself would keep it busy.
+    """Wait for an operation of MPI, and let other processes use the core in the meantime: MPI itself would keep it busy.
 
-    Three processes on two busy cores were seen to make 13 times as many steps of the copy task this way.
+    With three processes on two busy cores, we measured 13 times as many steps of the copy task this way.
     """
     while not request.Test():
         os.sched_yield() if hasattr(os, "sched_yield") else time.sleep(0)    # Windows
 
 
 class Job:
-    """What the processes of one command agree on before there is a model. Without a launcher there is one process."""
+    """The processes of one command before there is a model: what they check and agree on. Without a launcher there is only one."""
 
     def __init__(self):
         place = launched()
@@ -85,7 +85,7 @@ class Job:
         return [value] if self.processes == 1 else gather(value)
 
     def together(self, work) -> Any:
-        """What work() returns; where it fails in any process, all raise InputError: no other waits for that one."""
+        """What work() returns. If it fails in any process, all raise InputError, so none waits for the one that failed."""
         if self.processes == 1:
             return work()
         found = problem = None
@@ -111,17 +111,17 @@ class Job:
                     raise InputError(f"the processes differ: {name} is {expected} in process 0 and {found} in process {rank}")
 
     def check_sentences(self, batches) -> None:
-        """Raise InputError where no batch has a sentence for each process; the iterator `batches` is left as it was."""
+        """Raise InputError if no batch has a sentence for each process; the iterator `batches` is left as it was."""
         if self.processes == 1:
             return
         position = batches.position
-        most = max(len(batch.split(self.processes)) for batch in islice(batches, TRIED))
+        most = max(len(batch.split(self.processes)) for batch in islice(batches, SAMPLED_BATCHES))
         batches.position = position
         if most < self.processes:
             raise InputError(f"{self.processes} processes share each batch, but no batch has so many sentences (the largest: "
                              f"{most}); start at most {most}, or choose a larger --batch")
 
     def choose_gpu(self, xp) -> None:
-        """Give each process of this machine a GPU of its own."""
+        """Let each process of this machine use another GPU, in turn if there are fewer GPUs than processes."""
         if xp is not np and self.processes > 1:
             xp.cuda.Device(self._rank_here % xp.cuda.runtime.getDeviceCount()).use()

@@ -17,14 +17,14 @@ from minitransformer.workers.host import one_blas_thread
 class Threads(OneWorker):
     """`count` threads that share each update of `model`; with one, the calling thread does all of it.
 
-    Each takes its part of the sentences and adds up the gradient in vectors of its own: the model's,
-    or a replica's, which shares the weights. Then each takes its piece of the vectors, sums the
-    gradients in the same order every time, and moves the parameters. So the same seed gives the same
-    bits for the same number of threads. BLAS should have one thread for each of ours: `with limits():` (host.py).
+    Each thread takes its part of the sentences and adds up the gradient in a vector of its own: the model's, or that of a
+    replica, which shares the weights. Then each takes its piece of these vectors, sums the gradients in a fixed order, and
+    updates the parameters of that piece. So the same seed and number of threads give the same bits. BLAS should have one
+    thread for each of ours: `with limits():` (host.py).
 
     The threads wait for work until `close`, the end of a `with` block, or until nothing refers to them any more.
 
-    Several processes can share an update, too (processes.py): a subclass says how many there are and which one this is,
+    Several processes can share an update, too (processes.py): a subclass knows how many there are and which one this is,
     sums a vector over all of them, and gathers values. Each process then draws the same batches and takes its part.
     """
 
@@ -54,7 +54,7 @@ class Threads(OneWorker):
 
     @contextmanager
     def sharing(self) -> Iterator[None]:
-        """Within it the processes share what `in_threads` computes; all must come to it with the same items."""
+        """Inside the block, the processes share the work of `in_threads`, which all must call with the same items."""
         token = _sharing.set(self)
         try:
             yield
@@ -94,7 +94,7 @@ class Threads(OneWorker):
         return gather_gradients(self.flat.grad[piece], [other[piece] for other in self._gradients[1:]])
 
 
-_sharing: ContextVar[Threads | None] = ContextVar("sharing", default=None)    # whose processes share what in_threads computes
+_sharing: ContextVar[Threads | None] = ContextVar("sharing", default=None)    # whose processes share the work of in_threads
 
 
 def in_threads(work, items, count) -> list:

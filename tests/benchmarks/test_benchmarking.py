@@ -21,7 +21,8 @@ from minitransformer.models import Transformer, TransformerConfig
 from minitransformer.functional.special import PAD
 from minitransformer.training.step import add_gradients
 
-TINY = Case("toy", 20, 4, 6, {"num_layers": 1, "d_model": 8, "num_heads": 2, "d_ff": 16})
+SIZES = {"num_layers": 1, "d_model": 8, "num_heads": 2, "d_ff": 16}
+TINY = Case("toy", 20, 4, 6, SIZES)
 
 
 class Counting(np.ndarray):
@@ -60,7 +61,8 @@ def test_necessary_operations_by_hand():
 
 def test_tokens_of_a_case_are_all_real():
     for case in CASES.values():
-        assert case.batch().terms == case.sentences * case.length
+        (batch,) = case.batches()
+        assert batch.terms == case.sentences * case.length
 
 
 @pytest.fixture
@@ -68,14 +70,7 @@ def padded(tmp_path):
     """A case with two batches of text; one has padding in the source and in the target."""
     batches = [make_batch([([5, 6, 7], [5, 6]), ([8], [9, 10, 11, 12])]), make_batch([([13, 14], [15])])]
     text.save(batches, tmp_path / "batches.npz")
-    return SmallText("toy", 20, str(tmp_path / "batches.npz"))
-
-
-class SmallText(text.Text):
-    """With the sizes of TINY."""
-
-    def config(self):
-        return TINY.config()
+    return Case("toy", 20, changes=SIZES, text=str(tmp_path / "batches.npz"))
 
 
 @pytest.fixture
@@ -99,8 +94,10 @@ def test_our_step_trains(trains):
 
 def test_batches_of_text_are_those_of_training(tmp_path):
     (tmp_path / "pairs.tsv").write_text("a b c\tx y\nd e\tz\n", encoding="utf-8")
-    vocabulary, batches = text.read([str(tmp_path / "pairs.tsv")])
-    assert len(batches) == text.BATCHES and vocabulary == max(ids.max() for batch in batches for ids in batch[:3]) + 1
+    case = text.text_cases(CASES, [str(tmp_path / "pairs.tsv")], tmp_path)["small"]
+    batches = case.batches()
+    assert len(batches) == text.BATCHES and case.vocabulary == max(ids.max() for batch in batches for ids in batch[:3]) + 1
+    assert case.config().d_model == CASES["small"].config().d_model
     assert all(max(ids.size for ids in batch[:3]) <= 2048 for batch in batches)
 
 
@@ -109,7 +106,6 @@ def test_saved_batches_are_the_same(padded):
     np.testing.assert_array_equal(first.source, [[5, 6, 7, 2], [8, 2, 0, 0]])
     np.testing.assert_array_equal(first.next_target, [[5, 6, 2, 0, 0], [9, 10, 11, 12, 2]])
     assert (first.terms, second.terms) == (8, 2)
-    assert text.padding([first.source, second.source]) == pytest.approx(2 / 11)
 
 
 def test_tokens_and_operations_are_those_of_all_batches(monkeypatch, padded):
@@ -117,6 +113,7 @@ def test_tokens_and_operations_are_those_of_all_batches(monkeypatch, padded):
         "minitransformer": Measurement([2.0], 300, None), "matmul": Measurement([0.1], 0, None)})
     result = comparison.compare(padded, (), 1, 1)
     assert result["tokens_per_second"] == 10 / 2.0
+    assert result["padding"] == {"source": pytest.approx(2 / 11), "target": pytest.approx(2 / 12)}
     work = (necessary_operations(TINY.config(), 2, 4, 5) + necessary_operations(TINY.config(), 1, 3, 2)) / 2.0
     assert result["matmul_share"] == pytest.approx(work / (2 * 2048 ** 3 / 0.1))
 
@@ -164,7 +161,7 @@ def test_jax_trains_the_same_model(trains):
     pytest.importorskip("jax")
     from minitransformer.benchmarks import jax_jit
 
-    model, batch = Transformer(TINY.config()), TINY.batch()
+    model, batch = Transformer(TINY.config()), TINY.batches()[0]
     weights = {name: parameter.data for name, parameter in model.parameters().items()}
     logits = jax_jit.logits(model.config, weights, batch.source, batch.target, drop=lambda x: x)
     np.testing.assert_allclose(logits, model.forward(batch.source, batch.target)[0], atol=1e-5)
@@ -220,10 +217,9 @@ def test_ratios(monkeypatch):
         "minitransformer": Measurement([1.0, 2.0, 4.0], 300, None), "torch": Measurement([1.5, 6.0, 8.0], 600, None),
         "jax": Measurement([], 0, "no luck"), "matmul": Measurement([0.1, 0.2], 0, None)})
     result = comparison.compare(TINY, ("torch", "jax"), 1, 3)
-    assert result["ratio"] == {"torch": 2.0, "jax": None} and result["peak_memory_ratio"] == {"torch": 0.5, "jax": None}
     assert result["tokens_per_second"] == 4 * 6 / 2.0 and result["peak_memory_bytes"] == 300
-    assert result["peers"] == {"torch": {"tokens_per_second": 4.0, "peak_memory_bytes": 600},
-                               "jax": {"failed": "no luck"}}
+    assert result["peers"] == {"jax": {"failed": "no luck"}, "torch": {
+        "tokens_per_second": 4.0, "peak_memory_bytes": 600, "ratio": 2.0, "peak_memory_ratio": 0.5}}
     work = necessary_operations(TINY.config(), 4, 6, 6) / 2.0
     assert result["matmul_share"] == pytest.approx(work / (2 * 2048 ** 3 / 0.1))
 
@@ -234,7 +230,7 @@ def test_minitransformer_itself_must_not_fail(monkeypatch):
     monkeypatch.setattr(scaling, "measure", lambda *_: failed)
     with pytest.raises(InputError, match="minitransformer failed: MemoryError"):
         comparison.compare(TINY, (), 1, 1)
-    with pytest.raises(InputError, match="minitransformer failed with length 16: MemoryError"):
+    with pytest.raises(InputError, match="minitransformer with length 16 failed: MemoryError"):
         next(scaling.scale(1, 1))
 
 

@@ -204,7 +204,7 @@ def test_only_a_transformer_is_exported_and_only_translation_is_timed(run_cli, r
     for name in ("language", "classify", "brackets"):
         code, out, error = run_cli("export", runs[name], "--output", tmp_path / "a")
         assert code == 2 and not out and "cannot be exported" in error and one_line(error) and not (tmp_path / "a").exists()
-        code, out, error = run_cli("benchmark", "--decoding", runs[name])
+        code, out, error = run_cli("benchmark", "decoding", runs[name])
         assert code == 2 and not out and f"the task {name} has no text to decode" in error and one_line(error)
 
 
@@ -227,7 +227,7 @@ def test_a_run_folder_of_the_old_format(run_cli, trained, tmp_path):
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     for arguments in (("translate", run, "a"), ("generate", run, "a"), ("classify", run, "a"), ("evaluate", run),
                       ("attention", run, "a", "--output", tmp_path / "a.png"), ("compare", run, trained),
-                      ("export", run, "--output", tmp_path / "a"), ("train", "--resume", run), ("benchmark", "--decoding", run)):
+                      ("export", run, "--output", tmp_path / "a"), ("train", "--resume", run), ("benchmark", "decoding", run)):
         code, out, error = run_cli(*arguments)
         assert code == 2 and not out and one_line(error)
         assert f"{run} has format 1, this version of minitransformer reads format 2; use a version that reads 1" in error

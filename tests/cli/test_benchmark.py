@@ -9,6 +9,7 @@ from minitransformer import kernels
 from minitransformer.benchmarks import comparison, other_work, scaling
 from minitransformer.benchmarks.cases import CASES
 from minitransformer.benchmarks.measure import Measurement
+from tests.cli.conftest import one_line
 
 
 @pytest.fixture
@@ -18,41 +19,54 @@ def measured(monkeypatch):
              "torch": Measurement([0.2], 4e6, None), "jax": Measurement([], 0, "RuntimeError: no luck")}
     for module in (comparison, scaling):
         monkeypatch.setattr(module, "measure", lambda case, names, *_: {name: found[name] for name in names})
-    monkeypatch.setattr("minitransformer.cli.benchmark.require", lambda library: None)
+    monkeypatch.setattr("minitransformer.cli.benchmark.report.require", lambda library: None)
 
 
 @pytest.mark.parametrize("arguments, words", [
-    (("--config", "smal"), "--config: unknown name 'smal'; did you mean small?"),
-    (("--config", ""), "--config: unknown name ''; choose from copy, tiny, small, base"),
-    (("--against", "tensorflow"), "--against: unknown name 'tensorflow'; choose from torch, torch.compile, jax"),
-    (("--threads", 0), "--threads is 0, expected 1 to "),
-    (("--threads", 10 ** 6), "--threads is 1000000, expected 1 to "),
-    (("--rounds", 0), "--rounds is 0, expected 1 to 1,000"),
-    (("--scaling", "--against", "jax"), "--scaling measures minitransformer alone"),
-    (("--profile", "--scaling"), "leave --against, --config and --profile out"),
-    (("--profile", "--against", "jax"), "--profile measures minitransformer alone"),
-    (("--scalling",), "did you mean --scaling?"),
-    (("--test", "x"), "--test is the text for --decoding RUN to translate"),
-    (("--decoding", "x", "--config", "tiny"), "leave --config and --profile out"),
-    (("--decoding", "x", "--against", "torch"), "unknown name 'torch'; choose from marianmt, ctranslate2"),
-    (("--decoding", "x", "--scaling", "--against", "marianmt"), "--scaling measures minitransformer alone"),
-    (("--decoding", "no/run"), "no/run: no run here"),
-    (("--batch", 1), "--batch is the number of sentences that --decoding RUN translates at a time"),
-    (("--decoding", "x", "--scaling", "--batch", 1), "give a RUN, without --scaling, or leave --batch out"),
-    (("--decoding", "x", "--batch", 0), "--batch is 0, expected at least 1"),
-    (("--batches", "no.tsv"), "No such file"),
-    (("--batches", "a", "b", "c"), "--batches: 3 files, expected SOURCE TARGET"),
-    (("--batches", "a", "--profile"), "--batches is the text of a training step; leave --decoding, --scaling, --profile"),
+    ("", "no SUBCOMMAND given; choose from step, profile, scaling, layers, decoding"),
+    ("stpe", "invalid choice: 'stpe'; did you mean step?"),
+    ("step --config smal", "--config: unknown name 'smal'; did you mean small?"),
+    ("step --config=", "--config: unknown name ''; choose from copy, tiny, small, base"),
+    ("step --against tensorflow", "--against: unknown name 'tensorflow'; choose from torch, torch.compile, jax"),
+    ("step --threads 0", "--threads is 0, expected 1 to "),
+    ("scaling --threads 1000000", "--threads is 1000000, expected 1 to "),
+    ("profile --rounds 0", "--rounds is 0, expected 1 to 1,000"),
+    ("scaling --against jax", "unrecognized arguments: --against jax"),
+    ("profile --threads 1", "unrecognized arguments: --threads 1"),
+    ("step --rouns 3", "did you mean --rounds?"),
+    ("step --batches no.tsv", "No such file"),
+    ("step --batches a b c", "--batches: 3 files, expected SOURCE TARGET"),
+    ("decoding", "the following arguments are required: RUN"),
+    ("decoding no/run", "no/run: no run here"),
+    ("decoding x --against torch", "unknown name 'torch'; choose from marianmt, ctranslate2"),
+    ("decoding x --scaling --against marianmt", "--scaling measures minitransformer alone"),
+    ("decoding x --scaling --batch 1", "leave --against and --batch out"),
+    ("decoding x --batch 0", "--batch is 0, expected at least 1"),
 ])
 def test_wrong_arguments(run_cli, arguments, words):
-    code, out, error = run_cli("benchmark", *arguments)
-    assert code == 2 and not out and words in error and error.count("\n") == 1
+    code, out, error = run_cli("benchmark", *arguments.split())
+    assert code == 2 and not out and words in error and one_line(error)
+
+
+@pytest.mark.parametrize("arguments, now", [
+    ("--profile", "--profile is now the subcommand profile: minitransformer benchmark profile"),
+    ("--scaling --rounds 5", "--scaling is now the subcommand scaling: minitransformer benchmark scaling --rounds 5"),
+    ("--layers --output a.png", "--layers is now the subcommand layers: minitransformer benchmark layers --output a.png"),
+    ("--against torch", "--against is now an option of the subcommand step: minitransformer benchmark step --against torch"),
+    ("--batches a b", "--batches is now an option of the subcommand step: minitransformer benchmark step --batches a b"),
+    ("--decoding run --scaling", "--decoding is now the subcommand decoding: minitransformer benchmark decoding run --scaling"),
+    ("--test a b --decoding run --rounds 3", "--test is now an option of the subcommand decoding: "
+                                            "minitransformer benchmark decoding run --rounds 3 --test a b"),
+])
+def test_flags_of_before_name_the_subcommand(run_cli, arguments, now):
+    code, out, error = run_cli("benchmark", *arguments.split())
+    assert code == 2 and not out and error == f"minitransformer: {now}\n"
 
 
 @pytest.mark.parametrize("library", ["torch", "jax"])
 def test_a_missing_library_is_named_with_its_command(run_cli, monkeypatch, library):
     monkeypatch.setitem(sys.modules, library, None)
-    code, out, error = run_cli("benchmark", "--against", library)
+    code, out, error = run_cli("benchmark", "step", "--against", library)
     assert code == 2 and not out and f"pip install {library}" in error and error.count("\n") == 1
 
 
@@ -61,13 +75,13 @@ def test_a_missing_decoder_is_named_with_its_command(run_cli, monkeypatch, libra
     monkeypatch.setitem(sys.modules, library, None)
     monkeypatch.setitem(sys.modules, "torch", sys)
     peer = {"transformers": "marianmt"}.get(library, library)
-    code, out, error = run_cli("benchmark", "--decoding", "run", "--against", peer)
+    code, out, error = run_cli("benchmark", "decoding", "run", "--against", peer)
     assert code == 2 and not out and f"pip install {library}" in error and error.count("\n") == 1
 
 
 def test_decoding(run_cli, text_run, corpus):
     """With real measurements, as JSON and as a table."""
-    code, out, error = run_cli("benchmark", "--decoding", text_run, "--test", corpus / "en", corpus / "de",
+    code, out, error = run_cli("benchmark", "decoding", text_run, "--test", corpus / "en", corpus / "de",
                                "--rounds", 1, "--threads", 1, "--json")
     (result,) = json.loads(out)["results"]
     assert code == 0 and not error and result["peers"] == {} and result["sentences"] == 45 and result["beam"] == 5
@@ -80,9 +94,9 @@ def test_decoding_table(run_cli, text_run, monkeypatch):
              "marianmt": Measurement([1.5], 4e6, None, [*outputs[1:], [7]])}
     monkeypatch.setattr("minitransformer.benchmarks.decoding.comparison.measure", lambda case, names, *_, **__: {
         name: found[name.partition(":")[0]] for name in names})
-    monkeypatch.setattr("minitransformer.cli.benchmark.require", lambda library: None)
+    monkeypatch.setattr("minitransformer.cli.benchmark.report.require", lambda library: None)
     monkeypatch.setattr(other_work.OtherWork, "cores", lambda self: 1.26)
-    code, out, _ = run_cli("benchmark", "--decoding", text_run, "--against", "marianmt,ctranslate2", "--threads", 1)
+    code, out, _ = run_cli("benchmark", "decoding", text_run, "--against", "marianmt,ctranslate2", "--threads", 1)
     rows = [line.split() for line in out.splitlines()]
     assert code == 0 and ", transformers " in out and "other programs kept 1.3 cores busy" in out
     assert ["minitransformer", "90.0", "2", "MB"] in [row[:4] for row in rows]
@@ -99,8 +113,8 @@ def test_decoding_one_sentence_at_a_time(run_cli, text_run, monkeypatch):
         return {name: Measurement([0.5], 2e6, None, [[5, 6]] * 45) for name in names}
 
     monkeypatch.setattr("minitransformer.benchmarks.decoding.comparison.measure", measured)
-    monkeypatch.setattr("minitransformer.cli.benchmark.require", lambda library: None)
-    code, out, _ = run_cli("benchmark", "--decoding", text_run, "--batch", 1, "--against", "marianmt,ctranslate2")
+    monkeypatch.setattr("minitransformer.cli.benchmark.report.require", lambda library: None)
+    code, out, _ = run_cli("benchmark", "decoding", text_run, "--batch", 1, "--against", "marianmt,ctranslate2")
     assert code == 0 and "45 sentences, beam 5, batches of 1\n" in out
     assert set(asked) == {"minitransformer", "marianmt:1", "ctranslate2:batches-1", "ctranslate2:operations-1"}
 
@@ -108,7 +122,7 @@ def test_decoding_one_sentence_at_a_time(run_cli, text_run, monkeypatch):
 def test_decoding_scaling(run_cli, text_run, monkeypatch):
     monkeypatch.setattr("minitransformer.benchmarks.decoding.scaling.measure", lambda case, names, *_: {
         name: Measurement([0.64], 2e6, None, []) for name in names})
-    code, out, _ = run_cli("benchmark", "--decoding", text_run, "--scaling")
+    code, out, _ = run_cli("benchmark", "decoding", text_run, "--scaling")
     rows = [line.split() for line in out.splitlines()]
     assert code == 0 and "threads: 1" in out and "64 5 640 ms 2.00 ms 2 MB".split() in rows
 
@@ -118,22 +132,22 @@ def test_decoding_of_what_cannot_be_decoded(run_cli, trained, text_run, tmp_path
     for arguments, words in (((trained,), "the task copy has no text to decode; give a translation run"),
                              ((text_run, "--test", tmp_path / "none"), "No such file"),
                              ((text_run, "--test", tmp_path / "tsv"), "no source sentences, expected at least one")):
-        code, out, error = run_cli("benchmark", "--decoding", *arguments)
+        code, out, error = run_cli("benchmark", "decoding", *arguments)
         assert code == 2 and not out and words in error and error.count("\n") == 1
 
 
 def test_json_of_a_real_measurement(run_cli):
-    code, out, error = run_cli("benchmark", "--config", "copy", "--rounds", 1, "--threads", 1, "--json")
+    code, out, error = run_cli("benchmark", "step", "--config", "copy", "--rounds", 1, "--threads", 1, "--json")
     found = json.loads(out)
     assert code == 0 and not error and found["threads"] == 1 and found["processor"] and found["versions"]["numpy"]
     assert found["compiled_kernels"] == (f"no: {kernels.state.problem}" if kernels.state.problem else "yes")
     (result,) = found["results"]
-    assert result["config"] == "copy" and result["ratio"] == {}
+    assert result["config"] == "copy" and result["peers"] == {}
     assert result["tokens_per_second"] > 0 and result["peak_memory_bytes"] > 0 and result["matmul_share"] > 0
 
 
 def test_table(run_cli, measured):
-    code, out, _ = run_cli("benchmark", "--against", "torch,jax,torch", "--config", "tiny,copy", "--threads", 1)
+    code, out, _ = run_cli("benchmark", "step", "--against", "torch,jax,torch", "--config", "tiny,copy", "--threads", 1)
     rows = [line.split() for line in out.splitlines()]
     assert code == 0
     assert ["torch", "5,120", "2.00", "4", "MB", "0.50"] in rows
@@ -142,7 +156,10 @@ def test_table(run_cli, measured):
 
 
 def test_table_of_real_batches(run_cli, measured, corpus):
-    code, out, _ = run_cli("benchmark", "--batches", corpus / "en", corpus / "de", "--against", "torch", "--threads", 1)
+    for language in "en", "de":
+        with open(corpus / language, "a", encoding="utf-8") as file:
+            file.write("one\n")    # beside longer sentences
+    code, out, _ = run_cli("benchmark", "step", "--batches", corpus / "en", corpus / "de", "--against", "torch", "--threads", 1)
     rows = [line.split() for line in out.splitlines()]
     assert code == 0 and [row[0] for row in rows if row and row[0] in CASES] == ["tiny"]
     assert "2.00" in next(row for row in rows if row and row[0] == "torch")
@@ -151,14 +168,14 @@ def test_table_of_real_batches(run_cli, measured, corpus):
 
 def test_other_work_is_reported(run_cli, measured, monkeypatch):
     monkeypatch.setattr(other_work.OtherWork, "cores", lambda self: 1.26)
-    code, out, _ = run_cli("benchmark", "--config", "copy", "--threads", 1)
+    code, out, _ = run_cli("benchmark", "step", "--config", "copy", "--threads", 1)
     assert code == 0 and "other programs kept 1.3 cores busy" in out
 
 
 def test_scaling(run_cli, measured):
-    code, out, _ = run_cli("benchmark", "--scaling", "--threads", 1)
+    code, out, _ = run_cli("benchmark", "scaling", "--threads", 1)
     assert code == 0 and "   length " in out
     assert "32 100 ms x 1.0 2 MB x 1.0".split() in [line.split() for line in out.splitlines()]
-    code, out, _ = run_cli("benchmark", "--scaling", "--threads", 1, "--json")
+    code, out, _ = run_cli("benchmark", "scaling", "--threads", 1, "--json")
     assert json.loads(out)["results"][0] == {
         "axis": "length", "value": 16, "step_seconds": 0.1, "peak_memory_bytes": 2e6}

@@ -1,11 +1,11 @@
-"""minitransformer benchmark --layers as its user runs it, without the measuring."""
+"""minitransformer benchmark layers as its user runs it, without the measuring."""
 
 import json
 
 import pytest
 
 from minitransformer.benchmarks.layers.kinds import KINDS
-from minitransformer.cli import benchmark_layers
+from minitransformer.cli.benchmark import layers
 from tests.cli.conftest import one_line
 
 COSTS = [{"n": 64, "d": 32, "seconds": 0.001, "bytes": 1000}, {"n": 128, "d": 64, "seconds": 0.004, "bytes": 2000}]
@@ -16,18 +16,18 @@ ROWS = [{"layer": name, "slope_n": 1.94, "slope_d": 1.5, "memory_slope_n": 1.85,
 
 @pytest.fixture
 def measured(monkeypatch):
-    monkeypatch.setattr(benchmark_layers, "measure", lambda rounds: iter(ROWS))
+    monkeypatch.setattr(layers, "measure", lambda rounds: iter(ROWS))
 
 
 def test_json(run_cli, measured, tmp_path):
-    code, out, error = run_cli("benchmark", "--layers", "--json", "--output", tmp_path / "a.svg")
+    code, out, error = run_cli("benchmark", "layers", "--json", "--output", tmp_path / "a.svg")
     found = json.loads(out)
     assert code == 0 and error.endswith("a.svg\n") and (tmp_path / "a.svg").exists()
-    assert found["layers"] == ROWS and found["threads"] == 1 and "numpy" in found["versions"]
+    assert found["results"] == ROWS and found["threads"] == 1 and "numpy" in found["versions"]
 
 
 def test_the_table_and_the_picture(run_cli, measured, tmp_path):
-    code, out, _ = run_cli("benchmark", "--layers", "--output", tmp_path / "table1")
+    code, out, _ = run_cli("benchmark", "layers", "--output", tmp_path / "table1")
     assert code == 0 and (tmp_path / "table1.png").stat().st_size > 5000
     rows = [line.split() for line in out.splitlines()]
     assert ["self-attention", "805,306,368", "1.000", "4", "1", "1.94", "1.50", "1.85", "0.84"] in rows
@@ -35,14 +35,12 @@ def test_the_table_and_the_picture(run_cli, measured, tmp_path):
 
 
 @pytest.mark.parametrize("arguments, words", [
-    (("--layers", "--scaling"), "--layers measures single layers, at sizes of its own; leave --scaling"),
-    (("--layers", "--config", "tiny"), "--layers measures single layers"),
-    (("--layers", "--rounds", 0), "--rounds is 0, expected 1 to 1,000"),
-    (("--layers", "--test", "x"), "--test is the text for --decoding RUN to translate"),
-    (("--layers", "--output", "no/such/folder.png"), "there is no folder no/such"),
-    (("--output", "a.png"), "--output is the picture of --layers; add --layers, or leave --output out"),
-    (("--layer", "--profiles"), "unrecognized arguments: --profiles; did you mean --profile?"),
+    (("--config", "tiny"), "unrecognized arguments: --config tiny"),
+    (("--rounds", 0), "--rounds is 0, expected 1 to 1,000"),
+    (("--threads", 1), "unrecognized arguments: --threads 1"),
+    (("--output", "no/such/folder.png"), "there is no folder no/such"),
+    (("--outputs", "a.png"), "did you mean --output?"),
 ])
 def test_wrong_arguments(run_cli, measured, arguments, words):
-    code, _, error = run_cli("benchmark", *arguments)
+    code, _, error = run_cli("benchmark", "layers", *arguments)
     assert code == 2 and words in error and one_line(error)

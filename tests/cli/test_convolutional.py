@@ -41,7 +41,7 @@ def test_the_run_keeps_its_model(runs):
     conv = Run.load(runs["conv"]).model
     assert isinstance(conv, ConvolutionalModel) and (conv.config.kernel_size, conv.config.d_model) == (4, 8)
     restricted = Run.load(runs["restricted"]).model.config
-    assert (restricted.attention, restricted.radius) == ("restricted", 3)
+    assert (restricted.attention, restricted.attention_settings) == ("restricted", {"radius": 3})
 
 
 def test_a_run_resumes_to_the_bit(run_cli, runs, tmp_path):

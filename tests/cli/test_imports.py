@@ -34,7 +34,7 @@ def test_nothing_large_is_imported_before_it_is_needed(code):
     assert imported(code) == []
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "benchmark"] + ["train copy"])
+@pytest.mark.parametrize("name", [*COMMANDS, "train copy", "benchmark layers"])
 def test_the_help_of_a_command_does_without_matplotlib(name):
     assert "matplotlib" not in imported(command(f"{name} --help"))
 

@@ -1,4 +1,4 @@
-"""mpiexec -n 2 minitransformer train: one run, one voice, and nobody left waiting."""
+"""mpiexec -n 2 minitransformer train: one run, one process that prints, and none left waiting."""
 
 import json
 import os
@@ -23,14 +23,14 @@ COPY = ["copy", "--batch", "8", "--threads", "1", "--d-model", "16", "--d-ff", "
 
 
 def refused(done):
-    """The one line of an error, in one voice."""
+    """The one line of an error, which one process prints."""
     assert done.returncode == 2 and not done.stdout, done
     line, = done.stderr.splitlines()
     return line
 
 
 @with_mpi
-def test_the_command_speaks_with_one_voice(tmp_path):
+def test_only_process_0_prints(tmp_path):
     """It trains one run. Resumed from a checkpoint in the middle, that ends with the same bits."""
     done = mpiexec(2, *COMMAND, *COPY, "--steps", "20", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

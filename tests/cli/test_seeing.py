@@ -281,7 +281,7 @@ def test_a_report_escapes_what_it_shows(trained, tmp_path):
     shutil.copytree(trained, run)
     run = Run.load(run)
     for i, symbol in enumerate(["<b>", "$$"], 3):
-        run.vocabulary.symbols[i] = symbol
+        run.vocabulary.listed[i] = symbol
         run.vocabulary.ids[symbol] = i
     write_report(run, [("<b>", "<i>&"), ("$$", "$5 #1")])    # that TeX cannot read
     page = (run.path / "report.html").read_text(encoding="utf-8")

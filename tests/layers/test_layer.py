@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from minitransformer import Adam, InputError, Parameter
+from minitransformer import Adam, InputError, Parameter, Transformer, TransformerConfig
 from minitransformer.layers import Embedding, FeedForward, Layer, Linear, SinusoidalPositions
 from tests.models.test_transformer import V, ids, make
 
@@ -151,23 +151,24 @@ def test_a_layer_without_parameters_says_so(use):
 
 
 def test_the_text_of_a_layer_is_its_tree():
-    assert repr(SinusoidalPositions()) == "SinusoidalPositions, 0 parameters"
+    assert repr(SinusoidalPositions()) == "SinusoidalPositions"
     assert repr(FeedForward(2, 3, np.random.default_rng(0))) == """\
-FeedForward(activation='relu', dropout=0.0), 17 parameters
-  inner: Linear, 9 parameters
-    weight (2, 3)
-    bias (3,)
-  outer: Linear, 8 parameters
-    weight (3, 2)
-    bias (2,)"""
+FeedForward(activation='relu'), 17 parameters
+  inner: Linear (2, 3), (3,)
+  outer: Linear (3, 2), (2,)"""
 
 
 def test_the_text_of_a_model_names_what_is_shared_once_and_joins_equal_layers():
-    lines = repr(make(num_layers=3)).splitlines()
-    assert "  layers.0 to 2, each: EncoderLayer" in "\n".join(line[2:] for line in lines)
-    assert lines[0] == f"Transformer, {make(num_layers=3).num_parameters():,} parameters"
-    assert "    weight (13, 12), shared with target_embedding.weight" in lines
-    assert lines.count("    embedding: Embedding, shared with target_embedding") == 2
+    """The paper's base model fits on a screen."""
+    model = Transformer(TransformerConfig(source_vocab=8, target_vocab=8))
+    lines = repr(model).splitlines()
+    assert len(lines) <= 25 and max(map(len, lines)) <= 132
+    assert lines[0] == f"Transformer, {model.num_parameters():,} parameters"
+    assert "    layers.0 to 5, each: EncoderLayer, 3,152,384 parameters" in lines
+    indented = {line.strip() for line in lines}
+    assert "self_attention: SelfAttention(num_heads=8): query, key, value, output: Linear (512, 512), (512,)" in indented
+    assert "self_attention_residual: Residual(dropout=0.1): sublayer = self_attention; norm: LayerNorm (512,), (512,)" in indented
+    assert lines[-2].strip() == "output: OutputProjection = target_embedding.weight"
 
 
 def test_layers_that_differ_have_lines_of_their_own():

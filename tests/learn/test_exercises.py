@@ -11,10 +11,10 @@ from minitransformer.learn.course import chapters, exercises
 from minitransformer.learn.hints import SHORT, STEPS, hint, shuffled
 from minitransformer.learn.learner_file import percent_page
 from minitransformer.learn.lines import lines_of
-from minitransformer.learn.one_array import everywhere, factors, other_inputs, other_outputs
+from minitransformer.learn.changes_of_arrays import everywhere, factors, other_inputs, other_outputs
 from minitransformer.learn.plug import train_with
 from minitransformer.learn.source import BLANK, blanks, skeleton
-from minitransformer.learn.why import apart
+from minitransformer.checking.compare import relative_error
 
 EXERCISES = exercises()
 MISTAKES = [(name, mark) for name, one in EXERCISES.items() for mark in one.mistakes]
@@ -43,8 +43,8 @@ def test_a_gradient_is_proven_by_both_methods(exercise):
     if exercise.loss:
         for _name, arguments in exercise.cases()[:2]:
             expected = arrays(exercise.reference(*arguments))
-            assert apart(differentiate(exercise, arguments, complex_step), expected) <= EXACT
-            assert apart(differentiate(exercise, arguments, central), expected) <= CENTRAL
+            assert relative_error(differentiate(exercise, arguments, complex_step), expected) <= EXACT
+            assert relative_error(differentiate(exercise, arguments, central), expected) <= CENTRAL
 
 
 @pytest.mark.parametrize("cheap", ["zeros", "a constant", "the input"])

@@ -29,6 +29,8 @@ def test_a_wheel_teaches_in_a_bare_folder_without_a_clone(tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         assert {name.partition("/")[0].partition("-")[0] for name in archive.namelist()} == {"minitransformer"}
         assert "minitransformer/tutorials/one_file.py" in archive.namelist()
+        modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "minitransformer").rglob("*.py")}
+        assert modules <= set(archive.namelist())    # a folder without __init__.py is left out
         archive.extractall(site)
     for words, code in ((["start", "4"], 0), (["check", "softmax", "--json"], 1)):
         done = subprocess.run([sys.executable, "-m", "minitransformer", "learn", *words], cwd=bare, capture_output=True, text=True,

@@ -55,7 +55,7 @@ def twice(tmp_path, monkeypatch):
     monkeypatch.setattr(tasks, "__path__", [*tasks.__path__, str(tmp_path / "package")])
     monkeypatch.setattr(TASKS, "_loaded", False)
     yield tmp_path
-    TASKS._classes.pop("twice", None)
+    TASKS._registered.pop("twice", None)
     sys.modules.pop("minitransformer.tasks.twice", None)
     vars(tasks).pop("twice", None)
 
@@ -77,7 +77,7 @@ def test_a_new_task_is_one_file(run_cli, twice):
 
 def test_a_run_of_a_task_that_is_gone_is_one_line(run_cli, twice):
     run_cli("train", "twice", "--steps", 1, "--batch", 2, "--run", twice / "run")
-    del TASKS._classes["twice"]
+    del TASKS._registered["twice"]
     code, out, error = run_cli("evaluate", twice / "run")
     assert code == 2 and not out and "unknown task 'twice'" in error and error.count("\n") == 1
     code, _, error = run_cli("train", "twice")
@@ -127,7 +127,7 @@ class BigramState:
 @pytest.fixture
 def bigram():
     yield MODELS.register("bigram")(Bigram)
-    del MODELS._classes["bigram"], Bigram.name
+    del MODELS._registered["bigram"], Bigram.name
 
 
 @pytest.fixture
@@ -200,7 +200,7 @@ def test_a_vocabulary_of_your_own_is_kept_and_loaded(tmp_path):
         assert type(loaded.vocabulary) is OwnVocabulary and loaded.vocabulary.joint == "+"
         assert loaded.settings == run.settings and loaded.settings.vocabulary == "own"
     finally:
-        del VOCABULARIES._classes["own"], OwnVocabulary.name
+        del VOCABULARIES._registered["own"], OwnVocabulary.name
 
 
 def test_a_vocabulary_of_another_size_is_refused(tmp_path):

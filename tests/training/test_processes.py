@@ -178,10 +178,10 @@ def test_processes_that_have_drifted_apart_are_refused(tmp_path):
 @pytest.mark.parametrize("written, expected", [
     ("one\ntwo\n", "two"), ("", ""), ("one\nTraceback (most recent call last):\n  File\nTypeError: a\n",
                                     "Traceback (most recent call last):\n  File\nTypeError: a")])
-def test_the_last_words_of_a_process(tmp_path, written, expected):
-    with open(tmp_path / "heard", "wb+") as heard:
-        heard.write(written.encode())
-        assert several_processes._last_words(heard) == expected
+def test_the_last_error_of_a_process(tmp_path, written, expected):
+    with open(tmp_path / "captured", "wb+") as captured:
+        captured.write(written.encode())
+        assert several_processes._last_error(captured) == expected
 
 
 def test_the_exit_code_of_a_process(capsys):
@@ -204,8 +204,8 @@ def test_the_others_are_waited_for():
             return self.looks > 3
 
     request = Request()
-    assert several_processes._all_came(request, None) and request.looks == 4
-    assert not several_processes._all_came(Request(), 0)
+    assert several_processes._completes(request, None) and request.looks == 4
+    assert not several_processes._completes(Request(), 0)
 
 
 # The real thing

@@ -1,17 +1,17 @@
 """Beam search on one text, measured: minitransformer's numbers, and their ratios to those of its peers."""
 
-from operator import truediv
 from statistics import median
 from typing import Any
 
+from minitransformer.benchmarks.comparison import against_peers
 from minitransformer.benchmarks.measure import measure
 from minitransformer.benchmarks.other_work import OtherWork
 from minitransformer.errors import InputError
 from minitransformer.training.evaluation import bleu
 
+PACKAGES = {"marianmt": ["torch", "transformers"], "ctranslate2": ["ctranslate2"]}    # {peer: what it needs}
 # The settings tried for each library before the best is measured: what the threads share, and sentences per batch.
-PEERS = {"marianmt": ([""], (32, 64, 100)), "ctranslate2": (["batches-", "operations-"], (16, 32, 64))}
-LIBRARIES = {"marianmt": ("torch", "transformers"), "ctranslate2": ("ctranslate2",)}
+SETTINGS = {"marianmt": ([""], (32, 64, 100)), "ctranslate2": (["batches-", "operations-"], (16, 32, 64))}
 
 
 def check_model(config) -> None:
@@ -26,7 +26,7 @@ def check_model(config) -> None:
 
 
 def compare(case, peers, threads, rounds, vocabulary, references) -> dict[str, Any]:
-    """A dict for JSON; ratios are minitransformer's number / the peer's, and None for a peer that failed.
+    """A dict for JSON: that of `against_peers`, with the peers' fastest settings.
 
     `same_output` is the fraction of sentences for which the peer's output has the same tokens as ours.
     """
@@ -34,25 +34,18 @@ def compare(case, peers, threads, rounds, vocabulary, references) -> dict[str, A
     best = {"minitransformer": "minitransformer", **{peer: _best(case, peer, threads) for peer in peers}}
     measured = measure(case, best.values(), threads, rounds, warm_up=1)
     measured = {name: measured[contestant] for name, contestant in best.items()}
-    ours = measured.pop("minitransformer")
-    if ours.failed:
-        raise InputError(f"minitransformer failed: {ours.failed}")
+    outputs = measured["minitransformer"].outputs or []
 
     def numbers(found) -> dict[str, float]:
         score, _ = bleu([vocabulary.decode(output) for output in found.outputs], references, "none")
-        return {"sentences_per_second": len(references) / median(found.seconds), "peak_memory_bytes": found.peak,
-                "bleu": score}
+        return {"sentences_per_second": len(references) / median(found.seconds), "bleu": score,
+                "same_output": sum(map(list.__eq__, outputs, found.outputs)) / len(references)}
 
-    def against(name, peer) -> dict[str, Any]:
-        if peer.failed:
-            return {"failed": peer.failed}
-        return {**numbers(peer), "setting": best[name].partition(":")[2],
-                "ratio": median(map(truediv, peer.seconds, ours.seconds)),
-                "peak_memory_ratio": ours.peak / peer.peak,
-                "same_output": sum(map(list.__eq__, ours.outputs or [], peer.outputs or [])) / len(references)}
-
-    return {"sentences": len(references), "beam": case.beam, "batch": case.batch, **numbers(ours),
-            "peers": {name: against(name, peer) for name, peer in measured.items()}, "other_work": other_work.cores()}
+    result = {"sentences": len(references), "beam": case.beam, "batch": case.batch, **against_peers(measured, numbers),
+              "other_work": other_work.cores()}
+    for name, peer in result["peers"].items():
+        peer["setting"] = best[name].partition(":")[2]
+    return result
 
 
 def _best(case, peer, threads) -> str:
@@ -61,5 +54,5 @@ def _best(case, peer, threads) -> str:
         found = measure(case, [contestant], threads, rounds=1, warm_up=0)[contestant]
         return float("inf") if found.failed else found.seconds[0]
 
-    shared, sizes = PEERS[peer]
+    shared, sizes = SETTINGS[peer]
     return min((f"{peer}:{share}{size}" for share in shared for size in ([case.batch] if case.batch else sizes)), key=seconds)

@@ -18,11 +18,6 @@ class Sentences(NamedTuple):
     beam: int = 5
     batch: int | None = None
 
-    def modules(self) -> dict[str, str]:
-        """{library: the module in minitransformer.benchmarks whose make_step(case, threads, ...) decodes all}."""
-        return {"minitransformer": "decoding.ours", "marianmt": "decoding.marian",
-                "ctranslate2": "decoding.ctranslate2_float32", "one batch": "decoding.one_batch"}
-
     def report(self, outputs) -> dict[str, list[list[int]]]:
         """What a worker reports besides time and memory: the ids of each sentence's output."""
         return {"outputs": outputs[-1]}

@@ -1,9 +1,9 @@
 """A vocabulary for parsing: the words of the sentences, and the brackets of the trees."""
 
-import json
 from collections import Counter
 
 from minitransformer.data.vocabularies import VOCABULARIES
+from minitransformer.data.vocabularies.listed import ListedVocabulary
 from minitransformer.errors import InputError
 from minitransformer.parsing.brackets import WORD
 from minitransformer.functional.special import SPECIAL
@@ -15,13 +15,11 @@ CLASSES = ["<number>", *(f"<{case}{hyphen}{ending}>" for case in ("Word", "word"
 
 
 @VOCABULARIES.register("treebank")
-class TreebankVocabulary:
+class TreebankVocabulary(ListedVocabulary):
     """Ids: the special tokens, XX, the tags, both brackets of each label, the classes of rare words, the frequent words.
 
     A target has only ids below `target_size`: a model needs no logits for words.
     """
-
-    file_name = "vocabulary.json"
 
     def __init__(self, words, labels, tags):
         if not all(isinstance(entry, str) and entry for entry in (*words, *labels, *tags)):
@@ -29,7 +27,7 @@ class TreebankVocabulary:
         self.words, self.labels, self.tags = list(words), list(labels), list(tags)
         symbols = [WORD, *self.tags, *(bracket + label for label in self.labels for bracket in "()")]
         self.target_size = len(SPECIAL) + len(symbols)
-        self._tokens = [*SPECIAL, *symbols, *CLASSES, *self.words]
+        super().__init__([*symbols, *CLASSES, *self.words], words=self.words, labels=self.labels, tags=self.tags)
         self._symbols = {symbol: i for i, symbol in enumerate(symbols, len(SPECIAL))}
         self._words = {word: i for i, word in enumerate([*CLASSES, *self.words], self.target_size)}
 
@@ -40,10 +38,6 @@ class TreebankVocabulary:
         labels = {label for tree in trees for label in _labels(tree)} | {OTHER}
         tags = {tag.label for tree in trees for tag in tree.tags()} - {WORD}
         return cls(sorted(word for word, count in counts.items() if count >= LEAST), sorted(labels), sorted(tags))
-
-    @property
-    def size(self) -> int:
-        return len(self._tokens)
 
     def encode(self, text) -> list[int]:
         """The ids of the words in `text`, which are separated by spaces; a word without a token is read as its class."""
@@ -59,21 +53,6 @@ class TreebankVocabulary:
 
     def unknown_labels(self, tree) -> set[str]:
         return set(_labels(tree)) - set(self.labels)
-
-    def tokens(self, ids) -> list[str]:
-        """The word, class or symbol of each id, special tokens included."""
-        return [self._tokens[i] for i in ids]
-
-    def decode(self, ids) -> str:
-        """The text of `ids`, special tokens left out."""
-        return " ".join(self._tokens[i] for i in ids if i >= len(SPECIAL))
-
-    def to_json(self) -> str:
-        return json.dumps({"words": self.words, "labels": self.labels, "tags": self.tags}, ensure_ascii=False, indent=1)
-
-    @classmethod
-    def load(cls, path) -> "TreebankVocabulary":
-        return cls(**json.loads(path.read_text(encoding="utf-8")))
 
 
 def word_class(word) -> str:

@@ -28,18 +28,11 @@ for sentence, wrong in (
         ("a negative x lets 0.01 dy through: the derivative of a leaky ReLU, not of ReLU",
          lambda dy, cache: dy * np.where(cache.positive, 1, 0.01)),
         ("a negative x lets 0.1 dy through: the derivative of a leaky ReLU, not of ReLU",
-         lambda dy, cache: dy * np.where(cache.positive, 1, 0.1))):
+         lambda dy, cache: dy * np.where(cache.positive, 1, 0.1)),
+        ("dy is multiplied by the ReLU's output (x where positive), not by its derivative (1 where positive)",
+         lambda dy, cache, x: dy * x * cache.positive),
+        ("dy is multiplied by the input x, not by the derivative (1 where positive)", lambda dy, cache, x: dy * x)):
     mistake("relu", sentence)(wrong)
-
-
-@mistake("relu", "dy is multiplied by the ReLU's output (x where positive), not by its derivative (1 where positive)")
-def relu_output(dy, cache, x) -> Array:
-    return dy * x * cache.positive
-
-
-@mistake("relu", "dy is multiplied by the input x, not by the derivative (1 where positive)")
-def relu_input(dy, cache, x) -> Array:
-    return dy * x
 
 
 def gelu(first=1.0, second=1.0, inner=None, square=None) -> Callable:

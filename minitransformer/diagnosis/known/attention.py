@@ -64,8 +64,8 @@ def inverse(of) -> Callable:
     return lambda cache: 1 / of(cache)
 
 
-for where, places in (("", ("query", "key")), (" of the query's gradient only",
-                                               ("query",)), (" of the key's gradient only", ("key",))):
+for where, places in (("", ("query", "key")), (" of the query's gradient only", ("query",)),
+                      (" of the key's gradient only", ("key",))):
     for sentence, factor in (
             ("the scale 1/sqrt(d_k) is missing (forgotten)", root(d_k)),
             ("the scale 1/sqrt(d_k) is applied twice (divided by d_k, not by sqrt(d_k): 1/d_k for 1/sqrt(d_k))",
@@ -77,79 +77,12 @@ for where, places in (("", ("query", "key")), (" of the query's gradient only",
             ("the scale is 1/sqrt(T_k), the number of keys, not 1/sqrt(d_k)", over(root(d_k), root(keys)))):
         mistake("attention", f"{sentence} in the backward{where}")(scaled(**dict.fromkeys(places, factor)))
 
-for name, place in (("query", "query"), ("key", "key"), ("value", "value")):
-    mistake("attention",
-            f"the gradient of the {name} (d{name}) is missing: it is zero")(scaled(**{place: lambda cache: 0}))
-    mistake("attention",
-            f"the gradient of the {name} (d{name}) has the wrong sign (negative)")(scaled(**{place: lambda cache: -1}))
-    mistake("attention",
-            f"the gradient of the {name} (d{name}) is counted twice (doubled)")(scaled(**{place: lambda cache: 2}))
-mistake("attention",
-        "the gradient of the value (dvalue) is scaled by 1/sqrt(d_k), which belongs to the scores "
-        "only")(scaled(value=inverse(root(d_k))))
-
-
-@mistake("attention",
-         "the dropout of the attention weights is ignored in backward: its mask is applied neither to dp nor in dvalue")
-def dropout_ignored(dy, cache) -> tuple[Array, Array, Array]:
-    return attention(dy, cache, dropout=False, weights=cache.softmax.p)
-
-
-@mistake("attention",
-         "the dropout mask is not applied to dp: the dropout of the attention weights is ignored (skipped) on the way "
-         "to the scores")
-def dropout_ignored_in_scores(dy, cache) -> tuple[Array, Array, Array]:
-    return attention(dy, cache, dropout=False)
-
-
-@mistake("attention",
-         "dvalue is made from p before dropout, not from the weights after dropout: the dropout mask is missing in "
-         "dvalue")
-def dropout_ignored_in_value(dy, cache) -> tuple[Array, Array, Array]:
-    return attention(dy, cache, weights=cache.softmax.p)
-
-
-@mistake("attention", "the dropout mask is applied twice to dp")
-def dropout_twice(dy, cache) -> tuple[Array, Array, Array]:
-    return attention(dy, cache, dropout_backward(dy @ turned(cache.value), cache.dropout))
-
-
-@mistake("attention",
-         "the softmax backward uses the weights after dropout as p, not the probabilities before dropout")
-def weights_for_p(dy, cache) -> tuple[Array, Array, Array]:
-    return attention(dy, cache, p=cache.weights)
-
-
-@mistake("attention", "the dropout mask is applied after the softmax backward, not before it: the wrong order")
-def dropout_after_softmax(dy, cache) -> tuple[Array, Array, Array]:
-    dscores = dropout_backward(softmax_backward(dy @ turned(cache.value), cache.softmax), cache.dropout)
-    return attention(dy, cache, dscores=dscores)
-
-
-@mistake("attention",
-         "the softmax is skipped in backward: dscores = dp, the softmax's derivative (Jacobian) is missing")
-def softmax_skipped(dy, cache) -> tuple[Array, Array, Array]:
-    return attention(dy, cache, dscores=dropout_backward(dy @ turned(cache.value), cache.dropout))
-
-
-@mistake("attention", "the gradients of query and key are swapped: returned in the wrong order")
-def query_and_key_swapped(dy, cache) -> tuple[Array, Array, Array]:
-    dquery, dkey, dvalue = attention(dy, cache)
-    return (dkey, dquery, dvalue) if dkey.shape == dquery.shape else (dquery, dkey, dvalue)
-
-
-@mistake("attention", "the gradients of key and value are swapped: returned in the wrong order")
-def key_and_value_swapped(dy, cache) -> tuple[Array, Array, Array]:
-    dquery, dkey, dvalue = attention(dy, cache)
-    return (dquery, dvalue, dkey) if dkey.shape == dvalue.shape else (dquery, dkey, dvalue)
-
-
-def on_one_path(path, dscores) -> Callable:
-    """Other gradients of the scores, on the way to the query or to the key only; dscores(dy, cache)."""
-    def wrong(dy, cache) -> tuple[Array, Array, Array]:
-        right, other = attention(dy, cache), attention(dy, cache, dscores=dscores(dy, cache))
-        return tuple(other[i] if i == path else right[i] for i in range(3))
-    return wrong
+for name in ("query", "key", "value"):
+    for what, times in (("is missing: it is zero", 0), ("has the wrong sign (negative)", -1), ("is counted twice (doubled)", 2)):
+        mistake("attention", f"the gradient of the {name} (d{name}) {what}")(
+            scaled(**{name: lambda cache, times=times: times}))
+mistake("attention", "the gradient of the value (dvalue) is scaled by 1/sqrt(d_k), which belongs to the scores only")(
+    scaled(value=inverse(root(d_k))))
 
 
 def without_softmax(dy, cache) -> Array:
@@ -160,14 +93,61 @@ def without_dropout(dy, cache) -> Array:
     return softmax_backward(dy @ turned(cache.value), cache.softmax)
 
 
+def dropout_after_softmax(dy, cache) -> Array:
+    return dropout_backward(without_dropout(dy, cache), cache.dropout)
+
+
+def of_scores(dy, cache) -> Array:
+    """The right gradient of the scores."""
+    return softmax_backward(without_softmax(dy, cache), cache.softmax)
+
+
+def swapped(one, other) -> Callable:
+    """A backward that returns two of its gradients in the wrong order, if their shapes allow it."""
+    def wrong(dy, cache) -> tuple[Array, Array, Array]:
+        gradients = list(attention(dy, cache))
+        if gradients[one].shape == gradients[other].shape:
+            gradients[one], gradients[other] = gradients[other], gradients[one]
+        return tuple(gradients)
+    return wrong
+
+
+for sentence, wrong in (
+        ("the dropout of the attention weights is ignored in backward: its mask is applied neither to dp nor in dvalue",
+         lambda dy, c: attention(dy, c, dropout=False, weights=c.softmax.p)),
+        ("the dropout mask is not applied to dp: the dropout of the attention weights is ignored (skipped) on the way to the "
+         "scores", lambda dy, c: attention(dy, c, dropout=False)),
+        ("dvalue is made from p before dropout, not from the weights after dropout: the dropout mask is missing in dvalue",
+         lambda dy, c: attention(dy, c, weights=c.softmax.p)),
+        ("the dropout mask is applied twice to dp", lambda dy, c: attention(dy, c, without_softmax(dy, c))),
+        ("the softmax backward uses the weights after dropout as p, not the probabilities before dropout",
+         lambda dy, c: attention(dy, c, p=c.weights)),
+        ("the dropout mask is applied after the softmax backward, not before it: the wrong order",
+         lambda dy, c: attention(dy, c, dscores=dropout_after_softmax(dy, c))),
+        ("the softmax is skipped in backward: dscores = dp, the softmax's derivative (Jacobian) is missing",
+         lambda dy, c: attention(dy, c, dscores=without_softmax(dy, c))),
+        ("the gradients of query and key are swapped: returned in the wrong order", swapped(0, 1)),
+        ("the gradients of key and value are swapped: returned in the wrong order", swapped(1, 2)),
+        ("dvalue uses the gradient of the scores in place of the attention weights: dS^T dy, not A^T dy",
+         lambda dy, c: attention(dy, c, weights=of_scores(dy, c))),
+        ("the causal mask is applied again with a wrong triangle: later keys get no gradient although they were attended to",
+         lambda dy, c: attention(dy, c, dscores=of_scores(dy, c) * np.tri(c.query.shape[-2], c.key.shape[-2])))):
+    mistake("attention", sentence)(wrong)
+
+
+def on_one_path(path, dscores) -> Callable:
+    """Other gradients of the scores, on the way to the query (0) or to the key (1) only; dscores(dy, cache)."""
+    def wrong(dy, cache) -> tuple[Array, ...]:
+        right, other = attention(dy, cache), attention(dy, cache, dscores=dscores(dy, cache))
+        return tuple(other[i] if i == path else right[i] for i in range(3))
+    return wrong
+
+
 for path, which in enumerate(("query", "key")):
-    mistake("attention",
-            f"the softmax's backward (its Jacobian) is skipped on the way to the {which} (d{which}) only: the "
-            f"{which}'s gradient misses the softmax")(
-        on_one_path(path, without_softmax))
-    mistake("attention",
-            f"the dropout mask is skipped on the way to the {which} (d{which}) "
-            "only")(on_one_path(path, without_dropout))
+    mistake("attention", f"the softmax's backward (its Jacobian) is skipped on the way to the {which} (d{which}) only: the "
+                         f"{which}'s gradient misses the softmax")(on_one_path(path, without_softmax))
+    mistake("attention", f"the dropout mask is skipped on the way to the {which} (d{which}) only")(
+        on_one_path(path, without_dropout))
 
 
 @mistake("attention", "the mask is ignored in backward: the softmax is computed again without the mask")
@@ -175,20 +155,6 @@ def mask_ignored(dy, cache) -> tuple[Array, Array, Array]:
     scores = cache.query @ turned(cache.key) / math.sqrt(d_k(cache))
     p = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return attention(dy, cache, p=p / p.sum(axis=-1, keepdims=True))
-
-
-@mistake("attention", "dvalue uses the gradient of the scores in place of the attention weights: dS^T dy, not A^T dy")
-def value_of_scores(dy, cache) -> tuple[Array, Array, Array]:
-    dscores = softmax_backward(dropout_backward(dy @ turned(cache.value), cache.dropout), cache.softmax)
-    return attention(dy, cache, weights=dscores)
-
-
-@mistake("attention",
-         "the causal mask is applied again with a wrong triangle: later keys get no gradient although they were "
-         "attended to")
-def causal_again(dy, cache) -> tuple[Array, Array, Array]:
-    dscores = softmax_backward(dropout_backward(dy @ turned(cache.value), cache.dropout), cache.softmax)
-    return attention(dy, cache, dscores=dscores * np.tri(*dscores.shape[-2:]))
 
 
 @terms("attention")

@@ -14,56 +14,41 @@ from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.functional.softmax import SoftmaxCache, softmax_forward
 
 
-def probabilities(x, mask=None, axis=-1) -> Array:
-    if mask is not None:
-        x = np.where(mask, x, -np.inf)
+def unnormalised(x, mask, axis=-1) -> Array:
+    x = x if mask is None else np.where(mask, x, -np.inf)
     peak = x.real.max(axis=axis, keepdims=True)
-    p = np.exp(x - np.where(peak == -np.inf, 0, peak))
+    return np.exp(x - np.where(peak == -np.inf, 0, peak))
+
+
+def probabilities(x, mask=None, axis=-1) -> Array:
+    p = unnormalised(x, mask, axis)
     total = p.sum(axis=axis, keepdims=True)
     return p / np.where(total == 0, 1, total)
 
 
-@forward_mistake("softmax",
-                 "the forward normalises over the wrong axis (the rows, queries: the second last), the backward over "
-                 "the last (keys)")
-def over_queries(x, mask=None) -> tuple[Array, SoftmaxCache]:
-    p = probabilities(x, mask, -2)
-    return p, SoftmaxCache(p)
+def softmax(probabilities, output=lambda p: p) -> Callable:
+    """The forward with these probabilities(x, mask) in its cache, and output(p)."""
+    def wrong(x, mask=None) -> tuple[Array, SoftmaxCache]:
+        p = probabilities(x, mask)
+        return output(p), SoftmaxCache(p)
+    return wrong
 
 
-@forward_mistake("softmax",
-                 "the forward normalises over the wrong axis (the first, the batch), the backward over the last (keys)")
-def over_batch(x, mask=None) -> tuple[Array, SoftmaxCache]:
-    p = probabilities(x, mask, 0)
-    return p, SoftmaxCache(p)
+for sentence, wrong in (
+        ("the forward normalises over the wrong axis (the rows, queries: the second last), the backward over the last (keys)",
+         softmax(lambda x, mask: probabilities(x, mask, -2))),
+        ("the forward normalises over the wrong axis (the first, the batch), the backward over the last (keys)",
+         softmax(lambda x, mask: probabilities(x, mask, 0))),
+        ("the forward applies the mask after the softmax (afterwards): a row no longer sums to 1, as the backward assumes",
+         softmax(lambda x, mask: probabilities(x) * (1 if mask is None else mask))),
+        ("the forward does not divide by the sum of the row (the normalisation is missing), as the backward assumes",
+         softmax(unnormalised)),
+        ("the forward returns the logarithm of the softmax, the backward is that of the softmax",
+         softmax(probabilities, np.log))):
+    forward_mistake("softmax", sentence)(wrong)
 
 
-@forward_mistake("softmax",
-                 "the forward applies the mask after the softmax (afterwards): a row no longer sums to 1, as the "
-                 "backward assumes")
-def masked_afterwards(x, mask=None) -> tuple[Array, SoftmaxCache]:
-    p = probabilities(x)
-    p = p if mask is None else p * mask
-    return p, SoftmaxCache(p)
-
-
-@forward_mistake("softmax",
-                 "the forward does not divide by the sum of the row (the normalisation is missing), as the backward "
-                 "assumes")
-def not_normalised(x, mask=None) -> tuple[Array, SoftmaxCache]:
-    x = x if mask is None else np.where(mask, x, -np.inf)
-    peak = x.real.max(axis=-1, keepdims=True)
-    e = np.exp(x - np.where(peak == -np.inf, 0, peak))
-    return e, SoftmaxCache(e)
-
-
-@forward_mistake("softmax", "the forward returns the logarithm of the softmax, the backward is that of the softmax")
-def logarithm(x, mask=None) -> tuple[Array, SoftmaxCache]:
-    p = probabilities(x, mask)
-    return np.log(p), SoftmaxCache(p)
-
-
-def attention(scale, key=lambda key: key) -> Callable:
+def attention(scale) -> Callable:
     def wrong(query, key, value, mask=None, dropout_rate=0.0, rng=None) -> tuple[Array, AttentionCache]:
         p, softmax = softmax_forward(query @ key.swapaxes(-1, -2) * scale(query, key, value), mask)
         weights, dropout = dropout_forward(p, dropout_rate, rng)
@@ -86,12 +71,12 @@ for sentence, scale in (
     forward_mistake("attention", sentence)(attention(scale))
 
 
-def layer_norm(axis=-1, mean=True, divisor=lambda size: size, outside=False, epsilon_scale=1.0) -> Callable:
+def layer_norm(axis=-1, mean=True, divisor=lambda size: size, outside=False) -> Callable:
     def wrong(x, gamma, beta, epsilon=1e-5) -> tuple[Array, LayerNormCache]:
         centred = x - x.mean(axis=axis, keepdims=True) if mean else x
         size = np.prod([x.shape[one] for one in np.atleast_1d(axis)])
         variance = (centred * centred).sum(axis=axis, keepdims=True) / divisor(size)
-        inverse = 1 / (np.sqrt(variance) + epsilon) if outside else 1 / np.sqrt(variance + epsilon_scale * epsilon)
+        inverse = 1 / (np.sqrt(variance) + epsilon) if outside else 1 / np.sqrt(variance + epsilon)
         normed = centred * inverse
         return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
     return wrong
@@ -124,35 +109,31 @@ def dropout(masks) -> Callable:
     return wrong
 
 
-def drawn(x, rate, rng) -> Array:
+def exact(x, rate, rng) -> Array:
+    """A mask of the exact rate; the library's own rounds it to 256ths."""
     return (rng.random(x.shape) >= rate) / (1 - rate)
 
 
-def made(x, rate, rng) -> Array:
+def rounded(x, rate, rng) -> Array:
     return dropout_mask(x.shape, rate, rng, x.real.dtype)
 
 
-def unscaled(mask) -> Array:
-    return (mask > 0) * 1.0
+def twice(mask) -> Callable:
+    return dropout(lambda *given: (mask(*given), mask(*given)))
+
+
+def unscaled(mask) -> Callable:
+    def masks(*given) -> tuple[Array, Array]:
+        drawn = mask(*given)
+        return (drawn > 0) * 1.0, drawn
+    return dropout(masks)
 
 
 TWICE = "the forward draws the dropout mask twice: backward gets another mask than the one that was applied"
-forward_mistake("dropout", TWICE)(dropout(lambda *all: (drawn(*all), drawn(*all))))
-forward_mistake("dropout", f"{TWICE} (bytes)")(dropout(lambda *all: (made(*all), made(*all))))
-
-
-@forward_mistake("dropout",
-                 "the forward does not scale what it keeps by 1 / (1 - rate): the scale is missing, the backward has "
-                 "it")
-def without_scale(x, dropout_rate, rng=None) -> tuple[Array, DropoutCache]:
-    return dropout(lambda *all: (lambda mask: (unscaled(mask), mask))(made(*all)))(x, dropout_rate, rng)
-
-
-@forward_mistake("dropout",
-                 "the forward does not scale what it keeps by 1 / (1 - rate): the scale is missing, the backward has "
-                 "it (exact rate)")
-def without_exact_scale(x, dropout_rate, rng=None) -> tuple[Array, DropoutCache]:
-    return dropout(lambda *all: (lambda mask: (unscaled(mask), mask))(drawn(*all)))(x, dropout_rate, rng)
+UNSCALED = "the forward does not scale what it keeps by 1 / (1 - rate): the scale is missing, the backward has it"
+for sentence, wrong in ((TWICE, twice(exact)), (f"{TWICE} (bytes)", twice(rounded)),
+                        (UNSCALED, unscaled(rounded)), (f"{UNSCALED} (exact rate)", unscaled(exact))):
+    forward_mistake("dropout", sentence)(wrong)
 
 
 def cross_entropy(rows=None, smoothed_rows=None, smoothing_of=lambda s: s, divisor=lambda real, targets: 1) -> Callable:

@@ -84,20 +84,12 @@ for sentence, wrong in (
         ("the gradients of query and key are returned in the wrong order (swapped)",
          heads(returned=lambda q, k, v: (k, q, v) if same(q, k) else (q, k, v))),
         ("the gradients of key and value are returned in the wrong order (swapped)",
-         heads(returned=lambda q, k, v: (q, v, k) if same(k, v) else (q, k, v)))):
+         heads(returned=lambda q, k, v: (q, v, k) if same(k, v) else (q, k, v))),
+        ("the gradients of key and value are added up, and their sum is returned for both",
+         heads(returned=lambda q, k, v: (q, k + v, k + v))),
+        ("the sum of all three gradients is returned for each of query, key and value",
+         heads(returned=lambda q, k, v: (q + k + v,) * 3))):
     mistake("MultiHeadAttention", sentence)(wrong)
-
-
-@mistake("MultiHeadAttention", "the gradients of key and value are added up, and their sum is returned for both")
-def one_sum(self, dy, cache) -> tuple[Array, Array, Array]:
-    dquery, dkey, dvalue = heads()(self, dy, cache)
-    return dquery, dkey + dvalue, dkey + dvalue
-
-
-@mistake("MultiHeadAttention", "the sum of all three gradients is returned for each of query, key and value")
-def one_sum_of_three(self, dy, cache) -> tuple[Array, Array, Array]:
-    dquery, dkey, dvalue = heads()(self, dy, cache)
-    return (dquery + dkey + dvalue,) * 3
 
 
 def _only(gradient, head) -> Array:

@@ -17,19 +17,12 @@ def summed(array) -> Array:
     return array.sum(axis=tuple(range(array.ndim - 1)))
 
 
-def with_dx(dx) -> Callable:
-    """A backward with this dx, and the right dgamma and dbeta; dx(dn, n, s, gamma, dy)."""
+def layer_norm(dx=None, dgamma=None, dbeta=None) -> Callable:
+    """A backward with some of its gradients replaced: dx(dn, n, s, gamma, dy), dgamma(dy, cache), dbeta(dy, cache)."""
     def wrong(dy, cache) -> tuple[Array, Array, Array]:
-        return dx(dy * cache.gamma, cache.normed, cache.inverse, cache.gamma, dy), summed(dy * cache.normed), summed(dy)
-    return wrong
-
-
-def with_parameters(dgamma=None, dbeta=None) -> Callable:
-    """A backward with the right dx; dgamma(dy, cache), dbeta(dy, cache)."""
-    def wrong(dy, cache) -> tuple[Array, Array, Array]:
-        dn, n = dy * cache.gamma, cache.normed
-        dx = cache.inverse * (dn - mean(dn) - n * mean(dn * n))
-        return (dx, dgamma(dy, cache) if dgamma else summed(dy * n), dbeta(dy, cache) if dbeta else summed(dy))
+        dn, n, s = dy * cache.gamma, cache.normed, cache.inverse
+        return (dx(dn, n, s, cache.gamma, dy) if dx else full(dn, n, s),
+                dgamma(dy, cache) if dgamma else summed(dy * n), dbeta(dy, cache) if dbeta else summed(dy))
     return wrong
 
 
@@ -119,7 +112,7 @@ for sentence, dx in (
         ("the LayerNorm is skipped in dx: dx = dy", lambda dn, n, s, gamma, dy: dy),
         ("only gamma is applied in dx: dx = dy gamma, without the standard deviation and the two mean terms",
          lambda dn, n, s, gamma, dy: dn)):
-    mistake("layer_norm", sentence)(with_dx(dx))
+    mistake("layer_norm", sentence)(layer_norm(dx))
 
 for sentence, dgamma in (
         ("dgamma is multiplied by gamma: the sum of dy gamma n (dn n) in place of dy n",
@@ -131,27 +124,27 @@ for sentence, dgamma in (
          lambda dy, c: summed(dy * c.normed * c.inverse)),
         ("dgamma is summed over the batch only, and averaged over the positions",
          lambda dy, c: (dy * c.normed).sum(axis=0).mean(axis=0) if dy.ndim == 3 else summed(dy * c.normed))):
-    mistake("layer_norm", sentence)(with_parameters(dgamma=dgamma))
+    mistake("layer_norm", sentence)(layer_norm(dgamma=dgamma))
 mistake("layer_norm", "dbeta is multiplied by gamma: dn is summed in place of dy")(
-    with_parameters(dbeta=lambda dy, c: summed(dy * c.gamma)))
+    layer_norm(dbeta=lambda dy, c: summed(dy * c.gamma)))
 mistake("layer_norm", "dbeta is multiplied by the normed n: sum(dy n) is dgamma's formula")(
-    with_parameters(dbeta=lambda dy, c: summed(dy * c.normed)))
+    layer_norm(dbeta=lambda dy, c: summed(dy * c.normed)))
 mistake("layer_norm", "dbeta is multiplied by 1 / standard deviation, which belongs to dx only")(
-    with_parameters(dbeta=lambda dy, c: summed(dy * c.inverse)))
+    layer_norm(dbeta=lambda dy, c: summed(dy * c.inverse)))
 mistake("layer_norm", "dbeta is the sum of dx, not the sum of dy: the wrong array is summed")(
-    with_parameters(dbeta=lambda dy, c: summed(full(dy * c.gamma, c.normed, c.inverse))))
+    layer_norm(dbeta=lambda dy, c: summed(full(dy * c.gamma, c.normed, c.inverse))))
 mistake("layer_norm", "dgamma and dbeta are swapped: returned in the wrong order")(
-    with_parameters(dgamma=lambda dy, c: summed(dy), dbeta=lambda dy, c: summed(dy * c.normed)))
+    layer_norm(dgamma=lambda dy, c: summed(dy), dbeta=lambda dy, c: summed(dy * c.normed)))
 
 
 @mistake("layer_norm", "dgamma uses the input x in place of the normed n")
 def dgamma_of_x(dy, cache, x) -> tuple[Array, Array, Array]:
-    return with_parameters(dgamma=lambda dy, c: summed(dy * x))(dy, cache)
+    return layer_norm(dgamma=lambda dy, c: summed(dy * x))(dy, cache)
 
 
 @mistake("layer_norm", "n mean(dn * n) uses the input x in place of the normed n")
 def x_for_normed(dy, cache, x) -> tuple[Array, Array, Array]:
-    return with_dx(lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - x * mean(dn * x)))(dy, cache)
+    return layer_norm(lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - x * mean(dn * x)))(dy, cache)
 
 
 @mistake("layer_norm",
@@ -160,7 +153,7 @@ def epsilon_forgotten(dy, cache, x) -> tuple[Array, Array, Array]:
     centred = x - mean(x)
     s = 1 / np.sqrt(mean(centred * centred))
     n = centred * s
-    return with_dx(lambda dn, n_, s_, gamma, dy: full(dn, n, s))(dy, cache)
+    return layer_norm(lambda dn, n_, s_, gamma, dy: full(dn, n, s))(dy, cache)
 
 
 @terms("layer_norm")

@@ -9,13 +9,13 @@ from minitransformer.backend import Array
 from minitransformer.diagnosis.mistakes import mistake
 
 
-def linear(dx=None, dweight=None, dbias=None) -> Callable:
-    """A backward of Linear with some of its gradients replaced: dx(drows, W), dweight(rows, drows), dbias(drows)."""
+def linear(dx=None, dweight=None) -> Callable:
+    """A backward of Linear with some of its gradients replaced: dx(drows, W), dweight(rows, drows, W)."""
     def wrong(self, dy, cache) -> Array:
         d_in, d_out = self.weight.shape
         rows, drows, weight = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out), self.weight.data
-        self.weight.grad += dweight(rows, drows, weight, dy) if dweight else rows.T @ drows
-        self.bias.grad += dbias(drows, dy) if dbias else drows.sum(axis=0)
+        self.weight.grad += dweight(rows, drows, weight) if dweight else rows.T @ drows
+        self.bias.grad += drows.sum(axis=0)
         return (dx(drows, weight) if dx else drows @ weight.T).reshape(cache.x.shape)
     return wrong
 
@@ -24,7 +24,7 @@ for sentence, wrong in (
         ("missing transpose: dx = dy W, not dy W^T",
          linear(dx=lambda d, w: d @ w if len(set(w.shape)) == 1 else d @ w.T)),
         ("missing transpose: the gradient of the weight is dy^T x, the transpose of x^T dy",
-         linear(dweight=lambda r, d, w, dy: (r.T @ d).T if len(set(w.shape)) == 1 else r.T @ d))):
+         linear(dweight=lambda r, d, w: (r.T @ d).T if len(set(w.shape)) == 1 else r.T @ d))):
     mistake("Linear", sentence)(wrong)
 
 
@@ -90,10 +90,6 @@ def ordered(ids, dy, table) -> Array:
 
 def backwards(ids, dy, table) -> Array:
     return summed(ids[..., ::-1], dy, table)
-
-
-def of_sentence(which) -> Callable:
-    return lambda ids, dy, table: summed(ids[which], dy[which], table)
 
 
 for sentence, wrong in (

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from minitransformer.diagnosis.mistakes import mistake
 
 
-def transformer(target=True, source=True, memory=1.0, output=True, encoder=True, weight=1.0) -> Callable:
+def transformer(target=True, source=True, memory=1.0, encoder=True, weight=1.0) -> Callable:
     """A backward of Transformer with some of its steps left out."""
     def wrong(self, dlogits, cache) -> None:
         before = self.output.weight.grad.copy()
@@ -41,7 +41,7 @@ for sentence, options in (
     mistake("Transformer", sentence)(transformer(**options))
 
 
-def classifier(pooling=True, encoder=True, input=True) -> Callable:
+def classifier(encoder=True, input=True) -> Callable:
     def wrong(self, dlogits, cache) -> None:
         dx = self.pooling.backward(self.output.backward(dlogits, cache.output), cache.pooling)
         dx = self.encoder.backward(dx, cache.encoder) if encoder else dx

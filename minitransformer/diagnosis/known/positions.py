@@ -48,22 +48,15 @@ for sentence, wrong in (
     mistake("LearnedPositions", sentence)(wrong)
 
 
-@mistake("SinusoidalPositions",
-         "dx is multiplied by the table of sinusoids: the positions are added, not multiplied, so dx = dy")
-def multiplied(self, dy, cache) -> Array:
-    return dy * sinusoids(cache.length, dy.shape[-1])
+def sinusoidal(dx) -> Callable:
+    """A backward with this dx(dy, table of sinusoids)."""
+    return lambda self, dy, cache: dx(dy, sinusoids(cache.length, dy.shape[-1]))
 
 
-@mistake("SinusoidalPositions", "the table of sinusoids is added to dx: a constant has no gradient, so dx = dy")
-def added(self, dy, cache) -> Array:
-    return dy + sinusoids(cache.length, dy.shape[-1])
-
-
-@mistake("SinusoidalPositions", "the table of sinusoids is subtracted from dx: a constant has no gradient, so dx = dy")
-def subtracted(self, dy, cache) -> Array:
-    return dy - sinusoids(cache.length, dy.shape[-1])
-
-
-@mistake("SinusoidalPositions", "dx is multiplied by sqrt(d_model), which belongs to the embedding: dx = dy")
-def scaled(self, dy, cache) -> Array:
-    return dy * math.sqrt(dy.shape[-1])
+for sentence, dx in (
+        ("dx is multiplied by the table of sinusoids: the positions are added, not multiplied, so dx = dy", lambda dy, t: dy * t),
+        ("the table of sinusoids is added to dx: a constant has no gradient, so dx = dy", lambda dy, t: dy + t),
+        ("the table of sinusoids is subtracted from dx: a constant has no gradient, so dx = dy", lambda dy, t: dy - t),
+        ("dx is multiplied by sqrt(d_model), which belongs to the embedding: dx = dy",
+         lambda dy, t: dy * math.sqrt(dy.shape[-1]))):
+    mistake("SinusoidalPositions", sentence)(sinusoidal(dx))

@@ -79,8 +79,7 @@ def dropout_last(self, dy, cache) -> Array | tuple:
 def norm_twice(self, dy, cache) -> Array | tuple:
     if not self.pre_norm:
         self.norm.backward(dy, cache.norm)
-    dx = residual()(self, dy, cache)
-    return dx
+    return residual()(self, dy, cache)
 
 
 @terms("Residual")

@@ -10,7 +10,7 @@ from minitransformer.functional.activations import ReluCache
 ACTIVATIONS = {"relu": relu_backward, "gelu": gelu_backward}
 
 
-def feed_forward(dropout=1, activation=1, outer=True, positive=None) -> Callable:
+def feed_forward(dropout=1, activation=1, positive=None) -> Callable:
     """A backward of FeedForward with some of its steps left out or repeated."""
     def wrong(self, dy, cache) -> Array:
         dh = self.outer.backward(dy, cache.outer)
@@ -75,15 +75,20 @@ for sentence, wrong in (
     mistake("Input", sentence)(wrong)
 
 
-def encoder(norm=1, order=reversed, caches=reversed, last=None, straight=False, around=False) -> Callable:
-    """A backward of Encoder with its layers in another order, or some of them left out."""
-    def wrong(self, dy, cache) -> Array:
+def stack(norm=1, order=reversed, caches=reversed, last=None, straight=False, around=False, memory=sum) -> Callable:
+    """A backward of Encoder or Decoder with its layers in another order, some of them left out, or the layers' gradients of the
+    memory combined in another way."""
+    def wrong(self, dy, cache) -> Array | tuple[Array, Array]:
         for _ in range(norm if self.norm else 0):
             dy = self.norm.backward(dy, cache.norm)
-        upstream = dy
+        upstream, dmemory = dy, []
         for layer, layer_cache in list(zip(order(self.layers), caches(cache.layers)))[:last]:
-            dy = layer.backward(upstream if straight else dy, layer_cache) + (dy if around else 0)
-        return dy
+            dx = layer.backward(upstream if straight else dy, layer_cache)
+            if isinstance(dx, tuple):
+                dx, dlayer = dx
+                dmemory.append(dlayer)
+            dy = dx + (dy if around else 0)
+        return (dy, memory(dmemory)) if dmemory else dy
     return wrong
 
 
@@ -96,42 +101,9 @@ def skip_last(layers) -> list:
 
 
 for sentence, options in (
-        ("the final LayerNorm is skipped in backward", dict(norm=0)),
-        ("the final LayerNorm's backward is called twice", dict(norm=2)),
-        ("the layers run backward in the order of the forward (not reversed): the first layer first",
-         dict(order=iter, caches=iter)),
-        ("the caches are not reversed: each layer gets the cache of another layer (the wrong order)",
-         dict(caches=iter)),
-        ("the layers are not reversed, only the caches: each layer gets the cache of another layer (the wrong order)",
-         dict(order=iter)),
-        ("only the last layer runs backward: the other layers get no gradient", dict(last=1)),
-        ("the last layer of the stack is skipped in backward", dict(order=skip_first, caches=skip_first)),
-        ("the first layer of the stack is skipped in backward", dict(order=skip_last, caches=skip_last)),
-        ("every layer gets the same upstream gradient, not that of the layer after it: dy is not passed on",
-         dict(straight=True)),
-        ("dy is added around every layer: the residual path (skip connection) is inside the layers already, so it is "
-         "counted twice", dict(around=True))):
-    mistake("Encoder", sentence)(encoder(**options))
-
-
-def decoder(memory=sum, norm=1, order=reversed, caches=reversed, straight=False, last=None) -> Callable:
-    """A backward of Decoder with its layers in another order, or another combination of the layers' memory gradients."""
-    def wrong(self, dy, cache) -> tuple[Array, Array]:
-        for _ in range(norm if self.norm else 0):
-            dy = self.norm.backward(dy, cache.norm)
-        upstream, dmemory = dy, []
-        for layer, layer_cache in list(zip(order(self.layers), caches(cache.layers)))[:last]:
-            dy, dlayer = layer.backward(upstream if straight else dy, layer_cache)
-            dmemory.append(dlayer)
-        return dy, memory(dmemory)
-    return wrong
-
-
-for sentence, changes in (
         ("the memory's gradient is that of the first layer only (overwritten, =), not the sum over all layers",
          dict(memory=lambda all: all[-1])),
-        ("the memory's gradient is that of the last layer only, not the sum over all layers",
-         dict(memory=lambda all: all[0])),
+        ("the memory's gradient is that of the last layer only, not the sum over all layers", dict(memory=lambda all: all[0])),
         ("the memory's gradient is averaged over the layers, not summed: divided by the number of layers",
          dict(memory=lambda all: sum(all) / len(all))),
         ("the memory's gradient is missing: it is zero", dict(memory=lambda all: 0 * all[0])),
@@ -144,13 +116,19 @@ for sentence, changes in (
         ("the final LayerNorm's backward is called twice", dict(norm=2)),
         ("the layers run backward in the order of the forward (not reversed): the first layer first",
          dict(order=iter, caches=iter)),
-        ("the caches are not reversed: each layer gets the cache of another layer (the wrong order)",
-         dict(caches=iter)),
+        ("the caches are not reversed: each layer gets the cache of another layer (the wrong order)", dict(caches=iter)),
+        ("the layers are not reversed, only the caches: each layer gets the cache of another layer (the wrong order)",
+         dict(order=iter)),
+        ("only the last layer runs backward: the other layers get no gradient", dict(last=1)),
         ("the last layer of the stack is skipped in backward", dict(order=skip_first, caches=skip_first)),
         ("the first layer of the stack is skipped in backward", dict(order=skip_last, caches=skip_last)),
         ("every layer gets the same upstream gradient, not that of the layer after it: dy is not passed on",
-         dict(straight=True))):
-    mistake("Decoder", sentence)(decoder(**changes))
+         dict(straight=True)),
+        ("dy is added around every layer: the residual path (skip connection) is inside the layers already, so it is counted "
+         "twice", dict(around=True))):
+    if "memory" not in options:
+        mistake("Encoder", sentence)(stack(**options))
+    mistake("Decoder", sentence)(stack(**options))
 
 ENCODER_STEPS = ["feed_forward", "self_attention"]
 DECODER_STEPS = ["feed_forward", "cross_attention", "self_attention"]

@@ -1,7 +1,7 @@
 """A convolutional encoder-decoder with attention: ConvS2S (Gehring et al. 2017, https://arxiv.org/abs/1705.03122), simplified."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -34,8 +34,8 @@ class ConvolutionalConfig(RivalConfig):
     `dropout` is on what a stack and each convolution read, and on what attention adds.
     """
 
-    kind, known = "convolutional", NAMED
-    whole = ("num_layers", "d_model", "kernel_size")
+    kind, examples = "convolutional", NAMED
+    settings: ClassVar[dict[str, str]] = {"kernel_size": "how many positions a convolution sees"}
 
     num_layers: int = 2                  # of the encoder, and of the decoder
     kernel_size: int = 3                 # how many positions a convolution sees

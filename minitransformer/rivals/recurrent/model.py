@@ -36,7 +36,7 @@ NAMED: dict[str, dict[str, Any]] = {
 class RecurrentConfig(RivalConfig):
     """All sizes and choices of a recurrent encoder-decoder. `dropout` is on what each layer reads and each stack returns."""
 
-    kind, known = "recurrent", NAMED
+    kind, examples = "recurrent", NAMED
 
     bidirectional: bool = True           # the encoder reads from both ends, each with half of the width
 

@@ -1,0 +1,60 @@
+"""minitransformer benchmark: how fast minitransformer is, alone or against other libraries."""
+
+import argparse
+import os
+import shlex
+from importlib import import_module
+
+from minitransformer.errors import InputError
+from minitransformer.workers.host import available_cores
+
+SUBCOMMANDS = {    # each is a module of this package
+    "step": "measure a training step, alone or against PyTorch and JAX",
+    "profile": "show where the time of a training step goes, block by block, on one thread",
+    "scaling": "show how time and memory of a training step grow with length, sentences, d_model and vocabulary",
+    "layers": "measure Table 1 of the paper on one thread: operations, sequential steps, paths, time and memory of each layer",
+    "decoding": "measure beam search with the model of a run, alone or against MarianMT and CTranslate2",
+}
+MOVED = {"--layers": "layers", "--output": "layers", "--decoding": "decoding", "--test": "decoding", "--batch": "decoding",
+         "--profile": "profile", "--scaling": "scaling",
+         **dict.fromkeys(("--against", "--config", "--batches", "--threads", "--rounds", "--json"), "step")}
+MAX_ROUNDS = 1000
+
+
+class _Moved(argparse.Action):
+    """Says which subcommand an option belongs to since subcommands took the place of flags."""
+
+    def __call__(self, parser, namespace, values, option_string=None) -> None:
+        words = [option_string, *values]
+        name = next(name for option, name in MOVED.items() if option in words)
+        new = words
+        if f"--{name}" in words:
+            place = words.index(f"--{name}")
+            new = words[place + 1:] + words[:place]    # the run comes first
+        is_now = "is now the subcommand" if option_string == f"--{name}" else "is now an option of the subcommand"
+        raise InputError(f"{option_string} {is_now} {name}: {parser.prog} {shlex.join([name, *new])}")
+
+
+def add_arguments(parser) -> None:
+    parser.description = (
+        "Measure how fast minitransformer is. Libraries that are compared take turns, each in its own process; a ratio is "
+        "minitransformer's number divided by the other's. Measure on an otherwise idle machine.")
+    parser.add_argument(*MOVED, action=_Moved, nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    parser.set_defaults(measure=lambda _: parser.error(f"no SUBCOMMAND given; choose from {', '.join(SUBCOMMANDS)}"))
+    subcommands = parser.add_subparsers(metavar="SUBCOMMAND")
+    for name, text in SUBCOMMANDS.items():
+        module = import_module(f"{__name__}.{name}")
+        subcommand = subcommands.add_parser(name, help=text, description=text[:1].upper() + text[1:] + ".")
+        module.add_arguments(subcommand)
+        subcommand.add_argument("--rounds", type=int, default=7, metavar="INT", help="rounds of measurement (default: 7)")
+        subcommand.add_argument("--json", action="store_true", help="print one JSON object")
+        subcommand.set_defaults(measure=module.execute)
+
+
+def execute(args) -> None:
+    if not hasattr(os, "killpg"):
+        raise InputError("benchmark needs Linux or macOS: it stops its processes as a group")
+    for name, most in ("threads", available_cores()), ("rounds", MAX_ROUNDS):
+        if not 1 <= getattr(args, name, 1) <= most:
+            raise InputError(f"--{name} is {getattr(args, name)}, expected 1 to {most:,}")
+    args.measure(args)

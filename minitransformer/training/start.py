@@ -1,0 +1,129 @@
+"""How a command begins a run or resumes one, in one process or in several."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+from typing import Any, NamedTuple
+
+from minitransformer.backend import get_module
+from minitransformer.errors import FolderTaken, InputError
+from minitransformer.models.registry import MODELS
+from minitransformer.tasks.task import Data
+from minitransformer.training.config import TrainingConfig
+from minitransformer.training.files import free_name
+from minitransformer.training.run import Run, check_free
+from minitransformer.training.trainer import train
+
+
+@dataclass(frozen=True)
+class NewRun:
+    """A run to begin, with settings that are checked."""
+
+    task: Any                  # a Task
+    model: str                 # a name in MODELS
+    config: str                # the name of its configuration
+    changes: dict[str, Any]    # to that configuration
+    training: TrainingConfig
+    backend: str
+    folder: str | None         # None: a free one in runs/
+
+    def open(self, job) -> tuple[Run, Data]:
+        """The run in its new folder, and its data. Raises InputError if the folder is taken, or a file cannot be used."""
+        if self.folder is not None:
+            with _taken_folder_named(self.folder):    # anything that can fail early fails here, before any work
+                check_free(self.folder)
+        job.choose_gpu(get_module(self.backend))
+        task = self.task.begin()
+        vocabulary = task.make_vocabulary()
+        data = task.data(vocabulary, self.training)
+        job.check_sentences(data.batches)
+        kind = MODELS[self.model]
+        config = kind.Config.named(self.config, **{**task.model_sizes(vocabulary), **self.changes})
+        model = kind(config, self.training.seed).to(self.backend)
+        run = self._create(task, model, vocabulary)
+        heads = f" with {config.num_heads} heads" if hasattr(config, "num_heads") else ""
+        print(f"{task.name}: {self.config} {kind.__name__}, {config.num_layers} layers of width {config.d_model}{heads}, "
+              f"{model.num_parameters():,} parameters, {vocabulary.size:,} tokens in the vocabulary", file=sys.stderr)
+        return run, data
+
+    def _create(self, task, model, vocabulary) -> Run:
+        """The run in its folder, or in a free one, even if another command creates a run at the same time."""
+        settings = task, model, vocabulary, self.training, self.backend
+        while self.folder is None:
+            with suppress(FolderTaken):
+                return Run.create(free_name(Path("runs", task.name)), *settings)
+        with _taken_folder_named(self.folder):
+            return Run.create(self.folder, *settings)
+
+
+@dataclass(frozen=True)
+class OldRun:
+    """A run to resume, perhaps for more steps than it has planned."""
+
+    folder: str
+    steps: int | None = None    # None: those that are planned
+
+    def open(self, job) -> tuple[Run, Data]:
+        """The run and its data. Raises InputError if either cannot be used, or if the steps are not more than those planned."""
+        run = Run.open(self.folder)
+        planned = run.settings.training
+        if planned is None:
+            raise InputError(f"{self.folder}: config.json does not record how it was trained; resume from Python: "
+                             "train(..., resume=True)")
+        data = run.task.data(run.vocabulary, planned)
+        job.check_sentences(data.batches)
+        job.choose_gpu(get_module(run.settings.backend))
+        run.model = run.model.to(run.settings.backend)
+        if self.steps is not None:
+            run.lengthen(self.steps)
+            print(f"{self.steps:,} steps are now planned instead of {planned.steps:,}: the learning rate follows the new plan",
+                  file=sys.stderr)
+        elif job.is_main and run.finished:
+            print(f"to train longer: {run.resume_command} --steps N", file=sys.stderr)
+        return run, data
+
+
+class Trained(NamedTuple):
+    """What came of a plan."""
+
+    run: Run
+    steps: int        # made so far
+    examples: list    # of the Data
+
+
+def begin(new, job) -> Trained:
+    """Begin a NewRun in the processes of a Job, and train it."""
+    run, data = _open(new, job)
+    return _train(run, data, job, resume=False)
+
+
+def resume(old, job) -> Trained:
+    """Resume an OldRun in the processes of a Job."""
+    run, data = _open(old, job)
+    return _train(run, data, job, resume=True)
+
+
+def _open(plan, job) -> tuple[Run, Data]:
+    """The run and its data: the main process makes or lengthens the run, and then the others open its folder."""
+    opened = job.together(lambda: plan.open(job) if job.is_main else None)
+    folder = job.gather(opened and opened[0].path)[0]
+    return job.together(lambda: opened or OldRun(folder).open(job))
+
+
+def _train(run, data, job, resume) -> Trained:
+    steps = train(run, run.settings.training, data.batches, data.valid, data.measure, resume, job.workers)
+    return Trained(run, steps, data.examples)
+
+
+@contextmanager
+def _taken_folder_named(folder) -> Iterator[None]:
+    """An error about an existing folder names --run, and the command that resumes the run in it."""
+    try:
+        yield
+    except FolderTaken:
+        hint = (f"resume it: minitransformer train --resume {quote(folder)}, or choose another name"
+                if Path(folder, "config.json").exists() else "choose another name")
+        raise InputError(f"--run {folder}: already exists; {hint}") from None

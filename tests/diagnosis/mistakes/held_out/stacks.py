@@ -1,0 +1,170 @@
+"""Mistakes in the feed-forward network, in layers, stacks and whole models."""
+
+from minitransformer.functional import dropout_backward
+from minitransformer.layers.feed_forward import ACTIVATIONS
+from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.words import ASSIGNED, MISSING, SWAPPED, TWICE
+
+
+def activation_forgotten(self, dy, cache):
+    dh = dropout_backward(self.outer.backward(dy, cache.outer), cache.dropout)
+    return self.inner.backward(dh, cache.inner)
+
+
+def activation_twice(self, dy, cache):
+    _, activate_backward = ACTIVATIONS[self.activation]
+    dh = dropout_backward(self.outer.backward(dy, cache.outer), cache.dropout)
+    dh = activate_backward(activate_backward(dh, cache.activation), cache.activation)
+    return self.inner.backward(dh, cache.inner)
+
+
+def inner_forgotten(self, dy, cache):
+    _, activate_backward = ACTIVATIONS[self.activation]
+    dh = dropout_backward(self.outer.backward(dy, cache.outer), cache.dropout)
+    return activate_backward(dh, cache.activation) @ self.inner.weight.data.T
+
+
+def encoder_parallel(self, dy, cache):
+    return self.feed_forward_residual.backward(dy, cache.feed_forward) + self.self_attention_residual.backward(dy, cache.self_attention)
+
+
+def encoder_order(self, dy, cache):
+    dx = self.self_attention_residual.backward(dy, cache.self_attention)
+    return self.feed_forward_residual.backward(dx, cache.feed_forward)
+
+
+def decoder_self_attention_skipped(self, dy, cache):
+    dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
+    return self.cross_attention_residual.backward(dx, cache.cross_attention)
+
+
+def decoder_returns_swapped(self, dy, cache):
+    dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
+    dx, dmemory = self.cross_attention_residual.backward(dx, cache.cross_attention)
+    return dmemory, self.self_attention_residual.backward(dx, cache.self_attention)
+
+
+def _through(self, dy, cache):
+    """Gradients of the memory, the last layer's first, and dx."""
+    if self.norm:
+        dy = self.norm.backward(dy, cache.norm)
+    memories = []
+    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
+        dy, dlayer = layer.backward(dy, layer_cache)
+        memories.append(dlayer)
+    return dy, memories
+
+
+def memory_of_last_layer(self, dy, cache):
+    dx, memories = _through(self, dy, cache)
+    return dx, memories[0]
+
+
+def memory_weighted_twice(self, dy, cache):
+    dx, memories = _through(self, dy, cache)
+    return dx, memories[0] + sum(memories)
+
+
+def decoder_layers_forwards(self, dy, cache):
+    dmemory = 0
+    for layer, layer_cache in zip(self.layers, cache.layers):
+        dy, dlayer = layer.backward(dy, layer_cache)
+        dmemory = dmemory + dlayer
+    return dy, dmemory
+
+
+def encoder_caches_forwards(self, dy, cache):
+    if self.norm:
+        dy = self.norm.backward(dy, cache.norm)
+    for layer, layer_cache in zip(reversed(self.layers), cache.layers):
+        dy = layer.backward(dy, layer_cache)
+    return dy
+
+
+def encoder_first_layer_skipped(self, dy, cache):
+    if self.norm:
+        dy = self.norm.backward(dy, cache.norm)
+    for i in range(len(self.layers) - 1, 0, -1):
+        dy = self.layers[i].backward(dy, cache.layers[i])
+    return dy
+
+
+def encoder_same_dy(self, dy, cache):
+    if self.norm:
+        dy = self.norm.backward(dy, cache.norm)
+    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
+        dx = layer.backward(dy, layer_cache)
+    return dx
+
+
+def model_without_encoder(self, dy, cache):
+    dx, _ = self.decoder.backward(dy, cache.decode.decoder)
+    self.target_input.backward(dx, cache.decode.input)
+
+
+def model_around_encoder(self, dy, cache):
+    dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
+    self.target_input.backward(dx, cache.decode.input)
+    self.encoder.backward(dmemory, cache.encode.encoder)
+    self.source_input.backward(dmemory, cache.encode.input)
+
+
+def model_target_input_twice(self, dy, cache):
+    dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
+    self.target_input.backward(dx, cache.decode.input)
+    dx = self.encoder.backward(dmemory, cache.encode.encoder)
+    self.source_input.backward(dx, cache.encode.input)
+    self.target_input.backward(dy, cache.decode.input)
+
+
+def language_model_input_from_dy(self, dy, cache):
+    self.stack.backward(dy, cache.stack)
+    self.input.backward(dy, cache.input)
+
+
+def classifier_encoder_skipped(self, dlogits, cache):
+    dx = self.pooling.backward(self.output.backward(dlogits, cache.output), cache.pooling)
+    self.input.backward(dx, cache.input)
+
+
+LAYERS = "minitransformer.layers."
+MODELS = "minitransformer.models."
+FF = LAYERS + "feed_forward:FeedForward.backward"
+ENCODER_LAYER = LAYERS + "encoder:EncoderLayer.backward"
+DECODER_LAYER = LAYERS + "decoder:DecoderLayer.backward"
+ENCODER = LAYERS + "encoder:Encoder.backward"
+DECODER = LAYERS + "decoder:Decoder.backward"
+TRANSFORMER = MODELS + "transformer:Transformer.hidden_backward"
+FEED = ("feed_forward", "feed-forward", "feed forward")
+CROSS = ("cross",)
+SELF = ("self_attention", "self-attention", "self attention")
+ORDER = (*SWAPPED, "revers", "wrong cache", "cache of another", "another layer", "before", "after", "first layer")
+
+MISTAKES = [
+    Mistake("feed-forward-activation-forgotten", FF, activation_forgotten, "feed-forward", (("activation", "relu"), MISSING)),
+    Mistake("feed-forward-activation-twice", FF, activation_twice, "encoder-layer-pre-norm", (("activation", "gelu"), TWICE),
+            in_model="transformer-pre-norm", comment="with ReLU twice is once"),
+    Mistake("feed-forward-inner-forgotten", FF, inner_forgotten, "feed-forward", (("inner", "W1", "b1"), MISSING)),
+    Mistake("encoder-layer-parallel", ENCODER_LAYER, encoder_parallel, "encoder-layer",
+            (SELF, ("dy", "chain", "parallel", "feed_forward", "feed-forward", "sum", "one after", "output"))),
+    Mistake("encoder-layer-order", ENCODER_LAYER, encoder_order, "encoder-layer", (ORDER,)),
+    Mistake("decoder-layer-self-attention-skipped", DECODER_LAYER, decoder_self_attention_skipped, "decoder-layer", (SELF, MISSING)),
+    Mistake("decoder-layer-returns-swapped", DECODER_LAYER, decoder_returns_swapped, "decoder-layer", (SWAPPED,)),
+    Mistake("decoder-memory-of-last-layer", DECODER, memory_of_last_layer, "decoder",
+            (("memory",), (*ASSIGNED, "one layer", "only", "sum", "last", "layers.1", "layers", *MISSING))),
+    Mistake("decoder-memory-of-last-layer-twice", DECODER, memory_weighted_twice, "decoder", (("memory",), TWICE)),
+    Mistake("decoder-layers-forwards", DECODER, decoder_layers_forwards, "decoder", (ORDER,)),
+    Mistake("encoder-caches-forwards", ENCODER, encoder_caches_forwards, "encoder", ((*ORDER, "cache"),)),
+    Mistake("encoder-first-layer-skipped", ENCODER, encoder_first_layer_skipped, "encoder", (("layer",), ("first", "layers.0", "layer 0", *MISSING))),
+    Mistake("encoder-same-dy", ENCODER, encoder_same_dy, "encoder",
+            (("dy", "layer"), ("chain", "last layer", "same dy", "handed", "pass", "one after", "not that of", "layers.1", "layers", *MISSING))),
+    Mistake("transformer-without-encoder", TRANSFORMER, model_without_encoder, "transformer", (("encoder", "memory", "source"), MISSING)),
+    Mistake("transformer-around-encoder", TRANSFORMER, model_around_encoder, "transformer",
+            (("source", "encoder", "memory"), ("dmemory", "dx", "embedding", "source_input", "input", *MISSING))),
+    Mistake("transformer-target-input-twice", TRANSFORMER, model_target_input_twice, "transformer",
+            (("target", "embedding", "input"), (*TWICE, "more", "extra", "two", "dy"))),
+    Mistake("language-model-input-from-dy", MODELS + "language_model:LanguageModel.hidden_backward", language_model_input_from_dy,
+            "language-model", (("embedding", "input"), ("dy", "stack", "chain", "skip", *MISSING)), in_model="language-model"),
+    Mistake("classifier-encoder-skipped", MODELS + "classifier:Classifier.backward", classifier_encoder_skipped, "classifier",
+            (("encoder",), MISSING), in_model="classifier"),
+]

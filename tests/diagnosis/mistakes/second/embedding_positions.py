@@ -1,0 +1,367 @@
+"""Mistakes in the token embedding, in positions and in the input block."""
+
+import numpy as np
+
+from minitransformer.functional import dropout_backward, sinusoids
+from minitransformer.layers.embedding import EmbeddingCache
+from minitransformer.layers.positions import PositionsCache
+from tests.diagnosis.mistakes.mistake import Mistake
+
+LEARNED = "minitransformer.layers.positions:LearnedPositions.backward"
+SINUSOIDAL = "minitransformer.layers.positions:SinusoidalPositions."
+INPUT = "minitransformer.layers.input:Input.backward"
+MISSING = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
+           "does not reach", "not contain", "zero", "no gradient", "never", "detach", "cut", "none of", "only")
+UNKNOWN = ("no known pattern", "no pattern", "unknown", "not known", "don't know", "do not know", "none of the known")
+
+
+def embedding_unscaled(self, dy, cache):
+    np.add.at(self.weight.grad, cache.ids, dy)
+
+
+def embedding_scaled_by_d(self, dy, cache):
+    np.add.at(self.weight.grad, cache.ids, self.weight.shape[1] * dy)
+
+
+def embedding_unscaled_back(self, dy, cache):
+    np.add.at(self.weight.grad, cache.ids, dy / np.sqrt(self.weight.shape[1]))
+
+
+def embedding_assigned(self, dy, cache):
+    grad = np.zeros_like(self.weight.grad)
+    np.add.at(grad, cache.ids, self.weight.shape[1] ** 0.5 * dy)
+    self.weight.grad[...] = grad
+
+
+def embedding_frequency(self, dy, cache):
+    d_model = self.weight.shape[1]
+    count = np.bincount(cache.ids.ravel(), minlength=len(self.weight.grad))
+    np.add.at(self.weight.grad, cache.ids, d_model ** 0.5 * dy / count[cache.ids][..., None])
+
+
+def embedding_padding_index(self, dy, cache):
+    real = cache.ids != 0
+    np.add.at(self.weight.grad, cache.ids[real], self.weight.shape[1] ** 0.5 * dy[real])
+
+
+def embedding_ids_from_one(self, dy, cache):
+    np.add.at(self.weight.grad, cache.ids - 1, self.weight.shape[1] ** 0.5 * dy)
+
+
+def embedding_first_place(self, dy, cache):
+    d_model = self.weight.shape[1]
+    ids, where = np.unique(cache.ids, return_index=True)
+    self.weight.grad[ids] += d_model ** 0.5 * dy.reshape(-1, d_model)[where]
+
+
+def embedding_by_position(self, dy, cache):
+    positions = np.broadcast_to(np.arange(cache.ids.shape[1]), cache.ids.shape)
+    np.add.at(self.weight.grad, positions, self.weight.shape[1] ** 0.5 * dy)
+
+
+def embedding_column_order(self, dy, cache):
+    d_model = self.weight.shape[1]
+    np.add.at(self.weight.grad, cache.ids.T.ravel(), d_model ** 0.5 * dy.reshape(-1, d_model))
+
+
+def embedding_last_sequence(self, dy, cache):
+    d_model = self.weight.shape[1]
+    for ids, rows in zip(cache.ids, dy):
+        grad = np.zeros_like(self.weight.grad)
+        np.add.at(grad, ids, d_model ** 0.5 * rows)
+    self.weight.grad += grad
+
+
+def embedding_forward_unscaled(self, ids):
+    return self.weight.data[ids], EmbeddingCache(ids)
+
+
+def embedding_forward_unit_rows(self, ids):
+    weight = self.weight.data
+    rows = weight / np.sqrt((weight * weight).sum(axis=1, keepdims=True))
+    return self.weight.shape[1] ** 0.5 * rows[ids], EmbeddingCache(ids)
+
+
+def embedding_leaks_to_next_id(self, dy, cache):
+    scaled = self.weight.shape[1] ** 0.5 * dy
+    np.add.at(self.weight.grad, cache.ids, 0.9 * scaled)
+    np.add.at(self.weight.grad, (cache.ids + 1) % len(self.weight.grad), 0.1 * scaled)
+
+
+def embedding_root_of_count(self, dy, cache):
+    d_model = self.weight.shape[1]
+    count = np.bincount(cache.ids.ravel(), minlength=len(self.weight.grad))
+    np.add.at(self.weight.grad, cache.ids, d_model ** 0.5 * dy / np.sqrt(count[cache.ids])[..., None])
+
+
+def embedding_squared_upstream(self, dy, cache):
+    np.add.at(self.weight.grad, cache.ids, self.weight.shape[1] ** 0.5 * dy * abs(dy))
+
+
+def embedding_unscaled_and_last_place(self, dy, cache):
+    self.weight.grad[cache.ids] += dy
+
+
+# ---- learned positions
+
+def learned_mean_over_batch(self, dy, cache):
+    self.weight.grad[: cache.length] += dy.mean(axis=0)
+    return dy
+
+
+def learned_first_sequence(self, dy, cache):
+    self.weight.grad[: cache.length] += dy[0]
+    return dy
+
+
+def learned_last_sequence(self, dy, cache):
+    for rows in dy:
+        grad = np.zeros_like(self.weight.grad)
+        grad[: cache.length] = rows
+    self.weight.grad += grad
+    return dy
+
+
+def learned_from_one(self, dy, cache):
+    self.weight.grad[1 : cache.length + 1] += dy.sum(axis=0)
+    return dy
+
+
+def learned_no_dx(self, dy, cache):
+    self.weight.grad[: cache.length] += dy.sum(axis=0)
+    return np.zeros_like(dy)
+
+
+def learned_with_embedding_scale(self, dy, cache):
+    self.weight.grad[: cache.length] += dy.shape[-1] ** 0.5 * dy.sum(axis=0)
+    return dy
+
+
+def learned_sum_over_time(self, dy, cache):
+    self.weight.grad[: len(dy)] += dy.sum(axis=1)
+    return dy
+
+
+def learned_backwards_in_time(self, dy, cache):
+    self.weight.grad[: cache.length] += dy.sum(axis=0)[::-1]
+    return dy
+
+
+def learned_every_row(self, dy, cache):
+    self.weight.grad += dy.sum(axis=(0, 1))
+    return dy
+
+
+def learned_last_position_left_out(self, dy, cache):
+    self.weight.grad[: cache.length - 1] += dy[:, :-1].sum(axis=0)
+    return dy
+
+
+def learned_dx_summed(self, dy, cache):
+    dx = dy.sum(axis=0)
+    self.weight.grad[: cache.length] += dx
+    return np.broadcast_to(dx, dy.shape)
+
+
+def learned_assigned(self, dy, cache):
+    self.weight.grad[: cache.length] = dy.sum(axis=0)
+    return dy
+
+
+def learned_running_sum(self, dy, cache):
+    self.weight.grad[: cache.length] += np.cumsum(dy.sum(axis=0), axis=0)
+    return dy
+
+
+def learned_mean_and_shift(self, dy, cache):
+    self.weight.grad[1 : cache.length + 1] += dy.mean(axis=0)
+    return dy
+
+
+# ---- sinusoidal positions
+
+def sinusoidal_as_a_product(self, dy, cache):
+    return dy * sinusoids(cache.length, dy.shape[-1], np, dy.real.dtype.name)
+
+
+def sinusoidal_subtracted_again(self, dy, cache):
+    return dy - sinusoids(cache.length, dy.shape[-1], np, dy.real.dtype.name)
+
+
+def sinusoidal_forward_scales(self, x):
+    _, length, d_model = x.shape
+    return x * d_model ** 0.5 + sinusoids(length, d_model, np, x.real.dtype.name), PositionsCache(length)
+
+
+def sinusoidal_forward_replaces(self, x):
+    _, length, d_model = x.shape
+    y = x + sinusoids(length, d_model, np, x.real.dtype.name)
+    y[:, 0] = sinusoids(length, d_model, np, x.real.dtype.name)[0]
+    return y, PositionsCache(length)
+
+
+def sinusoidal_decays_with_position(self, dy, cache):
+    return dy / (1 + 0.1 * np.arange(cache.length, dtype=dy.dtype))[:, None]
+
+
+# ---- both and dropout
+
+def input_without_dropout(self, dy, cache):
+    dx = self.positions.backward(dy, cache.positions)
+    self.embedding.backward(dx, cache.embedding)
+
+
+def input_stale_name(self, dy, cache):
+    dx = dropout_backward(dy, cache.dropout)
+    self.positions.backward(dx, cache.positions)
+    self.embedding.backward(dy, cache.embedding)
+
+
+def input_dropout_last(self, dy, cache):
+    dx = self.positions.backward(dy, cache.positions)
+    self.embedding.backward(dropout_backward(dx, cache.dropout), cache.embedding)
+
+
+def input_positions_are_constant(self, dy, cache):
+    dx = dropout_backward(dy, cache.dropout)
+    self.embedding.backward(dx, cache.embedding)
+
+
+def input_embedding_again(self, dy, cache):
+    dx = dropout_backward(dy, cache.dropout)
+    self.embedding.backward(dx, cache.embedding)
+    dx = self.positions.backward(dx, cache.positions)
+    self.embedding.backward(dx, cache.embedding)
+
+
+def input_own_dropout(self, dy, cache):
+    keep = np.random.rand(*dy.shape) >= self.dropout
+    dx = self.positions.backward(dy * keep / (1 - self.dropout), cache.positions)
+    self.embedding.backward(dx, cache.embedding)
+
+
+SQRT = ("sqrt", "2.65", "2.646", "2.6458", "0.378", "factor", "times", "scale", "root", "constant")
+
+MISTAKES = [
+    Mistake("embedding-no-scale", "Embedding.backward", embedding_unscaled, "embedding", (SQRT,),
+            comment="backward forgets the factor sqrt(d_model) of the forward."),
+    Mistake("embedding-scale-d-model", "Embedding.backward", embedding_scaled_by_d, "embedding", (SQRT,),
+            comment="backward multiplies by d_model instead of sqrt(d_model)."),
+    Mistake("embedding-scale-divides", "Embedding.backward", embedding_unscaled_back, "embedding", ((*SQRT, "divid", "1/7", "0.143"),),
+            comment="backward divides by sqrt(d_model) ('undoes' the scale) instead of multiplying by it."),
+    Mistake("embedding-assigned", "Embedding.backward", embedding_assigned, "language-model",
+            (("+=", "accumulat", "overwrit", "assign", "replac", "add", "output", "shared", "tied", "lost", *MISSING),),
+            comment="The embedding assigns its gradient to the shared weight, wiping out the output projection's part."),
+    Mistake("embedding-by-frequency", "Embedding.backward", embedding_frequency, "embedding",
+            (("average", "mean", "divid", "count", "frequen", "how often", "repeat", "number of", "several"),),
+            comment="Each token's gradient is divided by how often it occurs in the batch (a mean for a sum)."),
+    Mistake("embedding-padding-index", "Embedding.backward", embedding_padding_index, "transformer",
+            (("pad", "id 0", "row 0", "first row", "token 0", "embedding", *MISSING),),
+            comment="The row of PAD (id 0) gets no gradient, as PyTorch's padding_idx, though forward uses it like any row."),
+    Mistake("embedding-ids-from-one", "Embedding.backward", embedding_ids_from_one, "embedding",
+            (("off by one", "shift", "row", "ids - 1", "id - 1", "neighbour", "wrong", "before", "previous", "other id"),),
+            comment="Ids are taken to start at 1: the gradient of id v is added to row v - 1."),
+    Mistake("embedding-first-occurrence", "Embedding.backward", embedding_first_place, "embedding",
+            (("repeat", "more than once", "several", "only one", "first", "occurr", "again", "places"),),
+            comment="Of a token's several places only the first counts (np.unique's return_index)."),
+    Mistake("embedding-scattered-by-position", "Embedding.backward", embedding_by_position, "embedding",
+            (("position", "wrong row", "other row", "rows", "ids", "scatter", "index"),),
+            comment="The gradient of place t is added to row t of the table instead of to the row of the id that stood there."),
+    Mistake("embedding-ids-transposed", "Embedding.backward", embedding_column_order, "embedding",
+            (("order", "transpos", "permut", "shuffl", "wrong row", "other", "scrambl", "ids"),),
+            comment="Ids are flattened column by column and dy row by row, so gradients reach the wrong ids."),
+    Mistake("embedding-last-sequence", "Embedding.backward", embedding_last_sequence, "embedding",
+            (("last", "batch", "sequence", "only", "some of", "part", *MISSING),),
+            comment="In a loop over the batch the gradient table is made anew, so only the last sequence counts."),
+    Mistake("embedding-forward-no-scale", "Embedding.forward", embedding_forward_unscaled, "embedding", (SQRT,),
+            comment="forward forgets sqrt(d_model); the given backward still has it."),
+    Mistake("embedding-forward-unit-rows", "Embedding.forward", embedding_forward_unit_rows, "embedding",
+            ((*UNKNOWN, "norm", "unit", "length", "embedding", "weight", "forward"),),
+            comment="forward normalises each row of the table to length 1, which the given backward knows nothing of."),
+    Mistake("embedding-leak", "Embedding.backward", embedding_leaks_to_next_id, "embedding",
+            ((*UNKNOWN, "embedding", "weight", "next", "neighbour", "shift"),),
+            comment="A tenth of each gradient goes to the row after the right one: an arbitrary mixture."),
+    Mistake("embedding-root-frequency", "Embedding.backward", embedding_root_of_count, "embedding",
+            ((*UNKNOWN, "repeat", "count", "more than once", "several", "frequen", "embedding", "weight"),),
+            comment="Each token's gradient is divided by the square root of how often it occurs: arbitrary."),
+    Mistake("embedding-signed-square", "Embedding.backward", embedding_squared_upstream, "embedding",
+            ((*UNKNOWN, "square", "power", "embedding", "weight", "linear in"),),
+            comment="dy |dy| is scattered instead of dy: an arbitrary power."),
+    Mistake("embedding-two-no-scale-and-repeats", "Embedding.backward", embedding_unscaled_and_last_place, "embedding",
+            ((*SQRT, "repeat", "more than once", "several", "last", "occurr"),),
+            comment="Two mistakes: grad[ids] += keeps one of several places, and sqrt(d_model) is missing."),
+    Mistake("learned-positions-mean", LEARNED, learned_mean_over_batch, "learned-positions",
+            (("mean", "average", "divid", "half", "batch", "factor", "0.5"),), in_model="transformer-unshared",
+            comment="The table's gradient is the mean over the batch instead of the sum."),
+    Mistake("learned-positions-first-sequence", LEARNED, learned_first_sequence, "learned-positions",
+            (("first", "batch", "only", "sequence", "b = 0", "sum", *MISSING),), in_model="transformer-unshared",
+            comment="The table's gradient takes dy of the first sequence only."),
+    Mistake("learned-positions-last-sequence", LEARNED, learned_last_sequence, "learned-positions",
+            (("last", "batch", "only", "sequence", "overwrit", "sum", *MISSING),), in_model="transformer-unshared",
+            comment="A loop over the batch overwrites the table's gradient; the last sequence's remains."),
+    Mistake("learned-positions-from-one", LEARNED, learned_from_one, "learned-positions",
+            (("off by one", "shift", "next", "row", "later", "position + 1", "one too far", "neighbour"),), in_model="transformer-unshared",
+            comment="Position t's gradient is added to row t + 1."),
+    Mistake("learned-positions-no-dx", LEARNED, learned_no_dx, "learned-positions",
+            (("dx", "input", " x ", *MISSING),), in_model="transformer-unshared",
+            comment="dx is zero: the gradient is thought to go to the position table alone."),
+    Mistake("learned-positions-embedding-scale", LEARNED, learned_with_embedding_scale, "learned-positions", (SQRT,),
+            in_model="transformer-unshared",
+            comment="The table's gradient is multiplied by sqrt(d_model), which only the token embedding has."),
+    Mistake("learned-positions-sum-over-time", LEARNED, learned_sum_over_time, "learned-positions",
+            (("axis", "axes", "batch", "position", "wrong", "time", "sum"),), in_model="transformer-unshared",
+            comment="dy is summed over the positions (axis 1) and the result, one row a sequence, added to the first B rows."),
+    Mistake("learned-positions-reversed", LEARNED, learned_backwards_in_time, "learned-positions",
+            (("revers", "order", "mirror", "flip", "backward", "permut", "wrong row", "other row"),), in_model="transformer-unshared",
+            comment="The positions' gradients are added in reversed order: the last position's to row 0."),
+    Mistake("learned-positions-every-row", LEARNED, learned_every_row, "learned-positions",
+            (("axis", "axes", "every", "all", "same", "broadcast", "sum", "each row", "position"),), in_model="transformer-unshared",
+            comment="dy is summed over batch and positions and broadcast to all rows of the table."),
+    Mistake("learned-positions-last-dropped", LEARNED, learned_last_position_left_out, "learned-positions",
+            (("last", "position", "row", "slice", "off by one", *MISSING),), in_model="transformer-unshared",
+            comment="The slice stops one too early: the last position gets no gradient."),
+    Mistake("learned-positions-dx-summed", LEARNED, learned_dx_summed, "learned-positions",
+            (("dx", "input", " x ", "batch"), ("sum", "batch", "broadcast", "same", "every", "all")), in_model="transformer-unshared",
+            comment="dx is the sum over the batch, the table's gradient, given to every sequence."),
+    Mistake("learned-positions-assigned", LEARNED, learned_assigned, "learned-positions",
+            (("+=", "accumulat", "overwrit", "assign", "replac", "add"),), in_model="",
+            comment="The table's gradient is assigned instead of added."),
+    Mistake("learned-positions-running-sum", LEARNED, learned_running_sum, "learned-positions",
+            ((*UNKNOWN, "cumul", "running", "weight", "position", "table"),), in_model="transformer-unshared",
+            comment="Each row of the table gets the sum of all gradients up to its position: arbitrary."),
+    Mistake("learned-positions-two-mean-and-shift", LEARNED, learned_mean_and_shift, "learned-positions",
+            (("off by one", "shift", "next", "row", "mean", "average", "half", "weight"),), in_model="transformer-unshared",
+            comment="Two mistakes: the mean over the batch for the sum, and one row too far."),
+    Mistake("sinusoids-as-product", SINUSOIDAL + "backward", sinusoidal_as_a_product, "sinusoidal-positions",
+            (("multipl", "product", "times", "sinusoid", "position", "table", "encoding"),),
+            comment="dy is multiplied by the table, as if it had been multiplied and not added."),
+    Mistake("sinusoids-subtracted", SINUSOIDAL + "backward", sinusoidal_subtracted_again, "sinusoidal-positions",
+            (("subtract", "minus", "constant", "does not depend on dy", "extra", "sinusoid", "position", "table", "encoding"),),
+            comment="backward subtracts the table from dy ('undo the forward'); the derivative of an added constant is 0."),
+    Mistake("sinusoids-forward-scales", SINUSOIDAL + "forward", sinusoidal_forward_scales, "sinusoidal-positions", (SQRT,),
+            comment="forward multiplies x by sqrt(d_model) as well, which the given backward does not."),
+    Mistake("sinusoids-forward-replaces-first", SINUSOIDAL + "forward", sinusoidal_forward_replaces, "sinusoidal-positions",
+            (("first", "position 0", "position", "does not depend", "overwrit", "constant", *UNKNOWN),),
+            comment="forward overwrites position 0 with the table's row, so x there has no influence, but backward passes dy on."),
+    Mistake("sinusoids-decay", SINUSOIDAL + "backward", sinusoidal_decays_with_position, "sinusoidal-positions",
+            ((*UNKNOWN, "dx", "input", "position"),),
+            comment="dx is divided by 1 + 0.1 t: arbitrary."),
+    Mistake("input-no-dropout-backward", INPUT, input_without_dropout, "input",
+            (("dropout", "mask"),),
+            comment="backward of the input block leaves out the dropout's."),
+    Mistake("input-stale-dy", INPUT, input_stale_name, "input",
+            (("dropout", "mask"), ("embedding",)), in_model="transformer",
+            comment="The embedding receives dy from before dropout's backward (the wrong variable); the positions the right one."),
+    Mistake("input-dropout-last", INPUT, input_dropout_last, "input",
+            (("dropout", "mask"),), in_model="transformer-unshared",
+            comment="Dropout's backward comes after the positions', which therefore get the unmasked gradient."),
+    Mistake("input-positions-constant", INPUT, input_positions_are_constant, "input",
+            (("position",), MISSING), in_model="transformer-unshared",
+            comment="The positions' backward is never called (as is right for sinusoids), so learned positions get no gradient."),
+    Mistake("input-embedding-twice", INPUT, input_embedding_again, "input",
+            (("embedding",), ("twice", "doubl", "factor", "2 times", "times 2", "2x")),
+            comment="The embedding's backward is called twice, before and after the positions'."),
+    Mistake("input-own-dropout-mask", INPUT, input_own_dropout, "input",
+            (("dropout", "mask", "random", "generator", "reproduc", "differs from call"),),
+            comment="backward draws a dropout mask of its own from NumPy's global generator."),
+]

@@ -1,0 +1,222 @@
+"""Mistakes in ReLU, GELU, positions, the input and pooling."""
+
+import math
+
+import numpy as np
+
+from minitransformer.functional import dropout_backward
+from minitransformer.functional.activations import CUBIC, ReluCache, SLOPE
+from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.words import AVERAGED, IN_PLACE, MISSING, TWICE
+
+BUFFERS = {}
+
+
+def relu_mask_from_dy(dy, cache):
+    return dy * (dy > 0)
+
+
+def relu_both_masks(dy, cache):
+    return np.maximum(dy, 0) * cache.positive
+
+
+def relu_passes_all(dy, cache):
+    return dy
+
+
+def relu_in_place(dy, cache):
+    dy[~cache.positive] = 0
+    return dy
+
+
+def relu_forward_one_buffer(x):
+    positive = BUFFERS.setdefault(x.shape, np.empty(x.shape, bool))
+    np.greater(x.real, 0, out=positive)
+    return x * positive, ReluCache(positive)
+
+
+def relu_forward_mask_of_batch(x):
+    positive = (x.real > 0)
+    return x * positive, ReluCache(positive[:1])
+
+
+def _gelu(dy, cache, u_prime=None, first=1.0, second=1.0):
+    x, tanh = cache
+    if u_prime is None:
+        u_prime = SLOPE * (1 + 3 * CUBIC * x * x)
+    return dy * (first * 0.5 * (1 + tanh) + second * 0.5 * x * (1 - tanh * tanh) * u_prime)
+
+
+def gelu_inner_forgotten(dy, cache):
+    return _gelu(dy, cache, u_prime=1)
+
+
+def gelu_cubic_forgotten(dy, cache):
+    return _gelu(dy, cache, u_prime=SLOPE)
+
+
+def gelu_first_term_only(dy, cache):
+    return _gelu(dy, cache, second=0)
+
+
+def gelu_x_forgotten(dy, cache):
+    x, tanh = cache
+    u_prime = SLOPE * (1 + 3 * CUBIC * x * x)
+    return dy * (0.5 * (1 + tanh) + 0.5 * (1 - tanh * tanh) * u_prime)
+
+
+def gelu_of_erf(dy, cache):
+    x = cache.x
+    erf = np.vectorize(math.erf)(x / math.sqrt(2))
+    return dy * (0.5 * (1 + erf) + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi))
+
+
+def gelu_of_sigmoid(dy, cache):
+    s = 1 / (1 + np.exp(-1.702 * cache.x))
+    return dy * (s + 1.702 * cache.x * s * (1 - s))
+
+
+def gelu_as_relu(dy, cache):
+    return dy * (cache.x > 0)
+
+
+def gelu_slope_inverted(dy, cache):
+    return _gelu(dy, cache, u_prime=math.sqrt(math.pi / 2) * (1 + 3 * CUBIC * cache.x * cache.x))
+
+
+def sinusoidal_scaled(self, dy, cache):
+    return dy * math.sqrt(dy.shape[-1])
+
+
+def sinusoidal_zero(self, dy, cache):
+    return np.zeros_like(dy)
+
+
+def learned_mean(self, dy, cache):
+    self.weight.grad[: cache.length] += dy.mean(axis=0)
+    return dy
+
+
+def learned_weight_forgotten(self, dy, cache):
+    return dy
+
+
+def learned_every_row(self, dy, cache):
+    self.weight.grad[: cache.length] += dy.sum(axis=(0, 1))
+    return dy
+
+
+def learned_scaled(self, dy, cache):
+    self.weight.grad[: cache.length] += math.sqrt(dy.shape[-1]) * dy.sum(axis=0)
+    return dy
+
+
+def learned_last_missing(self, dy, cache):
+    self.weight.grad[: cache.length - 1] += dy.sum(axis=0)[:-1]
+    return dy
+
+
+def learned_reversed(self, dy, cache):
+    self.weight.grad[: cache.length] += dy.sum(axis=0)[::-1]
+    return dy
+
+
+def input_dropout_forgotten(self, dy, cache):
+    dx = self.positions.backward(dy, cache.positions)
+    self.embedding.backward(dx, cache.embedding)
+
+
+def input_dropout_after_positions(self, dy, cache):
+    dx = self.positions.backward(dy, cache.positions)
+    self.embedding.backward(dropout_backward(dx, cache.dropout), cache.embedding)
+
+
+def input_embedding_twice(self, dy, cache):
+    dx = dropout_backward(dy, cache.dropout)
+    self.embedding.backward(dx, cache.embedding)
+    dx = self.positions.backward(dx, cache.positions)
+    self.embedding.backward(dx, cache.embedding)
+
+
+def pooling_by_length(self, dy, cache):
+    length = cache.share.shape[1]
+    return dy[:, None, :] * (cache.share > 0) / length
+
+
+def pooling_undivided(self, dy, cache):
+    return dy[:, None, :] * (cache.share > 0)
+
+
+def first_becomes_last(self, dy, cache):
+    dx = np.zeros(cache.shape)
+    dx[:, -1] = dy
+    return dx
+
+
+def first_of_batch(self, dy, cache):
+    dx = np.zeros(cache.shape)
+    dx[0, 0] = dy[0]
+    return dx
+
+
+POSITIONS = "minitransformer.layers.positions:"
+LEARNED = POSITIONS + "LearnedPositions.backward"
+INPUT = "minitransformer.layers.input:Input.backward"
+MEAN = "minitransformer.layers.pooling:MeanOverTokens."
+FIRST = "minitransformer.layers.pooling:FirstToken.backward"
+INNER = ("u'", "u_prime", "inner", "chain", "du")
+BATCH = ("batch", "sentence", "sequence", "example")
+
+
+def _relu(name, wrong, *says, block="relu", replaces="relu_backward", **more):
+    return Mistake("relu-" + name, replaces, wrong, block, says, **more)
+
+
+def _gelu_mistake(name, wrong, *says, block="gelu", replaces="gelu_backward", in_model="transformer-pre-norm", **more):
+    return Mistake("gelu-" + name, replaces, wrong, block, says, in_model=in_model, **more)
+
+
+def _learned(name, wrong, *says, replaces=LEARNED, in_model="transformer-unshared", **more):
+    return Mistake("learned-positions-" + name, replaces, wrong, "learned-positions", says, in_model=in_model, **more)
+
+
+MISTAKES = [
+    _relu("mask-from-dy", relu_mask_from_dy, ("dy > 0", "sign of dy", "from dy", "of dy", "positive dy", "dy is", "negative dy", "gradient > 0", "incoming")),
+    _relu("both-masks", relu_both_masks, ("dy > 0", "sign of dy", "from dy", "of dy", "positive dy", "dy is", "negative dy", "gradient > 0", "incoming", "max")),
+    _relu("passes-all", relu_passes_all, ("x > 0", "positive", "mask", "negative x", "x <= 0", "kink", "x < 0"), (*MISSING, "everywhere", "unchanged")),
+    _relu("in-place", relu_in_place, IN_PLACE, in_model=""),
+    _relu("forward-one-buffer", relu_forward_one_buffer,
+          ("cache", "shared", "overwr", "last", "other", "another", "later", "in place", "in-place", "reuse", "changed"),
+          replaces="relu_forward", block="encoder"),
+    _relu("forward-mask-of-first-sentence", relu_forward_mask_of_batch, ("mask", "positive", "x > 0", "cache", *BATCH),
+          replaces="relu_forward"),
+    _gelu_mistake("inner-forgotten", gelu_inner_forgotten, (*INNER, "derivative"), MISSING),
+    _gelu_mistake("cubic-forgotten", gelu_cubic_forgotten, ("0.044715", "cubic", "x^2", "x^3", "x**", "x * x", "CUBIC", "3 *")),
+    _gelu_mistake("first-term-only", gelu_first_term_only, ("second", "1 - tanh", "x (1", "product rule", "term"), MISSING),
+    _gelu_mistake("x-forgotten", gelu_x_forgotten, ("x (1", "x *", "factor x", "times x", "by x", "the x", "x is", "product rule"), MISSING, excludes=("u' is missing",)),
+    _gelu_mistake("of-erf", gelu_of_erf, ("erf", "exact", "other form", "tanh form", "approximation", "Phi")),
+    _gelu_mistake("of-sigmoid", gelu_of_sigmoid, ("sigmoid", "1.702", "other form", "tanh form", "approximation", "swish", "silu")),
+    _gelu_mistake("as-relu", gelu_as_relu, ("relu", "x > 0", "step", "positive")),
+    _gelu_mistake("slope-inverted", gelu_slope_inverted, ("sqrt(2/pi)", "sqrt(2 / pi)", "sqrt(pi", "slope", *INNER)),
+    Mistake("sinusoidal-scaled", POSITIONS + "SinusoidalPositions.backward", sinusoidal_scaled, "sinusoidal-positions",
+            (("sqrt", "scal", "factor", "√", "times"),)),
+    Mistake("sinusoidal-zero", POSITIONS + "SinusoidalPositions.backward", sinusoidal_zero, "sinusoidal-positions",
+            (MISSING,)),
+    _learned("mean", learned_mean, BATCH, AVERAGED),
+    _learned("weight-forgotten", learned_weight_forgotten, ("weight", "dW", "table"), MISSING),
+    _learned("every-row", learned_every_row, ("position", "length", "axis", "axes", "every row", "all rows", "same")),
+    _learned("scaled", learned_scaled, ("sqrt", "scal", "factor", "√")),
+    _learned("last-missing", learned_last_missing, ("last", "length", "row", "position")),
+    _learned("reversed", learned_reversed, ("revers", "order", "backwards", "permut", "wrong row", "wrong position", "mixed", "other position", "flip")),
+    Mistake("input-dropout-forgotten", INPUT, input_dropout_forgotten, "input", (("dropout", "mask"), MISSING)),
+    Mistake("input-dropout-after-positions", INPUT, input_dropout_after_positions, "input",
+            (("dropout", "mask"), ("position", "order", "after", "before", *MISSING)), in_model="transformer-unshared"),
+    Mistake("input-embedding-twice", INPUT, input_embedding_twice, "input", (("embedding",), TWICE)),
+    Mistake("mean-over-tokens-by-length", MEAN + "backward", pooling_by_length, "mean-over-tokens",
+            (("length", "padding", "real", "number of", "all positions", "/ T", "by T"),), in_model="classifier"),
+    Mistake("mean-over-tokens-undivided", MEAN + "backward", pooling_undivided, "mean-over-tokens",
+            (("divid", "mean", "share", "count", "1 /", "number of", "sum"),), in_model="classifier"),
+    Mistake("first-token-becomes-last", FIRST, first_becomes_last, "first-token",
+            (("last", "wrong position", "other position", "first", "position"),), in_model="classifier-first-token"),
+    Mistake("first-token-of-first-sentence", FIRST, first_of_batch, "first-token", ((*BATCH,),), in_model="classifier-first-token"),
+]

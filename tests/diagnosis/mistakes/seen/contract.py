@@ -1,0 +1,93 @@
+"""Functions that break the contract rather than the mathematics."""
+
+import numpy as np
+
+from minitransformer.functional import attention_backward, softmax_forward
+from minitransformer.layers.linear import LinearCache
+from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.words import ASSIGNED, COMPLEX, PRECISION, RAISES, RANDOM
+
+
+def softmax_not_written(dp, cache):
+    raise NotImplementedError
+
+
+def layer_norm_wrong_field(dy, cache):
+    return dy * cache.std, (dy * cache.normed).sum(axis=(0, 1)), dy.sum(axis=(0, 1))
+
+
+def layer_norm_two_axes_only(dy, cache):
+    normed, inverse, gamma = cache
+    dn = dy * gamma
+    dx = inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * (dn * normed).mean(axis=-1, keepdims=True))
+    batch, d_model = dy.shape
+    return dx, (dy * normed).sum(axis=0), dy.sum(axis=0)
+
+
+def linear_zeroes_first(self, dy, cache):
+    self.weight.grad[...] = 0
+    self.bias.grad[...] = 0
+    d_in, d_out = self.weight.shape
+    rows, drows = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
+    self.weight.grad += rows.T @ drows
+    self.bias.grad += drows.sum(axis=0)
+    return (drows @ self.weight.data.T).reshape(cache.x.shape)
+
+
+def linear_for_two_sentences(self, dy, cache):
+    d_in, d_out = self.weight.shape
+    (x, other_x), (d, other_d) = cache.x, dy
+    self.weight.grad += x.T @ d + other_x.T @ other_d
+    self.bias.grad += d.sum(axis=0) + other_d.sum(axis=0)
+    return np.stack([d @ self.weight.data.T, other_d @ self.weight.data.T])
+
+
+def linear_clips_dy(self, dy, cache):
+    d_in, d_out = self.weight.shape
+    rows, drows = cache.x.reshape(-1, d_in), np.clip(dy, -1, 1).reshape(-1, d_out)
+    self.weight.grad += rows.T @ drows
+    self.bias.grad += drows.sum(axis=0)
+    return (drows @ self.weight.data.T).reshape(cache.x.shape)
+
+
+def linear_adds_noise(self, dy, cache):
+    d_in, d_out = self.weight.shape
+    dy = dy + 0.01 * np.random.default_rng().standard_normal(dy.shape)
+    rows, drows = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
+    self.weight.grad += rows.T @ drows
+    self.bias.grad += drows.sum(axis=0)
+    return (drows @ self.weight.data.T).reshape(cache.x.shape)
+
+
+def linear_forward_in_float32(self, x):
+    y = x.astype(np.float32) @ self.weight.data.astype(np.float32) + self.bias.data.astype(np.float32)
+    return y.astype(x.dtype), LinearCache(x)
+
+
+def softmax_forward_adds_noise(x, mask=None):
+    x = x + 1e-3 * np.random.default_rng().standard_normal(x.shape)
+    return softmax_forward.replaceable.textbook(x, mask)
+
+
+def attention_infinite(dy, cache):
+    dquery, dkey, dvalue = attention_backward.replaceable.textbook(dy, cache)
+    return dquery * np.exp(np.log(cache.weights.sum(axis=-1, keepdims=True)) * 0), dkey, dvalue
+
+
+MISTAKES = [
+    Mistake("contract-softmax-not-written", "softmax_backward", softmax_not_written, "softmax", ((*RAISES, "not implemented"),)),
+    Mistake("contract-layer-norm-wrong-field", "layer_norm_backward", layer_norm_wrong_field, "layer-norm", ((*RAISES, "attributeerror", "std"),)),
+    Mistake("contract-layer-norm-two-axes-only", "layer_norm_backward", layer_norm_two_axes_only, "layer-norm",
+            (("axes", "shape", "unpack", "dimension", *RAISES),)),
+    Mistake("contract-linear-zeroes-first", "Linear.backward", linear_zeroes_first, "linear", (ASSIGNED,), in_model=""),
+    Mistake("contract-linear-for-two-sentences", "Linear.backward", linear_for_two_sentences, "linear",
+            (("batch", "shape", "size", "unpack", *RAISES),), in_model="",
+            comment="right for a batch of two, which is the batch of blocks()"),
+    Mistake("contract-linear-clips-dy", "Linear.backward", linear_clips_dy, "linear",
+            (("clip", "linear in", "not linear", "nonlinear", "proportional", "large"),)),
+    Mistake("contract-linear-adds-noise", "Linear.backward", linear_adds_noise, "linear", ((*RANDOM, "noise"),)),
+    Mistake("contract-linear-forward-in-float32", "Linear.forward", linear_forward_in_float32, "linear", ((*PRECISION, *COMPLEX),), in_model=""),
+    Mistake("contract-softmax-forward-adds-noise", "softmax_forward", softmax_forward_adds_noise, "softmax", ((*RANDOM, "noise"),)),
+    Mistake("contract-attention-infinite", "attention_backward", attention_infinite, "attention", (("nan", "inf", "finite"),), in_model="",
+            comment="log 0 where a query attends to nothing"),
+]

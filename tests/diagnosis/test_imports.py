@@ -1,0 +1,16 @@
+"""The checker does not need the doctor until a check fails, and every part of both can be imported first."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize("name", ["checking", "diagnosis.known", "diagnosis.doctor", "diagnosis.judge", "learn.fitting"])
+def test_any_part_can_be_imported_first(name):
+    subprocess.run([sys.executable, "-c", f"import minitransformer.{name}"], check=True)
+
+
+def test_the_doctor_is_loaded_when_a_check_runs():
+    code = "import sys, minitransformer.checking; print('minitransformer.diagnosis.doctor' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"

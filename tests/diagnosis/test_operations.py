@@ -1,0 +1,39 @@
+"""The operations that the doctor knows: it finds them by name in the package, and none may be lost when something moves."""
+
+from minitransformer import rivals
+from minitransformer.diagnosis.operations import OPERATIONS, library_only
+from minitransformer.models import Transformer
+from minitransformer.rivals import LSTM
+
+PAIRS = """
+    additive_attention attention convolution cross_entropy depthwise_convolution dot_product_attention dropout dropout_sum gelu
+    gelu_dropout glu gru gru_step layer_norm linear_cross_entropy lstm lstm_step relu relu_dropout restricted_attention rnn
+    rnn_step softmax tanh through_time windows""".split()
+LAYERS = """
+    AdditiveAttention AttentionalState Bidirectional Classifier Convolution ConvolutionalModel CrossAttention Decoder DecoderLayer
+    DotProductAttention Embedding Encoder EncoderLayer FeedForward FirstToken GatedConvolution Input LanguageModel LayerNorm
+    LearnedPositions Linear LinearCrossEntropy MeanOverTokens MultiHeadAttention OutputProjection RecurrentStack Residual
+    RestrictedSelfAttention SelfAttention SeparableConvolution SinusoidalPositions Transformer""".split()
+
+
+def test_no_operation_is_lost():
+    assert {name for name, operation in OPERATIONS.items() if operation.is_pair} == set(PAIRS)
+    assert {name for name, operation in OPERATIONS.items() if not operation.is_pair} == set(LAYERS)
+    assert len(OPERATIONS) == len(PAIRS) + len(LAYERS) == 58
+
+
+def test_an_operation_has_a_forward_and_a_backward():
+    for operation in OPERATIONS.values():
+        assert callable(operation.forward) and callable(operation.backward), operation.name
+    assert OPERATIONS["lstm"].forward is rivals.lstm_forward and OPERATIONS["lstm"].owner is None
+    assert OPERATIONS["RestrictedSelfAttention"].owner is rivals.RestrictedSelfAttention
+    assert "LSTM" not in OPERATIONS and not {"forward", "backward"} & vars(LSTM).keys()    # the pair of functions is what it runs
+
+
+def test_the_librarys_own_methods_run_even_those_that_a_class_inherits(monkeypatch):
+    right = Transformer.backward
+    assert "backward" not in vars(Transformer)
+    monkeypatch.setattr(Transformer, "backward", lambda self, dlogits, cache: None, raising=False)
+    with library_only():
+        assert Transformer.backward is right
+    assert Transformer.backward is not right
