@@ -25,7 +25,7 @@ Config = TypeVar("Config", bound="ModelConfig")    # a model's configuration cla
 class ModelConfig(ShownAsTable):
     """The sizes and choices of a model, checked: every whole number is at least 1, and every dropout rate below 1."""
 
-    kind: ClassVar[str] = ""                                     # what the models are called in messages, "recurrent"
+    kind: ClassVar[str] = ""                                     # what the models are called in messages
     examples: ClassVar[dict[str, dict[str, Any]]] = NAMED        # {name: sizes} of the named configurations
     settings: ClassVar[dict[str, str]] = {}                      # {a setting that only this kind has: what it means}
 

@@ -39,9 +39,13 @@ class Task(ShownAsTable):
 
     def __post_init__(self) -> None:
         for name in [field.name for field in fields(self) if field.name in LARGEST]:
-            value = getattr(self, name)
-            if type(value) is not int or not 1 <= value <= LARGEST[name]:
-                raise InputError(f"{name} is {value!r}, expected 1 to {LARGEST[name]:,}")
+            self.check_whole(name, 1, LARGEST[name])
+
+    def check_whole(self, name, least, most) -> None:
+        """Raise InputError unless the field `name` is a whole number from `least` to `most`."""
+        value = getattr(self, name)
+        if type(value) is not int or not least <= value <= most:
+            raise InputError(f"{name} is {value!r}, expected {least} to {most:,}")
 
     @classmethod
     def add_arguments(cls, parser, option) -> None:

@@ -30,7 +30,7 @@ class NewRun:
     backend: str
     folder: str | None         # None: a free one in runs/
 
-    def open(self, job) -> tuple[Run, Data]:
+    def open_run(self, job) -> tuple[Run, Data]:
         """The run in its new folder, and its data. Raises InputError if the folder is taken, or a file cannot be used."""
         if self.folder is not None:
             with _taken_folder_named(self.folder):    # anything that can fail early fails here, before any work
@@ -66,7 +66,7 @@ class OldRun:
     folder: str
     steps: int | None = None    # None: those that are planned
 
-    def open(self, job) -> tuple[Run, Data]:
+    def open_run(self, job) -> tuple[Run, Data]:
         """The run and its data. Raises InputError if either cannot be used, or if the steps are not more than those planned."""
         run = Run.open(self.folder)
         planned = run.settings.training
@@ -108,9 +108,9 @@ def resume(old, job) -> Trained:
 
 def _open(plan, job) -> tuple[Run, Data]:
     """The run and its data: the main process makes or lengthens the run, and then the others open its folder."""
-    opened = job.together(lambda: plan.open(job) if job.is_main else None)
+    opened = job.together(lambda: plan.open_run(job) if job.is_main else None)
     folder = job.gather(opened and opened[0].path)[0]
-    return job.together(lambda: opened or OldRun(folder).open(job))
+    return job.together(lambda: opened or OldRun(folder).open_run(job))
 
 
 def _train(run, data, job, resume) -> Trained:
