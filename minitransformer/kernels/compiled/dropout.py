@@ -43,9 +43,9 @@ def dropout_forward_compiled(x, dropout_rate, rng=None) -> tuple[Array, DropoutC
     return dropout_backward_compiled(x, cache), cache    # y = x mask, as dx = dy mask
 
 
-@replaces(dropout_backward, "numpy", "float32 float64")
+@replaces(dropout_backward, "numpy", "float32 float64", "b")
 def dropout_backward_compiled(dy, cache) -> Array:
-    if not isinstance(cache, KeptCache) or dy.shape != cache.keep.shape:    # NumPy knows which shapes fit each other
+    if not isinstance(cache, KeptCache) or (dy.shape, dy.dtype) != (cache.keep.shape, cache.dtype):    # NumPy knows what fits
         return dy if cache.mask is None else dy * cache.mask
     dx = np.empty(cache.keep.shape, dy.dtype)
     drop(packed(dy, dx.size), cache.keep.reshape(-1), cache.scale, dx.reshape(-1))
@@ -62,7 +62,7 @@ def dropout_sum_forward_compiled(x, h, dropout_rate, rng=None) -> tuple[Array, D
     return y, cache
 
 
-@replaces(dropout_sum_backward, "numpy", "float32 float64")
+@replaces(dropout_sum_backward, "numpy", "float32 float64", "b")
 def dropout_sum_backward_compiled(dy, cache) -> tuple[Array, Array]:
     return dy, dropout_backward_compiled(dy, cache)
 

@@ -18,7 +18,7 @@ class LSTMSequenceCache(NamedTuple):
     tanh: Array           # (T, B, H) of the cell
 
 
-@replaces(lstm_forward, "numpy", "float32 float64")
+@replaces(lstm_forward, "numpy", "float32 float64", "b")
 def lstm_forward_in_place(z, state, weight, mask=None) -> tuple[Array, LSTMSequenceCache]:
     """With sigmoid(a) = 0.5 tanh(0.5 a) + 0.5 and tanh(a) = 1 tanh(1 a) + 0, two vectors make one function of four gates."""
     length, batch, width = z.shape
@@ -45,14 +45,14 @@ def lstm_forward_in_place(z, state, weight, mask=None) -> tuple[Array, LSTMSeque
     return states, LSTMSequenceCache(state, weight, mask, states, gates, tanh)
 
 
-@replaces(lstm_backward, "numpy", "float32 float64")
+@replaces(lstm_backward, "numpy", "float32 float64", "bf")
 def lstm_backward_in_place(dstates, cache) -> tuple[Array, Array, Array]:
     """As lstm_step_backward, from the last step to the first; the weight's gradient is one product over all steps."""
     state, weight, mask, states, gates, tanh = cache
     length, batch, width = gates.shape
-    size = width // 4
-    dz, transposed = np.empty_like(gates), np.ascontiguousarray(weight.T)
-    dstate, buffer = np.zeros((batch, 2 * size), gates.dtype), np.empty((batch, size), gates.dtype)
+    size, dtype = width // 4, np.result_type(dstates, gates)
+    dz, transposed = np.empty(gates.shape, dtype), np.ascontiguousarray(weight.T)
+    dstate, buffer = np.zeros((batch, 2 * size), dtype), np.empty((batch, size), dtype)
     dh, dc = dstate[:, :size], dstate[:, size:]
     for t in reversed(range(length)):
         a, d, before = gates[t], dz[t], states[t - 1] if t else state
