@@ -79,6 +79,8 @@ class AdditiveAttention(Layer):
     def backward(self, dy, cache) -> tuple[Array, Array]:
         """Returns dx, dmemory."""
         check_cache(self, cache, AdditiveCache)
+        p, value = cache.attention.softmax.p, cache.attention.value
+        check_floats("AdditiveAttention: dy", dy, *p.shape[:2], value.shape[2])
         dq, dk, dmemory, dweight = additive_attention_backward(dy, cache.attention)
         self.weight.grad += dweight
         return self.query.backward(dq, cache.query), dmemory + self.key.backward(dk, cache.key)

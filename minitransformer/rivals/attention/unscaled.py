@@ -60,6 +60,7 @@ class DotProductAttention(Layer):
     def backward(self, dy, cache) -> tuple[Array, Array]:
         """Returns dx, dmemory: the memory was key and value."""
         check_cache(self, cache, DotProductCache)
+        check_floats("DotProductAttention: dy", dy, *cache.attention.query.shape)
         dx, dkey, dvalue = dot_product_attention_backward(dy, cache.attention)
         return dx, dkey + dvalue
 
