@@ -50,7 +50,7 @@ class Registry:
     def name_of(self, thing) -> str:
         """The name under which the class of `thing` is registered. Raises InputError if it is not registered."""
         kind = type(thing)
-        if kind.__module__ == "builtins":    # None, a name, a class
+        if isinstance(thing, type) or kind.__module__ == "builtins":    # a class, None, a name
             raise InputError(f"{self.kind} is {thing!r:.60}, expected an object of a registered class: {', '.join(self)}")
         if self._all().get(getattr(kind, "name", "")) is not kind:
             raise InputError(f"{kind.__name__} is not registered, so a run folder with it could not be opened again; "

@@ -12,6 +12,7 @@ from minitransformer.layers import (
     Embedding, FeedForward, LayerNorm, LearnedPositions, Linear, OutputProjection, Residual, SelfAttention, SinusoidalPositions,
     initial)
 from minitransformer.tasks import TASKS
+from minitransformer.workers.threads import Threads
 from minitransformer.training.run import check_free
 from tests.models.makers import KINDS, RECURRENT, make_batch_for, make_model
 
@@ -178,6 +179,9 @@ CALLS = {
     "no texts": (lambda: translate(MODEL, VOCABULARY, None, 5), "texts is a NoneType, expected a list of texts"),
     "a dict of texts": (lambda: translate(MODEL, VOCABULARY, {"a": "b"}, 5), "texts is a dict"),
     "no threads": (lambda: translate(MODEL, VOCABULARY, ["a"], 5, threads=0), "threads is 0, expected a whole number"),
+    "too many threads": (lambda: translate(MODEL, VOCABULARY, ["a"], 5, threads=2000), "threads is 2000, expected at most 1,024"),
+    "too many threads to measure": (lambda: mean_loss(MODEL, [BATCH], threads=2000), "threads is 2000, expected at most 1,024"),
+    "too many threads to train": (lambda: Threads(MODEL, 5000), "Threads: count is 5000, expected at most 1,024"),
     "no threads to measure": (lambda: mean_loss(MODEL, [BATCH], threads=-1), "threads is -1"),
     "a beam of text": (lambda: Search(beam="5"), "beam is '5', expected a whole number"),
     "a seed below 0": (lambda: translate(MODEL, VOCABULARY, ["a"], 5, Search(samples=1, seed=-1)), "seed is -1, expected"),

@@ -4,13 +4,12 @@ import math
 
 import numpy as np
 
-from minitransformer.checks import check_whole
 from minitransformer.data.batches import Batch, by_length, make_batch
 from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.errors import InputError
 from minitransformer.extras import require
 from minitransformer.workers.host import available_cores
-from minitransformer.workers.threads import in_threads
+from minitransformer.workers.threads import check_threads, in_threads
 
 BATCH_TOKENS = 4096
 
@@ -27,7 +26,7 @@ def mean_loss(model, batches, threads=None) -> float:
     if hasattr(batches, "terms"):
         raise InputError(f"mean_loss: batches is a {type(batches).__name__}, expected a list of batches: [batch]")
     if threads is not None:
-        check_whole("threads", threads)
+        check_threads("threads", threads)
     batches = list(batches)
     terms = sum(batch.terms for batch in batches)
     if not terms:
