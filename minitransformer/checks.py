@@ -15,7 +15,10 @@ def check_shape(name, array, *expected) -> None:
     """
     shape = getattr(array, "shape", None)
     if shape == expected or (shape is not None and _fits(shape, expected)):
-        return
+        if hasattr(getattr(array, "dtype", None), "kind"):
+            return
+        kind = type(array)
+        raise InputError(f"{name} is a {kind.__module__}.{kind.__name__}, expected a NumPy or CuPy array, such as np.asarray(...)")
     wanted = ", ".join("..." if size is ... else str(size) for size in expected)    # not before: each layer asks at each step
     if shape is None:
         hint = ": forward returns a pair, y, cache = ..." if isinstance(array, tuple) else ""
@@ -102,6 +105,13 @@ def check_cache(layer, cache, kind) -> None:
     if not isinstance(cache, kind):
         raise InputError(f"{type(layer).__name__}.backward: the cache is a {type(cache).__name__}, expected the {kind.__name__} "
                          "that forward returned: y, cache = layer.forward(...), then layer.backward(dy, cache)")
+
+
+def check_stack(layer, config, rng) -> None:
+    """Raise InputError unless a stack's `config` says what it is made of, and `rng` is a generator."""
+    if not hasattr(config, "num_layers") or isinstance(config, type):
+        raise InputError(f"{type(layer).__name__}: config is a {type(config).__name__}, expected a StackConfig")
+    check_rng(rng)
 
 
 def check_batch(model, batch, fields) -> None:

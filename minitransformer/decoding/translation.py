@@ -62,7 +62,8 @@ def decode_all(model, sources, search=GREEDY, threads=None) -> list[list[Hypothe
     `threads` (default: one for each available core) decode batches of similar lengths, with one BLAS thread each.
     """
     if not callable(search) or isinstance(search, type):
-        raise InputError(f"search is a {type(search).__name__}, expected a Search, such as Search(beam=5)")
+        kind = "type" if isinstance(search, type) else type(search).__name__
+        raise InputError(f"search is a {kind}, expected a Search, such as Search(beam=5)")
     if threads is not None:
         check_threads("threads", threads)
     found = [[Hypothesis([], 0.0, 0.0)] for _ in sources]
@@ -93,7 +94,8 @@ def encode(vocabulary, texts, max_length) -> list[list[int]]:
     """
     texts = check_texts(texts)
     check_whole("max_length", max_length)
-    if isinstance(vocabulary, (str, bytes)) or not (hasattr(vocabulary, "encode") and hasattr(vocabulary, "decode")):
+    coder = hasattr(vocabulary, "encode") and hasattr(vocabulary, "decode") and not hasattr(vocabulary, "forward")    # as a model has
+    if not coder or isinstance(vocabulary, (str, bytes)):
         raise InputError(f"vocabulary is a {type(vocabulary).__name__}, expected one with encode and decode, such as "
                          "run.vocabulary")
     sources = []

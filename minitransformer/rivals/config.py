@@ -1,6 +1,6 @@
 """What the configurations of the recurrent and the convolutional encoder-decoder have in common."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeVar
 
 from minitransformer.checks import is_real, is_whole
@@ -31,6 +31,9 @@ class RivalConfig(ShownAsTable):
                 raise InputError(f"{name} is {getattr(self, name)!r}, expected a whole number of at least 1")
         if not (is_real(self.dropout) and 0 <= self.dropout < 1):
             raise InputError(f"dropout is {self.dropout!r}, expected a dropout rate of at least 0 and below 1")
+        for one in fields(self):
+            if one.type is bool and not isinstance(getattr(self, one.name), bool):
+                raise InputError(f"{one.name} is {getattr(self, one.name)!r}, expected True or False")
         check_sharing(self)
 
     def sizes(self) -> list[str]:
@@ -40,8 +43,8 @@ class RivalConfig(ShownAsTable):
     @classmethod
     def named(cls: type[Config], name, vocab_size, **changes) -> Config:
         """The configuration called `name`, for a vocabulary shared by source and target, with `changes`."""
-        if name not in cls.known:
-            raise InputError(f"unknown configuration {name!r} of a {cls.kind} model; {choices(name, cls.known)}")
+        if not isinstance(name, str) or name not in cls.known:
+            raise InputError(f"unknown configuration {name!r} of a {cls.kind} model; {choices(str(name), cls.known)}")
         return cls(**{**cls.known[name], "source_vocab": vocab_size, "target_vocab": vocab_size, **changes})
 
     @classmethod

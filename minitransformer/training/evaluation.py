@@ -1,6 +1,7 @@
 """Measure a model: perplexity, accuracy, exact match, BLEU, chrF. Outputs are the model's own, never teacher-forced."""
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -23,11 +24,16 @@ def mean_loss(model, batches, threads=None) -> float:
         sums, _ = model.loss_forward(batch)
         return float(sums.negative_log_likelihood)
 
-    if hasattr(batches, "terms"):
+    if isinstance(model, type) or not hasattr(model, "loss_forward"):
+        raise InputError(f"mean_loss: the model is a {type(model).__name__}, expected a model, such as a Transformer")
+    if hasattr(batches, "terms") or not isinstance(batches, Iterable):
         raise InputError(f"mean_loss: batches is a {type(batches).__name__}, expected a list of batches: [batch]")
     if threads is not None:
         check_threads("threads", threads)
     batches = list(batches)
+    for batch in batches:
+        if not hasattr(batch, "terms"):
+            raise InputError(f"mean_loss: a batch is a {type(batch).__name__}, expected the result of make_batch")
     terms = sum(batch.terms for batch in batches)
     if not terms:
         raise InputError(f"mean_loss: {len(batches)} batches without any terms, expected at least one target to predict"
