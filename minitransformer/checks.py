@@ -33,6 +33,12 @@ def _fits(shape, expected) -> bool:
     return len(shape) == len(expected) and all(size == got or isinstance(size, str) for size, got in zip(expected, shape))
 
 
+def check_positions(name, array) -> None:
+    """Raise InputError unless `array` (B, T, ...) has positions; an empty batch, B = 0, is welcome."""
+    if not array.shape[1]:
+        raise InputError(f"{name} has no positions, expected at least one")
+
+
 def check_floats(name, array, *expected) -> None:
     """Raise InputError unless `array` has the `expected` shape and contains floats: NumPy would turn integers into float64."""
     check_shape(name, array, *expected)

@@ -60,7 +60,7 @@ CALLS = {
     "a label in text": (lambda: make_labelled_batch([([4], "a")]), "a class is 'a', expected a whole number of at least 0"),
     "half a label": (lambda: make_labelled_batch([([4], 1.5)]), "a class is 1.5"),
     "a label below 0": (lambda: make_labelled_batch([([4], -1)]), "a class is -1"),
-    "a model for a vocabulary": (lambda: encode(MODEL, ["a"], 5), "vocabulary is a Transformer, expected one with encode and decode"),
+    "a model for a vocabulary": (lambda: encode(MODEL, ["a"], 5), "vocabulary is a Transformer, expected one with encode"),
     "a tensor": (lambda: LINEAR.forward(Tensor()), r"Linear: x is a tests.test_settings.Tensor, expected a NumPy or CuPy array"),
     "a tensor to normalise": (lambda: LayerNorm(4).forward(Tensor()), "LayerNorm: x is a .*Tensor, expected a NumPy or CuPy"),
     "a tensor of positions": (lambda: SinusoidalPositions().forward(Tensor()), "SinusoidalPositions: x is a .*Tensor"),

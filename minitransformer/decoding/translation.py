@@ -94,7 +94,7 @@ def encode(vocabulary, texts, max_length) -> list[list[int]]:
     """
     texts = check_texts(texts)
     check_whole("max_length", max_length)
-    coder = hasattr(vocabulary, "encode") and hasattr(vocabulary, "decode") and not hasattr(vocabulary, "forward")    # as a model has
+    coder = hasattr(vocabulary, "encode") and hasattr(vocabulary, "decode") and not hasattr(vocabulary, "forward")
     if not coder or isinstance(vocabulary, (str, bytes)):
         raise InputError(f"vocabulary is a {type(vocabulary).__name__}, expected one with encode and decode, such as "
                          "run.vocabulary")

@@ -12,6 +12,7 @@ from minitransformer.decoding.state import EXTRA_LENGTH
 from minitransformer.functional.special import BOS, EOS
 from tests.decoding import reference
 from tests.decoding.reference import random_model
+from tests.models.makers import KINDS, make_model
 
 @st.composite
 def some_models(draw):
@@ -219,3 +220,12 @@ def test_a_beam_wider_than_the_candidates(dtype):
 def test_a_width_that_cannot_be_meant(width):
     with pytest.raises(InputError, match=f"the beam width is {width}, expected at least 1 and at most 10,000"):
         beam_search(random_model(0), np.array([[3, 2]]), width)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "classifier"])
+def test_nothing_to_write(kind):
+    """No sentences have no outputs; sentences without a position are refused."""
+    model = make_model(kind)
+    assert beam_search(model, np.zeros((0, 3), int), 2) == []
+    with pytest.raises(InputError, match="has no positions|the prompt is empty"):
+        beam_search(model, np.zeros((2, 0), int), 2)

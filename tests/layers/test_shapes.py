@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minitransformer import InputError
-from tests.layers.cases import NAMES, _make, cases
+from tests.layers.cases import NAMES, _make, cases, changed
 from tests.layers.test_contract import backward, flat_gradient, forward, upstream
 
 
@@ -105,3 +105,39 @@ def test_a_gradient_of_whole_numbers(name, data):
             return
     for one, other in zip(*results, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)
+
+
+def without(name, size):
+    """A layer, and its inputs without the axes of that size; None if it has no such axis."""
+    layer, inputs = case(name, True, 0.3)
+    cut = changed(inputs, lambda value: value[np.ix_(*(range(0 if n == size else n) for n in value.shape))]
+                  if isinstance(value, np.ndarray) else value)
+    return layer, cut if repr(changed(cut, np.shape)) != repr(changed(inputs, np.shape)) else None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_empty_batch(name):
+    layer, inputs = without(name, SIZES["batch"])
+    y, cache = forward(layer, inputs)
+    for gradient in backward(layer, upstream(y), cache):
+        assert gradient.size == 0
+    assert not flat_gradient(layer).any()
+
+
+MIXES = ("Attention", "Encoder", "Decoder", "Residual", "Convolution", "Model", "Transformer", "Classifier", "Token", "RNN", "GRU",
+         "LSTM", "Bidirectional", "Stack", "State")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("length", ["t_q", "t_k"])
+def test_no_positions(name, length):
+    """What mixes positions refuses to have none; what treats each alone has nothing to do."""
+    layer, inputs = without(name, SIZES[length])
+    if inputs is None:
+        return
+    if any(word in name for word in MIXES):
+        with pytest.raises(InputError, match=r"has no positions, expected at least one"):
+            forward(layer, inputs)
+    else:
+        y, cache = forward(layer, inputs)
+        backward(layer, upstream(y), cache)
