@@ -15,10 +15,13 @@ def check_shape(name, array, *expected) -> None:
     """
     shape = getattr(array, "shape", None)
     if shape == expected or (shape is not None and _fits(shape, expected)):
-        if hasattr(getattr(array, "dtype", None), "kind"):
-            return
-        kind = type(array)
-        raise InputError(f"{name} is a {kind.__module__}.{kind.__name__}, expected a NumPy or CuPy array, such as np.asarray(...)")
+        kind = getattr(getattr(array, "dtype", None), "kind", None)
+        if kind == "O":
+            raise InputError(f"{name} has dtype object, expected real numbers such as float32")
+        if kind is None:    # another library's
+            given = f"{type(array).__module__}.{type(array).__name__}"
+            raise InputError(f"{name} is a {given}, expected a NumPy or CuPy array, such as np.asarray(...)")
+        return
     wanted = ", ".join("..." if size is ... else str(size) for size in expected)    # not before: each layer asks at each step
     if shape is None:
         hint = ": forward returns a pair, y, cache = ..." if isinstance(array, tuple) else ""

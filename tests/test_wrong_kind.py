@@ -110,6 +110,19 @@ def test_whole_numbers_are_no_input(layer, x, dtype):
         layer.forward(np.ones(x.shape, dtype))
 
 
+@pytest.mark.parametrize("layer", [SinusoidalPositions(), LearnedPositions(5, 4, RNG)])
+def test_whole_numbers_have_no_positions(layer):
+    with pytest.raises(InputError, match="x has dtype int64, expected real numbers such as float32"):
+        layer.forward(np.ones((2, 3, 4), int))
+
+
+@pytest.mark.parametrize("layer, x", LAYERS)
+def test_objects_are_no_gradient(layer, x):
+    y, cache = layer.forward(x)
+    with pytest.raises(InputError, match="has dtype object, expected real numbers such as float32"):
+        layer.backward(y.astype(object), cache)
+
+
 @pytest.mark.parametrize("call", [Run.load, Run.open, check_free])
 @pytest.mark.parametrize("path", [5, None, ["run"]])
 def test_a_folder_that_is_none(call, path):

@@ -4,7 +4,7 @@ import sys
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache, check_shape
+from minitransformer.checks import check_cache, check_floats, check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import sinusoids
 from minitransformer.layers import initial
@@ -25,7 +25,7 @@ class SinusoidalPositions(Layer):
     max_length = sys.maxsize
 
     def forward(self, x) -> tuple[Array, PositionsCache]:
-        check_shape("SinusoidalPositions: x", x, "B", "T", "d_model")
+        check_floats("SinusoidalPositions: x", x, "B", "T", "d_model")
         _, length, d_model = x.shape
         return x + sinusoids(length, d_model, module_of(x), x.real.dtype.name), PositionsCache(x.shape)
 
@@ -59,7 +59,7 @@ class LearnedPositions(Layer):
 
     def forward(self, x) -> tuple[Array, PositionsCache]:
         max_length, d_model = self.weight.shape
-        check_shape("LearnedPositions: x", x, "B", "T", d_model)
+        check_floats("LearnedPositions: x", x, "B", "T", d_model)
         length = x.shape[1]
         if length > max_length:
             raise InputError(f"LearnedPositions: x has {length} positions, at most {max_length} were learned")
