@@ -9,7 +9,9 @@ dtype, the order in memory or the shape of an argument or of the gradient, or a 
 not refused is compared with the textbook on the same numbers in float64: dtype of the inputs float64 to 1e-9, float32 to 2e-3, of
 the largest number in the array.
 
-Recorded: RECORD
+Recorded: the first 8,000 calls of seed 3, as many as 140 s gave at low priority on a machine of two busy cores. 4,747 were right
+and 3,252 refused; one was a TypeError that has been mended since (a float as the input of a RecurrentStack with a state). The
+rest of the 100,000 have not been run.
 """
 
 import argparse
@@ -113,7 +115,9 @@ def call(seed, number):
                                                  if isinstance(dy, tuple) else of_dtype(dy, "float64"))[0])
     except InputError:
         return what, "only the textbook refuses it"
-    dtypes = {str(value.dtype) for value in given if hasattr(value, "dtype")}
+    except Exception as error:
+        return what, f"the textbook: {type(error).__name__}: {error}"
+    dtypes = {dtype, *(str(value.dtype) for value in given if hasattr(value, "dtype"))}
     tolerance = 1e-2 if "float16" in dtypes else 2e-3 if dtypes & {"float32", ">f4"} else 1e-9
     for one, other in zip(found, expected, strict=True):
         one, other = np.asarray(one, float), np.asarray(other, float)

@@ -10,7 +10,7 @@ from minitransformer.interchange.pytorch import from_pytorch
 from minitransformer.interchange.weights import load_weights, save_weights
 from minitransformer.layers import (
     Decoder, Embedding, Encoder, Input, LayerNorm, Linear, SinusoidalPositions, StackConfig)
-from minitransformer.rivals import ConvolutionalConfig, GatedConvolution, RecurrentConfig
+from minitransformer.rivals import LSTM, ConvolutionalConfig, GatedConvolution, RecurrentConfig, RecurrentStack
 from minitransformer.tasks import TASKS
 from minitransformer.training.evaluation import mean_loss
 
@@ -74,3 +74,10 @@ def test_what_means_nothing(what):
     with pytest.raises(InputError, match=words) as error:
         call()
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("layer", [GatedConvolution(4, RNG, dropout=0.3), RecurrentStack([LSTM(4, 4, RNG)])])
+@pytest.mark.parametrize("x", [None, 3, [1.0]])
+def test_no_input(layer, x):
+    with pytest.raises(InputError, match=r": x is a \w+, expected an array of shape"):
+        layer.forward(x, np.zeros((1, 8), np.float32) if isinstance(layer, RecurrentStack) else None, rng=RNG)

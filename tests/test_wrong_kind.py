@@ -67,7 +67,7 @@ def test_a_batch_of_another_model(kind, given):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("dloss", [None, "1", np.ones(3), True])
+@pytest.mark.parametrize("dloss", [None, "1", np.ones(3), True, np.array(1.0, object)])
 def test_a_gradient_of_the_loss_that_is_none(kind, dloss):
     model = make_model(kind)
     _, cache = model.loss_forward(make_batch_for(kind))

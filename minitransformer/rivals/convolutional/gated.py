@@ -9,7 +9,7 @@ from minitransformer.functional.dropout import DropoutCache
 from minitransformer.layers.layer import Layer
 from minitransformer.replaceable import replaceable
 from minitransformer.rivals.activations import sigmoid
-from minitransformer.rivals.convolutional.convolution import Convolution, ConvolutionLayerCache
+from minitransformer.rivals.convolutional.convolution import Convolution, ConvolutionLayerCache, check_convolved
 
 
 class GluCache(NamedTuple):
@@ -51,6 +51,7 @@ class GatedConvolution(Layer):
 
     def forward(self, x, mask=None, rng=None) -> tuple[Array, GatedConvolutionCache]:
         """mask: None or (B, T) bool, True = a real token."""
+        check_convolved("GatedConvolution", x, mask, self.convolution.weight.shape[1])
         h, dropout = dropout_forward(x, self.dropout, rng)
         h, convolution = self.convolution.forward(h, mask)
         y, glu = glu_forward(h)
