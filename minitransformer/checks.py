@@ -15,6 +15,12 @@ def check_shape(name, array, *expected) -> None:
     """
     shape = getattr(array, "shape", None)
     if shape == expected or (shape is not None and _fits(shape, expected)):
+        kind = getattr(getattr(array, "dtype", None), "kind", None)
+        if kind == "O":
+            raise InputError(f"{name} has dtype object, expected real numbers such as float32")
+        if kind is None:    # another library's
+            given = f"{type(array).__module__}.{type(array).__name__}"
+            raise InputError(f"{name} is a {given}, expected a NumPy or CuPy array, such as np.asarray(...)")
         return
     wanted = ", ".join("..." if size is ... else str(size) for size in expected)    # not before: each layer asks at each step
     if shape is None:
@@ -28,6 +34,12 @@ def _fits(shape, expected) -> bool:
         expected = expected[1:]
         shape = shape[len(shape) - len(expected):] if len(shape) >= len(expected) else ()
     return len(shape) == len(expected) and all(size == got or isinstance(size, str) for size, got in zip(expected, shape))
+
+
+def check_positions(name, array) -> None:
+    """Raise InputError unless `array` (B, T, ...) has positions; an empty batch, B = 0, is welcome."""
+    if not array.shape[1]:
+        raise InputError(f"{name} has no positions, expected at least one")
 
 
 def check_floats(name, array, *expected) -> None:
@@ -104,6 +116,13 @@ def check_cache(layer, cache, kind) -> None:
                          "that forward returned: y, cache = layer.forward(...), then layer.backward(dy, cache)")
 
 
+def check_stack(layer, config, rng) -> None:
+    """Raise InputError unless a stack's `config` says what it is made of, and `rng` is a generator."""
+    if not hasattr(config, "num_layers") or isinstance(config, type):
+        raise InputError(f"{type(layer).__name__}: config is a {type(config).__name__}, expected a StackConfig")
+    check_rng(rng)
+
+
 def check_batch(model, batch, fields) -> None:
     """Raise InputError unless a model's `batch` has the `fields` that it reads."""
     if not all(hasattr(batch, field) for field in fields):
@@ -113,7 +132,8 @@ def check_batch(model, batch, fields) -> None:
 
 def check_dloss(dloss) -> None:
     """Raise InputError unless the gradient of a loss is one number, of Python or an array of no dimension."""
-    if isinstance(dloss, bool) or not (isinstance(dloss, Number) or getattr(dloss, "shape", None) == ()):
+    kind = getattr(getattr(dloss, "dtype", None), "kind", "f")
+    if isinstance(dloss, bool) or kind not in "fciu" or not (isinstance(dloss, Number) or getattr(dloss, "shape", None) == ()):
         raise InputError(f"dloss is {dloss!r:.60}, expected one number, such as 1 / batch.terms")
 
 

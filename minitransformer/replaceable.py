@@ -31,9 +31,12 @@ class Kernel(NamedTuple):
     function: Any
     module: str       # the module of its arrays: "numpy" or "cupy"
     dtypes: tuple
+    besides: str      # the kinds of the arrays that may have another dtype
 
-    def fits(self, array) -> bool:
-        return array.dtype in self.dtypes and type(array).__module__.partition(".")[0] == self.module
+    def fits(self, arrays) -> bool:
+        dtype = arrays[0].dtype
+        return (dtype in self.dtypes and type(arrays[0]).__module__.partition(".")[0] == self.module
+                and all(array.dtype == dtype or array.dtype.kind in self.besides for array in arrays))
 
 
 class Replaceable:
@@ -57,9 +60,9 @@ class Replaceable:
         if not self.loaded:
             self.load()
         if self.kernels:
-            array = _first_array(values)
+            arrays = _arrays(values)
             for kernel in self.kernels:
-                if array is not None and kernel.fits(array):
+                if arrays and kernel.fits(arrays):
                     return kernel.function
         return self.textbook
 
@@ -120,17 +123,18 @@ def replaceable(textbook: Function) -> Function:
     return function    # type: ignore[return-value]
 
 
-def replaces(textbook, module, dtypes) -> Callable[[Function], Function]:
+def replaces(textbook, module, dtypes, besides="") -> Callable[[Function], Function]:
     """Register a kernel for a function marked `replaceable`: for arrays of `module`, with the dtypes named in a string.
 
-    Complex arrays should use the textbook: the complex step checks it.
+    All arrays of a call must have the same one, but for those of the kinds `besides`: "b" for masks, "iu" for ids. Complex
+    arrays should use the textbook: the complex step checks it.
     """
     from numpy import dtype    # here: `import minitransformer` loads this module, and must not wait for NumPy
 
     entry = _entry(textbook)
 
     def register(function: Function) -> Function:
-        entry.kernels.insert(0, Kernel(function, module, tuple(map(dtype, dtypes.split()))))
+        entry.kernels.insert(0, Kernel(function, module, tuple(map(dtype, dtypes.split())), besides))
         return function
 
     return register
@@ -179,6 +183,11 @@ def is_replaced(function) -> bool:
     return _entry(function).operation in _state.replaced
 
 
+def textbook_of(function) -> Callable:
+    """The textbook of a replaceable function: for what its kernel cannot do."""
+    return _entry(function).textbook
+
+
 def running(module="numpy", dtype="float32") -> dict[str, Callable]:
     """{name of a replaceable function: the function that runs for arrays of that module and dtype}."""
     return {name: _running(entry, module, dtype) for name, entry in list(TABLE.items())}
@@ -219,11 +228,11 @@ def unregister(start) -> None:
         entry.kernels = [kernel for kernel in entry.kernels if not kernel.function.__module__.startswith(start)]
 
 
-def _first_array(values) -> Any:
-    """The first array of real, complex or random numbers (uint64) among the arguments, caches included; None if there is none."""
+def _arrays(values) -> list:
+    """The arrays among the arguments, and in caches and lists among them."""
+    found = []
     for value in values:
-        if isinstance(value, tuple):
-            value = _first_array(value)
-        if isinstance(getattr(value, "ndim", None), int) and value.ndim and value.dtype.kind in "fcu":    # np.ndim is a function
-            return value
-    return None
+        for one in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(getattr(one, "ndim", None), int) and one.ndim:    # np.ndim is a function
+                found.append(one)
+    return found

@@ -142,6 +142,21 @@ def test_clipping(clip, expected):
     assert not layer.flat.grad.any()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("clip", [np.inf, 1e300, 1e39, 3.5e38])
+@pytest.mark.parametrize("gradient", [3.0, 0.0])
+def test_a_limit_beyond_all_norms_clips_nothing(dtype, clip, gradient):
+    """In float32 each of these limits is infinite, and inf / inf is NaN."""
+    results = []
+    for limit in (None, clip):
+        model = Linear(1, 1, np.random.default_rng(0)).astype(dtype)
+        adam = Adam(model)
+        model.flat.grad[:] = gradient
+        adam.step(0.1, limit)
+        results.append(model.flat.data)
+    np.testing.assert_array_equal(*results)
+
+
 def test_clipping_nothing():
     """A gradient of zeros has no direction: it stays zero, and changes nothing."""
     layer = Linear(2, 1, np.random.default_rng(0))

@@ -12,6 +12,7 @@ from minitransformer.layers import (
     Embedding, FeedForward, LayerNorm, LearnedPositions, Linear, OutputProjection, Residual, SelfAttention, SinusoidalPositions,
     initial)
 from minitransformer.tasks import TASKS
+from minitransformer.workers.threads import Threads
 from minitransformer.training.run import check_free
 from tests.models.makers import KINDS, RECURRENT, make_batch_for, make_model
 
@@ -66,7 +67,7 @@ def test_a_batch_of_another_model(kind, given):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("dloss", [None, "1", np.ones(3), True])
+@pytest.mark.parametrize("dloss", [None, "1", np.ones(3), True, np.array(1.0, object)])
 def test_a_gradient_of_the_loss_that_is_none(kind, dloss):
     model = make_model(kind)
     _, cache = model.loss_forward(make_batch_for(kind))
@@ -107,6 +108,19 @@ def test_a_gradient_of_another_shape(layer, x, make, fast):
 def test_whole_numbers_are_no_input(layer, x, dtype):
     with pytest.raises(InputError, match=rf"has dtype {np.dtype(dtype)}, expected real numbers such as float32"):
         layer.forward(np.ones(x.shape, dtype))
+
+
+@pytest.mark.parametrize("layer", [SinusoidalPositions(), LearnedPositions(5, 4, RNG)])
+def test_whole_numbers_have_no_positions(layer):
+    with pytest.raises(InputError, match="x has dtype int64, expected real numbers such as float32"):
+        layer.forward(np.ones((2, 3, 4), int))
+
+
+@pytest.mark.parametrize("layer, x", LAYERS)
+def test_objects_are_no_gradient(layer, x):
+    y, cache = layer.forward(x)
+    with pytest.raises(InputError, match="has dtype object, expected real numbers such as float32"):
+        layer.backward(y.astype(object), cache)
 
 
 @pytest.mark.parametrize("call", [Run.load, Run.open, check_free])
@@ -178,6 +192,9 @@ CALLS = {
     "no texts": (lambda: translate(MODEL, VOCABULARY, None, 5), "texts is a NoneType, expected a list of texts"),
     "a dict of texts": (lambda: translate(MODEL, VOCABULARY, {"a": "b"}, 5), "texts is a dict"),
     "no threads": (lambda: translate(MODEL, VOCABULARY, ["a"], 5, threads=0), "threads is 0, expected a whole number"),
+    "too many threads": (lambda: translate(MODEL, VOCABULARY, ["a"], 5, threads=2000), "threads is 2000, expected at most 1,024"),
+    "too many threads to measure": (lambda: mean_loss(MODEL, [BATCH], threads=2000), "threads is 2000, expected at most 1,024"),
+    "too many threads to train": (lambda: Threads(MODEL, 5000), "Threads: count is 5000, expected at most 1,024"),
     "no threads to measure": (lambda: mean_loss(MODEL, [BATCH], threads=-1), "threads is -1"),
     "a beam of text": (lambda: Search(beam="5"), "beam is '5', expected a whole number"),
     "a seed below 0": (lambda: translate(MODEL, VOCABULARY, ["a"], 5, Search(samples=1, seed=-1)), "seed is -1, expected"),

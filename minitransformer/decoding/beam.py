@@ -5,9 +5,11 @@ import math
 import numpy as np
 
 from minitransformer.checks import is_real, is_whole
-from minitransformer.decoding.continuations import OutputWeight, continuations
+from minitransformer.decoding.continuations import FIRST_WORD, OutputWeight, continuations
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits, length_penalty, start
 from minitransformer.errors import InputError
+
+MAX_WIDTH = 10_000    # far beyond what improves a translation: a larger one is a mistake
 
 
 def greedy(model, source) -> list[list[int]]:
@@ -26,13 +28,17 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None,
 
     Raises InputError for a width below 1, limits that contradict each other, and a model whose logits are not finite.
     """
-    if not is_whole(width, 1):
-        raise InputError(f"the beam width is {width}, expected at least 1")
+    if not is_whole(width, 1) or width > MAX_WIDTH:
+        raise InputError(f"the beam width is {width}, expected at least 1 and at most {MAX_WIDTH:,}")
     if not is_real(alpha) or not math.isfinite(alpha):
         raise InputError(f"alpha is {alpha!r}, expected a finite number")
     state = start(model, source, extra_length)
     weight = OutputWeight(state.output.weight.data)
     least, most = length_limits(state, min_length, max_length)
+    words = len(weight.weight) - FIRST_WORD
+    if words < 0 or (words == 0 and least.any()):
+        raise InputError(f"the model has {len(weight.weight)} target tokens, expected at least {FIRST_WORD} (padding, beginning "
+                         "and end), and more for an output that is not empty")
     found = [[] for _ in source]
     alive = np.arange(len(source))                   # the indices in `source` of the unfinished sentences
     ids = state.first[:, :, None]                    # (B, width, 1 + length); at first there is one hypothesis
@@ -41,7 +47,7 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None,
     while len(alive):
         length = ids.shape[2] - 1
         x = state.advance(ids[:, :, -1], parents)
-        ends, sums, parents, next_ids = continuations(x, weight, sums, width)
+        ends, sums, parents, next_ids = continuations(x, weight, sums, max(1, min(width, sums.shape[1] * words)))
         check_numbers(~np.isnan(ends))
         ends[length < least[alive]] = -np.inf
         sums[length >= most[alive]] = -np.inf

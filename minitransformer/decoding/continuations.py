@@ -9,6 +9,7 @@ from minitransformer.replaceable import replaceable
 from minitransformer.functional.special import EOS, SPECIAL
 
 FIRST_WORD = len(SPECIAL)    # the tokens before it are PAD, BOS and EOS
+SEARCHES = 30                # for more of the largest, sorting is faster than as many searches
 
 
 class OutputWeight:
@@ -37,7 +38,8 @@ def continuations(x, weight, sums, count) -> tuple[np.ndarray, np.ndarray, np.nd
     totals = (before[:, None] + logits).reshape(batch, width, -1)
     words = totals[:, :, FIRST_WORD:]
     places, best = top_k(words.reshape(batch, -1), count)
-    return on_host(totals[:, :, EOS], best, places // words.shape[2], places % words.shape[2] + FIRST_WORD)
+    size = max(1, words.shape[2])
+    return on_host(totals[:, :, EOS], best, places // size, places % size + FIRST_WORD)
 
 
 @replaceable
@@ -52,9 +54,15 @@ def log_normaliser(logits) -> Array:
 def top_k(x, count) -> tuple[Array, Array]:
     """(places, values) of the `count` largest in each row of x (R, N), each (R, count), the largest first; changes x.
 
-    Equal values are in the order of their places. `count` searches are faster here than sorting or partitioning.
+    Equal values are in the order of their places. If there are fewer than `count`, the rest are places 0 with -inf. A few
+    searches are faster here than sorting or partitioning.
     """
-    xp = module_of(x)
+    xp, size = module_of(x), x.shape[1]
+    if count > min(SEARCHES, size):
+        places = xp.argsort(-x, axis=1, kind="stable")[:, :count]
+        missing = ((0, 0), (0, max(0, count - size)))
+        values = xp.take_along_axis(x, places, axis=1)
+        return xp.pad(places, missing), xp.pad(values, missing, constant_values=-xp.inf)
     rows = xp.arange(len(x))
     places, values = [], []
     for _ in range(count):

@@ -15,7 +15,7 @@ from minitransformer.decoding.hypothesis import Hypothesis
 from minitransformer.decoding.sampling import sample
 from minitransformer.errors import InputError, one_line
 from minitransformer.workers.host import available_cores
-from minitransformer.workers.threads import in_threads
+from minitransformer.workers.threads import check_threads, in_threads
 from minitransformer.functional.special import EOS
 from minitransformer.tables import ShownAsTable
 
@@ -65,7 +65,7 @@ def decode_all(model, sources, search=GREEDY, threads=None) -> list[list[Hypothe
         kind = "class" if isinstance(search, type) else type(search).__name__
         raise InputError(f"search is a {kind}, expected a Search, such as Search(beam=5)")
     if threads is not None:
-        check_whole("threads", threads)
+        check_threads("threads", threads)
     found = [[Hypothesis([], 0.0, 0.0)] for _ in sources]
     size = max(1, ROWS // max(search.beam, search.samples, 1))
     threads = (threads or available_cores()) if model.xp is np else 1
@@ -94,7 +94,8 @@ def encode(vocabulary, texts, max_length) -> list[list[int]]:
     """
     texts = check_texts(texts)
     check_whole("max_length", max_length)
-    if isinstance(vocabulary, (str, bytes)) or not (hasattr(vocabulary, "encode") and hasattr(vocabulary, "decode")):
+    coder = hasattr(vocabulary, "encode") and hasattr(vocabulary, "decode") and not hasattr(vocabulary, "forward")
+    if not coder or isinstance(vocabulary, (str, bytes)):
         raise InputError(f"vocabulary is a {type(vocabulary).__name__}, expected one with encode and decode, such as "
                          "run.vocabulary")
     sources = []

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_rng, check_share
+from minitransformer.checks import check_rng, check_shape, check_share
 from minitransformer.functional.random_bytes import random_bytes
 from minitransformer.replaceable import replaceable
 
@@ -46,7 +46,10 @@ def dropout_forward(x, dropout_rate, rng=None) -> tuple[Array, DropoutCache]:
 @replaceable
 def dropout_backward(dy, cache) -> Array:
     """dx = dy * mask: the very mask of the forward pass, scale included."""
-    return dy if cache.mask is None else dy * cache.mask
+    if cache.mask is None:
+        return dy
+    check_shape("dropout: dy", dy, *cache.mask.shape)
+    return dy * cache.mask
 
 
 @replaceable

@@ -30,13 +30,13 @@ PyTorch leaves everything around the stacks to its user. To get this model's log
 Dropout has no weights; PyTorch's layers have one dropout rate for all places, where TransformerConfig has three.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from minitransformer.backend import Array, to_host
 from minitransformer.errors import InputError
-from minitransformer.models import Transformer
+from minitransformer.models import Transformer, TransformerConfig
 
 SHARED = {"share_embeddings": ("source_embedding.weight", "target_embedding.weight"),
           "share_output": ("target_embedding.weight", "output.weight")}
@@ -64,6 +64,10 @@ def from_pytorch(config, arrays) -> Transformer:
     if one is missing, does not belong to this model, has another shape or contains anything but finite real numbers; if two
     differ that the config shares; and for d_k or d_v like `to_pytorch`.
     """
+    if not isinstance(config, TransformerConfig):
+        raise InputError(f"from_pytorch: config is a {type(config).__name__}, expected a TransformerConfig")
+    if not isinstance(arrays, Mapping):
+        raise InputError(f"from_pytorch: arrays is a {type(arrays).__name__}, expected a dict {{PyTorch's name: array}}")
     _check_heads(config)
     arrays = {name: _as_array(name, array) for name, array in arrays.items()}
     model = Transformer(config)

@@ -1,5 +1,6 @@
 """A layer's weights in a safetensors file, which any framework can read."""
 
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,7 @@ def save_weights(layer, path) -> None:
 
     from minitransformer.training.files import write_durably
 
-    if not hasattr(layer, "parameters"):
-        raise InputError(f"save_weights: a {type(layer).__name__} is not a Layer")
+    _check("save_weights", layer, path)
     weights = {name: np.ascontiguousarray(to_host(parameter.data)) for name, parameter in layer.parameters().items()}
     for name, array in weights.items():
         if array.dtype.kind != "f":
@@ -30,7 +30,7 @@ def save_weights(layer, path) -> None:
         raise InputError(f"{path}: {error.strerror}") from None
 
 
-def load_weights(layer, path) -> None:
+def load_weights(layer, path=None) -> None:
     """Load a file from `save_weights` into the parameters of a layer with the same sizes.
 
     Raises InputError if the file does not fit the layer, naming the array, or if it cannot be read; the layer then
@@ -39,6 +39,7 @@ def load_weights(layer, path) -> None:
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
+    _check("load_weights", layer, path)
     try:
         weights = load(Path(path).read_bytes())
     except OSError as error:
@@ -49,6 +50,13 @@ def load_weights(layer, path) -> None:
         set_weights(layer, weights)
     except InputError as error:
         raise InputError(f"{path} does not fit the {type(layer).__name__}: {error}") from None
+
+
+def _check(name, layer, path) -> None:
+    if isinstance(layer, type) or not hasattr(layer, "parameters"):
+        raise InputError(f"{name}: a {type(layer).__name__} is not a Layer")
+    if not isinstance(path, (str, PathLike)):
+        raise InputError(f"{name}: path is {path!r:.60}, expected the path of a safetensors file")
 
 
 def set_weights(layer, weights) -> None:

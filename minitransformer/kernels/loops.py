@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numba import njit, types
 
+from minitransformer.errors import InputError
+
 # What the compiler may change to do several numbers at once: the order of a sum, and a product and a sum rounded once.
 # It may not take NaN and infinity for impossible: they must reach the loss.
 FREEDOM = {"reassoc", "contract"}
@@ -52,6 +54,12 @@ def packed(array, *shape) -> np.ndarray:
     """
     array = np.ascontiguousarray(array)
     return (array if array.flags.writeable else array.copy()).reshape(shape)
+
+
+def check_writeable(*arrays) -> None:
+    """Raise InputError unless all arrays may be written to: a loop that writes is compiled for no others."""
+    if not all(array.flags.writeable for array in arrays):
+        raise InputError("an array that is to be changed in place is read-only, expected one that may be written to")
 
 
 def types_of(arguments, dtype) -> tuple:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, TypeVar
 
 from minitransformer.checks import is_real, is_whole
 from minitransformer.errors import InputError, choices
+from minitransformer.functional.activations import ACTIVATIONS
 from minitransformer.layers.attention_kinds import ATTENTIONS, check_attention
 from minitransformer.tables import ShownAsTable
 
@@ -90,6 +91,8 @@ class StackConfig(ModelConfig):
         super().__post_init__()
         if self.positions not in ("sinusoidal", "learned"):
             raise InputError(f"unknown positions {self.positions!r}; choose sinusoidal or learned")
+        if self.activation not in list(ACTIVATIONS):
+            raise InputError(f"unknown activation {self.activation!r}; choose {' or '.join(ACTIVATIONS)}")
         check_attention(self)
 
     @classmethod
@@ -98,6 +101,8 @@ class StackConfig(ModelConfig):
         known = {field.name for field in fields(cls)}
         further = [name for name in settings if name not in known]
         owned = {name for kind in ATTENTIONS for name in ATTENTIONS[kind].settings} if further else set()
+        if not isinstance(settings.get("attention_settings", {}), dict):
+            raise InputError(f"attention_settings is {settings['attention_settings']!r}, expected a dict, such as {{'radius': 5}}")
         own = {name: settings[name] for name in further if name in owned and settings[name] is not None}
         rest = {name: value for name, value in settings.items() if name not in owned}
         return super().given({**rest, "attention_settings": {**rest.get("attention_settings", {}), **own}})

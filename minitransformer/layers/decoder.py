@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache
+from minitransformer.checks import check_cache, check_stack
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.layers.feed_forward import FeedForward
@@ -62,7 +62,8 @@ class Decoder(Layer):
     Every layer attends to the same memory, so the memory's gradient is the sum over all layers.
     """
 
-    def __init__(self, config, rng):
+    def __init__(self, config, rng=None):    # without rng, check_stack says which
+        check_stack(self, config, rng)
         self.layers = [DecoderLayer(config, rng) for _ in range(config.num_layers)]
         self.norm = LayerNorm(config.d_model) if config.pre_norm else None
 

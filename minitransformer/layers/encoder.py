@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache
+from minitransformer.checks import check_cache, check_stack
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.layers.feed_forward import FeedForward
@@ -56,7 +56,8 @@ class Encoder(Layer):
     nothing has normalised the residual stream.
     """
 
-    def __init__(self, config, rng, causal=False):
+    def __init__(self, config, rng=None, causal=False):    # without rng, check_stack says which
+        check_stack(self, config, rng)
         self.layers = [EncoderLayer(config, rng, causal) for _ in range(config.num_layers)]
         self.norm = LayerNorm(config.d_model) if config.pre_norm else None
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache
+from minitransformer.checks import check_cache, check_share
 from minitransformer.functional import dropout_backward, dropout_forward
 from minitransformer.functional.dropout import DropoutCache
 from minitransformer.layers.embedding import EmbeddingCache
@@ -21,6 +21,7 @@ class Input(Layer):
     """y = dropout(positions(embedding(ids))): ids (B, T), y (B, T, d_model)."""
 
     def __init__(self, embedding, positions, dropout):
+        check_share("the dropout rate", dropout)
         self.embedding = embedding
         self.positions = positions
         self.dropout = dropout

@@ -4,7 +4,7 @@ import sys
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache, check_shape
+from minitransformer.checks import check_cache, check_floats, check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional import sinusoids
 from minitransformer.layers import initial
@@ -12,7 +12,11 @@ from minitransformer.layers.layer import Layer
 
 
 class PositionsCache(NamedTuple):
-    length: int
+    shape: tuple   # of x
+
+    @property
+    def length(self) -> int:
+        return self.shape[1]
 
 
 class SinusoidalPositions(Layer):
@@ -21,9 +25,9 @@ class SinusoidalPositions(Layer):
     max_length = sys.maxsize
 
     def forward(self, x) -> tuple[Array, PositionsCache]:
-        check_shape("SinusoidalPositions: x", x, "B", "T", "d_model")
+        check_floats("SinusoidalPositions: x", x, "B", "T", "d_model")
         _, length, d_model = x.shape
-        return x + sinusoids(length, d_model, module_of(x), x.real.dtype.name), PositionsCache(length)
+        return x + sinusoids(length, d_model, module_of(x), x.real.dtype.name), PositionsCache(x.shape)
 
     def at(self, x, position) -> Array:
         """x + PE[position], for any x (..., d_model)."""
@@ -33,6 +37,7 @@ class SinusoidalPositions(Layer):
     def backward(self, dy, cache) -> Array:
         """forward adds a constant: dx = dy."""
         check_cache(self, cache, PositionsCache)
+        check_shape("SinusoidalPositions: dy", dy, *cache.shape)
         return dy
 
 
@@ -54,11 +59,11 @@ class LearnedPositions(Layer):
 
     def forward(self, x) -> tuple[Array, PositionsCache]:
         max_length, d_model = self.weight.shape
-        check_shape("LearnedPositions: x", x, "B", "T", d_model)
+        check_floats("LearnedPositions: x", x, "B", "T", d_model)
         length = x.shape[1]
         if length > max_length:
             raise InputError(f"LearnedPositions: x has {length} positions, at most {max_length} were learned")
-        return x + self.weight.data[:length], PositionsCache(length)
+        return x + self.weight.data[:length], PositionsCache(x.shape)
 
     def at(self, x, position) -> Array:
         """x + W[position], for any x (..., d_model)."""
@@ -67,6 +72,7 @@ class LearnedPositions(Layer):
     def backward(self, dy, cache) -> Array:
         """forward adds row t to all B sequences: dW[t] = sum_b dy[b, t], dx = dy."""
         check_cache(self, cache, PositionsCache)
+        check_shape("LearnedPositions: dy", dy, *cache.shape)
         self.weight.grad[: cache.length] += dy.sum(axis=0)
         return dy
 

@@ -34,7 +34,7 @@ class ClassifierConfig(StackConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.pooling not in POOLINGS:
+        if self.pooling not in list(POOLINGS):
             raise InputError(f"unknown pooling {self.pooling!r}; choose {' or '.join(POOLINGS)}")
 
 

@@ -7,12 +7,12 @@ from typing import Any
 from minitransformer.errors import InputError, choices
 from minitransformer.workers.host import available_cores
 from minitransformer.workers.launcher import launched
+from minitransformer.workers.threads import MAX_THREADS
 from minitransformer.training.optim import constant, cooldown, inverse_sqrt, schedule
 from minitransformer.tables import ShownAsTable
 
 MAX_STEPS = 10 ** 9
 MAX_FACTOR = 10 ** 6
-MAX_THREADS = 1024
 MAX_CHECKPOINTS = 1000
 MAX_SEED = 2 ** 32 - 1
 SCHEDULES: dict[str, Any] = {"paper": None, "inverse-sqrt": inverse_sqrt, "constant": constant}

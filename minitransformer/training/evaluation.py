@@ -1,16 +1,16 @@
 """Measure a model: perplexity, accuracy, exact match, BLEU, chrF. Outputs are the model's own, never teacher-forced."""
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
-from minitransformer.checks import check_whole
 from minitransformer.data.batches import Batch, by_length, make_batch
 from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.errors import InputError
 from minitransformer.extras import require
 from minitransformer.workers.host import available_cores
-from minitransformer.workers.threads import in_threads
+from minitransformer.workers.threads import check_threads, in_threads
 
 BATCH_TOKENS = 4096
 
@@ -24,11 +24,16 @@ def mean_loss(model, batches, threads=None) -> float:
         sums, _ = model.loss_forward(batch)
         return float(sums.negative_log_likelihood)
 
-    if hasattr(batches, "terms"):
+    if isinstance(model, type) or not hasattr(model, "loss_forward"):
+        raise InputError(f"mean_loss: the model is a {type(model).__name__}, expected a model, such as a Transformer")
+    if hasattr(batches, "terms") or not isinstance(batches, Iterable):
         raise InputError(f"mean_loss: batches is a {type(batches).__name__}, expected a list of batches: [batch]")
     if threads is not None:
-        check_whole("threads", threads)
+        check_threads("threads", threads)
     batches = list(batches)
+    for batch in batches:
+        if not hasattr(batch, "terms"):
+            raise InputError(f"mean_loss: a batch is a {type(batch).__name__}, expected the result of make_batch")
     terms = sum(batch.terms for batch in batches)
     if not terms:
         raise InputError(f"mean_loss: {len(batches)} batches without any terms, expected at least one target to predict"

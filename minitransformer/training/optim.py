@@ -37,9 +37,9 @@ class Adam:
     def step(self, learning_rate, clip=None, workers=None) -> None:
         """Update every parameter once and set the gradients to zero.
 
-        First, the gradient is scaled to a norm of at most `clip` (None, as in the paper: no scaling). `workers` share the
-        work, such as Threads; None: the calling thread does it. Raises InputError if the model has gained or
-        lost a parameter since this Adam was made: only the old ones would be trained.
+        First, the gradient is scaled to a norm of at most `clip` (None, as in the paper, or infinity: no scaling). `workers` share
+        the work, such as Threads; None: the calling thread does it. Raises InputError if the model has gained or lost a
+        parameter since this Adam was made: only the old ones would be trained.
         """
         self._check(learning_rate, clip, workers)
         workers = workers or OneWorker(self.model)
@@ -103,6 +103,7 @@ def clip_factor(square, limit) -> Array:
     NaN if `square` is not finite: a factor of 0 would hide that from Adam.
     """
     xp = module_of(square)
+    limit = min(limit, float(xp.finfo(square.dtype).max))    # what is infinite in this dtype limits nothing: inf / inf is NaN
     return xp.where(xp.isfinite(square), limit / xp.maximum(xp.sqrt(square), limit), xp.nan)
 
 

@@ -14,7 +14,7 @@ def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0
 
     batch: a batch, or a list of batches whose gradients are added up into one update.
     seed: integers that seed the dropout, such as (0, step); None: no dropout.
-    clip: the maximum norm of the gradient.
+    clip: the maximum norm of the gradient; None or infinity: no maximum.
     workers: the threads that share the work, such as Threads(model, 2); None: the calling thread alone.
     Raises NonFiniteError if the gradient is not finite, naming the first block that produced such a value; on a GPU the
     optimizer counts the step instead (Adam.skipped). Raises InputError for an optimizer of another model, and for batches

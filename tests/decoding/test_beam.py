@@ -12,6 +12,7 @@ from minitransformer.decoding.state import EXTRA_LENGTH
 from minitransformer.functional.special import BOS, EOS
 from tests.decoding import reference
 from tests.decoding.reference import random_model
+from tests.models.makers import KINDS, make_model
 
 @st.composite
 def some_models(draw):
@@ -181,3 +182,50 @@ def test_lengths_stay_within_their_limits():
 def test_wrong_searches_are_explained(changes, words):
     with pytest.raises(InputError, match=words):
         beam_search(random_model(0), batch([[3]]), **{"width": 2, **changes})
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", [1, 5])
+def test_a_vocabulary_without_words(dtype, width):
+    """Of three tokens only EOS can be written: the output is empty."""
+    model = random_model(0, vocab_size=3).astype(dtype)
+    source = np.array([[2, 2, 0], [2, 2, 2]])
+    assert [[h.ids for h in found] for found in beam_search(model, source, width)] == [[[]], [[]]]
+    with pytest.raises(InputError, match="the model has 3 target tokens, expected at least 3 .*, and more for an output that"):
+        beam_search(model, source, width, min_length=1)
+    with pytest.raises(InputError, match="the model has 2 target tokens"):
+        beam_search(random_model(0, vocab_size=2).astype(dtype), np.array([[1, 1]]), width)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_beam_wider_than_the_candidates(dtype):
+    """It finds what one of all outputs would, and does not compute what is not there."""
+    model, computed = random_model(0, vocab_size=6).astype(dtype), []
+    start, source = model.start, np.array([[3, 4, 2]])
+
+    def counted(*given):
+        state = start(*given)
+        advance = state.advance
+        state.advance = lambda ids, parents=None: computed.append(ids.shape[1]) or advance(ids, parents)
+        return state
+
+    model.start = counted
+    found = beam_search(model, source, 200, 0.6, max_length=3)
+    assert computed == [1, 3, 9, 27]
+    expected = reference.beam_search(model.astype(np.float64), [3, 4], 200, 0.6, 0, 3)
+    assert [h.ids for h in found[0]] == [tokens for tokens, _, _ in expected] and len(found[0]) == 1 + 3 + 9 + 27
+
+
+@pytest.mark.parametrize("width", [10_001, 10 ** 12])
+def test_a_width_that_cannot_be_meant(width):
+    with pytest.raises(InputError, match=f"the beam width is {width}, expected at least 1 and at most 10,000"):
+        beam_search(random_model(0), np.array([[3, 2]]), width)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "classifier"])
+def test_nothing_to_write(kind):
+    """No sentences have no outputs; sentences without a position are refused."""
+    model = make_model(kind)
+    assert beam_search(model, np.zeros((0, 3), int), 2) == []
+    with pytest.raises(InputError, match="has no positions|the prompt is empty"):
+        beam_search(model, np.zeros((2, 0), int), 2)

@@ -9,6 +9,7 @@ from minitransformer import rivals as R
 from minitransformer.layers import Linear
 from minitransformer.replaceable import textbook
 from minitransformer.rivals import GRU, LSTM, RNN, Bidirectional, RecurrentStack
+from minitransformer.rivals.recurrent.lstm import lstm_forward
 
 KINDS = (RNN, GRU, LSTM)
 D, H, B, T = 3, 4, 2, 6
@@ -160,6 +161,21 @@ def test_huge_inputs_are_finite():
     for kind in KINDS:
         (y, _), cache = make(kind).forward(np.full((1, 2, D), 1e5))
         assert np.isfinite(y).all() and np.abs(y).max() <= 1
+
+
+@pytest.mark.parametrize("function", ["sigmoid", "kernel"])
+def test_a_closed_gate_is_not_zero(function):
+    """In float32 each gate has at most a relative error of 1e-6 from -80 to 80: at 0 it could never open again."""
+    x = np.linspace(-80, 80, 1601, dtype=np.float32)
+    if function == "sigmoid":
+        y = R.sigmoid(x)
+    else:    # an LSTM of one step and one hidden unit, without a state
+        z = np.stack([x, x, x, x], axis=1)[None]
+        _, cache = lstm_forward(z, np.zeros((len(x), 2), np.float32), np.zeros((1, 4), np.float32))
+        y = cache.gates[0][:, 0]
+        np.testing.assert_allclose(cache.gates[0][:, 2], np.tanh(x), rtol=1e-6)
+    assert y.dtype == np.float32
+    np.testing.assert_allclose(y, 1 / (1 + np.exp(-x.astype(np.float64))), rtol=1e-6, atol=0)
 
 
 def test_the_two_directions_are_side_by_side():

@@ -24,10 +24,10 @@ def relu_dropout_forward_compiled(x, dropout_rate=0.0, rng=None) -> tuple[Array,
     return y, ActivationDropoutCache(ReluCache(positive), dropout)    # type: ignore[arg-type]    # a KeptCache has a mask, too
 
 
-@replaces(relu_dropout_backward, "numpy", "float32 float64")
+@replaces(relu_dropout_backward, "numpy", "float32 float64", "b")
 def relu_dropout_backward_compiled(dy, cache) -> Array:
     (positive,), dropout = cache
-    if dy.shape != positive.shape or not is_ours(dropout):
+    if dy.shape != positive.shape or not is_ours(dropout, dy):
         return relu_backward(dropout_backward(dy, dropout), cache.activation)
     dx = np.empty(positive.shape, dy.dtype)
     relu_and_drop_backward(packed(dy, dx.size), packed(positive, dx.size), *flags_of(dropout), dx.reshape(-1))
@@ -42,19 +42,19 @@ def gelu_dropout_forward_compiled(x, dropout_rate=0.0, rng=None) -> tuple[Array,
     return y, ActivationDropoutCache(GeluCache(x, tanh), dropout)    # type: ignore[arg-type]    # the same
 
 
-@replaces(gelu_dropout_backward, "numpy", "float32")
+@replaces(gelu_dropout_backward, "numpy", "float32", "b")
 def gelu_dropout_backward_compiled(dy, cache) -> Array:
     (x, tanh), dropout = cache
-    if dy.shape != x.shape or not is_ours(dropout):
+    if dy.shape != x.shape or not is_ours(dropout, dy):
         return gelu_backward(dropout_backward(dy, dropout), cache.activation)
     dx = np.empty(x.shape, dy.dtype)
     gelu_and_drop_backward(packed(dy, dx.size), packed(x, dx.size), packed(tanh, dx.size), *flags_of(dropout), dx.reshape(-1))
     return dx
 
 
-def is_ours(dropout) -> bool:
-    """Whether a dropout's cache is of the compiled kernels, or of no dropout at all."""
-    return isinstance(dropout, KeptCache) or dropout.mask is None
+def is_ours(dropout, dy) -> bool:
+    """Whether a dropout's cache is of the compiled kernels, for dy's dtype, or of no dropout at all."""
+    return dropout.dtype == dy.dtype if isinstance(dropout, KeptCache) else dropout.mask is None
 
 
 def flags_of(dropout) -> tuple[Array, float]:

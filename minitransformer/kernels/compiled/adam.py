@@ -6,7 +6,7 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.functional import adam_update, gather_gradients
-from minitransformer.kernels.loops import loop
+from minitransformer.kernels.loops import check_writeable, loop
 from minitransformer.replaceable import replaces
 
 BLOCK = 4096    # numbers whose squares are summed before float64 takes over: float32 would lose small ones in a long sum
@@ -14,6 +14,7 @@ BLOCK = 4096    # numbers whose squares are summed before float64 takes over: fl
 
 @replaces(gather_gradients, "numpy", "float32 float64")
 def gather_gradients_compiled(grad, others) -> Array:
+    check_writeable(grad, *others)
     total = 0.0 if others else squares(grad)
     for other in others:
         total = add_and_clear(grad, other.reshape(grad.shape))
@@ -23,6 +24,7 @@ def gather_gradients_compiled(grad, others) -> Array:
 
 @replaces(adam_update, "numpy", "float32 float64")
 def adam_update_compiled(data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsilon, finite) -> None:
+    check_writeable(data, grad, m, v)
     if not finite:
         grad[...] = 0
         return

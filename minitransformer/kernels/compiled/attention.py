@@ -16,7 +16,7 @@ from minitransformer.kernels.numpy.attention import (
 from minitransformer.replaceable import replaces
 
 
-@replaces(attention_forward, "numpy", "float32")
+@replaces(attention_forward, "numpy", "float32", "b")
 def attention_forward_compiled(query, key, value, mask=None, dropout_rate=0.0, rng=None) -> tuple[Array, AttentionCache]:
     """NumPy's kernel takes the rare case: scores so far apart that one maximum cannot serve all rows."""
     scores = np.ascontiguousarray(query @ key.swapaxes(-1, -2))
@@ -36,7 +36,7 @@ def attention_forward_compiled(query, key, value, mask=None, dropout_rate=0.0, r
         query, key, value, SoftmaxCache(p), dropout, weights)    # type: ignore[arg-type]    # a KeptCache has a mask, too
 
 
-@replaces(attention_backward, "numpy", "float32")
+@replaces(attention_backward, "numpy", "float32", "b")
 def attention_backward_compiled(dy, cache) -> tuple[Array, Array, Array]:
     query, key, value, (p,), dropout, weights = cache
     dscores = np.ascontiguousarray(dy @ value.swapaxes(-1, -2))    # of the weights; `attend_backward` makes it that of the scores

@@ -21,7 +21,7 @@ from minitransformer.layers.layer_norm import LayerNorm
 from minitransformer.layers.linear import Linear
 from minitransformer.layers.residual import Residual
 from minitransformer.decoding.cached import next_position
-from minitransformer.replaceable import replaces
+from minitransformer.replaceable import replaces, textbook_of
 
 EPSILON = 1e-5    # of LayerNorm
 KNOWN = {DecoderLayer, EncoderLayer, SelfAttention, CrossAttention, FeedForward, Residual, LayerNorm, Linear}
@@ -35,13 +35,13 @@ class Parameters(NamedTuple):
     feed_forward: tuple             # inner, outer, norm
 
 
-@replaces(next_position, "numpy", "float32")
+@replaces(next_position, "numpy", "float32", "b")
 def next_position_compiled(x, cached, mask, memory_mask=None) -> Array:
     batch, width, d_model = x.shape
     if cached.prepared is None:
         cached.prepared = parameters_of(cached.layer) if has_known_parts(cached.layer) else ()
-    if not cached.prepared or batch * width > FEW:
-        return next_position.replaceable.textbook(x, cached, mask, memory_mask)    # type: ignore[attr-defined]    # `replaceable` sets it
+    if not cached.prepared or batch * width > FEW or cached.self_attention.keys.dtype != x.dtype:
+        return textbook_of(next_position)(x, cached, mask, memory_mask)
     heads, pre_norm = cached.layer.self_attention.num_heads, cached.layer.feed_forward_residual.pre_norm
     x, own, cross = packed(x, batch * width, d_model), cached.self_attention, cached.cross_attention
     y = np.empty_like(x)

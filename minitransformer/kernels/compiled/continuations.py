@@ -3,18 +3,20 @@
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.decoding.continuations import FIRST_WORD, continuations, log_normaliser
+from minitransformer.decoding.continuations import FIRST_WORD, SEARCHES, continuations, log_normaliser
 from minitransformer.kernels.exponential import exp, rank, ranked
 from minitransformer.kernels.loops import FEW, loop, packed
-from minitransformer.replaceable import replaces
+from minitransformer.replaceable import replaces, textbook_of
 from minitransformer.functional.special import EOS
 
 BLOCK = 64                  # logits whose largest decides whether the search looks at them
 LEAST = np.int32(-2**31)    # below the rank of any number
 
 
-@replaces(continuations, "numpy", "float32")
+@replaces(continuations, "numpy", "float32", "f")
 def continuations_compiled(x, weight, sums, count) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    if weight.weight.dtype != x.dtype or sums.dtype != float or count > SEARCHES:
+        return textbook_of(continuations)(x, weight, sums, count)
     batch, width, d_model = x.shape
     rows = packed(x, batch * width, d_model)
     if len(rows) > FEW:

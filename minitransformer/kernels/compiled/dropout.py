@@ -10,7 +10,7 @@ from minitransformer.functional import dropout_backward, dropout_forward, dropou
 from minitransformer.functional.dropout import DropoutCache, bytes_dropped
 from minitransformer.functional.random_bytes import random_bytes
 from minitransformer.kernels.loops import loop, packed
-from minitransformer.replaceable import replaces
+from minitransformer.replaceable import replaces, textbook_of
 
 
 class KeptCache(NamedTuple):
@@ -43,10 +43,10 @@ def dropout_forward_compiled(x, dropout_rate, rng=None) -> tuple[Array, DropoutC
     return dropout_backward_compiled(x, cache), cache    # y = x mask, as dx = dy mask
 
 
-@replaces(dropout_backward, "numpy", "float32 float64")
+@replaces(dropout_backward, "numpy", "float32 float64", "b")
 def dropout_backward_compiled(dy, cache) -> Array:
-    if not isinstance(cache, KeptCache) or dy.shape != cache.keep.shape:    # NumPy knows which shapes fit each other
-        return dy if cache.mask is None else dy * cache.mask
+    if not isinstance(cache, KeptCache) or (dy.shape, dy.dtype) != (cache.keep.shape, cache.dtype):
+        return textbook_of(dropout_backward)(dy, cache)
     dx = np.empty(cache.keep.shape, dy.dtype)
     drop(packed(dy, dx.size), cache.keep.reshape(-1), cache.scale, dx.reshape(-1))
     return dx
@@ -62,7 +62,7 @@ def dropout_sum_forward_compiled(x, h, dropout_rate, rng=None) -> tuple[Array, D
     return y, cache
 
 
-@replaces(dropout_sum_backward, "numpy", "float32 float64")
+@replaces(dropout_sum_backward, "numpy", "float32 float64", "b")
 def dropout_sum_backward_compiled(dy, cache) -> tuple[Array, Array]:
     return dy, dropout_backward_compiled(dy, cache)
 

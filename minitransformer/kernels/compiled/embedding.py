@@ -10,7 +10,7 @@ from minitransformer.layers.embedding import Embedding
 from minitransformer.replaceable import replaces
 
 
-@replaces(Embedding.backward, "numpy", "float32 float64")
+@replaces(Embedding.backward, "numpy", "float32 float64", "iu")
 def embedding_backward_compiled(self, dy, cache) -> None:
     vocab_size, d_model = self.weight.shape
     check_shape("Embedding: dy", dy, *cache.ids.shape, d_model)

@@ -12,14 +12,14 @@ from minitransformer.kernels.numpy.linear_cross_entropy import LinearCrossEntrop
 from minitransformer.replaceable import replaces
 
 
-@replaces(linear_cross_entropy_forward, "numpy", "float32")
+@replaces(linear_cross_entropy_forward, "numpy", "float32", "iu")
 def linear_cross_entropy_forward_compiled(x, weight, targets, smoothing=0.0, *,
                                           padding) -> tuple[Array, LinearCrossEntropyGradients]:
     """As NumPy's kernel, whose backward is this one's, too: only what happens between the products is compiled."""
+    if not weight.dtype == x.dtype == np.float32:
+        return in_numpy.linear_cross_entropy_forward_blocked(x, weight, targets, smoothing, padding=padding)
     check_targets(targets, (*x.shape[:-1], len(weight)), smoothing, padding)
     size = len(weight)
-    if np.result_type(x, weight) != np.float32:
-        return in_numpy.linear_cross_entropy_forward_blocked(x, weight, targets, smoothing, padding=padding)
     rows, ids = x.reshape(-1, x.shape[-1]), targets.reshape(-1).astype(np.int64)
     real = np.ones(len(ids), x.dtype) if padding is None else (ids != padding).astype(x.dtype)
     ones = np.ones(size, x.dtype)

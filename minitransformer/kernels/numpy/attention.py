@@ -14,7 +14,7 @@ from minitransformer.replaceable import replaces
 SPREAD = 60.0    # e^-60 is still a normal float32
 
 
-@replaces(attention_forward, "numpy", "float32 float64")
+@replaces(attention_forward, "numpy", "float32 float64", "b")
 def attention_forward_in_place(query, key, value, mask=None, dropout_rate=0.0, rng=None) -> tuple[Array, AttentionCache]:
     scores = query @ key.swapaxes(-1, -2)
     scores *= 1 / math.sqrt(query.shape[-1])
@@ -25,7 +25,7 @@ def attention_forward_in_place(query, key, value, mask=None, dropout_rate=0.0, r
         query, key, value, SoftmaxCache(p), DropoutCache(dropout), weights)
 
 
-@replaces(attention_backward, "numpy", "float32 float64")
+@replaces(attention_backward, "numpy", "float32 float64", "b")
 def attention_backward_in_place(dy, cache) -> tuple[Array, Array, Array]:
     query, key, value, (p,), kept, weights = cache
     dropout = kept.mask    # a compiled forward's cache has one, too

@@ -3,14 +3,16 @@
 import numpy as np
 
 from minitransformer.decoding.continuations import FIRST_WORD, continuations, on_host, top_k
-from minitransformer.replaceable import replaces
+from minitransformer.replaceable import replaces, textbook_of
 from minitransformer.functional.special import EOS
 
 GROUPS = 250    # groups of words, and columns of a block
 
 
-@replaces(continuations, "numpy", "float32 float64")
+@replaces(continuations, "numpy", "float32 float64", "f")
 def continuations_in_groups(x, weight, sums, count) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    if weight.weight.dtype != x.dtype:
+        return textbook_of(continuations)(x, weight, sums, count)
     rows = x.reshape(-1, x.shape[-1])
     special = rows @ weight.transposed[:, :FIRST_WORD]
     blocks, maxima = grouped_logits(rows, weight.transposed[:, FIRST_WORD:])

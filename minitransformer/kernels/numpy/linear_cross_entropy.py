@@ -8,7 +8,7 @@ from minitransformer.backend import Array
 from minitransformer.checks import check_dloss
 from minitransformer.functional import linear_cross_entropy_backward, linear_cross_entropy_forward
 from minitransformer.functional.cross_entropy import check_targets
-from minitransformer.replaceable import replaces
+from minitransformer.replaceable import replaces, textbook_of
 
 BLOCK = 1 << 23    # logits in a block; smaller blocks make the products slower and the rest no faster
 
@@ -19,7 +19,7 @@ class LinearCrossEntropyGradients(NamedTuple):
     log_likelihood: Array   # (...)
 
 
-@replaces(linear_cross_entropy_forward, "numpy", "float32 float64")
+@replaces(linear_cross_entropy_forward, "numpy", "float32 float64", "iu")
 def linear_cross_entropy_forward_blocked(x, weight, targets, smoothing=0.0, *,
                                          padding) -> tuple[Array, LinearCrossEntropyGradients]:
     """With e = exp(logits - max) and r = 1 for a real token, else 0, dlogits_nv is
@@ -29,6 +29,8 @@ def linear_cross_entropy_forward_blocked(x, weight, targets, smoothing=0.0, *,
     The first factor scales the narrow matrices x and dx instead of the wide e, and the last term is
     the same for all v: both cost no pass over the logits.
     """
+    if weight.dtype != x.dtype:
+        return textbook_of(linear_cross_entropy_forward)(x, weight, targets, smoothing, padding=padding)
     check_targets(targets, (*x.shape[:-1], len(weight)), smoothing, padding)
     size = len(weight)
     rows, ids = x.reshape(-1, x.shape[-1]), targets.reshape(-1)

@@ -1,4 +1,4 @@
-"""An LSTM through time with one tanh for all gates of a step, in arrays that are made once for the whole sequence."""
+"""An LSTM through time, in arrays that are made once for the whole sequence."""
 
 from typing import NamedTuple
 
@@ -18,25 +18,28 @@ class LSTMSequenceCache(NamedTuple):
     tanh: Array           # (T, B, H) of the cell
 
 
-@replaces(lstm_forward, "numpy", "float32 float64")
+@replaces(lstm_forward, "numpy", "float32 float64", "b")
+@np.errstate(over="ignore")
 def lstm_forward_in_place(z, state, weight, mask=None) -> tuple[Array, LSTMSequenceCache]:
-    """With sigmoid(a) = 0.5 tanh(0.5 a) + 0.5 and tanh(a) = 1 tanh(1 a) + 0, two vectors make one function of four gates."""
+    """The gates i, f and o are 1 / (1 + exp(-a)), with the sign in the weight; where exp(-a) is infinite, a gate is 0."""
     length, batch, width = z.shape
     size = width // 4
-    half = np.repeat(np.array([0.5, 0.5, 1, 0.5], z.dtype), size)
-    shift = 1 - half
-    gates, halved = z * half, weight * half
+    sign = np.repeat(np.array([-1, -1, 1, -1], z.dtype), size)
+    gates, signed = z * sign, weight * sign
     states, tanh = np.empty((length, batch, 2 * size), z.dtype), np.empty((length, batch, size), z.dtype)
     product, entered, before = np.empty((batch, width), z.dtype), np.empty((batch, size), z.dtype), state
     for t in range(length):
         a, after = gates[t], states[t]
-        a += np.matmul(before[:, :size], halved, out=product)
-        np.tanh(a, out=a)
-        a *= half
-        a += shift
+        a += np.matmul(before[:, :size], signed, out=product)
+        g = a[:, 2 * size:3 * size]
+        np.tanh(g, out=entered)
+        np.exp(a, out=a)
+        a += 1
+        np.divide(1, a, out=a)
+        g[...] = entered
         h, c = after[:, :size], after[:, size:]
         np.multiply(a[:, size:2 * size], before[:, size:], out=c)
-        c += np.multiply(a[:, :size], a[:, 2 * size:3 * size], out=entered)
+        c += np.multiply(a[:, :size], g, out=entered)
         np.tanh(c, out=tanh[t])
         np.multiply(a[:, 3 * size:], tanh[t], out=h)
         if mask is not None:
@@ -45,14 +48,14 @@ def lstm_forward_in_place(z, state, weight, mask=None) -> tuple[Array, LSTMSeque
     return states, LSTMSequenceCache(state, weight, mask, states, gates, tanh)
 
 
-@replaces(lstm_backward, "numpy", "float32 float64")
+@replaces(lstm_backward, "numpy", "float32 float64", "bf")
 def lstm_backward_in_place(dstates, cache) -> tuple[Array, Array, Array]:
     """As lstm_step_backward, from the last step to the first; the weight's gradient is one product over all steps."""
     state, weight, mask, states, gates, tanh = cache
     length, batch, width = gates.shape
-    size = width // 4
-    dz, transposed = np.empty_like(gates), np.ascontiguousarray(weight.T)
-    dstate, buffer = np.zeros((batch, 2 * size), gates.dtype), np.empty((batch, size), gates.dtype)
+    size, dtype = width // 4, np.result_type(dstates, gates)
+    dz, transposed = np.empty(gates.shape, dtype), np.ascontiguousarray(weight.T)
+    dstate, buffer = np.zeros((batch, 2 * size), dtype), np.empty((batch, size), dtype)
     dh, dc = dstate[:, :size], dstate[:, size:]
     for t in reversed(range(length)):
         a, d, before = gates[t], dz[t], states[t - 1] if t else state

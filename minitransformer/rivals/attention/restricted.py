@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_floats, check_mask, check_shape, check_whole, is_whole
+from minitransformer.checks import check_floats, check_mask, check_positions, check_shape, check_whole, is_whole
 from minitransformer.errors import InputError
 from minitransformer.functional import padding_mask
 from minitransformer.functional.attention import AttentionCache, attention_backward, attention_forward
@@ -99,9 +99,9 @@ def _block_windows(x, block, side, causal) -> tuple[Array, WindowsCache]:
     """(B, H, T, d) -> (B, H, N, w, d): for each block, the w positions that it needs."""
     blocks = _blocks(x, block)
     batch, heads, count, _, d = blocks.shape
-    windows, cache = windows_forward(blocks.reshape(batch * heads, count, block * d), side + 1 if causal else 2 * side + 1,
-                                     causal=causal)
-    return windows.reshape(batch, heads, count, -1, d), cache
+    size = side + 1 if causal else 2 * side + 1
+    windows, cache = windows_forward(blocks.reshape(batch * heads, count, block * d), size, causal=causal)
+    return windows.reshape(batch, heads, count, size * block, d), cache
 
 
 def _block_windows_backward(dwindows, block, cache, length) -> Array:
@@ -137,8 +137,7 @@ class RestrictedSelfAttention(SelfAttention):
     def _check(self, query, key, value, mask) -> None:
         check_floats("RestrictedSelfAttention: x", query, "B", "T", self.query.weight.shape[0])
         batch, length, _ = query.shape
-        if not length:
-            raise InputError("RestrictedSelfAttention: x has no positions, expected at least one")
+        check_positions("RestrictedSelfAttention: x", query)
         if mask is not None:
             check_shape("RestrictedSelfAttention: mask", mask, batch, 1, 1, length)
             check_mask("RestrictedSelfAttention", mask, "(B, 1, 1, T)", mask.shape)

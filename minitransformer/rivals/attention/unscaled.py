@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache, check_floats, check_mask
+from minitransformer.checks import check_cache, check_floats, check_mask, check_positions
 from minitransformer.functional.softmax import SoftmaxCache, softmax_backward, softmax_forward
 from minitransformer.layers.attention import CrossAttention, MultiHeadAttention, SelfAttention
 from minitransformer.layers.attention_kinds import ATTENTIONS
@@ -53,6 +53,8 @@ class DotProductAttention(Layer):
         """mask: None or bool, broadcastable to (B, T_q, T_k), True = may attend."""
         check_floats("DotProductAttention: x", x, "B", "T_q", "D")
         check_floats("DotProductAttention: memory", memory, len(x), "T_k", x.shape[2])
+        check_positions("DotProductAttention: x", x)
+        check_positions("DotProductAttention: memory", memory)
         check_mask("DotProductAttention", mask, "(B, T_q, T_k)", (len(x), x.shape[1], memory.shape[1]))
         y, attention = dot_product_attention_forward(x, memory, memory, mask)
         return y, DotProductCache(attention)
@@ -60,6 +62,7 @@ class DotProductAttention(Layer):
     def backward(self, dy, cache) -> tuple[Array, Array]:
         """Returns dx, dmemory: the memory was key and value."""
         check_cache(self, cache, DotProductCache)
+        check_floats("DotProductAttention: dy", dy, *cache.attention.query.shape)
         dx, dkey, dvalue = dot_product_attention_backward(dy, cache.attention)
         return dx, dkey + dvalue
 

@@ -3,8 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache, check_floats, check_whole
-from minitransformer.errors import InputError
+from minitransformer.checks import check_cache, check_floats, check_positions, check_whole
 from minitransformer.layers.initial import zeros
 from minitransformer.layers.layer import Layer
 from minitransformer.replaceable import replaceable
@@ -27,10 +26,10 @@ def convolution_forward(x, weight, dilation=1, causal=False) -> tuple[Array, Con
     window_tk is position t + dilation k - left, or zeros beyond the ends (windows.py). With its K positions side by side in one
     row, the sum over k is part of one product.
     """
-    size, _, d_out = weight.shape
+    size, d_in, d_out = weight.shape
     batch, length, _ = x.shape
     windows, window = windows_forward(x, size, dilation, causal)
-    rows = windows.reshape(batch * length, -1)
+    rows = windows.reshape(batch * length, size * d_in)
     y = rows @ weight.reshape(-1, d_out)
     return y.reshape(batch, length, d_out), ConvolutionCache(x.shape, window, rows, weight)
 
@@ -86,6 +85,5 @@ class Convolution(Layer):
 def check_convolved(name, x, mask, d_in) -> None:
     """Raise InputError unless x is (B, T, d_in) with at least one position, and mask None or (B, T) bool."""
     check_floats(f"{name}: x", x, "B", "T", d_in)
-    if not x.shape[1]:
-        raise InputError(f"{name}: x has no positions, expected at least one")
+    check_positions(f"{name}: x", x)
     check_real(name, mask, *x.shape[:2])

@@ -3,13 +3,13 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache
+from minitransformer.checks import check_cache, check_floats, check_share
 from minitransformer.functional import dropout_backward, dropout_forward
 from minitransformer.functional.dropout import DropoutCache
 from minitransformer.layers.layer import Layer
 from minitransformer.replaceable import replaceable
 from minitransformer.rivals.activations import sigmoid
-from minitransformer.rivals.convolutional.convolution import Convolution, ConvolutionLayerCache
+from minitransformer.rivals.convolutional.convolution import Convolution, ConvolutionLayerCache, check_convolved
 
 
 class GluCache(NamedTuple):
@@ -45,11 +45,13 @@ class GatedConvolution(Layer):
     """
 
     def __init__(self, d_model, rng, kernel_size=3, causal=False, dropout=0.0):
+        check_share("the dropout rate", dropout)
         self.convolution = Convolution(d_model, 2 * d_model, rng, kernel_size, causal=causal)
         self.dropout = dropout
 
     def forward(self, x, mask=None, rng=None) -> tuple[Array, GatedConvolutionCache]:
         """mask: None or (B, T) bool, True = a real token."""
+        check_convolved("GatedConvolution", x, mask, self.convolution.weight.shape[1])
         h, dropout = dropout_forward(x, self.dropout, rng)
         h, convolution = self.convolution.forward(h, mask)
         y, glu = glu_forward(h)
@@ -57,6 +59,7 @@ class GatedConvolution(Layer):
 
     def backward(self, dy, cache) -> Array:
         check_cache(self, cache, GatedConvolutionCache)
+        check_floats("GatedConvolution: dy", dy, *cache.glu.a.shape)
         dh = glu_backward(dy, cache.glu)
         dh = self.convolution.backward(dh, cache.convolution)
         return dropout_backward(dh, cache.dropout)

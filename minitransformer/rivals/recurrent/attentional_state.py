@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache, check_share
+from minitransformer.checks import check_cache, check_floats, check_share
 from minitransformer.functional import dropout_backward, dropout_forward
 from minitransformer.functional.dropout import DropoutCache
 from minitransformer.layers.layer import Layer
@@ -41,6 +41,7 @@ class AttentionalState(Layer):
     def backward(self, dy, cache) -> tuple[Array, Array]:
         """Returns dx, dmemory."""
         check_cache(self, cache, AttentionalStateCache)
+        check_floats("AttentionalState: dy", dy, *cache.tanh.y.shape)
         dh = dropout_backward(dy, cache.dropout)
         dh = tanh_backward(dh, cache.tanh)
         dh = self.output.backward(dh, cache.output)

@@ -65,14 +65,14 @@ class Bidirectional(Layer):
 
     def _split(self, state) -> tuple[Array, Array]:
         """(B, 2S) -> two of (B, S). Its inverse, and so its backward, is _join."""
-        batch = len(state)
-        parts = state.reshape(batch, self.left_to_right.parts, 2, -1)
-        return parts[:, :, 0].reshape(batch, -1), parts[:, :, 1].reshape(batch, -1)
+        batch, one = len(state), self.left_to_right
+        parts = state.reshape(batch, one.parts, 2, one.hidden_size)
+        return parts[:, :, 0].reshape(batch, one.state_size), parts[:, :, 1].reshape(batch, one.state_size)
 
     def _join(self, one, other) -> Array:
-        batch, parts = len(one), self.left_to_right.parts
-        halves = [state.reshape(batch, parts, -1) for state in (one, other)]
-        return module_of(one).concatenate(halves, axis=-1).reshape(batch, -1)
+        shape = len(one), self.left_to_right.parts, self.left_to_right.hidden_size
+        halves = [state.reshape(shape) for state in (one, other)]
+        return module_of(one).concatenate(halves, axis=-1).reshape(len(one), self.state_size)
 
 
 def _kind(layer) -> tuple:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache, check_floats, check_shape, check_share, check_whole
+from minitransformer.checks import check_cache, check_floats, check_positions, check_shape, check_share, check_whole
 from minitransformer.errors import InputError
 from minitransformer.functional import dropout_backward, dropout_forward
 from minitransformer.functional.dropout import DropoutCache
@@ -92,8 +92,7 @@ class Recurrent(Layer):
         check_shape(f"{name}: weight", self.weight.data, width // self.gates, width)
         check_floats(f"{name}: x", x, "B", "T", d_in)
         batch, length, _ = x.shape
-        if not length:
-            raise InputError(f"{name}: x has no positions, expected at least one")
+        check_positions(f"{name}: x", x)
         if state is not None:
             check_floats(f"{name}: state", state, batch, self.state_size)
         check_real(name, mask, batch, length)

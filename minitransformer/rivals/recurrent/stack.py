@@ -42,6 +42,7 @@ class RecurrentStack(Layer):
 
     def forward(self, x, state=None, mask=None, rng=None) -> tuple[tuple[Array, Array], RecurrentStackCache]:
         """As Recurrent.forward: ((y, final), cache)."""
+        check_floats("RecurrentStack: x", x, "B", "T", "d_in")
         if state is not None:
             check_floats("RecurrentStack: state", state, len(x), self.state_size)
         finals, caches = [], []

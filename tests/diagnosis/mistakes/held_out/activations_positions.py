@@ -116,7 +116,7 @@ def learned_first_sentence(self, dy, cache):
 
 def learned_forward_from_one(self, x):
     length = x.shape[1]
-    return x + self.weight.data[1: length + 1], PositionsCache(length)
+    return x + self.weight.data[1: length + 1], PositionsCache(x.shape)
 
 
 def input_positions_skipped(self, dy, cache):
@@ -137,7 +137,7 @@ def pooling_share_twice(self, dy, cache):
 
 def pooling_forward_counts_padding(self, x, real):
     count = np.maximum(real.sum(axis=1, keepdims=True), 1)
-    return x.mean(axis=1), MeanCache((real / count)[:, :, None])
+    return x.mean(axis=1), MeanCache((real / count)[:, :, None], x.shape[2])
 
 
 def first_everywhere(self, dy, cache):

@@ -190,14 +190,14 @@ def sinusoidal_subtracted_again(self, dy, cache):
 
 def sinusoidal_forward_scales(self, x):
     _, length, d_model = x.shape
-    return x * d_model ** 0.5 + sinusoids(length, d_model, np, x.real.dtype.name), PositionsCache(length)
+    return x * d_model ** 0.5 + sinusoids(length, d_model, np, x.real.dtype.name), PositionsCache(x.shape)
 
 
 def sinusoidal_forward_replaces(self, x):
     _, length, d_model = x.shape
     y = x + sinusoids(length, d_model, np, x.real.dtype.name)
     y[:, 0] = sinusoids(length, d_model, np, x.real.dtype.name)[0]
-    return y, PositionsCache(length)
+    return y, PositionsCache(x.shape)
 
 
 def sinusoidal_decays_with_position(self, dy, cache):

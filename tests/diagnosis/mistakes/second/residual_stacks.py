@@ -348,13 +348,13 @@ def mean_share_of_first_sentence(self, dy, cache):
 
 def mean_forward_padding_too(self, x, real):
     share = (real / np.maximum(real.sum(axis=1, keepdims=True), 1)).astype(x.real.dtype)[:, :, None]
-    return x.mean(axis=1), MeanCache(share)
+    return x.mean(axis=1), MeanCache(share, x.shape[2])
 
 
 def mean_forward_root_of_count(self, x, real):
     count = np.maximum(real.sum(axis=1, keepdims=True), 1)
     share = (real / count).astype(x.real.dtype)[:, :, None]
-    return (x * real[:, :, None]).sum(axis=1) / np.sqrt(count).astype(x.real.dtype), MeanCache(share)
+    return (x * real[:, :, None]).sum(axis=1) / np.sqrt(count).astype(x.real.dtype), MeanCache(share, x.shape[2])
 
 
 def mean_sharp(self, dy, cache):
