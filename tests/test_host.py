@@ -7,8 +7,9 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from minitransformer import (
-    Adam, InputError, Threads, TrainingConfig, Transformer, TransformerConfig, host, limits, make_batch, train, training_step,
+    Adam, InputError, Threads, TrainingConfig, Transformer, TransformerConfig, limits, make_batch, train, training_step,
     translate)
+from minitransformer.workers import host
 from tests.training.test_training import start
 
 
