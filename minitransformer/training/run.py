@@ -19,6 +19,7 @@ from minitransformer.tables import settings_tables
 from minitransformer.training import checkpoint
 from minitransformer.training.files import (
     MANIFEST, as_json, check_manifest, make_folder, replace_listed, sync_folder, write_durably, write_manifest)
+from minitransformer.training.lock import only_trainer
 from minitransformer.training.settings import UNREADABLE, RunSettings
 from minitransformer.interchange.weights import set_weights
 
@@ -156,18 +157,25 @@ class Run:
     def lengthen(self, steps) -> None:
         """Plan more updates, `steps` in all. Training can then resume, with the cooldown of the new plan.
 
-        Raises InputError if they are not more, or if training ended early because `patience` ran out.
+        Raises InputError, and changes nothing, if they are not more, if another process trains the run, if training ended
+        early because `patience` ran out, or if it has ended and no intact checkpoint that fits the model is left.
         """
         planned = self.settings.training
         if planned is None:
             raise InputError(f"{self.path}: config.json does not record how it was trained; give train() a longer TrainingConfig")
         if steps <= planned.steps:
             raise InputError(f"steps is {steps}, expected more than the {planned.steps:,} planned for this run")
-        if self.finished and max(checkpoint.steps(self.path), default=0) < planned.steps:
-            raise InputError(f"{self.path}: training ended because `patience` ran out before the planned steps; more "
-                             "steps would not continue it")
         settings = replace(self.settings, training=replace(planned, steps=steps))
-        replace_listed(self.path, "config.json", settings.to_json().encode())
+        with only_trainer(self.path):
+            saved = checkpoint.steps(self.path)
+            if self.finished and saved and planned.patience and saved[0] < planned.steps:
+                raise InputError(f"{self.path}: training ended because `patience` ran out before the planned steps; more "
+                                 "steps would not continue it")
+            if last := checkpoint.newest(self.path):
+                self.set_weights(last.weights)
+            elif self.finished:
+                raise InputError(f"{self.path}: training has ended, and no checkpoint is left to resume from")
+            replace_listed(self.path, "config.json", settings.to_json().encode())
         self.settings = settings
 
     def save_weights(self, provenance=None) -> None:
