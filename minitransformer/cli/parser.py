@@ -4,9 +4,9 @@ import argparse
 import sys
 from functools import partial
 from importlib import import_module
-from importlib.metadata import version
 from typing import Any
 
+from minitransformer import __version__
 from minitransformer.errors import choices, nearest_of, one_line
 
 COMMANDS = {    # each is a module of this package, imported only when it is requested
@@ -96,7 +96,7 @@ def make_parser(argv=None) -> Parser:
     """
     parser = Parser(prog="minitransformer", epilog=f"start with: {FIRST}",
                     description="Attention Is All You Need in NumPy: train it, use it, check its gradients.")
-    parser.add_argument("--version", action="version", version=f"minitransformer {version('minitransformer')}")
+    parser.add_argument("--version", action="version", version=f"minitransformer {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     parser.set_defaults(execute=partial(_no_command, parser))
     asked_for = next(iter(sys.argv[1:] if argv is None else argv), None)
