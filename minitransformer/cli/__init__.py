@@ -9,7 +9,7 @@ from minitransformer.workers.launcher import launched
 
 
 def main(argv=None) -> int:
-    """Run one command and return its exit code: 2 for bad input, 130 after Ctrl-C, 1 for a mistake of minitransformer's own."""
+    """Run one command and return its exit code: 2 for bad input, 130 after Ctrl-C, 1 for a bug."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:    # closed by the parent process: no one is listening
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))    # noqa: SIM115 - open to the end

@@ -3,7 +3,9 @@
 import io
 import json
 import os
+import re
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -291,3 +293,30 @@ def test_a_missing_library_for_downloads_is_named(run_cli, tmp_path, monkeypatch
     monkeypatch.setitem(sys.modules, "pooch", None)
     code, _, error = run_cli("data", "multi30k", "--folder", tmp_path)
     assert code == 2 and "pip install pooch" in error and one_line(error)
+
+
+@pytest.mark.parametrize("options", [("--num-layers", 1_000_000), ("--d-model", 10_000_000, "--num-heads", 1)])
+def test_a_model_that_cannot_fit_into_memory_is_refused(run_cli, tmp_path, options):
+    code, out, error = run_cli("train", "copy", *options, "--run", tmp_path / "run")
+    assert code == 2 and not out and one_line(error) and not list(tmp_path.iterdir())
+    assert re.search(r"--num-layers is .*: such a model needs at least [\d,.]+ GB of memory, and [\d,.]+ GB are available", error)
+
+
+def test_a_received_run_that_cannot_fit_into_memory_is_refused(run_cli, trained, tmp_path):
+    run = shutil.copytree(trained, tmp_path / "run")
+    settings = json.loads((run / "config.json").read_text())
+    settings["model"]["num_layers"] = 1_000_000
+    files.replace_listed(run, "config.json", json.dumps(settings).encode())
+    code, out, error = run_cli("evaluate", run)
+    assert code == 2 and not out and "num_layers is 1,000,000" in error and one_line(error)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")
+@pytest.mark.parametrize("name", ["manifest.json", "config.json", "vocabulary.json", "weights.safetensors", "metrics.jsonl"])
+def test_a_fifo_in_a_run_folder_is_named(trained, tmp_path, name):
+    run = shutil.copytree(trained, tmp_path / "run")
+    (run / name).unlink()
+    os.mkfifo(run / name)
+    done = subprocess.run([sys.executable, "-m", "minitransformer", "plot" if name == "metrics.jsonl" else "evaluate", run],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and name in done.stderr and one_line(done.stderr)
