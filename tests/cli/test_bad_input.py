@@ -112,6 +112,14 @@ def test_translate_of_unusable_input(run_cli, trained, monkeypatch):
     assert run_cli("translate", trained, "--n-best", 1)[:2] == (0, "")
 
 
+def test_letters_need_no_spaces(run_cli, trained, tmp_path):
+    """In every command that reads a text."""
+    assert run_cli("translate", trained, "cab") == run_cli("translate", trained, "c a b")
+    for command, options in ("translate", ()), ("attention", ("--output", tmp_path / "a.png")):
+        code, _, error = run_cli(command, trained, "drawkcab", *options)
+        assert code == 0 and not error
+
+
 def test_translate_of_text_that_is_none(run_cli, trained):
     code, _, error = run_cli("translate", trained, "a\udcff")
     assert code == 2 and "line 1 is not UTF-8 text" in error and one_line(error)
