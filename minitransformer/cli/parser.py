@@ -73,6 +73,8 @@ class Parser(argparse.ArgumentParser):
             options = [option for option in self._option_string_actions if option.startswith(name)]
             if not options:
                 behind = {option for command in commands.choices.values() for option in command._option_string_actions}
+                if name in behind and any(word.partition("=")[0] == "--resume" for word in args):
+                    self.error(f"--resume resumes with the run's own task and settings; leave {name} out")
                 if name in behind:
                     self.error(f"{name} belongs after {commands.metavar}: {self.prog} {commands.metavar} {name} ...")
                 self._reject(word, [*self._option_string_actions, *sorted(behind)])

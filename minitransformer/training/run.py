@@ -19,7 +19,7 @@ from minitransformer.tables import settings_tables
 from minitransformer.training import checkpoint
 from minitransformer.training.files import (
     MANIFEST, as_json, check_manifest, make_folder, replace_listed, sync_folder, write_durably, write_manifest)
-from minitransformer.training.lock import only_trainer
+from minitransformer.training.lock import in_training, only_trainer
 from minitransformer.training.settings import UNREADABLE, RunSettings
 from minitransformer.interchange.weights import set_weights
 
@@ -110,9 +110,16 @@ class Run:
         """
         run = cls.open(path)
         if run.finished:
-            weights, _ = _read_weights(run.path)
+            try:
+                weights, _ = _read_weights(run.path)
+            except InputError as error:
+                hint = f"; make it again from its checkpoints: {run.resume_command}" if checkpoint.steps(run.path) else ""
+                raise InputError(f"{error}{hint}") from None
         elif last := checkpoint.newest(run.path):
             weights = last.weights
+        elif in_training(run.path):
+            raise InputError(f"{path}: a process is training this run and has not saved a checkpoint yet; "
+                             "wait for its first validation")
         else:
             raise InputError(f"{path}: the run has no trained model; start it with {run.resume_command}")
         if all(array.dtype == np.float64 for array in weights.values()):

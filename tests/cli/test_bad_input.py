@@ -13,6 +13,7 @@ import pytest
 from minitransformer import InputError, Run, extras
 from minitransformer.cli import gradcheck as gradcheck_command
 from minitransformer.training import files
+from minitransformer.training.lock import only_trainer
 from tests.cli.conftest import one_line
 
 SMALL = ("--steps", 12, "--batch", 8, "--validate-every", 6)
@@ -71,6 +72,7 @@ def test_a_library_that_is_broken_is_not_called_missing(monkeypatch):
     (("train", "copy", "--config", "huge"), "unknown configuration 'huge'"),
     (("train",), "no TASK given; choose from brackets, classify, copy, language, numbers, parse, reverse, sort, translate"),
     (("train", "--resume", "no/such/run"), "no run here"),
+    (("train", "--resume", "no/such/run", "--seed", 4), "--resume resumes with the run's own task and settings; leave --seed out"),
     (("train", "--resume", "no/such/run", "copy"), "leave copy and its options out"),
     (("train", "copy", "--schedule", "constant"), "--peak-rate is None, but the schedule constant needs one"),
     (("train", "copy", "--schedule", "const"), "did you mean constant?"),
@@ -328,3 +330,29 @@ def test_a_fifo_in_a_run_folder_is_named(trained, tmp_path, name):
     done = subprocess.run([sys.executable, "-m", "minitransformer", "plot" if name == "metrics.jsonl" else "evaluate", run],
                           capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and name in done.stderr and one_line(done.stderr)
+
+
+def test_evaluate_beside_a_trainer_that_has_saved_nothing(run_cli, trained, tmp_path):
+    run = Run.create(tmp_path / "run", *unused(trained))
+    with only_trainer(run.path):
+        code, _, error = run_cli("evaluate", run.path)
+    assert code == 2 and "a process is training this run and has not saved a checkpoint yet" in error and one_line(error)
+    code, _, error = run_cli("evaluate", run.path)
+    assert code == 2 and "the run has no trained model; start it with" in error and one_line(error)
+
+
+def unused(trained):
+    run = Run.load(trained)
+    return run.task, run.model, run.vocabulary
+
+
+def test_damaged_weights_are_made_again_by_resume(run_cli, trained, tmp_path):
+    run = shutil.copytree(trained, tmp_path / "run")
+    (run / "weights.safetensors").write_bytes(b"")
+    code, _, error = run_cli("translate", run, "a b")
+    assert code == 2 and f"again from its checkpoints: minitransformer train --resume {run}\n" in error and one_line(error)
+    assert run_cli("train", "--resume", run)[0] == 0 and run_cli("translate", run, "a b")[0] == 0
+    (run / "weights.safetensors").write_bytes(b"")
+    shutil.rmtree(run / "checkpoints")
+    code, _, error = run_cli("translate", run, "a b")
+    assert code == 2 and "--resume" not in error and one_line(error)
