@@ -6,6 +6,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from minitransformer.errors import InputError, one_line
+from minitransformer.extras import how_to_install
 from minitransformer.replaceable import TABLE, unregister
 
 KINDS = ("numpy", "compiled")    # imported in this order; of two kernels that fit, the later one runs
@@ -63,7 +64,7 @@ def _load_compiled(name) -> str:
         unregister("minitransformer.kernels.compiled.")
         cause = one_line(str(error).partition("\n")[0])
         if isinstance(error, ModuleNotFoundError) and error.name == "numba":
-            return "Numba is not installed: pip install numba"
+            return f"Numba is not installed: {how_to_install('numba')}"
         if "cannot cache" in cause:
             problem = "Numba finds no folder that it can write its code to; set NUMBA_CACHE_DIR to one"
             if state.say:

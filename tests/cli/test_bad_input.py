@@ -1,5 +1,6 @@
 """Bad input is reported in one line, with exit code 2, and nothing is lost."""
 
+import configparser
 import io
 import json
 import os
@@ -7,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -27,7 +29,14 @@ def test_a_missing_library_is_named_before_the_work(run_cli, text_run, corpus, m
     monkeypatch.setattr(Run, "create", None)
     monkeypatch.setattr(Run, "answer", None)
     code, _, error = run_cli(*command.split())
-    assert code == 2 and "this needs sacrebleu: pip install sacrebleu" in error and one_line(error)
+    assert code == 2 and "this needs sacrebleu: pip install \".[translation]\"" in error and one_line(error)
+
+
+def test_extras_are_those_of_setup_cfg():
+    setup = configparser.ConfigParser()
+    setup.read(Path(__file__).parents[2] / "setup.cfg", encoding="utf-8")
+    for extra, names in extras.EXTRAS.items():
+        assert set(names) <= set(re.findall(r"^[\w-]+", setup["options.extras_require"][extra], re.MULTILINE))
 
 
 def test_a_library_that_is_broken_is_not_called_missing(monkeypatch):

@@ -210,7 +210,8 @@ def test_mpiexec_without_mpi4py(tmp_path, lacking):
     lacks, has = environment(PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}"), environment()
     if lacking == "all":
         assert refused(mpiexec(2, *COMMAND, *COPY, env=lacks, cwd=tmp_path)) == (
-            "minitransformer: several processes need mpi4py: pip install mpi4py mpich")
+            'minitransformer: several processes need mpi4py: pip install ".[distributed]" in the folder of the clone, '
+            "or pip install mpi4py mpich")
     else:
         done = mpiexec(1, *COMMAND, *COPY, ":", "-n", "1", "-env", "PYTHONPATH", lacks["PYTHONPATH"], *COMMAND, *COPY,
                        env=has, cwd=tmp_path)

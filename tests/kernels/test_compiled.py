@@ -50,7 +50,7 @@ def test_the_compiled_kernels_run_where_numba_is():
 
 
 @pytest.mark.parametrize("code, environment, why", [
-    (HIDDEN, {}, "no: Numba is not installed: pip install numba"),
+    (HIDDEN, {}, "no: Numba is not installed: pip install \".[fast]\""),
     pytest.param(BROKEN, {}, "no: Numba fails: ImportError: cannot import name", marks=needs_numba),
     pytest.param(NOWHERE, {}, "no: Numba finds no folder that it can write its code to; set NUMBA_CACHE_DIR", marks=needs_numba),
     pytest.param(FAILING, {}, "no: Numba fails: OSError: no such processor", marks=needs_numba),
