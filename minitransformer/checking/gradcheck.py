@@ -49,6 +49,9 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
     name = name or _name(block)
     if not exact.variables:
         raise InputError(f"gradcheck: {name} has nothing to check: no parameter, and no input is a float array")
+    for variable, array in exact.variables.items():
+        if not array.size:
+            raise InputError(f"gradcheck: {variable} of {name} has shape {array.shape}: no numbers to check; give it some")
     results = []
     try:
         with np.errstate(all="ignore"):    # a NaN is reported, without a warning

@@ -2,13 +2,14 @@
 
 import os
 import sys
+import warnings
 
 from minitransformer.errors import InputError, one_line
 from minitransformer.workers.launcher import launched
 
 
 def main(argv=None) -> int:
-    """Run one command and return its exit code: 2 for bad input, 130 after Ctrl-C."""
+    """Run one command and return its exit code: 2 for bad input, 130 after Ctrl-C, 1 for a bug."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:    # closed by the parent process: no one is listening
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))    # noqa: SIM115 - open to the end
@@ -32,7 +33,9 @@ def _main(argv) -> int:
             from minitransformer.workers.host import keep_freed_memory
             kernels.state.say = _say
             keep_freed_memory()
-            return args.execute(args) or 0
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)    # NumPy's, about NaN and infinity: an error names them
+                return args.execute(args) or 0
         finally:
             sys.stdout.flush()    # a closed pipe or a full disk shows up here, not at exit
     except InputError as error:
@@ -50,6 +53,8 @@ def _main(argv) -> int:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         print("minitransformer: interrupted", file=sys.stderr)
         return 130
+    except Exception as error:
+        return _unexpected(error)
 
 
 def _say(text) -> None:
@@ -60,3 +65,15 @@ def _complain(error) -> int:
     """Print one line, whatever the input contained; returns exit code 2."""
     print("minitransformer: " + one_line(error), file=sys.stderr)
     return 2
+
+
+def _unexpected(error) -> int:
+    """Print one line about a mistake of our own, with the file that contains the traceback; returns exit code 1."""
+    import tempfile
+    import traceback
+    with tempfile.NamedTemporaryFile("w", prefix="minitransformer-", suffix=".txt", delete=False,
+                                     encoding="utf-8", errors="backslashreplace") as file:
+        traceback.print_exc(file=file)
+    print(f"minitransformer: unexpected {type(error).__name__}: {one_line(str(error).partition(chr(10))[0])}; "
+          f"please report it with the traceback in {one_line(file.name)}", file=sys.stderr)
+    return 1

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from minitransformer import kernels, replaceable
+from minitransformer import __version__, kernels, replaceable
 from minitransformer.backend import get_module
 
 
@@ -40,7 +40,7 @@ def collect() -> dict[str, Any]:
     kernels.load_all()    # only then is it known whether they can be compiled
     running = _kernels()
     return {
-        "minitransformer": version("minitransformer"),
+        "minitransformer": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "cupy": _version("cupy-cuda12x") or _version("cupy"),

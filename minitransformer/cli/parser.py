@@ -4,9 +4,9 @@ import argparse
 import sys
 from functools import partial
 from importlib import import_module
-from importlib.metadata import version
 from typing import Any
 
+from minitransformer import __version__
 from minitransformer.errors import choices, nearest_of, one_line
 
 COMMANDS = {    # each is a module of this package, imported only when it is requested
@@ -73,6 +73,8 @@ class Parser(argparse.ArgumentParser):
             options = [option for option in self._option_string_actions if option.startswith(name)]
             if not options:
                 behind = {option for command in commands.choices.values() for option in command._option_string_actions}
+                if name in behind and any(word.partition("=")[0] == "--resume" for word in args):
+                    self.error(f"--resume resumes with the run's own task and settings; leave {name} out")
                 if name in behind:
                     self.error(f"{name} belongs after {commands.metavar}: {self.prog} {commands.metavar} {name} ...")
                 self._reject(word, [*self._option_string_actions, *sorted(behind)])
@@ -96,7 +98,7 @@ def make_parser(argv=None) -> Parser:
     """
     parser = Parser(prog="minitransformer", epilog=f"start with: {FIRST}",
                     description="Attention Is All You Need in NumPy: train it, use it, check its gradients.")
-    parser.add_argument("--version", action="version", version=f"minitransformer {version('minitransformer')}")
+    parser.add_argument("--version", action="version", version=f"minitransformer {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     parser.set_defaults(execute=partial(_no_command, parser))
     asked_for = next(iter(sys.argv[1:] if argv is None else argv), None)

@@ -7,6 +7,7 @@ from shlex import quote
 from minitransformer.cli.option_names import options_named_as_typed
 from minitransformer.cli.train_options import add_task, new_run, old_run
 from minitransformer.tasks import TASKS
+from minitransformer.training import interrupt
 from minitransformer.training.report import write_report
 from minitransformer.training.start import begin, resume
 from minitransformer.workers.processes import Job
@@ -32,7 +33,8 @@ def execute(args) -> int:
     job.check_alike(vars(args))
     if args.resume is None:
         new = new_run(args)
-        trained = begin(new, job)
+        with options_named_as_typed(["num_layers"]):
+            trained = begin(new, job)
     else:
         old = old_run(args)
         with options_named_as_typed(["steps"]):
@@ -48,7 +50,7 @@ def _report(trained) -> int:
         planned = run.settings.training.steps
         print(f"stopped after {trained.steps} of {planned} steps; resume: {run.resume_command}", file=sys.stderr)
         print(f"measure the model so far: minitransformer evaluate {folder}", file=sys.stderr)
-        return 130
+        return 128 + interrupt.state.received    # as shells count: 130 after Ctrl-C, 143 after SIGTERM
     print(f"saved in {run.path}")
     try:
         write_report(run, trained.examples)

@@ -6,6 +6,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from minitransformer.errors import InputError, one_line
+from minitransformer.extras import how_to_install
 from minitransformer.replaceable import TABLE, unregister
 
 KINDS = ("numpy", "compiled")    # imported in this order; of two kernels that fit, the later one runs
@@ -47,6 +48,8 @@ def _load(name) -> None:
             entry.kernels.sort(key=lambda kernel: kernel.function.__module__.startswith("minitransformer.kernels.numpy."))
     if choice in ("numpy", "0"):
         state.problem = f"MINITRANSFORMER_FAST is {choice}"
+    elif choice is None and os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        state.problem = "NUMBA_DISABLE_JIT is set; MINITRANSFORMER_FAST=1 runs their loops as Python, for a debugger"
     if name in _names("compiled") and not state.problem:
         state.problem = _load_compiled(name)
 
@@ -61,9 +64,12 @@ def _load_compiled(name) -> str:
         unregister("minitransformer.kernels.compiled.")
         cause = one_line(str(error).partition("\n")[0])
         if isinstance(error, ModuleNotFoundError) and error.name == "numba":
-            return "Numba is not installed: pip install numba"
+            return f"Numba is not installed: {how_to_install('numba')}"
         if "cannot cache" in cause:
-            return "Numba finds no folder that it can write its code to; set NUMBA_CACHE_DIR to one"
+            problem = "Numba finds no folder that it can write its code to; set NUMBA_CACHE_DIR to one"
+            if state.say:
+                state.say(f"no compiled kernels: {problem}\n")
+            return problem
         return f"Numba fails: {type(error).__name__}: {cause}"
     return ""
 

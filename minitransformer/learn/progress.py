@@ -1,10 +1,14 @@
 """What a reader has done so far: a small file in the reader's folder, which `check --all` can write again."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
+from minitransformer.errors import InputError
 from minitransformer.learn.course import Chapter, chapters
+from minitransformer.learn.messages import _
+from minitransformer.training.files import free_name
 
 FILE = "minitransformer-learn.json"
 NOT_STARTED, STARTED, NOT_YET, PASSED = "not started", "started", "not yet", "passed"
@@ -15,11 +19,18 @@ class Progress:
 
     def __init__(self, folder):
         self.path = Path(folder) / FILE
+        self.exercises: dict[str, Any] = {}
         try:
-            known = json.loads(self.path.read_text(encoding="utf-8"))["exercises"]
-        except (OSError, ValueError, KeyError, TypeError):    # missing or damaged: begin again
-            known = {}
-        self.exercises = known if isinstance(known, dict) else {}
+            self.exercises |= json.loads(self.path.read_text(encoding="utf-8"))["exercises"]
+        except FileNotFoundError:    # nothing was checked yet
+            pass
+        except OSError as error:
+            raise InputError(f"{self.path}: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError, RecursionError):
+            kept = free_name(self.path.with_name(FILE + ".damaged"))
+            self.path.rename(kept)
+            print(_("{path} is damaged: it is kept as {kept}. `minitransformer learn check --all` notes anew what passes").format(
+                path=self.path, kept=kept), file=sys.stderr)
 
     def of(self, name) -> dict[str, Any]:
         entry = self.exercises.get(name)

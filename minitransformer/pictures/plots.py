@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from minitransformer.errors import one_line
+
 if TYPE_CHECKING:
     from minitransformer.pictures.figure import Figure
 
@@ -35,7 +37,7 @@ def curves(runs) -> "Figure":
                 for key, part in lines.items():
                     points = [(record["step"], scale * record[key]) for record in records if key in record]
                     if points:
-                        axes.plot(*zip(*points), label=f"{name} {part}" if len(runs) > 1 else part,
+                        axes.plot(*zip(*points), label=one_line(f"{name} {part}") if len(runs) > 1 else part,
                                   color=f"C{i if len(runs) > 1 else int(part == 'validation')}",
                                   alpha=0.4 if part == "training" else 1, marker="o" if len(points) < 4 else None)
             axes.set_ylabel(title)

@@ -10,9 +10,12 @@ from typing import NamedTuple
 from minitransformer.backend import to_host
 from minitransformer.errors import InputError
 from minitransformer.training.files import check_manifest, make_folder, sync_folder, write_durably, write_manifest
+from minitransformer.training.log import parse_log
 from minitransformer.training.stderr import stderr
 
 FOLDER = "checkpoints"
+FILES = ("weights.safetensors", "optimizer.safetensors", "state.json", "metrics.jsonl")
+STATE = ("position", "terms", "best_step", "best_nll", "worse")    # what state.json contains
 
 
 class Checkpoint(NamedTuple):
@@ -61,14 +64,23 @@ def steps(run_folder) -> list[int]:
 
 
 def load(run_folder, step) -> Checkpoint:
-    """The Checkpoint of a step. Raises InputError, naming the file, if one is damaged or missing."""
+    """The Checkpoint of a step. Raises InputError, naming the file, if one is damaged, missing or not a checkpoint's."""
+    from safetensors import SafetensorError
     from safetensors.numpy import load as from_bytes
 
     folder = _folder(run_folder, step)
     check_manifest(folder)
-    return Checkpoint(step, from_bytes((folder / "weights.safetensors").read_bytes()),
-                      from_bytes((folder / "optimizer.safetensors").read_bytes()),
-                      json.loads((folder / "state.json").read_bytes()), (folder / "metrics.jsonl").read_bytes())
+    read = {name: (folder / name).read_bytes() for name in FILES}
+    try:
+        found = Checkpoint(step, from_bytes(read["weights.safetensors"]), from_bytes(read["optimizer.safetensors"]),
+                           json.loads(read["state.json"]), read["metrics.jsonl"])
+        parse_log(found.metrics.decode())
+        parameters = sum(array.size for array in found.weights.values())
+        if not {*STATE} <= found.state.keys() or not all(found.optimizer[name].size == parameters for name in ("m", "v")):
+            raise ValueError(f"expected {', '.join(STATE)}, and m and v of {parameters:,} numbers")
+    except (SafetensorError, ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
+        raise InputError(f"{folder}: not the checkpoint of a training run ({error})") from None
+    return found
 
 
 def newest(run_folder) -> Checkpoint | None:

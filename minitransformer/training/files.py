@@ -74,11 +74,13 @@ def check_manifest(folder, besides=()) -> dict[str, str]:
     """
     path = folder / MANIFEST
     try:
-        manifest = json.loads(path.read_bytes())
+        manifest = json.loads(read_regular(path))
         version, files = manifest["format"], manifest["files"]
         intact = manifest["sha256"] == _seal(version, files)
     except FileNotFoundError as error:
         raise InputError(f"{path}: {error.strerror}") from None
+    except InputError:
+        raise
     except (ValueError, LookupError, TypeError, RecursionError):
         intact = False
     if not intact:
@@ -108,7 +110,19 @@ def as_json(value, **layout) -> str:
 
 def digest(path) -> str:
     """The sha256 of a file, as hexadecimal digits."""
-    return sha256(path.read_bytes()).hexdigest()
+    return sha256(read_regular(path)).hexdigest()
+
+
+def read_regular(path) -> bytes:
+    """The contents of a file. Raises InputError for one that could keep its reader waiting, such as a FIFO."""
+    check_regular(path)
+    return path.read_bytes()
+
+
+def check_regular(path) -> None:
+    """Raise InputError if something other than a file or a folder is at `path`."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise InputError(f"{path}: neither a file nor a folder, expected a file that minitransformer train wrote")
 
 
 def _manifest(files) -> bytes:

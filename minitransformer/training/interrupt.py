@@ -10,6 +10,15 @@ from minitransformer.training.stderr import stderr
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]    # Windows: no SIGHUP
 
 
+class _State:
+    """What holds for the whole process."""
+
+    received = signal.SIGINT    # the last of SIGNALS that stopped a training run
+
+
+state = _State()
+
+
 @contextmanager
 def stop_on_interrupt() -> Iterator[threading.Event]:
     """Yields an Event that the first of SIGNALS sets; the second has its usual effect and ends the process at once."""
@@ -26,6 +35,7 @@ def stop_on_interrupt() -> Iterator[threading.Event]:
 
     def handle(number, _) -> None:
         stop.set()
+        state.received = signal.Signals(number)
         restore()
         again = "Ctrl-C again" if number == signal.SIGINT else f"another {signal.Signals(number).name}"
         with suppress(RuntimeError):    # a write was waiting for its reader

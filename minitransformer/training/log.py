@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from minitransformer.errors import InputError
+from minitransformer.training.files import check_regular, read_regular
 
 FILE = "metrics.jsonl"
 CLOCKS = ("seconds", "time")    # in each record: seconds of training so far, and seconds since 1970
@@ -13,6 +14,7 @@ CLOCKS = ("seconds", "time")    # in each record: seconds of training so far, an
 
 def write_log(run_folder, records, mode="a") -> None:
     """Append records, or with mode "w" start a new log with them."""
+    check_regular(run_folder / FILE)
     with (run_folder / FILE).open(mode, encoding="utf-8") as file:
         file.writelines(json.dumps(record) + "\n" for record in records)
 
@@ -26,13 +28,15 @@ def read_metrics(path) -> list[dict[str, Any]]:
     """The records of metrics.jsonl in the run folder `path`. Raises InputError if there is none to read."""
     path = Path(path) / FILE
     try:
-        records = parse_log(path.read_text(encoding="utf-8"))
+        records = parse_log(read_regular(path).decode())
         usable = all(
             isinstance(record, dict) and "step" in record
             and all(isinstance(value, (int, float)) and math.isfinite(value) for value in record.values())
             for record in records)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; give a folder that minitransformer train wrote") from None
+    except InputError:
+        raise
     except (ValueError, RecursionError, OverflowError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
     if not records:

@@ -3,9 +3,11 @@
 from datetime import datetime, timedelta
 from html import escape
 
+from minitransformer.errors import one_line
 from minitransformer.pictures import plots
 from minitransformer.pictures.attention_map import attention_map, has_attention
 from minitransformer.tables import settings_tables, table
+from minitransformer.training.files import write_durably
 from minitransformer.training.log import CLOCKS, read_metrics
 
 MAPS = 3         # sentences whose attention is drawn
@@ -44,8 +46,8 @@ def write_report(run, examples) -> None:
     outputs = run.answer([text for text, _ in examples])
     maps = _maps(run, [text for text, _ in examples[:MAPS]]) if has_attention(run.model) else ""
     curves = plots.curves({run.path.name: log}).as_html("loss, perplexity, learning rate and quality over the steps")
-    (run.path / "report.html").write_text(PAGE.format(
-        title=escape(f"{run.path.name}: {run.task.name}"),
+    write_durably(run.path / "report.html", PAGE.format(
+        title=escape(one_line(f"{run.path.name}: {run.task.name}")),
         facts=table(facts.items()),
         results=table((name.replace("_", " "), f"{value:,.6g}") for name, value in last.items()),
         smoothing=SMOOTHING.format(smoothing=training.smoothing) if training and training.smoothing else "",
@@ -53,7 +55,7 @@ def write_report(run, examples) -> None:
         outputs=table(((text, output, expected) for (text, expected), output in zip(examples, outputs)),
                       ("text", "output", "expected")),
         maps=maps,
-        settings=settings_tables(run.settings.as_dict())), encoding="utf-8")
+        settings=settings_tables(run.settings.as_dict())).encode(errors="backslashreplace"))
 
 
 def _facts(run, log) -> dict[str, str]:

@@ -19,6 +19,7 @@ from minitransformer.tables import settings_tables
 from minitransformer.training import checkpoint
 from minitransformer.training.files import (
     MANIFEST, as_json, check_manifest, make_folder, replace_listed, sync_folder, write_durably, write_manifest)
+from minitransformer.training.lock import in_training, only_trainer
 from minitransformer.training.settings import UNREADABLE, RunSettings
 from minitransformer.interchange.weights import set_weights
 
@@ -109,9 +110,16 @@ class Run:
         """
         run = cls.open(path)
         if run.finished:
-            weights, _ = _read_weights(run.path)
+            try:
+                weights, _ = _read_weights(run.path)
+            except InputError as error:
+                hint = f"; make it again from its checkpoints: {run.resume_command}" if checkpoint.steps(run.path) else ""
+                raise InputError(f"{error}{hint}") from None
         elif last := checkpoint.newest(run.path):
             weights = last.weights
+        elif in_training(run.path):
+            raise InputError(f"{path}: a process is training this run and has not saved a checkpoint yet; "
+                             "wait for its first validation")
         else:
             raise InputError(f"{path}: the run has no trained model; start it with {run.resume_command}")
         if all(array.dtype == np.float64 for array in weights.values()):
@@ -156,18 +164,25 @@ class Run:
     def lengthen(self, steps) -> None:
         """Plan more updates, `steps` in all. Training can then resume, with the cooldown of the new plan.
 
-        Raises InputError if they are not more, or if training ended early because `patience` ran out.
+        Raises InputError, and changes nothing, if they are not more, if another process trains the run, if training ended
+        early because `patience` ran out, or if it has ended and no intact checkpoint that fits the model is left.
         """
         planned = self.settings.training
         if planned is None:
             raise InputError(f"{self.path}: config.json does not record how it was trained; give train() a longer TrainingConfig")
         if steps <= planned.steps:
             raise InputError(f"steps is {steps}, expected more than the {planned.steps:,} planned for this run")
-        if self.finished and max(checkpoint.steps(self.path), default=0) < planned.steps:
-            raise InputError(f"{self.path}: training ended because `patience` ran out before the planned steps; more "
-                             "steps would not continue it")
         settings = replace(self.settings, training=replace(planned, steps=steps))
-        replace_listed(self.path, "config.json", settings.to_json().encode())
+        with only_trainer(self.path):
+            saved = checkpoint.steps(self.path)
+            if self.finished and saved and planned.patience and saved[0] < planned.steps:
+                raise InputError(f"{self.path}: training ended because `patience` ran out before the planned steps; more "
+                                 "steps would not continue it")
+            if last := checkpoint.newest(self.path):
+                self.set_weights(last.weights)
+            elif self.finished:
+                raise InputError(f"{self.path}: training has ended, and no checkpoint is left to resume from")
+            replace_listed(self.path, "config.json", settings.to_json().encode())
         self.settings = settings
 
     def save_weights(self, provenance=None) -> None:

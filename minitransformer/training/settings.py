@@ -13,6 +13,7 @@ from minitransformer.tables import settings_tables
 from minitransformer.tasks import TASKS
 from minitransformer.training.config import TrainingConfig
 from minitransformer.training.files import as_json
+from minitransformer.training.memory import TO_USE, check_fits
 
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError, MemoryError, OverflowError)
 
@@ -43,6 +44,8 @@ class RunSettings:
         return self.training.seed if self.training else 0
 
     def make_model(self) -> Layer:
+        """The model with its initial weights. Raises InputError if it cannot fit into memory."""
+        check_fits(self.config, TO_USE)
         return MODELS[self.model](self.config, self.seed)
 
     def __repr__(self) -> str:

@@ -14,6 +14,7 @@ from minitransformer.models.registry import MODELS
 from minitransformer.tasks.task import Data
 from minitransformer.training.config import TrainingConfig
 from minitransformer.training.files import free_name
+from minitransformer.training.memory import TO_TRAIN, check_fits
 from minitransformer.training.run import Run, check_free
 from minitransformer.training.trainer import train
 
@@ -42,6 +43,7 @@ class NewRun:
         job.check_sentences(data.batches)
         kind = MODELS[self.model]
         config = kind.Config.named(self.config, **{**task.model_sizes(vocabulary), **self.changes})
+        check_fits(config, TO_TRAIN)
         model = kind(config, self.training.seed).to(self.backend)
         run = self._create(task, model, vocabulary)
         heads = f" with {config.num_heads} heads" if hasattr(config, "num_heads") else ""

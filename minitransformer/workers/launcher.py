@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from minitransformer.errors import InputError
+from minitransformer.extras import how_to_install
 
 # Each launcher's variables for the fields of Place, in their order.
 VARIABLES = (("PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS", "MPI_LOCALRANKID"),    # MPICH, Intel MPI, Microsoft MPI
@@ -42,7 +43,7 @@ def world() -> Any:
     try:
         import mpi4py
     except ModuleNotFoundError:
-        raise InputError("several processes need mpi4py: pip install mpi4py mpich") from None
+        raise InputError(f"several processes need mpi4py: {how_to_install('mpi4py')} mpich") from None
     try:
         mpi4py.rc.thread_level = "serialized"    # never two threads at a time
         with warnings.catch_warnings():

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from minitransformer import __version__
 from minitransformer.backend import module_of
 from minitransformer.errors import InputError
 from minitransformer.workers.launcher import launched, world
@@ -102,7 +103,7 @@ class Job:
 
     def check_alike(self, settings) -> None:
         """Raise InputError if a setting of {name: setting}, or a version, differs between processes."""
-        versions = {"python": platform.python_version(), **{name: version(name) for name in ("minitransformer", "numpy")}}
+        versions = {"python": platform.python_version(), "minitransformer": __version__, "numpy": version("numpy")}
         first, *others = self.gather(versions | settings)
         for rank, other in enumerate(others, 1):
             for name in {**first, **other}:

@@ -184,6 +184,7 @@ def test_inputs_by_name():
     ((F.relu_forward, F.relu_backward), (X, X), r"2 inputs for forward\(x\)"),
     ((F.relu_forward, F.relu_backward), {"z": X}, r"forward\(x\) has no argument z"),
     ((F.relu_forward, F.relu_backward), (np.arange(3),), "relu has nothing to check"),
+    ((F.relu_forward, F.relu_backward), (np.zeros((0, 4)),), r"x of relu has shape \(0, 4\): no numbers to check"),
 ])
 def test_inputs_that_are_not_for_the_block_are_explained(block, inputs, words):
     with pytest.raises(InputError, match=words):

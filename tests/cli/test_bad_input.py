@@ -1,16 +1,21 @@
 """Bad input is reported in one line, with exit code 2, and nothing is lost."""
 
+import configparser
 import io
 import json
 import os
+import re
 import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from minitransformer import InputError, Run, extras
 from minitransformer.cli import gradcheck as gradcheck_command
 from minitransformer.training import files
+from minitransformer.training.lock import only_trainer
 from tests.cli.conftest import one_line
 
 SMALL = ("--steps", 12, "--batch", 8, "--validate-every", 6)
@@ -24,7 +29,14 @@ def test_a_missing_library_is_named_before_the_work(run_cli, text_run, corpus, m
     monkeypatch.setattr(Run, "create", None)
     monkeypatch.setattr(Run, "answer", None)
     code, _, error = run_cli(*command.split())
-    assert code == 2 and "this needs sacrebleu: pip install sacrebleu" in error and one_line(error)
+    assert code == 2 and "this needs sacrebleu: pip install \".[translation]\"" in error and one_line(error)
+
+
+def test_extras_are_those_of_setup_cfg():
+    setup = configparser.ConfigParser()
+    setup.read(Path(__file__).parents[2] / "setup.cfg", encoding="utf-8")
+    for extra, names in extras.EXTRAS.items():
+        assert set(names) <= set(re.findall(r"^[\w-]+", setup["options.extras_require"][extra], re.MULTILINE))
 
 
 def test_a_library_that_is_broken_is_not_called_missing(monkeypatch):
@@ -69,6 +81,7 @@ def test_a_library_that_is_broken_is_not_called_missing(monkeypatch):
     (("train", "copy", "--config", "huge"), "unknown configuration 'huge'"),
     (("train",), "no TASK given; choose from brackets, classify, copy, language, numbers, parse, reverse, sort, translate"),
     (("train", "--resume", "no/such/run"), "no run here"),
+    (("train", "--resume", "no/such/run", "--seed", 4), "--resume resumes with the run's own task and settings; leave --seed out"),
     (("train", "--resume", "no/such/run", "copy"), "leave copy and its options out"),
     (("train", "copy", "--schedule", "constant"), "--peak-rate is None, but the schedule constant needs one"),
     (("train", "copy", "--schedule", "const"), "did you mean constant?"),
@@ -108,6 +121,14 @@ def test_translate_of_unusable_input(run_cli, trained, monkeypatch):
     assert code == 2 and "standard input, line 2: not UTF-8" in error
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
     assert run_cli("translate", trained, "--n-best", 1)[:2] == (0, "")
+
+
+def test_letters_need_no_spaces(run_cli, trained, tmp_path):
+    """In every command that reads a text."""
+    assert run_cli("translate", trained, "cab") == run_cli("translate", trained, "c a b")
+    for command, options in ("translate", ()), ("attention", ("--output", tmp_path / "a.png")):
+        code, _, error = run_cli(command, trained, "drawkcab", *options)
+        assert code == 0 and not error
 
 
 def test_translate_of_text_that_is_none(run_cli, trained):
@@ -291,3 +312,56 @@ def test_a_missing_library_for_downloads_is_named(run_cli, tmp_path, monkeypatch
     monkeypatch.setitem(sys.modules, "pooch", None)
     code, _, error = run_cli("data", "multi30k", "--folder", tmp_path)
     assert code == 2 and "pip install pooch" in error and one_line(error)
+
+
+@pytest.mark.parametrize("options", [("--num-layers", 1_000_000), ("--d-model", 10_000_000, "--num-heads", 1)])
+def test_a_model_that_cannot_fit_into_memory_is_refused(run_cli, tmp_path, options):
+    code, out, error = run_cli("train", "copy", *options, "--run", tmp_path / "run")
+    assert code == 2 and not out and one_line(error) and not list(tmp_path.iterdir())
+    assert re.search(r"--num-layers is .*: such a model needs at least [\d,.]+ GB of memory, and [\d,.]+ GB are available", error)
+
+
+def test_a_received_run_that_cannot_fit_into_memory_is_refused(run_cli, trained, tmp_path):
+    run = shutil.copytree(trained, tmp_path / "run")
+    settings = json.loads((run / "config.json").read_text())
+    settings["model"]["num_layers"] = 1_000_000
+    files.replace_listed(run, "config.json", json.dumps(settings).encode())
+    code, out, error = run_cli("evaluate", run)
+    assert code == 2 and not out and "num_layers is 1,000,000" in error and one_line(error)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")
+@pytest.mark.parametrize("name", ["manifest.json", "config.json", "vocabulary.json", "weights.safetensors", "metrics.jsonl"])
+def test_a_fifo_in_a_run_folder_is_named(trained, tmp_path, name):
+    run = shutil.copytree(trained, tmp_path / "run")
+    (run / name).unlink()
+    os.mkfifo(run / name)
+    done = subprocess.run([sys.executable, "-m", "minitransformer", "plot" if name == "metrics.jsonl" else "evaluate", run],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and name in done.stderr and one_line(done.stderr)
+
+
+def test_evaluate_beside_a_trainer_that_has_saved_nothing(run_cli, trained, tmp_path):
+    run = Run.create(tmp_path / "run", *unused(trained))
+    with only_trainer(run.path):
+        code, _, error = run_cli("evaluate", run.path)
+    assert code == 2 and "a process is training this run and has not saved a checkpoint yet" in error and one_line(error)
+    code, _, error = run_cli("evaluate", run.path)
+    assert code == 2 and "the run has no trained model; start it with" in error and one_line(error)
+
+
+def unused(trained):
+    run = Run.load(trained)
+    return run.task, run.model, run.vocabulary
+
+
+def test_damaged_weights_are_made_again_by_resume(run_cli, trained, tmp_path):
+    run = shutil.copytree(trained, tmp_path / "run")
+    (run / "weights.safetensors").write_bytes(b"")
+    code, _, error = run_cli("translate", run, "a b")
+    assert code == 2 and f"again from its checkpoints: minitransformer train --resume {run}\n" in error and one_line(error)
+    assert run_cli("train", "--resume", run)[0] == 0 and run_cli("translate", run, "a b")[0] == 0
+    (run / "weights.safetensors").write_bytes(b"")
+    shutil.rmtree(run / "checkpoints")
+    code, _, error = run_cli("translate", run, "a b")
+    assert code == 2 and "--resume" not in error and one_line(error)

@@ -18,7 +18,9 @@ from minitransformer.data.parallel import read_pairs
 from minitransformer.decoding import GREEDY
 from minitransformer.training.evaluation import bleu, chrf
 from minitransformer.tasks import TASKS
+from minitransformer.training import checkpoint
 from minitransformer.training.files import write_manifest
+from minitransformer.training.lock import only_trainer
 from minitransformer.training.log import CLOCKS
 from tests.checking.test_gradcheck import X, WrongLinear
 from tests.cli.conftest import one_line
@@ -254,6 +256,33 @@ def test_patience_that_ran_out_is_not_lengthened(run_cli, tmp_path):
                    "--peak-rate", 0.5, "--warmup", 1, "--run", run)[0] == 0
     code, out, error = run_cli("train", "--resume", run, "--steps", 80)
     assert code == 2 and not out and "training ended because `patience` ran out" in error and one_line(error)
+
+
+@pytest.mark.parametrize("ruin, words", [
+    (lambda run: shutil.rmtree(run / "checkpoints"), "training has ended, and no checkpoint is left to resume from"),
+    (lambda run: (run / "checkpoints" / "step-00000012" / "state.json").write_text("{}"), "no checkpoint is left"),
+    (lambda run: seal_state(run / "checkpoints" / "step-00000012", "{}"), "no checkpoint is left")],
+    ids=["none", "damaged", "sealed"])
+def test_a_run_that_cannot_be_lengthened_keeps_its_plan(run_cli, trained, tmp_path, ruin, words):
+    run = shutil.copytree(trained, tmp_path / "run")
+    ruin(run)
+    before = {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()}
+    code, out, error = run_cli("train", "--resume", run, "--steps", 24)
+    assert code == 2 and not out and words in error.splitlines()[-1] and "patience" not in error and "Traceback" not in error
+    assert {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()} == before
+
+
+def seal_state(folder, text):
+    (folder / "state.json").write_text(text)
+    write_manifest(folder, checkpoint.FILES)
+
+
+def test_a_run_in_training_is_not_lengthened(run_cli, trained):
+    before = (trained / "config.json").read_bytes()
+    with only_trainer(trained):
+        code, out, error = run_cli("train", "--resume", trained, "--steps", 24)
+    assert code == 2 and not out and "another process is training this run" in error and one_line(error)
+    assert (trained / "config.json").read_bytes() == before
 
 
 def test_two_commands_at_once_take_two_folders(run_cli, tmp_path, monkeypatch):

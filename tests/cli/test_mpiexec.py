@@ -144,8 +144,9 @@ def test_an_error_in_one_process_ends_all(tmp_path, rank):
 @with_mpi
 def test_a_bug_in_one_process_ends_all_with_its_traceback(tmp_path):
     done = patched("raise TypeError('a bug')", 1, tmp_path / "run")
-    assert done.returncode == 1 and "process 1: Traceback" in done.stderr
-    assert done.stderr.splitlines()[-1] == "TypeError: a bug"
+    found = re.fullmatch("process 1: minitransformer: unexpected TypeError: a bug; please report it with the traceback in (.+)",
+                         done.stderr.splitlines()[-1])
+    assert done.returncode == 1 and Path(found[1]).read_text().endswith("TypeError: a bug\n")
 
 
 @with_mpi
@@ -209,7 +210,8 @@ def test_mpiexec_without_mpi4py(tmp_path, lacking):
     lacks, has = environment(PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}"), environment()
     if lacking == "all":
         assert refused(mpiexec(2, *COMMAND, *COPY, env=lacks, cwd=tmp_path)) == (
-            "minitransformer: several processes need mpi4py: pip install mpi4py mpich")
+            'minitransformer: several processes need mpi4py: pip install ".[distributed]" in the folder of the clone, '
+            "or pip install mpi4py mpich")
     else:
         done = mpiexec(1, *COMMAND, *COPY, ":", "-n", "1", "-env", "PYTHONPATH", lacks["PYTHONPATH"], *COMMAND, *COPY,
                        env=has, cwd=tmp_path)

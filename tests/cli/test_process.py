@@ -2,15 +2,19 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import types
 
 import pytest
 
+import minitransformer
 from minitransformer import Run
 from minitransformer.cli import gradcheck as gradcheck_command
+from tests.cli.conftest import one_line
 
 
 def long_training(run, **streams):
@@ -28,7 +32,7 @@ def test_a_signal_saves_and_says_how_to_resume(tmp_path, number):
             break
     process.send_signal(number)
     _, error = process.communicate(timeout=60)
-    assert process.returncode == 130 and "Traceback" not in error
+    assert process.returncode == 128 + number and "Traceback" not in error
     assert f"resume: minitransformer train --resume {tmp_path / 'run'}" in error
     assert f"minitransformer evaluate {tmp_path / 'run'}" in error
     assert len(list((tmp_path / "run" / "checkpoints").iterdir())) == 1 and Run.load(tmp_path / "run")
@@ -84,3 +88,34 @@ def test_a_closed_pipe_is_quiet(arguments):
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
     done = subprocess.run(command, shell=True, capture_output=True, text=True, env=environment)
     assert not done.stderr
+
+
+def test_a_clone_that_is_not_installed_runs():
+    """There, importlib knows no version of it."""
+    code = ("import importlib.metadata as m, runpy, sys; found = m.version\n"
+            "def version(name):\n    if name == 'minitransformer': raise m.PackageNotFoundError(name)\n    return found(name)\n"
+            "m.version = version; sys.argv = ['minitransformer', {!r}]; runpy.run_module('minitransformer', run_name='__main__')")
+    for argument in ("--version", "info"):
+        done = subprocess.run([sys.executable, "-c", code.format(argument)], capture_output=True, text=True)
+        assert done.returncode == 0 and minitransformer.__version__ in done.stdout and not done.stderr
+
+
+def test_what_escapes_is_one_line_that_names_its_traceback(run_cli, monkeypatch, tmp_path):
+    def fail(_):
+        raise TypeError("a bug\nof two lines")
+
+    monkeypatch.setattr(gradcheck_command, "execute", fail)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code, out, error = run_cli("gradcheck")
+    (file,) = tmp_path.iterdir()
+    assert (code, out) == (1, "") and one_line(error)
+    assert error == f"minitransformer: unexpected TypeError: a bug; please report it with the traceback in {file}\n"
+    assert "in fail" in file.read_text() and "TypeError: a bug" in file.read_text()
+
+
+def test_huge_weights_are_one_line(trained, tmp_path):
+    run = Run.load(shutil.copytree(trained, tmp_path / "run"))
+    run.model.flat.data[...] = 3e38
+    run.save_weights()
+    done = subprocess.run([sys.executable, "-m", "minitransformer", "translate", run.path, "a b"], capture_output=True, text=True)
+    assert done.returncode == 2 and "its weights are unusable" in done.stderr and one_line(done.stderr)

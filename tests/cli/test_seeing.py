@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import shutil
 import sys
@@ -315,3 +316,13 @@ def test_compare(run_cli, trained, text_run, tmp_path):
 def test_what_cannot_be_compared(run_cli, trained, arguments, words):
     code, out, error = run_cli("compare", trained, *arguments)
     assert code == 2 and not out and words in error and error.count("\n") == 1
+
+
+def test_a_folder_name_that_is_not_utf_8(run_cli, trained, tmp_path):
+    """It is escaped in pictures and in the report, which is complete or left as it was."""
+    odd = shutil.copytree(trained, tmp_path / os.fsdecode(b"r\xff"))
+    code, out, error = run_cli("compare", trained, odd, "--output", tmp_path / "curves.png")
+    assert code == 0 and not error and (tmp_path / "curves.png").stat().st_size
+    (odd / "report.html").unlink()
+    write_report(Run.load(odd), [("twenty", "20")])
+    assert "<h1>r\\udcff: numbers</h1>" in (odd / "report.html").read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ import pytest
 from minitransformer.errors import InputError
 from minitransformer.learn import run_file
 from minitransformer.learn.judge_file import check_file
+from minitransformer.learn.progress import FILE
 
 HEAD = "import numpy as np\n"
 FUNCTION = "def softmax_backward(dp, p):\n    "
@@ -135,3 +136,14 @@ def test_a_folder_that_cannot_be_written_is_one_line(run_cli, tmp_path, monkeypa
     code, _, error = run_cli("learn", "start", "4")
     monkeypatch.undo()
     assert code == 2 and error.count("\n") == 1 and "Permission denied" in error
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"exercises": 3}', '{"exercises": {"softmax_backward": {"state": "pas'])
+def test_damaged_progress_is_kept(run_cli, tmp_path, monkeypatch, text):
+    """Under another name, and the next check does not overwrite it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / FILE).write_text(text)
+    code, out, error = run_cli("learn")
+    assert code == 0 and f"{FILE} is damaged: it is kept as {FILE}.damaged" in error and error.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == [f"{FILE}.damaged"]
+    assert (tmp_path / f"{FILE}.damaged").read_text() == text

@@ -10,7 +10,10 @@ from minitransformer.functional.special import SPECIAL
 
 @VOCABULARIES.register("symbols")
 class SymbolVocabulary(ListedVocabulary):
-    """Symbols separated by spaces or hyphens in the source, joined by `joint` in the output."""
+    """Symbols separated by spaces or hyphens in the source, joined by `joint` in the output.
+
+    Symbols of one character need no separators: if "cab" is no symbol itself, it is "c a b".
+    """
 
     def __init__(self, symbols, joint=" "):
         if not isinstance(joint, str) or not all(isinstance(symbol, str) for symbol in symbols):
@@ -21,7 +24,11 @@ class SymbolVocabulary(ListedVocabulary):
 
     def encode(self, text) -> list[int]:
         """The ids of the symbols in `text`. Raises InputError for one that is not in the vocabulary."""
-        return self.encode_symbols(re.findall(r"[^\s-]+", text))
+        words = re.findall(r"[^\s-]+", text)
+        return self.encode_symbols([symbol for word in words for symbol in self._split(word)])
+
+    def _split(self, word) -> list[str]:
+        return list(word) if word not in self.ids and self.ids.keys() >= set(word) else [word]
 
     def encode_symbols(self, symbols) -> list[int]:
         for symbol in symbols:
