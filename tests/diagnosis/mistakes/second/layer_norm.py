@@ -4,6 +4,7 @@ import numpy as np
 
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.functional import layer_norm_backward
+from tests.diagnosis.mistakes.held_out import layer_norm as held_out
 from tests.diagnosis.mistakes.mistake import Mistake
 
 LAYER = "minitransformer.layers.layer_norm:LayerNorm.backward"
@@ -208,14 +209,6 @@ def median_for_mean(dy, cache):
     return dx, (dy * normed).sum(axis=rows), dy.sum(axis=rows)
 
 
-def forward_unbiased(x, gamma, beta, epsilon=1e-5):
-    centred = x - x.mean(axis=-1, keepdims=True)
-    variance = (centred * centred).sum(axis=-1, keepdims=True) / (x.shape[-1] - 1)
-    inverse = 1 / np.sqrt(variance + epsilon)
-    normed = centred * inverse
-    return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
-
-
 def forward_torch_like_var(x, gamma, beta, epsilon=1e-5):
     inverse = 1 / np.sqrt(x.var(axis=-1, ddof=1, keepdims=True) + epsilon)
     normed = (x - x.mean(axis=-1, keepdims=True)) * inverse
@@ -234,12 +227,6 @@ def forward_root_of_deviation(x, gamma, beta, epsilon=1e-5):
     std = np.sqrt((centred * centred).mean(axis=-1, keepdims=True))
     inverse = 1 / np.sqrt(std + epsilon)
     normed = centred * inverse
-    return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
-
-
-def forward_root_mean_square(x, gamma, beta, epsilon=1e-5):
-    inverse = 1 / np.sqrt((x * x).mean(axis=-1, keepdims=True) + epsilon)
-    normed = x * inverse
     return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
 
 
@@ -369,7 +356,7 @@ MISTAKES = [
             comment="The inverse deviation enters with the power 1.3: arbitrary."),
     Mistake("norm-median", "layer_norm_backward", median_for_mean, "layer-norm", ((*UNKNOWN, "mean", "dx", "layer-norm", "layer norm", "input", "row", "constant along"),),
             comment="The median of dn is subtracted instead of its mean."),
-    Mistake("norm-forward-unbiased", "layer_norm_forward", forward_unbiased, "layer-norm", (FORWARD,),
+    Mistake("norm-forward-unbiased", "layer_norm_forward", held_out.forward_unbiased, "layer-norm", (FORWARD,),
             comment="forward divides by D - 1 in the variance, which the given backward does not."),
     Mistake("norm-forward-var-ddof", "layer_norm_forward", forward_torch_like_var, "layer-norm", ((*FORWARD, "complex", "imaginary"),),
             comment="forward uses x.var(ddof=1), as torch.var's default, written with np.var (not fit for complex numbers either)."),
@@ -377,7 +364,7 @@ MISTAKES = [
             comment="forward divides by the variance, without the square root; the given backward is for the root."),
     Mistake("norm-forward-root-of-deviation", "layer_norm_forward", forward_root_of_deviation, "layer-norm", (FORWARD,),
             comment="forward takes the square root of the standard deviation instead of the variance."),
-    Mistake("norm-forward-rms", "layer_norm_forward", forward_root_mean_square, "layer-norm", (FORWARD,),
+    Mistake("norm-forward-rms", "layer_norm_forward", held_out.forward_without_mean, "layer-norm", (FORWARD,),
             comment="forward is RMSNorm (nothing is subtracted); the given backward is LayerNorm's."),
     Mistake("norm-forward-square-not-centred", "layer_norm_forward", forward_square_not_centred, "layer-norm", (FORWARD,),
             comment="forward's variance is the mean of x^2, not of (x - mean)^2."),

@@ -4,6 +4,7 @@ import numpy as np
 
 from minitransformer.layers.linear import LinearCache
 from minitransformer.layers.output_projection import OutputCache
+from tests.diagnosis.mistakes.held_out import contract as held_out
 from tests.diagnosis.mistakes.mistake import Mistake
 
 OUTPUT = "minitransformer.layers.output_projection:OutputProjection."
@@ -81,14 +82,6 @@ def weight_step_inside_backward(self, dy, cache):
     self.bias.grad += db
     self.weight.data -= 0.01 * dW
     self.bias.data -= 0.01 * db
-    return (g @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def weight_decay_in_backward(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    x, g = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
-    self.weight.grad += x.T @ g + 0.1 * self.weight.data
-    self.bias.grad += g.sum(axis=0)
     return (g @ self.weight.data.T).reshape(cache.x.shape)
 
 
@@ -305,7 +298,7 @@ MISTAKES = [
     Mistake("linear-updates-inside-backward", "Linear.backward", weight_step_inside_backward, "linear",
             (("update", "change", "modif", "in place", "writes", "altered", "overwr", "parameter", "weight"),),
             comment="backward also takes a gradient descent step on weight and bias, and dx is made with the new weight."),
-    Mistake("linear-weight-decay", "Linear.backward", weight_decay_in_backward, "linear",
+    Mistake("linear-weight-decay", "Linear.backward", held_out.linear_weight_decay, "linear",
             (("weight",), ("decay", "l2", "regulari", "0.1", "itself", "its own", "the weight", "weight.data", "multiple of", "extra", "too much", "w added")),
             comment="0.1 W (weight decay) is added to the weight's gradient although the loss has no such term."),
     Mistake("linear-dw-over-batch-size", "Linear.backward", divided_by_the_batch, "linear",

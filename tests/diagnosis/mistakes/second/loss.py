@@ -7,6 +7,7 @@ from minitransformer.functional.cross_entropy import CrossEntropyCache
 from minitransformer.functional.linear_cross_entropy import LinearCrossEntropyCache
 from minitransformer.functional.softmax import SoftmaxCache
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.seen import loss as seen
 
 MISSING = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
            "does not", "not contain", "zero", "no gradient", "never", "detach", "cut", "none of", "not multiplied", "only", "ignor")
@@ -251,12 +252,6 @@ def fused_upstream_missing_in_weight(dloss, cache):
     return (dloss * dlogits @ weight).reshape(x.shape), dlogits.T @ x.reshape(-1, x.shape[-1])
 
 
-def fused_swapped(dloss, cache):
-    x, weight, loss, _ = cache
-    dlogits = cross_entropy_backward(dloss, loss).reshape(-1, len(weight))
-    return dlogits.T @ x.reshape(-1, x.shape[-1]), (dlogits @ weight).reshape(x.shape)
-
-
 def fused_last_row_of_the_chunks(dloss, cache):
     x, weight, loss, _ = cache
     rows = x.reshape(-1, x.shape[-1])
@@ -354,7 +349,7 @@ MISTAKES = [
     _("fused-weight-mean", fused_weight_mean, (("weight",), AVERAGE), "dW alone is divided by the number of real targets.", "linear_cross_entropy_backward", FUSED),
     _("fused-upstream-twice", fused_upstream_twice, (("dloss", "upstream", "incoming", "dy", "factor", "twice", "square", "power"),), "dloss is multiplied in twice.", "linear_cross_entropy_backward", FUSED),
     _("fused-upstream-missing-in-weight", fused_upstream_missing_in_weight, (("dloss", "upstream", "chain", "incoming", "dy", "factor"),), "dW lacks the factor dloss; dx has it.", "linear_cross_entropy_backward", FUSED),
-    _("fused-swapped", fused_swapped, (("swap", "exchang", "order", "shape", "each other"),), "dW and dx are returned in each other's place.", "linear_cross_entropy_backward", FUSED),
+    _("fused-swapped", seen.linear_order, (("swap", "exchang", "order", "shape", "each other"),), "dW and dx are returned in each other's place.", "linear_cross_entropy_backward", FUSED),
     _("fused-last-chunk-left-out", fused_last_row_of_the_chunks, (("last", "row", "position", "chunk", "token", "some of", "part of", *MISSING),), "The loop over chunks of two rows ends one chunk too early: the last two rows get no gradient.", "linear_cross_entropy_backward", FUSED),
     _("fused-weight-last-chunk", fused_weight_of_the_last_chunk, (("weight",), ("last", "only", "chunk", "overwrit", "some of", "part of", "one", "row")), "dW is assigned in each round of the loop over chunks: the last chunk's alone is returned.", "linear_cross_entropy_backward", FUSED),
     _("fused-softmax-backward-too", fused_without_softmax, (("softmax", "twice", "jacobian"),), "Softmax's backward is applied to the logits' gradient, which contains it already.", "linear_cross_entropy_backward", FUSED),

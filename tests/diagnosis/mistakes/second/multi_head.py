@@ -6,7 +6,9 @@ import numpy as np
 
 from minitransformer.functional import attention_backward, attention_forward
 from minitransformer.layers.attention import MultiHeadAttention, MultiHeadAttentionCache
+from tests.diagnosis.mistakes.held_out import shapes_and_heads as held_out
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.seen import shapes_and_heads as seen
 
 SELF = "minitransformer.layers.attention:SelfAttention.backward"
 CROSS = "minitransformer.layers.attention:CrossAttention.backward"
@@ -184,16 +186,6 @@ def forward_query_added(self, query, key, value, mask=None, rng=None):
     return y + query, MultiHeadAttentionCache(query_cache, key_cache, value_cache, attention, output)
 
 
-def self_without_value(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dquery + dkey
-
-
-def self_without_key(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dquery + dvalue
-
-
 def self_query_twice(self, dy, cache):
     dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
     return dquery + dquery + dvalue
@@ -202,26 +194,6 @@ def self_query_twice(self, dy, cache):
 def self_averaged(self, dy, cache):
     dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
     return (dquery + dkey + dvalue) / 3
-
-
-def self_minus_key(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dquery - dkey + dvalue
-
-
-def cross_without_value(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dquery, dkey
-
-
-def cross_averaged(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dquery, (dkey + dvalue) / 2
-
-
-def cross_swapped(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dkey + dvalue, dquery
 
 
 def cross_memory_detached(self, dy, cache):
@@ -289,21 +261,21 @@ MISTAKES = [
     Mistake("mha-forward-adds-query", MHA + "forward", forward_query_added, BLOCK,
             (("query", "residual", "shortcut", "skip", "direct", "identity"), (*MISSING, "residual", "shortcut", "skip", "direct", "identity", "dy")),
             comment="forward adds the query input to the output (a residual of its own), whose gradient the given backward misses."),
-    Mistake("self-attention-no-value", SELF, self_without_value, "self-attention", (("value", "dv"), MISSING),
+    Mistake("self-attention-no-value", SELF, seen.self_without_values, "self-attention", (("value", "dv"), MISSING),
             comment="The value's part is missing in dx."),
-    Mistake("self-attention-no-key", SELF, self_without_key, "self-attention", (("key", "dk"), MISSING),
+    Mistake("self-attention-no-key", SELF, held_out.self_without_keys, "self-attention", (("key", "dk"), MISSING),
             comment="The key's part is missing in dx."),
     Mistake("self-attention-query-for-key", SELF, self_query_twice, "self-attention", (("key", "query"),),
             comment="dx = dquery + dquery + dvalue: the query's part stands where the key's belongs."),
     Mistake("self-attention-averaged", SELF, self_averaged, "self-attention", (("average", "mean", "divid", "1/3", "third", "factor", "0.333"),),
             comment="The three parts of dx are averaged instead of added."),
-    Mistake("self-attention-minus-key", SELF, self_minus_key, "self-attention", (("sign", "minus", "subtract", "negat", "-1"), ("key", "dk")),
+    Mistake("self-attention-minus-key", SELF, seen.self_keys_subtracted, "self-attention", (("sign", "minus", "subtract", "negat", "-1"), ("key", "dk")),
             comment="The key's part is subtracted from dx."),
-    Mistake("cross-attention-no-value", CROSS, cross_without_value, "cross-attention", (("value", "dv"), MISSING),
+    Mistake("cross-attention-no-value", CROSS, held_out.cross_without_values, "cross-attention", (("value", "dv"), MISSING),
             comment="The memory's gradient lacks the value's part."),
-    Mistake("cross-attention-averaged", CROSS, cross_averaged, "cross-attention", (("average", "mean", "divid", "half", "factor", "0.5", "1/2"),),
+    Mistake("cross-attention-averaged", CROSS, held_out.cross_averaged, "cross-attention", (("average", "mean", "divid", "half", "factor", "0.5", "1/2"),),
             comment="The memory's gradient is the mean of the key's and the value's parts."),
-    Mistake("cross-attention-swapped", CROSS, cross_swapped, "cross-attention", (("swap", "exchang", "order", "shape", "each other"),), in_model="",
+    Mistake("cross-attention-swapped", CROSS, held_out.cross_swapped, "cross-attention", (("swap", "exchang", "order", "shape", "each other"),), in_model="",
             comment="dmemory and dx are returned in each other's place."),
     Mistake("cross-attention-memory-detached", CROSS, cross_memory_detached, "cross-attention", (("memory", "key", "value"), MISSING),
             comment="The memory gets no gradient."),

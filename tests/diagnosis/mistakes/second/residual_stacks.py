@@ -5,7 +5,11 @@ import numpy as np
 from minitransformer.functional import dropout_backward, dropout_forward
 from minitransformer.layers.pooling import FirstCache, MeanCache
 from minitransformer.layers.residual import ResidualCache
+from tests.diagnosis.mistakes.held_out import activations_positions as held_out_positions
+from tests.diagnosis.mistakes.held_out import stacks as held_out
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.seen import activations_positions as seen_positions
+from tests.diagnosis.mistakes.seen import stacks as seen
 
 LAYERS, MODELS = "minitransformer.layers.", "minitransformer.models."
 RESIDUAL = LAYERS + "residual:Residual."
@@ -182,11 +186,6 @@ def residual_forward_stale_norm(self, x, *others, rng=None):
 
 # ---- layers and stacks
 
-def encoder_layer_wrong_order(self, dy, cache):
-    dx = self.self_attention_residual.backward(dy, cache.self_attention)
-    return self.feed_forward_residual.backward(dx, cache.feed_forward)
-
-
 def encoder_layer_stale_dy(self, dy, cache):
     self.feed_forward_residual.backward(dy, cache.feed_forward)
     return self.self_attention_residual.backward(dy, cache.self_attention)
@@ -195,52 +194,6 @@ def encoder_layer_stale_dy(self, dy, cache):
 def encoder_layer_adds_both(self, dy, cache):
     dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
     return dx + self.self_attention_residual.backward(dx, cache.self_attention)
-
-
-def encoder_not_reversed(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    for layer, layer_cache in zip(self.layers, cache.layers):
-        dy = layer.backward(dy, layer_cache)
-    return dy
-
-
-def encoder_caches_not_reversed(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    for layer, layer_cache in zip(reversed(self.layers), cache.layers):
-        dy = layer.backward(dy, layer_cache)
-    return dy
-
-
-def encoder_first_layer_left_out(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    for i in range(len(self.layers) - 1, 0, -1):
-        dy = self.layers[i].backward(dy, cache.layers[i])
-    return dy
-
-
-def encoder_every_layer_gets_dy(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
-        dx = layer.backward(dy, layer_cache)
-    return dx
-
-
-def encoder_no_final_norm(self, dy, cache):
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
-        dy = layer.backward(dy, layer_cache)
-    return dy
-
-
-def encoder_adds_a_shortcut(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
-        dy = dy + layer.backward(dy, layer_cache)
-    return dy
 
 
 def encoder_damped(self, dy, cache):
@@ -254,17 +207,6 @@ def encoder_damped(self, dy, cache):
 def decoder_layer_memory_wrong_order(self, dy, cache):
     dx, dmemory = self.cross_attention_residual.backward(dy, cache.cross_attention)
     dx = self.feed_forward_residual.backward(dx, cache.feed_forward)
-    return self.self_attention_residual.backward(dx, cache.self_attention), dmemory
-
-
-def decoder_layer_self_attention_left_out(self, dy, cache):
-    dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
-    return self.cross_attention_residual.backward(dx, cache.cross_attention)
-
-
-def decoder_layer_stale_dx(self, dy, cache):
-    dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
-    _, dmemory = self.cross_attention_residual.backward(dx, cache.cross_attention)
     return self.self_attention_residual.backward(dx, cache.self_attention), dmemory
 
 
@@ -329,14 +271,6 @@ def mean_over_all_positions(self, dy, cache):
     return np.repeat(dy[:, None, :], length, axis=1) / length
 
 
-def mean_not_divided(self, dy, cache):
-    return dy[:, None, :] * (cache.share > 0)
-
-
-def mean_squared_share(self, dy, cache):
-    return dy[:, None, :] * cache.share * cache.share
-
-
 def mean_count_of_the_batch(self, dy, cache):
     real = cache.share > 0
     return dy[:, None, :] * real / real.sum().astype(dy.dtype)
@@ -389,23 +323,6 @@ def first_forward_mean(self, x, real):
 
 # ---- models
 
-def model_encoder_not_reached(self, dy, cache):
-    dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
-    self.target_input.backward(dx, cache.decode.input)
-
-
-def model_source_embedding_forgotten(self, dy, cache):
-    dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
-    self.target_input.backward(dx, cache.decode.input)
-    self.encoder.backward(dmemory, cache.encode.encoder)
-
-
-def model_target_embedding_forgotten(self, dy, cache):
-    dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
-    dx = self.encoder.backward(dmemory, cache.encode.encoder)
-    self.source_input.backward(dx, cache.encode.input)
-
-
 def model_memory_twice(self, dy, cache):
     dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
     self.target_input.backward(dx, cache.decode.input)
@@ -433,15 +350,6 @@ def model_memory_detach_norm(self, dy, cache):
     dmemory = dmemory / np.sqrt(1 + (dmemory * dmemory).sum(axis=-1, keepdims=True))
     dx = self.encoder.backward(dmemory, cache.encode.encoder)
     self.source_input.backward(dx, cache.encode.input)
-
-
-def language_model_input_forgotten(self, dy, cache):
-    self.stack.backward(dy, cache.stack)
-
-
-def language_model_shortcut(self, dy, cache):
-    self.stack.backward(dy, cache.stack)
-    self.input.backward(dy, cache.input)
 
 
 def classifier_softmax_free(self, dlogits, cache):
@@ -497,31 +405,31 @@ MISTAKES = [
             comment="forward multiplies the sum by sqrt(1/2); the given backward does not."),
     Mistake("residual-stale-norm-cache", RESIDUAL + "forward", residual_forward_stale_norm, "residual", ((*NORM, "cache", "stale"),),
             comment="Post-norm: the LayerNorm's cache that is kept is from a call on x, not on the sum."),
-    Mistake("encoder-layer-wrong-order", ENC + "EncoderLayer.backward", encoder_layer_wrong_order, "encoder-layer", (("order", "revers", "before", "attention", "feed"),),
+    Mistake("encoder-layer-wrong-order", ENC + "EncoderLayer.backward", held_out.encoder_order, "encoder-layer", (("order", "revers", "before", "attention", "feed"),),
             comment="backward goes through self-attention first, then through the feed-forward network: in forward's order."),
     Mistake("encoder-layer-stale-dy", ENC + "EncoderLayer.backward", encoder_layer_stale_dy, "encoder-layer", (("feed", "dy", "attention", "skipped", "chain", "wrong gradient"),),
             comment="Self-attention's backward is given dy instead of what the feed-forward residual returned."),
     Mistake("encoder-layer-adds-both", ENC + "EncoderLayer.backward", encoder_layer_adds_both, "encoder-layer", ((*SHORT, "twice", "added", "feed", "extra"),),
             comment="The gradient between the sub-layers is added to dx once more (a shortcut counted twice)."),
-    Mistake("encoder-not-reversed", ENC + "Encoder.backward", encoder_not_reversed, "encoder", (("order", "revers", "first", "last", "layers"),),
+    Mistake("encoder-not-reversed", ENC + "Encoder.backward", seen.encoder_layers_forwards, "encoder", (("order", "revers", "first", "last", "layers"),),
             comment="The layers are gone through in forward's order."),
-    Mistake("encoder-caches-not-reversed", ENC + "Encoder.backward", encoder_caches_not_reversed, "encoder", (("cache", "order", "revers", "layers"),),
+    Mistake("encoder-caches-not-reversed", ENC + "Encoder.backward", held_out.encoder_caches_forwards, "encoder", (("cache", "order", "revers", "layers"),),
             comment="The layers are reversed, their caches are not: each layer gets another one's cache."),
-    Mistake("encoder-first-layer-left-out", ENC + "Encoder.backward", encoder_first_layer_left_out, "encoder", (("layer", "layers.0", "first"), MISSING),
+    Mistake("encoder-first-layer-left-out", ENC + "Encoder.backward", held_out.encoder_first_layer_skipped, "encoder", (("layer", "layers.0", "first"), MISSING),
             comment="range(n - 1, 0, -1) never reaches layer 0 (off by one)."),
-    Mistake("encoder-every-layer-gets-dy", ENC + "Encoder.backward", encoder_every_layer_gets_dy, "encoder", (("layer", "dy", "chain", "order"),),
+    Mistake("encoder-every-layer-gets-dy", ENC + "Encoder.backward", held_out.encoder_same_dy, "encoder", (("layer", "dy", "chain", "order"),),
             comment="Each layer's backward is given the top's dy, not what the layer above returned."),
-    Mistake("encoder-no-final-norm", ENC + "Encoder.backward", encoder_no_final_norm, "transformer-pre-norm", (NORM,), in_model="transformer-pre-norm",
+    Mistake("encoder-no-final-norm", ENC + "Encoder.backward", seen.encoder_norm_forgotten, "transformer-pre-norm", (NORM,), in_model="transformer-pre-norm",
             comment="Pre-norm: the final LayerNorm's backward is left out (post-norm has none)."),
-    Mistake("encoder-adds-a-shortcut", ENC + "Encoder.backward", encoder_adds_a_shortcut, "encoder", ((*SHORT, "layer", "twice", "extra"),),
+    Mistake("encoder-adds-a-shortcut", ENC + "Encoder.backward", seen.encoder_summed, "encoder", ((*SHORT, "layer", "twice", "extra"),),
             comment="dy is added to what each layer returns, although the residuals inside have done so."),
     Mistake("encoder-tanh-between-layers", ENC + "Encoder.backward", encoder_damped, "encoder", ((*UNKNOWN, "encoder", "layer", "dx", "input", "tanh"),),
             comment="A tanh is applied to the gradient between layers: arbitrary."),
     Mistake("decoder-layer-wrong-order", DEC + "DecoderLayer.backward", decoder_layer_memory_wrong_order, "decoder-layer", (("order", "revers", "before", "cross", "attention", "feed"),),
             comment="Cross-attention's backward comes before the feed-forward network's."),
-    Mistake("decoder-layer-no-self-attention", DEC + "DecoderLayer.backward", decoder_layer_self_attention_left_out, "decoder-layer", (("self-attention", "self_attention", "self attention"), MISSING),
+    Mistake("decoder-layer-no-self-attention", DEC + "DecoderLayer.backward", held_out.decoder_self_attention_skipped, "decoder-layer", (("self-attention", "self_attention", "self attention"), MISSING),
             comment="The self-attention residual's backward is never called."),
-    Mistake("decoder-layer-stale-dx", DEC + "DecoderLayer.backward", decoder_layer_stale_dx, "decoder-layer", (("cross", "dx", "self", "skipped", "wrong gradient"),),
+    Mistake("decoder-layer-stale-dx", DEC + "DecoderLayer.backward", seen.decoder_around_cross, "decoder-layer", (("cross", "dx", "self", "skipped", "wrong gradient"),),
             comment="Self-attention's backward is given the gradient from above the cross-attention: its dx is thrown away."),
     Mistake("decoder-memory-overwritten", DEC + "Decoder.backward", decoder_memory_of_the_first_layer, "decoder", (("memory",), (*MISSING, "first", "last", "overwrit", "sum", "add", "some of", "layer", "one")),
             comment="The memory's gradient is assigned in each round: only the first layer's (the last visited) remains."),
@@ -537,9 +445,9 @@ MISTAKES = [
             comment="The memory's gradient is a running mixture, 0.7 of what was there plus the new: arbitrary."),
     Mistake("pooling-mean-over-all", POOL + "MeanOverTokens.backward", mean_over_all_positions, "mean-over-tokens", (("padding", "mask", "real", "count", "number of", "divid", "1/t", "position"),), in_model="classifier",
             comment="dy / T goes to every position, padding included."),
-    Mistake("pooling-mean-not-divided", POOL + "MeanOverTokens.backward", mean_not_divided, "mean-over-tokens", (("divid", "count", "number of", "mean", "factor", "share"),), in_model="classifier",
+    Mistake("pooling-mean-not-divided", POOL + "MeanOverTokens.backward", seen_positions.pooling_undivided, "mean-over-tokens", (("divid", "count", "number of", "mean", "factor", "share"),), in_model="classifier",
             comment="dy goes to every real position without division by their number."),
-    Mistake("pooling-mean-share-squared", POOL + "MeanOverTokens.backward", mean_squared_share, "mean-over-tokens", (("twice", "square", "divid", "count", "share", "factor"),), in_model="classifier",
+    Mistake("pooling-mean-share-squared", POOL + "MeanOverTokens.backward", held_out_positions.pooling_share_twice, "mean-over-tokens", (("twice", "square", "divid", "count", "share", "factor"),), in_model="classifier",
             comment="The share 1 / count is multiplied in twice."),
     Mistake("pooling-mean-count-of-batch", POOL + "MeanOverTokens.backward", mean_count_of_the_batch, "mean-over-tokens", (("batch", "count", "divid", "number of", "factor", "share", "constant"),), in_model="classifier",
             comment="The division is by the number of real positions of the whole batch."),
@@ -561,11 +469,11 @@ MISTAKES = [
             comment="The first sentence's dy is broadcast to all sentences."),
     Mistake("pooling-first-forward-mean", POOL + "FirstToken.forward", first_forward_mean, "first-token", (("mean", "first", "position", "average", "other", "forward"),), in_model="classifier-first-token",
             comment="forward takes the mean over positions; the given backward is for the first."),
-    Mistake("model-encoder-not-reached", MODELS + "transformer:Transformer.hidden_backward", model_encoder_not_reached, "transformer", (("encoder", "memory", "source"), MISSING),
+    Mistake("model-encoder-not-reached", MODELS + "transformer:Transformer.hidden_backward", held_out.model_without_encoder, "transformer", (("encoder", "memory", "source"), MISSING),
             comment="The memory's gradient is thrown away: encoder and source get none."),
-    Mistake("model-source-embedding-forgotten", MODELS + "transformer:Transformer.hidden_backward", model_source_embedding_forgotten, "transformer", (("embedding", "source", "input"), MISSING),
+    Mistake("model-source-embedding-forgotten", MODELS + "transformer:Transformer.hidden_backward", seen.model_without_source_input, "transformer", (("embedding", "source", "input"), MISSING),
             comment="The source's embedding gets no gradient (its weight is shared with the target's)."),
-    Mistake("model-target-embedding-forgotten", MODELS + "transformer:Transformer.hidden_backward", model_target_embedding_forgotten, "transformer", (("embedding", "target", "input"), MISSING),
+    Mistake("model-target-embedding-forgotten", MODELS + "transformer:Transformer.hidden_backward", seen.model_without_target_input, "transformer", (("embedding", "target", "input"), MISSING),
             comment="The target's embedding gets no gradient (its weight is shared with the source's)."),
     Mistake("model-memory-twice", MODELS + "transformer:Transformer.hidden_backward", model_memory_twice, "transformer", (("encoder", "memory", "source"), ("twice", "doubl", "2 times", "times 2", "2x", "factor")),
             comment="The memory's gradient is doubled before it enters the encoder."),
@@ -575,9 +483,9 @@ MISTAKES = [
             comment="The memory's gradient is handed to the source's embedding directly; the encoder's backward is never called."),
     Mistake("model-memory-normalised", MODELS + "transformer:Transformer.hidden_backward", model_memory_detach_norm, "transformer", ((*UNKNOWN, "encoder", "memory", "source"),),
             comment="The memory's gradient is divided by sqrt(1 + its squared length): arbitrary."),
-    Mistake("model-language-input-forgotten", MODELS + "language_model:LanguageModel.hidden_backward", language_model_input_forgotten, "language-model", (("embedding", "input", "weight"), MISSING), in_model="language-model",
+    Mistake("model-language-input-forgotten", MODELS + "language_model:LanguageModel.hidden_backward", seen.language_model_without_input, "language-model", (("embedding", "input", "weight"), MISSING), in_model="language-model",
             comment="The input's backward is never called: the tied weight has the output projection's part only."),
-    Mistake("model-language-stack-bypassed", MODELS + "language_model:LanguageModel.hidden_backward", language_model_shortcut, "language-model", (("embedding", "input", "stack", "dy", "weight"),), in_model="language-model",
+    Mistake("model-language-stack-bypassed", MODELS + "language_model:LanguageModel.hidden_backward", held_out.language_model_input_from_dy, "language-model", (("embedding", "input", "stack", "dy", "weight"),), in_model="language-model",
             comment="The embedding is given the dy from above the stack instead of the stack's dx (the wrong variable)."),
     Mistake("model-classifier-over-batch", MODELS + "classifier:Classifier.backward", classifier_softmax_free, "classifier", (("average", "mean", "half", "divid", "factor", "0.5", "1/2", "batch"),), in_model="classifier",
             comment="dlogits is divided by the batch size, which is the loss's affair."),
