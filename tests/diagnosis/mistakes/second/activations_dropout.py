@@ -12,11 +12,11 @@ from tests.diagnosis.mistakes.held_out import activations_positions as held_out
 from tests.diagnosis.mistakes.mistake import Mistake
 from tests.diagnosis.mistakes.seen import activations_positions as seen
 from tests.diagnosis.mistakes.seen import dropout_residual as seen_residual
+from tests.diagnosis.mistakes.words import UNKNOWN
 
 FEED = "minitransformer.layers.feed_forward:FeedForward."
 MISSING = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
            "does not", "not contain", "zero", "no gradient", "never", "detach", "cut", "none of", "not multiplied", "only", "not applied")
-UNKNOWN = ("no known pattern", "no pattern", "unknown", "not known", "don't know", "do not know", "none of the known")
 SLOPE, CUBIC = math.sqrt(2 / math.pi), 0.044715
 
 

@@ -10,13 +10,13 @@ from tests.diagnosis.mistakes.held_out import linear_embedding as held_out_embed
 from tests.diagnosis.mistakes.mistake import Mistake
 from tests.diagnosis.mistakes.seen import activations_positions as seen
 from tests.diagnosis.mistakes.seen import linear_embedding as seen_embedding
+from tests.diagnosis.mistakes.words import UNKNOWN
 
 LEARNED = "minitransformer.layers.positions:LearnedPositions.backward"
 SINUSOIDAL = "minitransformer.layers.positions:SinusoidalPositions."
 INPUT = "minitransformer.layers.input:Input.backward"
 MISSING = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
            "does not reach", "not contain", "zero", "no gradient", "never", "detach", "cut", "none of", "only")
-UNKNOWN = ("no known pattern", "no pattern", "unknown", "not known", "don't know", "do not know", "none of the known")
 
 
 def embedding_unscaled_back(self, dy, cache):

@@ -6,15 +6,16 @@ import numpy as np
 
 from minitransformer.functional import attention_backward, attention_forward
 from minitransformer.layers.attention import MultiHeadAttention, MultiHeadAttentionCache
+from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.held_out import shapes_and_heads as held_out
 from tests.diagnosis.mistakes.mistake import Mistake
 from tests.diagnosis.mistakes.seen import shapes_and_heads as seen
+from tests.diagnosis.mistakes.words import UNKNOWN
 
 SELF = "minitransformer.layers.attention:SelfAttention.backward"
 CROSS = "minitransformer.layers.attention:CrossAttention.backward"
 MISSING = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
            "does not", "not contain", "zero", "no gradient", "never", "detach", "cut", "none of", "not multiplied", "only")
-UNKNOWN = ("no known pattern", "no pattern", "unknown", "not known", "don't know", "do not know", "none of the known")
 HEADS = ("head", "split", "merge", "transpos", "swapaxes", "reshap", "order", "permut", "shuffl", "scrambl")
 
 
@@ -44,91 +45,66 @@ def merge_reversed_heads(self, x):
 
 
 def backward_key_and_value_caches(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output))
-    dq, dk, dv = attention_backward(dheads, cache.attention)
+    dq, dk, dv = right.head_gradients(self, dy, cache)
     return (self.query.backward(self.merge(dq), cache.query),
             self.key.backward(self.merge(dk), cache.value),
             self.value.backward(self.merge(dv), cache.key))
 
 
 def backward_over_heads(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output)) / self.num_heads
-    dq, dk, dv = attention_backward(dheads, cache.attention)
-    return (self.query.backward(self.merge(dq), cache.query),
-            self.key.backward(self.merge(dk), cache.key),
-            self.value.backward(self.merge(dv), cache.value))
+    return right.of_heads(self, right.heads(self, dy, cache) / self.num_heads, cache)
 
 
 def backward_last_head_only(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output))
+    dheads = right.heads(self, dy, cache)
     attention = cache.attention
     for head in range(self.num_heads):
         one = np.zeros_like(dheads)
         one[:, head] = dheads[:, head]
         dq, dk, dv = attention_backward(one, attention)
-    return (self.query.backward(self.merge(dq), cache.query),
-            self.key.backward(self.merge(dk), cache.key),
-            self.value.backward(self.merge(dv), cache.value))
+    return right.projections(self, self.merge(dq), self.merge(dk), self.merge(dv), cache)
 
 
 def backward_first_head_left_out(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output)).copy()
+    dheads = right.heads(self, dy, cache).copy()
     dheads[:, 0] = 0
-    dq, dk, dv = attention_backward(dheads, cache.attention)
-    return (self.query.backward(self.merge(dq), cache.query),
-            self.key.backward(self.merge(dk), cache.key),
-            self.value.backward(self.merge(dv), cache.value))
+    return right.of_heads(self, dheads, cache)
 
 
 def backward_key_not_merged(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output))
-    dq, dk, dv = attention_backward(dheads, cache.attention)
+    dq, dk, dv = right.head_gradients(self, dy, cache)
     batch, heads, length, d = dk.shape
-    return (self.query.backward(self.merge(dq), cache.query),
-            self.key.backward(dk.reshape(batch, length, heads * d), cache.key),
-            self.value.backward(self.merge(dv), cache.value))
+    return right.projections(self, self.merge(dq), dk.reshape(batch, length, heads * d), self.merge(dv), cache)
 
 
 def backward_output_twice(self, dy, cache):
-    self.output.backward(dy, cache.output)                              # the output projection's gradient
-    dheads = self.split(self.output.backward(dy, cache.output))         # and what flows into the heads
-    dq, dk, dv = attention_backward(dheads, cache.attention)
-    return (self.query.backward(self.merge(dq), cache.query),
-            self.key.backward(self.merge(dk), cache.key),
-            self.value.backward(self.merge(dv), cache.value))
+    self.output.backward(dy, cache.output)        # the output projection's gradient
+    dheads = right.heads(self, dy, cache)         # and what flows into the heads
+    return right.of_heads(self, dheads, cache)
 
 
 def backward_query_scaled_again(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output))
-    dq, dk, dv = attention_backward(dheads, cache.attention)
-    return (self.query.backward(self.merge(dq) / math.sqrt(dq.shape[-1]), cache.query),
-            self.key.backward(self.merge(dk), cache.key),
-            self.value.backward(self.merge(dv), cache.value))
+    dq, dk, dv = right.head_gradients(self, dy, cache)
+    return right.projections(self, self.merge(dq) / math.sqrt(dq.shape[-1]), self.merge(dk), self.merge(dv), cache)
 
 
 def backward_redraws_dropout(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output))
+    dheads = right.heads(self, dy, cache)
     attention = cache.attention
     mask = (np.random.default_rng(0).random(attention.weights.shape) >= self.dropout) / (1 - self.dropout)
     attention = attention._replace(dropout=attention.dropout._replace(mask=mask.astype(dy.dtype)))
     dq, dk, dv = attention_backward(dheads, attention)
-    return (self.query.backward(self.merge(dq), cache.query),
-            self.key.backward(self.merge(dk), cache.key),
-            self.value.backward(self.merge(dv), cache.value))
+    return right.projections(self, self.merge(dq), self.merge(dk), self.merge(dv), cache)
 
 
 def backward_returns_value_first(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output))
-    dq, dk, dv = attention_backward(dheads, cache.attention)
-    dquery = self.query.backward(self.merge(dq), cache.query)
-    dkey = self.key.backward(self.merge(dk), cache.key)
-    dvalue = self.value.backward(self.merge(dv), cache.value)
+    dq, dk, dv = right.head_gradients(self, dy, cache)
+    dquery, dkey, dvalue = right.projections(self, self.merge(dq), self.merge(dk), self.merge(dv), cache)
     return dquery, dvalue, dkey
 
 
 def backward_value_projection_skipped(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output))
-    dq, dk, dv = attention_backward(dheads, cache.attention)
+    dq, dk, dv = right.head_gradients(self, dy, cache)
     dvalue = self.merge(dv) @ self.value.weight.data.T
     return (self.query.backward(self.merge(dq), cache.query),
             self.key.backward(self.merge(dk), cache.key), dvalue)
@@ -136,27 +112,17 @@ def backward_value_projection_skipped(self, dy, cache):
 
 def backward_two_heads_and_output(self, dy, cache):
     self.output.backward(dy, cache.output)
-    dheads = self.split(self.output.backward(dy, cache.output)) / self.num_heads
-    dq, dk, dv = attention_backward(dheads, cache.attention)
-    return (self.query.backward(self.merge(dq), cache.query),
-            self.key.backward(self.merge(dk), cache.key),
-            self.value.backward(self.merge(dv), cache.value))
+    return right.of_heads(self, right.heads(self, dy, cache) / self.num_heads, cache)
 
 
 def backward_heads_mixed(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output))
-    dq, dk, dv = attention_backward(0.8 * dheads + 0.2 * np.roll(dheads, 1, axis=1), cache.attention)
-    return (self.query.backward(self.merge(dq), cache.query),
-            self.key.backward(self.merge(dk), cache.key),
-            self.value.backward(self.merge(dv), cache.value))
+    dheads = right.heads(self, dy, cache)
+    return right.of_heads(self, 0.8 * dheads + 0.2 * np.roll(dheads, 1, axis=1), cache)
 
 
 def backward_soft_sign(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output))
-    dq, dk, dv = attention_backward(dheads / (1 + abs(dheads)), cache.attention)
-    return (self.query.backward(self.merge(dq), cache.query),
-            self.key.backward(self.merge(dk), cache.key),
-            self.value.backward(self.merge(dv), cache.value))
+    dheads = right.heads(self, dy, cache)
+    return right.of_heads(self, dheads / (1 + abs(dheads)), cache)
 
 
 def forward_value_from_key(self, query, key, value, mask=None, rng=None):

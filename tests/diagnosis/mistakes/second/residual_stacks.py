@@ -5,150 +5,71 @@ import numpy as np
 from minitransformer.functional import dropout_backward, dropout_forward
 from minitransformer.layers.pooling import FirstCache, MeanCache
 from minitransformer.layers.residual import ResidualCache
+from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.held_out import activations_positions as held_out_positions
 from tests.diagnosis.mistakes.held_out import stacks as held_out
+from tests.diagnosis.mistakes.held_out import dropout_residual as held_out_residual
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.seen import dropout_residual as seen_residual
 from tests.diagnosis.mistakes.seen import activations_positions as seen_positions
 from tests.diagnosis.mistakes.seen import stacks as seen
+from tests.diagnosis.mistakes.words import UNKNOWN
 
 LAYERS, MODELS = "minitransformer.layers.", "minitransformer.models."
 RESIDUAL = LAYERS + "residual:Residual."
 MISSING = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
            "does not", "not contain", "zero", "no gradient", "never", "detach", "cut", "none of", "not multiplied", "only", "ignor")
-UNKNOWN = ("no known pattern", "no pattern", "unknown", "not known", "don't know", "do not know", "none of the known")
-
-
-def _sublayer(self, dh, cache):
-    dh = self.sublayer.backward(dh, cache.sublayer)
-    dh, *others = dh if isinstance(dh, tuple) else (dh,)
-    return dh, others
-
-
-def residual_shortcut_dropped_too(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dy = dropout_backward(dy, cache.dropout)
-    dh, others = _sublayer(self, dy, cache)
-    if self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
-    return (dy + dh, *others) if others else dy + dh
-
-
-def residual_no_dropout(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dy, cache)
-    if self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
-    return (dy + dh, *others) if others else dy + dh
-
-
-def residual_shortcut_around_the_norm(self, dy, cache):
-    dsum = dy if self.pre_norm else self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dropout_backward(dsum, cache.dropout), cache)
-    if self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
-    return (dy + dh, *others) if others else dy + dh
 
 
 def residual_norm_of_the_sum(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dropout_backward(dy, cache.dropout), cache)
+    dy, dh, others = right.residual_paths(self, dy, cache, pre=False)
     dx = dy + dh
     if self.pre_norm:
         dx = self.norm.backward(dx, cache.norm)
-    return (dx, *others) if others else dx
-
-
-def residual_pre_norm_no_norm(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dropout_backward(dy, cache.dropout), cache)
-    return (dy + dh, *others) if others else dy + dh
-
-
-def residual_post_norm_no_norm(self, dy, cache):
-    dh, others = _sublayer(self, dropout_backward(dy, cache.dropout), cache)
-    if self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
-    return (dy + dh, *others) if others else dy + dh
+    return right.with_others(dx, others)
 
 
 def residual_shortcut_twice(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dropout_backward(dy, cache.dropout), cache)
-    if self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
-    return (dy + dy + dh, *others) if others else dy + dy + dh
+    dy, dh, others = right.residual_paths(self, dy, cache)
+    return right.with_others(dy + dy + dh, others)
 
 
 def residual_averaged(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dropout_backward(dy, cache.dropout), cache)
-    if self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
+    dy, dh, others = right.residual_paths(self, dy, cache)
     dx = (dy + dh) / 2
-    return (dx, *others) if others else dx
-
-
-def residual_minus(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dropout_backward(dy, cache.dropout), cache)
-    if self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
-    return (dy - dh, *others) if others else dy - dh
+    return right.with_others(dx, others)
 
 
 def residual_sublayer_cut(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dropout_backward(dy, cache.dropout), cache)
+    dy, dh, others = right.residual_paths(self, dy, cache, pre=False)
     if self.pre_norm:
         self.norm.backward(dh, cache.norm)
-    return (dy, *others) if others else dy
+    return right.with_others(dy, others)
 
 
 def residual_dropout_at_the_end(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dy, cache)
+    dy, dh, others = right.residual_paths(self, dy, cache, drop=lambda d, _: d, pre=False)
     dh = dropout_backward(dh, cache.dropout)
     if self.pre_norm:
         dh = self.norm.backward(dh, cache.norm)
-    return (dy + dh, *others) if others else dy + dh
+    return right.with_others(dy + dh, others)
 
 
 def residual_no_gradient_for_others(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dropout_backward(dy, cache.dropout), cache)
-    if self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
+    dy, dh, others = right.residual_paths(self, dy, cache)
     others = [np.zeros_like(other) for other in others]
-    return (dy + dh, *others) if others else dy + dh
+    return right.with_others(dy + dh, others)
 
 
 def residual_two_dropout_and_shortcut(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dy, cache)
-    if self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
-    return (2 * dy + dh, *others) if others else 2 * dy + dh
+    dy, dh, others = right.residual_paths(self, dy, cache, drop=lambda d, _: d)
+    return right.with_others(2 * dy + dh, others)
 
 
 def residual_blend(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dropout_backward(dy, cache.dropout), cache)
-    if self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
+    dy, dh, others = right.residual_paths(self, dy, cache)
     dx = dy + dh + 0.1 * dy * dh
-    return (dx, *others) if others else dx
+    return right.with_others(dx, others)
 
 
 def residual_forward_shortcut_from_norm(self, x, *others, rng=None):
@@ -210,42 +131,9 @@ def decoder_layer_memory_wrong_order(self, dy, cache):
     return self.self_attention_residual.backward(dx, cache.self_attention), dmemory
 
 
-def decoder_memory_of_the_first_layer(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
-        dy, dmemory = layer.backward(dy, layer_cache)
-    return dy, dmemory
-
-
-def decoder_memory_of_the_last_layer(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dmemory = None
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
-        dy, dlayer = layer.backward(dy, layer_cache)
-        dmemory = dlayer if dmemory is None else dmemory
-    return dy, dmemory
-
-
-def decoder_memory_averaged(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dmemory = 0
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
-        dy, dlayer = layer.backward(dy, layer_cache)
-        dmemory = dmemory + dlayer / len(self.layers)
-    return dy, dmemory
-
-
 def decoder_memory_last_twice(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dmemory = 0
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
-        dy, dlayer = layer.backward(dy, layer_cache)
-        dmemory = dmemory + dlayer
-    return dy, dmemory + dlayer
+    dx, memories = right.decoder_layers(self, dy, cache)
+    return dx, sum(memories) + memories[-1]
 
 
 def decoder_two_memory_and_norm(self, dy, cache):
@@ -255,13 +143,11 @@ def decoder_two_memory_and_norm(self, dy, cache):
 
 
 def decoder_memory_mixture(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
+    dx, memories = right.decoder_layers(self, dy, cache)
     dmemory = 0
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
-        dy, dlayer = layer.backward(dy, layer_cache)
+    for dlayer in memories:
         dmemory = 0.7 * dmemory + dlayer
-    return dy, dmemory
+    return dx, dmemory
 
 
 # ---- pooling
@@ -371,23 +257,23 @@ ENC, DEC = LAYERS + "encoder:", LAYERS + "decoder:"
 POOL = LAYERS + "pooling:"
 
 MISTAKES = [
-    Mistake("residual-shortcut-dropped-too", RESIDUAL + "backward", residual_shortcut_dropped_too, "residual", (DROPOUT + SHORT,),
+    Mistake("residual-shortcut-dropped-too", RESIDUAL + "backward", seen_residual.dropout_on_shortcut, "residual", (DROPOUT + SHORT,),
             comment="Dropout's backward is applied to the shortcut's part as well."),
-    Mistake("residual-no-dropout", RESIDUAL + "backward", residual_no_dropout, "residual", (DROPOUT,),
+    Mistake("residual-no-dropout", RESIDUAL + "backward", seen_residual.dropout_forgotten, "residual", (DROPOUT,),
             comment="Dropout's backward is left out."),
-    Mistake("residual-shortcut-around-norm", RESIDUAL + "backward", residual_shortcut_around_the_norm, "residual", (SHORT + NORM,),
+    Mistake("residual-shortcut-around-norm", RESIDUAL + "backward", seen_residual.shortcut_around_norm, "residual", (SHORT + NORM,),
             comment="Post-norm: the shortcut's part is the dy from before the LayerNorm's backward."),
     Mistake("residual-norm-of-the-sum", RESIDUAL + "backward", residual_norm_of_the_sum, "residual-pre-norm", (SHORT + NORM,), in_model="transformer-pre-norm",
             comment="Pre-norm: LayerNorm's backward is applied to the sum of both paths, not to the sub-layer's only."),
-    Mistake("residual-pre-norm-no-norm", RESIDUAL + "backward", residual_pre_norm_no_norm, "residual-pre-norm", ((*NORM, "gamma"),), in_model="transformer-pre-norm",
+    Mistake("residual-pre-norm-no-norm", RESIDUAL + "backward", held_out_residual.pre_norm_skipped, "residual-pre-norm", ((*NORM, "gamma"),), in_model="transformer-pre-norm",
             comment="Pre-norm: LayerNorm's backward is left out (right for post-norm)."),
-    Mistake("residual-post-norm-no-norm", RESIDUAL + "backward", residual_post_norm_no_norm, "residual", ((*NORM, "gamma"),),
+    Mistake("residual-post-norm-no-norm", RESIDUAL + "backward", held_out_residual.norm_skipped, "residual", ((*NORM, "gamma"),),
             comment="Post-norm: LayerNorm's backward is left out (right for pre-norm)."),
     Mistake("residual-shortcut-twice", RESIDUAL + "backward", residual_shortcut_twice, "residual", (SHORT, ("twice", "doubl", "extra", "too often", "2 times", "times 2", "2x", "again")),
             comment="The shortcut's part is added twice."),
     Mistake("residual-averaged", RESIDUAL + "backward", residual_averaged, "residual", (("average", "mean", "half", "divid", "factor", "0.5", "1/2"),),
             comment="The two paths' gradients are averaged instead of added."),
-    Mistake("residual-minus", RESIDUAL + "backward", residual_minus, "residual", (("sign", "minus", "subtract", "negat", "-1", "opposite"),),
+    Mistake("residual-minus", RESIDUAL + "backward", seen_residual.subtracted, "residual", (("sign", "minus", "subtract", "negat", "-1", "opposite"),),
             comment="The sub-layer's part is subtracted from dx."),
     Mistake("residual-sublayer-cut", RESIDUAL + "backward", residual_sublayer_cut, "residual", (("sub-layer", "sublayer", "branch", "shortcut", "path", "residual", "feed"), MISSING),
             comment="dx is the shortcut's part alone; the sub-layer's parameters get their gradients, its input does not."),
@@ -431,11 +317,11 @@ MISTAKES = [
             comment="The self-attention residual's backward is never called."),
     Mistake("decoder-layer-stale-dx", DEC + "DecoderLayer.backward", seen.decoder_around_cross, "decoder-layer", (("cross", "dx", "self", "skipped", "wrong gradient"),),
             comment="Self-attention's backward is given the gradient from above the cross-attention: its dx is thrown away."),
-    Mistake("decoder-memory-overwritten", DEC + "Decoder.backward", decoder_memory_of_the_first_layer, "decoder", (("memory",), (*MISSING, "first", "last", "overwrit", "sum", "add", "some of", "layer", "one")),
+    Mistake("decoder-memory-overwritten", DEC + "Decoder.backward", seen.memory_of_first_layer, "decoder", (("memory",), (*MISSING, "first", "last", "overwrit", "sum", "add", "some of", "layer", "one")),
             comment="The memory's gradient is assigned in each round: only the first layer's (the last visited) remains."),
-    Mistake("decoder-memory-last-layer", DEC + "Decoder.backward", decoder_memory_of_the_last_layer, "decoder", (("memory",), (*MISSING, "first", "last", "sum", "add", "some of", "layer", "one")),
+    Mistake("decoder-memory-last-layer", DEC + "Decoder.backward", held_out.memory_of_last_layer, "decoder", (("memory",), (*MISSING, "first", "last", "sum", "add", "some of", "layer", "one")),
             comment="The memory's gradient is the last layer's alone."),
-    Mistake("decoder-memory-averaged", DEC + "Decoder.backward", decoder_memory_averaged, "decoder", (("memory",), ("average", "mean", "half", "divid", "factor", "0.5", "1/2")),
+    Mistake("decoder-memory-averaged", DEC + "Decoder.backward", seen.memory_averaged, "decoder", (("memory",), ("average", "mean", "half", "divid", "factor", "0.5", "1/2")),
             comment="The memory's gradient is the mean over the layers instead of the sum."),
     Mistake("decoder-memory-first-twice", DEC + "Decoder.backward", decoder_memory_last_twice, "decoder", (("memory",), ("twice", "doubl", "again", "2 times", "times 2", "2x", "layer", "extra", "too often")),
             comment="The first layer's part is added to the memory's gradient twice."),

@@ -8,12 +8,13 @@ from minitransformer.functional import dropout_backward, dropout_forward, softma
 from minitransformer.functional.attention import AttentionCache
 from minitransformer.functional.softmax import SoftmaxCache
 from tests.diagnosis.mistakes.held_out import softmax_attention as held_out
+from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.mistake import Mistake
 from tests.diagnosis.mistakes.seen import softmax_attention as seen
+from tests.diagnosis.mistakes.words import UNKNOWN
 
 MISSING = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
            "does not reach", "not contain", "zero", "no gradient", "never", "detach", "cut", "none of", "not divided", "not multiplied")
-UNKNOWN = ("no known pattern", "no pattern", "unknown", "not known", "don't know", "do not know", "none of the known")
 SUM = ("sum", "row", "term", "subtract", "total", "weighted", "jacobian")
 
 
@@ -127,18 +128,15 @@ def softmax_forward_in_place(x, mask=None):
 
 def attention_key_unscaled(dy, cache):
     query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax)
+    ds = right.scores(dy, cache)
     dquery = ds @ key / math.sqrt(query.shape[-1])
     dkey = ds.swapaxes(-1, -2) @ query
     return dquery, dkey, weights.swapaxes(-1, -2) @ dy
 
 
 def attention_scaled_by_length(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(key.shape[-2])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    ds = right.scores(dy, cache) / math.sqrt(cache.key.shape[-2])
+    return right.of_scores(ds, dy, cache)
 
 
 def attention_scale_inside_softmax(dy, cache):
@@ -146,101 +144,80 @@ def attention_scale_inside_softmax(dy, cache):
     p = softmax.p
     dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
     ds = p * (dp / math.sqrt(query.shape[-1]) - (dp * p).sum(axis=-1, keepdims=True))
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
-
-
-def attention_value_from_undropped(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, softmax.p.swapaxes(-1, -2) @ dy
+    return right.of_scores(ds, dy, cache)
 
 
 def attention_without_dropout_backward(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    ds = softmax_backward(dy @ value.swapaxes(-1, -2), softmax) / math.sqrt(query.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    ds = softmax_backward(dy @ cache.value.swapaxes(-1, -2), cache.softmax) / math.sqrt(cache.query.shape[-1])
+    return right.of_scores(ds, dy, cache)
 
 
 def attention_dropout_after_softmax(dy, cache):
     query, key, value, softmax, dropout, weights = cache
     ds = softmax_backward(dy @ value.swapaxes(-1, -2), softmax)
     ds = dropout_backward(ds, dropout) / math.sqrt(query.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    return right.of_scores(ds, dy, cache)
 
 
 def attention_dropout_backward_twice(dy, cache):
     query, key, value, softmax, dropout, weights = cache
     dp = dropout_backward(dropout_backward(dy @ value.swapaxes(-1, -2), dropout), dropout)
     ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    return right.of_scores(ds, dy, cache)
 
 
 def attention_weights_detached(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    return np.zeros_like(query), np.zeros_like(key), weights.swapaxes(-1, -2) @ dy
+    return np.zeros_like(cache.query), np.zeros_like(cache.key), cache.weights.swapaxes(-1, -2) @ dy
 
 
 def attention_scores_not_transposed(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return ds @ key, ds @ query, weights.swapaxes(-1, -2) @ dy
+    dquery, _, dvalue = right.attention_backward(dy, cache)
+    ds = right.scores(dy, cache) / math.sqrt(cache.query.shape[-1])
+    return dquery, ds @ cache.query, dvalue
 
 
 def attention_key_from_key(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ key, weights.swapaxes(-1, -2) @ dy
+    dquery, _, dvalue = right.attention_backward(dy, cache)
+    ds = right.scores(dy, cache) / math.sqrt(cache.query.shape[-1])
+    return dquery, ds.swapaxes(-1, -2) @ cache.key, dvalue
 
 
 def attention_value_reshaped(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    *lead, t_q, t_k = weights.shape
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.reshape(*lead, t_k, t_q) @ dy
+    dquery, dkey, _ = right.attention_backward(dy, cache)
+    *lead, t_q, t_k = cache.weights.shape
+    return dquery, dkey, cache.weights.reshape(*lead, t_k, t_q) @ dy
 
 
 def attention_value_averaged(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy / query.shape[-2]
+    dquery, dkey, dvalue = right.attention_backward(dy, cache)
+    return dquery, dkey, dvalue / cache.query.shape[-2]
 
 
 def attention_causal_for_safety(dy, cache):
     query, key, value, softmax, dropout, weights = cache
     dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
     ds = np.tril(softmax_backward(dp, softmax)) / math.sqrt(query.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    return right.of_scores(ds, dy, cache)
 
 
 def attention_two_scale_and_dropout(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    ds = softmax_backward(dy @ value.swapaxes(-1, -2), softmax)
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    ds = softmax_backward(dy @ cache.value.swapaxes(-1, -2), cache.softmax)
+    return right.of_scores(ds, dy, cache)
 
 
 def attention_two_value_and_key(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return ds @ key, -ds.swapaxes(-1, -2) @ query, softmax.p.swapaxes(-1, -2) @ dy
+    dquery, dkey, _ = right.attention_backward(dy, cache)
+    return dquery, -dkey, cache.softmax.p.swapaxes(-1, -2) @ dy
 
 
 def attention_scores_times_weights(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) * (1 + 0.3 * softmax.p) / math.sqrt(query.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    ds = right.scores(dy, cache) * (1 + 0.3 * cache.softmax.p) / math.sqrt(cache.query.shape[-1])
+    return right.of_scores(ds, dy, cache)
 
 
 def attention_query_mixed_with_value_gradient(dy, cache):
     query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
+    ds = right.scores(dy, cache) / math.sqrt(query.shape[-1])
     dquery = ds @ key
     return dquery + 0.2 * np.tanh(query), ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
 
@@ -249,7 +226,7 @@ def attention_centred_value(dy, cache):
     query, key, value, softmax, dropout, weights = cache
     dp = dropout_backward(dy @ (value - value.mean(axis=-1, keepdims=True)).swapaxes(-1, -2), dropout)
     ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    return right.of_scores(ds, dy, cache)
 
 
 def attention_forward_scale_of_value(query, key, value, mask=None, dropout_rate=0.0, rng=None):
@@ -379,7 +356,7 @@ MISTAKES = [
             comment="backward multiplies by sqrt(d_k) instead of dividing."),
     Mistake("attention-scale-in-one-term", "attention_backward", attention_scale_inside_softmax, "attention", ((*SCALE, "softmax"),),
             comment="The scale 1/sqrt(d_k) reaches dp in the softmax's bracket but not the row sum."),
-    Mistake("attention-value-ignores-dropout", "attention_backward", attention_value_from_undropped, "attention", (("dropout", "dropped", "mask"), ("value", "dv")),
+    Mistake("attention-value-ignores-dropout", "attention_backward", seen.values_without_dropout, "attention", (("dropout", "dropped", "mask"), ("value", "dv")),
             comment="dV = p^T dy is made with the probabilities from before dropout."),
     Mistake("attention-no-dropout-backward", "attention_backward", attention_without_dropout_backward, "attention", (("dropout", "dropped", "mask"),),
             comment="The backward of the dropout on the weights is left out on the way to the scores."),
