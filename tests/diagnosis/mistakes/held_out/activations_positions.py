@@ -6,8 +6,10 @@ from minitransformer.functional import dropout_backward
 from minitransformer.functional.activations import CUBIC, GeluCache, ReluCache, SLOPE
 from minitransformer.layers.positions import PositionsCache
 from minitransformer.layers.pooling import MeanCache
+from tests.diagnosis.mistakes import makers, right
+from tests.diagnosis.mistakes.makers import FIRST, INPUT, MEAN, POSITIONS
 from tests.diagnosis.mistakes.mistake import Mistake
-from tests.diagnosis.mistakes.words import ASSIGNED, AVERAGED, COMPLEX, IN_PLACE, MISSING, RAISES, SIGN, TWICE
+from tests.diagnosis.mistakes.words import ASSIGNED, AVERAGED, BATCH, COMPLEX, INNER, IN_PLACE, MISSING, RAISES, SIGN, TWICE
 
 BUFFERS = {}
 
@@ -34,35 +36,28 @@ def relu_forward_with_abs(x):
     return (x + np.abs(x)) / 2, ReluCache(x.real > 0)
 
 
-def _gelu(dy, cache, u_prime=None, first=1.0, second=1.0):
-    x, tanh = cache
-    if u_prime is None:
-        u_prime = SLOPE * (1 + 3 * CUBIC * x * x)
-    return dy * (first * 0.5 * (1 + tanh) + second * 0.5 * x * (1 - tanh * tanh) * u_prime)
-
-
 def gelu_three_forgotten(dy, cache):
-    return _gelu(dy, cache, u_prime=SLOPE * (1 + CUBIC * cache.x * cache.x))
+    return right.gelu_backward(dy, cache, u_prime=SLOPE * (1 + CUBIC * cache.x * cache.x))
 
 
 def gelu_linear_for_square(dy, cache):
-    return _gelu(dy, cache, u_prime=SLOPE * (1 + 3 * CUBIC * cache.x))
+    return right.gelu_backward(dy, cache, u_prime=SLOPE * (1 + 3 * CUBIC * cache.x))
 
 
 def gelu_slope_forgotten(dy, cache):
-    return _gelu(dy, cache, u_prime=1 + 3 * CUBIC * cache.x * cache.x)
+    return right.gelu_backward(dy, cache, u_prime=1 + 3 * CUBIC * cache.x * cache.x)
 
 
 def gelu_second_term_only(dy, cache):
-    return _gelu(dy, cache, first=0)
+    return right.gelu_backward(dy, cache, first=0)
 
 
 def gelu_half_forgotten(dy, cache):
-    return _gelu(dy, cache, second=2)
+    return right.gelu_backward(dy, cache, second=2)
 
 
 def gelu_subtracted(dy, cache):
-    return _gelu(dy, cache, second=-1)
+    return right.gelu_backward(dy, cache, second=-1)
 
 
 def gelu_tanh_not_squared(dy, cache):
@@ -72,7 +67,7 @@ def gelu_tanh_not_squared(dy, cache):
 
 
 def gelu_typing_error(dy, cache):
-    return _gelu(dy, cache, u_prime=SLOPE * (1 + 3 * 0.44715 * cache.x * cache.x))
+    return right.gelu_backward(dy, cache, u_prime=SLOPE * (1 + 3 * 0.44715 * cache.x * cache.x))
 
 
 def gelu_forward_one_buffer(x):
@@ -150,53 +145,32 @@ def first_averaged(self, dy, cache):
     return dx
 
 
-POSITIONS = "minitransformer.layers.positions:"
-LEARNED = POSITIONS + "LearnedPositions.backward"
-INPUT = "minitransformer.layers.input:Input.backward"
-MEAN = "minitransformer.layers.pooling:MeanOverTokens."
-FIRST = "minitransformer.layers.pooling:FirstToken.backward"
-INNER = ("u'", "u_prime", "inner", "chain", "du")
-BATCH = ("batch", "sentence", "sequence", "example")
-
-
-def _relu(name, wrong, *says, block="relu", replaces="relu_backward", **more):
-    return Mistake("relu-" + name, replaces, wrong, block, says, **more)
-
-
-def _gelu_mistake(name, wrong, *says, block="gelu", replaces="gelu_backward", in_model="transformer-pre-norm", **more):
-    return Mistake("gelu-" + name, replaces, wrong, block, says, in_model=in_model, **more)
-
-
-def _learned(name, wrong, *says, replaces=LEARNED, in_model="transformer-unshared", **more):
-    return Mistake("learned-positions-" + name, replaces, wrong, "learned-positions", says, in_model=in_model, **more)
-
-
 MISTAKES = [
-    _relu("inverted", relu_inverted, ("invert", "complement", "opposite", "wrong way", "x <= 0", "x < 0", "negative", "swap")),
-    _relu("without-dy", relu_without_dy, ("dy",), MISSING),
-    _relu("leaks", relu_leaks, ("leak", "0.01", "x <= 0", "x < 0", "negative", "not positive", "x > 0")),
-    _relu("forward-in-place", relu_forward_in_place, IN_PLACE, replaces="relu_forward", in_model=""),
-    _relu("forward-with-abs", relu_forward_with_abs, COMPLEX, replaces="relu_forward", in_model=""),
-    _gelu_mistake("three-forgotten", gelu_three_forgotten, ("3 *", "3 x", "factor 3", "factor of 3", "times 3", "the 3", "three", "x^3", "derivative of the cub")),
-    _gelu_mistake("linear-for-square", gelu_linear_for_square, ("x^2", "x * x", "x**2", "squar", "x²", *INNER)),
-    _gelu_mistake("slope-forgotten", gelu_slope_forgotten, ("sqrt(2/pi)", "sqrt(2 / pi)", "slope", *INNER)),
-    _gelu_mistake("second-term-only", gelu_second_term_only, ("first", "1 + tanh", "product rule", "term"), MISSING),
-    _gelu_mistake("half-forgotten", gelu_half_forgotten, ("half", "0.5", "/ 2", "1/2", *TWICE), ("second", "1 - tanh", "x (1", "term", "u'", "sech")),
-    _gelu_mistake("subtracted", gelu_subtracted, (*SIGN, "subtract")),
-    _gelu_mistake("tanh-not-squared", gelu_tanh_not_squared, ("tanh^2", "tanh * tanh", "tanh**2", "tanh²", "squar", "1 - tanh")),
-    _gelu_mistake("typing-error", gelu_typing_error, ("0.044715", "0.44715", "cubic", "constant", "coefficient", "3 *", *INNER)),
-    _gelu_mistake("forward-one-buffer", gelu_forward_one_buffer,
+    makers.relu("inverted", relu_inverted, ("invert", "complement", "opposite", "wrong way", "x <= 0", "x < 0", "negative", "swap")),
+    makers.relu("without-dy", relu_without_dy, ("dy",), MISSING),
+    makers.relu("leaks", relu_leaks, ("leak", "0.01", "x <= 0", "x < 0", "negative", "not positive", "x > 0")),
+    makers.relu("forward-in-place", relu_forward_in_place, IN_PLACE, replaces="relu_forward", in_model=""),
+    makers.relu("forward-with-abs", relu_forward_with_abs, COMPLEX, replaces="relu_forward", in_model=""),
+    makers.gelu("three-forgotten", gelu_three_forgotten, ("3 *", "3 x", "factor 3", "factor of 3", "times 3", "the 3", "three", "x^3", "derivative of the cub")),
+    makers.gelu("linear-for-square", gelu_linear_for_square, ("x^2", "x * x", "x**2", "squar", "x²", *INNER)),
+    makers.gelu("slope-forgotten", gelu_slope_forgotten, ("sqrt(2/pi)", "sqrt(2 / pi)", "slope", *INNER)),
+    makers.gelu("second-term-only", gelu_second_term_only, ("first", "1 + tanh", "product rule", "term"), MISSING),
+    makers.gelu("half-forgotten", gelu_half_forgotten, ("half", "0.5", "/ 2", "1/2", *TWICE), ("second", "1 - tanh", "x (1", "term", "u'", "sech")),
+    makers.gelu("subtracted", gelu_subtracted, (*SIGN, "subtract")),
+    makers.gelu("tanh-not-squared", gelu_tanh_not_squared, ("tanh^2", "tanh * tanh", "tanh**2", "tanh²", "squar", "1 - tanh")),
+    makers.gelu("typing-error", gelu_typing_error, ("0.044715", "0.44715", "cubic", "constant", "coefficient", "3 *", *INNER)),
+    makers.gelu("forward-one-buffer", gelu_forward_one_buffer,
                   ("cache", "shared", "overwr", "last", "other", "another", "later", "in place", "in-place", "reuse", "changed"),
                   replaces="gelu_forward", block="transformer-pre-norm"),
-    _gelu_mistake("forward-caches-u", gelu_forward_caches_u, ("tanh", "cache"), replaces="gelu_forward"),
+    makers.gelu("forward-caches-u", gelu_forward_caches_u, ("tanh", "cache"), replaces="gelu_forward"),
     Mistake("sinusoidal-over-batch", POSITIONS + "SinusoidalPositions.backward", sinusoidal_over_batch, "sinusoidal-positions",
             ((*BATCH, "sum", "axis"),)),
-    _learned("without-batch", learned_without_batch, (*BATCH, "sum", "axis", "shape", "broadcast", *RAISES)),
-    _learned("off-by-one", learned_off_by_one, ("off by one", "shift", "neighbour", "next", "row", "position")),
-    _learned("assigned", learned_assigned, ASSIGNED, in_model=""),
-    _learned("nothing-returned", learned_nothing_returned, ("none", "return", "nothing", *RAISES)),
-    _learned("first-sentence", learned_first_sentence, (*BATCH, "first")),
-    _learned("forward-from-one", learned_forward_from_one, ("off by one", "shift", "neighbour", "next", "row", "position"),
+    makers.learned_positions("without-batch", learned_without_batch, (*BATCH, "sum", "axis", "shape", "broadcast", *RAISES)),
+    makers.learned_positions("off-by-one", learned_off_by_one, ("off by one", "shift", "neighbour", "next", "row", "position")),
+    makers.learned_positions("assigned", learned_assigned, ASSIGNED, in_model=""),
+    makers.learned_positions("nothing-returned", learned_nothing_returned, ("none", "return", "nothing", *RAISES)),
+    makers.learned_positions("first-sentence", learned_first_sentence, (*BATCH, "first")),
+    makers.learned_positions("forward-from-one", learned_forward_from_one, ("off by one", "shift", "neighbour", "next", "row", "position"),
              replaces=POSITIONS + "LearnedPositions.forward"),
     Mistake("input-positions-skipped", INPUT, input_positions_skipped, "input", (("position",), MISSING), in_model="transformer-unshared"),
     Mistake("input-embedding-skipped", INPUT, input_embedding_skipped, "input", (("embedding",), MISSING)),

@@ -5,8 +5,10 @@ import numpy as np
 from minitransformer.functional import dropout_backward, dropout_forward
 from minitransformer.functional.dropout import DropoutCache
 from minitransformer.layers.residual import ResidualCache
+from tests.diagnosis.mistakes import right
+from tests.diagnosis.mistakes.makers import RESIDUAL
 from tests.diagnosis.mistakes.mistake import Mistake
-from tests.diagnosis.mistakes.words import IN_PLACE, MISSING, RANDOM, SIGN, TWICE
+from tests.diagnosis.mistakes.words import IN_PLACE, MISSING, RANDOM, SIGN, SKIP, SUBLAYER, TWICE
 
 BUFFERS = {}
 
@@ -53,54 +55,39 @@ def forward_one_object(x, dropout_rate, rng=None):
     return x * mask, DropoutCache(mask)
 
 
-def _backward(self, dy, cache, drop=dropout_backward, pre=True, post=True):
-    """The right one, but for what the options leave out: dy of the shortcut, dh, and the others."""
-    if post and not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh = self.sublayer.backward(drop(dy, cache.dropout), cache.sublayer)
-    dh, *others = dh if isinstance(dh, tuple) else (dh,)
-    if pre and self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
-    return dy, dh, others
-
-
-def _result(dx, others):
-    return (dx, *others) if others else dx
-
-
 def sublayer_twice(self, dy, cache):
-    dy, dh, others = _backward(self, dy, cache)
-    return _result(dy + 2 * dh, others)
+    dy, dh, others = right.residual_paths(self, dy, cache)
+    return right.with_others(dy + 2 * dh, others)
 
 
 def averaged(self, dy, cache):
-    dy, dh, others = _backward(self, dy, cache)
-    return _result((dy + dh) / 2, others)
+    dy, dh, others = right.residual_paths(self, dy, cache)
+    return right.with_others((dy + dh) / 2, others)
 
 
 def norm_skipped(self, dy, cache):
-    dy, dh, others = _backward(self, dy, cache, post=False)
-    return _result(dy + dh, others)
+    dy, dh, others = right.residual_paths(self, dy, cache, post=False)
+    return right.with_others(dy + dh, others)
 
 
 def pre_norm_skipped(self, dy, cache):
-    dy, dh, others = _backward(self, dy, cache, pre=False)
-    return _result(dy + dh, others)
+    dy, dh, others = right.residual_paths(self, dy, cache, pre=False)
+    return right.with_others(dy + dh, others)
 
 
 def shortcut_forgotten_pre_norm(self, dy, cache):
-    dy, dh, others = _backward(self, dy, cache)
-    return _result(dh if self.pre_norm else dy + dh, others)
+    dy, dh, others = right.residual_paths(self, dy, cache)
+    return right.with_others(dh if self.pre_norm else dy + dh, others)
 
 
 def others_zero(self, dy, cache):
-    dy, dh, others = _backward(self, dy, cache)
-    return _result(dy + dh, [np.zeros_like(other) for other in others])
+    dy, dh, others = right.residual_paths(self, dy, cache)
+    return right.with_others(dy + dh, [np.zeros_like(other) for other in others])
 
 
 def sublayer_gets_undropped_sum(self, dy, cache):
-    dy, dh, others = _backward(self, dy, cache, drop=lambda d, c: dropout_backward(dropout_backward(d, c), c))
-    return _result(dy + dh, others)
+    dy, dh, others = right.residual_paths(self, dy, cache, drop=lambda d, c: dropout_backward(dropout_backward(d, c), c))
+    return right.with_others(dy + dh, others)
 
 
 def forward_in_place(self, x, *others, rng=None):
@@ -113,10 +100,6 @@ def forward_in_place(self, x, *others, rng=None):
         y, norm = self.norm.forward(y)
     return y, ResidualCache(norm, sublayer, dropout)
 
-
-RESIDUAL = "minitransformer.layers.residual:Residual."
-SKIP = ("residual", "skip", "shortcut", "direct", "identity", "dy + ", "+ dy", "around")
-SUBLAYER = ("sub-layer", "sublayer", "feed_forward", "feed-forward", "dh", "branch")
 
 MISTAKES = [
     Mistake("dropout-mask-ignored", "dropout_backward", mask_ignored, "dropout", (("mask", "dropout"), (*MISSING, "unchanged", "as it is"))),

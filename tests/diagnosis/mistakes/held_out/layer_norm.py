@@ -4,38 +4,34 @@ import numpy as np
 
 from minitransformer.functional import layer_norm_backward
 from minitransformer.functional.layer_norm import LayerNormCache
+from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.mistake import Mistake
-from tests.diagnosis.mistakes.words import MISSING, PRECISION, RAISES, SIGN
-
-
-def _sums(dy, normed):
-    rows = tuple(range(dy.ndim - 1))
-    return (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+from tests.diagnosis.mistakes.words import DEVIATION, MISSING, PRECISION, RAISES, SECOND, SIGN
 
 
 def gamma_forgotten(dy, cache):
     normed, inverse, gamma = cache
     along = (dy * normed).mean(axis=-1, keepdims=True)
-    return inverse * (dy - dy.mean(axis=-1, keepdims=True) - normed * along), *_sums(dy, normed)
+    return inverse * (dy - dy.mean(axis=-1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
 
 
 def gamma_divided(dy, cache):
     normed, inverse, gamma = cache
     dn = dy / gamma
     along = (dn * normed).mean(axis=-1, keepdims=True)
-    return inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * along), *_sums(dy, normed)
+    return inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
 
 
 def both_means_forgotten(dy, cache):
     normed, inverse, gamma = cache
-    return inverse * gamma * dy, *_sums(dy, normed)
+    return inverse * gamma * dy, *right.norm_parameters(dy, normed)
 
 
 def deviation_multiplied(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     along = (dn * normed).mean(axis=-1, keepdims=True)
-    return (dn - dn.mean(axis=-1, keepdims=True) - normed * along) / inverse, *_sums(dy, normed)
+    return (dn - dn.mean(axis=-1, keepdims=True) - normed * along) / inverse, *right.norm_parameters(dy, normed)
 
 
 def one_less(dy, cache):
@@ -43,28 +39,28 @@ def one_less(dy, cache):
     size = dy.shape[-1]
     dn = dy * gamma
     along = (dn * normed).sum(axis=-1, keepdims=True) / (size - 1)
-    return inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * along), *_sums(dy, normed)
+    return inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
 
 
 def plus_variance(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     along = (dn * normed).mean(axis=-1, keepdims=True)
-    return inverse * (dn - dn.mean(axis=-1, keepdims=True) + normed * along), *_sums(dy, normed)
+    return inverse * (dn - dn.mean(axis=-1, keepdims=True) + normed * along), *right.norm_parameters(dy, normed)
 
 
 def n_not_in_variance_term(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     along = (dn * normed).mean(axis=-1, keepdims=True)
-    return inverse * (dn - dn.mean(axis=-1, keepdims=True) - along), *_sums(dy, normed)
+    return inverse * (dn - dn.mean(axis=-1, keepdims=True) - along), *right.norm_parameters(dy, normed)
 
 
 def mean_over_positions(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     along = (dn * normed).mean(axis=1, keepdims=True)
-    return inverse * (dn - dn.mean(axis=1, keepdims=True) - normed * along), *_sums(dy, normed)
+    return inverse * (dn - dn.mean(axis=1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
 
 
 def dgamma_times_gamma(dy, cache):
@@ -98,7 +94,7 @@ def epsilon_free(dy, cache):
     deviation = normed.std(axis=-1, keepdims=True)
     normed = normed / deviation
     along = (dn * normed).mean(axis=-1, keepdims=True)
-    return inverse / deviation * (dn - dn.mean(axis=-1, keepdims=True) - normed * along), *_sums(dy, normed)
+    return inverse / deviation * (dn - dn.mean(axis=-1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
 
 
 def beta_gets_gammas(self, dy, cache):
@@ -135,9 +131,6 @@ def forward_without_mean(x, gamma, beta, epsilon=1e-5):
     normed = x * inverse
     return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
 
-
-DEVIATION = ("inverse", "variance", "deviation", "sqrt(var", "1 / s", " s ", "std", "sigma")
-SECOND = ("mean(dn * n)", "dn * n", "n * mean", "variance", "second mean", "deviation", "inverse", "mean(dn n)", "projection")
 
 MISTAKES = [
     Mistake("layer-norm-gamma-forgotten", "layer_norm_backward", gamma_forgotten, "layer-norm", (("gamma",), MISSING)),

@@ -5,31 +5,28 @@ import math
 import numpy as np
 
 from minitransformer.layers.linear import LinearCache
+from tests.diagnosis.mistakes import right
+from tests.diagnosis.mistakes.makers import OUTPUT
 from tests.diagnosis.mistakes.mistake import Mistake
 from tests.diagnosis.mistakes.words import ASSIGNED, AVERAGED, MISSING, PRECISION, RAISES, SIGN, TWICE
 
 
-def _rows(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    return cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
-
-
 def dx_untransposed(self, dy, cache):
-    rows, drows = _rows(self, dy, cache)
+    rows, drows = right.linear_rows(self, dy, cache)
     self.weight.grad += rows.T @ drows
     self.bias.grad += drows.sum(axis=0)
     return (drows @ self.weight.data).reshape(cache.x.shape)
 
 
 def weight_transposed(self, dy, cache):
-    rows, drows = _rows(self, dy, cache)
+    rows, drows = right.linear_rows(self, dy, cache)
     self.weight.grad += drows.T @ rows
     self.bias.grad += drows.sum(axis=0)
     return (drows @ self.weight.data.T).reshape(cache.x.shape)
 
 
 def bias_twice(self, dy, cache):
-    rows, drows = _rows(self, dy, cache)
+    rows, drows = right.linear_rows(self, dy, cache)
     self.weight.grad += rows.T @ drows
     for _ in (self.weight, self.bias):
         self.bias.grad += drows.sum(axis=0)
@@ -37,42 +34,42 @@ def bias_twice(self, dy, cache):
 
 
 def weight_mean_over_rows(self, dy, cache):
-    rows, drows = _rows(self, dy, cache)
+    rows, drows = right.linear_rows(self, dy, cache)
     self.weight.grad += rows.T @ drows / len(rows)
     self.bias.grad += drows.sum(axis=0)
     return (drows @ self.weight.data.T).reshape(cache.x.shape)
 
 
 def divided_by_batch(self, dy, cache):
-    rows, drows = _rows(self, dy, cache)
+    rows, drows = right.linear_rows(self, dy, cache)
     self.weight.grad += rows.T @ drows / len(dy)
     self.bias.grad += drows.sum(axis=0) / len(dy)
     return (drows @ self.weight.data.T).reshape(cache.x.shape)
 
 
 def subtracted(self, dy, cache):
-    rows, drows = _rows(self, dy, cache)
+    rows, drows = right.linear_rows(self, dy, cache)
     self.weight.grad -= rows.T @ drows
     self.bias.grad -= drows.sum(axis=0)
     return (drows @ self.weight.data.T).reshape(cache.x.shape)
 
 
 def step_before_dx(self, dy, cache):
-    rows, drows = _rows(self, dy, cache)
+    rows, drows = right.linear_rows(self, dy, cache)
     self.weight.grad += rows.T @ drows
     self.bias.grad += drows.sum(axis=0)
     return (drows @ (self.weight.data - 0.01 * self.weight.grad).T).reshape(cache.x.shape)
 
 
 def in_float32(self, dy, cache):
-    rows, drows = (array.astype(np.float32) for array in _rows(self, dy, cache))
+    rows, drows = (array.astype(np.float32) for array in right.linear_rows(self, dy, cache))
     self.weight.grad += rows.T @ drows
     self.bias.grad += drows.sum(axis=0)
     return (drows @ self.weight.data.T.astype(np.float32)).reshape(cache.x.shape)
 
 
 def grad_through_gradient(self, dy, cache):
-    rows, drows = _rows(self, dy, cache)
+    rows, drows = right.linear_rows(self, dy, cache)
     self.weight.grad += rows.T @ drows
     self.bias.grad += drows.sum(axis=0)
     return (drows @ self.weight.grad.T).reshape(cache.x.shape)
@@ -129,19 +126,18 @@ def output_weight_forgotten(self, dlogits, cache):
 
 
 def output_assigned(self, dlogits, cache):
-    rows, drows = cache.x.reshape(-1, self.weight.shape[1]), dlogits.reshape(-1, self.weight.shape[0])
+    rows, drows = right.tied_rows(self, dlogits, cache)
     self.weight.grad[...] = drows.T @ rows
     return (drows @ self.weight.data).reshape(cache.x.shape)
 
 
 def output_twice(self, dlogits, cache):
-    rows, drows = cache.x.reshape(-1, self.weight.shape[1]), dlogits.reshape(-1, self.weight.shape[0])
+    rows, drows = right.tied_rows(self, dlogits, cache)
     self.weight.grad += 2 * (drows.T @ rows)
     return (drows @ self.weight.data).reshape(cache.x.shape)
 
 
 SCALE = ("sqrt(d_model)", "sqrt(D)", "scal", "√", "sqrt", "2.64", "2.65")
-OUTPUT = "minitransformer.layers.output_projection:OutputProjection."
 
 MISTAKES = [
     Mistake("linear-dx-untransposed", "Linear.backward", dx_untransposed, "linear", (("transpos", "W^T", "W.T", *RAISES),)),

@@ -7,6 +7,7 @@ import numpy as np
 from minitransformer.functional import dropout_backward, dropout_forward, softmax_backward, softmax_forward
 from minitransformer.functional.attention import AttentionCache
 from minitransformer.functional.softmax import SoftmaxCache
+from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.mistake import Mistake
 from tests.diagnosis.mistakes.words import MISSING, PRECISION, RAISES, SIGN, SWAPPED
 
@@ -60,59 +61,47 @@ def forward_caches_exponentials(x, mask=None):
 
 
 def scale_forgotten(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    dscores = softmax_backward(dp, softmax)
-    return dscores @ key, dscores.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    dscores = right.scores(dy, cache)
+    return right.of_scores(dscores, dy, cache)
 
 
 def scale_multiplied(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    dscores = softmax_backward(dp, softmax) * math.sqrt(query.shape[-1])
-    return dscores @ key, dscores.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    dscores = right.scores(dy, cache) * math.sqrt(cache.query.shape[-1])
+    return right.of_scores(dscores, dy, cache)
 
 
 def scale_not_for_keys(dy, cache):
     query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    dscores = softmax_backward(dp, softmax)
+    dscores = right.scores(dy, cache)
     dquery = dscores @ key / math.sqrt(query.shape[-1])
     return dquery, dscores.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
 
 
 def value_before_key(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    dscores = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return dscores @ key, weights.swapaxes(-1, -2) @ dy, dscores.swapaxes(-1, -2) @ query
+    dquery, dkey, dvalue = right.attention_backward(dy, cache)
+    return dquery, dvalue, dkey
 
 
 def weights_for_p(dy, cache):
     query, key, value, softmax, dropout, weights = cache
     dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
     dscores = softmax_backward(dp, SoftmaxCache(weights)) / math.sqrt(query.shape[-1])
-    return dscores @ key, dscores.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    return right.of_scores(dscores, dy, cache)
 
 
 def softmax_skipped(dy, cache):
-    query, key, value, _, dropout, weights = cache
-    dscores = dropout_backward(dy @ value.swapaxes(-1, -2), dropout) / math.sqrt(query.shape[-1])
-    return dscores @ key, dscores.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    dscores = dropout_backward(dy @ cache.value.swapaxes(-1, -2), cache.dropout) / math.sqrt(cache.query.shape[-1])
+    return right.of_scores(dscores, dy, cache)
 
 
 def keys_get_nothing(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    dscores = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return dscores @ key, np.zeros_like(key), weights.swapaxes(-1, -2) @ dy
+    dquery, _, dvalue = right.attention_backward(dy, cache)
+    return dquery, np.zeros_like(cache.key), dvalue
 
 
 def keys_subtracted(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    dscores = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return dscores @ key, -dscores.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    dquery, dkey, dvalue = right.attention_backward(dy, cache)
+    return dquery, -dkey, dvalue
 
 
 def forward_unscaled(query, key, value, mask=None, dropout_rate=0.0, rng=None):
@@ -128,10 +117,8 @@ def forward_drops_after_product(query, key, value, mask=None, dropout_rate=0.0, 
 
 
 def two_gradients(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    dscores = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return dscores @ key, dscores.swapaxes(-1, -2) @ query
+    dquery, dkey, _ = right.attention_backward(dy, cache)
+    return dquery, dkey
 
 
 DP_SUM = ("sum", "dp * p", "dp_j p_j", "off-diagonal", "row")

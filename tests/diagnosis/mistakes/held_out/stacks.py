@@ -2,8 +2,10 @@
 
 from minitransformer.functional import dropout_backward
 from minitransformer.layers.feed_forward import ACTIVATIONS
+from tests.diagnosis.mistakes import right
+from tests.diagnosis.mistakes.makers import DECODER, DECODER_LAYER, ENCODER, ENCODER_LAYER, FF, MODELS, TRANSFORMER
 from tests.diagnosis.mistakes.mistake import Mistake
-from tests.diagnosis.mistakes.words import ASSIGNED, MISSING, SWAPPED, TWICE
+from tests.diagnosis.mistakes.words import ASSIGNED, MISSING, ORDER, SELF, SWAPPED, TWICE
 
 
 def activation_forgotten(self, dy, cache):
@@ -44,24 +46,13 @@ def decoder_returns_swapped(self, dy, cache):
     return dmemory, self.self_attention_residual.backward(dx, cache.self_attention)
 
 
-def _through(self, dy, cache):
-    """Gradients of the memory, the last layer's first, and dx."""
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    memories = []
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
-        dy, dlayer = layer.backward(dy, layer_cache)
-        memories.append(dlayer)
-    return dy, memories
-
-
 def memory_of_last_layer(self, dy, cache):
-    dx, memories = _through(self, dy, cache)
+    dx, memories = right.decoder_layers(self, dy, cache)
     return dx, memories[0]
 
 
 def memory_weighted_twice(self, dy, cache):
-    dx, memories = _through(self, dy, cache)
+    dx, memories = right.decoder_layers(self, dy, cache)
     return dx, memories[0] + sum(memories)
 
 
@@ -126,19 +117,6 @@ def classifier_encoder_skipped(self, dlogits, cache):
     dx = self.pooling.backward(self.output.backward(dlogits, cache.output), cache.pooling)
     self.input.backward(dx, cache.input)
 
-
-LAYERS = "minitransformer.layers."
-MODELS = "minitransformer.models."
-FF = LAYERS + "feed_forward:FeedForward.backward"
-ENCODER_LAYER = LAYERS + "encoder:EncoderLayer.backward"
-DECODER_LAYER = LAYERS + "decoder:DecoderLayer.backward"
-ENCODER = LAYERS + "encoder:Encoder.backward"
-DECODER = LAYERS + "decoder:Decoder.backward"
-TRANSFORMER = MODELS + "transformer:Transformer.hidden_backward"
-FEED = ("feed_forward", "feed-forward", "feed forward")
-CROSS = ("cross",)
-SELF = ("self_attention", "self-attention", "self attention")
-ORDER = (*SWAPPED, "revers", "wrong cache", "cache of another", "another layer", "before", "after", "first layer")
 
 MISTAKES = [
     Mistake("feed-forward-activation-forgotten", FF, activation_forgotten, "feed-forward", (("activation", "relu"), MISSING)),

@@ -8,42 +8,20 @@ from minitransformer.functional import dropout_backward, dropout_forward
 from minitransformer.functional.activations import GeluCache, ReluCache
 from minitransformer.functional.dropout import DropoutCache, dropout_mask
 from minitransformer.layers.feed_forward import ACTIVATIONS, FeedForwardCache
+from tests.diagnosis.mistakes.held_out import activations_positions as held_out
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.seen import activations_positions as seen
+from tests.diagnosis.mistakes.seen import dropout_residual as seen_residual
+from tests.diagnosis.mistakes.words import UNKNOWN
 
 FEED = "minitransformer.layers.feed_forward:FeedForward."
 MISSING = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
            "does not", "not contain", "zero", "no gradient", "never", "detach", "cut", "none of", "not multiplied", "only", "not applied")
-UNKNOWN = ("no known pattern", "no pattern", "unknown", "not known", "don't know", "do not know", "none of the known")
 SLOPE, CUBIC = math.sqrt(2 / math.pi), 0.044715
-
-
-def relu_inverted(dy, cache):
-    return dy * ~cache.positive
-
-
-def relu_leaky(dy, cache):
-    return np.where(cache.positive, dy, 0.01 * dy)
-
-
-def relu_straight_through(dy, cache):
-    return dy
-
-
-def relu_of_the_gradient(dy, cache):
-    return dy * (dy > 0)
 
 
 def relu_guided(dy, cache):
     return dy * cache.positive * (dy > 0)
-
-
-def relu_without_dy(dy, cache):
-    return cache.positive.astype(dy.dtype)
-
-
-def relu_in_place(dy, cache):
-    dy[~cache.positive] = 0
-    return dy
 
 
 def relu_forward_leaky(x):
@@ -139,10 +117,6 @@ def gelu_as_silu(dy, cache):
     return dy * (s + 1.702 * x * s * (1 - s))
 
 
-def gelu_as_relu(dy, cache):
-    return dy * (cache.x > 0)
-
-
 def gelu_wobble(dy, cache):
     x, tanh = cache
     true = 0.5 * (1 + tanh) + 0.5 * x * (1 - tanh ** 2) * SLOPE * (1 + 3 * CUBIC * x ** 2)
@@ -164,11 +138,6 @@ def gelu_forward_square(x):
     return 0.5 * x * (1 + tanh), GeluCache(x, tanh)
 
 
-def gelu_forward_caches_argument(x):
-    u = SLOPE * (x + CUBIC * x * x * x)
-    return 0.5 * x * (1 + np.tanh(u)), GeluCache(x, u)
-
-
 def gelu_forward_caches_output(x):
     tanh = np.tanh(SLOPE * (x + CUBIC * x * x * x))
     y = 0.5 * x * (1 + tanh)
@@ -182,20 +151,8 @@ def gelu_forward_numpy_root(x):
 
 # ---- dropout
 
-def dropout_unscaled(dy, cache):
-    return dy if cache.mask is None else dy * (cache.mask > 0)
-
-
-def dropout_scaled_twice(dy, cache):
-    return dy if cache.mask is None else dy * cache.mask * cache.mask
-
-
 def dropout_inverted(dy, cache):
     return dy if cache.mask is None else dy * (cache.mask.max() - cache.mask)
-
-
-def dropout_ignored(dy, cache):
-    return dy
 
 
 def dropout_new_mask(dy, cache):
@@ -205,18 +162,8 @@ def dropout_new_mask(dy, cache):
     return dy * keep * cache.mask.max()
 
 
-def dropout_first_sample(dy, cache):
-    return dy if cache.mask is None else dy * cache.mask[:1]
-
-
 def dropout_divides(dy, cache):
     return dy if cache.mask is None else dy / cache.mask
-
-
-def dropout_in_place(dy, cache):
-    if cache.mask is not None:
-        dy *= cache.mask
-    return dy
 
 
 def dropout_scale_of_mean(dy, cache):
@@ -224,6 +171,10 @@ def dropout_scale_of_mean(dy, cache):
         return dy
     kept = cache.mask > 0
     return dy * kept / float(kept.mean())
+
+
+def dropout_ignored(dy, cache):
+    return dy
 
 
 def dropout_shifted_mask(dy, cache):
@@ -338,19 +289,19 @@ GELU = ("term", "tanh", "factor", "derivative", " x ", "gelu", "sqrt", "constant
 DROPOUT = ("dropout", "dropped", "mask", "kept", "keep", "random", "drop")
 
 MISTAKES = [
-    Mistake("relu-inverted", "relu_backward", relu_inverted, "relu", (RELU,),
+    Mistake("relu-inverted", "relu_backward", held_out.relu_inverted, "relu", (RELU,),
             comment="The gradient passes where x <= 0 and stops where x > 0."),
-    Mistake("relu-leaky-backward", "relu_backward", relu_leaky, "relu", ((*RELU, "leaky", "0.01"),),
+    Mistake("relu-leaky-backward", "relu_backward", held_out.relu_leaks, "relu", ((*RELU, "leaky", "0.01"),),
             comment="The backward is leaky ReLU's: 0.01 dy where x <= 0."),
-    Mistake("relu-straight-through", "relu_backward", relu_straight_through, "relu", ((*RELU, "dy", "skipped", "identity"),),
+    Mistake("relu-straight-through", "relu_backward", seen.relu_passes_all, "relu", ((*RELU, "dy", "skipped", "identity"),),
             comment="dx = dy: ReLU's backward is left out."),
-    Mistake("relu-of-the-gradient", "relu_backward", relu_of_the_gradient, "relu", (("dy", "gradient", "upstream", "sign", "positive", "negative"),),
+    Mistake("relu-of-the-gradient", "relu_backward", seen.relu_mask_from_dy, "relu", (("dy", "gradient", "upstream", "sign", "positive", "negative"),),
             comment="dx = relu(dy): what is cut off are the negative gradients, not the negative x."),
     Mistake("relu-guided", "relu_backward", relu_guided, "relu", (("dy", "gradient", "upstream", "sign", "positive", "negative"),),
             comment="Guided backpropagation: negative gradients are cut off as well as negative x."),
-    Mistake("relu-without-dy", "relu_backward", relu_without_dy, "relu", (("dy", "upstream", "chain", "gradient from above", "incoming"),),
+    Mistake("relu-without-dy", "relu_backward", held_out.relu_without_dy, "relu", (("dy", "upstream", "chain", "gradient from above", "incoming"),),
             comment="The local derivative is returned without multiplying by dy."),
-    Mistake("relu-in-place", "relu_backward", relu_in_place, "relu", (("in place", "in-place", "chang", "modif", "overwr", "writes", "alter"),), in_model="",
+    Mistake("relu-in-place", "relu_backward", seen.relu_in_place, "relu", (("in place", "in-place", "chang", "modif", "overwr", "writes", "alter"),), in_model="",
             comment="dy is set to zero in place where x <= 0: right numbers, but the caller's array is changed."),
     Mistake("relu-forward-leaky", "relu_forward", relu_forward_leaky, "relu", ((*RELU, "leaky", "0.1"),),
             comment="forward is leaky ReLU (slope 0.1), the given backward ReLU's."),
@@ -388,7 +339,7 @@ MISTAKES = [
             comment="The backward is the exact (erf) GELU's; forward is the tanh form. They differ by about 0.001."),
     Mistake("gelu-as-sigmoid", "gelu_backward", gelu_as_silu, "gelu", (("sigmoid", "1.702", "approximation", "silu", "swish"),), in_model="transformer-pre-norm",
             comment="The backward is that of the approximation x sigmoid(1.702 x)."),
-    Mistake("gelu-as-relu", "gelu_backward", gelu_as_relu, "gelu", (("relu", "x > 0", "step", "positive"),), in_model="transformer-pre-norm",
+    Mistake("gelu-as-relu", "gelu_backward", seen.gelu_as_relu, "gelu", (("relu", "x > 0", "step", "positive"),), in_model="transformer-pre-norm",
             comment="ReLU's backward is used for GELU."),
     Mistake("gelu-wobble", "gelu_backward", gelu_wobble, "gelu", ((*UNKNOWN, "gelu", "dx", "input", "sin"),), in_model="transformer-pre-norm",
             comment="0.05 sin(3 x) is added to the derivative: arbitrary."),
@@ -398,15 +349,15 @@ MISTAKES = [
             comment="forward is x sigmoid(1.702 x), the given backward that of the tanh form."),
     Mistake("gelu-forward-square", "gelu_forward", gelu_forward_square, "gelu", ((*GELU, "square", "power", "forward"),), in_model="transformer-pre-norm",
             comment="forward has x^2 where x^3 belongs; the given backward is for x^3."),
-    Mistake("gelu-caches-argument", "gelu_forward", gelu_forward_caches_argument, "gelu", (("tanh", "cache", " u "),), in_model="transformer-pre-norm",
+    Mistake("gelu-caches-argument", "gelu_forward", held_out.gelu_forward_caches_u, "gelu", (("tanh", "cache", " u "),), in_model="transformer-pre-norm",
             comment="forward keeps u instead of tanh(u)."),
     Mistake("gelu-caches-output", "gelu_forward", gelu_forward_caches_output, "gelu", ((" x ", "cache", "output"),), in_model="transformer-pre-norm",
             comment="forward keeps y in x's place."),
     Mistake("gelu-float64-root", "gelu_forward", gelu_forward_numpy_root, "gelu", (("float64", "dtype", "float32", "precision"),), in_model="",
             comment="np.sqrt(2 / np.pi) is a NumPy float64 number, which makes float32 inputs float64."),
-    Mistake("dropout-backward-unscaled", "dropout_backward", dropout_unscaled, "dropout", ((*DROPOUT, "scale", "factor", "1 - rate"), ),
+    Mistake("dropout-backward-unscaled", "dropout_backward", seen_residual.scale_forgotten, "dropout", ((*DROPOUT, "scale", "factor", "1 - rate"), ),
             comment="The backward drops the same elements but forgets the scale 1 / (1 - rate)."),
-    Mistake("dropout-backward-scaled-twice", "dropout_backward", dropout_scaled_twice, "dropout", ((*DROPOUT, "scale", "factor", "twice"),),
+    Mistake("dropout-backward-scaled-twice", "dropout_backward", seen_residual.scale_twice, "dropout", ((*DROPOUT, "scale", "factor", "twice"),),
             comment="The mask is applied twice: the scale enters squared."),
     Mistake("dropout-backward-inverted", "dropout_backward", dropout_inverted, "dropout", (DROPOUT,),
             comment="The gradient passes where forward dropped and stops where it kept."),
@@ -414,11 +365,11 @@ MISTAKES = [
             comment="dx = dy: the mask is ignored in the backward."),
     Mistake("dropout-backward-new-mask", "dropout_backward", dropout_new_mask, "dropout", (DROPOUT,),
             comment="The backward draws a new mask from NumPy's global generator."),
-    Mistake("dropout-backward-first-sample", "dropout_backward", dropout_first_sample, "dropout", (DROPOUT,),
+    Mistake("dropout-backward-first-sample", "dropout_backward", seen_residual.mask_of_first_sentence, "dropout", (DROPOUT,),
             comment="The first sample's mask is broadcast to the whole batch."),
     Mistake("dropout-backward-divides", "dropout_backward", dropout_divides, "dropout", (("nan", "infinit", "inf", "finite", "divi"),),
             comment="dy is divided by the mask: infinite where an element was dropped."),
-    Mistake("dropout-backward-in-place", "dropout_backward", dropout_in_place, "residual", (("in place", "in-place", "chang", "modif", "overwr", "writes", "alter", "dropout", "shortcut"),),
+    Mistake("dropout-backward-in-place", "dropout_backward", seen_residual.in_place, "residual", (("in place", "in-place", "chang", "modif", "overwr", "writes", "alter", "dropout", "shortcut"),),
             comment="dy is multiplied by the mask in place; the residual's shortcut then passes on the masked dy."),
     Mistake("dropout-backward-counted-scale", "dropout_backward", dropout_scale_of_mean, "dropout", ((*DROPOUT, "scale", "factor"),),
             comment="The scale is 1 over the share that was really kept in this draw, not 1 / (1 - rate)."),

@@ -5,22 +5,18 @@ import numpy as np
 from minitransformer.functional import dropout_backward, sinusoids
 from minitransformer.layers.embedding import EmbeddingCache
 from minitransformer.layers.positions import PositionsCache
+from tests.diagnosis.mistakes.held_out import activations_positions as held_out
+from tests.diagnosis.mistakes.held_out import linear_embedding as held_out_embedding
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.seen import activations_positions as seen
+from tests.diagnosis.mistakes.seen import linear_embedding as seen_embedding
+from tests.diagnosis.mistakes.words import UNKNOWN
 
 LEARNED = "minitransformer.layers.positions:LearnedPositions.backward"
 SINUSOIDAL = "minitransformer.layers.positions:SinusoidalPositions."
 INPUT = "minitransformer.layers.input:Input.backward"
 MISSING = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
            "does not reach", "not contain", "zero", "no gradient", "never", "detach", "cut", "none of", "only")
-UNKNOWN = ("no known pattern", "no pattern", "unknown", "not known", "don't know", "do not know", "none of the known")
-
-
-def embedding_unscaled(self, dy, cache):
-    np.add.at(self.weight.grad, cache.ids, dy)
-
-
-def embedding_scaled_by_d(self, dy, cache):
-    np.add.at(self.weight.grad, cache.ids, self.weight.shape[1] * dy)
 
 
 def embedding_unscaled_back(self, dy, cache):
@@ -72,10 +68,6 @@ def embedding_last_sequence(self, dy, cache):
     self.weight.grad += grad
 
 
-def embedding_forward_unscaled(self, ids):
-    return self.weight.data[ids], EmbeddingCache(ids)
-
-
 def embedding_forward_unit_rows(self, ids):
     weight = self.weight.data
     rows = weight / np.sqrt((weight * weight).sum(axis=1, keepdims=True))
@@ -104,26 +96,11 @@ def embedding_unscaled_and_last_place(self, dy, cache):
 
 # ---- learned positions
 
-def learned_mean_over_batch(self, dy, cache):
-    self.weight.grad[: cache.length] += dy.mean(axis=0)
-    return dy
-
-
-def learned_first_sequence(self, dy, cache):
-    self.weight.grad[: cache.length] += dy[0]
-    return dy
-
-
 def learned_last_sequence(self, dy, cache):
     for rows in dy:
         grad = np.zeros_like(self.weight.grad)
         grad[: cache.length] = rows
     self.weight.grad += grad
-    return dy
-
-
-def learned_from_one(self, dy, cache):
-    self.weight.grad[1 : cache.length + 1] += dy.sum(axis=0)
     return dy
 
 
@@ -142,11 +119,6 @@ def learned_sum_over_time(self, dy, cache):
     return dy
 
 
-def learned_backwards_in_time(self, dy, cache):
-    self.weight.grad[: cache.length] += dy.sum(axis=0)[::-1]
-    return dy
-
-
 def learned_every_row(self, dy, cache):
     self.weight.grad += dy.sum(axis=(0, 1))
     return dy
@@ -161,11 +133,6 @@ def learned_dx_summed(self, dy, cache):
     dx = dy.sum(axis=0)
     self.weight.grad[: cache.length] += dx
     return np.broadcast_to(dx, dy.shape)
-
-
-def learned_assigned(self, dy, cache):
-    self.weight.grad[: cache.length] = dy.sum(axis=0)
-    return dy
 
 
 def learned_running_sum(self, dy, cache):
@@ -206,31 +173,14 @@ def sinusoidal_decays_with_position(self, dy, cache):
 
 # ---- both and dropout
 
-def input_without_dropout(self, dy, cache):
-    dx = self.positions.backward(dy, cache.positions)
-    self.embedding.backward(dx, cache.embedding)
-
-
 def input_stale_name(self, dy, cache):
     dx = dropout_backward(dy, cache.dropout)
     self.positions.backward(dx, cache.positions)
     self.embedding.backward(dy, cache.embedding)
 
 
-def input_dropout_last(self, dy, cache):
-    dx = self.positions.backward(dy, cache.positions)
-    self.embedding.backward(dropout_backward(dx, cache.dropout), cache.embedding)
-
-
 def input_positions_are_constant(self, dy, cache):
     dx = dropout_backward(dy, cache.dropout)
-    self.embedding.backward(dx, cache.embedding)
-
-
-def input_embedding_again(self, dy, cache):
-    dx = dropout_backward(dy, cache.dropout)
-    self.embedding.backward(dx, cache.embedding)
-    dx = self.positions.backward(dx, cache.positions)
     self.embedding.backward(dx, cache.embedding)
 
 
@@ -243,9 +193,9 @@ def input_own_dropout(self, dy, cache):
 SQRT = ("sqrt", "2.65", "2.646", "2.6458", "0.378", "factor", "times", "scale", "root", "constant")
 
 MISTAKES = [
-    Mistake("embedding-no-scale", "Embedding.backward", embedding_unscaled, "embedding", (SQRT,),
+    Mistake("embedding-no-scale", "Embedding.backward", held_out_embedding.embedding_scale_forgotten, "embedding", (SQRT,),
             comment="backward forgets the factor sqrt(d_model) of the forward."),
-    Mistake("embedding-scale-d-model", "Embedding.backward", embedding_scaled_by_d, "embedding", (SQRT,),
+    Mistake("embedding-scale-d-model", "Embedding.backward", held_out_embedding.embedding_scale_squared, "embedding", (SQRT,),
             comment="backward multiplies by d_model instead of sqrt(d_model)."),
     Mistake("embedding-scale-divides", "Embedding.backward", embedding_unscaled_back, "embedding", ((*SQRT, "divid", "1/7", "0.143"),),
             comment="backward divides by sqrt(d_model) ('undoes' the scale) instead of multiplying by it."),
@@ -273,7 +223,7 @@ MISTAKES = [
     Mistake("embedding-last-sequence", "Embedding.backward", embedding_last_sequence, "embedding",
             (("last", "batch", "sequence", "only", "some of", "part", *MISSING),),
             comment="In a loop over the batch the gradient table is made anew, so only the last sequence counts."),
-    Mistake("embedding-forward-no-scale", "Embedding.forward", embedding_forward_unscaled, "embedding", (SQRT,),
+    Mistake("embedding-forward-no-scale", "Embedding.forward", seen_embedding.embedding_forward_unscaled, "embedding", (SQRT,),
             comment="forward forgets sqrt(d_model); the given backward still has it."),
     Mistake("embedding-forward-unit-rows", "Embedding.forward", embedding_forward_unit_rows, "embedding",
             ((*UNKNOWN, "norm", "unit", "length", "embedding", "weight", "forward"),),
@@ -290,16 +240,16 @@ MISTAKES = [
     Mistake("embedding-two-no-scale-and-repeats", "Embedding.backward", embedding_unscaled_and_last_place, "embedding",
             ((*SQRT, "repeat", "more than once", "several", "last", "occurr"),),
             comment="Two mistakes: grad[ids] += keeps one of several places, and sqrt(d_model) is missing."),
-    Mistake("learned-positions-mean", LEARNED, learned_mean_over_batch, "learned-positions",
+    Mistake("learned-positions-mean", LEARNED, seen.learned_mean, "learned-positions",
             (("mean", "average", "divid", "half", "batch", "factor", "0.5"),), in_model="transformer-unshared",
             comment="The table's gradient is the mean over the batch instead of the sum."),
-    Mistake("learned-positions-first-sequence", LEARNED, learned_first_sequence, "learned-positions",
+    Mistake("learned-positions-first-sequence", LEARNED, held_out.learned_first_sentence, "learned-positions",
             (("first", "batch", "only", "sequence", "b = 0", "sum", *MISSING),), in_model="transformer-unshared",
             comment="The table's gradient takes dy of the first sequence only."),
     Mistake("learned-positions-last-sequence", LEARNED, learned_last_sequence, "learned-positions",
             (("last", "batch", "only", "sequence", "overwrit", "sum", *MISSING),), in_model="transformer-unshared",
             comment="A loop over the batch overwrites the table's gradient; the last sequence's remains."),
-    Mistake("learned-positions-from-one", LEARNED, learned_from_one, "learned-positions",
+    Mistake("learned-positions-from-one", LEARNED, held_out.learned_off_by_one, "learned-positions",
             (("off by one", "shift", "next", "row", "later", "position + 1", "one too far", "neighbour"),), in_model="transformer-unshared",
             comment="Position t's gradient is added to row t + 1."),
     Mistake("learned-positions-no-dx", LEARNED, learned_no_dx, "learned-positions",
@@ -311,7 +261,7 @@ MISTAKES = [
     Mistake("learned-positions-sum-over-time", LEARNED, learned_sum_over_time, "learned-positions",
             (("axis", "axes", "batch", "position", "wrong", "time", "sum"),), in_model="transformer-unshared",
             comment="dy is summed over the positions (axis 1) and the result, one row a sequence, added to the first B rows."),
-    Mistake("learned-positions-reversed", LEARNED, learned_backwards_in_time, "learned-positions",
+    Mistake("learned-positions-reversed", LEARNED, seen.learned_reversed, "learned-positions",
             (("revers", "order", "mirror", "flip", "backward", "permut", "wrong row", "other row"),), in_model="transformer-unshared",
             comment="The positions' gradients are added in reversed order: the last position's to row 0."),
     Mistake("learned-positions-every-row", LEARNED, learned_every_row, "learned-positions",
@@ -323,7 +273,7 @@ MISTAKES = [
     Mistake("learned-positions-dx-summed", LEARNED, learned_dx_summed, "learned-positions",
             (("dx", "input", " x ", "batch"), ("sum", "batch", "broadcast", "same", "every", "all")), in_model="transformer-unshared",
             comment="dx is the sum over the batch, the table's gradient, given to every sequence."),
-    Mistake("learned-positions-assigned", LEARNED, learned_assigned, "learned-positions",
+    Mistake("learned-positions-assigned", LEARNED, held_out.learned_assigned, "learned-positions",
             (("+=", "accumulat", "overwrit", "assign", "replac", "add"),), in_model="",
             comment="The table's gradient is assigned instead of added."),
     Mistake("learned-positions-running-sum", LEARNED, learned_running_sum, "learned-positions",
@@ -346,19 +296,19 @@ MISTAKES = [
     Mistake("sinusoids-decay", SINUSOIDAL + "backward", sinusoidal_decays_with_position, "sinusoidal-positions",
             ((*UNKNOWN, "dx", "input", "position"),),
             comment="dx is divided by 1 + 0.1 t: arbitrary."),
-    Mistake("input-no-dropout-backward", INPUT, input_without_dropout, "input",
+    Mistake("input-no-dropout-backward", INPUT, seen.input_dropout_forgotten, "input",
             (("dropout", "mask"),),
             comment="backward of the input block leaves out the dropout's."),
     Mistake("input-stale-dy", INPUT, input_stale_name, "input",
             (("dropout", "mask"), ("embedding",)), in_model="transformer",
             comment="The embedding receives dy from before dropout's backward (the wrong variable); the positions the right one."),
-    Mistake("input-dropout-last", INPUT, input_dropout_last, "input",
+    Mistake("input-dropout-last", INPUT, seen.input_dropout_after_positions, "input",
             (("dropout", "mask"),), in_model="transformer-unshared",
             comment="Dropout's backward comes after the positions', which therefore get the unmasked gradient."),
     Mistake("input-positions-constant", INPUT, input_positions_are_constant, "input",
             (("position",), MISSING), in_model="transformer-unshared",
             comment="The positions' backward is never called (as is right for sinusoids), so learned positions get no gradient."),
-    Mistake("input-embedding-twice", INPUT, input_embedding_again, "input",
+    Mistake("input-embedding-twice", INPUT, seen.input_embedding_twice, "input",
             (("embedding",), ("twice", "doubl", "factor", "2 times", "times 2", "2x")),
             comment="The embedding's backward is called twice, before and after the positions'."),
     Mistake("input-own-dropout-mask", INPUT, input_own_dropout, "input",

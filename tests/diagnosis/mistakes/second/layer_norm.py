@@ -4,12 +4,14 @@ import numpy as np
 
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.functional import layer_norm_backward
+from tests.diagnosis.mistakes import right
+from tests.diagnosis.mistakes.held_out import layer_norm as held_out
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.words import UNKNOWN
 
 LAYER = "minitransformer.layers.layer_norm:LayerNorm.backward"
 MISSING = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
            "does not", "not contain", "zero", "no gradient", "never", "detach", "cut", "none of", "not multiplied", "constant")
-UNKNOWN = ("no known pattern", "no pattern", "unknown", "not known", "don't know", "do not know", "none of the known")
 TERM = ("mean", "variance", "along", "n *", "term", "deviation", "projection")
 
 
@@ -17,156 +19,129 @@ def no_mean(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     dx = inverse * (dn - normed * (dn * normed).mean(axis=-1, keepdims=True))
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+    return dx, *right.norm_parameters(dy, normed)
 
 
 def statistics_constant(dy, cache):
     normed, inverse, gamma = cache
-    rows = tuple(range(dy.ndim - 1))
-    return dy * gamma * inverse, (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+    return dy * gamma * inverse, *right.norm_parameters(dy, normed)
 
 
 def no_gamma(dy, cache):
     normed, inverse, gamma = cache
     dx = inverse * (dy - dy.mean(axis=-1, keepdims=True) - normed * (dy * normed).mean(axis=-1, keepdims=True))
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+    return dx, *right.norm_parameters(dy, normed)
 
 
 def gamma_at_the_end(dy, cache):
     normed, inverse, gamma = cache
     dx = gamma * inverse * (dy - dy.mean(axis=-1, keepdims=True) - normed * (dy * normed).mean(axis=-1, keepdims=True))
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+    return dx, *right.norm_parameters(dy, normed)
 
 
 def gamma_twice(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     dx = gamma * inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * (dn * normed).mean(axis=-1, keepdims=True))
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+    return dx, *right.norm_parameters(dy, normed)
 
 
 def gamma_not_in_first_mean(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     dx = inverse * (dn - dy.mean(axis=-1, keepdims=True) - normed * (dn * normed).mean(axis=-1, keepdims=True))
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+    return dx, *right.norm_parameters(dy, normed)
 
 
 def gamma_not_in_second_mean(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     dx = inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * (dy * normed).mean(axis=-1, keepdims=True))
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+    return dx, *right.norm_parameters(dy, normed)
 
 
 def inverse_forgotten(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     dx = dn - dn.mean(axis=-1, keepdims=True) - normed * (dn * normed).mean(axis=-1, keepdims=True)
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+    return dx, *right.norm_parameters(dy, normed)
 
 
 def inverse_squared(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     dx = inverse * (dn - dn.mean(axis=-1, keepdims=True)) - inverse ** 2 * normed * (dn * normed).mean(axis=-1, keepdims=True)
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+    return dx, *right.norm_parameters(dy, normed)
 
 
 def divided_by_d_minus_one(dy, cache):
     normed, inverse, gamma = cache
     dn, size = dy * gamma, dy.shape[-1]
     dx = inverse * (dn - dn.sum(axis=-1, keepdims=True) / size - normed * (dn * normed).sum(axis=-1, keepdims=True) / (size - 1))
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+    return dx, *right.norm_parameters(dy, normed)
 
 
 def sums_for_means(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     dx = inverse * (dn - dn.sum(axis=-1, keepdims=True) - normed * (dn * normed).sum(axis=-1, keepdims=True))
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+    return dx, *right.norm_parameters(dy, normed)
 
 
 def means_over_positions(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     dx = inverse * (dn - dn.mean(axis=1, keepdims=True) - normed * (dn * normed).mean(axis=1, keepdims=True))
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+    return dx, *right.norm_parameters(dy, normed)
 
 
 def variance_term_added(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     dx = inverse * (dn - dn.mean(axis=-1, keepdims=True) + normed * (dn * normed).mean(axis=-1, keepdims=True))
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+    return dx, *right.norm_parameters(dy, normed)
 
 
 def variance_term_twice(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     dx = inverse * (dn - dn.mean(axis=-1, keepdims=True) - 2 * normed * (dn * normed).mean(axis=-1, keepdims=True))
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+    return dx, *right.norm_parameters(dy, normed)
 
 
 def variance_term_with_x_hat_forgotten(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     dx = inverse * (dn - dn.mean(axis=-1, keepdims=True) - (dn * normed).mean(axis=-1, keepdims=True))
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+    return dx, *right.norm_parameters(dy, normed)
 
 
 def gamma_gradient_of_centred(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    dx = inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * (dn * normed).mean(axis=-1, keepdims=True))
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed / inverse).sum(axis=rows), dy.sum(axis=rows)
+    dx, _, dbeta = right.layer_norm_backward(dy, cache)
+    return dx, (dy * cache.normed / cache.inverse).sum(axis=tuple(range(dy.ndim - 1))), dbeta
 
 
 def gamma_gradient_with_gamma(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    dx = inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * (dn * normed).mean(axis=-1, keepdims=True))
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dn * normed).sum(axis=rows), dn.sum(axis=rows)
+    dx, _, _ = right.layer_norm_backward(dy, cache)
+    return dx, *right.norm_parameters(dy * cache.gamma, cache.normed)
 
 
 def gamma_and_beta_swapped(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    dx = inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * (dn * normed).mean(axis=-1, keepdims=True))
-    rows = tuple(range(dy.ndim - 1))
-    return dx, dy.sum(axis=rows), (dy * normed).sum(axis=rows)
+    dx, dgamma, dbeta = right.layer_norm_backward(dy, cache)
+    return dx, dbeta, dgamma
 
 
 def parameters_averaged(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    dx = inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * (dn * normed).mean(axis=-1, keepdims=True))
+    dx, _, _ = right.layer_norm_backward(dy, cache)
     rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed).mean(axis=rows), dy.mean(axis=rows)
+    return dx, (dy * cache.normed).mean(axis=rows), dy.mean(axis=rows)
 
 
 def dy_scaled_in_place(dy, cache):
     normed, inverse, gamma = cache
     dy *= gamma
     dx = inverse * (dy - dy.mean(axis=-1, keepdims=True) - normed * (dy * normed).mean(axis=-1, keepdims=True))
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+    return dx, *right.norm_parameters(dy, normed)
 
 
 def two_no_gamma_and_averaged_beta(dy, cache):
@@ -180,40 +155,26 @@ def two_plus_and_no_inverse(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     dx = dn - dn.mean(axis=-1, keepdims=True) + normed * (dn * normed).mean(axis=-1, keepdims=True)
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+    return dx, *right.norm_parameters(dy, normed)
 
 
 def gated(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    dx = inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * (dn * normed).mean(axis=-1, keepdims=True))
-    rows = tuple(range(dy.ndim - 1))
-    return dx * (1 - np.tanh(normed) ** 2), (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+    dx, dgamma, dbeta = right.layer_norm_backward(dy, cache)
+    return dx * (1 - np.tanh(cache.normed) ** 2), dgamma, dbeta
 
 
 def odd_power_of_inverse(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     dx = inverse ** 1.3 * (dn - dn.mean(axis=-1, keepdims=True) - normed * (dn * normed).mean(axis=-1, keepdims=True))
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+    return dx, *right.norm_parameters(dy, normed)
 
 
 def median_for_mean(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     dx = inverse * (dn - np.median(dn, axis=-1, keepdims=True) - normed * (dn * normed).mean(axis=-1, keepdims=True))
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed).sum(axis=rows), dy.sum(axis=rows)
-
-
-def forward_unbiased(x, gamma, beta, epsilon=1e-5):
-    centred = x - x.mean(axis=-1, keepdims=True)
-    variance = (centred * centred).sum(axis=-1, keepdims=True) / (x.shape[-1] - 1)
-    inverse = 1 / np.sqrt(variance + epsilon)
-    normed = centred * inverse
-    return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
+    return dx, *right.norm_parameters(dy, normed)
 
 
 def forward_torch_like_var(x, gamma, beta, epsilon=1e-5):
@@ -234,12 +195,6 @@ def forward_root_of_deviation(x, gamma, beta, epsilon=1e-5):
     std = np.sqrt((centred * centred).mean(axis=-1, keepdims=True))
     inverse = 1 / np.sqrt(std + epsilon)
     normed = centred * inverse
-    return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
-
-
-def forward_root_mean_square(x, gamma, beta, epsilon=1e-5):
-    inverse = 1 / np.sqrt((x * x).mean(axis=-1, keepdims=True) + epsilon)
-    normed = x * inverse
     return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
 
 
@@ -369,7 +324,7 @@ MISTAKES = [
             comment="The inverse deviation enters with the power 1.3: arbitrary."),
     Mistake("norm-median", "layer_norm_backward", median_for_mean, "layer-norm", ((*UNKNOWN, "mean", "dx", "layer-norm", "layer norm", "input", "row", "constant along"),),
             comment="The median of dn is subtracted instead of its mean."),
-    Mistake("norm-forward-unbiased", "layer_norm_forward", forward_unbiased, "layer-norm", (FORWARD,),
+    Mistake("norm-forward-unbiased", "layer_norm_forward", held_out.forward_unbiased, "layer-norm", (FORWARD,),
             comment="forward divides by D - 1 in the variance, which the given backward does not."),
     Mistake("norm-forward-var-ddof", "layer_norm_forward", forward_torch_like_var, "layer-norm", ((*FORWARD, "complex", "imaginary"),),
             comment="forward uses x.var(ddof=1), as torch.var's default, written with np.var (not fit for complex numbers either)."),
@@ -377,7 +332,7 @@ MISTAKES = [
             comment="forward divides by the variance, without the square root; the given backward is for the root."),
     Mistake("norm-forward-root-of-deviation", "layer_norm_forward", forward_root_of_deviation, "layer-norm", (FORWARD,),
             comment="forward takes the square root of the standard deviation instead of the variance."),
-    Mistake("norm-forward-rms", "layer_norm_forward", forward_root_mean_square, "layer-norm", (FORWARD,),
+    Mistake("norm-forward-rms", "layer_norm_forward", held_out.forward_without_mean, "layer-norm", (FORWARD,),
             comment="forward is RMSNorm (nothing is subtracted); the given backward is LayerNorm's."),
     Mistake("norm-forward-square-not-centred", "layer_norm_forward", forward_square_not_centred, "layer-norm", (FORWARD,),
             comment="forward's variance is the mean of x^2, not of (x - mean)^2."),

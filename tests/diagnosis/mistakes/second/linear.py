@@ -4,18 +4,20 @@ import numpy as np
 
 from minitransformer.layers.linear import LinearCache
 from minitransformer.layers.output_projection import OutputCache
+from tests.diagnosis.mistakes import right
+from tests.diagnosis.mistakes.held_out import contract as held_out
+from tests.diagnosis.mistakes.held_out import linear_embedding as held_out_embedding
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.words import UNKNOWN
 
 OUTPUT = "minitransformer.layers.output_projection:OutputProjection."
 MISSING = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
            "does not reach", "not contain", "zero", "no gradient", "never", "detach", "cut", "none of")
 AVERAGE = ("mean", "average", "divid", "per token", "number of")
-UNKNOWN = ("no known pattern", "no pattern", "unknown", "not known", "don't know", "do not know", "none of the known")
 
 
 def dx_not_transposed_back(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    x, g = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
+    x, g = right.linear_rows(self, dy, cache)
     self.weight.grad += x.T @ g
     self.bias.grad += g.sum(axis=0)
     dx = self.weight.data @ g.T                    # (d_in, N)
@@ -23,25 +25,22 @@ def dx_not_transposed_back(self, dy, cache):
 
 
 def dw_reshaped_for_transposed(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    x, g = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
+    x, g = right.linear_rows(self, dy, cache)
     dW = g.T @ x                                   # (d_out, d_in)
-    self.weight.grad += dW.reshape(d_in, d_out)
+    self.weight.grad += dW.reshape(self.weight.shape)
     self.bias.grad += g.sum(axis=0)
     return (g @ self.weight.data.T).reshape(cache.x.shape)
 
 
 def product_of_sums(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    x, g = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
+    x, g = right.linear_rows(self, dy, cache)
     self.weight.grad += np.outer(x.sum(axis=0), g.sum(axis=0))
     self.bias.grad += g.sum(axis=0)
     return (g @ self.weight.data.T).reshape(cache.x.shape)
 
 
 def bias_summed_over_everything(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    x, g = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
+    x, g = right.linear_rows(self, dy, cache)
     self.weight.grad += x.T @ g
     self.bias.grad += g.sum()
     return (g @ self.weight.data.T).reshape(cache.x.shape)
@@ -74,8 +73,7 @@ def bias_gradient_keeps_positions(self, dy, cache):
 
 
 def weight_step_inside_backward(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    x, g = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
+    x, g = right.linear_rows(self, dy, cache)
     dW, db = x.T @ g, g.sum(axis=0)
     self.weight.grad += dW
     self.bias.grad += db
@@ -84,25 +82,15 @@ def weight_step_inside_backward(self, dy, cache):
     return (g @ self.weight.data.T).reshape(cache.x.shape)
 
 
-def weight_decay_in_backward(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    x, g = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
-    self.weight.grad += x.T @ g + 0.1 * self.weight.data
-    self.bias.grad += g.sum(axis=0)
-    return (g @ self.weight.data.T).reshape(cache.x.shape)
-
-
 def divided_by_the_batch(self, dy, cache):
-    batch, d_in, d_out = dy.shape[0], *self.weight.shape
-    x, g = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
-    self.weight.grad += x.T @ g / batch
+    x, g = right.linear_rows(self, dy, cache)
+    self.weight.grad += x.T @ g / len(dy)
     self.bias.grad += g.sum(axis=0)
     return (g @ self.weight.data.T).reshape(cache.x.shape)
 
 
 def divided_by_all_rows(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    x, g = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
+    x, g = right.linear_rows(self, dy, cache)
     self.weight.grad += x.T @ g / len(x)
     self.bias.grad += g.mean(axis=0)
     return (g @ self.weight.data.T).reshape(cache.x.shape)
@@ -129,8 +117,7 @@ def forward_keeps_the_centred_input(self, x):
 
 
 def pairs_with_the_next_row(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    x, g = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
+    x, g = right.linear_rows(self, dy, cache)
     self.weight.grad += x[:-1].T @ g[1:]
     self.bias.grad += g.sum(axis=0)
     return (g @ self.weight.data.T).reshape(cache.x.shape)
@@ -144,50 +131,36 @@ def last_position_left_out(self, dy, cache):
     return dy @ self.weight.data.T
 
 
-def descent_sign(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    x, g = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
-    self.weight.grad -= x.T @ g
-    self.bias.grad -= g.sum(axis=0)
-    return (g @ self.weight.data.T).reshape(cache.x.shape)
-
-
 def weight_overwritten(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    x, g = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
+    x, g = right.linear_rows(self, dy, cache)
     self.weight.grad[...] = x.T @ g
     self.bias.grad += g.sum(axis=0)
     return (g @ self.weight.data.T).reshape(cache.x.shape)
 
 
 def bias_in_dx(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    x, g = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
+    x, g = right.linear_rows(self, dy, cache)
     self.weight.grad += x.T @ (g + self.bias.data)
     self.bias.grad += g.sum(axis=0)
     return (g @ self.weight.data.T).reshape(cache.x.shape)
 
 
 def clipped_upstream(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    dy = np.clip(dy, -1, 1)
-    x, g = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
+    x, g = right.linear_rows(self, np.clip(dy, -1, 1), cache)
     self.weight.grad += x.T @ g
     self.bias.grad += g.sum(axis=0)
     return (g @ self.weight.data.T).reshape(cache.x.shape)
 
 
 def squashed_dx(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    x, g = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
+    x, g = right.linear_rows(self, dy, cache)
     self.weight.grad += x.T @ g
     self.bias.grad += g.sum(axis=0)
     return np.tanh(g @ self.weight.data.T).reshape(cache.x.shape)
 
 
 def root_of_weight_gradient(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    x, g = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
+    x, g = right.linear_rows(self, dy, cache)
     dW = x.T @ g
     self.weight.grad += np.sign(dW) * np.sqrt(np.abs(dW))
     self.bias.grad += g.sum(axis=0)
@@ -195,16 +168,14 @@ def root_of_weight_gradient(self, dy, cache):
 
 
 def absolute_inputs(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    x, g = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
+    x, g = right.linear_rows(self, dy, cache)
     self.weight.grad += (0.5 * x + 0.5 * abs(x)).T @ g
     self.bias.grad += g.sum(axis=0)
     return (g @ self.weight.data.T).reshape(cache.x.shape)
 
 
 def mean_bias_and_negative_weight(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    x, g = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
+    x, g = right.linear_rows(self, dy, cache)
     self.weight.grad -= x.T @ g
     self.bias.grad += g.mean(axis=0)
     return (g @ self.weight.data.T).reshape(cache.x.shape)
@@ -212,30 +183,20 @@ def mean_bias_and_negative_weight(self, dy, cache):
 
 # ---- the output projection
 
-def tied_overwritten(self, dlogits, cache):
-    vocab_size, d_model = self.weight.shape
-    rows, drows = cache.x.reshape(-1, d_model), dlogits.reshape(-1, vocab_size)
-    self.weight.grad[...] = drows.T @ rows
-    return (drows @ self.weight.data).reshape(cache.x.shape)
-
-
 def tied_reshaped(self, dlogits, cache):
-    vocab_size, d_model = self.weight.shape
-    rows, drows = cache.x.reshape(-1, d_model), dlogits.reshape(-1, vocab_size)
-    self.weight.grad += (rows.T @ drows).reshape(vocab_size, d_model)
+    rows, drows = right.tied_rows(self, dlogits, cache)
+    self.weight.grad += (rows.T @ drows).reshape(self.weight.shape)
     return (drows @ self.weight.data).reshape(cache.x.shape)
 
 
 def tied_with_embedding_scale(self, dlogits, cache):
-    vocab_size, d_model = self.weight.shape
-    rows, drows = cache.x.reshape(-1, d_model), dlogits.reshape(-1, vocab_size)
-    self.weight.grad += d_model ** 0.5 * drows.T @ rows
+    rows, drows = right.tied_rows(self, dlogits, cache)
+    self.weight.grad += self.weight.shape[1] ** 0.5 * drows.T @ rows
     return (drows @ self.weight.data).reshape(cache.x.shape)
 
 
 def tied_counted_twice(self, dlogits, cache):
-    vocab_size, d_model = self.weight.shape
-    rows, drows = cache.x.reshape(-1, d_model), dlogits.reshape(-1, vocab_size)
+    rows, drows = right.tied_rows(self, dlogits, cache)
     dW = drows.T @ rows
     self.weight.grad += dW        # as the projection's weight
     self.weight.grad += dW        # as the embedding's: they are one
@@ -249,8 +210,7 @@ def tied_left_to_the_embedding(self, dlogits, cache):
 
 
 def tied_halved(self, dlogits, cache):
-    vocab_size, d_model = self.weight.shape
-    rows, drows = cache.x.reshape(-1, d_model), dlogits.reshape(-1, vocab_size)
+    rows, drows = right.tied_rows(self, dlogits, cache)
     self.weight.grad += 0.5 * (drows.T @ rows)
     return (drows @ self.weight.data).reshape(cache.x.shape)
 
@@ -262,8 +222,7 @@ def projection_forward_scaled(self, x):
 
 
 def projection_backs_probabilities(self, dlogits, cache):
-    vocab_size, d_model = self.weight.shape
-    rows, drows = cache.x.reshape(-1, d_model), dlogits.reshape(-1, vocab_size)
+    rows, drows = right.tied_rows(self, dlogits, cache)
     logits = rows @ self.weight.data.T
     p = np.exp(logits - logits.max(axis=-1, keepdims=True))
     p /= p.sum(axis=-1, keepdims=True)
@@ -273,8 +232,7 @@ def projection_backs_probabilities(self, dlogits, cache):
 
 
 def projection_largest_logit_only(self, dlogits, cache):
-    vocab_size, d_model = self.weight.shape
-    rows, drows = cache.x.reshape(-1, d_model), dlogits.reshape(-1, vocab_size)
+    rows, drows = right.tied_rows(self, dlogits, cache)
     self.weight.grad += drows.T @ rows
     best = (rows @ self.weight.data.T).argmax(axis=-1)
     return self.weight.data[best].reshape(cache.x.shape)
@@ -305,7 +263,7 @@ MISTAKES = [
     Mistake("linear-updates-inside-backward", "Linear.backward", weight_step_inside_backward, "linear",
             (("update", "change", "modif", "in place", "writes", "altered", "overwr", "parameter", "weight"),),
             comment="backward also takes a gradient descent step on weight and bias, and dx is made with the new weight."),
-    Mistake("linear-weight-decay", "Linear.backward", weight_decay_in_backward, "linear",
+    Mistake("linear-weight-decay", "Linear.backward", held_out.linear_weight_decay, "linear",
             (("weight",), ("decay", "l2", "regulari", "0.1", "itself", "its own", "the weight", "weight.data", "multiple of", "extra", "too much", "w added")),
             comment="0.1 W (weight decay) is added to the weight's gradient although the loss has no such term."),
     Mistake("linear-dw-over-batch-size", "Linear.backward", divided_by_the_batch, "linear",
@@ -332,7 +290,7 @@ MISTAKES = [
     Mistake("linear-last-position-dropped", "Linear.backward", last_position_left_out, "linear",
             (("last", "position", "some of", "part of", "row", "slice", "token"),),
             comment="A slice [:, :-1] leaves the last position of every sequence out of dW and db; dx is right."),
-    Mistake("linear-descent-sign", "Linear.backward", descent_sign, "linear",
+    Mistake("linear-descent-sign", "Linear.backward", held_out_embedding.subtracted, "linear",
             (("sign", "negat", "minus", "-1", "opposite"),),
             comment="The parameters' gradients are subtracted (-=), as a descent step would, instead of added."),
     Mistake("linear-weight-assigned", "Linear.backward", weight_overwritten, "linear",
@@ -356,7 +314,7 @@ MISTAKES = [
     Mistake("linear-two-mean-bias-and-sign", "Linear.backward", mean_bias_and_negative_weight, "linear",
             (("sign", "negat", "minus", "-1", "opposite"), ("bias", *AVERAGE)),
             comment="Two mistakes: the weight's gradient has the wrong sign, the bias's is a mean over rows."),
-    Mistake("tied-output-assigned", OUTPUT + "backward", tied_overwritten, "output-projection",
+    Mistake("tied-output-assigned", OUTPUT + "backward", held_out_embedding.output_assigned, "output-projection",
             (("+=", "accumulat", "overwrit", "assign", "replac", "add"),), in_model="",
             comment="The projection's dW is assigned to the (shared) weight's grad instead of added."),
     Mistake("tied-output-reshaped", OUTPUT + "backward", tied_reshaped, "output-projection",

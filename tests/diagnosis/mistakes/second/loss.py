@@ -6,11 +6,13 @@ from minitransformer.functional import cross_entropy_backward, cross_entropy_for
 from minitransformer.functional.cross_entropy import CrossEntropyCache
 from minitransformer.functional.linear_cross_entropy import LinearCrossEntropyCache
 from minitransformer.functional.softmax import SoftmaxCache
+from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.seen import loss as seen
+from tests.diagnosis.mistakes.words import UNKNOWN
 
 MISSING = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
            "does not", "not contain", "zero", "no gradient", "never", "detach", "cut", "none of", "not multiplied", "only", "ignor")
-UNKNOWN = ("no known pattern", "no pattern", "unknown", "not known", "don't know", "do not know", "none of the known")
 
 
 def smoothing_not_taken_from_the_target(dloss, cache):
@@ -43,43 +45,27 @@ def smoothing_target_only(dloss, cache):
 
 
 def divided_by_count(dloss, cache):
-    return cross_entropy_gradient(dloss, cache) / cache.count.astype(cache.p.dtype)
+    return right.cross_entropy_backward(dloss, cache) / cache.count.astype(cache.p.dtype)
 
 
 def divided_by_batch(dloss, cache):
-    return cross_entropy_gradient(dloss, cache) / len(cache.p)
+    return right.cross_entropy_backward(dloss, cache) / len(cache.p)
 
 
 def divided_by_all_positions(dloss, cache):
-    return cross_entropy_gradient(dloss, cache) / cache.targets.size
+    return right.cross_entropy_backward(dloss, cache) / cache.targets.size
 
 
 def divided_by_classes(dloss, cache):
-    return cross_entropy_gradient(dloss, cache) / cache.p.shape[-1]
-
-
-def cross_entropy_gradient(dloss, cache):
-    p, targets, real, smoothing = cache[:4]
-    size = p.shape[-1]
-    dlogits = (p - smoothing / size).reshape(-1, size)
-    dlogits[np.arange(len(dlogits)), targets.ravel()] -= 1 - smoothing
-    return dlogits.reshape(p.shape) * real[..., None] * dloss
+    return right.cross_entropy_backward(dloss, cache) / cache.p.shape[-1]
 
 
 def padding_counts(dloss, cache):
-    p, targets, real, smoothing = cache[:4]
-    size = p.shape[-1]
-    dlogits = (p - smoothing / size).reshape(-1, size)
-    dlogits[np.arange(len(dlogits)), targets.ravel()] -= 1 - smoothing
-    return dlogits.reshape(p.shape) * dloss
+    return right.cross_entropy_backward(dloss, cache._replace(real=np.ones_like(cache.real)))
 
 
 def only_padding_counts(dloss, cache):
-    p, targets, real, smoothing = cache[:4]
-    size = p.shape[-1]
-    dlogits = (p - smoothing / size).reshape(-1, size)
-    dlogits[np.arange(len(dlogits)), targets.ravel()] -= 1 - smoothing
-    return dlogits.reshape(p.shape) * ~real[..., None] * dloss
+    return right.cross_entropy_backward(dloss, cache._replace(real=~cache.real))
 
 
 def padding_masks_the_target_term_only(dloss, cache):
@@ -91,19 +77,19 @@ def padding_masks_the_target_term_only(dloss, cache):
 
 
 def upstream_ignored(dloss, cache):
-    return cross_entropy_gradient(1.0, cache).astype(cache.p.dtype)
+    return right.cross_entropy_backward(1.0, cache).astype(cache.p.dtype)
 
 
 def upstream_divides(dloss, cache):
-    return cross_entropy_gradient(1.0 / dloss, cache)
+    return right.cross_entropy_backward(1.0 / dloss, cache)
 
 
 def sign_turned(dloss, cache):
-    return cross_entropy_gradient(-dloss, cache)
+    return right.cross_entropy_backward(-dloss, cache)
 
 
 def softmax_backward_as_well(dloss, cache):
-    return softmax_backward(cross_entropy_gradient(dloss, cache), SoftmaxCache(cache.p))
+    return softmax_backward(right.cross_entropy_backward(dloss, cache), SoftmaxCache(cache.p))
 
 
 def gradient_of_probabilities(dloss, cache):
@@ -115,7 +101,7 @@ def gradient_of_probabilities(dloss, cache):
 
 
 def targets_shifted(dloss, cache):
-    return cross_entropy_gradient(dloss, cache._replace(targets=np.roll(cache.targets, -1, axis=-1)))
+    return right.cross_entropy_backward(dloss, cache._replace(targets=np.roll(cache.targets, -1, axis=-1)))
 
 
 def targets_index_all_positions(dloss, cache):
@@ -137,16 +123,16 @@ def probabilities_changed_in_place(dloss, cache):
 
 
 def focal(dloss, cache):
-    return cross_entropy_gradient(dloss, cache) * (1 - cache.p)
+    return right.cross_entropy_backward(dloss, cache) * (1 - cache.p)
 
 
 def squared_error_like(dloss, cache):
-    g = cross_entropy_gradient(dloss, cache)
+    g = right.cross_entropy_backward(dloss, cache)
     return g * abs(g) ** 0.5
 
 
 def clipped_probabilities(dloss, cache):
-    return cross_entropy_gradient(dloss, cache._replace(p=np.clip(cache.p, 0.05, 0.95)))
+    return right.cross_entropy_backward(dloss, cache._replace(p=np.clip(cache.p, 0.05, 0.95)))
 
 
 def two_mean_and_no_smoothing(dloss, cache):
@@ -251,12 +237,6 @@ def fused_upstream_missing_in_weight(dloss, cache):
     return (dloss * dlogits @ weight).reshape(x.shape), dlogits.T @ x.reshape(-1, x.shape[-1])
 
 
-def fused_swapped(dloss, cache):
-    x, weight, loss, _ = cache
-    dlogits = cross_entropy_backward(dloss, loss).reshape(-1, len(weight))
-    return dlogits.T @ x.reshape(-1, x.shape[-1]), (dlogits @ weight).reshape(x.shape)
-
-
 def fused_last_row_of_the_chunks(dloss, cache):
     x, weight, loss, _ = cache
     rows = x.reshape(-1, x.shape[-1])
@@ -354,7 +334,7 @@ MISTAKES = [
     _("fused-weight-mean", fused_weight_mean, (("weight",), AVERAGE), "dW alone is divided by the number of real targets.", "linear_cross_entropy_backward", FUSED),
     _("fused-upstream-twice", fused_upstream_twice, (("dloss", "upstream", "incoming", "dy", "factor", "twice", "square", "power"),), "dloss is multiplied in twice.", "linear_cross_entropy_backward", FUSED),
     _("fused-upstream-missing-in-weight", fused_upstream_missing_in_weight, (("dloss", "upstream", "chain", "incoming", "dy", "factor"),), "dW lacks the factor dloss; dx has it.", "linear_cross_entropy_backward", FUSED),
-    _("fused-swapped", fused_swapped, (("swap", "exchang", "order", "shape", "each other"),), "dW and dx are returned in each other's place.", "linear_cross_entropy_backward", FUSED),
+    _("fused-swapped", seen.linear_order, (("swap", "exchang", "order", "shape", "each other"),), "dW and dx are returned in each other's place.", "linear_cross_entropy_backward", FUSED),
     _("fused-last-chunk-left-out", fused_last_row_of_the_chunks, (("last", "row", "position", "chunk", "token", "some of", "part of", *MISSING),), "The loop over chunks of two rows ends one chunk too early: the last two rows get no gradient.", "linear_cross_entropy_backward", FUSED),
     _("fused-weight-last-chunk", fused_weight_of_the_last_chunk, (("weight",), ("last", "only", "chunk", "overwrit", "some of", "part of", "one", "row")), "dW is assigned in each round of the loop over chunks: the last chunk's alone is returned.", "linear_cross_entropy_backward", FUSED),
     _("fused-softmax-backward-too", fused_without_softmax, (("softmax", "twice", "jacobian"),), "Softmax's backward is applied to the logits' gradient, which contains it already.", "linear_cross_entropy_backward", FUSED),

@@ -6,13 +6,16 @@ import numpy as np
 
 from minitransformer.functional import attention_backward, attention_forward
 from minitransformer.layers.attention import MultiHeadAttention, MultiHeadAttentionCache
+from tests.diagnosis.mistakes import right
+from tests.diagnosis.mistakes.held_out import shapes_and_heads as held_out
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.seen import shapes_and_heads as seen
+from tests.diagnosis.mistakes.words import UNKNOWN
 
 SELF = "minitransformer.layers.attention:SelfAttention.backward"
 CROSS = "minitransformer.layers.attention:CrossAttention.backward"
 MISSING = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
            "does not", "not contain", "zero", "no gradient", "never", "detach", "cut", "none of", "not multiplied", "only")
-UNKNOWN = ("no known pattern", "no pattern", "unknown", "not known", "don't know", "do not know", "none of the known")
 HEADS = ("head", "split", "merge", "transpos", "swapaxes", "reshap", "order", "permut", "shuffl", "scrambl")
 
 
@@ -42,91 +45,66 @@ def merge_reversed_heads(self, x):
 
 
 def backward_key_and_value_caches(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output))
-    dq, dk, dv = attention_backward(dheads, cache.attention)
+    dq, dk, dv = right.head_gradients(self, dy, cache)
     return (self.query.backward(self.merge(dq), cache.query),
             self.key.backward(self.merge(dk), cache.value),
             self.value.backward(self.merge(dv), cache.key))
 
 
 def backward_over_heads(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output)) / self.num_heads
-    dq, dk, dv = attention_backward(dheads, cache.attention)
-    return (self.query.backward(self.merge(dq), cache.query),
-            self.key.backward(self.merge(dk), cache.key),
-            self.value.backward(self.merge(dv), cache.value))
+    return right.of_heads(self, right.heads(self, dy, cache) / self.num_heads, cache)
 
 
 def backward_last_head_only(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output))
+    dheads = right.heads(self, dy, cache)
     attention = cache.attention
     for head in range(self.num_heads):
         one = np.zeros_like(dheads)
         one[:, head] = dheads[:, head]
         dq, dk, dv = attention_backward(one, attention)
-    return (self.query.backward(self.merge(dq), cache.query),
-            self.key.backward(self.merge(dk), cache.key),
-            self.value.backward(self.merge(dv), cache.value))
+    return right.projections(self, self.merge(dq), self.merge(dk), self.merge(dv), cache)
 
 
 def backward_first_head_left_out(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output)).copy()
+    dheads = right.heads(self, dy, cache).copy()
     dheads[:, 0] = 0
-    dq, dk, dv = attention_backward(dheads, cache.attention)
-    return (self.query.backward(self.merge(dq), cache.query),
-            self.key.backward(self.merge(dk), cache.key),
-            self.value.backward(self.merge(dv), cache.value))
+    return right.of_heads(self, dheads, cache)
 
 
 def backward_key_not_merged(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output))
-    dq, dk, dv = attention_backward(dheads, cache.attention)
+    dq, dk, dv = right.head_gradients(self, dy, cache)
     batch, heads, length, d = dk.shape
-    return (self.query.backward(self.merge(dq), cache.query),
-            self.key.backward(dk.reshape(batch, length, heads * d), cache.key),
-            self.value.backward(self.merge(dv), cache.value))
+    return right.projections(self, self.merge(dq), dk.reshape(batch, length, heads * d), self.merge(dv), cache)
 
 
 def backward_output_twice(self, dy, cache):
-    self.output.backward(dy, cache.output)                              # the output projection's gradient
-    dheads = self.split(self.output.backward(dy, cache.output))         # and what flows into the heads
-    dq, dk, dv = attention_backward(dheads, cache.attention)
-    return (self.query.backward(self.merge(dq), cache.query),
-            self.key.backward(self.merge(dk), cache.key),
-            self.value.backward(self.merge(dv), cache.value))
+    self.output.backward(dy, cache.output)        # the output projection's gradient
+    dheads = right.heads(self, dy, cache)         # and what flows into the heads
+    return right.of_heads(self, dheads, cache)
 
 
 def backward_query_scaled_again(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output))
-    dq, dk, dv = attention_backward(dheads, cache.attention)
-    return (self.query.backward(self.merge(dq) / math.sqrt(dq.shape[-1]), cache.query),
-            self.key.backward(self.merge(dk), cache.key),
-            self.value.backward(self.merge(dv), cache.value))
+    dq, dk, dv = right.head_gradients(self, dy, cache)
+    return right.projections(self, self.merge(dq) / math.sqrt(dq.shape[-1]), self.merge(dk), self.merge(dv), cache)
 
 
 def backward_redraws_dropout(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output))
+    dheads = right.heads(self, dy, cache)
     attention = cache.attention
     mask = (np.random.default_rng(0).random(attention.weights.shape) >= self.dropout) / (1 - self.dropout)
     attention = attention._replace(dropout=attention.dropout._replace(mask=mask.astype(dy.dtype)))
     dq, dk, dv = attention_backward(dheads, attention)
-    return (self.query.backward(self.merge(dq), cache.query),
-            self.key.backward(self.merge(dk), cache.key),
-            self.value.backward(self.merge(dv), cache.value))
+    return right.projections(self, self.merge(dq), self.merge(dk), self.merge(dv), cache)
 
 
 def backward_returns_value_first(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output))
-    dq, dk, dv = attention_backward(dheads, cache.attention)
-    dquery = self.query.backward(self.merge(dq), cache.query)
-    dkey = self.key.backward(self.merge(dk), cache.key)
-    dvalue = self.value.backward(self.merge(dv), cache.value)
+    dq, dk, dv = right.head_gradients(self, dy, cache)
+    dquery, dkey, dvalue = right.projections(self, self.merge(dq), self.merge(dk), self.merge(dv), cache)
     return dquery, dvalue, dkey
 
 
 def backward_value_projection_skipped(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output))
-    dq, dk, dv = attention_backward(dheads, cache.attention)
+    dq, dk, dv = right.head_gradients(self, dy, cache)
     dvalue = self.merge(dv) @ self.value.weight.data.T
     return (self.query.backward(self.merge(dq), cache.query),
             self.key.backward(self.merge(dk), cache.key), dvalue)
@@ -134,27 +112,17 @@ def backward_value_projection_skipped(self, dy, cache):
 
 def backward_two_heads_and_output(self, dy, cache):
     self.output.backward(dy, cache.output)
-    dheads = self.split(self.output.backward(dy, cache.output)) / self.num_heads
-    dq, dk, dv = attention_backward(dheads, cache.attention)
-    return (self.query.backward(self.merge(dq), cache.query),
-            self.key.backward(self.merge(dk), cache.key),
-            self.value.backward(self.merge(dv), cache.value))
+    return right.of_heads(self, right.heads(self, dy, cache) / self.num_heads, cache)
 
 
 def backward_heads_mixed(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output))
-    dq, dk, dv = attention_backward(0.8 * dheads + 0.2 * np.roll(dheads, 1, axis=1), cache.attention)
-    return (self.query.backward(self.merge(dq), cache.query),
-            self.key.backward(self.merge(dk), cache.key),
-            self.value.backward(self.merge(dv), cache.value))
+    dheads = right.heads(self, dy, cache)
+    return right.of_heads(self, 0.8 * dheads + 0.2 * np.roll(dheads, 1, axis=1), cache)
 
 
 def backward_soft_sign(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output))
-    dq, dk, dv = attention_backward(dheads / (1 + abs(dheads)), cache.attention)
-    return (self.query.backward(self.merge(dq), cache.query),
-            self.key.backward(self.merge(dk), cache.key),
-            self.value.backward(self.merge(dv), cache.value))
+    dheads = right.heads(self, dy, cache)
+    return right.of_heads(self, dheads / (1 + abs(dheads)), cache)
 
 
 def forward_value_from_key(self, query, key, value, mask=None, rng=None):
@@ -184,16 +152,6 @@ def forward_query_added(self, query, key, value, mask=None, rng=None):
     return y + query, MultiHeadAttentionCache(query_cache, key_cache, value_cache, attention, output)
 
 
-def self_without_value(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dquery + dkey
-
-
-def self_without_key(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dquery + dvalue
-
-
 def self_query_twice(self, dy, cache):
     dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
     return dquery + dquery + dvalue
@@ -202,26 +160,6 @@ def self_query_twice(self, dy, cache):
 def self_averaged(self, dy, cache):
     dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
     return (dquery + dkey + dvalue) / 3
-
-
-def self_minus_key(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dquery - dkey + dvalue
-
-
-def cross_without_value(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dquery, dkey
-
-
-def cross_averaged(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dquery, (dkey + dvalue) / 2
-
-
-def cross_swapped(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dkey + dvalue, dquery
 
 
 def cross_memory_detached(self, dy, cache):
@@ -289,21 +227,21 @@ MISTAKES = [
     Mistake("mha-forward-adds-query", MHA + "forward", forward_query_added, BLOCK,
             (("query", "residual", "shortcut", "skip", "direct", "identity"), (*MISSING, "residual", "shortcut", "skip", "direct", "identity", "dy")),
             comment="forward adds the query input to the output (a residual of its own), whose gradient the given backward misses."),
-    Mistake("self-attention-no-value", SELF, self_without_value, "self-attention", (("value", "dv"), MISSING),
+    Mistake("self-attention-no-value", SELF, seen.self_without_values, "self-attention", (("value", "dv"), MISSING),
             comment="The value's part is missing in dx."),
-    Mistake("self-attention-no-key", SELF, self_without_key, "self-attention", (("key", "dk"), MISSING),
+    Mistake("self-attention-no-key", SELF, held_out.self_without_keys, "self-attention", (("key", "dk"), MISSING),
             comment="The key's part is missing in dx."),
     Mistake("self-attention-query-for-key", SELF, self_query_twice, "self-attention", (("key", "query"),),
             comment="dx = dquery + dquery + dvalue: the query's part stands where the key's belongs."),
     Mistake("self-attention-averaged", SELF, self_averaged, "self-attention", (("average", "mean", "divid", "1/3", "third", "factor", "0.333"),),
             comment="The three parts of dx are averaged instead of added."),
-    Mistake("self-attention-minus-key", SELF, self_minus_key, "self-attention", (("sign", "minus", "subtract", "negat", "-1"), ("key", "dk")),
+    Mistake("self-attention-minus-key", SELF, seen.self_keys_subtracted, "self-attention", (("sign", "minus", "subtract", "negat", "-1"), ("key", "dk")),
             comment="The key's part is subtracted from dx."),
-    Mistake("cross-attention-no-value", CROSS, cross_without_value, "cross-attention", (("value", "dv"), MISSING),
+    Mistake("cross-attention-no-value", CROSS, held_out.cross_without_values, "cross-attention", (("value", "dv"), MISSING),
             comment="The memory's gradient lacks the value's part."),
-    Mistake("cross-attention-averaged", CROSS, cross_averaged, "cross-attention", (("average", "mean", "divid", "half", "factor", "0.5", "1/2"),),
+    Mistake("cross-attention-averaged", CROSS, held_out.cross_averaged, "cross-attention", (("average", "mean", "divid", "half", "factor", "0.5", "1/2"),),
             comment="The memory's gradient is the mean of the key's and the value's parts."),
-    Mistake("cross-attention-swapped", CROSS, cross_swapped, "cross-attention", (("swap", "exchang", "order", "shape", "each other"),), in_model="",
+    Mistake("cross-attention-swapped", CROSS, held_out.cross_swapped, "cross-attention", (("swap", "exchang", "order", "shape", "each other"),), in_model="",
             comment="dmemory and dx are returned in each other's place."),
     Mistake("cross-attention-memory-detached", CROSS, cross_memory_detached, "cross-attention", (("memory", "key", "value"), MISSING),
             comment="The memory gets no gradient."),

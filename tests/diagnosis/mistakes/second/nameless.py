@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from minitransformer.functional import attention_backward, dropout_backward, softmax_backward
+from minitransformer.functional import dropout_backward
 from minitransformer.functional.activations import GeluCache
 from minitransformer.functional.attention import AttentionCache
 from minitransformer.functional.layer_norm import LayerNormCache
@@ -12,22 +12,21 @@ from minitransformer.functional import cross_entropy_backward, dropout_forward, 
 from minitransformer.functional.softmax import SoftmaxCache
 from minitransformer.layers.feed_forward import ACTIVATIONS
 from minitransformer.layers.linear import LinearCache
+from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.words import UNKNOWN
 
-UNKNOWN = ("no known pattern", "no pattern", "unknown", "not known", "don't know", "do not know", "none of the known")
 
 
 def linear_column_weights(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    x, g = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
+    x, g = right.linear_rows(self, dy, cache)
     self.weight.grad += x.T @ g
-    self.bias.grad += g.sum(axis=0) * np.linspace(0.5, 1.5, d_out, dtype=dy.dtype)
+    self.bias.grad += g.sum(axis=0) * np.linspace(0.5, 1.5, len(self.bias.data), dtype=dy.dtype)
     return (g @ self.weight.data.T).reshape(cache.x.shape)
 
 
 def linear_smoothed_rows(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    x, g = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
+    x, g = right.linear_rows(self, dy, cache)
     self.weight.grad += x.T @ g
     self.bias.grad += g.sum(axis=0)
     g = 0.75 * g + 0.25 * np.roll(g, 1, axis=0)
@@ -69,16 +68,13 @@ def softmax_forward_quadratic(x, mask=None):
 
 def attention_cubed_key(dy, cache):
     query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
+    ds = right.scores(dy, cache) / math.sqrt(query.shape[-1])
     return ds @ (key - 0.1 * key ** 3), ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
 
 
 def attention_value_of_powered_weights(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, (weights ** 1.2).swapaxes(-1, -2) @ dy
+    dquery, dkey, _ = right.attention_backward(dy, cache)
+    return dquery, dkey, (cache.weights ** 1.2).swapaxes(-1, -2) @ dy
 
 
 def attention_forward_cap(query, key, value, mask=None, dropout_rate=0.0, rng=None):
@@ -93,16 +89,12 @@ def norm_fourth_moment(dy, cache):
     dn = dy * gamma
     along = (dn * normed ** 3).mean(axis=-1, keepdims=True)
     dx = inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * along)
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+    return dx, *right.norm_parameters(dy, normed)
 
 
 def norm_gamma_from_powered(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    dx = inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * (dn * normed).mean(axis=-1, keepdims=True))
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * np.sign(normed) * abs(normed) ** 0.8).sum(axis=rows), dy.sum(axis=rows)
+    dx, _, dbeta = right.layer_norm_backward(dy, cache)
+    return dx, (dy * np.sign(cache.normed) * abs(cache.normed) ** 0.8).sum(axis=tuple(range(dy.ndim - 1))), dbeta
 
 
 def norm_forward_bends(x, gamma, beta, epsilon=1e-5):
@@ -145,12 +137,9 @@ def fused_soft_rows(dloss, cache):
 
 
 def heads_weighted(self, dy, cache):
-    dheads = self.split(self.output.backward(dy, cache.output))
-    dq, dk, dv = attention_backward(dheads, cache.attention)
+    dq, dk, dv = right.head_gradients(self, dy, cache)
     share = np.linspace(0.8, 1.2, self.num_heads, dtype=dy.dtype)[:, None, None]
-    return (self.query.backward(self.merge(dq), cache.query),
-            self.key.backward(self.merge(dk), cache.key),
-            self.value.backward(self.merge(share * dv), cache.value))
+    return right.projections(self, self.merge(dq), self.merge(dk), self.merge(share * dv), cache)
 
 
 def feed_forward_gradient_noise(self, dy, cache):

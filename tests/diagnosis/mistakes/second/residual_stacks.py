@@ -5,146 +5,71 @@ import numpy as np
 from minitransformer.functional import dropout_backward, dropout_forward
 from minitransformer.layers.pooling import FirstCache, MeanCache
 from minitransformer.layers.residual import ResidualCache
+from tests.diagnosis.mistakes import right
+from tests.diagnosis.mistakes.held_out import activations_positions as held_out_positions
+from tests.diagnosis.mistakes.held_out import stacks as held_out
+from tests.diagnosis.mistakes.held_out import dropout_residual as held_out_residual
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.seen import dropout_residual as seen_residual
+from tests.diagnosis.mistakes.seen import activations_positions as seen_positions
+from tests.diagnosis.mistakes.seen import stacks as seen
+from tests.diagnosis.mistakes.words import UNKNOWN
 
 LAYERS, MODELS = "minitransformer.layers.", "minitransformer.models."
 RESIDUAL = LAYERS + "residual:Residual."
 MISSING = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
            "does not", "not contain", "zero", "no gradient", "never", "detach", "cut", "none of", "not multiplied", "only", "ignor")
-UNKNOWN = ("no known pattern", "no pattern", "unknown", "not known", "don't know", "do not know", "none of the known")
-
-
-def _sublayer(self, dh, cache):
-    dh = self.sublayer.backward(dh, cache.sublayer)
-    dh, *others = dh if isinstance(dh, tuple) else (dh,)
-    return dh, others
-
-
-def residual_shortcut_dropped_too(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dy = dropout_backward(dy, cache.dropout)
-    dh, others = _sublayer(self, dy, cache)
-    if self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
-    return (dy + dh, *others) if others else dy + dh
-
-
-def residual_no_dropout(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dy, cache)
-    if self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
-    return (dy + dh, *others) if others else dy + dh
-
-
-def residual_shortcut_around_the_norm(self, dy, cache):
-    dsum = dy if self.pre_norm else self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dropout_backward(dsum, cache.dropout), cache)
-    if self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
-    return (dy + dh, *others) if others else dy + dh
 
 
 def residual_norm_of_the_sum(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dropout_backward(dy, cache.dropout), cache)
+    dy, dh, others = right.residual_paths(self, dy, cache, pre=False)
     dx = dy + dh
     if self.pre_norm:
         dx = self.norm.backward(dx, cache.norm)
-    return (dx, *others) if others else dx
-
-
-def residual_pre_norm_no_norm(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dropout_backward(dy, cache.dropout), cache)
-    return (dy + dh, *others) if others else dy + dh
-
-
-def residual_post_norm_no_norm(self, dy, cache):
-    dh, others = _sublayer(self, dropout_backward(dy, cache.dropout), cache)
-    if self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
-    return (dy + dh, *others) if others else dy + dh
+    return right.with_others(dx, others)
 
 
 def residual_shortcut_twice(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dropout_backward(dy, cache.dropout), cache)
-    if self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
-    return (dy + dy + dh, *others) if others else dy + dy + dh
+    dy, dh, others = right.residual_paths(self, dy, cache)
+    return right.with_others(dy + dy + dh, others)
 
 
 def residual_averaged(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dropout_backward(dy, cache.dropout), cache)
-    if self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
+    dy, dh, others = right.residual_paths(self, dy, cache)
     dx = (dy + dh) / 2
-    return (dx, *others) if others else dx
-
-
-def residual_minus(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dropout_backward(dy, cache.dropout), cache)
-    if self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
-    return (dy - dh, *others) if others else dy - dh
+    return right.with_others(dx, others)
 
 
 def residual_sublayer_cut(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dropout_backward(dy, cache.dropout), cache)
+    dy, dh, others = right.residual_paths(self, dy, cache, pre=False)
     if self.pre_norm:
         self.norm.backward(dh, cache.norm)
-    return (dy, *others) if others else dy
+    return right.with_others(dy, others)
 
 
 def residual_dropout_at_the_end(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dy, cache)
+    dy, dh, others = right.residual_paths(self, dy, cache, drop=lambda d, _: d, pre=False)
     dh = dropout_backward(dh, cache.dropout)
     if self.pre_norm:
         dh = self.norm.backward(dh, cache.norm)
-    return (dy + dh, *others) if others else dy + dh
+    return right.with_others(dy + dh, others)
 
 
 def residual_no_gradient_for_others(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dropout_backward(dy, cache.dropout), cache)
-    if self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
+    dy, dh, others = right.residual_paths(self, dy, cache)
     others = [np.zeros_like(other) for other in others]
-    return (dy + dh, *others) if others else dy + dh
+    return right.with_others(dy + dh, others)
 
 
 def residual_two_dropout_and_shortcut(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dy, cache)
-    if self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
-    return (2 * dy + dh, *others) if others else 2 * dy + dh
+    dy, dh, others = right.residual_paths(self, dy, cache, drop=lambda d, _: d)
+    return right.with_others(2 * dy + dh, others)
 
 
 def residual_blend(self, dy, cache):
-    if not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh, others = _sublayer(self, dropout_backward(dy, cache.dropout), cache)
-    if self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
+    dy, dh, others = right.residual_paths(self, dy, cache)
     dx = dy + dh + 0.1 * dy * dh
-    return (dx, *others) if others else dx
+    return right.with_others(dx, others)
 
 
 def residual_forward_shortcut_from_norm(self, x, *others, rng=None):
@@ -182,11 +107,6 @@ def residual_forward_stale_norm(self, x, *others, rng=None):
 
 # ---- layers and stacks
 
-def encoder_layer_wrong_order(self, dy, cache):
-    dx = self.self_attention_residual.backward(dy, cache.self_attention)
-    return self.feed_forward_residual.backward(dx, cache.feed_forward)
-
-
 def encoder_layer_stale_dy(self, dy, cache):
     self.feed_forward_residual.backward(dy, cache.feed_forward)
     return self.self_attention_residual.backward(dy, cache.self_attention)
@@ -195,52 +115,6 @@ def encoder_layer_stale_dy(self, dy, cache):
 def encoder_layer_adds_both(self, dy, cache):
     dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
     return dx + self.self_attention_residual.backward(dx, cache.self_attention)
-
-
-def encoder_not_reversed(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    for layer, layer_cache in zip(self.layers, cache.layers):
-        dy = layer.backward(dy, layer_cache)
-    return dy
-
-
-def encoder_caches_not_reversed(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    for layer, layer_cache in zip(reversed(self.layers), cache.layers):
-        dy = layer.backward(dy, layer_cache)
-    return dy
-
-
-def encoder_first_layer_left_out(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    for i in range(len(self.layers) - 1, 0, -1):
-        dy = self.layers[i].backward(dy, cache.layers[i])
-    return dy
-
-
-def encoder_every_layer_gets_dy(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
-        dx = layer.backward(dy, layer_cache)
-    return dx
-
-
-def encoder_no_final_norm(self, dy, cache):
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
-        dy = layer.backward(dy, layer_cache)
-    return dy
-
-
-def encoder_adds_a_shortcut(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
-        dy = dy + layer.backward(dy, layer_cache)
-    return dy
 
 
 def encoder_damped(self, dy, cache):
@@ -257,53 +131,9 @@ def decoder_layer_memory_wrong_order(self, dy, cache):
     return self.self_attention_residual.backward(dx, cache.self_attention), dmemory
 
 
-def decoder_layer_self_attention_left_out(self, dy, cache):
-    dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
-    return self.cross_attention_residual.backward(dx, cache.cross_attention)
-
-
-def decoder_layer_stale_dx(self, dy, cache):
-    dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
-    _, dmemory = self.cross_attention_residual.backward(dx, cache.cross_attention)
-    return self.self_attention_residual.backward(dx, cache.self_attention), dmemory
-
-
-def decoder_memory_of_the_first_layer(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
-        dy, dmemory = layer.backward(dy, layer_cache)
-    return dy, dmemory
-
-
-def decoder_memory_of_the_last_layer(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dmemory = None
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
-        dy, dlayer = layer.backward(dy, layer_cache)
-        dmemory = dlayer if dmemory is None else dmemory
-    return dy, dmemory
-
-
-def decoder_memory_averaged(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dmemory = 0
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
-        dy, dlayer = layer.backward(dy, layer_cache)
-        dmemory = dmemory + dlayer / len(self.layers)
-    return dy, dmemory
-
-
 def decoder_memory_last_twice(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dmemory = 0
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
-        dy, dlayer = layer.backward(dy, layer_cache)
-        dmemory = dmemory + dlayer
-    return dy, dmemory + dlayer
+    dx, memories = right.decoder_layers(self, dy, cache)
+    return dx, sum(memories) + memories[-1]
 
 
 def decoder_two_memory_and_norm(self, dy, cache):
@@ -313,13 +143,11 @@ def decoder_two_memory_and_norm(self, dy, cache):
 
 
 def decoder_memory_mixture(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
+    dx, memories = right.decoder_layers(self, dy, cache)
     dmemory = 0
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
-        dy, dlayer = layer.backward(dy, layer_cache)
+    for dlayer in memories:
         dmemory = 0.7 * dmemory + dlayer
-    return dy, dmemory
+    return dx, dmemory
 
 
 # ---- pooling
@@ -327,14 +155,6 @@ def decoder_memory_mixture(self, dy, cache):
 def mean_over_all_positions(self, dy, cache):
     length = cache.share.shape[1]
     return np.repeat(dy[:, None, :], length, axis=1) / length
-
-
-def mean_not_divided(self, dy, cache):
-    return dy[:, None, :] * (cache.share > 0)
-
-
-def mean_squared_share(self, dy, cache):
-    return dy[:, None, :] * cache.share * cache.share
 
 
 def mean_count_of_the_batch(self, dy, cache):
@@ -389,23 +209,6 @@ def first_forward_mean(self, x, real):
 
 # ---- models
 
-def model_encoder_not_reached(self, dy, cache):
-    dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
-    self.target_input.backward(dx, cache.decode.input)
-
-
-def model_source_embedding_forgotten(self, dy, cache):
-    dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
-    self.target_input.backward(dx, cache.decode.input)
-    self.encoder.backward(dmemory, cache.encode.encoder)
-
-
-def model_target_embedding_forgotten(self, dy, cache):
-    dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
-    dx = self.encoder.backward(dmemory, cache.encode.encoder)
-    self.source_input.backward(dx, cache.encode.input)
-
-
 def model_memory_twice(self, dy, cache):
     dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
     self.target_input.backward(dx, cache.decode.input)
@@ -435,15 +238,6 @@ def model_memory_detach_norm(self, dy, cache):
     self.source_input.backward(dx, cache.encode.input)
 
 
-def language_model_input_forgotten(self, dy, cache):
-    self.stack.backward(dy, cache.stack)
-
-
-def language_model_shortcut(self, dy, cache):
-    self.stack.backward(dy, cache.stack)
-    self.input.backward(dy, cache.input)
-
-
 def classifier_softmax_free(self, dlogits, cache):
     dx = self.output.backward(dlogits / len(dlogits), cache.output)
     dx = self.pooling.backward(dx, cache.pooling)
@@ -463,23 +257,23 @@ ENC, DEC = LAYERS + "encoder:", LAYERS + "decoder:"
 POOL = LAYERS + "pooling:"
 
 MISTAKES = [
-    Mistake("residual-shortcut-dropped-too", RESIDUAL + "backward", residual_shortcut_dropped_too, "residual", (DROPOUT + SHORT,),
+    Mistake("residual-shortcut-dropped-too", RESIDUAL + "backward", seen_residual.dropout_on_shortcut, "residual", (DROPOUT + SHORT,),
             comment="Dropout's backward is applied to the shortcut's part as well."),
-    Mistake("residual-no-dropout", RESIDUAL + "backward", residual_no_dropout, "residual", (DROPOUT,),
+    Mistake("residual-no-dropout", RESIDUAL + "backward", seen_residual.dropout_forgotten, "residual", (DROPOUT,),
             comment="Dropout's backward is left out."),
-    Mistake("residual-shortcut-around-norm", RESIDUAL + "backward", residual_shortcut_around_the_norm, "residual", (SHORT + NORM,),
+    Mistake("residual-shortcut-around-norm", RESIDUAL + "backward", seen_residual.shortcut_around_norm, "residual", (SHORT + NORM,),
             comment="Post-norm: the shortcut's part is the dy from before the LayerNorm's backward."),
     Mistake("residual-norm-of-the-sum", RESIDUAL + "backward", residual_norm_of_the_sum, "residual-pre-norm", (SHORT + NORM,), in_model="transformer-pre-norm",
             comment="Pre-norm: LayerNorm's backward is applied to the sum of both paths, not to the sub-layer's only."),
-    Mistake("residual-pre-norm-no-norm", RESIDUAL + "backward", residual_pre_norm_no_norm, "residual-pre-norm", ((*NORM, "gamma"),), in_model="transformer-pre-norm",
+    Mistake("residual-pre-norm-no-norm", RESIDUAL + "backward", held_out_residual.pre_norm_skipped, "residual-pre-norm", ((*NORM, "gamma"),), in_model="transformer-pre-norm",
             comment="Pre-norm: LayerNorm's backward is left out (right for post-norm)."),
-    Mistake("residual-post-norm-no-norm", RESIDUAL + "backward", residual_post_norm_no_norm, "residual", ((*NORM, "gamma"),),
+    Mistake("residual-post-norm-no-norm", RESIDUAL + "backward", held_out_residual.norm_skipped, "residual", ((*NORM, "gamma"),),
             comment="Post-norm: LayerNorm's backward is left out (right for pre-norm)."),
     Mistake("residual-shortcut-twice", RESIDUAL + "backward", residual_shortcut_twice, "residual", (SHORT, ("twice", "doubl", "extra", "too often", "2 times", "times 2", "2x", "again")),
             comment="The shortcut's part is added twice."),
     Mistake("residual-averaged", RESIDUAL + "backward", residual_averaged, "residual", (("average", "mean", "half", "divid", "factor", "0.5", "1/2"),),
             comment="The two paths' gradients are averaged instead of added."),
-    Mistake("residual-minus", RESIDUAL + "backward", residual_minus, "residual", (("sign", "minus", "subtract", "negat", "-1", "opposite"),),
+    Mistake("residual-minus", RESIDUAL + "backward", seen_residual.subtracted, "residual", (("sign", "minus", "subtract", "negat", "-1", "opposite"),),
             comment="The sub-layer's part is subtracted from dx."),
     Mistake("residual-sublayer-cut", RESIDUAL + "backward", residual_sublayer_cut, "residual", (("sub-layer", "sublayer", "branch", "shortcut", "path", "residual", "feed"), MISSING),
             comment="dx is the shortcut's part alone; the sub-layer's parameters get their gradients, its input does not."),
@@ -497,37 +291,37 @@ MISTAKES = [
             comment="forward multiplies the sum by sqrt(1/2); the given backward does not."),
     Mistake("residual-stale-norm-cache", RESIDUAL + "forward", residual_forward_stale_norm, "residual", ((*NORM, "cache", "stale"),),
             comment="Post-norm: the LayerNorm's cache that is kept is from a call on x, not on the sum."),
-    Mistake("encoder-layer-wrong-order", ENC + "EncoderLayer.backward", encoder_layer_wrong_order, "encoder-layer", (("order", "revers", "before", "attention", "feed"),),
+    Mistake("encoder-layer-wrong-order", ENC + "EncoderLayer.backward", held_out.encoder_order, "encoder-layer", (("order", "revers", "before", "attention", "feed"),),
             comment="backward goes through self-attention first, then through the feed-forward network: in forward's order."),
     Mistake("encoder-layer-stale-dy", ENC + "EncoderLayer.backward", encoder_layer_stale_dy, "encoder-layer", (("feed", "dy", "attention", "skipped", "chain", "wrong gradient"),),
             comment="Self-attention's backward is given dy instead of what the feed-forward residual returned."),
     Mistake("encoder-layer-adds-both", ENC + "EncoderLayer.backward", encoder_layer_adds_both, "encoder-layer", ((*SHORT, "twice", "added", "feed", "extra"),),
             comment="The gradient between the sub-layers is added to dx once more (a shortcut counted twice)."),
-    Mistake("encoder-not-reversed", ENC + "Encoder.backward", encoder_not_reversed, "encoder", (("order", "revers", "first", "last", "layers"),),
+    Mistake("encoder-not-reversed", ENC + "Encoder.backward", seen.encoder_layers_forwards, "encoder", (("order", "revers", "first", "last", "layers"),),
             comment="The layers are gone through in forward's order."),
-    Mistake("encoder-caches-not-reversed", ENC + "Encoder.backward", encoder_caches_not_reversed, "encoder", (("cache", "order", "revers", "layers"),),
+    Mistake("encoder-caches-not-reversed", ENC + "Encoder.backward", held_out.encoder_caches_forwards, "encoder", (("cache", "order", "revers", "layers"),),
             comment="The layers are reversed, their caches are not: each layer gets another one's cache."),
-    Mistake("encoder-first-layer-left-out", ENC + "Encoder.backward", encoder_first_layer_left_out, "encoder", (("layer", "layers.0", "first"), MISSING),
+    Mistake("encoder-first-layer-left-out", ENC + "Encoder.backward", held_out.encoder_first_layer_skipped, "encoder", (("layer", "layers.0", "first"), MISSING),
             comment="range(n - 1, 0, -1) never reaches layer 0 (off by one)."),
-    Mistake("encoder-every-layer-gets-dy", ENC + "Encoder.backward", encoder_every_layer_gets_dy, "encoder", (("layer", "dy", "chain", "order"),),
+    Mistake("encoder-every-layer-gets-dy", ENC + "Encoder.backward", held_out.encoder_same_dy, "encoder", (("layer", "dy", "chain", "order"),),
             comment="Each layer's backward is given the top's dy, not what the layer above returned."),
-    Mistake("encoder-no-final-norm", ENC + "Encoder.backward", encoder_no_final_norm, "transformer-pre-norm", (NORM,), in_model="transformer-pre-norm",
+    Mistake("encoder-no-final-norm", ENC + "Encoder.backward", seen.encoder_norm_forgotten, "transformer-pre-norm", (NORM,), in_model="transformer-pre-norm",
             comment="Pre-norm: the final LayerNorm's backward is left out (post-norm has none)."),
-    Mistake("encoder-adds-a-shortcut", ENC + "Encoder.backward", encoder_adds_a_shortcut, "encoder", ((*SHORT, "layer", "twice", "extra"),),
+    Mistake("encoder-adds-a-shortcut", ENC + "Encoder.backward", seen.encoder_summed, "encoder", ((*SHORT, "layer", "twice", "extra"),),
             comment="dy is added to what each layer returns, although the residuals inside have done so."),
     Mistake("encoder-tanh-between-layers", ENC + "Encoder.backward", encoder_damped, "encoder", ((*UNKNOWN, "encoder", "layer", "dx", "input", "tanh"),),
             comment="A tanh is applied to the gradient between layers: arbitrary."),
     Mistake("decoder-layer-wrong-order", DEC + "DecoderLayer.backward", decoder_layer_memory_wrong_order, "decoder-layer", (("order", "revers", "before", "cross", "attention", "feed"),),
             comment="Cross-attention's backward comes before the feed-forward network's."),
-    Mistake("decoder-layer-no-self-attention", DEC + "DecoderLayer.backward", decoder_layer_self_attention_left_out, "decoder-layer", (("self-attention", "self_attention", "self attention"), MISSING),
+    Mistake("decoder-layer-no-self-attention", DEC + "DecoderLayer.backward", held_out.decoder_self_attention_skipped, "decoder-layer", (("self-attention", "self_attention", "self attention"), MISSING),
             comment="The self-attention residual's backward is never called."),
-    Mistake("decoder-layer-stale-dx", DEC + "DecoderLayer.backward", decoder_layer_stale_dx, "decoder-layer", (("cross", "dx", "self", "skipped", "wrong gradient"),),
+    Mistake("decoder-layer-stale-dx", DEC + "DecoderLayer.backward", seen.decoder_around_cross, "decoder-layer", (("cross", "dx", "self", "skipped", "wrong gradient"),),
             comment="Self-attention's backward is given the gradient from above the cross-attention: its dx is thrown away."),
-    Mistake("decoder-memory-overwritten", DEC + "Decoder.backward", decoder_memory_of_the_first_layer, "decoder", (("memory",), (*MISSING, "first", "last", "overwrit", "sum", "add", "some of", "layer", "one")),
+    Mistake("decoder-memory-overwritten", DEC + "Decoder.backward", seen.memory_of_first_layer, "decoder", (("memory",), (*MISSING, "first", "last", "overwrit", "sum", "add", "some of", "layer", "one")),
             comment="The memory's gradient is assigned in each round: only the first layer's (the last visited) remains."),
-    Mistake("decoder-memory-last-layer", DEC + "Decoder.backward", decoder_memory_of_the_last_layer, "decoder", (("memory",), (*MISSING, "first", "last", "sum", "add", "some of", "layer", "one")),
+    Mistake("decoder-memory-last-layer", DEC + "Decoder.backward", held_out.memory_of_last_layer, "decoder", (("memory",), (*MISSING, "first", "last", "sum", "add", "some of", "layer", "one")),
             comment="The memory's gradient is the last layer's alone."),
-    Mistake("decoder-memory-averaged", DEC + "Decoder.backward", decoder_memory_averaged, "decoder", (("memory",), ("average", "mean", "half", "divid", "factor", "0.5", "1/2")),
+    Mistake("decoder-memory-averaged", DEC + "Decoder.backward", seen.memory_averaged, "decoder", (("memory",), ("average", "mean", "half", "divid", "factor", "0.5", "1/2")),
             comment="The memory's gradient is the mean over the layers instead of the sum."),
     Mistake("decoder-memory-first-twice", DEC + "Decoder.backward", decoder_memory_last_twice, "decoder", (("memory",), ("twice", "doubl", "again", "2 times", "times 2", "2x", "layer", "extra", "too often")),
             comment="The first layer's part is added to the memory's gradient twice."),
@@ -537,9 +331,9 @@ MISTAKES = [
             comment="The memory's gradient is a running mixture, 0.7 of what was there plus the new: arbitrary."),
     Mistake("pooling-mean-over-all", POOL + "MeanOverTokens.backward", mean_over_all_positions, "mean-over-tokens", (("padding", "mask", "real", "count", "number of", "divid", "1/t", "position"),), in_model="classifier",
             comment="dy / T goes to every position, padding included."),
-    Mistake("pooling-mean-not-divided", POOL + "MeanOverTokens.backward", mean_not_divided, "mean-over-tokens", (("divid", "count", "number of", "mean", "factor", "share"),), in_model="classifier",
+    Mistake("pooling-mean-not-divided", POOL + "MeanOverTokens.backward", seen_positions.pooling_undivided, "mean-over-tokens", (("divid", "count", "number of", "mean", "factor", "share"),), in_model="classifier",
             comment="dy goes to every real position without division by their number."),
-    Mistake("pooling-mean-share-squared", POOL + "MeanOverTokens.backward", mean_squared_share, "mean-over-tokens", (("twice", "square", "divid", "count", "share", "factor"),), in_model="classifier",
+    Mistake("pooling-mean-share-squared", POOL + "MeanOverTokens.backward", held_out_positions.pooling_share_twice, "mean-over-tokens", (("twice", "square", "divid", "count", "share", "factor"),), in_model="classifier",
             comment="The share 1 / count is multiplied in twice."),
     Mistake("pooling-mean-count-of-batch", POOL + "MeanOverTokens.backward", mean_count_of_the_batch, "mean-over-tokens", (("batch", "count", "divid", "number of", "factor", "share", "constant"),), in_model="classifier",
             comment="The division is by the number of real positions of the whole batch."),
@@ -561,11 +355,11 @@ MISTAKES = [
             comment="The first sentence's dy is broadcast to all sentences."),
     Mistake("pooling-first-forward-mean", POOL + "FirstToken.forward", first_forward_mean, "first-token", (("mean", "first", "position", "average", "other", "forward"),), in_model="classifier-first-token",
             comment="forward takes the mean over positions; the given backward is for the first."),
-    Mistake("model-encoder-not-reached", MODELS + "transformer:Transformer.hidden_backward", model_encoder_not_reached, "transformer", (("encoder", "memory", "source"), MISSING),
+    Mistake("model-encoder-not-reached", MODELS + "transformer:Transformer.hidden_backward", held_out.model_without_encoder, "transformer", (("encoder", "memory", "source"), MISSING),
             comment="The memory's gradient is thrown away: encoder and source get none."),
-    Mistake("model-source-embedding-forgotten", MODELS + "transformer:Transformer.hidden_backward", model_source_embedding_forgotten, "transformer", (("embedding", "source", "input"), MISSING),
+    Mistake("model-source-embedding-forgotten", MODELS + "transformer:Transformer.hidden_backward", seen.model_without_source_input, "transformer", (("embedding", "source", "input"), MISSING),
             comment="The source's embedding gets no gradient (its weight is shared with the target's)."),
-    Mistake("model-target-embedding-forgotten", MODELS + "transformer:Transformer.hidden_backward", model_target_embedding_forgotten, "transformer", (("embedding", "target", "input"), MISSING),
+    Mistake("model-target-embedding-forgotten", MODELS + "transformer:Transformer.hidden_backward", seen.model_without_target_input, "transformer", (("embedding", "target", "input"), MISSING),
             comment="The target's embedding gets no gradient (its weight is shared with the source's)."),
     Mistake("model-memory-twice", MODELS + "transformer:Transformer.hidden_backward", model_memory_twice, "transformer", (("encoder", "memory", "source"), ("twice", "doubl", "2 times", "times 2", "2x", "factor")),
             comment="The memory's gradient is doubled before it enters the encoder."),
@@ -575,9 +369,9 @@ MISTAKES = [
             comment="The memory's gradient is handed to the source's embedding directly; the encoder's backward is never called."),
     Mistake("model-memory-normalised", MODELS + "transformer:Transformer.hidden_backward", model_memory_detach_norm, "transformer", ((*UNKNOWN, "encoder", "memory", "source"),),
             comment="The memory's gradient is divided by sqrt(1 + its squared length): arbitrary."),
-    Mistake("model-language-input-forgotten", MODELS + "language_model:LanguageModel.hidden_backward", language_model_input_forgotten, "language-model", (("embedding", "input", "weight"), MISSING), in_model="language-model",
+    Mistake("model-language-input-forgotten", MODELS + "language_model:LanguageModel.hidden_backward", seen.language_model_without_input, "language-model", (("embedding", "input", "weight"), MISSING), in_model="language-model",
             comment="The input's backward is never called: the tied weight has the output projection's part only."),
-    Mistake("model-language-stack-bypassed", MODELS + "language_model:LanguageModel.hidden_backward", language_model_shortcut, "language-model", (("embedding", "input", "stack", "dy", "weight"),), in_model="language-model",
+    Mistake("model-language-stack-bypassed", MODELS + "language_model:LanguageModel.hidden_backward", held_out.language_model_input_from_dy, "language-model", (("embedding", "input", "stack", "dy", "weight"),), in_model="language-model",
             comment="The embedding is given the dy from above the stack instead of the stack's dx (the wrong variable)."),
     Mistake("model-classifier-over-batch", MODELS + "classifier:Classifier.backward", classifier_softmax_free, "classifier", (("average", "mean", "half", "divid", "factor", "0.5", "1/2", "batch"),), in_model="classifier",
             comment="dlogits is divided by the batch size, which is the loss's affair."),

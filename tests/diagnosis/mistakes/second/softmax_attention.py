@@ -7,11 +7,14 @@ import numpy as np
 from minitransformer.functional import dropout_backward, dropout_forward, softmax_backward, softmax_forward
 from minitransformer.functional.attention import AttentionCache
 from minitransformer.functional.softmax import SoftmaxCache
+from tests.diagnosis.mistakes.held_out import softmax_attention as held_out
+from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.seen import softmax_attention as seen
+from tests.diagnosis.mistakes.words import UNKNOWN
 
 MISSING = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
            "does not reach", "not contain", "zero", "no gradient", "never", "detach", "cut", "none of", "not divided", "not multiplied")
-UNKNOWN = ("no known pattern", "no pattern", "unknown", "not known", "don't know", "do not know", "none of the known")
 SUM = ("sum", "row", "term", "subtract", "total", "weighted", "jacobian")
 
 
@@ -20,38 +23,9 @@ def softmax_sum_unweighted(dp, cache):
     return p * (dp - dp.sum(axis=-1, keepdims=True))
 
 
-def softmax_mean_for_sum(dp, cache):
-    p = cache.p
-    return p * (dp - (dp * p).mean(axis=-1, keepdims=True))
-
-
 def softmax_outer_p_missing(dp, cache):
     p = cache.p
     return dp - (dp * p).sum(axis=-1, keepdims=True)
-
-
-def softmax_columns(dp, cache):
-    p = cache.p
-    return p * (dp - (dp * p).sum(axis=-2, keepdims=True))
-
-
-def softmax_total(dp, cache):
-    p = cache.p
-    return p * (dp - np.sum(dp * p))
-
-
-def softmax_sign(dp, cache):
-    p = cache.p
-    return p * ((dp * p).sum(axis=-1, keepdims=True) - dp)
-
-
-def softmax_plus(dp, cache):
-    p = cache.p
-    return p * (dp + (dp * p).sum(axis=-1, keepdims=True))
-
-
-def softmax_only_p(dp, cache):
-    return cache.p * dp
 
 
 def softmax_squared_p(dp, cache):
@@ -140,25 +114,6 @@ def softmax_forward_unguarded(x, mask=None):
     return p, SoftmaxCache(p)
 
 
-def softmax_forward_over_queries(x, mask=None):
-    if mask is not None:
-        x = np.where(mask, x, -np.inf)
-    peak = x.real.max(axis=-2, keepdims=True)
-    p = np.exp(x - np.where(peak == -np.inf, 0, peak))
-    total = p.sum(axis=-2, keepdims=True)
-    p = p / np.where(total == 0, 1, total)
-    return p, SoftmaxCache(p)
-
-
-def softmax_forward_caches_exponentials(x, mask=None):
-    if mask is not None:
-        x = np.where(mask, x, -np.inf)
-    peak = x.real.max(axis=-1, keepdims=True)
-    e = np.exp(x - np.where(peak == -np.inf, 0, peak))
-    total = e.sum(axis=-1, keepdims=True)
-    return e / np.where(total == 0, 1, total), SoftmaxCache(e)
-
-
 def softmax_forward_in_place(x, mask=None):
     x -= x.real.max(axis=-1, keepdims=True)
     e = np.exp(x)
@@ -171,48 +126,17 @@ def softmax_forward_in_place(x, mask=None):
 
 # ---- attention
 
-def attention_backward_unscaled(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax)
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
-
-
 def attention_key_unscaled(dy, cache):
     query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax)
+    ds = right.scores(dy, cache)
     dquery = ds @ key / math.sqrt(query.shape[-1])
     dkey = ds.swapaxes(-1, -2) @ query
     return dquery, dkey, weights.swapaxes(-1, -2) @ dy
 
 
-def attention_scaled_by_d(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / query.shape[-1]
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
-
-
-def attention_scaled_by_value_width(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(value.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
-
-
 def attention_scaled_by_length(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(key.shape[-2])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
-
-
-def attention_scale_multiplied(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) * math.sqrt(query.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    ds = right.scores(dy, cache) / math.sqrt(cache.key.shape[-2])
+    return right.of_scores(ds, dy, cache)
 
 
 def attention_scale_inside_softmax(dy, cache):
@@ -220,128 +144,80 @@ def attention_scale_inside_softmax(dy, cache):
     p = softmax.p
     dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
     ds = p * (dp / math.sqrt(query.shape[-1]) - (dp * p).sum(axis=-1, keepdims=True))
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
-
-
-def attention_value_from_undropped(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, softmax.p.swapaxes(-1, -2) @ dy
+    return right.of_scores(ds, dy, cache)
 
 
 def attention_without_dropout_backward(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    ds = softmax_backward(dy @ value.swapaxes(-1, -2), softmax) / math.sqrt(query.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    ds = softmax_backward(dy @ cache.value.swapaxes(-1, -2), cache.softmax) / math.sqrt(cache.query.shape[-1])
+    return right.of_scores(ds, dy, cache)
 
 
 def attention_dropout_after_softmax(dy, cache):
     query, key, value, softmax, dropout, weights = cache
     ds = softmax_backward(dy @ value.swapaxes(-1, -2), softmax)
     ds = dropout_backward(ds, dropout) / math.sqrt(query.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    return right.of_scores(ds, dy, cache)
 
 
 def attention_dropout_backward_twice(dy, cache):
     query, key, value, softmax, dropout, weights = cache
     dp = dropout_backward(dropout_backward(dy @ value.swapaxes(-1, -2), dropout), dropout)
     ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
-
-
-def attention_softmax_of_dropped(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, SoftmaxCache(weights)) / math.sqrt(query.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
-
-
-def attention_no_softmax_backward(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    ds = dropout_backward(dy @ value.swapaxes(-1, -2), dropout) / math.sqrt(query.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    return right.of_scores(ds, dy, cache)
 
 
 def attention_weights_detached(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    return np.zeros_like(query), np.zeros_like(key), weights.swapaxes(-1, -2) @ dy
-
-
-def attention_key_detached(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return ds @ key, np.zeros_like(key), weights.swapaxes(-1, -2) @ dy
-
-
-def attention_query_and_key_swapped(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return ds.swapaxes(-1, -2) @ query, ds @ key, weights.swapaxes(-1, -2) @ dy
+    return np.zeros_like(cache.query), np.zeros_like(cache.key), cache.weights.swapaxes(-1, -2) @ dy
 
 
 def attention_scores_not_transposed(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return ds @ key, ds @ query, weights.swapaxes(-1, -2) @ dy
+    dquery, _, dvalue = right.attention_backward(dy, cache)
+    ds = right.scores(dy, cache) / math.sqrt(cache.query.shape[-1])
+    return dquery, ds @ cache.query, dvalue
 
 
 def attention_key_from_key(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ key, weights.swapaxes(-1, -2) @ dy
+    dquery, _, dvalue = right.attention_backward(dy, cache)
+    ds = right.scores(dy, cache) / math.sqrt(cache.query.shape[-1])
+    return dquery, ds.swapaxes(-1, -2) @ cache.key, dvalue
 
 
 def attention_value_reshaped(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    *lead, t_q, t_k = weights.shape
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.reshape(*lead, t_k, t_q) @ dy
+    dquery, dkey, _ = right.attention_backward(dy, cache)
+    *lead, t_q, t_k = cache.weights.shape
+    return dquery, dkey, cache.weights.reshape(*lead, t_k, t_q) @ dy
 
 
 def attention_value_averaged(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy / query.shape[-2]
+    dquery, dkey, dvalue = right.attention_backward(dy, cache)
+    return dquery, dkey, dvalue / cache.query.shape[-2]
 
 
 def attention_causal_for_safety(dy, cache):
     query, key, value, softmax, dropout, weights = cache
     dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
     ds = np.tril(softmax_backward(dp, softmax)) / math.sqrt(query.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    return right.of_scores(ds, dy, cache)
 
 
 def attention_two_scale_and_dropout(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    ds = softmax_backward(dy @ value.swapaxes(-1, -2), softmax)
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    ds = softmax_backward(dy @ cache.value.swapaxes(-1, -2), cache.softmax)
+    return right.of_scores(ds, dy, cache)
 
 
 def attention_two_value_and_key(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return ds @ key, -ds.swapaxes(-1, -2) @ query, softmax.p.swapaxes(-1, -2) @ dy
+    dquery, dkey, _ = right.attention_backward(dy, cache)
+    return dquery, -dkey, cache.softmax.p.swapaxes(-1, -2) @ dy
 
 
 def attention_scores_times_weights(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) * (1 + 0.3 * softmax.p) / math.sqrt(query.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    ds = right.scores(dy, cache) * (1 + 0.3 * cache.softmax.p) / math.sqrt(cache.query.shape[-1])
+    return right.of_scores(ds, dy, cache)
 
 
 def attention_query_mixed_with_value_gradient(dy, cache):
     query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
+    ds = right.scores(dy, cache) / math.sqrt(query.shape[-1])
     dquery = ds @ key
     return dquery + 0.2 * np.tanh(query), ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
 
@@ -350,7 +226,7 @@ def attention_centred_value(dy, cache):
     query, key, value, softmax, dropout, weights = cache
     dp = dropout_backward(dy @ (value - value.mean(axis=-1, keepdims=True)).swapaxes(-1, -2), dropout)
     ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return ds @ key, ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    return right.of_scores(ds, dy, cache)
 
 
 def attention_forward_scale_of_value(query, key, value, mask=None, dropout_rate=0.0, rng=None):
@@ -410,19 +286,19 @@ SCALE = ("scale", "sqrt", "divid", "d_k", "factor", "times", "2.236", "2.24", "0
 MISTAKES = [
     Mistake("softmax-sum-not-weighted", "softmax_backward", softmax_sum_unweighted, "softmax", (SUM, (*MISSING, "weight", " p ", "unweighted", "plain")),
             comment="The row sum is of dp instead of dp p."),
-    Mistake("softmax-mean-for-sum", "softmax_backward", softmax_mean_for_sum, "softmax", (("mean", "average", "divid", "factor", "1/4", "quarter", "term"),),
+    Mistake("softmax-mean-for-sum", "softmax_backward", seen.mean_for_sum, "softmax", (("mean", "average", "divid", "factor", "1/4", "quarter", "term"),),
             comment="The row sum of dp p is a mean: divided by the number of keys."),
     Mistake("softmax-no-outer-p", "softmax_backward", softmax_outer_p_missing, "softmax", ((" p ", "probabilit", "factor"), (*MISSING, "multipl", "factor", "times")),
             comment="The factor p in front of the bracket is forgotten."),
-    Mistake("softmax-sum-over-rows", "softmax_backward", softmax_columns, "softmax", (("axis", "axes", "column", "over the queries", "wrong sum", "sum"),),
+    Mistake("softmax-sum-over-rows", "softmax_backward", held_out.sum_over_queries, "softmax", (("axis", "axes", "column", "over the queries", "wrong sum", "sum"),),
             comment="The sum of dp p runs over the queries (axis -2) instead of the keys."),
-    Mistake("softmax-sum-of-everything", "softmax_backward", softmax_total, "softmax", (("axis", "axes", "all", "everything", "whole", "total", "sum"),),
+    Mistake("softmax-sum-of-everything", "softmax_backward", seen.sum_over_everything, "softmax", (("axis", "axes", "all", "everything", "whole", "total", "sum"),),
             comment="np.sum without an axis: one number for the whole array is subtracted."),
-    Mistake("softmax-sign-turned", "softmax_backward", softmax_sign, "softmax", (("sign", "negat", "minus", "-1", "opposite"),),
+    Mistake("softmax-sign-turned", "softmax_backward", held_out.negative, "softmax", (("sign", "negat", "minus", "-1", "opposite"),),
             comment="The difference in the bracket is the wrong way round: the whole gradient has the wrong sign."),
-    Mistake("softmax-plus-for-minus", "softmax_backward", softmax_plus, "softmax", (("sign", "plus", "added", "minus", "subtract"),),
+    Mistake("softmax-plus-for-minus", "softmax_backward", held_out.sum_added, "softmax", (("sign", "plus", "added", "minus", "subtract"),),
             comment="The row sum is added instead of subtracted."),
-    Mistake("softmax-no-sum", "softmax_backward", softmax_only_p, "softmax", ((*SUM, "off-diagonal", "diagonal"), (*MISSING, "only", "diagonal", "p * dp", "dp * p", "constant")),
+    Mistake("softmax-no-sum", "softmax_backward", held_out.product_only, "softmax", ((*SUM, "off-diagonal", "diagonal"), (*MISSING, "only", "diagonal", "p * dp", "dp * p", "constant")),
             comment="dx = p dp: the row sum is forgotten altogether."),
     Mistake("softmax-p-squared", "softmax_backward", softmax_squared_p, "softmax", ((*SUM, "off-diagonal", "square", "power", *UNKNOWN),),
             comment="The outer product p p^T is read as p^2: the second term is p^2 sum(dp)."),
@@ -457,30 +333,30 @@ MISTAKES = [
     Mistake("softmax-nan-for-empty-row", "softmax_forward", softmax_forward_unguarded, "softmax",
             (("nan", "not finite", "non-finite", "infinit", "not a number", "nothing", "masked out"),), in_model="",
             comment="forward divides 0 by 0 (-inf minus -inf) in a row where all is masked: NaN."),
-    Mistake("softmax-forward-over-queries", "softmax_forward", softmax_forward_over_queries, "softmax",
+    Mistake("softmax-forward-over-queries", "softmax_forward", seen.forward_over_queries, "softmax",
             (("axis", "axes", "column", "quer", "sum to", "row", "normalis"),),
             comment="forward normalises over the queries (axis -2); the given backward works along the keys."),
-    Mistake("softmax-caches-exponentials", "softmax_forward", softmax_forward_caches_exponentials, "softmax",
+    Mistake("softmax-caches-exponentials", "softmax_forward", held_out.forward_caches_exponentials, "softmax",
             (("cache", "normalis", "sum to", "exp", "kept", "stored", " p "),),
             comment="forward keeps exp(x) from before the division in the cache instead of p."),
     Mistake("softmax-forward-in-place", "softmax_forward", softmax_forward_in_place, "softmax",
             (("in place", "in-place", "chang", "modif", "overwr", "writes", "alter"),), in_model="",
             comment="forward subtracts the maximum from the caller's x in place."),
-    Mistake("attention-no-scale-backward", "attention_backward", attention_backward_unscaled, "attention", (SCALE,),
+    Mistake("attention-no-scale-backward", "attention_backward", held_out.scale_forgotten, "attention", (SCALE,),
             comment="backward forgets 1/sqrt(d_k) in dQ and dK."),
     Mistake("attention-key-not-scaled", "attention_backward", attention_key_unscaled, "attention", (SCALE, ("key", "dk")),
             comment="backward divides dQ by sqrt(d_k), but not dK."),
-    Mistake("attention-scaled-by-d", "attention_backward", attention_scaled_by_d, "attention", (SCALE,),
+    Mistake("attention-scaled-by-d", "attention_backward", seen.scale_without_root, "attention", (SCALE,),
             comment="backward divides by d_k instead of sqrt(d_k)."),
-    Mistake("attention-scaled-by-d-v", "attention_backward", attention_scaled_by_value_width, "attention", ((*SCALE, "d_v"),),
+    Mistake("attention-scaled-by-d-v", "attention_backward", seen.scale_of_values, "attention", ((*SCALE, "d_v"),),
             comment="backward divides by sqrt(d_v) instead of sqrt(d_k)."),
     Mistake("attention-scaled-by-length", "attention_backward", attention_scaled_by_length, "attention", ((*SCALE, "t_k", "length", "number of keys"),),
             comment="backward divides by sqrt(T_k), the number of keys, instead of sqrt(d_k)."),
-    Mistake("attention-scale-upside-down", "attention_backward", attention_scale_multiplied, "attention", (SCALE,),
+    Mistake("attention-scale-upside-down", "attention_backward", held_out.scale_multiplied, "attention", (SCALE,),
             comment="backward multiplies by sqrt(d_k) instead of dividing."),
     Mistake("attention-scale-in-one-term", "attention_backward", attention_scale_inside_softmax, "attention", ((*SCALE, "softmax"),),
             comment="The scale 1/sqrt(d_k) reaches dp in the softmax's bracket but not the row sum."),
-    Mistake("attention-value-ignores-dropout", "attention_backward", attention_value_from_undropped, "attention", (("dropout", "dropped", "mask"), ("value", "dv")),
+    Mistake("attention-value-ignores-dropout", "attention_backward", seen.values_without_dropout, "attention", (("dropout", "dropped", "mask"), ("value", "dv")),
             comment="dV = p^T dy is made with the probabilities from before dropout."),
     Mistake("attention-no-dropout-backward", "attention_backward", attention_without_dropout_backward, "attention", (("dropout", "dropped", "mask"),),
             comment="The backward of the dropout on the weights is left out on the way to the scores."),
@@ -488,15 +364,15 @@ MISTAKES = [
             comment="Dropout's backward comes after softmax's instead of before."),
     Mistake("attention-dropout-twice", "attention_backward", attention_dropout_backward_twice, "attention", (("dropout", "dropped", "mask"),),
             comment="Dropout's backward is applied twice: the scale 1/(1 - rate) enters squared."),
-    Mistake("attention-softmax-of-dropped", "attention_backward", attention_softmax_of_dropped, "attention", (("dropout", "dropped", "mask", "softmax", " p "),),
+    Mistake("attention-softmax-of-dropped", "attention_backward", held_out.weights_for_p, "attention", (("dropout", "dropped", "mask", "softmax", " p "),),
             comment="Softmax's backward is given the weights after dropout instead of the probabilities."),
-    Mistake("attention-softmax-skipped", "attention_backward", attention_no_softmax_backward, "attention", (("softmax",),),
+    Mistake("attention-softmax-skipped", "attention_backward", held_out.softmax_skipped, "attention", (("softmax",),),
             comment="Softmax's backward is skipped: dS = dA / sqrt(d_k)."),
     Mistake("attention-weights-constant", "attention_backward", attention_weights_detached, "attention", (("query", "dq", "key", "softmax", "scores"), MISSING),
             comment="The attention weights are treated as constants: query and key get no gradient."),
-    Mistake("attention-key-constant", "attention_backward", attention_key_detached, "attention", (("key", "dk"), MISSING),
+    Mistake("attention-key-constant", "attention_backward", held_out.keys_get_nothing, "attention", (("key", "dk"), MISSING),
             comment="The key gets no gradient."),
-    Mistake("attention-outputs-swapped", "attention_backward", attention_query_and_key_swapped, "attention",
+    Mistake("attention-outputs-swapped", "attention_backward", seen.query_and_key_swapped, "attention",
             (("swap", "exchang", "order", "shape"), ("query", "key", "dq", "dk", "input", "first", "gradients")), in_model="language-model",
             comment="dquery and dkey are returned in each other's place."),
     Mistake("attention-scores-not-transposed", "attention_backward", attention_scores_not_transposed, "self-attention",

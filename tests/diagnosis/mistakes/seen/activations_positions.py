@@ -6,8 +6,10 @@ import numpy as np
 
 from minitransformer.functional import dropout_backward
 from minitransformer.functional.activations import CUBIC, ReluCache, SLOPE
+from tests.diagnosis.mistakes import makers, right
+from tests.diagnosis.mistakes.makers import FIRST, INPUT, MEAN, POSITIONS
 from tests.diagnosis.mistakes.mistake import Mistake
-from tests.diagnosis.mistakes.words import AVERAGED, IN_PLACE, MISSING, TWICE
+from tests.diagnosis.mistakes.words import AVERAGED, BATCH, INNER, IN_PLACE, MISSING, TWICE
 
 BUFFERS = {}
 
@@ -40,23 +42,16 @@ def relu_forward_mask_of_batch(x):
     return x * positive, ReluCache(positive[:1])
 
 
-def _gelu(dy, cache, u_prime=None, first=1.0, second=1.0):
-    x, tanh = cache
-    if u_prime is None:
-        u_prime = SLOPE * (1 + 3 * CUBIC * x * x)
-    return dy * (first * 0.5 * (1 + tanh) + second * 0.5 * x * (1 - tanh * tanh) * u_prime)
-
-
 def gelu_inner_forgotten(dy, cache):
-    return _gelu(dy, cache, u_prime=1)
+    return right.gelu_backward(dy, cache, u_prime=1)
 
 
 def gelu_cubic_forgotten(dy, cache):
-    return _gelu(dy, cache, u_prime=SLOPE)
+    return right.gelu_backward(dy, cache, u_prime=SLOPE)
 
 
 def gelu_first_term_only(dy, cache):
-    return _gelu(dy, cache, second=0)
+    return right.gelu_backward(dy, cache, second=0)
 
 
 def gelu_x_forgotten(dy, cache):
@@ -81,7 +76,7 @@ def gelu_as_relu(dy, cache):
 
 
 def gelu_slope_inverted(dy, cache):
-    return _gelu(dy, cache, u_prime=math.sqrt(math.pi / 2) * (1 + 3 * CUBIC * cache.x * cache.x))
+    return right.gelu_backward(dy, cache, u_prime=math.sqrt(math.pi / 2) * (1 + 3 * CUBIC * cache.x * cache.x))
 
 
 def sinusoidal_scaled(self, dy, cache):
@@ -159,55 +154,34 @@ def first_of_batch(self, dy, cache):
     return dx
 
 
-POSITIONS = "minitransformer.layers.positions:"
-LEARNED = POSITIONS + "LearnedPositions.backward"
-INPUT = "minitransformer.layers.input:Input.backward"
-MEAN = "minitransformer.layers.pooling:MeanOverTokens."
-FIRST = "minitransformer.layers.pooling:FirstToken.backward"
-INNER = ("u'", "u_prime", "inner", "chain", "du")
-BATCH = ("batch", "sentence", "sequence", "example")
-
-
-def _relu(name, wrong, *says, block="relu", replaces="relu_backward", **more):
-    return Mistake("relu-" + name, replaces, wrong, block, says, **more)
-
-
-def _gelu_mistake(name, wrong, *says, block="gelu", replaces="gelu_backward", in_model="transformer-pre-norm", **more):
-    return Mistake("gelu-" + name, replaces, wrong, block, says, in_model=in_model, **more)
-
-
-def _learned(name, wrong, *says, replaces=LEARNED, in_model="transformer-unshared", **more):
-    return Mistake("learned-positions-" + name, replaces, wrong, "learned-positions", says, in_model=in_model, **more)
-
-
 MISTAKES = [
-    _relu("mask-from-dy", relu_mask_from_dy, ("dy > 0", "sign of dy", "from dy", "of dy", "positive dy", "dy is", "negative dy", "gradient > 0", "incoming")),
-    _relu("both-masks", relu_both_masks, ("dy > 0", "sign of dy", "from dy", "of dy", "positive dy", "dy is", "negative dy", "gradient > 0", "incoming", "max")),
-    _relu("passes-all", relu_passes_all, ("x > 0", "positive", "mask", "negative x", "x <= 0", "kink", "x < 0"), (*MISSING, "everywhere", "unchanged")),
-    _relu("in-place", relu_in_place, IN_PLACE, in_model=""),
-    _relu("forward-one-buffer", relu_forward_one_buffer,
+    makers.relu("mask-from-dy", relu_mask_from_dy, ("dy > 0", "sign of dy", "from dy", "of dy", "positive dy", "dy is", "negative dy", "gradient > 0", "incoming")),
+    makers.relu("both-masks", relu_both_masks, ("dy > 0", "sign of dy", "from dy", "of dy", "positive dy", "dy is", "negative dy", "gradient > 0", "incoming", "max")),
+    makers.relu("passes-all", relu_passes_all, ("x > 0", "positive", "mask", "negative x", "x <= 0", "kink", "x < 0"), (*MISSING, "everywhere", "unchanged")),
+    makers.relu("in-place", relu_in_place, IN_PLACE, in_model=""),
+    makers.relu("forward-one-buffer", relu_forward_one_buffer,
           ("cache", "shared", "overwr", "last", "other", "another", "later", "in place", "in-place", "reuse", "changed"),
           replaces="relu_forward", block="encoder"),
-    _relu("forward-mask-of-first-sentence", relu_forward_mask_of_batch, ("mask", "positive", "x > 0", "cache", *BATCH),
+    makers.relu("forward-mask-of-first-sentence", relu_forward_mask_of_batch, ("mask", "positive", "x > 0", "cache", *BATCH),
           replaces="relu_forward"),
-    _gelu_mistake("inner-forgotten", gelu_inner_forgotten, (*INNER, "derivative"), MISSING),
-    _gelu_mistake("cubic-forgotten", gelu_cubic_forgotten, ("0.044715", "cubic", "x^2", "x^3", "x**", "x * x", "CUBIC", "3 *")),
-    _gelu_mistake("first-term-only", gelu_first_term_only, ("second", "1 - tanh", "x (1", "product rule", "term"), MISSING),
-    _gelu_mistake("x-forgotten", gelu_x_forgotten, ("x (1", "x *", "factor x", "times x", "by x", "the x", "x is", "product rule"), MISSING, excludes=("u' is missing",)),
-    _gelu_mistake("of-erf", gelu_of_erf, ("erf", "exact", "other form", "tanh form", "approximation", "Phi")),
-    _gelu_mistake("of-sigmoid", gelu_of_sigmoid, ("sigmoid", "1.702", "other form", "tanh form", "approximation", "swish", "silu")),
-    _gelu_mistake("as-relu", gelu_as_relu, ("relu", "x > 0", "step", "positive")),
-    _gelu_mistake("slope-inverted", gelu_slope_inverted, ("sqrt(2/pi)", "sqrt(2 / pi)", "sqrt(pi", "slope", *INNER)),
+    makers.gelu("inner-forgotten", gelu_inner_forgotten, (*INNER, "derivative"), MISSING),
+    makers.gelu("cubic-forgotten", gelu_cubic_forgotten, ("0.044715", "cubic", "x^2", "x^3", "x**", "x * x", "CUBIC", "3 *")),
+    makers.gelu("first-term-only", gelu_first_term_only, ("second", "1 - tanh", "x (1", "product rule", "term"), MISSING),
+    makers.gelu("x-forgotten", gelu_x_forgotten, ("x (1", "x *", "factor x", "times x", "by x", "the x", "x is", "product rule"), MISSING, excludes=("u' is missing",)),
+    makers.gelu("of-erf", gelu_of_erf, ("erf", "exact", "other form", "tanh form", "approximation", "Phi")),
+    makers.gelu("of-sigmoid", gelu_of_sigmoid, ("sigmoid", "1.702", "other form", "tanh form", "approximation", "swish", "silu")),
+    makers.gelu("as-relu", gelu_as_relu, ("relu", "x > 0", "step", "positive")),
+    makers.gelu("slope-inverted", gelu_slope_inverted, ("sqrt(2/pi)", "sqrt(2 / pi)", "sqrt(pi", "slope", *INNER)),
     Mistake("sinusoidal-scaled", POSITIONS + "SinusoidalPositions.backward", sinusoidal_scaled, "sinusoidal-positions",
             (("sqrt", "scal", "factor", "√", "times"),)),
     Mistake("sinusoidal-zero", POSITIONS + "SinusoidalPositions.backward", sinusoidal_zero, "sinusoidal-positions",
             (MISSING,)),
-    _learned("mean", learned_mean, BATCH, AVERAGED),
-    _learned("weight-forgotten", learned_weight_forgotten, ("weight", "dW", "table"), MISSING),
-    _learned("every-row", learned_every_row, ("position", "length", "axis", "axes", "every row", "all rows", "same")),
-    _learned("scaled", learned_scaled, ("sqrt", "scal", "factor", "√")),
-    _learned("last-missing", learned_last_missing, ("last", "length", "row", "position")),
-    _learned("reversed", learned_reversed, ("revers", "order", "backwards", "permut", "wrong row", "wrong position", "mixed", "other position", "flip")),
+    makers.learned_positions("mean", learned_mean, BATCH, AVERAGED),
+    makers.learned_positions("weight-forgotten", learned_weight_forgotten, ("weight", "dW", "table"), MISSING),
+    makers.learned_positions("every-row", learned_every_row, ("position", "length", "axis", "axes", "every row", "all rows", "same")),
+    makers.learned_positions("scaled", learned_scaled, ("sqrt", "scal", "factor", "√")),
+    makers.learned_positions("last-missing", learned_last_missing, ("last", "length", "row", "position")),
+    makers.learned_positions("reversed", learned_reversed, ("revers", "order", "backwards", "permut", "wrong row", "wrong position", "mixed", "other position", "flip")),
     Mistake("input-dropout-forgotten", INPUT, input_dropout_forgotten, "input", (("dropout", "mask"), MISSING)),
     Mistake("input-dropout-after-positions", INPUT, input_dropout_after_positions, "input",
             (("dropout", "mask"), ("position", "order", "after", "before", *MISSING)), in_model="transformer-unshared"),

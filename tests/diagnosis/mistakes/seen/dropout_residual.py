@@ -2,8 +2,10 @@
 
 from minitransformer.functional import dropout_backward
 from minitransformer.functional.dropout import DropoutCache
+from tests.diagnosis.mistakes import right
+from tests.diagnosis.mistakes.makers import RESIDUAL
 from tests.diagnosis.mistakes.mistake import Mistake
-from tests.diagnosis.mistakes.words import IN_PLACE, MISSING, RAISES, RANDOM, SIGN, TWICE
+from tests.diagnosis.mistakes.words import IN_PLACE, MISSING, RAISES, RANDOM, SIGN, SKIP, SUBLAYER, TWICE
 
 
 def rescales_only(dy, cache):
@@ -35,65 +37,46 @@ def forward_draws_twice(x, dropout_rate, rng=None):
     return y, DropoutCache((rng.random(x.shape) >= dropout_rate) / (1 - dropout_rate))
 
 
-def _backward(self, dy, cache, drop=dropout_backward, pre=True, post=True):
-    """The right one, but for what the options leave out: dy of the shortcut, dh, and the others."""
-    if post and not self.pre_norm:
-        dy = self.norm.backward(dy, cache.norm)
-    dh = self.sublayer.backward(drop(dy, cache.dropout), cache.sublayer)
-    dh, *others = dh if isinstance(dh, tuple) else (dh,)
-    if pre and self.pre_norm:
-        dh = self.norm.backward(dh, cache.norm)
-    return dy, dh, others
-
-
-def _result(dx, others):
-    return (dx, *others) if others else dx
-
-
 def shortcut_twice(self, dy, cache):
-    dy, dh, others = _backward(self, dy, cache)
-    return _result(dy + dh + dy, others)
+    dy, dh, others = right.residual_paths(self, dy, cache)
+    return right.with_others(dy + dh + dy, others)
 
 
 def sublayer_lost(self, dy, cache):
-    dy, dh, others = _backward(self, dy, cache)
-    return _result(dy, others)
+    dy, dh, others = right.residual_paths(self, dy, cache)
+    return right.with_others(dy, others)
 
 
 def subtracted(self, dy, cache):
-    dy, dh, others = _backward(self, dy, cache)
-    return _result(dy - dh, others)
+    dy, dh, others = right.residual_paths(self, dy, cache)
+    return right.with_others(dy - dh, others)
 
 
 def dropout_forgotten(self, dy, cache):
-    dy, dh, others = _backward(self, dy, cache, drop=lambda d, _: d)
-    return _result(dy + dh, others)
+    dy, dh, others = right.residual_paths(self, dy, cache, drop=lambda d, _: d)
+    return right.with_others(dy + dh, others)
 
 
 def dropout_on_shortcut(self, dy, cache):
-    dy, dh, others = _backward(self, dy, cache)
-    return _result(dropout_backward(dy, cache.dropout) + dh, others)
+    dy, dh, others = right.residual_paths(self, dy, cache)
+    return right.with_others(dropout_backward(dy, cache.dropout) + dh, others)
 
 
 def shortcut_around_norm(self, dy, cache):
-    _, dh, others = _backward(self, dy, cache)
-    return _result(dy + dh, others)
+    _, dh, others = right.residual_paths(self, dy, cache)
+    return right.with_others(dy + dh, others)
 
 
 def pre_norm_of_sum(self, dy, cache):
-    dy, dh, others = _backward(self, dy, cache, pre=False)
+    dy, dh, others = right.residual_paths(self, dy, cache, pre=False)
     dx = dy + dh
-    return _result(self.norm.backward(dx, cache.norm) if self.pre_norm else dx, others)
+    return right.with_others(self.norm.backward(dx, cache.norm) if self.pre_norm else dx, others)
 
 
 def others_lost(self, dy, cache):
-    dy, dh, _ = _backward(self, dy, cache)
+    dy, dh, _ = right.residual_paths(self, dy, cache)
     return dy + dh
 
-
-RESIDUAL = "minitransformer.layers.residual:Residual."
-SKIP = ("residual", "skip", "shortcut", "direct", "identity", "dy + ", "+ dy", "around")
-SUBLAYER = ("sub-layer", "sublayer", "feed_forward", "feed-forward", "dh", "branch")
 
 MISTAKES = [
     Mistake("dropout-rescales-only", "dropout_backward", rescales_only, "dropout",

@@ -4,74 +4,70 @@ import numpy as np
 
 from minitransformer.functional import layer_norm_backward
 from minitransformer.functional.layer_norm import LayerNormCache
+from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.mistake import Mistake
-from tests.diagnosis.mistakes.words import ASSIGNED, AVERAGED, COMPLEX, IN_PLACE, MISSING, SIGN, SWAPPED, TWICE
-
-
-def _sums(dy, normed):
-    rows = tuple(range(dy.ndim - 1))
-    return (dy * normed).sum(axis=rows), dy.sum(axis=rows)
+from tests.diagnosis.mistakes.words import ASSIGNED, AVERAGED, COMPLEX, DEVIATION, IN_PLACE, MISSING, SECOND, SIGN, SWAPPED, TWICE
 
 
 def gamma_outside(dy, cache):
     normed, inverse, gamma = cache
     along = (dy * normed).mean(axis=-1, keepdims=True)
     dx = gamma * inverse * (dy - dy.mean(axis=-1, keepdims=True) - normed * along)
-    return dx, *_sums(dy, normed)
+    return dx, *right.norm_parameters(dy, normed)
 
 
 def mean_forgotten(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
-    return inverse * (dn - normed * (dn * normed).mean(axis=-1, keepdims=True)), *_sums(dy, normed)
+    return inverse * (dn - normed * (dn * normed).mean(axis=-1, keepdims=True)), *right.norm_parameters(dy, normed)
 
 
 def inverse_forgotten(dy, cache):
     normed, _, gamma = cache
     dn = dy * gamma
-    return dn - dn.mean(axis=-1, keepdims=True) - normed * (dn * normed).mean(axis=-1, keepdims=True), *_sums(dy, normed)
+    return dn - dn.mean(axis=-1, keepdims=True) - normed * (dn * normed).mean(axis=-1, keepdims=True), *right.norm_parameters(dy, normed)
 
 
 def inverse_squared(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     along = (dn * normed).mean(axis=-1, keepdims=True)
-    return inverse ** 2 * (dn - dn.mean(axis=-1, keepdims=True) - normed * along), *_sums(dy, normed)
+    return inverse ** 2 * (dn - dn.mean(axis=-1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
 
 
 def sum_for_mean(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     along = (dn * normed).sum(axis=-1, keepdims=True)
-    return inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * along), *_sums(dy, normed)
+    return inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
 
 
 def sums_for_means(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     along = (dn * normed).sum(axis=-1, keepdims=True)
-    return inverse * (dn - dn.sum(axis=-1, keepdims=True) - normed * along), *_sums(dy, normed)
+    return inverse * (dn - dn.sum(axis=-1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
 
 
 def plus_mean(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     along = (dn * normed).mean(axis=-1, keepdims=True)
-    return inverse * (dn + dn.mean(axis=-1, keepdims=True) - normed * along), *_sums(dy, normed)
+    return inverse * (dn + dn.mean(axis=-1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
 
 
 def variance_term_doubled(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     along = 2 * (dn * normed).mean(axis=-1, keepdims=True)
-    return inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * along), *_sums(dy, normed)
+    return inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
 
 
 def gamma_not_in_variance_term(dy, cache):
     normed, inverse, gamma = cache
     dn = dy * gamma
     along = (dy * normed).mean(axis=-1, keepdims=True)
-    return inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * along), *_sums(dy, normed)
+    return inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
 
 
 def dbeta_times_gamma(dy, cache):
@@ -99,7 +95,7 @@ def gamma_into_dy(dy, cache):
     normed, inverse, gamma = cache
     dy *= gamma
     along = (dy * normed).mean(axis=-1, keepdims=True)
-    return inverse * (dy - dy.mean(axis=-1, keepdims=True) - normed * along), *_sums(dy, normed)
+    return inverse * (dy - dy.mean(axis=-1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
 
 
 def assigned(self, dy, cache):
@@ -134,9 +130,6 @@ def forward_caches_variance(x, gamma, beta, epsilon=1e-5):
     normed = centred * inverse
     return gamma * normed + beta, LayerNormCache(normed, inverse ** -2, gamma)
 
-
-DEVIATION = ("inverse", "variance", "deviation", "sqrt(var", "1 / s", " s ", "std", "sigma")
-SECOND = ("mean(dn * n)", "dn * n", "n * mean", "variance", "second mean", "deviation", "inverse", "mean(dn n)", "projection")
 
 MISTAKES = [
     Mistake("layer-norm-gamma-outside", "layer_norm_backward", gamma_outside, "layer-norm",

@@ -6,44 +6,41 @@ import numpy as np
 
 from minitransformer.layers.embedding import EmbeddingCache
 from minitransformer.layers.output_projection import OutputCache
+from tests.diagnosis.mistakes import right
+from tests.diagnosis.mistakes.makers import OUTPUT
 from tests.diagnosis.mistakes.mistake import Mistake
 from tests.diagnosis.mistakes.words import ASSIGNED, AVERAGED, MISSING, RAISES
 
 
-def _rows(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    return cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
-
-
 def weight_reshaped(self, dy, cache):
-    rows, drows = _rows(self, dy, cache)
+    rows, drows = right.linear_rows(self, dy, cache)
     self.weight.grad += (drows.T @ rows).reshape(self.weight.shape)
     self.bias.grad += drows.sum(axis=0)
     return (drows @ self.weight.data.T).reshape(cache.x.shape)
 
 
 def bias_forgotten(self, dy, cache):
-    rows, drows = _rows(self, dy, cache)
+    rows, drows = right.linear_rows(self, dy, cache)
     self.weight.grad += rows.T @ drows
     return (drows @ self.weight.data.T).reshape(cache.x.shape)
 
 
 def bias_mean_over_positions(self, dy, cache):
-    rows, drows = _rows(self, dy, cache)
+    rows, drows = right.linear_rows(self, dy, cache)
     self.weight.grad += rows.T @ drows
     self.bias.grad += dy.sum(axis=0).mean(axis=tuple(range(dy.ndim - 2)))
     return (drows @ self.weight.data.T).reshape(cache.x.shape)
 
 
 def bias_without_batch(self, dy, cache):
-    rows, drows = _rows(self, dy, cache)
+    rows, drows = right.linear_rows(self, dy, cache)
     self.weight.grad += rows.T @ drows
     self.bias.grad += dy.sum(axis=1)
     return (drows @ self.weight.data.T).reshape(cache.x.shape)
 
 
 def weight_assigned(self, dy, cache):
-    rows, drows = _rows(self, dy, cache)
+    rows, drows = right.linear_rows(self, dy, cache)
     self.weight.grad[...] = rows.T @ drows
     self.bias.grad[...] = drows.sum(axis=0)
     return (drows @ self.weight.data.T).reshape(cache.x.shape)
@@ -66,20 +63,20 @@ def first_sentence_only(self, dy, cache):
 
 
 def dx_divided_by_batch(self, dy, cache):
-    rows, drows = _rows(self, dy, cache)
+    rows, drows = right.linear_rows(self, dy, cache)
     self.weight.grad += rows.T @ drows
     self.bias.grad += drows.sum(axis=0)
     return (drows @ self.weight.data.T).reshape(cache.x.shape) / len(dy)
 
 
 def nothing_returned(self, dy, cache):
-    rows, drows = _rows(self, dy, cache)
+    rows, drows = right.linear_rows(self, dy, cache)
     self.weight.grad += rows.T @ drows
     self.bias.grad += drows.sum(axis=0)
 
 
 def rows_returned(self, dy, cache):
-    rows, drows = _rows(self, dy, cache)
+    rows, drows = right.linear_rows(self, dy, cache)
     self.weight.grad += rows.T @ drows
     self.bias.grad += drows.sum(axis=0)
     return drows @ self.weight.data.T
@@ -121,19 +118,19 @@ def embedding_forward_off_by_one(self, ids):
 
 
 def output_scaled(self, dlogits, cache):
-    rows, drows = cache.x.reshape(-1, self.weight.shape[1]), dlogits.reshape(-1, self.weight.shape[0])
+    rows, drows = right.tied_rows(self, dlogits, cache)
     self.weight.grad += math.sqrt(self.weight.shape[1]) * (drows.T @ rows)
     return (drows @ self.weight.data).reshape(cache.x.shape)
 
 
 def output_divided_by_tokens(self, dlogits, cache):
-    rows, drows = cache.x.reshape(-1, self.weight.shape[1]), dlogits.reshape(-1, self.weight.shape[0])
+    rows, drows = right.tied_rows(self, dlogits, cache)
     self.weight.grad += drows.T @ rows / len(rows)
     return (drows @ self.weight.data).reshape(cache.x.shape)
 
 
 def output_dx_scaled(self, dlogits, cache):
-    rows, drows = cache.x.reshape(-1, self.weight.shape[1]), dlogits.reshape(-1, self.weight.shape[0])
+    rows, drows = right.tied_rows(self, dlogits, cache)
     self.weight.grad += drows.T @ rows
     return (drows @ self.weight.data).reshape(cache.x.shape) * math.sqrt(self.weight.shape[1])
 
@@ -143,7 +140,6 @@ def output_forward_scaled(self, x):
 
 
 SCALE = ("sqrt(d_model)", "sqrt(D)", "scal", "√", "sqrt", "2.64", "2.65")
-OUTPUT = "minitransformer.layers.output_projection:OutputProjection."
 
 MISTAKES = [
     Mistake("linear-weight-reshaped", "Linear.backward", weight_reshaped, "linear",

@@ -4,17 +4,8 @@ import numpy as np
 
 from minitransformer.functional import attention_backward
 from minitransformer.layers.attention import MultiHeadAttention
-from tests.diagnosis.mistakes.mistake import Mistake
-from tests.diagnosis.mistakes.words import MISSING, SIGN, TWICE
-
-
-def _heads(self, dy, cache):
-    return attention_backward(self.split(self.output.backward(dy, cache.output)), cache.attention)
-
-
-def _projections(self, dq, dk, dv, cache):
-    """From (B, T, H d)."""
-    return self.query.backward(dq, cache.query), self.key.backward(dk, cache.key), self.value.backward(dv, cache.value)
+from tests.diagnosis.mistakes import makers, right
+from tests.diagnosis.mistakes.words import KEY, MISSING, QUERY, SIGN, TURN, TWICE, VALUE
 
 
 def _unturned(x):
@@ -23,14 +14,14 @@ def _unturned(x):
 
 
 def merged_without_transpose(self, dy, cache):
-    return _projections(self, *map(_unturned, _heads(self, dy, cache)), cache)
+    return right.projections(self, *map(_unturned, right.head_gradients(self, dy, cache)), cache)
 
 
 def split_without_transpose(self, dy, cache):
     dheads = self.output.backward(dy, cache.output)
     batch, length, width = dheads.shape
     dheads = dheads.reshape(batch, self.num_heads, length, width // self.num_heads)
-    return _projections(self, *map(self.merge, attention_backward(dheads, cache.attention)), cache)
+    return right.projections(self, *map(self.merge, attention_backward(dheads, cache.attention)), cache)
 
 
 def first_head_only(self, dy, cache):
@@ -38,37 +29,37 @@ def first_head_only(self, dy, cache):
         d = np.array(d)
         d[:, 1:] = 0
         return self.merge(d)
-    return _projections(self, *map(first, _heads(self, dy, cache)), cache)
+    return right.projections(self, *map(first, right.head_gradients(self, dy, cache)), cache)
 
 
 def heads_averaged(self, dy, cache):
     def averaged(d):
         return self.merge(np.broadcast_to(d.mean(axis=1, keepdims=True), d.shape))
-    return _projections(self, *map(averaged, _heads(self, dy, cache)), cache)
+    return right.projections(self, *map(averaged, right.head_gradients(self, dy, cache)), cache)
 
 
 def output_twice(self, dy, cache):
     self.output.backward(dy, cache.output)
-    return _projections(self, *map(self.merge, _heads(self, dy, cache)), cache)
+    return right.projections(self, *map(self.merge, right.head_gradients(self, dy, cache)), cache)
 
 
 def output_weight_skipped(self, dy, cache):
     dheads = self.split(dy @ self.output.weight.data.T)
-    return _projections(self, *map(self.merge, attention_backward(dheads, cache.attention)), cache)
+    return right.projections(self, *map(self.merge, attention_backward(dheads, cache.attention)), cache)
 
 
 def query_projection_skipped(self, dy, cache):
-    dq, dk, dv = map(self.merge, _heads(self, dy, cache))
+    dq, dk, dv = map(self.merge, right.head_gradients(self, dy, cache))
     return (dq @ self.query.weight.data.T, self.key.backward(dk, cache.key), self.value.backward(dv, cache.value))
 
 
 def key_with_cache_of_value(self, dy, cache):
-    dq, dk, dv = map(self.merge, _heads(self, dy, cache))
+    dq, dk, dv = map(self.merge, right.head_gradients(self, dy, cache))
     return (self.query.backward(dq, cache.query), self.key.backward(dk, cache.value), self.value.backward(dv, cache.value))
 
 
 def values_twice(self, dy, cache):
-    dquery, dkey, dvalue = _projections(self, *map(self.merge, _heads(self, dy, cache)), cache)
+    dquery, dkey, dvalue = right.projections(self, *map(self.merge, right.head_gradients(self, dy, cache)), cache)
     return dquery, dkey, 2 * dvalue
 
 
@@ -108,43 +99,24 @@ def cross_query_lost(self, dy, cache):
     return np.zeros_like(dquery), dkey + dvalue
 
 
-ATTENTION = "minitransformer.layers.attention:"
-MHA = "MultiHeadAttention.backward"
-TURN = ("transpos", "heads", "merge", "swapaxes", "axes", "axis", "split", "reshap")
 OUTPUT = ("output", "W_O")
-VALUE = ("value",)
-KEY = ("key",)
-QUERY = ("query", "queries")
-
-
-def _mha(name, wrong, *says, replaces=MHA, **more):
-    return Mistake("heads-" + name, replaces, wrong, "multi-head-attention", says, **more)
-
-
-def _self(name, wrong, *says, **more):
-    return Mistake("self-attention-" + name, ATTENTION + "SelfAttention.backward", wrong, "self-attention", says, **more)
-
-
-def _cross(name, wrong, *says, **more):
-    return Mistake("cross-attention-" + name, ATTENTION + "CrossAttention.backward", wrong, "cross-attention", says, **more)
-
 
 MISTAKES = [
-    _mha("merged-without-transpose", merged_without_transpose, TURN),
-    _mha("split-without-transpose", split_without_transpose, TURN),
-    _mha("first-only", first_head_only, ("head",), ("first", "only", *MISSING)),
-    _mha("averaged", heads_averaged, ("head",), ("averag", "mean", "same")),
-    _mha("output-twice", output_twice, OUTPUT, TWICE),
-    _mha("output-weight-skipped", output_weight_skipped, OUTPUT, MISSING),
-    _mha("query-projection-skipped", query_projection_skipped, QUERY, MISSING),
-    _mha("key-with-cache-of-value", key_with_cache_of_value, KEY, ("value", "cache", "wrong input"), in_model="",
+    makers.heads("merged-without-transpose", merged_without_transpose, TURN),
+    makers.heads("split-without-transpose", split_without_transpose, TURN),
+    makers.heads("first-only", first_head_only, ("head",), ("first", "only", *MISSING)),
+    makers.heads("averaged", heads_averaged, ("head",), ("averag", "mean", "same")),
+    makers.heads("output-twice", output_twice, OUTPUT, TWICE),
+    makers.heads("output-weight-skipped", output_weight_skipped, OUTPUT, MISSING),
+    makers.heads("query-projection-skipped", query_projection_skipped, QUERY, MISSING),
+    makers.heads("key-with-cache-of-value", key_with_cache_of_value, KEY, ("value", "cache", "wrong input"), in_model="",
          comment="where key and value are one sequence it is right"),
-    _mha("values-twice", values_twice, VALUE, TWICE),
-    _self("without-values", self_without_values, VALUE, MISSING),
-    _self("queries-only", self_queries_only, ("key", "value", "only", "three"), (*MISSING, "only")),
-    _self("values-twice", self_values_twice, VALUE, TWICE),
-    _self("keys-subtracted", self_keys_subtracted, KEY, (*SIGN, "subtract")),
-    _cross("without-keys", cross_without_keys, KEY, MISSING),
-    _cross("last-position-only", cross_memory_last, ("memory", "key"), ("last", "position", "only", *MISSING)),
-    _cross("query-lost", cross_query_lost, ("query", "queries", "dx"), MISSING),
+    makers.heads("values-twice", values_twice, VALUE, TWICE),
+    makers.self_attention("without-values", self_without_values, VALUE, MISSING),
+    makers.self_attention("queries-only", self_queries_only, ("key", "value", "only", "three"), (*MISSING, "only")),
+    makers.self_attention("values-twice", self_values_twice, VALUE, TWICE),
+    makers.self_attention("keys-subtracted", self_keys_subtracted, KEY, (*SIGN, "subtract")),
+    makers.cross_attention("without-keys", cross_without_keys, KEY, MISSING),
+    makers.cross_attention("last-position-only", cross_memory_last, ("memory", "key"), ("last", "position", "only", *MISSING)),
+    makers.cross_attention("query-lost", cross_query_lost, ("query", "queries", "dx"), MISSING),
 ]

@@ -6,6 +6,7 @@ import numpy as np
 
 from minitransformer.functional import dropout_backward, softmax_backward, softmax_forward
 from minitransformer.functional.softmax import SoftmaxCache
+from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.mistake import Mistake
 from tests.diagnosis.mistakes.words import DIVIDED, IN_PLACE, MISSING, RAISES, RANDOM, SWAPPED, TWICE
 
@@ -69,85 +70,64 @@ def forward_masks_in_place(x, mask=None):
 
 
 def scale_without_root(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    dscores = softmax_backward(dp, softmax) / query.shape[-1]
-    return dscores @ key, dscores.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    dscores = right.scores(dy, cache) / cache.query.shape[-1]
+    return right.of_scores(dscores, dy, cache)
 
 
 def scale_of_values(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    dscores = softmax_backward(dp, softmax) / math.sqrt(value.shape[-1])
-    return dscores @ key, dscores.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    dscores = right.scores(dy, cache) / math.sqrt(cache.value.shape[-1])
+    return right.of_scores(dscores, dy, cache)
 
 
 def scale_of_values_too(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    scale = 1 / math.sqrt(query.shape[-1])
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    dscores = softmax_backward(dp, softmax) * scale
-    return dscores @ key, dscores.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy * scale
+    dquery, dkey, dvalue = right.attention_backward(dy, cache)
+    return dquery, dkey, dvalue / math.sqrt(cache.query.shape[-1])
 
 
 def query_and_key_swapped(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    dscores = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return dscores.swapaxes(-1, -2) @ query, dscores @ key, weights.swapaxes(-1, -2) @ dy
+    dquery, dkey, dvalue = right.attention_backward(dy, cache)
+    return dkey, dquery, dvalue
 
 
 def values_without_dropout(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dvalue = softmax.p.swapaxes(-1, -2) @ dy
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    dscores = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return dscores @ key, dscores.swapaxes(-1, -2) @ query, dvalue
+    dquery, dkey, _ = right.attention_backward(dy, cache)
+    return dquery, dkey, cache.softmax.p.swapaxes(-1, -2) @ dy
 
 
 def dropout_not_undone(dy, cache):
-    query, key, value, softmax, _, weights = cache
-    dp = dy @ value.swapaxes(-1, -2)
-    dscores = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return dscores @ key, dscores.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    dp = dy @ cache.value.swapaxes(-1, -2)
+    dscores = softmax_backward(dp, cache.softmax) / math.sqrt(cache.query.shape[-1])
+    return right.of_scores(dscores, dy, cache)
 
 
 def softmax_before_dropout(dy, cache):
     query, key, value, softmax, dropout, weights = cache
     dscores = dropout_backward(softmax_backward(dy @ value.swapaxes(-1, -2), softmax), dropout)
     dscores /= math.sqrt(query.shape[-1])
-    return dscores @ key, dscores.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    return right.of_scores(dscores, dy, cache)
 
 
 def values_untransposed(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dvalue = weights @ dy
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    dscores = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return dscores @ key, dscores.swapaxes(-1, -2) @ query, dvalue
+    dquery, dkey, _ = right.attention_backward(dy, cache)
+    return dquery, dkey, cache.weights @ dy
 
 
 def mask_ignored(dy, cache):
-    query, key, value, _, dropout, weights = cache
-    p, softmax = softmax_forward(query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1]))
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    dscores = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return dscores @ key, dscores.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    query, key = cache.query, cache.key
+    _, softmax = softmax_forward(query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1]))
+    return right.attention_backward(dy, cache._replace(softmax=softmax))
 
 
 def queries_miss_softmax(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    dscores = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return dp @ key / math.sqrt(query.shape[-1]), dscores.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    _, dkey, dvalue = right.attention_backward(dy, cache)
+    return right.probabilities(dy, cache) @ cache.key / math.sqrt(cache.query.shape[-1]), dkey, dvalue
 
 
 def new_dropout(dy, cache):
-    query, key, value, softmax, _, weights = cache
-    dweights = dy @ value.swapaxes(-1, -2)
+    dweights = dy @ cache.value.swapaxes(-1, -2)
     keep = np.random.default_rng().random(dweights.shape) >= 0.2
-    dscores = softmax_backward(dweights * keep / 0.8, softmax) / math.sqrt(query.shape[-1])
-    return dscores @ key, dscores.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
+    dscores = softmax_backward(dweights * keep / 0.8, cache.softmax) / math.sqrt(cache.query.shape[-1])
+    return right.of_scores(dscores, dy, cache)
 
 
 SCALE = ("sqrt(d_k)", "sqrt(d)", "√", "scal", "d_k")

@@ -4,8 +4,10 @@ import numpy as np
 
 from minitransformer.functional import dropout_backward
 from minitransformer.layers.feed_forward import ACTIVATIONS
+from tests.diagnosis.mistakes import right
+from tests.diagnosis.mistakes.makers import DECODER, DECODER_LAYER, ENCODER, ENCODER_LAYER, FF, MODELS, TRANSFORMER
 from tests.diagnosis.mistakes.mistake import Mistake
-from tests.diagnosis.mistakes.words import ASSIGNED, AVERAGED, MISSING, SWAPPED, TWICE
+from tests.diagnosis.mistakes.words import ASSIGNED, AVERAGED, CROSS, FEED, MISSING, ORDER, SELF, TWICE
 
 
 def dropout_forgotten(self, dy, cache):
@@ -46,24 +48,13 @@ def decoder_order(self, dy, cache):
     return self.cross_attention_residual.backward(dx, cache.cross_attention)
 
 
-def _through(self, dy, cache):
-    """Gradients of the memory, the last layer's first, and dx."""
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    memories = []
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
-        dy, dlayer = layer.backward(dy, layer_cache)
-        memories.append(dlayer)
-    return dy, memories
-
-
 def memory_of_first_layer(self, dy, cache):
-    dx, memories = _through(self, dy, cache)
+    dx, memories = right.decoder_layers(self, dy, cache)
     return dx, memories[-1]
 
 
 def memory_averaged(self, dy, cache):
-    dx, memories = _through(self, dy, cache)
+    dx, memories = right.decoder_layers(self, dy, cache)
     return dx, sum(memories) / len(memories)
 
 
@@ -127,19 +118,6 @@ def classifier_pooling_repeated(self, dlogits, cache):
     dx = self.encoder.backward(dx, cache.encoder)
     self.input.backward(dx, cache.input)
 
-
-LAYERS = "minitransformer.layers."
-MODELS = "minitransformer.models."
-FF = LAYERS + "feed_forward:FeedForward.backward"
-ENCODER_LAYER = LAYERS + "encoder:EncoderLayer.backward"
-DECODER_LAYER = LAYERS + "decoder:DecoderLayer.backward"
-ENCODER = LAYERS + "encoder:Encoder.backward"
-DECODER = LAYERS + "decoder:Decoder.backward"
-TRANSFORMER = MODELS + "transformer:Transformer.hidden_backward"
-FEED = ("feed_forward", "feed-forward", "feed forward")
-CROSS = ("cross",)
-SELF = ("self_attention", "self-attention", "self attention")
-ORDER = (*SWAPPED, "revers", "wrong cache", "cache of another", "another layer", "before", "after", "first layer")
 
 MISTAKES = [
     Mistake("feed-forward-dropout-forgotten", FF, dropout_forgotten, "feed-forward", (("dropout", "mask"), MISSING)),
