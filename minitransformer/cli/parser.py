@@ -82,7 +82,7 @@ class Parser(argparse.ArgumentParser):
                 next(words, None)
 
     def _reject(self, text, known) -> None:
-        name = text.partition(" ")[0].partition("=")[0]
+        name = text.strip().partition(" ")[0].partition("=")[0]
         nearest = nearest_of(name, known) if name.startswith("-") else None
         self.error(f"unrecognized arguments: {text}" + (f"; did you mean {nearest}?" if nearest else ""))
 

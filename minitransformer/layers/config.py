@@ -102,7 +102,7 @@ class StackConfig(ModelConfig):
         further = [name for name in settings if name not in known]
         owned = {name for kind in ATTENTIONS for name in ATTENTIONS[kind].settings} if further else set()
         if not isinstance(settings.get("attention_settings", {}), dict):
-            raise InputError(f"attention_settings is {settings['attention_settings']!r}, expected a dict, such as {{'radius': 5}}")
+            raise InputError(f"attention_settings is {settings['attention_settings']!r}, expected a dict")
         own = {name: settings[name] for name in further if name in owned and settings[name] is not None}
         rest = {name: value for name, value in settings.items() if name not in owned}
         return super().given({**rest, "attention_settings": {**rest.get("attention_settings", {}), **own}})

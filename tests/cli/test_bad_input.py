@@ -59,6 +59,7 @@ def test_a_library_that_is_broken_is_not_called_missing(monkeypatch):
     (("train", "copy", "--resume", "no/such/run"), "leave copy and its options out"),
     (("trian",), "invalid choice: 'trian'; did you mean train?"),
     (("train", "cpoy"), "invalid choice: 'cpoy'; did you mean copy?"),
+    (("train", "copy", ""), "unrecognized arguments: "),
     (("train", "copy", "--step", "x"), "invalid int value: 'x'"),
     (("train", "copy", "--nonsense"), "unrecognized arguments: --nonsense (see minitransformer train copy --help)"),
     (("train", "copy", "--rate_factr=3"), "did you mean --rate-factor? (see minitransformer train copy --help)"),
