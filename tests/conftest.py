@@ -17,8 +17,8 @@ from tests.small_corpus import server    # noqa: F401 - a fixture
 kernels.load_all()    # compiles them, if that was not done yet: no test that ends a slow process is to wait for it
 
 # Run by -m campaign only (setup.cfg): corpora of mistakes and of text, fuzzing, kills, experiments.
-CAMPAIGNS = ["tests/cli/test_fuzz.py", "tests/cli/test_mpiexec.py", "tests/diagnosis/test_mistakes.py", "tests/learn/test_exercises.py",
-             "tests/learn/test_unlisted.py", "tests/test_experiments.py", "tests/test_real_data.py",
+CAMPAIGNS = ["tests/cli/test_fuzz.py", "tests/cli/test_mpiexec.py", "tests/diagnosis/test_mistakes.py",
+             "tests/learn/test_exercises.py", "tests/learn/test_unlisted.py", "tests/test_experiments.py", "tests/test_real_data.py",
              "tests/training/test_damage.py", "tests/training/test_kill.py"]
 # Also left out by -m "not slow": they train models, start processes or run whole pages.
 SLOW = [*CAMPAIGNS, "tests/benchmarks", "tests/cli/test_bad_input.py", "tests/cli/test_benchmark.py",
