@@ -14,8 +14,10 @@ CLOCKS = ("seconds", "time")    # in each record: seconds of training so far, an
 
 def write_log(run_folder, records, mode="a") -> None:
     """Append records, or with mode "w" start a new log with them."""
-    check_regular(run_folder / FILE)
-    with (run_folder / FILE).open(mode, encoding="utf-8") as file:
+    path = run_folder / FILE
+    if not path.is_char_device():    # /dev/null, for one, keeps no writer waiting
+        check_regular(path)
+    with path.open(mode, encoding="utf-8") as file:
         file.writelines(json.dumps(record) + "\n" for record in records)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 from minitransformer import InputError, gradcheck
 from minitransformer import rivals as R
 from minitransformer.layers import Linear
-from minitransformer.replaceable import textbook
+from minitransformer.replaceable import running, textbook
 from minitransformer.rivals import GRU, LSTM, RNN, Bidirectional, RecurrentStack
 from minitransformer.rivals.recurrent.lstm import lstm_forward
 
@@ -166,6 +166,8 @@ def test_huge_inputs_are_finite():
 @pytest.mark.parametrize("function", ["sigmoid", "kernel"])
 def test_a_closed_gate_is_not_zero(function):
     """In float32 each gate has at most a relative error of 1e-6 from -80 to 80: at 0 it could never open again."""
+    if function == "kernel" and running()["lstm_forward"] is lstm_forward.replaceable.textbook:
+        pytest.skip("MINITRANSFORMER_FAST turns the kernels off")
     x = np.linspace(-80, 80, 1601, dtype=np.float32)
     if function == "sigmoid":
         y = R.sigmoid(x)
