@@ -39,8 +39,7 @@ def train_all(jobs, folder, results_file) -> dict[str, Any]:
         result = _train(job, folder / re.sub(r"\W+", "_", job.key))
         with lock:
             results[job.key] = result
-            text = ",\n".join(f" {json.dumps(key)}: {json.dumps(results[key])}" for key in sorted(results))
-            results_file.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
+            write(results_file, results)
             print(job.key, result, flush=True)
 
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
@@ -51,6 +50,14 @@ def train_all(jobs, folder, results_file) -> dict[str, Any]:
 
 def read(results_file) -> dict[str, Any]:
     return json.loads(results_file.read_text(encoding="utf-8")) if results_file.exists() else {}
+
+
+def write(results_file, results) -> None:
+    """One line for each result; a script that is killed meanwhile leaves the old file or the new one."""
+    text = ",\n".join(f" {json.dumps(key)}: {json.dumps(results[key])}" for key in sorted(results))
+    new = results_file.with_suffix(".new")
+    new.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
+    new.replace(results_file)
 
 
 def _train(job, run) -> dict[str, Any]:

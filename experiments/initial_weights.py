@@ -1,0 +1,162 @@
+"""How large may a Transformer's initial weights be? The paper's post-norm model learns, or does not, by that alone.
+
+    minitransformer data multi30k
+    python experiments/initial_weights.py data/multi30k/tok FOLDER experiments/initial_weights.json
+
+Xavier's initial weights are multiplied by a factor each for query and key, for value, and for the weights that end a
+sub-layer: attention's output and the feed-forward network's outer weights. The attention scores, the attention weights and the
+gradients are measured at the start and after some updates on Multi30K, with the perplexity and the greedy BLEU on its
+validation set. Two models train side by side, with one thread each. FOLDER gets a run folder for each. The same command resumes
+what was stopped.
+"""
+
+import argparse
+import json
+import math
+import os
+import re
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+from attention_statistics import measure
+from side_by_side import SIDE_BY_SIDE, files, read, write
+
+from minitransformer import Run, TrainingConfig, Transformer, TransformerConfig, limits, train
+from minitransformer.tasks import TASKS
+
+STOPS = [0, 100, 500, 1000, 2000, 4000, 8000]    # updates after which a model is measured
+LONGEST = STOPS[-1]
+SCORED = 1000      # updates from which BLEU is worth its time
+MEASURED = 4       # validation batches for scores and gradients
+HALF, ROOT = 1 / 2, 1 / math.sqrt(2)
+KNOWN = [1, ROOT, HALF]    # factors that the library itself may apply
+
+
+class Setting(NamedTuple):
+    norm: str              # "post" or "pre"
+    layers: int = 4
+    query_key: float = 1
+    value: float = 1
+    output: float = 1
+    positions: str = "sinusoidal"
+
+    def __str__(self) -> str:
+        return (f"{self.norm}-norm, {self.layers} layers, query and key {self.query_key:.3g}, value {self.value:.3g}, "
+                f"output {self.output:.3g}{', learned positions' if self.positions == 'learned' else ''}")
+
+
+def alike(norm, a, b, layers=4, **others) -> Setting:
+    """Query, key and value times `a`, the weights that end a sub-layer times `b`."""
+    return Setting(norm, layers, a, a, b, **others)
+
+
+def by_depth(layers) -> float:
+    """GPT-2's factor, with two sub-layers in each layer: https://cdn.openai.com/better-language-models (section 2.3)."""
+    return 1 / math.sqrt(2 * layers)
+
+
+def jobs() -> list[tuple[Setting, int, int]]:
+    """(setting, seed, updates), the most decisive first."""
+    start = [alike(norm, a, b, layers) for layers in (4, 2, 6) for norm in ("post", "pre")
+             for a in (1, ROOT, HALF) for b in (1, HALF, by_depth(layers))]
+    four = [alike("post", 1, 1), alike("post", ROOT, 1), alike("post", ROOT, HALF), alike("post", 1, HALF), alike("pre", 1, 1),
+            Setting("post", query_key=ROOT), Setting("post", value=ROOT), alike("post", 1, by_depth(4)),
+            alike("post", ROOT, by_depth(4)), alike("pre", ROOT, 1), alike("pre", 1, HALF), alike("pre", ROOT, HALF),
+            alike("post", HALF, 1)]
+    six = [alike("post", a, b, 6) for a, b in ((1, 1), (ROOT, 1), (ROOT, HALF), (1, HALF), (1, by_depth(6)))]
+    six.append(alike("pre", 1, 1, 6))
+    others = [alike("post", 1, 1, 2), alike("post", ROOT, 1, 2), alike("post", ROOT, HALF, 2),
+              alike("post", 1, 1, positions="learned"), alike("post", ROOT, 1, positions="learned")]
+    decisive = [alike("post", ROOT, HALF), alike("pre", 1, 1), alike("post", 1, HALF), alike("post", ROOT, 1),
+                alike("pre", ROOT, HALF)]
+    rounds = [(dict.fromkeys(start), 0, 0), (four[:9], 0, 1000), (four[:5], 0, 2000), (six, 0, 2000), (four, 0, 2000),
+              *((decisive, seed, 4000) for seed in (0, 1, 2)), (six, 0, 4000), (others, 0, 2000),
+              *((decisive, seed, 8000) for seed in (0, 1, 2))]
+    return [(setting, seed, updates) for settings, seed, updates in rounds for setting in settings]
+
+
+def plan(seed, steps=LONGEST) -> TrainingConfig:
+    """The preset multi30k's settings. The learning rate falls from the middle of 8,000 updates; a shorter plan never gets there."""
+    return TrainingConfig(steps, warmup=2000, schedule="inverse-sqrt", peak_rate=0.003, accumulate=2, seed=seed, threads=1,
+                          cooldown=0.5 if steps == LONGEST else 0, validate_every=1000)
+
+
+@cache
+def corpus(text) -> tuple[Any, Any]:
+    """(task, vocabulary)."""
+    task = TASKS["translate"](train=files(text, "train"), valid=files(text, "val"), batch=1024, vocab_size=6000).begin()
+    return task, task.make_vocabulary()
+
+
+@cache
+def corpus_data(text, seed) -> Any:
+    task, vocabulary = corpus(text)
+    return task.data(vocabulary, plan(seed))
+
+
+def make_model(setting, vocabulary, seed) -> Transformer:
+    config = TransformerConfig.named("tiny", vocabulary.size, dropout=0.3, num_layers=setting.layers,
+                                     pre_norm=setting.norm == "pre", positions=setting.positions)
+    model = Transformer(config, seed)
+    for name, parameter in model.parameters().items():
+        for pattern, factor in ((r"\.(query|key)\.weight$", setting.query_key), (r"\.value\.weight$", setting.value),
+                                (r"attention\.output\.weight$|\.outer\.weight$", setting.output)):
+            if re.search(pattern, name):
+                parameter.data[...] *= factor / _own_factor(parameter.data)
+    return model
+
+
+def _own_factor(weight) -> float:
+    """The factor that the library applied to Xavier's weights: the largest of many is close to the bound."""
+    found = np.abs(weight).max() / math.sqrt(6 / sum(weight.shape))
+    return min(KNOWN, key=lambda factor: abs(factor - found))
+
+
+def train_until(text, folder, setting, seed, steps) -> dict[str, Any]:
+    """Train a model for `steps` updates in all, from where its run folder is, and measure it."""
+    task, vocabulary = corpus(text)
+    model, data, found = make_model(setting, vocabulary, seed), corpus_data(text, seed), {}
+    data.batches.position = [0, 0]    # another model may have used them
+    if steps:
+        path = Path(folder, re.sub(r"\W+", "_", f"{setting} / {seed}"))
+        run = Run.open(path) if path.exists() else Run.create(path, task, model, vocabulary, plan(seed))
+        run.model = model    # until there is a checkpoint
+        with limits():
+            done = train(run, plan(seed, steps), data.batches, data.valid, data.measure if steps >= SCORED else None, resume=True)
+        if done < steps:
+            os._exit(1)    # a worker of a pool survives sys.exit
+        *_, last = (json.loads(line) for line in (path / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
+        found = {name: round(last[name], 3) for name in ("valid_perplexity", "valid_bleu", "seconds") if name in last}
+    return {**found, **measure(model, data.valid[::math.ceil(len(data.valid) / MEASURED)])}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("text", metavar="TEXT", help="folder of the tokenised text")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="where to put the runs")
+    parser.add_argument("results", type=Path, metavar="RESULTS.json")
+    args = parser.parse_args()
+    args.folder.mkdir(parents=True, exist_ok=True)
+    results, lock = read(args.results), Lock()
+
+    def work(pool, setting, seed, updates) -> None:
+        for steps in STOPS[:STOPS.index(updates) + 1]:
+            key = f"{setting} / {seed} / {steps:4}"
+            if key not in results:
+                found = pool.submit(train_until, args.text, args.folder, setting, seed, steps).result()
+                with lock:
+                    results[key] = found
+                    write(args.results, results)
+                    print(key, {name: value for name, value in found.items() if type(value) is float}, flush=True)
+
+    with ProcessPoolExecutor(SIDE_BY_SIDE) as processes, ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
+        for done in [threads.submit(work, processes, *job) for job in jobs()]:
+            done.result()
+
+
+if __name__ == "__main__":
+    main()
