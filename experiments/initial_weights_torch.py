@@ -18,7 +18,7 @@ from side_by_side import read, write
 from torch import nn
 
 from minitransformer.benchmarks.torch_eager import Model
-from minitransformer.interchange import to_pytorch
+from minitransformer.interchange.pytorch import to_pytorch
 
 STARTS = {"query, key and value 1": alike("post", 1, 1), "query, key and value 0.707": alike("post", ROOT, 1),
           "drawn by PyTorch": None}
