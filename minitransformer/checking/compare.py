@@ -27,7 +27,7 @@ def _relative(a, b, floor) -> float:
 
 
 def is_same(now, before) -> bool:
-    """Whether an array has the shape and the numbers of `before`, NaN for NaN; anything but an array is the same."""
+    """Whether an array still has the shape and the values of `before`, NaN included; True for anything but an array."""
     if not isinstance(before, np.ndarray):
         return True
     return isinstance(now, np.ndarray) and np.array_equal(now, before, equal_nan=before.dtype.kind in "fc")

@@ -43,7 +43,7 @@ def execute(args) -> int:
 
 
 def _report(trained) -> int:
-    """Say what came of the run, and how to go on; returns the exit code."""
+    """Say how the run ended, and which command comes next; returns the exit code."""
     run = trained.run
     folder = quote(str(run.path))
     if not run.finished:

@@ -1,4 +1,4 @@
-"""All models by the names stored in run folders, and what begins to write with those whose decoding states are in decoding/."""
+"""All models, by the names stored in run folders, and the functions that begin decoding with some of them."""
 
 from minitransformer.registry import Registry
 
