@@ -26,7 +26,12 @@ def results(name):
 def test_what_a_script_imports_from_the_package_exists(script):
     for node in ast.walk(ast.parse(script.read_text(encoding="utf-8"))):
         if isinstance(node, (ast.Import, ast.ImportFrom)) and "minitransformer" in ast.unparse(node):
-            exec(ast.unparse(node), {})
+            try:
+                exec(ast.unparse(node), {})
+            except ModuleNotFoundError as error:
+                if error.name in ("torch", "jax", "transformers", "ctranslate2"):
+                    pytest.skip(f"{script.name} measures beside {error.name}, which is not installed")
+                raise
 
 
 def test_what_was_trained_is_not_trained_again(experiment, tmp_path):
