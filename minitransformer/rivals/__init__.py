@@ -20,10 +20,10 @@ from minitransformer.rivals.convolutional.separable import (
 from minitransformer.rivals.convolutional.windows import windows_backward, windows_forward
 from minitransformer.rivals.recurrent.attentional_state import AttentionalState
 from minitransformer.rivals.recurrent.bidirectional import Bidirectional
-from minitransformer.rivals.recurrent.gru import GRU, gru_backward, gru_forward, gru_step_backward, gru_step_forward
+from minitransformer.rivals.recurrent.gru import GRU, gru_step_backward, gru_step_forward
 from minitransformer.rivals.recurrent.lstm import LSTM, lstm_backward, lstm_forward, lstm_step_backward, lstm_step_forward
 from minitransformer.rivals.recurrent.model import (
     GRUModel, LSTMAttentionModel, LSTMDotAttentionModel, LSTMModel, RNNModel, RecurrentConfig)
 from minitransformer.rivals.recurrent.recurrence import through_time_backward, through_time_forward
-from minitransformer.rivals.recurrent.rnn import RNN, rnn_backward, rnn_forward, rnn_step_backward, rnn_step_forward
+from minitransformer.rivals.recurrent.rnn import RNN, rnn_step_backward, rnn_step_forward
 from minitransformer.rivals.recurrent.stack import RecurrentStack
