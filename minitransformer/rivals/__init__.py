@@ -9,9 +9,7 @@ from minitransformer.rivals.attention.additive import (
     AdditiveAttention, AdditiveCrossAttention, AdditiveSelfAttention, additive_attention_backward, additive_attention_forward)
 from minitransformer.rivals.attention.restricted import (
     RestrictedSelfAttention, restricted_attention_backward, restricted_attention_forward)
-from minitransformer.rivals.attention.unscaled import (
-    DotProductAttention, UnscaledCrossAttention, UnscaledSelfAttention, dot_product_attention_backward,
-    dot_product_attention_forward)
+from minitransformer.rivals.attention.unscaled import DotProductAttention, UnscaledCrossAttention, UnscaledSelfAttention
 from minitransformer.rivals.convolutional.convolution import Convolution, convolution_backward, convolution_forward
 from minitransformer.rivals.convolutional.gated import GatedConvolution, glu_backward, glu_forward
 from minitransformer.rivals.convolutional.model import ConvolutionalConfig, ConvolutionalModel
