@@ -26,7 +26,7 @@ RIVALS = re.compile(r"rnn|lstm|\bgru|recurrent|convolution|restricted|additive|u
 BEFORE = {
     "functional": """
         gelu_dropout_backward gelu_dropout_forward relu_dropout_backward relu_dropout_forward gelu_backward gelu_forward
-        relu_backward relu_forward sigmoid tanh_backward tanh_forward adam_update gather_gradients additive_attention_backward
+        relu_backward relu_forward sigmoid adam_update gather_gradients additive_attention_backward
         additive_attention_forward attention_backward attention_forward convolution_backward convolution_forward
         cross_entropy_backward cross_entropy_forward depthwise_convolution_backward depthwise_convolution_forward
         dropout_backward dropout_forward dropout_mask

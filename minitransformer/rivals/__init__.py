@@ -4,7 +4,7 @@ The core does not know them. A configuration names a kind of attention, a task a
 here extend.
 """
 
-from minitransformer.rivals.activations import sigmoid, tanh_backward, tanh_forward
+from minitransformer.rivals.activations import sigmoid
 from minitransformer.rivals.attention.additive import (
     AdditiveAttention, AdditiveCrossAttention, AdditiveSelfAttention, additive_attention_backward, additive_attention_forward)
 from minitransformer.rivals.attention.restricted import (
