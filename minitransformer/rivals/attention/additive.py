@@ -26,7 +26,7 @@ class AdditiveAttentionCache(NamedTuple):
 @replaceable
 def additive_attention_forward(query, key, value, weight, mask=None, dropout_rate=0.0, rng=None,
                                ) -> tuple[Array, AdditiveAttentionCache]:
-    """y = dropout(softmax(scores)) value, with scores_ij = w . tanh(query_i + key_j): a network with one hidden layer for each pair.
+    """y = dropout(softmax(scores)) value, with scores_ij = w . tanh(query_i + key_j): one hidden layer for each pair.
 
     query: (..., T_q, A); key: (..., T_k, A); value: (..., T_k, d_v); weight w: (A,); mask: None or bool, broadcastable to
     (..., T_q, T_k), True = may attend. Returns y (..., T_q, d_v).
