@@ -63,7 +63,7 @@ def set_weights(layer, weights) -> None:
     """Load {parameter name: array}. Raises InputError, before changing anything, if they do not fit the layer."""
     parameters = layer.parameters()
     check_arrays(weights, {name: parameter.shape for name, parameter in parameters.items()})
-    for name, parameter in parameters.items():
+    for name, parameter in sorted(parameters.items()):
         if weights[name].dtype != parameter.data.dtype:
             raise InputError(f"{name} is {weights[name].dtype}, but the layer's is {parameter.data.dtype}; convert the "
                              f"layer with astype(\"{weights[name].dtype}\")")
