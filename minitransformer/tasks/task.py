@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
 from minitransformer.pictures.attention_map import Attended
+from minitransformer.checks import check_whole
 from minitransformer.decoding import GREEDY
 from minitransformer.errors import InputError
 from minitransformer.tables import ShownAsTable
@@ -43,9 +44,7 @@ class Task(ShownAsTable):
 
     def check_whole(self, name, least, most) -> None:
         """Raise InputError unless the field `name` is a whole number from `least` to `most`."""
-        value = getattr(self, name)
-        if type(value) is not int or not least <= value <= most:
-            raise InputError(f"{name} is {value!r}, expected {least} to {most:,}")
+        check_whole(name, getattr(self, name), least, most)
 
     @classmethod
     def add_arguments(cls, parser, option) -> None:
