@@ -54,6 +54,7 @@ class Parser(argparse.ArgumentParser):
         args = sys.argv[1:] if args is None else args
         self._check_options_before_command(args)
         namespace, unknown = super().parse_known_args(args, namespace)
+        namespace.options = {*self._option_string_actions, *getattr(namespace, "options", ())}
         left_out = [action.dest for action in self._get_positional_actions()
                     if action.nargs == "?" and getattr(namespace, action.dest) is None]
         if left_out and unknown and not unknown[0].startswith("-"):

@@ -4,7 +4,6 @@ from argparse import BooleanOptionalAction
 from dataclasses import MISSING, fields
 from typing import Any
 
-from minitransformer.cli.option_names import options_named_as_typed
 from minitransformer.errors import InputError
 from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.layers.config import NAMED, ModelConfig, StackConfig
@@ -27,10 +26,7 @@ def old_run(args) -> OldRun:
 
 
 def new_run(args) -> NewRun:
-    """The run that `train TASK` begins, with the task's defaults or its preset's, checked.
-
-    Raises InputError, which calls a setting what the user types: --rate-factor.
-    """
+    """The run that `train TASK` begins, with the task's defaults or its preset's, checked."""
     if not args.task:
         raise InputError(f"train: no TASK given; choose from {', '.join(TASKS)} (see minitransformer train --help)")
     given, task = vars(args), TASKS[args.task]
@@ -40,10 +36,9 @@ def new_run(args) -> NewRun:
     elif "rate_factor" in given:
         raise InputError(f"--rate-factor multiplies the paper's schedule; with {options['schedule']} use --peak-rate")
     changes = _changes(options, given)
-    with options_named_as_typed(options):
-        MODELS[options["model"]].Config.check_changes(options["config"], **changes)    # before the vocabulary is learned
-        return NewRun(_made(task, options), options["model"], options["config"], changes, _made(TrainingConfig, options),
-                      options["backend"], options["run"])
+    MODELS[options["model"]].Config.check_changes(options["config"], **changes)    # before the vocabulary is learned
+    return NewRun(_made(task, options), options["model"], options["config"], changes, _made(TrainingConfig, options),
+                  options["backend"], options["run"])
 
 
 def _changes(options, given) -> dict[str, Any]:
