@@ -93,12 +93,10 @@ def predict(model, examples) -> np.ndarray:
     """(N, C) the model's probabilities for the ids in (ids, class); the class is ignored."""
     if not examples:
         return np.zeros((0, model.config.num_classes))
-    order = sorted(range(len(examples)), key=lambda i: len(examples[i][0]))
-    found = []
-    for chunk in by_length([examples[i] for i in order], BATCH_TOKENS, lengths=sentence_length):
-        logits, _ = model.forward(make_labelled_batch(chunk).ids)
-        found.append(to_host(softmax_forward(logits)[0]))
-    probabilities = np.concatenate(found)
+    probabilities = np.empty((len(examples), model.config.num_classes))
+    for places in by_length(range(len(examples)), BATCH_TOKENS, lengths=lambda i: sentence_length(examples[i])):
+        logits, _ = model.forward(make_labelled_batch([examples[i] for i in places]).ids)
+        probabilities[places] = to_host(softmax_forward(logits)[0])
     if not np.isfinite(probabilities).all():
         raise InputError("the model's logits are not finite numbers; its weights are unusable")
-    return probabilities[np.argsort(order, kind="stable")]
+    return probabilities

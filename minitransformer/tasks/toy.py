@@ -1,4 +1,4 @@
-"""The common part of the toy tasks: examples are drawn at random, and nothing has to be downloaded.
+"""The toy tasks copy, reverse and sort, and the common part of all toy tasks: examples are drawn, and nothing is downloaded.
 
 One example in ten is held out, chosen by a checksum of its source text, so no seed can ever put a
 test example into training.
@@ -14,6 +14,7 @@ from minitransformer.data.batches import make_batch
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.training.evaluation import exact_match, mean_loss, pair_batches, perplexity
+from minitransformer.tasks import TASKS
 from minitransformer.tasks.task import Data
 from minitransformer.tasks.text_to_text import TextToText
 
@@ -77,3 +78,26 @@ class LetterTask(ToyTask):
 
     def make_vocabulary(self) -> SymbolVocabulary:
         return _LETTERS
+
+
+@TASKS.register("copy")
+@dataclass(frozen=True, kw_only=True)
+class Copy(LetterTask):
+    description: ClassVar[str] = "copy letters: c a b -> c a b"
+    defaults: ClassVar[dict] = {**TOY_TRAINING, "steps": 350}
+    transform: ClassVar = staticmethod(list)
+
+
+@TASKS.register("reverse")
+@dataclass(frozen=True, kw_only=True)
+class Reverse(LetterTask):
+    description: ClassVar[str] = "reverse letters: c a b -> b a c"
+    transform: ClassVar = staticmethod(lambda letters: letters[::-1])
+
+
+@TASKS.register("sort")
+@dataclass(frozen=True, kw_only=True)
+class Sort(LetterTask):
+    description: ClassVar[str] = "sort letters: c a b -> a b c"
+    defaults: ClassVar[dict] = {**TOY_TRAINING, "steps": 3000, "rate_factor": 0.2}
+    transform: ClassVar = staticmethod(sorted)
