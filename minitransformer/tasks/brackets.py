@@ -9,8 +9,8 @@ from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.errors import InputError
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.classification import Classification
-from minitransformer.tasks.task import Data
-from minitransformer.tasks.toy import EXAMPLES, TEST, TOY_TRAINING, VALID, is_held_out
+from minitransformer.tasks.task import EXAMPLES, Data
+from minitransformer.tasks.toy import TEST, TOY_TRAINING, VALID, is_held_out
 
 MAX_PAIRS = 10    # pairs of brackets in a text
 _VOCABULARY = CharacterVocabulary("()")

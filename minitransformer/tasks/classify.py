@@ -13,9 +13,8 @@ from minitransformer.models.classifier import POOLINGS
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.classification import Classification
 from minitransformer.tasks.files import FromFiles, only_file
-from minitransformer.tasks.task import Data
+from minitransformer.tasks.task import EXAMPLES, Data
 
-EXAMPLES = 8
 MAX_LABELS = 1000
 
 

@@ -16,10 +16,8 @@ from minitransformer.parsing.score import BracketScore, score_trees
 from minitransformer.parsing.treebank import Placed, read_trees
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import FromFiles, only_file
-from minitransformer.tasks.task import Data
+from minitransformer.tasks.task import EXAMPLES, Data
 from minitransformer.tasks.text_to_text import TextToText
-
-EXAMPLES = 8
 
 
 @TASKS.register("parse")

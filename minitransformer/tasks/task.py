@@ -9,6 +9,7 @@ from minitransformer.decoding import GREEDY
 from minitransformer.errors import InputError
 from minitransformer.tables import ShownAsTable
 
+EXAMPLES = 8    # texts in a run's report
 LARGEST = {"batch": 1_000_000, "max_length": 10 ** 9, "vocab_size": 1_000_000, "window": 100_000}    # {a setting: its limit}
 
 

@@ -15,11 +15,11 @@ from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.training.evaluation import exact_match, mean_loss, pair_batches, perplexity
 from minitransformer.tasks import TASKS
-from minitransformer.tasks.task import Data
+from minitransformer.tasks.task import EXAMPLES, Data
 from minitransformer.tasks.text_to_text import TextToText
 
 MAX_LETTERS = 12
-VALID, EXAMPLES, TEST = 200, 8, 1000    # number of held-out examples for validation, the report and the test
+VALID, TEST = 200, 1000    # number of held-out examples for validation and the test
 TOY_TRAINING = dict(config="toy", steps=500, warmup=50, rate_factor=0.3)
 
 

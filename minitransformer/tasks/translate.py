@@ -14,10 +14,8 @@ from minitransformer.training.evaluation import bleu, chrf, mean_loss, pair_batc
 from minitransformer.extras import require
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import FromFiles
-from minitransformer.tasks.task import Data
+from minitransformer.tasks.task import EXAMPLES, Data
 from minitransformer.tasks.text_to_text import TextToText
-
-EXAMPLES = 8
 
 
 @TASKS.register("translate")
