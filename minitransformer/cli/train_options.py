@@ -4,6 +4,7 @@ from argparse import BooleanOptionalAction
 from dataclasses import MISSING, fields
 from typing import Any
 
+from minitransformer.backend import BACKENDS
 from minitransformer.errors import InputError
 from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.layers.config import NAMED, ModelConfig, StackConfig
@@ -144,6 +145,6 @@ def add_task(parser, name) -> None:
     option("average", int, "number of last checkpoints whose average becomes the trained weights")
     option("seed", int, "random seed; the same seed and number of threads repeat a run bit for bit")
     option("threads", int, "threads that share each batch")
-    parser.add_argument("--backend", choices=("numpy", "cupy", "auto"),
+    parser.add_argument("--backend", choices=BACKENDS,
                         help="array module: numpy for the CPU, cupy for a GPU (default: numpy)")
     parser.add_argument("--run", metavar="DIR", help=f"folder to write (default: runs/{name}, or {name}-2 and so on)")

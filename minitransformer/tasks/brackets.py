@@ -1,6 +1,7 @@
 """The toy task brackets: are they balanced? Classification with nothing to download."""
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, ClassVar
 
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
@@ -78,9 +79,5 @@ def draw_balanced(rng, pairs) -> list[str]:
 
 def is_balanced(brackets) -> bool:
     """Whether every bracket is opened before it is closed, and none stays open."""
-    depth = 0
-    for bracket in brackets:
-        depth += 1 if bracket == "(" else -1
-        if depth < 0:
-            return False
-    return depth == 0
+    depths = [0, *accumulate(1 if bracket == "(" else -1 for bracket in brackets)]
+    return min(depths) == depths[-1] == 0

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
-from minitransformer.checks import check_whole
+from minitransformer.checks import check_share, check_whole
 from minitransformer.errors import InputError, choices
 from minitransformer.workers.host import available_cores
 from minitransformer.workers.launcher import launched
@@ -53,8 +53,7 @@ class TrainingConfig(ShownAsTable):
         for name in ("rate_factor", "clip", *(["peak_rate"] if self.peak_rate is not None else [])):
             if not isinstance(getattr(self, name), Real) or not 0 < getattr(self, name) <= MAX_FACTOR:
                 raise InputError(f"{name} is {getattr(self, name)!r}, expected a number above 0, at most {MAX_FACTOR:,}")
-        if not isinstance(self.smoothing, Real) or not 0 <= self.smoothing < 1:
-            raise InputError(f"smoothing is {self.smoothing}, expected at least 0 and below 1")
+        check_share("smoothing", self.smoothing)
         if not isinstance(self.cooldown, Real) or not 0 <= self.cooldown <= 1:
             raise InputError(f"cooldown is {self.cooldown}, expected 0 to 1")
         if self.schedule not in SCHEDULES:
