@@ -35,9 +35,10 @@ class NewRun:
         try:
             return self._open_run(job)
         except FolderTaken:
-            hint = (f"resume it: minitransformer train --resume {quote(self.folder)}, or choose another name"
-                    if Path(self.folder, "config.json").exists() else "choose another name")
-            raise InputError(f"--run {self.folder}: already exists; {hint}") from None
+            folder = str(self.folder)    # not None: a name of our own would have been changed
+            hint = (f"resume it: minitransformer train --resume {quote(folder)}, or choose another name"
+                    if Path(folder, "config.json").exists() else "choose another name")
+            raise InputError(f"--run {folder}: already exists; {hint}") from None
 
     def _open_run(self, job) -> tuple[Run, Data]:
         if self.folder is not None:
