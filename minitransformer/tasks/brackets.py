@@ -48,11 +48,12 @@ class Brackets(Classification):
     def encode(self, brackets, label) -> tuple[list[int], int]:
         return _VOCABULARY.encode("".join(brackets)), self.labels.index(label)
 
-    def encode_text(self, vocabulary, text) -> list[int]:
-        brackets = "".join(text.split())
-        if other := brackets.strip("()"):
-            raise InputError(f"{other[0]!r} is not a bracket, expected ( or )")
-        return vocabulary.encode(brackets)
+    def read(self, run, texts) -> list[list[int]]:
+        brackets = ["".join(text.split()) for text in texts]
+        for number, text in enumerate(brackets, 1):
+            if other := text.strip("()"):
+                raise InputError(f"line {number}: {other[0]!r} is not a bracket, expected ( or )")
+        return super().read(run, brackets)
 
     def data(self, vocabulary, training) -> Data:
         held_out = draw_held_out(self, VALID, seed=1)
