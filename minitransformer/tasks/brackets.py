@@ -22,15 +22,12 @@ _VOCABULARY = CharacterVocabulary("()")
 class Brackets(Classification):
     description: ClassVar[str] = "tell whether brackets are balanced: (())() -> balanced"
     defaults: ClassVar[dict] = {**TOY_TRAINING, "steps": 1000, "smoothing": 0.0, "pre_norm": True}
+    options: ClassVar[dict] = {"batch": "examples in a batch"}
     labels: ClassVar[tuple] = ("balanced", "unbalanced")
     make_batch: ClassVar = staticmethod(make_labelled_batch)
     is_held_out: ClassVar = staticmethod(is_held_out)
 
     batch: int = 128
-
-    @classmethod
-    def add_arguments(cls, parser, option) -> None:
-        option("batch", int, "examples in a batch")
 
     def draw(self, rng) -> tuple[list[str], str]:
         """(brackets, label): half the texts are balanced; the others differ from a balanced text in one or two brackets."""

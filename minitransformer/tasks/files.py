@@ -41,6 +41,7 @@ class FromFiles(Task):
     def add_arguments(cls, parser, option) -> None:
         parser.add_argument("--train", required=True, **cls.files_option)
         parser.add_argument("--valid", required=True, **{**cls.files_option, "help": "the same for validation"})
+        super().add_arguments(parser, option)
 
     def read_files(self, files, name, read) -> Any:
         """What is in `files`, each read by `read(path)`. Raises InputError, which calls them `name`, for what cannot be used."""

@@ -36,6 +36,7 @@ class Task(ShownAsTable):
     presets: ClassVar[dict] = {}            # {name: such a dict}
     evaluate_options: ClassVar[tuple] = ()  # the options of evaluate that apply to it
     batch_unit: ClassVar[str] = "examples"
+    options: ClassVar[dict] = {}            # {field that is an option of train: what it means, or (its choices, what it means)}
 
     batch: int = 64                         # in units of batch_unit
 
@@ -49,7 +50,10 @@ class Task(ShownAsTable):
 
     @classmethod
     def add_arguments(cls, parser, option) -> None:
-        """Add this task's own options to the parser of `train TASK`; option(field, type, help) adds an ordinary one."""
+        """Add this task's own options to the parser of `train TASK`; option(field, type or choices, help) adds an ordinary one."""
+        kinds = {field.name: field.type for field in fields(cls)}
+        for name, text in cls.options.items():
+            option(name, *((kinds[name], text) if isinstance(text, str) else text))
 
     def begin(self) -> "Task":
         """The task as a new run stores it: a task that reads files adds their checksums."""

@@ -33,12 +33,9 @@ class ToyTask(TextToText):
     """From random symbols to their answer. A subclass has `draw(rng) -> (source, target)`, lists of symbols."""
 
     defaults: ClassVar[dict] = TOY_TRAINING
+    options: ClassVar[dict] = {"batch": "examples in a batch"}
     make_batch: ClassVar = staticmethod(make_batch)
     is_held_out: ClassVar = staticmethod(is_held_out)
-
-    @classmethod
-    def add_arguments(cls, parser, option) -> None:
-        option("batch", int, "examples in a batch")
 
     def encode(self, source, target) -> tuple[list[int], list[int]]:
         vocabulary = self.make_vocabulary()
