@@ -1,5 +1,6 @@
 """Checks of a layer's arguments: a shape, token ids, a generator, a cache, a configuration."""
 
+import math
 from numbers import Integral, Number, Real
 
 import numpy as np
@@ -85,10 +86,11 @@ def is_whole(value, least) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and value >= least
 
 
-def check_whole(name, value, least=1) -> None:
-    """Raise InputError unless `value` is a whole number of at least `least`."""
-    if not is_whole(value, least):
-        raise InputError(f"{name} is {value!r}, expected a whole number of at least {least}")
+def check_whole(name, value, least=1, most=math.inf) -> None:
+    """Raise InputError unless `value` is a whole number from `least` to `most`."""
+    if not is_whole(value, least) or value > most:
+        limits = f"of at least {least}" if most == math.inf else f"from {least} to {most:,}"
+        raise InputError(f"{name} is {value!r}, expected a whole number {limits}")
 
 
 def is_real(value) -> bool:

@@ -1,7 +1,6 @@
 """minitransformer attention: draw which token attends to which."""
 
-from minitransformer.cli.option_names import options_named_as_typed
-from minitransformer.cli.pictures import picture_path, write_picture
+from minitransformer.cli.output import picture_path, write_picture
 from minitransformer.pictures import plots
 from minitransformer.pictures.attention_map import KINDS, attention_map
 from minitransformer.training.run import Run
@@ -21,8 +20,6 @@ def add_arguments(parser) -> None:
 
 def execute(args) -> None:
     path = picture_path(args.output, "attention.png")
-    run = Run.load(args.run)
-    with options_named_as_typed(vars(args)):
-        found = attention_map(run, args.text, args.kind, args.layer)
+    found = attention_map(Run.load(args.run), args.text, args.kind, args.layer)
     title = f"{found.kind} attention, layer {found.layer}"
     write_picture(plots.attention(found.weights, found.queries, found.keys, title, found.predicted), path)

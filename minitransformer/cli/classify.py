@@ -3,8 +3,7 @@
 import json
 
 from minitransformer.backend import BACKENDS
-from minitransformer.cli.model_options import check_command
-from minitransformer.cli.texts import read_texts
+from minitransformer.cli.shared_options import check_command, read_texts
 from minitransformer.training.run import Run
 
 

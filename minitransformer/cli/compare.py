@@ -3,7 +3,7 @@
 from hashlib import sha256
 from typing import Any
 
-from minitransformer.cli.pictures import picture_path, write_picture
+from minitransformer.cli.output import picture_path, write_picture
 from minitransformer.errors import InputError
 from minitransformer.pictures import plots
 from minitransformer.training.log import read_metrics

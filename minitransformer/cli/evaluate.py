@@ -2,8 +2,7 @@
 
 import json
 
-from minitransformer.cli.model_options import add_model, load_run
-from minitransformer.cli.search_options import SEARCH_OPTIONS, add_search, make_search
+from minitransformer.cli.shared_options import SEARCH_OPTIONS, add_model, add_search, load_run, make_search
 from minitransformer.errors import InputError
 
 OWN_OPTIONS = ("test", "tokenize")

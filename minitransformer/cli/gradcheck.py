@@ -4,6 +4,7 @@ import json
 
 from minitransformer.checking import Report, gradcheck
 from minitransformer.checking.blocks import blocks
+from minitransformer.checks import check_whole
 from minitransformer.errors import InputError, choices
 
 
@@ -17,8 +18,7 @@ def add_arguments(parser) -> None:
 
 
 def execute(args) -> int:
-    if args.seed < 0:
-        raise InputError(f"--seed is {args.seed}, expected 0 or more")
+    check_whole("seed", args.seed, 0)
     known = blocks(args.seed)
     for name in args.names:
         if name not in known:

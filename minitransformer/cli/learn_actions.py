@@ -11,6 +11,7 @@ from minitransformer.learn.hints import STEPS, hint, next_hint
 from minitransformer.learn.learner_file import notebook_page, percent_page
 from minitransformer.learn.messages import _
 from minitransformer.learn.progress import NOT_STARTED, PASSED, Progress, learner_file, started
+from minitransformer.training.files import free_name
 
 MOST_LINES, WIDEST = 20, 100    # of what the learner's code prints
 DONE, NOT_DONE = 0, 1    # exit codes; 2, cannot be judged, is InputError's
@@ -179,9 +180,7 @@ def solution(args) -> int:
 def reset(args) -> int:
     chapter = find_chapter(args.chapter)
     path = _file_of(chapter)
-    number = 1
-    while (kept := path.with_name(f"{path.stem}.before-reset-{number}{path.suffix}")).exists():
-        number += 1
+    kept = free_name(path.with_name(f"{path.stem}.before-reset{path.suffix}"))
     path.rename(kept)
     _write(path, chapter)
     progress = Progress(".")
@@ -280,5 +279,4 @@ def _print_answers(answers, printed) -> None:
 def _write(path, chapter) -> None:
     """Write a chapter's file, which must not exist yet."""
     text = notebook_page(chapter) if path.suffix == ".ipynb" else percent_page(chapter)
-    with open(path, "x", encoding="utf-8", newline="\n") as file:
-        file.write(text)
+    write_new(path, text.encode())

@@ -2,8 +2,7 @@
 
 import sys
 
-from minitransformer.cli.model_options import add_model, check_command, load_run
-from minitransformer.cli.texts import read_texts
+from minitransformer.cli.shared_options import add_model, check_command, load_run, read_texts
 from minitransformer.parsing.brackets import NotATree
 from minitransformer.parsing.drawing import draw_tree
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from minitransformer.cli.pictures import picture_path, write_picture
+from minitransformer.cli.output import picture_path, write_picture
 from minitransformer.errors import InputError, choices
 from minitransformer.pictures import plots
 from minitransformer.training.log import read_metrics

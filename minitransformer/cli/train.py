@@ -4,12 +4,11 @@ import argparse
 import sys
 from shlex import quote
 
-from minitransformer.cli.option_names import options_named_as_typed
 from minitransformer.cli.train_options import add_task, new_run, old_run
 from minitransformer.tasks import TASKS
 from minitransformer.training import interrupt
 from minitransformer.training.report import write_report
-from minitransformer.training.start import begin, resume
+from minitransformer.training.start import carry_out
 from minitransformer.workers.processes import Job
 
 
@@ -31,14 +30,7 @@ def add_arguments(parser) -> None:
 def execute(args) -> int:
     job = Job()
     job.check_alike(vars(args))
-    if args.resume is None:
-        new = new_run(args)
-        with options_named_as_typed(["num_layers"]):
-            trained = begin(new, job)
-    else:
-        old = old_run(args)
-        with options_named_as_typed(["steps"]):
-            trained = resume(old, job)
+    trained = carry_out(new_run(args) if args.resume is None else old_run(args), job)
     return _report(trained) if job.is_main else 0
 
 

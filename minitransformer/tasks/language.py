@@ -42,6 +42,10 @@ class Language(FromFiles):
     batch_unit: ClassVar[str] = "windows"
     files_option: ClassVar[dict] = dict(nargs=1, metavar="FILE", help="text file, plain or .gz")
 
+    options: ClassVar[dict] = {
+        "vocabulary": (VOCABULARIES, "what a token is"), "vocab_size": "subwords learned on the training text",
+        "window": "tokens that the model reads at once", "batch": "windows in a batch"}
+
     batch: int = 32
     vocabulary: str = "characters"
     vocab_size: int = 1000         # of subwords
@@ -51,14 +55,6 @@ class Language(FromFiles):
         super().__post_init__()
         if self.vocabulary not in VOCABULARIES:
             raise InputError(f"vocabulary is {self.vocabulary!r}; {choices(str(self.vocabulary), list(VOCABULARIES))}")
-
-    @classmethod
-    def add_arguments(cls, parser, option) -> None:
-        super().add_arguments(parser, option)
-        parser.add_argument("--vocabulary", choices=VOCABULARIES, help="what a token is (default: characters)")
-        option("vocab_size", int, "subwords learned on the training text")
-        option("window", int, "tokens that the model reads at once")
-        option("batch", int, "windows in a batch")
 
     def read_files(self, files, name, read) -> str:
         return _normalised(read(files[0]))

@@ -16,6 +16,7 @@ from minitransformer.tasks.toy import TOY_TRAINING, ToyTask, is_held_out
 class Numbers(ToyTask):
     description: ClassVar[str] = "translate English number words to German or Korean ones"
     defaults: ClassVar[dict] = {**TOY_TRAINING, "steps": 1600}
+    options: ClassVar[dict] = {**ToyTask.options, "language": (list(number_words.LANGUAGES), "of the answers")}
 
     language: str = "german"    # or "korean"
 
@@ -23,11 +24,6 @@ class Numbers(ToyTask):
         super().__post_init__()
         if self.language not in list(number_words.LANGUAGES):
             raise InputError(f"language is {self.language!r}, expected {' or '.join(number_words.LANGUAGES)}")
-
-    @classmethod
-    def add_arguments(cls, parser, option) -> None:
-        super().add_arguments(parser, option)
-        parser.add_argument("--language", choices=list(number_words.LANGUAGES), help="default: german")
 
     def draw(self, rng) -> tuple[list[str], list[str]]:
         digits = rng.integers(1, 7)    # as many short numbers as long ones

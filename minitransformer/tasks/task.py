@@ -4,10 +4,12 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
 from minitransformer.pictures.attention_map import Attended
+from minitransformer.checks import check_whole
 from minitransformer.decoding import GREEDY
 from minitransformer.errors import InputError
 from minitransformer.tables import ShownAsTable
 
+EXAMPLES = 8    # texts in a run's report
 LARGEST = {"batch": 1_000_000, "max_length": 10 ** 9, "vocab_size": 1_000_000, "window": 100_000}    # {a setting: its limit}
 
 
@@ -34,6 +36,7 @@ class Task(ShownAsTable):
     presets: ClassVar[dict] = {}            # {name: such a dict}
     evaluate_options: ClassVar[tuple] = ()  # the options of evaluate that apply to it
     batch_unit: ClassVar[str] = "examples"
+    options: ClassVar[dict] = {}            # {field that is an option of train: what it means, or (its choices, what it means)}
 
     batch: int = 64                         # in units of batch_unit
 
@@ -43,13 +46,14 @@ class Task(ShownAsTable):
 
     def check_whole(self, name, least, most) -> None:
         """Raise InputError unless the field `name` is a whole number from `least` to `most`."""
-        value = getattr(self, name)
-        if type(value) is not int or not least <= value <= most:
-            raise InputError(f"{name} is {value!r}, expected {least} to {most:,}")
+        check_whole(name, getattr(self, name), least, most)
 
     @classmethod
     def add_arguments(cls, parser, option) -> None:
-        """Add this task's own options to the parser of `train TASK`; option(field, type, help) adds an ordinary one."""
+        """Add this task's own options to the parser of `train TASK`; option(field, type or choices, help) adds an ordinary one."""
+        kinds = {field.name: field.type for field in fields(cls)}
+        for name, text in cls.options.items():
+            option(name, *((kinds[name], text) if isinstance(text, str) else text))
 
     def begin(self) -> "Task":
         """The task as a new run stores it: a task that reads files adds their checksums."""

@@ -1,9 +1,10 @@
 """The settings of the training loop, checked."""
 
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
+from minitransformer.checks import check_share, check_whole
 from minitransformer.errors import InputError, choices
 from minitransformer.workers.host import available_cores
 from minitransformer.workers.launcher import launched
@@ -44,16 +45,15 @@ class TrainingConfig(ShownAsTable):
 
     def __post_init__(self) -> None:
         for name in ("steps", "warmup", "accumulate", "validate_every"):
-            _check(name, getattr(self, name), 1, MAX_STEPS)
-        _check("patience", self.patience, 0, MAX_STEPS)
-        _check("average", self.average, 1, MAX_CHECKPOINTS)
-        _check("threads", self.threads, 1, MAX_THREADS)
-        _check("seed", self.seed, 0, MAX_SEED)
+            check_whole(name, getattr(self, name), 1, MAX_STEPS)
+        check_whole("patience", self.patience, 0, MAX_STEPS)
+        check_whole("average", self.average, 1, MAX_CHECKPOINTS)
+        check_whole("threads", self.threads, 1, MAX_THREADS)
+        check_whole("seed", self.seed, 0, MAX_SEED)
         for name in ("rate_factor", "clip", *(["peak_rate"] if self.peak_rate is not None else [])):
             if not isinstance(getattr(self, name), Real) or not 0 < getattr(self, name) <= MAX_FACTOR:
                 raise InputError(f"{name} is {getattr(self, name)!r}, expected a number above 0, at most {MAX_FACTOR:,}")
-        if not isinstance(self.smoothing, Real) or not 0 <= self.smoothing < 1:
-            raise InputError(f"smoothing is {self.smoothing}, expected at least 0 and below 1")
+        check_share("smoothing", self.smoothing)
         if not isinstance(self.cooldown, Real) or not 0 <= self.cooldown <= 1:
             raise InputError(f"cooldown is {self.cooldown}, expected 0 to 1")
         if self.schedule not in SCHEDULES:
@@ -67,8 +67,3 @@ class TrainingConfig(ShownAsTable):
         rate = (schedule(step, d_model, self.warmup, self.rate_factor) if self.schedule == "paper"
                 else SCHEDULES[self.schedule](step, self.warmup, self.peak_rate))
         return rate * cooldown(step, self.steps, self.cooldown)
-
-
-def _check(name, value, least, most) -> None:
-    if not isinstance(value, Integral) or not least <= value <= most:
-        raise InputError(f"{name} is {value!r}, expected a whole number from {least} to {most:,}")

@@ -33,16 +33,12 @@ from minitransformer.tasks.toy import LetterTask
 @dataclass(frozen=True, kw_only=True)
 class Twice(LetterTask):
     description: ClassVar[str] = "say each letter twice: a b -> a a b b"
+    options: ClassVar[dict] = {**LetterTask.options, "times": "how often each letter is said"}
 
     times: int = 2
 
     def transform(self, letters):
         return [letter for letter in letters for _ in range(self.times)]
-
-    @classmethod
-    def add_arguments(cls, parser, option):
-        super().add_arguments(parser, option)
-        option("times", int, "how often each letter is said")
 '''
 TRAINING = TrainingConfig(steps=30, warmup=5, schedule="constant", peak_rate=0.03, smoothing=0.0, threads=1)
 

@@ -5,6 +5,7 @@ import os
 import shlex
 from importlib import import_module
 
+from minitransformer.checks import check_whole
 from minitransformer.errors import InputError
 from minitransformer.workers.host import available_cores
 
@@ -55,6 +56,5 @@ def execute(args) -> None:
     if not hasattr(os, "killpg"):
         raise InputError("benchmark needs Linux or macOS: it stops its processes as a group")
     for name, most in ("threads", available_cores()), ("rounds", MAX_ROUNDS):
-        if not 1 <= getattr(args, name, 1) <= most:
-            raise InputError(f"--{name} is {getattr(args, name)}, expected 1 to {most:,}")
+        check_whole(name, getattr(args, name, 1), 1, most)
     args.measure(args)
