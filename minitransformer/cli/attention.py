@@ -1,4 +1,6 @@
-"""minitransformer attention: draw which token attends to which."""
+"""Draw every head of one layer as the model reads TEXT and answers: the self-attention of the encoder or the decoder, or
+the decoder's cross-attention to the source, if the model has it.
+"""
 
 from minitransformer.cli.output import picture_path, write_picture
 from minitransformer.pictures import plots
@@ -7,9 +9,6 @@ from minitransformer.training.run import Run
 
 
 def add_arguments(parser) -> None:
-    parser.description = (
-        "Draw every head of one layer as the model reads TEXT and answers: the self-attention of the encoder or the "
-        "decoder, or the decoder's cross-attention to the source, if the model has it.")
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
     parser.add_argument("text", metavar="TEXT", help="the source text")
     parser.add_argument("--output", metavar="FILE.png",

@@ -1,4 +1,7 @@
-"""minitransformer evaluate: measure a trained model."""
+"""Measure a trained model: on a toy task, exact match or accuracy on 1,000 examples held out from training; in translation,
+perplexity, and BLEU and chrF (sacrebleu) of the model's own output; for a language model, perplexity and bits per
+character; for a classifier, accuracy; for a parser, the F1 score of labelled brackets.
+"""
 
 import json
 
@@ -9,10 +12,6 @@ OWN_OPTIONS = ("test", "tokenize")
 
 
 def add_arguments(parser) -> None:
-    parser.description = (
-        "Measure a trained model: on a toy task, exact match or accuracy on 1,000 examples held out from training; "
-        "in translation, perplexity, and BLEU and chrF (sacrebleu) of the model's own output; for a language model, perplexity "
-        "and bits per character; for a classifier, accuracy; for a parser, the F1 score of labelled brackets.")
     add_model(parser)
     parser.add_argument("--test", nargs="+", metavar="FILE",
                         help="text to measure it on, in the format of --valid (default: the run's validation files)")

@@ -1,4 +1,4 @@
-"""minitransformer generate: continue a text with a language model."""
+"""Print PROMPT and a language model's continuation, each token as soon as it is drawn."""
 
 import numpy as np
 
@@ -10,7 +10,6 @@ MAX_TOKENS = 1_000_000
 
 
 def add_arguments(parser) -> None:
-    parser.description = "Print PROMPT and a language model's continuation, each token as soon as it is drawn."
     add_model(parser)
     parser.add_argument("prompt", metavar="PROMPT", help="the text to continue")
     parser.add_argument("--tokens", type=int, default=500, metavar="INT", help="tokens to generate (default: 500)")

@@ -1,4 +1,6 @@
-"""minitransformer gradcheck: check every backward."""
+"""Check the hand-written gradients against central differences (float64) and the complex step. With names, report all
+arrays of those blocks; without, the worst array of every block.
+"""
 
 import json
 
@@ -9,9 +11,6 @@ from minitransformer.errors import InputError, choices
 
 
 def add_arguments(parser) -> None:
-    parser.description = (
-        "Check the hand-written gradients against central differences (float64) and the complex step. With "
-        "names, report all arrays of those blocks; without, the worst array of every block.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="blocks to check (default: all of them)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the weights, inputs and directions (default: 0)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")

@@ -1,4 +1,4 @@
-"""minitransformer info: versions and hardware of this installation."""
+"""Print the facts to include when you report a problem or a speed."""
 
 import json
 import os
@@ -16,7 +16,6 @@ from minitransformer.backend import get_module
 
 
 def add_arguments(parser) -> None:
-    parser.description = "Print the facts to include when you report a problem or a speed."
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 

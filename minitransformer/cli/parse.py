@@ -1,4 +1,6 @@
-"""minitransformer parse: draw the trees of sentences."""
+"""Draw the tree of SENTENCE, or of each line of standard input: its words and punctuation marks separated by spaces, as in
+the treebank. If the model's output is not a tree, standard error says why. An empty line stays empty.
+"""
 
 import sys
 
@@ -8,9 +10,6 @@ from minitransformer.parsing.drawing import draw_tree
 
 
 def add_arguments(parser) -> None:
-    parser.description = (
-        "Draw the tree of SENTENCE, or of each line of standard input: its words and punctuation marks separated by spaces, as in "
-        "the treebank. If the model's output is not a tree, standard error says why. An empty line stays empty.")
     add_model(parser)
     parser.add_argument("text", metavar="SENTENCE", nargs="?", help="the sentence (default: lines from standard input)")
     parser.add_argument("--brackets", action="store_true",

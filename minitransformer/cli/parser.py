@@ -8,7 +8,7 @@ from typing import Any
 from minitransformer import __version__
 from minitransformer.errors import choices, nearest_of, one_line
 
-COMMANDS = {    # each is a module of this package, imported only when it is requested
+COMMANDS = {    # each is a module of this package, imported only when it is requested: its docstring heads its help
     "data": "download a corpus to train on",
     "train": "train a model on a toy task or on your own text",
     "evaluate": "measure a trained model",
@@ -106,6 +106,7 @@ def make_parser(argv=None) -> Parser:
         command = commands.add_parser(name, help=text)
         if name == asked_for:
             module = import_module(f"minitransformer.cli.{name}")
+            command.description = module.__doc__
             module.add_arguments(command)
             command.set_defaults(execute=module.execute)
     return parser

@@ -1,4 +1,6 @@
-"""minitransformer train: train a model on a toy task or on text, or resume a stopped run."""
+"""Train a model; see `minitransformer train TASK --help`. To resume a stopped run, use `minitransformer train --resume
+RUN`. To share the work among N processes, put `mpiexec -n N` before either.
+"""
 
 import argparse
 import sys
@@ -13,9 +15,6 @@ from minitransformer.workers.processes import Job
 
 
 def add_arguments(parser) -> None:
-    parser.description = (
-        "Train a model; see `minitransformer train TASK --help`. To resume a stopped run, use "
-        "`minitransformer train --resume RUN`. To share the work among N processes, put `mpiexec -n N` before either.")
     parser.add_argument("--resume", metavar="RUN", help="resume the run in this folder")
     parser.add_argument("--steps", type=int, metavar="INT", default=argparse.SUPPRESS,
                         help="with --resume: train to this many updates instead of the planned number; also extends a finished run")

@@ -11,7 +11,7 @@ from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.layers.config import NAMED, ModelConfig, StackConfig
 from minitransformer.models.registry import MODELS
 from minitransformer.tasks import TASKS
-from minitransformer.training.config import SCHEDULES, TrainingConfig, default_threads
+from minitransformer.training.config import TrainingConfig, add_settings, default_threads
 from minitransformer.training.start import NewRun, OldRun
 
 # The fields of a StackConfig that have an option. Those that only one kind of model or of attention has come from their tables.
@@ -123,13 +123,6 @@ def add_task(parser, name) -> None:
            + " (default: scaled)")
     for setting, text in _attention_settings().items():
         option(setting, int, text)
-    option("steps", int, "updates")
-    option("accumulate", int, "batches whose gradients are added up for each update")
-    option("schedule", SCHEDULES, "how the learning rate changes; inverse-sqrt and constant rise to --peak-rate")
-    option("warmup", int, "steps until the learning rate peaks")
-    option("rate_factor", float, "multiplies the learning rate of the paper's schedule")
-    option("peak_rate", float, "the highest learning rate, for the other schedules")
-    option("cooldown", float, "fraction of the steps, at the end, during which the learning rate falls to 0")
     option("dropout", float, "dropout rate after each sub-layer and on the embeddings"
                              + (" (default: that of the model size)" if known["dropout"] is None else ""))
     option("embedding_dropout", float, "dropout rate on the embeddings (default: the value of --dropout)")
@@ -137,14 +130,7 @@ def add_task(parser, name) -> None:
     option("feed_forward_dropout", float, "dropout rate inside the feed-forward networks (default: 0.0)")
     option("activation", ACTIVATIONS, "activation of the feed-forward networks (default: relu)")
     option("positions", ("sinusoidal", "learned"), "what tells tokens where they stand (default: sinusoidal)")
-    option("smoothing", float, "label smoothing")
-    option("clip", float, "maximum norm of the gradient; a larger one is scaled down")
     option("pre_norm", bool, "LayerNorm before each sub-layer (in the paper it comes after)")
-    option("validate_every", int, "steps between validations, each followed by a checkpoint")
-    option("patience", int, "stop after this many validations without a lower loss, and keep the best weights (or the "
-           "--average); 0: never")
-    option("average", int, "number of last checkpoints whose average becomes the trained weights")
-    option("seed", int, "random seed; the same seed and number of threads repeat a run bit for bit")
-    option("threads", int, "threads that share each batch")
+    add_settings(TrainingConfig, option)
     option("backend", BACKENDS, "array module: numpy for the CPU, cupy for a GPU")
     parser.add_argument("--run", metavar="DIR", help=f"folder to write (default: runs/{name}, or {name}-2 and so on)")

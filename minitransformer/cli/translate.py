@@ -1,4 +1,6 @@
-"""minitransformer translate: use a trained model."""
+"""Print the model's output for TEXT, or for each line of standard input. An empty line stays empty; only the beginning of a
+line that is too long is read, with a warning.
+"""
 
 from minitransformer.checks import check_whole
 from minitransformer.cli.shared_options import (
@@ -9,9 +11,6 @@ from minitransformer.errors import InputError
 
 
 def add_arguments(parser) -> None:
-    parser.description = (
-        "Print the model's output for TEXT, or for each line of standard input. An empty line stays empty; "
-        "only the beginning of a line that is too long is read, with a warning.")
     add_model(parser)
     parser.add_argument("text", metavar="TEXT", nargs="?", help="the source text (default: lines from standard input)")
     add_search(parser)

@@ -11,6 +11,7 @@ from minitransformer.errors import InputError
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.classification import Classification
 from minitransformer.tasks.task import EXAMPLES, Data
+from minitransformer.training.config import setting
 from minitransformer.tasks.toy import TEST, TOY_TRAINING, VALID, is_held_out
 
 MAX_PAIRS = 10    # pairs of brackets in a text
@@ -22,12 +23,11 @@ _VOCABULARY = CharacterVocabulary("()")
 class Brackets(Classification):
     description: ClassVar[str] = "tell whether brackets are balanced: (())() -> balanced"
     defaults: ClassVar[dict] = {**TOY_TRAINING, "steps": 1000, "smoothing": 0.0, "pre_norm": True}
-    options: ClassVar[dict] = {"batch": "examples in a batch"}
     labels: ClassVar[tuple] = ("balanced", "unbalanced")
     make_batch: ClassVar = staticmethod(make_labelled_batch)
     is_held_out: ClassVar = staticmethod(is_held_out)
 
-    batch: int = 128
+    batch: int = setting("examples in a batch", 128)
 
     def draw(self, rng) -> tuple[list[str], str]:
         """(brackets, label): half the texts are balanced; the others differ from a balanced text in one or two brackets."""

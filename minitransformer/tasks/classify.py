@@ -14,6 +14,7 @@ from minitransformer.tasks import TASKS
 from minitransformer.tasks.classification import Classification
 from minitransformer.tasks.files import FromFiles, only_file
 from minitransformer.tasks.task import EXAMPLES, Data
+from minitransformer.training.config import setting
 
 MAX_LABELS = 1000
 
@@ -34,15 +35,10 @@ class Classify(FromFiles, Classification):
     files_option: ClassVar[dict] = dict(nargs=1, metavar="FILE.tsv",
                                         help="a sentence, a tab and its label on each line, plain or .gz")
 
-    options: ClassVar[dict] = {
-        "vocab_size": "subwords learned on the training sentences", "max_length": "longest sentence, in subwords",
-        "batch": "tokens in a batch, padding included",
-        "pooling": (POOLINGS, "what represents a sentence: the mean over its positions, or the first of them")}
-
-    batch: int = 2048
-    vocab_size: int = 6000
-    max_length: int = 256          # type: ignore[misc]    # the longest sentence, in subwords; a setting of this task
-    pooling: str = "mean"
+    batch: int = setting("tokens in a batch, padding included", 2048)
+    vocab_size: int = setting("subwords learned on the training sentences", 6000)
+    max_length: int = setting("longest sentence, in subwords", 256)    # type: ignore[misc]    # a setting of this task
+    pooling: str = setting("what represents a sentence: the mean over its positions, or the first of them", "mean", POOLINGS)
     labels: list = field(default_factory=list)    # type: ignore[misc]    # the classes' names, as in the training file
 
     def __post_init__(self) -> None:

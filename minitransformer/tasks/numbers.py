@@ -8,6 +8,7 @@ from minitransformer.data import number_words
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.errors import InputError
 from minitransformer.tasks import TASKS
+from minitransformer.training.config import setting
 from minitransformer.tasks.toy import TOY_TRAINING, ToyTask, is_held_out
 
 
@@ -16,9 +17,8 @@ from minitransformer.tasks.toy import TOY_TRAINING, ToyTask, is_held_out
 class Numbers(ToyTask):
     description: ClassVar[str] = "translate English number words to German or Korean ones"
     defaults: ClassVar[dict] = {**TOY_TRAINING, "steps": 1600}
-    options: ClassVar[dict] = {**ToyTask.options, "language": (list(number_words.LANGUAGES), "of the answers")}
 
-    language: str = "german"    # or "korean"
+    language: str = setting("of the answers", "german", list(number_words.LANGUAGES))
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -16,6 +16,7 @@ from minitransformer.parsing.treebank import Placed, read_trees
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import FromFiles, only_file
 from minitransformer.tasks.task import EXAMPLES, Data
+from minitransformer.training.config import setting
 from minitransformer.tasks.text_to_text import TextToText
 
 
@@ -35,13 +36,9 @@ class Parse(FromFiles, TextToText):
     batch_unit: ClassVar[str] = "tokens"
     files_option: ClassVar[dict] = dict(nargs=1, metavar="TREES", help="trees in the Penn Treebank's brackets, plain or .gz")
 
-    options: ClassVar[dict] = {
-        "max_length": "longest sentence to train on, in words", "batch": "tokens in a batch, padding included",
-        "tags": "let the model write each word's tag in its place, not XX"}
-
-    batch: int = 2048
-    max_length: int = 256                         # the longest sentence, in words
-    tags: bool = False                            # a target has each word's tag in its place, not XX
+    batch: int = setting("tokens in a batch, padding included", 2048)
+    max_length: int = setting("longest sentence to train on, in words", 256)
+    tags: bool = setting("let the model write each word's tag in its place, not XX", False)
 
     def read_files(self, files, name, read) -> list[Placed]:
         return read_trees(only_file(files, name, "one file of trees"), read)

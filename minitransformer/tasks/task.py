@@ -8,6 +8,7 @@ from minitransformer.checks import check_whole
 from minitransformer.decoding import GREEDY
 from minitransformer.errors import InputError
 from minitransformer.tables import ShownAsTable
+from minitransformer.training.config import add_settings, setting
 
 EXAMPLES = 8    # texts in a run's report
 LARGEST = {"batch": 1_000_000, "max_length": 10 ** 9, "vocab_size": 1_000_000, "window": 100_000}    # {a setting: its limit}
@@ -24,7 +25,7 @@ class Data(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Task(ShownAsTable):
-    """A task. Its fields are its settings: typed, checked in __post_init__ and stored in the run folder."""
+    """A task. Its fields are its settings: checked in __post_init__ and stored in the run folder; each `setting` is an option."""
 
     name: ClassVar[str]                     # in TASKS
     description: ClassVar[str]              # its line in the help
@@ -36,9 +37,8 @@ class Task(ShownAsTable):
     presets: ClassVar[dict] = {}            # {name: such a dict}
     evaluate_options: ClassVar[tuple] = ()  # the options of evaluate that apply to it
     batch_unit: ClassVar[str] = "examples"
-    options: ClassVar[dict] = {}            # {field that is an option of train: what it means, or (its choices, what it means)}
 
-    batch: int = 64                         # in units of batch_unit
+    batch: int = setting("examples in a batch", 64)    # in units of batch_unit
 
     def __post_init__(self) -> None:
         for name in [field.name for field in fields(self) if field.name in LARGEST]:
@@ -50,10 +50,8 @@ class Task(ShownAsTable):
 
     @classmethod
     def add_arguments(cls, parser, option) -> None:
-        """Add this task's own options to the parser of `train TASK`; option(field, type or choices, help) adds an ordinary one."""
-        kinds = {field.name: field.type for field in fields(cls)}
-        for name, text in cls.options.items():
-            option(name, *((kinds[name], text) if isinstance(text, str) else text))
+        """Add this task's own options to the parser of `train TASK`: each `setting`, by option(name, type or choices, meaning)."""
+        add_settings(cls, option)
 
     def begin(self) -> "Task":
         """The task as a new run stores it: a task that reads files adds their checksums."""

@@ -33,7 +33,6 @@ class ToyTask(TextToText):
     """From random symbols to their answer. A subclass has `draw(rng) -> (source, target)`, lists of symbols."""
 
     defaults: ClassVar[dict] = TOY_TRAINING
-    options: ClassVar[dict] = {"batch": "examples in a batch"}
     make_batch: ClassVar = staticmethod(make_batch)
     is_held_out: ClassVar = staticmethod(is_held_out)
 

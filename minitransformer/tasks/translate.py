@@ -15,6 +15,7 @@ from minitransformer.extras import require
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import FromFiles
 from minitransformer.tasks.task import EXAMPLES, Data
+from minitransformer.training.config import setting
 from minitransformer.tasks.text_to_text import TextToText
 
 
@@ -37,12 +38,9 @@ class Translate(FromFiles, TextToText):
     files_option: ClassVar[dict] = dict(nargs="+", metavar=("SOURCE", "TARGET"),
                                         help="aligned text files, plain or .gz, or one two-column TSV")
 
-    options: ClassVar[dict] = {
-        "vocab_size": "subwords learned on both languages together", "max_length": "longest sentence, in subwords",
-        "batch": "tokens in a batch, padding included"}
-
-    batch: int = 2048
-    vocab_size: int = 6000
+    batch: int = setting("tokens in a batch, padding included", 2048)
+    vocab_size: int = setting("subwords learned on both languages together", 6000)
+    max_length: int = setting("longest sentence, in subwords", 256)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -27,15 +27,15 @@ from typing import ClassVar
 
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.toy import LetterTask
+from minitransformer.training.config import setting
 
 
 @TASKS.register("twice")
 @dataclass(frozen=True, kw_only=True)
 class Twice(LetterTask):
     description: ClassVar[str] = "say each letter twice: a b -> a a b b"
-    options: ClassVar[dict] = {**LetterTask.options, "times": "how often each letter is said"}
 
-    times: int = 2
+    times: int = setting("how often each letter is said", 2)
 
     def transform(self, letters):
         return [letter for letter in letters for _ in range(self.times)]
