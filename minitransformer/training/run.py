@@ -111,7 +111,7 @@ class Run:
         run = cls.open(path)
         if run.finished:
             try:
-                weights, _ = _read_weights(run.path)
+                weights, _ = run.trained_weights()
             except InputError as error:
                 hint = f"; make it again from its checkpoints: {run.resume_command}" if checkpoint.steps(run.path) else ""
                 raise InputError(f"{error}{hint}") from None
@@ -197,11 +197,19 @@ class Run:
         write_durably(self.path / WEIGHTS, save(weights, {"provenance": as_json(provenance)}))
         write_manifest(self.path, [*self._fixed_files(), WEIGHTS])
 
-    def take_trained_weights(self) -> dict[str, Any] | None:
-        """Load weights.safetensors into the model; returns the provenance. Raises InputError if it is missing or damaged."""
-        weights, provenance = _read_weights(self.path)
-        self.set_weights(weights)
-        return provenance
+    def trained_weights(self) -> tuple[dict[str, Array], dict[str, Any] | None]:
+        """({name: array}, their provenance) from weights.safetensors. Raises InputError if it is missing or damaged."""
+        from safetensors import SafetensorError, safe_open
+
+        if WEIGHTS not in check_manifest(self.path):
+            raise InputError(f"{self.path}: the run has no trained model")
+        path = self.path / WEIGHTS
+        try:
+            with safe_open(path, framework="np") as file:
+                weights = {name: file.get_tensor(name) for name in file.keys()}    # noqa: SIM118 - a file is not a dict
+                return weights, json.loads((file.metadata() or {}).get("provenance", "null"))
+        except (SafetensorError, OSError, ValueError, TypeError, LookupError) as error:
+            raise InputError(f"{path}: cannot be read ({error})") from None
 
     def invalidate_weights(self) -> None:
         """Unlist the trained weights, if there are any: training resumes."""
@@ -216,21 +224,6 @@ class Run:
 
     def _fixed_files(self) -> list[str]:
         return ["config.json", self.vocabulary.file_name]
-
-
-def _read_weights(folder) -> tuple[dict[str, Array], dict[str, Any] | None]:
-    """({name: array}, their provenance) from weights.safetensors. Raises InputError if the file is missing or damaged."""
-    from safetensors import SafetensorError, safe_open
-
-    if WEIGHTS not in check_manifest(folder):
-        raise InputError(f"{folder}: the run has no trained model")
-    path = folder / WEIGHTS
-    try:
-        with safe_open(path, framework="np") as file:
-            weights = {name: file.get_tensor(name) for name in file.keys()}    # noqa: SIM118 - a file is not a dict
-            return weights, json.loads((file.metadata() or {}).get("provenance", "null"))
-    except (SafetensorError, OSError, ValueError, TypeError, LookupError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from None
 
 
 def _check_vocabulary(path, settings, vocabulary) -> None:
