@@ -214,10 +214,11 @@ class _Loop:
     def _take_trained(self) -> bool:
         """Load the weights that this run ended with; returns whether it has them, intact."""
         try:
-            provenance = self.run.take_trained_weights()
+            weights, provenance = self.run.trained_weights()
+            if not provenance or provenance["config"] != asdict(self.config):
+                return False
+            self.run.set_weights(weights)
         except InputError:
-            return False
-        if not provenance or provenance["config"] != asdict(self.config):
             return False
         self.step = provenance["step"]
         print("training has already ended: the weights are unchanged", file=stderr)
