@@ -6,7 +6,7 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_rng, check_share
-from minitransformer.functional import dropout_backward, dropout_forward, dropout_sum_backward, dropout_sum_forward
+from minitransformer.functional import dropout_backward, dropout_forward, dropout_sum_forward
 from minitransformer.functional.dropout import DropoutCache, bytes_dropped
 from minitransformer.functional.random_bytes import random_bytes
 from minitransformer.kernels.loops import loop, packed
@@ -72,11 +72,6 @@ def dropout_sum_forward_compiled(x, h, dropout_rate, rng=None) -> tuple[Array, D
     y = np.empty(x.shape, x.dtype)
     drop_and_add(packed(x, y.size), packed(h, y.size), cache.keep.reshape(-1), cache.scale, y.reshape(-1))
     return y, cache
-
-
-@replaces(dropout_sum_backward, "numpy", "float32 float64", "b")
-def dropout_sum_backward_compiled(dy, cache) -> tuple[Array, Array]:
-    return dy, dropout_backward_compiled(dy, cache)
 
 
 @loop("vector flags number vector")
