@@ -32,7 +32,7 @@ class LabelledBatch(NamedTuple):
         return int((self.ids != PAD).sum())
 
     def split(self, n) -> list["LabelledBatch"]:
-        return [LabelledBatch(trim(self.ids[rows]), self.labels[rows]) for rows in split_rows(len(self.ids), n)]
+        return [LabelledBatch(trim(self.ids[rows]), self.labels[rows]) for rows in split_rows(self, n)]
 
 
 def make_labelled_batch(examples) -> LabelledBatch:

@@ -70,7 +70,7 @@ class DotProductAttention(Layer):
 class UnscaledScores(MultiHeadAttention):
     """score_ij = q_i . k_j, not divided by sqrt(d_k)."""
 
-    def __init__(self, d_model, num_heads, rng, d_k=None, d_v=None):
+    def __init__(self, d_model, num_heads, rng=None, d_k=None, d_v=None):
         super().__init__(d_model, num_heads, rng, d_k, d_v)
 
     def attend(self, q, k, v, mask, rng) -> tuple[Array, DotProductAttentionCache]:

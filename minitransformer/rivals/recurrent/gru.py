@@ -80,7 +80,7 @@ class GRU(Recurrent):
     gates = 3
     through_time = gru_forward, gru_backward
 
-    def __init__(self, d_in, hidden_size, rng, dropout=0.0):
+    def __init__(self, d_in, hidden_size, rng=None, dropout=0.0):
         super().__init__(d_in, hidden_size, rng, dropout)
         self.candidate_bias = initial.zeros(hidden_size)
 
