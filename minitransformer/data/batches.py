@@ -62,7 +62,7 @@ def check_sentences(name, sentences) -> None:
     try:
         ids = list(chain.from_iterable(sentences))
         array = np.array(ids or [BOS])
-        if any(isinstance(sentence, bytes) for sentence in sentences):    # their bytes are numbers, too
+        if any(isinstance(sentence, (bytes, dict)) for sentence in sentences):    # bytes and keys may be numbers, too
             raise TypeError
     except (TypeError, ValueError):
         raise InputError(f"{name}: a sentence is not a list of token ids") from None
