@@ -23,7 +23,7 @@ def check_shape(name, array, *expected) -> None:
             given = f"{type(array).__module__}.{type(array).__name__}"
             raise InputError(f"{name} is a {given}, expected a NumPy or CuPy array, such as np.asarray(...)")
         return
-    wanted = ", ".join("..." if size is ... else str(size) for size in expected)    # not before: each layer asks at each step
+    wanted = ", ".join("..." if size is ... else str(size) for size in expected)    # only now: every layer makes this check in every step
     if shape is None:
         hint = ": forward returns a pair, y, cache = ..." if isinstance(array, tuple) else ""
         raise InputError(f"{name} is a {type(array).__name__}, expected an array of shape ({wanted}){hint}")
@@ -38,7 +38,7 @@ def _fits(shape, expected) -> bool:
 
 
 def check_positions(name, array) -> None:
-    """Raise InputError unless `array` (B, T, ...) has positions; an empty batch, B = 0, is welcome."""
+    """Raise InputError unless `array` (B, T, ...) has positions; an empty batch, B = 0, is allowed."""
     if not array.shape[1]:
         raise InputError(f"{name} has no positions, expected at least one")
 
