@@ -17,7 +17,7 @@ first, then the textbook.
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import lru_cache, wraps
 from threading import Lock, RLock
 from typing import Any, NamedTuple, TypeVar
 
@@ -34,9 +34,14 @@ class Kernel(NamedTuple):
     besides: str      # the kinds of the arrays that may have another dtype
 
     def fits(self, arrays) -> bool:
-        dtype = arrays[0].dtype
-        return (dtype in self.dtypes and type(arrays[0]).__module__.partition(".")[0] == self.module
-                and all(array.dtype == dtype or array.dtype.kind in self.besides for array in arrays))
+        first = arrays[0].dtype
+        if first not in self.dtypes or _module(arrays[0].__class__) != self.module:
+            return False
+        for array in arrays:    # a loop, since every call of a marked function waits for it
+            dtype = array.dtype
+            if dtype is not first and dtype != first and dtype.kind not in self.besides:
+                return False
+        return True
 
 
 class Replaceable:
@@ -228,11 +233,17 @@ def unregister(start) -> None:
         entry.kernels = [kernel for kernel in entry.kernels if not kernel.function.__module__.startswith(start)]
 
 
+@lru_cache(None)
+def _module(kind) -> str | None:
+    """The package that a type of arrays comes from; None if the type is none of arrays."""
+    return kind.__module__.partition(".")[0] if hasattr(kind, "ndim") else None
+
+
 def _arrays(values) -> list:
     """The arrays among the arguments, and in caches and lists among them."""
     found = []
     for value in values:
         for one in value if isinstance(value, (tuple, list)) else (value,):
-            if isinstance(getattr(one, "ndim", None), int) and one.ndim:    # np.ndim is a function
+            if _module(one.__class__) and one.ndim:
                 found.append(one)
     return found

@@ -27,7 +27,7 @@ class WindowBatch(NamedTuple):
 
     def split(self, n) -> list["WindowBatch"]:
         return [WindowBatch(self.ids[rows], self.next_target[rows], int((self.next_target[rows] != PAD).sum()))
-                for rows in split_rows(len(self.ids), n)]
+                for rows in split_rows(self[:-1], n)]
 
 
 class WindowBatches:

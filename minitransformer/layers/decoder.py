@@ -24,7 +24,7 @@ class DecoderLayer(Layer):
     x, y: (B, T_q, d_model); memory: (B, T_k, d_model); `config` is a StackConfig.
     """
 
-    def __init__(self, config, rng):
+    def __init__(self, config, rng=None):
         attention = ATTENTIONS[config.attention]
         self.self_attention = attention.make_self(config, rng, causal=True)
         self.cross_attention = attention.make_cross(config, rng)

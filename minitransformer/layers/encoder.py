@@ -23,7 +23,7 @@ class EncoderLayer(Layer):
     `config` is a StackConfig. The paper's attention learns from its mask where it may look; a kind without one is told by `causal`.
     """
 
-    def __init__(self, config, rng, causal=False):
+    def __init__(self, config, rng=None, causal=False):
         self.self_attention = ATTENTIONS[config.attention].make_self(config, rng, causal)
         self.feed_forward = FeedForward(
             config.d_model, config.d_ff, rng, config.activation, config.feed_forward_dropout)

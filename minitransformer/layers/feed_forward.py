@@ -25,7 +25,7 @@ class FeedForwardCache(NamedTuple):
 class FeedForward(Layer):
     """y = dropout(activation(x W1 + b1)) W2 + b2, at each position separately: x, y (..., d_model)."""
 
-    def __init__(self, d_model, d_ff, rng, activation="relu", dropout=0.0):
+    def __init__(self, d_model, d_ff, rng=None, activation="relu", dropout=0.0):
         check_share("the dropout rate", dropout)
         if activation not in list(ACTIVATIONS):
             raise InputError(f"unknown activation {activation!r}; choose {' or '.join(ACTIVATIONS)}")

@@ -117,6 +117,8 @@ def schedule(step, d_model, warmup, factor=1.0) -> float:
         if not is_real(value) or not value >= 1:
             raise InputError(f"schedule: {name} is {value!r}, expected at least 1"
                              + (": steps count from 1" if name == "step" else ""))
+    if not is_real(factor):
+        raise InputError(f"schedule: factor is {factor!r}, expected a number")
     return factor * d_model ** -0.5 * min(step ** -0.5, step * warmup ** -1.5)
 
 

@@ -205,11 +205,15 @@ class _Loop:
         self.best_step, self.best_nll, self.worse = (last.state[name] for name in ("best_step", "best_nll", "worse"))
         self.log = parse_log(last.metrics.decode())
         self.began -= self.log[-1].get("seconds", 0) if self.log else 0
-        if last.state["position"] is None:
+        position = last.state["position"]
+        if position is None:
             for _ in islice(self.batches, last.step * self.config.accumulate):
                 pass
+        elif not isinstance(position, type(before := getattr(self.batches, "position", None))):
+            raise InputError(f"the checkpoint of step {last.step} is of other batches: their position is {position!r:.60}, "
+                             f"expected one such as {before!r:.60}")
         else:
-            self.batches.position = last.state["position"]
+            self.batches.position = position
 
     def _take_trained(self) -> bool:
         """Load the weights that this run ended with; returns whether it has them, intact."""

@@ -14,7 +14,7 @@ import pytest
 
 from minitransformer import InputError, Run, extras
 from minitransformer.cli import gradcheck as gradcheck_command
-from minitransformer.training import files
+from minitransformer.training import files, memory
 from minitransformer.training.lock import only_trainer
 from tests.cli.conftest import one_line
 
@@ -320,6 +320,16 @@ def test_a_model_that_cannot_fit_into_memory_is_refused(run_cli, tmp_path, optio
     code, out, error = run_cli("train", "copy", *options, "--run", tmp_path / "run")
     assert code == 2 and not out and one_line(error) and not list(tmp_path.iterdir())
     assert re.search(r"--num-layers is .*: such a model needs at least [\d,.]+ GB of memory, and [\d,.]+ GB are available", error)
+
+
+@pytest.mark.skipif(memory.available_memory() is None, reason="this system does not say how much memory there is")
+def test_a_container_has_less_memory(tmp_path, monkeypatch):
+    (tmp_path / "new").write_text("max\n")
+    (tmp_path / "old").write_text("3000000\n")
+    monkeypatch.setattr(memory, "CONTAINER", (tmp_path / "new", tmp_path / "old", tmp_path / "none"))
+    assert memory.available_memory() == 3_000_000
+    monkeypatch.setattr(memory, "CONTAINER", (tmp_path / "new",))
+    assert memory.available_memory() > 3_000_000
 
 
 def test_a_received_run_that_cannot_fit_into_memory_is_refused(run_cli, trained, tmp_path):

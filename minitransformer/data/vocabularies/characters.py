@@ -1,7 +1,7 @@
 """A vocabulary in which each character is a token, including spaces and line breaks."""
 
 from minitransformer.data.vocabularies import VOCABULARIES
-from minitransformer.data.vocabularies.listed import ListedVocabulary
+from minitransformer.data.vocabularies.listed import ListedVocabulary, check_text
 from minitransformer.errors import InputError
 
 
@@ -23,6 +23,7 @@ class CharacterVocabulary(ListedVocabulary):
 
     def encode(self, text) -> list[int]:
         """The id of each character. Raises InputError for one that is not in the vocabulary."""
+        check_text(text)
         unknown = next((character for character in text if character not in self.ids), None)
         if unknown is not None:
             line = text[:text.index(unknown)].count("\n") + 1
