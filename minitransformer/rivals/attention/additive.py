@@ -66,7 +66,7 @@ class AdditiveAttention(Layer):
     x: (B, T_q, d_model), memory: (B, T_k, d_memory), y: (B, T_q, d_memory); W_Q: (d_model, A), W_K: (d_memory, A), w: (A,).
     """
 
-    def __init__(self, d_model, d_memory, d_attention, rng):
+    def __init__(self, d_model, d_memory, d_attention, rng=None):
         self.query = Linear(d_model, d_attention, rng)
         self.key = Linear(d_memory, d_attention, rng)
         self.weight = initial.normal_vector(rng, d_attention)
@@ -96,7 +96,7 @@ class AdditiveAttention(Layer):
 class AdditiveScores(MultiHeadAttention):
     """score_ij = w . tanh(q_i + k_j), with one w (d_k,) for all heads: each has its own projections before it."""
 
-    def __init__(self, d_model, num_heads, rng, d_k=None, d_v=None, dropout=0.0):
+    def __init__(self, d_model, num_heads, rng=None, d_k=None, d_v=None, dropout=0.0):
         super().__init__(d_model, num_heads, rng, d_k, d_v, dropout)
         self.weight = initial.normal_vector(rng, self.query.weight.shape[1] // num_heads)
 

@@ -95,7 +95,7 @@ class RestrictedSelfAttention(SelfAttention):
     grow with T radius, not with T^2: the T x T scores are never made. With radius 0 each position attends to itself alone.
     """
 
-    def __init__(self, d_model, num_heads, rng, radius, causal=False, d_k=None, d_v=None, dropout=0.0):
+    def __init__(self, d_model, num_heads, rng=None, radius=None, causal=False, d_k=None, d_v=None, dropout=0.0):
         check_whole("radius", radius, 0)
         super().__init__(d_model, num_heads, rng, d_k, d_v, dropout)
         self.radius = radius

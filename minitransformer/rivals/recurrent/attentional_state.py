@@ -23,7 +23,7 @@ class AttentionalState(Layer):
     The recurrence does not see y (there is no input feeding), so all positions attend at once.
     """
 
-    def __init__(self, attention, d_model, d_memory, rng, dropout=0.0):
+    def __init__(self, attention, d_model, d_memory, rng=None, dropout=0.0):
         check_share("the dropout rate", dropout)
         self.attention = attention
         self.output = Linear(d_memory + d_model, d_model, rng)

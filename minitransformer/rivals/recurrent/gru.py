@@ -66,7 +66,7 @@ class GRU(OneDirection):
     gates = 3
     through_time = partial(through_time_forward, (gru_step_forward, gru_step_backward)), through_time_backward
 
-    def __init__(self, d_in, hidden_size, rng, dropout=0.0):
+    def __init__(self, d_in, hidden_size, rng=None, dropout=0.0):
         super().__init__(d_in, hidden_size, rng, dropout)
         self.candidate_bias = initial.zeros(hidden_size)
 

@@ -80,7 +80,7 @@ class OneDirection(Recurrent):
     parts: ClassVar[int] = 1     # how many (H,) vectors a state has
     through_time: ClassVar[tuple[Callable, Callable]]    # forward and backward of the state's way through a sequence
 
-    def __init__(self, d_in, hidden_size, rng, dropout=0.0):
+    def __init__(self, d_in, hidden_size, rng=None, dropout=0.0):
         check_whole("hidden_size", hidden_size)
         check_share("the dropout rate", dropout)
         self.input = Linear(d_in, self.gates * hidden_size, rng)

@@ -82,6 +82,6 @@ class LSTM(OneDirection):
     gates, parts = 4, 2
     through_time = lstm_forward, lstm_backward
 
-    def __init__(self, d_in, hidden_size, rng, dropout=0.0):
+    def __init__(self, d_in, hidden_size, rng=None, dropout=0.0):
         super().__init__(d_in, hidden_size, rng, dropout)
         self.input.bias.data[hidden_size:2 * hidden_size] = 1
