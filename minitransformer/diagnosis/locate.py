@@ -59,9 +59,9 @@ def _facts(call, case, recorder) -> list[str]:
     ran = {one.path for one in call.parts} | {path for path, _ in recorder.mixed_up}
     for path, layer in case.block.sublayers().items() if isinstance(case.block, Layer) else ():
         own = {f"{path}.{name}" for name in layer.parameters()} & case.observed.keys()
-        if inside + path not in ran and "." not in path and own and own <= set(case.wrong):
-            if not any(case.observed[name].any() for name in own):
-                facts.append(f"`{path}.forward` ran, `{path}.backward` never did")
+        never_ran = inside + path not in ran and "." not in path
+        if never_ran and own and own <= set(case.wrong) and not any(case.observed[name].any() for name in own):
+            facts.append(f"`{path}.forward` ran, `{path}.backward` never did")
     for name in [name for name in case.wrong if name in case.right]:
         for part in call.parts:
             if any(relative_error([one], [case.right[name]]) <= SAME for one in part.returned):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minitransformer import functional
 from minitransformer.diagnosis.operations import OPERATIONS, PARAMETERS
 from minitransformer.errors import InputError, choices
 
@@ -47,32 +48,37 @@ def mistake(of, sentence) -> Callable:
     return teach_one
 
 
-def teach(of, mistakes) -> None:
+def teach(of, mistakes, *arguments) -> None:
     """Teach mistakes that change the source of the right backward: {sentence: (right text, wrong text, ...)}.
 
         teach("rnn_step", {"the derivative of tanh is missing": ("* (1 - after * after)", "")})
 
-    Raises InputError, when the mistake is first tried, if the backward of `of` does not contain the right text.
+    arguments: those of forward that the wrong text needs, by name. Raises InputError, when the mistake is first tried, if
+    the backward of `of` does not contain the right text.
     """
     textbook = textbook_of(OPERATIONS[of].backward)
+    own = inspect.signature(textbook)
+    more = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in arguments]
     for sentence, changes in mistakes.items():
         @wraps(textbook)
-        def wrong(*values, changes=changes) -> Any:
-            return _changed(of, changes)(*values)
+        def wrong(*values, changes=changes, **options) -> Any:
+            return _changed(of, changes, arguments)(*values, **options)
+        wrong.__signature__ = own.replace(parameters=[*own.parameters.values(), *more])    # type: ignore[attr-defined]
         mistake(of, sentence)(wrong)
 
 
 @cache
-def _changed(of, changes) -> Callable:
+def _changed(of, changes, arguments) -> Callable:
     """The operation's right backward with other text in place of some of its own."""
     textbook = textbook_of(OPERATIONS[of].backward)
     source = inspect.getsource(textbook)
     head, quotes, body = source[source.index("def "):].rpartition('"""')    # the docstring stays
+    head = head.replace("cache)", ", ".join(["cache", *arguments]) + ")", 1)
     for right, wrong in zip(changes[::2], changes[1::2]):
         if right not in body:
             raise InputError(f"the backward of {of} does not contain {right!r}")
         body = body.replace(right, wrong)
-    namespace = {**textbook.__globals__, "np": np}
+    namespace = {**vars(functional), **textbook.__globals__, "np": np}
     exec(f"def make(__class__):\n {head}{quotes}{body}\n return {textbook.__name__}", namespace)    # super() needs __class__
     return namespace["make"](OPERATIONS[of].owner)
 
@@ -93,11 +99,12 @@ def of_exercises() -> tuple[Mistake, ...]:
     from minitransformer.learn.course import exercises    # here, because the course's judge stands on this package
 
     try:
-        plugs = [exercise for name, exercise in exercises().items() if name.endswith("_backward") and exercise.plug]
+        backwards = [exercise for name, exercise in exercises().items() if name.endswith("_backward")]
     except InputError:    # the chapters are not installed
         return ()
-    return tuple(Mistake(of, _in_words_of_the_library(of, exercise, one.sentence), exercise.plug.adapt(one.wrong))
-                 for exercise in plugs for of in [exercise.plug.replaced.replaceable.operation] for one in exercise.mistakes)
+    return tuple(Mistake(of, _in_words_of_the_library(of, exercise, one.sentence), plug.adapt(one.wrong))
+                 for exercise in backwards if (plug := exercise.plug)
+                 for of in [plug.replaced.replaceable.operation] for one in exercise.mistakes)
 
 
 def _in_words_of_the_library(of, exercise, sentence) -> str:

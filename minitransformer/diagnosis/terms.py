@@ -35,10 +35,15 @@ def explanations(cases) -> list[tuple[str, float]]:
     for name in names:
         if any(np.ptp(list(fit[name].values())) <= 1e-8 for fit in fits if len(fit[name]) > 1):
             return []    # one factor for all terms is a factor of the whole gradient
-        said = [sentence for term in fits[0][name] for sentence in _said(cases, name, term, [fit[name].get(term) for fit in fits])]
-        if not 1 <= len(said) <= 2 or None in said:
+        said: dict[Any, list[str]] = {}    # {what: the terms}
+        for term in fits[0][name]:
+            for what in _said(cases, name, term, [fit[name].get(term) for fit in fits]):
+                said.setdefault(what, []).append(term)
+        if not 1 <= sum(map(len, said.values())) <= 2 or None in said:
             return []
-        sentences.append(f"in the gradient of {name} {' and '.join(said)}")
+        whole = [f"{'each of the two terms' if len(terms) > 1 else 'the term'} {' and '.join(terms)} {what}"
+                 for what, terms in said.items()]
+        sentences.append(f"in the gradient of {name} {' and '.join(whole)}")
     return [("; ".join(sentences), max(fit["error"] for fit in fits))]
 
 
@@ -76,17 +81,17 @@ def least_squares(parts, array) -> tuple[dict[str, float], float] | None:
 
 
 def _said(cases, name, term, factors) -> list:
-    """The sentence about one term's factors in all cases; [] if they are all 1, [None] if they cannot be named."""
+    """What is wrong with one term, from its factors in all cases; [] if they are all 1, [None] if they cannot be named."""
     if None in factors:
         return [None]
     if all(abs(f - 1) <= 1e-8 for f in factors):
         return []
     if all(abs(f) <= 1e-8 for f in factors):
-        return [f"the term {term} is missing (left out, forgotten)"]
+        return ["is missing (left out, forgotten)"]
     def factor_in(case) -> float | None:
         fit = _fit(case, [name])
         f = fit[name].get(term) if fit else None
         return f and (round(f) if abs(f - round(f)) <= 1e-9 else f)    # a fit loses some digits
 
     sentences = named_factors(cases, factor_in)
-    return [f"the term {term} {sentences[0]}" if len(sentences) == 1 else None]
+    return sentences if len(sentences) == 1 else [None]
