@@ -35,7 +35,7 @@ def other_outputs(exercise, cases, factors, ks) -> list[Changed]:
                 changes.append((scaled(exercise.returns[k], text), rank, lambda outputs, given, k=k, factor=factor: _put(
                     outputs, k, outputs[k] * factor(given))))
     for k, name in [outputs[k] for k in ks]:
-        for text, change in _rearranged(expected[k].ndim, expected[k].dtype):
+        for text, change in (*_rearranged(expected[k].ndim, expected[k].dtype), *_partly_written(expected[k])):
             changes.append((text.format(name=name), WHOLE,
                             lambda outputs, given, k=k, change=change: _put(outputs, k, change(outputs[k]))))
         for i, other in enumerate(exercise.parameters):
@@ -71,6 +71,12 @@ def other_inputs(exercise, cases) -> list[Changed]:
             if j > i and np.ndim(value) == np.ndim(another):
                 said = _("{name} and {other} have changed places").format(name=name, other=other)
                 changes.append((said, partial(_exchanged, i, j)))
+    first = next((i for i, (_name, value) in inputs if np.ndim(value)), None)
+    for kept, said in ((slice(1), _("only the first row of {name} counts: is `return` inside the loop?")),
+                       (slice(-1, None), _("only the last row of {name} counts: is = written in place of +=?")),
+                       (slice(1, None), _("the first row of {name} is left out")),
+                       (slice(None, -1), _("the last row of {name} is left out"))) if first is not None else ():
+        changes.append((said.format(name=exercise.parameters[first]), partial(_of_rows, first, kept)))
     return [Changed(sentence, partial(_on_other_input, exercise, change), RARE) for sentence, change in changes]
 
 
@@ -84,8 +90,14 @@ def _wrong_numbers(dtype) -> list[tuple[str, Callable]]:
     if dtype.kind == "f":
         changes += [(_("{name} has the wrong sign"), np.negative),
                     (_("{name} is ignored, as if it were 1 everywhere"), np.ones_like),
-                    (_("{name} is ignored, as if it were 0"), np.zeros_like)]
+                    (_("{name} is ignored, as if it were 0"), np.zeros_like),
+                    (_("{name} is halved"), lambda array: array / 2), (_("{name} is doubled"), lambda array: 2 * array)]
     return changes
+
+
+def _of_rows(i, kept, given) -> tuple:
+    """The inputs with only those rows kept, of the i-th and of all that have as many."""
+    return tuple(one[kept] if np.ndim(one) and len(one) == len(given[i]) else one for one in given)
 
 
 def _on_other_input(exercise, change, *given) -> Array | tuple[Array, ...]:
@@ -152,6 +164,24 @@ def _rearranged(ndim, dtype) -> Iterator[tuple[str, Callable]]:
     yield said(_("{name} has an axis of length 1 too many")), lambda array: array[None]
     yield said(_("{name} has two axes of length 1 too many")), lambda array: array[None, None]
     yield said(_("{name} lacks its axes of length 1")), np.squeeze
+
+
+def _partly_written(array) -> Iterator[tuple[str, Callable]]:
+    """(text, function of an output): rows that stayed 0, numbers cut by an array of whole numbers."""
+    if array.ndim:
+        yield _("the first row of {name} is left out: it is 0"), lambda array: _rows(array, slice(1, None))
+        yield _("the last row of {name} is left out: it is 0"), lambda array: _rows(array, slice(None, -1))
+        yield _("only the first row of {name} is filled: is `return` inside the loop?"), lambda array: _rows(array, slice(1))
+        yield _("only the last row of {name} is filled"), lambda array: _rows(array, slice(-1, None))
+    if array.dtype.kind == "f":
+        yield _("{name} is cut to whole numbers: is it written into an array of integers?"), np.trunc
+
+
+def _rows(array, kept) -> Array:
+    """The array with 0 in all rows but those kept."""
+    only = np.zeros_like(array)
+    only[kept] = array[kept]
+    return only
 
 
 def factors(exercise, cases) -> dict[str, Callable]:

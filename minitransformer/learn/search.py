@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.learn.lines import FACTOR, RETURNED, Variant, lines_of
 from minitransformer.learn.syntax_tree import RARE
 
@@ -18,18 +19,17 @@ class Changed(NamedTuple):
 
     sentence: str
     function: Callable
-    rank: int    # as in `tree`
-    lines: tuple[str, ...] = ()    # the lines that are changed
+    rank: int    # as in syntax_tree.py
     outputs: frozenset[int] = frozenset()    # the learner's outputs that it gives, on the arguments that it was tried on
 
 
-def programs(exercise, arguments, given, wrong, factors, number) -> list[Changed]:
+def programs(exercise, arguments, given, wrong, factors, number, source) -> list[Changed]:
     """Each reference with `number` changes of its lines, 1 or 2, that gives one of the outputs `wrong` of the learner's.
 
     given: the learner's arrays on these arguments; whether a program gives them on others, too, is yet to be judged.
-    factors: {text: function of the arguments}.
+    factors: {text: function of the arguments}. source: the learner's code.
     """
-    lines = lines_of(exercise, tuple(factors))
+    lines = lines_of(exercise, tuple(factors), source)
 
     def start(arguments) -> dict[str, Any]:
         """The names that the first line finds."""
@@ -43,7 +43,7 @@ def programs(exercise, arguments, given, wrong, factors, number) -> list[Changed
             outputs = _fitting_outputs(returned, given, wrong)
             if outputs:
                 fitting.append(Changed("; ".join(one.sentence for one in chosen.values()), _function(lines, chosen, start),
-                                     sum(one.rank for one in chosen.values()), tuple(lines[i].text for i in chosen), outputs))
+                                       sum(one.rank for one in chosen.values()), outputs))
     return fitting
 
 
@@ -51,7 +51,7 @@ def _runs(lines, i, names, left, chosen) -> Iterator[tuple[dict[int, Variant], A
     """({line's number: Variant}, what is returned) for each way to run the lines from the i-th on with `left` changes."""
     if i == len(lines):
         if not left:
-            yield chosen, names[RETURNED]
+            yield chosen, _returned(names)
         return
     line = lines[i]
     yield from _run(lines, i, names, line.code, left, chosen)
@@ -75,10 +75,9 @@ def _run(lines, i, names, code, left, chosen) -> Iterator[tuple[dict[int, Varian
 
 def _fitting_outputs(returned, given, wrong) -> frozenset[int]:
     """Which outputs are like the learner's; none of them unless a wrong one is."""
-    arrays = returned if isinstance(returned, tuple) else (returned,)
-    if len(arrays) != len(given) or not any(_near(np.asarray(arrays[k]), given[k]) for k in wrong):
+    if not any(_near(returned[k], given[k]) for k in wrong):
         return frozenset()
-    return frozenset(k for k, one in enumerate(arrays) if _near(np.asarray(one), given[k]))
+    return frozenset(k for k, one in enumerate(returned) if _near(one, given[k]))
 
 
 def _near(one, other) -> bool:
@@ -98,5 +97,9 @@ def _function(lines, chosen, start) -> Callable:
             warnings.simplefilter("ignore")
             for i, line in enumerate(lines):
                 exec(chosen[i].code if i in chosen else line.code, names)
-        return names[RETURNED]
+        return _returned(names)
     return function
+
+
+def _returned(names) -> tuple[Array, ...]:
+    return tuple(np.asarray(value) for name, value in names.items() if name.startswith(RETURNED))
