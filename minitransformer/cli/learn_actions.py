@@ -1,6 +1,7 @@
 """What each action of `minitransformer learn` does; it returns the exit code."""
 
 import json
+import sys
 from pathlib import Path
 
 from minitransformer.cli.output import check_new, write_new
@@ -86,14 +87,14 @@ def check(args) -> int:
         answers += found
     for answer in answers:
         progress.take(answer)
-    if args.json:
-        alone = args.target in exercises()
-        print(json.dumps(answers[0].as_dict() if alone else {"exercises": [answer.as_dict() for answer in answers]}))
     progress.save()
     if args.html:
         write_new(args.html, page(answers).encode("utf-8"))
         if not args.json:
             print(_("{path} shows this as pictures: open it in a browser").format(path=args.html))
+    if args.json:
+        alone = args.target in exercises()
+        print(json.dumps(answers[0].as_dict() if alone else {"exercises": [answer.as_dict() for answer in answers]}))
     return DONE if all(answer.passed for answer in answers) else NOT_DONE
 
 
@@ -194,9 +195,11 @@ def reset(args) -> int:
 
 def grade(args) -> int:
     from minitransformer.learn.grade import as_csv, grade as grade_folder, mistakes, table
+    from minitransformer.learn.sandbox import not_contained
 
     if args.seed < 0 or not 0 < args.timeout < 3600:
         raise InputError(_("expected --seed of 0 or more and --timeout between 0 and 3600 seconds"))
+    print(not_contained(), file=sys.stderr, flush=True)    # before any of it runs
     students = grade_folder(args.folder, args.seed, args.timeout)
     if args.json:
         counted = [{"diagnosis": text, "students": n} for text, n in mistakes(students)]

@@ -28,6 +28,13 @@ class Bounded(io.TextIOBase):
         return self.kept + (f"\n... {more:,} characters more" if more else "")
 
 
+def bounded(text) -> str:
+    """What is kept of a text."""
+    stream = Bounded()
+    stream.write(text)
+    return stream.text()
+
+
 @contextmanager
 def bounded_output() -> Iterator[Bounded]:
     """Within it, print writes to the Bounded that it gives."""
