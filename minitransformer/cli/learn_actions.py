@@ -1,7 +1,9 @@
 """What each action of `minitransformer learn` does; it returns the exit code."""
 
+import contextlib
 import json
 import sys
+import time
 from pathlib import Path
 
 from minitransformer.cli.output import check_new, write_new
@@ -14,6 +16,7 @@ from minitransformer.learn.messages import _
 from minitransformer.learn.progress import NOT_STARTED, PASSED, Progress, learner_file, started
 
 MOST_LINES, WIDEST = 20, 100    # of what the learner's code prints
+POLL = 0.4    # seconds between two looks at the files
 DONE, NOT_DONE = 0, 1    # exit codes; 2, cannot be judged, is InputError's
 
 
@@ -100,7 +103,6 @@ def check(args) -> int:
 
 def watch(args) -> int:
     from minitransformer.learn.judge_file import check_file
-    from minitransformer.learn.watch import watch as watch_files
 
     chosen = [find_chapter(args.chapter)] if args.chapter else chapters()
 
@@ -126,8 +128,22 @@ def watch(args) -> int:
 
     if newest() is None:
         raise InputError(_none_started(int(chosen[0].name[:2])))
-    watch_files(newest, check_one)
+    at_each_save(newest, check_one)
     return DONE
+
+
+def at_each_save(find, check, sleep=time.sleep) -> None:
+    """Call check(path) at once and at every save of the newest file that find() gives, until Ctrl-C."""
+    seen = None
+    with contextlib.suppress(KeyboardInterrupt):
+        while True:
+            with contextlib.suppress(FileNotFoundError):    # an editor that saves has taken it away
+                path = find()
+                stamp = path and (path, path.stat().st_mtime_ns, path.stat().st_size)
+                if stamp and stamp != seen:
+                    seen = stamp
+                    check(path)
+            sleep(POLL)
 
 
 def show_hint(args) -> int:

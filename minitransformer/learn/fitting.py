@@ -76,7 +76,7 @@ class _Search:
         """The references with `number` changes that give a wrong output in the first case where one of `ks` is wrong."""
         i = int(np.argmax([_error(mine, right, ks) > SAME for mine, right in zip(self.given, self.expected)]))
         if (number, i) not in self.tried:
-            wrong = [k for k in self.wrong if _error(self.given[i], self.expected[i], [k]) > SAME]
+            wrong = {k for k in self.wrong if _error(self.given[i], self.expected[i], [k]) > SAME}
             self.tried[number, i] = programs(
                 self.exercise, self.cases[i][1], self.given[i], wrong, self.factors, number, self.source)
         return self.tried[number, i]

@@ -10,7 +10,7 @@ from minitransformer.checking.compare import relative_error
 from minitransformer.checking.numeric import central, complex_step
 from minitransformer.diagnosis.judge import error_between, tuple_of
 from minitransformer.learn.answer import Answer
-from minitransformer.learn.bounded import bounded
+from minitransformer.learn.bounded import Bounded
 from minitransformer.learn.call import call_on
 from minitransformer.learn.fitting import fitting_mistakes
 from minitransformer.learn.messages import _
@@ -62,7 +62,7 @@ def check_outcomes(exercise, cases, outcomes, source="") -> Answer:
     last = "gradients" if exercise.loss else "values"
     stages = ["runs", "own", "shape", "inputs", "repeats", *(["invariants"] if exercise.invariants else []), last,
               *([] if exercise.float64_only else ["float32"])]
-    answer = Answer(exercise.name, False, "passed", stages, printed=bounded("".join(one.printed for one in outcomes)))
+    answer = Answer(exercise.name, False, "passed", stages, printed=Bounded("".join(one.printed for one in outcomes)).text())
     judged = cases[:-2]
     with np.errstate(all="ignore"):
         failure = (_runs(exercise, cases, outcomes) or _own(outcomes) or _shape(exercise, judged, outcomes, source)

@@ -7,28 +7,19 @@ import warnings
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from types import CodeType
-from typing import NamedTuple
 
 import numpy as np
 
 from minitransformer.learn.changes import changes
 from minitransformer.learn.formula import LONGEST, formula
 from minitransformer.learn.messages import _
-from minitransformer.learn.syntax_tree import NAME, RARE, USUAL, Change, expression, fill, once, twice
+from minitransformer.learn.syntax_tree import NAME, RARE, Change, expression, fill, once, twice
 
 RETURNED, FACTOR = "_returned_", "_factor"    # names that no reference uses: what it returns, and {text of a factor: its value}
 
 
-class Variant(NamedTuple):
-    """A line with one change in it, or with two."""
-
-    sentence: str
-    code: CodeType
-    rank: int = USUAL
-
-
 class Line:
-    """A line of a reference. `code` runs it; `variants` are the line with one change, `pairs` with two usual ones.
+    """A line of a reference. `code` runs it; `variants` are the code with one Change in it, `pairs` with two usual ones.
 
     tree: its statement. name: what it makes, for the learner. others: the lines that make another part of the same array.
     names: {name that may stand in the line: its kind}. means, factors: as in `formula`, `lines_of`.
@@ -40,21 +31,21 @@ class Line:
         self.in_place = not (isinstance(tree, ast.Assign) and isinstance(tree.targets[0], (ast.Name, ast.Tuple)))
 
     @cached_property
-    def variants(self) -> list[Variant]:
+    def variants(self) -> list[Change]:
         made = [self._with(change) for change in once(self.tree.value, self._changes)]
         if isinstance(self.tree, ast.Assign) and isinstance(target := self.tree.targets[0], ast.Subscript):
             places = [*self._changes(target), *(change._replace(node=ast.Subscript(target.value, change.node, target.ctx))
                                                 for change in once(target.slice, self._changes))]
-            made += [Variant(change.sentence, _compiled(ast.Assign([change.node], self.tree.value)), change.rank)
+            made += [Change(change.sentence, _compiled(ast.Assign([change.node], self.tree.value)), change.rank)
                      for change in places]
         if self.in_place:
-            made.append(Variant(_("this line is missing: {line}").format(line=ast.unparse(self.tree)), _compiled(ast.Pass())))
+            made.append(Change(_("this line is missing: {line}").format(line=ast.unparse(self.tree)), _compiled(ast.Pass())))
         if isinstance(self.tree, ast.Assign):
             made += map(self._with, (*self._other_names(), *self._superfluous(), *self._other_parts()))
         return made
 
     @cached_property
-    def pairs(self) -> list[Variant]:
+    def pairs(self) -> list[Change]:
         return [self._with(pair) for pair in twice(self.tree.value, lambda node: (
             change for change in self._changes(node) if change.rank < RARE))]
 
@@ -97,10 +88,10 @@ class Line:
             said = _("{name} holds what belongs into {other}").format(name=self.name, other=ast.unparse(other.targets[0]))
             yield Change(said, other.value, NAME)
 
-    def _with(self, change) -> Variant:
+    def _with(self, change) -> Change:
         """The line with another value."""
         tree = ast.Assign(self.tree.targets, change.node) if isinstance(self.tree, ast.Assign) else ast.Expr(change.node)
-        return Variant(change.sentence, _compiled(tree), change.rank)
+        return Change(change.sentence, _compiled(tree), change.rank)
 
 
 def scaled(name, factor) -> str:

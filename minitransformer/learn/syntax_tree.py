@@ -4,7 +4,7 @@ import ast
 import copy
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # Ranks: if several changes give the same numbers, the one with the lowest rank is named. Two changes at once must be below RARE.
 WHOLE, USUAL, NAME, RARE = range(4)
@@ -12,10 +12,10 @@ LIBRARIES = ("np", "math")
 
 
 class Change(NamedTuple):
-    """A wrong expression in place of a right one."""
+    """A wrong expression in place of a right one, or the code of a wrong line."""
 
-    sentence: str         # what is wrong, for the learner
-    node: ast.expr        # the wrong expression
+    sentence: str    # what is wrong, for the learner
+    node: Any
     rank: int = USUAL
 
 

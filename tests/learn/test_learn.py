@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from minitransformer.cli import learn as cli_learn
+from minitransformer.cli.learn_actions import at_each_save
 from minitransformer.learn import check
 from minitransformer.learn.course import chapters, exercises, find_chapter, find_exercise
 from minitransformer.learn.hints import next_hint
@@ -18,7 +19,6 @@ from minitransformer.learn.judgement import check_function
 from minitransformer.learn.learner_file import MARK
 from minitransformer.learn.page import page
 from minitransformer.learn.progress import FILE
-from minitransformer.learn.watch import watch
 from tests import chromium
 
 DIAGONAL = "def softmax_backward(dp, p):\n    return p * (1 - p) * dp\n"
@@ -262,7 +262,7 @@ def test_watch_checks_at_each_save(tmp_path):
             raise KeyboardInterrupt
         path.write_text(path.read_text() + "1")
 
-    watch(lambda: path, lambda path: seen.append(path.read_text()), sleep)
+    at_each_save(lambda: path, lambda path: seen.append(path.read_text()), sleep)
     assert seen == ["1", "11", "111"][:len(seen)] and len(seen) >= 2
 
 
@@ -277,7 +277,7 @@ def test_watch_outlives_an_editor_that_deletes_and_writes_anew_and_ends_quietly(
         if len(seen) == 2:
             raise KeyboardInterrupt
 
-    watch(lambda: path, check_and_stop, sleep)
+    at_each_save(lambda: path, check_and_stop, sleep)
     assert seen == [path, path]
 
 
