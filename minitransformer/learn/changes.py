@@ -15,7 +15,7 @@ Found = Iterator[tuple[str, ast.expr, int, dict[str, ast.expr]]]    # sentence, 
 def changes(node, names, means) -> Iterator[Change]:
     """The Changes of one node of a syntax tree.
 
-    names: {what else could stand where a name stands: "i" of whole numbers and masks, "f" of others}. means: as in `formula`.
+    names: what else could stand where a name stands. means: as in `formula`.
     """
     for sentence, wrong, rank, parts in (*_of_this(node, names), *_of_rules(node)):
         changed = fill(wrong, parts)
@@ -51,7 +51,7 @@ def _of_this(node, names) -> Found:
 
 def _of_name(node, names) -> Found:
     """Of x: another name, or x with something done to it."""
-    others = [expression(other) for other in names if other != node.id and names[other] == names[node.id]]
+    others = [expression(other) for other in names if other != node.id]
     for other in others:
         yield _("{wrong} stands in place of {all}"), other, NAME, {}
     for wrong, sentence in (("~a", _("{a} is the wrong way round")), ("a * a", _("{a} is squared")),

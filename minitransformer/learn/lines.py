@@ -1,14 +1,11 @@
 """The lines of a reference, right and with every mistake: compiled, so that thousands of programs can be tried."""
 
 import ast
-import math
 import re
 import warnings
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from types import CodeType
-
-import numpy as np
 
 from minitransformer.learn.changes import changes
 from minitransformer.learn.formula import LONGEST, formula
@@ -22,7 +19,7 @@ class Line:
     """A line of a reference. `code` runs it; `variants` are the code with one Change in it, `pairs` with two usual ones.
 
     tree: its statement. name: what it makes, for the learner. others: the lines that make another part of the same array.
-    names: {name that may stand in the line: its kind}. means, factors: as in `formula`, `lines_of`.
+    names: those that may stand in the line. means, factors: as in `formula`, `lines_of`.
     """
 
     def __init__(self, tree, name, others, names, means, factors):
@@ -115,23 +112,13 @@ def lines_of(exercise, factors, source="") -> list[Line]:
     given = returned.elts if isinstance(returned, ast.Tuple) else [returned]
     last = [ast.Assign([ast.Name(f"{RETURNED}{k}", ast.Store())], value) for k, value in enumerate(given)]
     means = _means(exercise, body, source)
-    kinds = _kinds(exercise, body)
     names, made = dict.fromkeys(exercise.parameters), []
     for line, name in [*((line, _name(line, means)) for line in body), *zip(last, exercise.returns)]:
         others = [one for one in body if one is not line and _part_of(one) and _part_of(one) == _part_of(line)]
-        made.append(Line(line, name, others, {name: kinds[name] for name in names}, means, factors))
+        made.append(Line(line, name, others, list(names), means, factors))
         names |= {node.id: None for node in ast.walk(line) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
                   and not node.id.startswith(RETURNED)}
     return made
-
-
-def _kinds(exercise, body) -> dict[str, str]:
-    """{name: "i" of masks, ids and counts, "f" of anything else}, as they are when the reference runs."""
-    names = {"np": np, "math": math, **dict(zip(exercise.parameters, exercise.cases()[0][1]))}
-    for line in body:
-        exec(_compiled(line), names)
-    return {name: "i" if isinstance(value, int) or (isinstance(value, np.ndarray) and value.dtype.kind in "biu") else "f"
-            for name, value in names.items()}
 
 
 def _part_of(line) -> str | None:
