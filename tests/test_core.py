@@ -165,6 +165,12 @@ def test_a_name_that_moved_says_the_new_one(package, name, home):
         exec(f"from minitransformer.{package} import {name}", {})
 
 
+@pytest.mark.parametrize("operation, instead", moved.GONE.items())
+def test_a_function_that_is_gone_says_what_does_the_same(operation, instead):
+    with pytest.raises(ImportError, match=rf"^{operation}_backward is gone; use {re.escape(instead)}$"):
+        exec(f"from minitransformer.functional import {operation}_backward", {})
+
+
 @pytest.mark.parametrize("old, new", moved.MODULES.items())
 def test_a_module_that_moved_says_the_new_name(old, new):
     import_module(f"minitransformer.{new}")
