@@ -5,12 +5,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from minitransformer.checks import check_whole
 from minitransformer.data.batches import Batch, by_length, make_batch
 from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.errors import InputError
 from minitransformer.extras import require
 from minitransformer.workers.host import available_cores
-from minitransformer.workers.threads import check_threads, in_threads
+from minitransformer.workers.threads import MAX_THREADS, in_threads
 
 BATCH_TOKENS = 4096
 
@@ -29,7 +30,7 @@ def mean_loss(model, batches, threads=None) -> float:
     if hasattr(batches, "terms") or not isinstance(batches, Iterable):
         raise InputError(f"mean_loss: batches is a {type(batches).__name__}, expected a list of batches: [batch]")
     if threads is not None:
-        check_threads("threads", threads)
+        check_whole("threads", threads, 1, MAX_THREADS)
     batches = list(batches)
     for batch in batches:
         if not hasattr(batch, "terms"):
