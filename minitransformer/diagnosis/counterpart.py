@@ -100,8 +100,8 @@ def put_in_place(mistake, stack, layer=None) -> None:
     operation = OPERATIONS[mistake.of]
     own = 1 if operation.owner is None else 2    # (dy, cache) or (self, dy, cache)
     wanted = list(inspect.signature(mistake.wrong).parameters)[own + 1:]
-    if not wanted:
-        stack.enter_context(in_place(operation, "backward", mistake.wrong))
+    if not wanted or mistake.method != "backward":
+        stack.enter_context(in_place(operation, mistake.method, mistake.wrong))
         return
     made = {}    # {id of a cache: (the cache, forward's arguments)}
     forward = textbook_of(operation.forward)

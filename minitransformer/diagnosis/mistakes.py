@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minitransformer import functional
-from minitransformer.diagnosis.operations import OPERATIONS, PARAMETERS
+from minitransformer.diagnosis.operations import METHODS, OPERATIONS, PARAMETERS
 from minitransformer.errors import InputError, choices
 
 TAUGHT = []    # every Mistake, in the order in which it was taught
@@ -19,6 +19,7 @@ class Mistake(NamedTuple):
     of: str          # the operation: "softmax", or a class's name, "Linear"
     sentence: str
     wrong: Any       # wrong(dy, cache), a method's wrong(self, dy, cache); more parameters are forward's arguments
+    method: str = "backward"    # or the class's part of one that its base class calls
 
 
 def mistake(of, sentence) -> Callable:
@@ -56,7 +57,7 @@ def teach(of, mistakes, *arguments) -> None:
     arguments: those of forward that the wrong text needs, by name. Raises InputError, when the mistake is first tried, if
     the backward of `of` does not contain the right text.
     """
-    textbook = textbook_of(OPERATIONS[of].backward)
+    method, textbook = _backward_of(of)
     own = inspect.signature(textbook)
     more = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in arguments]
     for sentence, changes in mistakes.items():
@@ -64,13 +65,22 @@ def teach(of, mistakes, *arguments) -> None:
         def wrong(*values, changes=changes, **options) -> Any:
             return _changed(of, changes, arguments)(*values, **options)
         wrong.__signature__ = own.replace(parameters=[*own.parameters.values(), *more])    # type: ignore[attr-defined]
-        mistake(of, sentence)(wrong)
+        TAUGHT.append(Mistake(of, sentence, wrong, method))
+
+
+def _backward_of(of) -> tuple[str, Callable]:
+    """(name, function) of the backward that an operation has itself: "read_backward" if its base class calls that."""
+    operation = OPERATIONS[of]
+    names = [] if operation.is_pair else [name for name in vars(operation.owner) if name.endswith("backward")]
+    if not names or "backward" in names:
+        return "backward", textbook_of(operation.backward)
+    return names[0], METHODS[operation.owner, names[0]]    # the library's, even if a reader has replaced it
 
 
 @cache
 def _changed(of, changes, arguments) -> Callable:
     """The operation's right backward with other text in place of some of its own."""
-    textbook = textbook_of(OPERATIONS[of].backward)
+    _, textbook = _backward_of(of)
     source = inspect.getsource(textbook)
     head, quotes, body = source[source.index("def "):].rpartition('"""')    # the docstring stays
     head = head.replace("cache)", ", ".join(["cache", *arguments]) + ")", 1)

@@ -51,15 +51,15 @@ def _has_a_backward(cls) -> bool:
 
 
 OPERATIONS = {operation.name: operation for operation in [*_pairs(), *_classes()]}
-_METHODS = {(operation.owner, name): getattr(operation.owner, name) for operation in OPERATIONS.values() if operation.owner
+METHODS = {(operation.owner, name): getattr(operation.owner, name) for operation in OPERATIONS.values() if operation.owner
             for cls in operation.owner.__mro__ if issubclass(cls, Layer) and cls is not Layer    # those it inherits, too
             for name, method in vars(cls).items() if callable(method) and not name.startswith("__")}
 
 
 @contextmanager
 def in_place(operation, direction, function) -> Iterator[None]:
-    """Within it, `function` runs in place of the operation's "forward" or "backward"."""
-    target = getattr(operation, direction)
+    """Within it, `function` runs in place of the operation's "forward" or "backward", or of another method of its class."""
+    target = getattr(operation, direction, None)
     if hasattr(target, "replaceable"):
         with plugged(target, function):
             yield
@@ -76,7 +76,7 @@ def library_only() -> Iterator[None]:
         for entry in TABLE.values():
             if entry.own:
                 stack.enter_context(plugged(SimpleNamespace(replaceable=entry), None))
-        for (owner, name), method in _METHODS.items():
+        for (owner, name), method in METHODS.items():
             if getattr(owner, name) is not method:
                 stack.enter_context(_set(owner, name, method))
         yield

@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 
 from minitransformer import functional as F, layers as L
+from minitransformer.diagnosis import known
 from minitransformer.diagnosis.finding import EVIDENCE, NAMED, OBSERVED
 from minitransformer.diagnosis.mistakes import TAUGHT, of_exercises
+from minitransformer.diagnosis.operations import OPERATIONS
 from minitransformer.replaceable import plugged
 from minitransformer.rivals import LSTM
 from tests.diagnosis.finding import ALL, X, finding
 
+assert known
 rng = np.random.default_rng(0)
 
 
@@ -166,6 +169,16 @@ def test_an_exercises_mistakes_teach_the_doctor_and_none_is_written_twice():
     with plugged(F.softmax_backward, lambda dp, cache: cache.p * (dp - (dp * cache.p).sum(axis=-1, keepdims=True) * cache.p)):
         found = finding(*ALL["softmax"])
     assert found.kind == NAMED and "p stands in the second term once too often" in found.sentence
+
+
+@pytest.mark.parametrize("one", [one for one in TAUGHT if "changes" in (one.wrong.__kwdefaults__ or ())],
+                         ids=lambda one: f"{one.of}: {one.sentence}")
+def test_the_right_backward_contains_what_a_mistake_changes(one):
+    """Without this, a mistake would be forgotten in silence when a backward is rewritten."""
+    try:
+        one.wrong(*[None] * 4)
+    except Exception as error:    # its arguments make no sense
+        assert "does not contain" not in str(error)
 
 
 def test_a_state_of_an_lstm_is_tried_at_another_width():

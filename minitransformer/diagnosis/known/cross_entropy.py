@@ -6,7 +6,8 @@ from minitransformer.backend import Array
 from minitransformer.diagnosis.mistakes import teach
 from minitransformer.diagnosis.terms import terms
 
-SPREAD, TARGET, IDS, REAL, ROWS = "smoothing / size", "-= 1 - smoothing", "targets.reshape(-1)", "real.reshape(-1, 1) *", "rows.reshape(p.shape)"
+SPREAD, TARGET, IDS, REAL = "smoothing / size", "-= 1 - smoothing", "targets.reshape(-1)", "real.reshape(-1, 1) *"
+ROWS = "dlogits.reshape(p.shape)"
 HOT = f"(np.arange(size) == {IDS}[:, None])"
 teach("cross_entropy", {
     "the target is not subtracted: dlogits = p, not p - q (the one-hot is missing)": (SPREAD, "0", TARGET, "-= 0"),
@@ -33,8 +34,8 @@ teach("cross_entropy", {
         (ROWS, f"p * ({ROWS} - ({ROWS} * p).sum(axis=-1, keepdims=True))"),
     "the gradient of log p is used as that of the logits: -q / p, without the softmax":
         (ROWS, f"({ROWS} - p * real[..., None] * dloss) / p"),
-    "the gradient is only at the target: the other classes get none": (ROWS, f"(rows * {HOT}).reshape(p.shape)"),
-    "the gradient is only at the other classes: the target gets none": (ROWS, f"(rows * ~{HOT}).reshape(p.shape)"),
+    "the gradient is only at the target: the other classes get none": (ROWS, f"(dlogits * {HOT}).reshape(p.shape)"),
+    "the gradient is only at the other classes: the target gets none": (ROWS, f"(dlogits * ~{HOT}).reshape(p.shape)"),
     "p is missing: dlogits = -q": ("p.reshape(-1, size)", "0 * p.reshape(-1, size)"),
     "p is multiplied into the gradient once more: p (p - q)": (ROWS, f"p * {ROWS}"),
     "the targets are shifted by one position (off by one)": (IDS, "np.roll(targets, -1, -1).reshape(-1)"),

@@ -33,14 +33,19 @@ teach("MultiHeadAttention", {
     "the heads are merged in reversed order in backward": (PARTS, f"(one[:, ::-1] for one in {PARTS})"),
     "the gradients of query and key are swapped between the heads and the linear layers": ("dq, dk, dv =", "dk, dq, dv ="),
     "the gradients of key and value are swapped between the heads and the linear layers": ("dq, dk, dv =", "dq, dv, dk ="),
+    "every head gets the gradient averaged over the heads":
+        (PARTS, f"(0 * one + one.mean(axis=1, keepdims=True) for one in {PARTS})"),
     "only the first head gets a gradient":
         (PARTS, f"(one * (np.arange(self.num_heads) == 0)[:, None, None] for one in {PARTS})"),
     "the gradients of key and value are added up, and their sum is returned for both":
         ("return dquery, dkey, dvalue", "return dquery, dkey + dvalue, dkey + dvalue"),
     "the sum of all three gradients is returned for each of query, key and value":
         ("return dquery, dkey, dvalue", "return (dquery + dkey + dvalue,) * 3")})
-teach("CrossAttention", {"the query's gradient goes to the memory and the key's to x: they are swapped": (
-    "return dquery, dkey + dvalue", "return dkey, dquery + dvalue")})
+RETURNED = "return dquery, dkey + dvalue"
+teach("CrossAttention", {
+    "the gradient of x (dquery, the path through the query) is missing: it is zero": (RETURNED, "return 0 * dquery, dkey + dvalue"),
+    "the memory's gradient (dkey + dvalue, the paths through key and value) is missing: it is zero": (RETURNED, "return dquery, 0 * dkey"),
+    "the query's gradient goes to the memory and the key's to x: they are swapped": (RETURNED, "return dkey, dquery + dvalue")})
 
 
 @terms("SelfAttention")

@@ -87,6 +87,7 @@ teach("lstm_step", {
     "hidden state and cell are swapped in the gradient that comes in":
         ("dafter[:, :size], dafter[:, size:]", "dafter[:, size:], dafter[:, :size]")})
 
+SUM = "[total + one for total, one in zip(dweights, dstep)] if dweights else dstep"
 teach("through_time", {
     "the state's gradient is not passed on to the step before: backpropagation is truncated after one step":
         ("dstate = dstate + dstates[t]", "dstate = dstates[t]"),
@@ -98,13 +99,12 @@ teach("through_time", {
     "the positions' gradients (dz) are not put back in order: they come out from the last to the first (reversed)":
         ("dz[::-1]", "dz"),
     "the weights' gradient is that of the first position only (overwritten, =): every step adds to it":
-        ("[total + one for total, one in zip(dweights, dstep)]", "dstep"),
+        (SUM, "dstep"),
     "the weights' gradient is that of the last position only: every step adds to it":
-        ("[total + one for total, one in zip(dweights, dstep)]", "dweights"),
+        (SUM, "dweights or dstep"),
     "the weights' gradient is averaged over the steps, not summed: divided by the length":
-        ("*(dweights or [])", "*(one / len(dstates) for one in dweights or [])"),
-    "the weights' gradient lacks the first position's":
-        ("dweights = dstep if dweights is None else", "dweights = dstep if dweights is None else dweights if t == 0 else"),
+        ("dstate, *dweights", "dstate, *(one / len(dstates) for one in dweights)"),
+    "the weights' gradient lacks the first position's": (SUM, "[total + (t > 0) * one for total, one in zip(dweights, dstep)] or dstep"),
     "the padding mask is ignored: padding gets a gradient, and the state's passes through its steps":
         ("None if cache.mask is None else cache.mask[t][:, None]", "None"),
     "at padding the state's gradient is lost: the state passes it unchanged, and so must its gradient": (" + dstate * ~real", ""),
@@ -112,7 +112,7 @@ teach("through_time", {
     "at a real token the state's gradient also passes unchanged, as at padding": ("dstate * ~real", "dstate"),
     "the padding mask is inverted: real tokens are taken for padding": ("cache.mask[t][:, None]", "~cache.mask[t][:, None]")})
 
-teach("Recurrent", {
+teach("OneDirection", {
     "the final state's gradient is dropped: dfinal is missing at the last position": ("dstates[-1] += dfinal", "pass"),
     "the final state's gradient is counted twice (doubled)": ("+= dfinal", "+= 2 * dfinal"),
     "the final state's gradient has the wrong sign": ("+= dfinal", "-= dfinal"),
@@ -126,33 +126,32 @@ teach("Recurrent", {
     "the outputs' gradient goes to the cell's half of the state, not to the hidden state's":
         ("dstates[:, :, :self.hidden_size]", "dstates[:, :, -self.hidden_size:]"),
     "the outputs' gradient is reversed in time": ("dy.swapaxes(0, 1)", "dy[:, ::-1].swapaxes(0, 1)"),
-    "dx is reversed in time": (".swapaxes(0, 1)\n        dx =", ".swapaxes(0, 1)[:, ::-1]\n        dx ="),
-    "the dropout is skipped in backward: its mask is not applied to dx": ("dx = dropout_backward(dx, cache.dropout)", "pass"),
+    "dx is reversed in time": (".swapaxes(0, 1)\n        return", ".swapaxes(0, 1)[:, ::-1]\n        return"),
+    "the dropout is skipped in backward: its mask is not applied to dx": ("dropout_backward(dx, cache.dropout)", "dx"),
     "the dropout mask is applied twice to dx":
         ("dropout_backward(dx, cache.dropout)", "dropout_backward(dropout_backward(dx, cache.dropout), cache.dropout)"),
     "the recurrent weights get no gradient: what the steps return for them is not added":
-        ("self._add_gradients(*dweights)", "pass")})
+        ("weight.grad += dweight", "pass")})
 
 teach("Bidirectional", {
-    "the right-to-left layer's dx is not turned round: its positions are reversed": ("back[:, ::-1]", "back"),
+    "the right-to-left layer's dx is not turned round: its positions are reversed": ("dx_back[:, ::-1]", "dx_back"),
     "the right-to-left layer's upstream gradient is not turned round: it read the sentence backwards":
         ("dy[:, ::-1, size:]", "dy[:, :, size:]"),
     "the right-to-left layer is turned round neither on the way in nor on the way out: a direction is not reversed":
-        ("dy[:, ::-1, size:]", "dy[:, :, size:]", "back[:, ::-1]", "back"),
+        ("dy[:, ::-1, size:]", "dy[:, :, size:]", "dx_back[:, ::-1]", "dx_back"),
     "the halves are swapped: the left-to-right layer gets the second half of dy, the right-to-left layer the first":
         ("dy[:, ::-1, size:]", "dy[:, ::-1, :size]", "dy[:, :, :size]", "dy[:, :, size:]"),
     "both layers get the first half of dy": ("dy[:, ::-1, size:]", "dy[:, ::-1, :size]"),
     "both layers get the second half of dy": ("dy[:, :, :size]", "dy[:, :, size:]"),
     "the right-to-left layer's dx is missing: only the left-to-right layer's is returned":
-        (" + back[:, ::-1]", "", " + dx_back[:, ::-1]", ""),
+        (" + dx_back[:, ::-1]", ""),
     "the left-to-right layer's dx is missing: only the right-to-left layer's is returned":
-        ("ahead + back", "back", "dx + dx_back", "dx_back"),
-    "the two dx are averaged, not added":
-        ("ahead + back[:, ::-1]", "(ahead + back[:, ::-1]) / 2", "dx + dx_back[:, ::-1]", "(dx + dx_back[:, ::-1]) / 2"),
+        ("dx + dx_back", "dx_back"),
+    "the two dx are averaged, not added": ("dx + dx_back[:, ::-1]", "(dx + dx_back[:, ::-1]) / 2"),
     "the final states' halves are swapped: each direction gets the other one's":
         ("dfinal, dfinal_back = ", "dfinal_back, dfinal = "),
     "the first states' halves are swapped: each direction's goes where the other one's belongs":
-        ("_join(dstate, dstate_back)", "_join(dstate_back, dstate)"),
+        ("_join(dahead, dback)", "_join(dback, dahead)"),
     "the final states are cut in the middle: they lie part by part (h, h, c, c)":
         ("self._split(dfinal)", "(dfinal[:, :self.left_to_right.state_size], dfinal[:, self.left_to_right.state_size:])"),
     "the right-to-left layer's final state gets no gradient": ("size:], dfinal_back)", "size:], 0 * dfinal_back)"),

@@ -60,6 +60,9 @@ teach("Decoder", {
     **{f"the memory's gradient {what} the {which} layer's": (ADDED, f"{ADDED} * ({factor} (layer is self.layers[{place}]))")
        for what, factor in (("lacks", "1 -"), ("counts twice", "1 +")) for which, place in (("first", 0), ("last", -1))}})
 
+teach("DecoderLayer", {f"the memory's gradient is {what}": ("return dx, dmemory", f"return dx, {factor} * dmemory") for what, factor in (
+    ("missing: it is zero", 0), ("counted twice (doubled)", 2), ("of the wrong sign", -1))})
+
 
 def in_order(steps) -> Callable:
     """A backward of an encoder or decoder layer that takes its steps in this order."""

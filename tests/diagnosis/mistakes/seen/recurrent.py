@@ -3,7 +3,7 @@
 from tests.diagnosis.mistakes.makers import RECURRENT, edited
 from tests.diagnosis.mistakes.words import MISSING, SIGN, SWAPPED, TWICE
 
-STEP, TIME, LAYER = "rnn_step_backward", "through_time_backward", RECURRENT + "layer:Recurrent.backward"
+STEP, TIME, LAYER = "rnn_step_backward", "through_time_backward", RECURRENT + "layer:OneDirection.read_backward"
 
 
 def rnn(name, replaces, right, wrong, *says):
@@ -19,13 +19,13 @@ def lstm(name, right, wrong, *says):
 
 
 def both(name, right, wrong, *says):
-    replaces = RECURRENT + "bidirectional:Bidirectional.backward"
+    replaces = RECURRENT + "bidirectional:Bidirectional.read_backward"
     return edited("bidirectional-" + name, replaces, right, wrong, "bidirectional", *says, in_model="lstm-model")
 
 
 def stacked(name, right, wrong, *says):
-    replaces = RECURRENT + "stack:RecurrentStack.backward"
-    return edited("recurrent-stack-" + name, replaces, right, wrong, "recurrent-stack", *says, in_model="lstm-model")
+    replaces = RECURRENT + "stack:RecurrentStack.read_backward"
+    return edited("recurrent-stack-" + name, replaces, right, wrong, "recurrent-stack", *says, in_model="" if name == "dropout" else "lstm-model")
 
 
 MISTAKES = [
@@ -36,7 +36,7 @@ MISTAKES = [
     rnn("weight-halved", STEP, "h.T @ dz", "h.T @ dz / 2", ("half", "halved")),
     rnn("truncated", TIME, "dstate = dstate + dstates[t]", "dstate = dstates[t]",
         ("state",), ("step", "truncat")),
-    rnn("weights-overwritten", TIME, "[total + one for total, one in zip(dweights, dstep)]", "dstep",
+    rnn("weights-overwritten", TIME, "[total + one for total, one in zip(dweights, dstep)] if dweights else dstep", "dstep",
         ("first", "one position", "overwr")),
     rnn("positions-reversed", TIME, "dz[::-1]", "dz", ("revers", "order", "last to the first")),
     rnn("mask-forgotten", TIME, "None if cache.mask is None else cache.mask[t][:, None]", "None",
@@ -66,7 +66,7 @@ MISTAKES = [
     lstm("cell-cut", "dc * f]", "0 * dc]", ("cell",), MISSING),
     lstm("gates-swapped", "dc * g * i * (1 - i), dc * c * f * (1 - f)", "dc * c * f * (1 - f), dc * g * i * (1 - i)", SWAPPED),
     lstm("output-from-cell", "dh * tanh * o", "dh * c * o", ("output gate", "wrong")),
-    both("dx-not-turned", "back[:, ::-1]", "back", ("revers", "turned")),
+    both("dx-not-turned", "dx_back[:, ::-1]", "dx_back", ("revers", "turned")),
     both("dy-not-turned", "dy[:, ::-1, size:]", "dy[:, :, size:]", ("revers", "turned")),
     both("halves", "dfinal, dfinal_back = ", "dfinal_back, dfinal = ", SWAPPED),
     both("one-half-twice", "dy[:, ::-1, size:]", "dy[:, ::-1, :size]", ("half",)),
