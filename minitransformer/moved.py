@@ -11,7 +11,7 @@ MODULES = {"attention_map": "pictures.attention_map", "evaluation": "training.ev
            "parameter": "layers.parameter", "plots": "pictures.plots", "processes": "workers.processes",
            "special": "functional.special", "weights": "interchange.weights", "layers.watch": "layers.hooks",
            "models.cached": "decoding.cached", "models.recomputed": "decoding.recomputed", "models.recurrent": "rivals",
-           "models.convolutional": "rivals"}
+           "models.convolutional": "rivals", **dict.fromkeys(("tasks.copy", "tasks.reverse", "tasks.sort"), "tasks.toy")}
 
 
 class _OldModules(MetaPathFinder):

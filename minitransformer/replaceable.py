@@ -17,7 +17,7 @@ first, then the textbook.
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import lru_cache, wraps
 from threading import Lock, RLock
 from typing import Any, NamedTuple, TypeVar
 
@@ -34,9 +34,14 @@ class Kernel(NamedTuple):
     besides: str      # the kinds of the arrays that may have another dtype
 
     def fits(self, arrays) -> bool:
-        dtype = arrays[0].dtype
-        return (dtype in self.dtypes and type(arrays[0]).__module__.partition(".")[0] == self.module
-                and all(array.dtype == dtype or array.dtype.kind in self.besides for array in arrays))
+        first = arrays[0].dtype
+        if first not in self.dtypes or _module(arrays[0].__class__) != self.module:
+            return False
+        for array in arrays:    # a loop, since every call of a marked function waits for it
+            dtype = array.dtype
+            if dtype is not first and dtype != first and dtype.kind not in self.besides:
+                return False
+        return True
 
 
 class Replaceable:
@@ -48,7 +53,7 @@ class Replaceable:
         self.operation = self.name.partition(".")[0].removesuffix("_forward").removesuffix("_backward")
         self.kernels = []      # the one registered last comes first
         self.loaded = False    # whether the loader was asked for its kernels
-        self.plugs = []        # [own] of each active `with plugged`, in any thread
+        self.plugs = []        # a list [own] for each active `with plugged`, in any thread
         self.own = None        # the function that a reader plugged in last
 
     def choose(self, values) -> Callable:
@@ -59,18 +64,21 @@ class Replaceable:
             return self.textbook
         if not self.loaded:
             self.load()
-        if self.kernels:
-            arrays = _arrays(values)
-            for kernel in self.kernels:
-                if arrays and kernel.fits(arrays):
-                    return kernel.function
+        arrays = _arrays(values) if self.kernels else []
+        for kernel in self.kernels if arrays else []:
+            if kernel.fits(arrays):
+                return kernel.function
         return self.textbook
 
     def load(self) -> None:
         """Have the loader register the kernels of this function, when it is first called: they import it."""
         with _loading:    # compiling takes a while: the other threads wait
-            if not self.loaded:
-                _state.load(self.textbook)
+            if not self.loaded and not _state.loading:
+                _state.loading = True
+                try:
+                    _state.load(self.textbook)
+                finally:
+                    _state.loading = False
                 self.loaded = True
 
 
@@ -79,10 +87,8 @@ class _State:
 
     textbooks = int(os.environ.get("MINITRANSFORMER_FAST") == "0")    # the number of requests that no kernel run
     replaced = frozenset()    # the operations that a reader has replaced
-
-    @staticmethod
-    def load(textbook) -> None:
-        """Register the kernels that replace `textbook`: there are none until `load_kernels_with`."""
+    loading = False           # whether the loader is at work
+    load = staticmethod(lambda textbook: None)    # registers the kernels of a textbook: none until `load_kernels_with`
 
 
 _state = _State()
@@ -134,6 +140,7 @@ def replaces(textbook, module, dtypes, besides="") -> Callable[[Function], Funct
     entry = _entry(textbook)
 
     def register(function: Function) -> Function:
+        entry.load()    # what the loader registers comes first, so that this one runs
         entry.kernels.insert(0, Kernel(function, module, tuple(map(dtype, dtypes.split())), besides))
         return function
 
@@ -209,7 +216,6 @@ def _entry(function) -> Replaceable:
 
 
 def _update(entry) -> None:
-    """Update the state after a change of its plugs."""
     entry.own = entry.plugs[-1][0] if entry.plugs else None
     _state.replaced = frozenset(other.operation for other in TABLE.values() if other.own)
 
@@ -228,11 +234,16 @@ def unregister(start) -> None:
         entry.kernels = [kernel for kernel in entry.kernels if not kernel.function.__module__.startswith(start)]
 
 
+@lru_cache(None)
+def _module(kind) -> str | None:    # None: a type that is not one of arrays
+    return kind.__module__.partition(".")[0] if hasattr(kind, "ndim") else None
+
+
 def _arrays(values) -> list:
     """The arrays among the arguments, and in caches and lists among them."""
     found = []
     for value in values:
         for one in value if isinstance(value, (tuple, list)) else (value,):
-            if isinstance(getattr(one, "ndim", None), int) and one.ndim:    # np.ndim is a function
+            if _module(one.__class__) and one.ndim:
                 found.append(one)
     return found

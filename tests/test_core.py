@@ -26,15 +26,15 @@ RIVALS = re.compile(r"rnn|lstm|\bgru|recurrent|convolution|restricted|additive|u
 BEFORE = {
     "functional": """
         gelu_dropout_backward gelu_dropout_forward relu_dropout_backward relu_dropout_forward gelu_backward gelu_forward
-        relu_backward relu_forward sigmoid tanh_backward tanh_forward adam_update gather_gradients additive_attention_backward
+        relu_backward relu_forward sigmoid adam_update gather_gradients additive_attention_backward
         additive_attention_forward attention_backward attention_forward convolution_backward convolution_forward
         cross_entropy_backward cross_entropy_forward depthwise_convolution_backward depthwise_convolution_forward
-        dot_product_attention_backward dot_product_attention_forward dropout_backward dropout_forward dropout_mask
-        dropout_sum_backward dropout_sum_forward glu_backward glu_forward gru_backward gru_forward gru_step_backward
+        dropout_backward dropout_forward dropout_mask
+        dropout_sum_backward dropout_sum_forward glu_backward glu_forward gru_step_backward
         gru_step_forward layer_norm_backward layer_norm_forward linear_cross_entropy_backward linear_cross_entropy_forward
         lstm_backward lstm_forward lstm_step_backward lstm_step_forward causal_mask padding_mask sinusoids random_words
-        through_time_backward through_time_forward restricted_attention_backward restricted_attention_forward rnn_backward
-        rnn_forward rnn_step_backward rnn_step_forward softmax_backward softmax_forward windows_backward windows_forward""",
+        through_time_backward through_time_forward restricted_attention_backward restricted_attention_forward
+        rnn_step_backward rnn_step_forward softmax_backward softmax_forward windows_backward windows_forward""",
     "layers": """
         CrossAttention MultiHeadAttention SelfAttention AdditiveCrossAttention AdditiveSelfAttention UnscaledCrossAttention
         UnscaledSelfAttention AttentionalState Bidirectional StackConfig Convolution Decoder DecoderLayer Embedding Encoder

@@ -11,6 +11,7 @@ import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from minitransformer import kernels
@@ -230,6 +231,21 @@ def test_a_file_in_its_folder_is_enough(name, arguments, shown, tmp_path):
                           env={**os.environ, "COLUMNS": "200", "MPLBACKEND": "agg"})
     assert done.returncode == 0 and shown in done.stdout, done.stderr
     assert "report.html was not written" not in done.stderr
+
+
+def test_the_kernels_of_the_page_run_and_none_does_beside_a_plug(registering):
+    """Each fits the arrays of a call, also those in the cache; and what the page says of a plug holds for what is called."""
+    page, names = ROOT / "docs" / "add_a_kernel.md", {}
+    exec(compile(program(page), str(page), "exec"), names)
+    F, plugged = names["F"], names["plugged"]
+    x = np.ones((4, 5), np.float32)
+    for name in "gelu", "relu":
+        call = x, getattr(F, f"{name}_forward")(x)[1]
+        backward = getattr(F, f"{name}_backward").replaceable
+        own = [function for name, function in names.items() if name.startswith(backward.name + "_")]
+        assert own and backward.choose(call) in own
+        with plugged(F.softmax_backward, names["softmax_backward_by_definition"]):
+            assert backward.choose(call) is backward.textbook
 
 
 def test_ci_and_the_hooks_check_what_contributing_says():

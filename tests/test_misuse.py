@@ -1,13 +1,19 @@
 """Meaningless or misleading calls from Python: the error is one line that says what would be right."""
 
+from inspect import signature
+
 import numpy as np
 import pytest
 
+from minitransformer import layers as L, rivals as R
 from minitransformer import (
     Adam, Ensemble, InputError, Run, Search, Threads, TrainingConfig, Transformer, TransformerConfig, beam_search,
     cross_entropy_forward, generate, greedy, make_batch, sample, schedule, training_step, translate)
 from minitransformer.data.labelled import make_labelled_batch
+from minitransformer.data.vocabularies.characters import CharacterVocabulary
+from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
+from minitransformer.data.vocabularies.treebank import TreebankVocabulary
 from minitransformer.training.evaluation import exact_match, mean_loss
 from minitransformer.layers import Embedding, Encoder, FeedForward, LayerNorm, Linear, Residual, SelfAttention, StackConfig
 from minitransformer.tasks import TASKS
@@ -32,6 +38,8 @@ def model():
     ([("ab", "cd")], "'a' is not a token id"),
     ([(5, [4])], "a sentence is not a list of token ids"),
     ([([[5, 6], [7]], [4])], "a sentence is not a list of token ids"),
+    ([(b"x", [4])], "a sentence is not a list of token ids"),
+    ([([4], {})], "a sentence is not a list of token ids"),
     ([([None], [4])], "None is not a token id"),
     ([([True], [False])], "True is not a token id"),
     ([[4, 5, 6]], r"expected a list of pairs \(source ids, target ids\)"),
@@ -81,6 +89,43 @@ def test_generators_that_are_none(model, rngs, words):
 def test_a_seed_is_no_generator(call):
     with pytest.raises(InputError, match=r"rng is 7, expected a generator, such as np.random.default_rng\(7\)"):
         call()
+
+
+ARGUMENTS = dict(d_in=4, d_out=4, d_model=4, num_heads=2, vocab_size=4, max_length=4, d_ff=4, d_memory=4, d_attention=4,
+                 hidden_size=4, radius=1, attention=R.DotProductAttention(), config=StackConfig.named("toy"))
+TAKE_RNG = [layer for layer in {**vars(L), **vars(R)}.values()
+            if isinstance(layer, type) and issubclass(layer, L.Layer) and "rng" in signature(layer).parameters]
+
+
+@pytest.mark.parametrize("layer", TAKE_RNG)
+def test_a_generator_left_out(layer):
+    with pytest.raises(InputError, match=r"rng is None, expected a generator, such as np.random.default_rng\(0\)"):
+        layer(**{name: value for name, value in ARGUMENTS.items() if name in signature(layer).parameters})
+
+
+def some_vocabularies():
+    yield VOCABULARY
+    yield CharacterVocabulary("abc")
+    yield TreebankVocabulary(["a"], ["S"], ["N"])
+    yield SubwordVocabulary.learn(["abc"], 20)
+
+
+@pytest.mark.parametrize("given", [None, 3, b"abc", ["a"]])
+def test_a_text_that_is_none_has_no_ids(given):
+    for vocabulary in some_vocabularies():
+        with pytest.raises(InputError, match=f"the text to encode is a {type(given).__name__}, expected a string"):
+            vocabulary.encode(given)
+
+
+@pytest.mark.parametrize("ids, words", [
+    (None, "the ids to decode are a NoneType, expected a list of token ids"), ("4", "the ids to decode are a str"),
+    ([4, 10 ** 4], "10000 is not the id of a token, expected a whole number from 0 to"), ([-1], "-1 is not the id of a token"),
+    ([[4, 5]], r"\[4, 5\] is not the id of a token"), ([True], "True is not"), ([4.0], "4.0 is not")])
+def test_ids_that_are_none_have_no_text(ids, words):
+    for vocabulary in some_vocabularies():
+        for function in (vocabulary.decode, vocabulary.tokens):
+            with pytest.raises(InputError, match=words):
+                function(ids)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -145,6 +190,10 @@ HOSTILE = {
     "a dict as search": (lambda model: translate(model, VOCABULARY, ["a"], 9, {"beam": 5}), r"search is a dict, expected a Search"),
     "a class as search": (lambda model: translate(model, VOCABULARY, ["a"], 9, Search), "search is a class, expected a Search"),
     "a text as prompt": (lambda _: generate(LANGUAGE, "abc", 3, RNG), "the prompt is 'abc', expected a list of token ids"),
+    "more tokens than a prompt": (lambda _: beam_search(LANGUAGE, SOURCE[:1], 2, extra_length=3), "extra_length is given, but"),
+    "half an id in a prompt": (lambda _: generate(LANGUAGE, [4, 2.5], 3, RNG), r"the prompt is \[4, 2.5\], expected"),
+    "an id as text in a prompt": (lambda _: generate(LANGUAGE, ["4"], 3, RNG), "the prompt is .*, expected a list"),
+    "prompts of two lengths": (lambda _: generate(LANGUAGE, [[4, 5], [4]], 3, RNG), "the prompt is .*, expected a list"),
     "half a token": (lambda _: generate(LANGUAGE, [4], 2.5, RNG), "the number of tokens is 2.5"),
     "samples as text": (lambda model: sample(model, SOURCE[:1], [RNG], "3"), "the number of samples is 3"),
     "a temperature as text": (lambda model: sample(model, SOURCE[:1], [RNG], temperature="1"),
@@ -162,6 +211,12 @@ HOSTILE = {
     "no smoothing": (lambda model: model.loss_forward(BATCH, smoothing=None), "smoothing is None"),
     "a tuple of batches": (step_with((BATCH, BATCH), 0.1), "a batch is a tuple, expected the result of make_batch"),
     "pairs for batches": (step_with([([4], [5])], 0.1), "a batch is a tuple"),
+    "a number for targets": (step_with(BATCH._replace(next_target=3), 0.1), r"have the shapes \(1, 3\), \(1, 2\), \(\), expected"),
+    "a row of ids in a batch": (step_with(BATCH._replace(source=np.array([4])), 0.1), r"a batch's array has shape \(1,\)"),
+    "one label alone": (lambda _: make_labelled_batch([([4], 1)])._replace(labels=np.int64(1)).terms,
+                        r"a batch's labels has shape \(\), expected \(B\)"),
+    "no arrays in a batch": (step_with(BATCH._replace(source=3, target=3, next_target=3), 0.1), "have the shapes"),
+    "fewer targets": (step_with(BATCH._replace(next_target=np.zeros((2, 2), int)), 0.1), r"have the shapes .* as many rows each"),
     "a seed for a step": (step_with(BATCH, 0.1, seed=3),
                           r"seed is 3, expected a sequence of whole numbers of at least 0, such as \(0, step\)"),
     "a negative seed": (step_with(BATCH, 0.1, seed=(-1, 2)), r"seed is \(-1, 2\)"),
@@ -178,6 +233,7 @@ HOSTILE = {
     "one batch to measure": (lambda model: mean_loss(model, BATCH), r"batches is a Batch, expected a list of batches: \[batch\]"),
     "nothing to match": (lambda model: exact_match(model, []), "exact_match: no pairs"),
     "a step as text": (lambda _: schedule("1", 64, 50), "step is '1', expected at least 1"),
+    "a factor as text": (lambda _: schedule(1, 64, 50, "0.3"), "factor is '0.3', expected a number"),
 }
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array
+from minitransformer.checks import check_shape
 from minitransformer.errors import InputError
 from minitransformer.functional.special import BOS, EOS, PAD
 
@@ -35,7 +36,7 @@ class Batch(NamedTuple):
         """Each part is as wide as its longest sentence."""
         return [Batch(trim(self.source[rows]), trim(self.target[rows]), trim(self.next_target[rows]),
                       int((self.next_target[rows] != PAD).sum()))
-                for rows in split_rows(len(self.source), n)]
+                for rows in split_rows(self[:-1], n)]
 
 
 def make_batch(pairs) -> Batch:
@@ -61,6 +62,8 @@ def check_sentences(name, sentences) -> None:
     try:
         ids = list(chain.from_iterable(sentences))
         array = np.array(ids or [BOS])
+        if any(isinstance(sentence, (bytes, dict)) for sentence in sentences):    # bytes and keys may be numbers, too
+            raise TypeError
     except (TypeError, ValueError):
         raise InputError(f"{name}: a sentence is not a list of token ids") from None
     if array.dtype.kind not in "iu" or array.ndim > 1:
@@ -71,14 +74,22 @@ def check_sentences(name, sentences) -> None:
                          f"({BOS} and {EOS} mark the beginning and the end)")
 
 
-def split_rows(rows, n) -> list[slice]:
-    """At most n slices that cover all rows; their sizes differ by at most one row."""
+def split_rows(arrays, n) -> list[slice]:
+    """At most n slices that cover all rows of a batch's arrays; their sizes differ by at most one row.
+
+    Raises InputError unless all arrays have as many rows.
+    """
+    shapes = [getattr(array, "shape", ()) for array in arrays]
+    if len({shape[:1] for shape in shapes}) > 1 or not shapes[0]:
+        raise InputError(f"the arrays of a batch have the shapes {', '.join(map(str, shapes))}, expected as many rows each")
+    rows = len(arrays[0])
     ends = [part[-1] + 1 for part in np.array_split(np.arange(rows), min(n, rows))]
     return list(map(slice, [0, *ends], ends))
 
 
 def trim(ids) -> np.ndarray:
-    """`ids` without the last columns that hold only padding."""
+    """`ids` (B, T) without the last columns that hold only padding."""
+    check_shape("a batch's array", ids, "B", "T")
     return ids[:, : np.flatnonzero((ids != PAD).any(axis=0)).max(initial=0) + 1]
 
 

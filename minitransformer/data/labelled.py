@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_whole
+from minitransformer.checks import check_shape, check_whole
 from minitransformer.data.batches import check_sentences, pad, split_rows, trim
 from minitransformer.data.text_files import read_text, split_lines
 from minitransformer.errors import InputError
@@ -25,6 +25,7 @@ class LabelledBatch(NamedTuple):
 
     @property
     def terms(self) -> int:
+        check_shape("a batch's labels", self.labels, "B")
         return len(self.labels)
 
     @property
@@ -32,7 +33,7 @@ class LabelledBatch(NamedTuple):
         return int((self.ids != PAD).sum())
 
     def split(self, n) -> list["LabelledBatch"]:
-        return [LabelledBatch(trim(self.ids[rows]), self.labels[rows]) for rows in split_rows(len(self.ids), n)]
+        return [LabelledBatch(trim(self.ids[rows]), self.labels[rows]) for rows in split_rows(self, n)]
 
 
 def make_labelled_batch(examples) -> LabelledBatch:

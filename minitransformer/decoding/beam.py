@@ -36,9 +36,6 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None,
     weight = OutputWeight(state.output.weight.data)
     least, most = length_limits(state, min_length, max_length)
     words = len(weight.weight) - FIRST_WORD
-    if words < 0 or (words == 0 and least.any()):
-        raise InputError(f"the model has {len(weight.weight)} target tokens, expected at least {FIRST_WORD} (padding, beginning "
-                         "and end), and more for an output that is not empty")
     found = [[] for _ in source]
     alive = np.arange(len(source))                   # the indices in `source` of the unfinished sentences
     ids = state.first[:, :, None]                    # (B, width, 1 + length); at first there is one hypothesis

@@ -13,6 +13,7 @@ from minitransformer.layers.linear import Linear
 from minitransformer.replaceable import is_replaced, replaceable
 
 POSITIONS = 8    # a list has room for as many more, at least
+WIDE = 100       # hypotheses; of more, each gets a copy of its past: nearly all of the list belongs to others
 
 
 class CachedStack(DecodingState):
@@ -20,9 +21,9 @@ class CachedStack(DecodingState):
 
     The keys and values of cross-attention are computed from the memory once. Those of self-attention are
     appended at each position, and stay in place: the hypotheses of a sentence share one list
-    of keys and values, and a mask says which of them belong to the past of which hypothesis. When a
-    search drops one hypothesis and splits another, only the mask changes. When the list is full, a new
-    list is made without the entries that no longer belong to any hypothesis.
+    of keys and values, and each hypothesis has the places of its past in it. When a search drops one
+    hypothesis and splits another, only the places change. When the list is full, a new list is made
+    without the entries that no longer belong to any hypothesis.
     """
 
     def __init__(self, stack, input, output, first, limit, memory=None, memory_mask=None):
@@ -30,26 +31,27 @@ class CachedStack(DecodingState):
         self.output, self.first, self.limit = output, first, limit
         self._stack, self._input, self._memory_mask = stack, input, memory_mask
         self._layers = [CachedLayer(layer, len(first), memory) for layer in stack.layers]
-        self._mask: Any = None    # (B, width, list): which entries belong to which hypothesis
-        self._room = 0       # capacity of the list
+        self._past: Any = None    # (B, width, T): the places in the list of each hypothesis's entries
+        self._length = 0     # of the list
+        self._room = 0       # its capacity
         self._position = 0
 
     def advance(self, ids, parents=None) -> Array:
         batch, width = ids.shape
         if self._position == 0:
-            self._mask = np.zeros((batch, width, 0), bool)
+            self._past = np.zeros((batch, width, 0), int)
         elif parents is not None:
-            self._mask = self._mask[np.arange(batch)[:, None], parents]
-        if self._mask.shape[2] + width > self._room:
+            self._past = self._past[np.arange(batch)[:, None], parents]
+        if self._length + width > self._room:
             self._make_room()
-        own = np.zeros((batch, width, width), bool)
-        own[:, range(width), range(width)] = True
-        self._mask = np.concatenate([self._mask, own], axis=2)
+        own = np.broadcast_to(self._length + np.arange(width)[:, None], (batch, width, 1))
+        self._past = np.concatenate([self._past, own], axis=2)
+        self._length += width
         x, _ = self._input.embedding.forward(ids)
         x = self._input.positions.at(x, self._position)                # (B, width, d_model)
-        mask = to_device(self._mask[:, None], module_of(x))
+        past = to_device(self._past if width > WIDE else self._mask(), module_of(x))
         for layer in self._layers:
-            x = next_position(x, layer, mask, self._memory_mask)
+            x = next_position(x, layer, past, self._memory_mask)
         if self._stack.norm:
             x, _ = self._stack.norm.forward(x)
         self._position += 1
@@ -57,7 +59,7 @@ class CachedStack(DecodingState):
 
     def keep(self, rows) -> None:
         moved = np.flatnonzero(rows != np.arange(len(rows)))
-        self._mask = _kept(self._mask, rows, moved)
+        self._past = _kept(self._past, rows, moved)
         xp = module_of(self.output.weight.data)
         rows, moved = to_device(rows, xp), to_device(moved, xp)
         if self._memory_mask is not None:
@@ -66,13 +68,21 @@ class CachedStack(DecodingState):
             attention.keys = _kept(attention.keys, rows, moved)
             attention.values = _kept(attention.values, rows, moved)
 
+    def _mask(self) -> np.ndarray:
+        """(B, 1, width, list): which entries belong to which hypothesis."""
+        mask = np.zeros((*self._past.shape[:2], self._length), bool)
+        np.put_along_axis(mask, self._past, True, axis=2)
+        return mask[:, None]
+
     def _make_room(self) -> None:
         """Make new lists of the entries that belong to a hypothesis, with as much free space again, and for some positions."""
-        width, live = self._mask.shape[1], self._mask.any(axis=1)            # (B, list)
-        length = live.sum(axis=1).max(initial=0)
-        places = np.argsort(~live, axis=1, kind="stable")[:, :length]
-        self._mask = np.take_along_axis(self._mask, places[:, None], axis=2)
-        self._room = length + max(length, POSITIONS * width)
+        batch, width, positions = self._past.shape
+        past, live = self._past.reshape(batch, width * positions), np.zeros((batch, self._length), bool)
+        np.put_along_axis(live, past, True, axis=1)
+        self._past = np.take_along_axis(live.cumsum(axis=1) - 1, past, axis=1).reshape(self._past.shape)
+        self._length = int(live.sum(axis=1).max(initial=0))
+        places = np.argsort(~live, axis=1, kind="stable")[:, :self._length]
+        self._room = self._length + max(self._length, POSITIONS * width)
         places = to_device(places, module_of(self.output.weight.data))
         for layer in self._layers:
             layer.self_attention.make_room(places, self._room)
@@ -96,13 +106,14 @@ class CachedLayer:
 
 
 @replaceable
-def next_position(x, cached, mask, memory_mask=None) -> Array:
+def next_position(x, cached, past, memory_mask=None) -> Array:
     """A CachedLayer's output (B, width, d_model) at the newest position, from its input there: x (B, width, d_model).
 
-    mask: (B, 1, width, list), which entries of the list belong to which hypothesis, this position included.
+    past: which entries of the list belong to which hypothesis, this position included: a mask (B, 1, width, list), or, of a wide
+    search, their places (B, width, T).
     """
     layer = cached.layer
-    x = layer.self_attention_residual.evaluate(x, lambda h: cached.self_attention.attend(h, mask))
+    x = layer.self_attention_residual.evaluate(x, lambda h: cached.self_attention.attend(h, past))
     if cached.cross_attention:
         x = layer.cross_attention_residual.evaluate(x, lambda h: cached.cross_attention.attend(h, memory_mask))
     return layer.feed_forward_residual.evaluate(x, lambda h: layer.feed_forward.forward(h)[0])
@@ -143,13 +154,18 @@ class CachedSelfAttention:
         self.keys, self.values = (attention.split(self.xp.empty((batch, 0, part.weight.shape[1]), part.bias.data.dtype))
                                   for part in self._linears[1:])
 
-    def attend(self, x, mask) -> Array:
+    def attend(self, x, past) -> Array:
         """x: (B, width, d_model), one position of `width` hypotheses. Returns the attention's output, of the same shape."""
         queries, keys, values = map(self._attention.split, self._project(x))
         start, self.length = self.length, self.length + x.shape[1]
         self.keys[:, :, start:self.length] = keys
         self.values[:, :, start:self.length] = values
-        return _attend(self._attention, queries, self.keys[:, :, :self.length], self.values[:, :, :self.length], mask)
+        if past.dtype == bool:
+            return _attend(self._attention, queries, self.keys[:, :, :self.length], self.values[:, :, :self.length], past)
+        keys, values = (self._of_each(kept, past) for kept in (self.keys, self.values))
+        batch, heads, width, d_k = queries.shape
+        y, _ = attention_forward(queries.reshape(batch, heads * width, 1, d_k), keys, values)
+        return self._attention.output.forward(self._attention.merge(y.reshape(batch, heads, width, y.shape[-1])))[0]
 
     def _project(self, x) -> Sequence[Array]:
         if is_replaced(Linear.forward):
@@ -174,7 +190,19 @@ class CachedSelfAttention:
         self.keys, self.values = (self._gathered(old, places, room) for old in (self.keys, self.values))
 
     def _gathered(self, old, places, room) -> Array:
-        xp, (batch, heads, _, d) = module_of(old), old.shape
-        new = xp.empty((batch, heads, room, d), old.dtype)
-        new[:, :, :self.length] = old[xp.arange(batch)[:, None, None], xp.arange(heads)[:, None], places[:, None]]
+        batch, heads, _, d = old.shape
+        new = self.xp.empty((batch, heads, room, d), old.dtype)
+        new[:, :, :self.length] = _entries(old, places)
         return new
+
+    def _of_each(self, kept, past) -> Array:
+        """The entries of each hypothesis, (B, H width, T, d)."""
+        batch, width, positions = past.shape
+        entries = _entries(kept, past.reshape(batch, width * positions))
+        return entries.reshape(batch, kept.shape[1] * width, positions, kept.shape[3])
+
+
+def _entries(kept, places) -> Array:
+    """Those at `places` (B, n) of the list of each sentence and head: kept (B, H, room, d) -> (B, H, n, d)."""
+    xp, (batch, heads, *_) = module_of(kept), kept.shape
+    return kept[xp.arange(batch)[:, None, None], xp.arange(heads)[:, None], places[:, None]]

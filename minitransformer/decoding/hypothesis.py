@@ -6,6 +6,7 @@ import numpy as np
 
 from minitransformer.checks import is_whole
 from minitransformer.errors import InputError
+from minitransformer.functional.special import SPECIAL
 
 
 class Hypothesis(NamedTuple):
@@ -42,14 +43,18 @@ def length_penalty(length, alpha) -> float:
 def length_limits(state, min_length, max_length) -> tuple[np.ndarray, np.ndarray]:
     """(least, most) tokens before EOS, each (B,), from the limits of the state and the caller.
 
-    Raises InputError for limits that contradict each other.
+    Raises InputError for limits that contradict each other, and for a model that has no tokens to write.
     """
     if not is_whole(min_length, 0):
         raise InputError(f"min_length is {min_length}, expected at least 0")
     if max_length is not None and not is_whole(max_length, max(min_length, 1)):
         raise InputError(f"max_length is {max_length}, expected at least {max(min_length, 1)}")
     most = state.limit if max_length is None else np.minimum(state.limit, max_length)
-    return np.minimum(min_length, most), most
+    least, tokens = np.minimum(min_length, most), len(state.output.weight.data)
+    if tokens < len(SPECIAL) or (tokens == len(SPECIAL) and least.any()):
+        raise InputError(f"the model has {tokens} target tokens, expected at least {len(SPECIAL)} (padding, beginning and end), "
+                         "and more for an output that is not empty")
+    return least, most
 
 
 def compact_rows(done) -> np.ndarray:

@@ -35,9 +35,11 @@ def start_transformer(model, source, extra_length=EXTRA_LENGTH) -> CachedStack |
 
 
 @STATES.register("language-model")
-def start_language_model(model, prompt) -> CachedStack | RecomputedState:
-    """prompt: (B, T), ids of at least one token each, without padding."""
+def start_language_model(model, prompt, extra_length=None) -> CachedStack | RecomputedState:
+    """prompt: (B, T), ids of at least one token each, without padding. Its positions alone limit what may follow."""
     check_shape("prompt", prompt, "B", "T")
+    if extra_length is not None:
+        raise InputError("extra_length is given, but a language model's output is not measured by its prompt; give max_length")
     if not prompt.shape[1]:
         raise InputError("the prompt is empty, expected at least one token to continue")
     if prompt.shape[1] > model.config.max_length:

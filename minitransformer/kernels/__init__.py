@@ -65,7 +65,7 @@ def _load_compiled(name) -> str:
         cause = one_line(str(error).partition("\n")[0])
         if isinstance(error, ModuleNotFoundError) and error.name == "numba":
             return f"Numba is not installed: {how_to_install('numba')}"
-        if "cannot cache" in cause:
+        if "cannot cache" in cause or getattr(error, "errno", None):    # or a full disk
             problem = "Numba finds no folder that it can write its code to; set NUMBA_CACHE_DIR to one"
             if state.say:
                 state.say(f"no compiled kernels: {problem}\n")

@@ -28,7 +28,7 @@ class MultiHeadAttention(Layer):
     if that is not a whole number).
     """
 
-    def __init__(self, d_model, num_heads, rng, d_k=None, d_v=None, dropout=0.0):
+    def __init__(self, d_model, num_heads, rng=None, d_k=None, d_v=None, dropout=0.0):
         d_k, d_v = _head_sizes(d_model, num_heads, d_k, d_v)
         check_share("the dropout rate", dropout)
         self.query = Linear(d_model, num_heads * d_k, rng)

@@ -25,7 +25,7 @@ class FeedForwardCache(NamedTuple):
 class FeedForward(Layer):
     """y = dropout(activation(x W1 + b1)) W2 + b2, at each position separately: x, y (..., d_model)."""
 
-    def __init__(self, d_model, d_ff, rng, activation="relu", dropout=0.0):
+    def __init__(self, d_model, d_ff, rng=None, activation="relu", dropout=0.0):
         check_share("the dropout rate", dropout)
         if activation not in list(ACTIVATIONS):
             raise InputError(f"unknown activation {activation!r}; choose {' or '.join(ACTIVATIONS)}")
@@ -42,6 +42,7 @@ class FeedForward(Layer):
         return y, FeedForwardCache(inner, activation, dropout, outer)
 
     def backward(self, dy, cache) -> Array:
+        """dy, dx: (..., d_model)."""
         check_cache(self, cache, FeedForwardCache)
         _, activate_backward = WITH_DROPOUT[self.activation]
         dh = self.outer.backward(dy, cache.outer)                    # (..., d_ff)

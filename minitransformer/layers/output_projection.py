@@ -19,7 +19,7 @@ class OutputProjection(Layer):
     is also why there is no bias.
     """
 
-    def __init__(self, vocab_size, d_model, rng, weight=None):
+    def __init__(self, vocab_size, d_model, rng=None, weight=None):
         self.weight = initial.normal(rng, vocab_size, d_model) if weight is None else weight
 
     def forward(self, x) -> tuple[Array, OutputCache]:

@@ -49,7 +49,7 @@ class LearnedPositions(Layer):
     with pre-norm 2.38 and 2.39 instead of 2.35).
     """
 
-    def __init__(self, max_length, d_model, rng):
+    def __init__(self, max_length, d_model, rng=None):
         self.weight = initial.normal(rng, max_length, d_model)
 
     @property

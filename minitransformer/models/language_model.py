@@ -65,9 +65,9 @@ class LanguageModel(NextTokenModel):
         dx = self.stack.backward(dy, cache.stack)
         self.input.backward(dx, cache.input)
 
-    def start(self, prompt) -> Any:
+    def start(self, prompt, *extra_length) -> Any:
         """The DecodingState that continues prompt (B, T), ids of at least one token each, without padding (decoding/start.py)."""
-        return STATES["language-model"](self, prompt)
+        return STATES["language-model"](self, prompt, *extra_length)
 
     def attention_weights(self, ids) -> dict[str, list[Array]]:
         """Who attends to whom: {"decoder": (B, H, T, T) of each layer}."""

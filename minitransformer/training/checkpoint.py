@@ -15,7 +15,7 @@ from minitransformer.training.stderr import stderr
 
 FOLDER = "checkpoints"
 FILES = ("weights.safetensors", "optimizer.safetensors", "state.json", "metrics.jsonl")
-STATE = ("position", "terms", "best_step", "best_nll", "worse")    # what state.json contains
+STATE = {"position": object, "terms": int, "best_step": int | None, "best_nll": float | None, "worse": int}    # of state.json
 
 
 class Checkpoint(NamedTuple):
@@ -76,7 +76,9 @@ def load(run_folder, step) -> Checkpoint:
                            json.loads(read["state.json"]), read["metrics.jsonl"])
         parse_log(found.metrics.decode())
         parameters = sum(array.size for array in found.weights.values())
-        if not {*STATE} <= found.state.keys() or not all(found.optimizer[name].size == parameters for name in ("m", "v")):
+        sizes = {"m": parameters, "v": parameters, "loss": 1, "nll": 1}
+        if not (all(isinstance(found.state[name], kind) for name, kind in STATE.items())
+                and all(found.optimizer[name].size == size for name, size in sizes.items())):
             raise ValueError(f"expected {', '.join(STATE)}, and m and v of {parameters:,} numbers")
     except (SafetensorError, ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
         raise InputError(f"{folder}: not the checkpoint of a training run ({error})") from None

@@ -1,11 +1,13 @@
 """Whether a model can fit into memory, before it is made: a system kills a process that takes more than there is."""
 
+import math
 from pathlib import Path
 
 from minitransformer.errors import InputError
 
 FLOAT32 = 4       # bytes
 LAYER = 10_000    # bytes of Python objects in a layer of a stack, at least
+CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")    # its limit, by cgroups 2 and 1
 TO_USE, TO_TRAIN = 2, 4    # arrays of the parameters' size: data and grad; and Adam's m and v
 
 
@@ -21,14 +23,21 @@ def check_fits(config, arrays) -> None:
                          f"and {_gb(available)} are available; choose a smaller one")
 
 
-def available_memory() -> int | None:
-    """Bytes that this process can still take, swap included; None if the system (not Linux) does not say."""
+def available_memory() -> float | None:
+    """Bytes that this process can take, swap and its container's limit considered; None if the system (not Linux) does not say."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         kilobytes = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
-        return 1024 * (kilobytes["MemAvailable"] + kilobytes["SwapFree"])
+        return min(1024 * (kilobytes["MemAvailable"] + kilobytes["SwapFree"]), *map(_limit, CONTAINER))
     except (OSError, ValueError, LookupError):
         return None
+
+
+def _limit(path) -> float:
+    try:
+        return int(Path(path).read_text(encoding="ascii"))
+    except (OSError, ValueError):    # no such file, or "max"
+        return math.inf
 
 
 def _gb(size) -> str:

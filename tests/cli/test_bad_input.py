@@ -14,7 +14,7 @@ import pytest
 
 from minitransformer import InputError, Run, extras
 from minitransformer.cli import gradcheck as gradcheck_command
-from minitransformer.training import files
+from minitransformer.training import files, memory
 from minitransformer.training.lock import only_trainer
 from tests.cli.conftest import one_line
 
@@ -146,9 +146,9 @@ def test_a_line_that_is_too_long_is_named_and_the_others_are_translated(run_cli,
 
 
 @pytest.mark.parametrize("arguments, words", [
-    (("--beam", 0), "--beam is 0, expected 1 to 1,000"),
+    (("--beam", 0), "--beam is 0, expected a whole number from 1 to 1,000"),
     (("--beam", 2, "--n-best", 3), "--n-best is 3, expected 1 to the --beam of 2"),
-    (("--min-length", 3, "--max-length", 2), "--max-length is 2, expected 3"),
+    (("--min-length", 3, "--max-length", 2), "--max-length is 2, expected a whole number from 3"),
     (("--length-penalty", "nan"), "--length-penalty is nan"),
     (("--sample", 2, "--beam", 2), "leave --beam out"), (("--sample", 0), "--sample is 0"),
     (("--sample", 2, "--length-penalty", 1), "leave --length-penalty out"), (("--top-k", 5), "--top-k works only with --sample N"),
@@ -281,7 +281,7 @@ def test_a_folder_with_other_files_is_not_a_run_folder(run_cli, tmp_path):
     ({"--train": ["en"]}, "line 1: one column"),
     ({"--max-length": [5]}, "line 1: a sentence of"),
     ({"--vocab-size": [0]}, "--vocab-size is 0"),
-    ({"--vocab-size": [10 ** 30]}, "expected 1 to 1,000,000"),
+    ({"--vocab-size": [10 ** 30]}, "expected a whole number from 1 to 1,000,000"),
     ({"--max-length": [0]}, "--max-length is 0"),
     ({"--batch": [100]}, "--batch is 100 tokens, expected at least max_length + 1 = 257"),
 ])
@@ -320,6 +320,16 @@ def test_a_model_that_cannot_fit_into_memory_is_refused(run_cli, tmp_path, optio
     code, out, error = run_cli("train", "copy", *options, "--run", tmp_path / "run")
     assert code == 2 and not out and one_line(error) and not list(tmp_path.iterdir())
     assert re.search(r"--num-layers is .*: such a model needs at least [\d,.]+ GB of memory, and [\d,.]+ GB are available", error)
+
+
+@pytest.mark.skipif(memory.available_memory() is None, reason="this system does not say how much memory there is")
+def test_a_container_has_less_memory(tmp_path, monkeypatch):
+    (tmp_path / "new").write_text("max\n")
+    (tmp_path / "old").write_text("3000000\n")
+    monkeypatch.setattr(memory, "CONTAINER", (tmp_path / "new", tmp_path / "old", tmp_path / "none"))
+    assert memory.available_memory() == 3_000_000
+    monkeypatch.setattr(memory, "CONTAINER", (tmp_path / "new",))
+    assert memory.available_memory() > 3_000_000
 
 
 def test_a_received_run_that_cannot_fit_into_memory_is_refused(run_cli, trained, tmp_path):

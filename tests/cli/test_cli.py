@@ -261,8 +261,11 @@ def test_patience_that_ran_out_is_not_lengthened(run_cli, tmp_path):
 @pytest.mark.parametrize("ruin, words", [
     (lambda run: shutil.rmtree(run / "checkpoints"), "training has ended, and no checkpoint is left to resume from"),
     (lambda run: (run / "checkpoints" / "step-00000012" / "state.json").write_text("{}"), "no checkpoint is left"),
-    (lambda run: seal_state(run / "checkpoints" / "step-00000012", "{}"), "no checkpoint is left")],
-    ids=["none", "damaged", "sealed"])
+    (lambda run: seal_state(run / "checkpoints" / "step-00000012", "{}"), "no checkpoint is left"),
+    *((lambda run, name=name: seal_state(run / "checkpoints" / "step-00000012", json.dumps({
+        "position": 12, "terms": 0, "best_step": 12, "best_nll": 1.5, "worse": 0, name: "x"})), "no checkpoint is left")
+      for name in ("terms", "best_step", "best_nll", "worse"))],
+    ids=["none", "damaged", "sealed", "terms", "best_step", "best_nll", "worse"])
 def test_a_run_that_cannot_be_lengthened_keeps_its_plan(run_cli, trained, tmp_path, ruin, words):
     run = shutil.copytree(trained, tmp_path / "run")
     ruin(run)

@@ -80,7 +80,6 @@ def test_other_commands_take_the_run(run_cli, runs, tmp_path):
     (("--attention", "restricted", "--radius", "-1"), "--radius is -1, expected a whole number of at least 0"),
     (("--radius", "3"), "--radius is 3, but only restricted attention has one"),
     (("--attention", "restrictd"), "invalid choice: 'restrictd'; did you mean restricted?"),
-    (("--attention", "additive", "--attention-dropout", "0.1"), "but additive attention has no dropout on its weights"),
     (("--model", "conv", "--config", "base"), "unknown configuration 'base' of a convolutional model; choose from toy, tiny"),
 ])
 def test_what_a_model_cannot_be(run_cli, tmp_path, arguments, words):

@@ -27,6 +27,14 @@ NOWHERE = ("from numba.core import caching; "
            "(getattr(caching, 'CacheImpl', None) or caching._CacheImpl)._locator_classes = []; ")
 
 
+# With a full disk: what was kept before is not found, and nothing can be.
+FULL = """from numba.core import caching
+def full(*_):
+    raise OSError(28, "No space left on device")
+caching.Cache.load_overload, caching.Cache.save_overload = lambda *_: None, full
+"""
+
+
 def python(code, **environment):
     """(stdout, stderr) of a fresh process."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300,
@@ -53,6 +61,7 @@ def test_the_compiled_kernels_run_where_numba_is():
     (HIDDEN, {}, "no: Numba is not installed: pip install \".[fast]\""),
     pytest.param(BROKEN, {}, "no: Numba fails: ImportError: cannot import name", marks=needs_numba),
     pytest.param(NOWHERE, {}, "no: Numba finds no folder that it can write its code to; set NUMBA_CACHE_DIR", marks=needs_numba),
+    pytest.param(FULL, {}, "no: Numba finds no folder that it can write its code to; set NUMBA_CACHE_DIR", marks=needs_numba),
     pytest.param(FAILING, {}, "no: Numba fails: OSError: no such processor", marks=needs_numba),
     ("import os; del os.environ['MINITRANSFORMER_FAST']; ", {"NUMBA_DISABLE_JIT": "1"}, "no: NUMBA_DISABLE_JIT is set"),
     ("", {"MINITRANSFORMER_FAST": "numpy"}, "no: MINITRANSFORMER_FAST is numpy")])
@@ -61,7 +70,7 @@ def test_without_numba_numpys_kernels_run(code, environment, why):
     assert fact(out, "compiled kernels").startswith(why)
     assert fact(out, "layer_norm_forward") == "kernels.numpy.layer_norm.layer_norm_forward_in_place"
     assert "kernels.compiled" not in out
-    assert err == (f"no compiled kernels: {why.removeprefix('no: ')} to one\n" if code == NOWHERE else "")    # once
+    assert err == (f"no compiled kernels: {why.removeprefix('no: ')} to one\n" if code in (NOWHERE, FULL) else "")    # once
 
 
 @needs_numba

@@ -100,7 +100,7 @@ def test_nothing_is_overwritten_and_reset_keeps_the_old_file(learn, tmp_path):
     code, _, error = learn("start", "4")
     assert code == 2 and "nothing was changed" in error and path.read_bytes().endswith(b"# mine\n")
     assert learn("reset", "4")[0] == 0 and path.read_bytes() == fresh
-    assert (tmp_path / "04_softmax.before-reset-1.py").read_bytes() == fresh + b"# mine\n"
+    assert (tmp_path / "04_softmax.before-reset.py").read_bytes() == fresh + b"# mine\n"
 
 
 def test_what_was_reset_is_to_be_solved_again(learn, tmp_path):

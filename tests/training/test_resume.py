@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from minitransformer import (
-    Adam, Run, TrainingConfig, Transformer, TransformerConfig, make_batch, train, training_step)
+    Adam, InputError, Run, TrainingConfig, Transformer, TransformerConfig, make_batch, train, training_step)
 from minitransformer.data.drawn import DrawnBatches
 from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.labelled import make_labelled_batch, sentence_length
@@ -18,6 +18,7 @@ from minitransformer.models import MODELS
 from minitransformer.workers.threads import Threads
 from minitransformer.tasks import TASKS
 from minitransformer.training import checkpoint
+from minitransformer.training.files import write_manifest
 from minitransformer.training.log import CLOCKS
 from tests.training.test_training import start
 
@@ -127,6 +128,17 @@ def test_every_kind_of_model_resumes_to_the_same_bits(tmp_path, name, options):
     assert train(run, run.settings.training, data.batches, data.valid, resume=True) == 13
     assert losses(run) == losses(whole)
     assert (run.path / "weights.safetensors").read_bytes() == (whole.path / "weights.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("position", ["x", 3.5, [0, 1], {}])
+def test_the_position_of_other_batches_is_named(tmp_path, position):
+    run, batches, valid = start(tmp_path / "run")
+    train(run, TrainingConfig(steps=2, warmup=2), batches, valid)
+    folder = run.path / "checkpoints" / "step-00000002"
+    (folder / "state.json").write_text(json.dumps({**json.loads((folder / "state.json").read_text()), "position": position}))
+    write_manifest(folder, checkpoint.FILES)
+    with pytest.raises(InputError, match="the checkpoint of step 2 is of other batches: their position is "):
+        train(run, TrainingConfig(steps=4, warmup=2), batches, valid, resume=True)
 
 
 def test_accumulated_batches_are_one_update():

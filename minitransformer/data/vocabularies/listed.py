@@ -1,9 +1,29 @@
 """What vocabularies have in common that list their tokens."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
+from minitransformer.checks import is_whole
+from minitransformer.errors import InputError, one_line
 from minitransformer.functional.special import SPECIAL
+
+
+def check_text(text) -> None:
+    """Raise InputError unless `text` is a string."""
+    if not isinstance(text, str):
+        raise InputError(f"the text to encode is a {type(text).__name__}, expected a string")
+
+
+def check_tokens(ids, size) -> list[int]:
+    """`ids` as a list. Raises InputError unless each is the id of one of `size` tokens."""
+    if isinstance(ids, str) or not isinstance(ids, Iterable):
+        raise InputError(f"the ids to decode are a {type(ids).__name__}, expected a list of token ids")
+    ids = list(ids)
+    for i in ids:
+        if not is_whole(i, 0) or i >= size:
+            raise InputError(f"{one_line(repr(i))} is not the id of a token, expected a whole number from 0 to {size - 1}")
+    return ids
 
 
 class ListedVocabulary:
@@ -15,6 +35,7 @@ class ListedVocabulary:
     def __init__(self, tokens, **stored):
         """stored: the arguments of the subclass, as JSON, from which `load` makes it again."""
         self.listed = [*SPECIAL, *tokens]
+        self.ids = {token: i for i, token in enumerate(tokens, len(SPECIAL))}    # no text contains a special one
         self._stored = stored
 
     @property
@@ -23,11 +44,11 @@ class ListedVocabulary:
 
     def tokens(self, ids) -> list[str]:
         """The token of each id, special ones included."""
-        return [self.listed[i] for i in ids]
+        return [self.listed[i] for i in check_tokens(ids, self.size)]
 
     def decode(self, ids) -> str:
         """The text of `ids`, without special tokens."""
-        return self.joint.join(self.listed[i] for i in ids if i >= len(SPECIAL))
+        return self.joint.join(self.listed[i] for i in check_tokens(ids, self.size) if i >= len(SPECIAL))
 
     def to_json(self) -> str:
         return json.dumps(self._stored, ensure_ascii=False, indent=1)

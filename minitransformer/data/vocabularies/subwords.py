@@ -1,6 +1,7 @@
 """A vocabulary of subwords: byte-pair encoding learned on both languages together."""
 
 from minitransformer.data.vocabularies import VOCABULARIES
+from minitransformer.data.vocabularies.listed import check_text, check_tokens
 from minitransformer.errors import InputError
 from minitransformer.extras import require
 from minitransformer.functional.special import SPECIAL
@@ -13,7 +14,8 @@ NAMES = (*SPECIAL, UNKNOWN)    # the names of the first ids
 class SubwordVocabulary:
     """Byte-pair encoding (Sennrich et al. 2016, https://aclanthology.org/P16-1162), by the `tokenizers` library.
 
-    A word carries its leading space as "▁" (U+2581), so decoding restores the spacing of a text that has no "▁" itself.
+    A word carries its leading space as "▁" (U+2581), so decoding restores the spacing of a text that has no "▁" itself and does
+    not begin with a space.
     """
 
     file_name = "tokenizer.json"
@@ -42,6 +44,7 @@ class SubwordVocabulary:
 
     def encode(self, text) -> list[int]:
         """The ids of a text. Raises InputError if it contains bytes that are not UTF-8."""
+        check_text(text)
         if any("\ud800" <= character <= "\udfff" for character in text):
             raise InputError("the text is not UTF-8")
         return self._tokenizer.encode(text).ids
@@ -56,12 +59,13 @@ class SubwordVocabulary:
 
     def tokens(self, ids) -> list[str]:
         """The subword of each id, special tokens included."""
-        return [NAMES[i] if i < len(NAMES) else self._tokenizer.id_to_token(i) for i in ids]
+        return [NAMES[i] if i < len(NAMES) else self._tokenizer.id_to_token(i) for i in check_tokens(ids, self.size)]
 
     def decode(self, ids) -> str:
         """The text of `ids`, without special tokens; an unknown character appears as U+FFFD."""
         return self._tokenizer.decoder.decode(["\ufffd" if i == self.unknown_id else self._tokenizer.id_to_token(i)
-                                               for i in ids if i >= len(NAMES) or i == self.unknown_id])
+                                               for i in check_tokens(ids, self.size)
+                                               if i >= len(NAMES) or i == self.unknown_id])
 
     def to_json(self) -> str:
         return self._tokenizer.to_str(pretty=True)

@@ -3,7 +3,7 @@
 import re
 
 from minitransformer.data.vocabularies import VOCABULARIES
-from minitransformer.data.vocabularies.listed import ListedVocabulary
+from minitransformer.data.vocabularies.listed import ListedVocabulary, check_text
 from minitransformer.errors import InputError
 from minitransformer.functional.special import SPECIAL
 
@@ -20,10 +20,10 @@ class SymbolVocabulary(ListedVocabulary):
             raise InputError("a symbol vocabulary needs its symbols and their joint as strings")
         super().__init__(symbols, symbols=list(symbols), joint=joint)
         self.joint = joint
-        self.ids = {symbol: i for i, symbol in enumerate(symbols, len(SPECIAL))}    # no text contains a special one
 
     def encode(self, text) -> list[int]:
         """The ids of the symbols in `text`. Raises InputError for one that is not in the vocabulary."""
+        check_text(text)
         words = re.findall(r"[^\s-]+", text)
         return self.encode_symbols([symbol for word in words for symbol in self._split(word)])
 

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from minitransformer.data.vocabularies import VOCABULARIES
-from minitransformer.data.vocabularies.listed import ListedVocabulary
+from minitransformer.data.vocabularies.listed import ListedVocabulary, check_text
 from minitransformer.errors import InputError
 from minitransformer.parsing.brackets import WORD
 from minitransformer.functional.special import SPECIAL
@@ -41,6 +41,7 @@ class TreebankVocabulary(ListedVocabulary):
 
     def encode(self, text) -> list[int]:
         """The ids of the words in `text`, which are separated by spaces; a word without a token is read as its class."""
+        check_text(text)
         return self.encode_words(text.split())
 
     def encode_words(self, words) -> list[int]:

@@ -36,16 +36,16 @@ class Parameters(NamedTuple):
 
 
 @replaces(next_position, "numpy", "float32", "b")
-def next_position_compiled(x, cached, mask, memory_mask=None) -> Array:
+def next_position_compiled(x, cached, past, memory_mask=None) -> Array:
     batch, width, d_model = x.shape
     if cached.prepared is None:
         cached.prepared = parameters_of(cached.layer) if has_known_parts(cached.layer) else ()
     if not cached.prepared or batch * width > FEW or cached.self_attention.keys.dtype != x.dtype:
-        return textbook_of(next_position)(x, cached, mask, memory_mask)
+        return textbook_of(next_position)(x, cached, past, memory_mask)
     heads, pre_norm = cached.layer.self_attention.num_heads, cached.layer.feed_forward_residual.pre_norm
     x, own, cross = packed(x, batch * width, d_model), cached.self_attention, cached.cross_attention
     y = np.empty_like(x)
-    attend_to_past(x, *cached.prepared.self_attention, *kept(own), own.length, packed(mask, batch, width, -1), heads,
+    attend_to_past(x, *cached.prepared.self_attention, *kept(own), own.length, packed(past, batch, width, past.shape[-1]), heads,
                    pre_norm, y)
     own.length += width
     if cross:

@@ -57,7 +57,7 @@ class Convolution(Layer):
     down, as in PyTorch). Beyond the ends, and at padding, x counts as zeros. A kernel may be wider than the text.
     """
 
-    def __init__(self, d_in, d_out, rng, kernel_size=3, dilation=1, causal=False):
+    def __init__(self, d_in, d_out, rng=None, kernel_size=3, dilation=1, causal=False):
         check_whole("kernel_size", kernel_size)
         check_whole("dilation", dilation)
         self.weight = initial.xavier_kernel(rng, kernel_size, d_in, d_out)

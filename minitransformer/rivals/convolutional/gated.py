@@ -44,7 +44,7 @@ class GatedConvolution(Layer):
     Gehring et al. 2017 (https://arxiv.org/abs/1705.03122), section 3.2. The gate decides for each number how much of it passes.
     """
 
-    def __init__(self, d_model, rng, kernel_size=3, causal=False, dropout=0.0):
+    def __init__(self, d_model, rng=None, kernel_size=3, causal=False, dropout=0.0):
         check_share("the dropout rate", dropout)
         self.convolution = Convolution(d_model, 2 * d_model, rng, kernel_size, causal=causal)
         self.dropout = dropout

@@ -49,7 +49,7 @@ class ConvolutionalDecoderLayerCache(NamedTuple):
 class ConvolutionalDecoderLayer(Layer):
     """A causal convolution, then attention to the memory, each in a residual: x, y (B, T_q, d_model), memory (B, T_k, d_model)."""
 
-    def __init__(self, config, rng):
+    def __init__(self, config, rng=None):
         self.convolution = GatedConvolution(config.d_model, rng, config.kernel_size, causal=True, dropout=config.dropout)
         self.attention = CrossAttention(config.d_model, 1, rng)
         self.convolution_residual = Residual(self.convolution, config.d_model)

@@ -48,7 +48,7 @@ class SeparableConvolution(Layer):
     Convolution, whose K d_in d_out weights become K d_in + d_in d_out.
     """
 
-    def __init__(self, d_in, d_out, rng, kernel_size=3, dilation=1, causal=False):
+    def __init__(self, d_in, d_out, rng=None, kernel_size=3, dilation=1, causal=False):
         check_whole("kernel_size", kernel_size)
         check_whole("dilation", dilation)
         self.weight = initial.normal_kernel(rng, kernel_size, d_in)
