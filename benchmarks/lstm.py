@@ -14,7 +14,7 @@ from statistics import median, quantiles
 
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
-from minitransformer.cli.blas_kernels import choose_blas_kernels
+from minitransformer.workers.host import choose_blas_kernels
 
 choose_blas_kernels()    # as the command does
 

@@ -1,5 +1,6 @@
 """Checks of a layer's arguments: a shape, token ids, a generator, a cache, a configuration."""
 
+import math
 from numbers import Integral, Number, Real
 
 import numpy as np
@@ -22,7 +23,7 @@ def check_shape(name, array, *expected) -> None:
             given = f"{type(array).__module__}.{type(array).__name__}"
             raise InputError(f"{name} is a {given}, expected a NumPy or CuPy array, such as np.asarray(...)")
         return
-    wanted = ", ".join("..." if size is ... else str(size) for size in expected)    # not before: each layer asks at each step
+    wanted = ", ".join("..." if size is ... else str(size) for size in expected)    # only now: it takes time
     if shape is None:
         hint = ": forward returns a pair, y, cache = ..." if isinstance(array, tuple) else ""
         raise InputError(f"{name} is a {type(array).__name__}, expected an array of shape ({wanted}){hint}")
@@ -37,7 +38,7 @@ def _fits(shape, expected) -> bool:
 
 
 def check_positions(name, array) -> None:
-    """Raise InputError unless `array` (B, T, ...) has positions; an empty batch, B = 0, is welcome."""
+    """Raise InputError unless `array` (B, T, ...) has positions; an empty batch, B = 0, is allowed."""
     if not array.shape[1]:
         raise InputError(f"{name} has no positions, expected at least one")
 
@@ -85,10 +86,11 @@ def is_whole(value, least) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and value >= least
 
 
-def check_whole(name, value, least=1) -> None:
-    """Raise InputError unless `value` is a whole number of at least `least`."""
-    if not is_whole(value, least):
-        raise InputError(f"{name} is {value!r}, expected a whole number of at least {least}")
+def check_whole(name, value, least=1, most=math.inf) -> None:
+    """Raise InputError unless `value` is a whole number from `least` to `most`."""
+    if not is_whole(value, least) or value > most:
+        limits = f"of at least {least}" if most == math.inf else f"from {least} to {most:,}"
+        raise InputError(f"{name} is {value!r}, expected a whole number {limits}")
 
 
 def is_real(value) -> bool:

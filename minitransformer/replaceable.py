@@ -53,7 +53,7 @@ class Replaceable:
         self.operation = self.name.partition(".")[0].removesuffix("_forward").removesuffix("_backward")
         self.kernels = []      # the one registered last comes first
         self.loaded = False    # whether the loader was asked for its kernels
-        self.plugs = []        # [own] of each active `with plugged`, in any thread
+        self.plugs = []        # a list [own] for each active `with plugged`, in any thread
         self.own = None        # the function that a reader plugged in last
 
     def choose(self, values) -> Callable:
@@ -64,18 +64,21 @@ class Replaceable:
             return self.textbook
         if not self.loaded:
             self.load()
-        if self.kernels:
-            arrays = _arrays(values)
-            for kernel in self.kernels:
-                if arrays and kernel.fits(arrays):
-                    return kernel.function
+        arrays = _arrays(values) if self.kernels else []
+        for kernel in self.kernels if arrays else []:
+            if kernel.fits(arrays):
+                return kernel.function
         return self.textbook
 
     def load(self) -> None:
         """Have the loader register the kernels of this function, when it is first called: they import it."""
         with _loading:    # compiling takes a while: the other threads wait
-            if not self.loaded:
-                _state.load(self.textbook)
+            if not self.loaded and not _state.loading:
+                _state.loading = True
+                try:
+                    _state.load(self.textbook)
+                finally:
+                    _state.loading = False
                 self.loaded = True
 
 
@@ -84,10 +87,8 @@ class _State:
 
     textbooks = int(os.environ.get("MINITRANSFORMER_FAST") == "0")    # the number of requests that no kernel run
     replaced = frozenset()    # the operations that a reader has replaced
-
-    @staticmethod
-    def load(textbook) -> None:
-        """Register the kernels that replace `textbook`: there are none until `load_kernels_with`."""
+    loading = False           # whether the loader is at work
+    load = staticmethod(lambda textbook: None)    # registers the kernels of a textbook: none until `load_kernels_with`
 
 
 _state = _State()
@@ -139,6 +140,7 @@ def replaces(textbook, module, dtypes, besides="") -> Callable[[Function], Funct
     entry = _entry(textbook)
 
     def register(function: Function) -> Function:
+        entry.load()    # what the loader registers comes first, so that this one runs
         entry.kernels.insert(0, Kernel(function, module, tuple(map(dtype, dtypes.split())), besides))
         return function
 
@@ -214,7 +216,6 @@ def _entry(function) -> Replaceable:
 
 
 def _update(entry) -> None:
-    """Update the state after a change of its plugs."""
     entry.own = entry.plugs[-1][0] if entry.plugs else None
     _state.replaced = frozenset(other.operation for other in TABLE.values() if other.own)
 
@@ -234,8 +235,7 @@ def unregister(start) -> None:
 
 
 @lru_cache(None)
-def _module(kind) -> str | None:
-    """The package that a type of arrays comes from; None if the type is none of arrays."""
+def _module(kind) -> str | None:    # None: a type that is not one of arrays
     return kind.__module__.partition(".")[0] if hasattr(kind, "ndim") else None
 
 

@@ -1,4 +1,4 @@
-"""HTML tables for a run's report, and for runs and settings in a notebook."""
+"""HTML tables for a run's report, and for runs and settings in a notebook; settings with unknown names are refused."""
 
 from dataclasses import fields
 from html import escape
@@ -24,6 +24,8 @@ def settings_tables(settings) -> str:
 
 
 class _Checked(type):
+    """Asks `given` about the arguments before the dataclass is made: an unknown one is an InputError, not a TypeError."""
+
     @property
     def __signature__(cls) -> Signature:
         """What an editor shows: the arguments of the dataclass."""

@@ -113,11 +113,15 @@ def test_gradient_check_tells_right_from_wrong(one_file, monkeypatch):
     batch = one_file.make_batch(PAIRS[0])
 
     def check():
-        return one_file.gradient_check(one_file.Transformer(VOCAB_SIZE, 6, 3, 10, 1, dropout=0.1), batch)
+        model = one_file.Transformer(VOCAB_SIZE, 6, 3, 10, 1, dropout=0.1)
+        error, name = one_file.gradient_check(model, batch)
+        assert not any(parameter.grad.any() for parameter in one_file.parameters(model).values())
+        return error, name
 
-    assert check() < 1e-7
+    assert check()[0] < 1e-7
     monkeypatch.setattr(one_file, "softmax_backward", lambda dp, p: p * dp)
-    assert check() > 1e-2
+    error, name = check()
+    assert error > 1e-2 and name.split(".")[-2] in ("query", "key")
 
 
 def test_dropout_keeps_the_mean(one_file):

@@ -13,8 +13,8 @@ There is no autograd. Directly below each `forward` is its `backward`, and all o
     y, cache = forward(x)        the cache holds what backward needs; nothing is remembered anywhere else
     dx = backward(dy, cache)     dx is the gradient of the loss with respect to x, and dy the one with respect to y
 
-If there are parameters, backward also adds to the gradient of each. A backward is its forward, read from the bottom up,
-line for line. The end of a line names the rule that it applies. There are only five:
+If there are parameters, backward also adds to the gradient of each. A backward is its forward, read from the bottom up;
+softmax, LayerNorm and the loss take a shorter way, which they explain. The end of a line names the rule that it applies:
 
     [sum]     y = a + b                      da = dy and db = dy
     [copy]    x is used several times        dx is the sum of the gradients of all uses; broadcasting is copying, too
@@ -107,7 +107,7 @@ def positional_encoding(length, d_model):
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(length, d_model)      # (T, D) sin, cos, sin, ...
 
 
-def dropout_forward(x, dropout, rng):
+def dropout_forward(x, dropout, rng):                                # (...) any shape
     """Zero a random part of x and scale up the rest, so that the mean stays (section 5.4); only in training, with rng."""
     if rng is None:
         return x, 1.0
@@ -130,15 +130,15 @@ class Embedding:
 
     def forward(self, ids, rng=None):                                # (B, T)
         d_model = self.weight.data.shape[1]
-        x = math.sqrt(d_model) * self.weight.data[ids]               # (B, T, D)
+        x = math.sqrt(d_model) * self.weight.data[ids]               # (B, T, D) as large as the sines that follow
         x = x + positional_encoding(ids.shape[1], d_model)           # (B, T, D)
         y, mask = dropout_forward(x, self.dropout, rng)
         return y, (ids, mask)
 
     def backward(self, dy, cache):
         ids, mask = cache
-        dx = dropout_backward(dy, mask)                              # [sum] the encoding is constant and changes nothing
-        dx = math.sqrt(dx.shape[-1]) * dx                            # [chain]
+        dx = dropout_backward(dy, mask)                              # [chain]
+        dx = math.sqrt(dx.shape[-1]) * dx                            # [sum] the encoding is constant; [chain]
         np.add.at(self.weight.grad, ids, dx)                         # [move], [copy]; grad[ids] += dx would lose repeats
 
     def logits_forward(self, x):                                     # (B, T_q, D)
@@ -151,7 +151,7 @@ class Embedding:
 
 # ---- 4. Attention ---------------------------------------------------------------------------------------------
 
-def softmax_forward(x):
+def softmax_forward(x):                                              # (..., T_k)
     """Shares of 1: p_i = exp(x_i) / sum_j exp(x_j). Subtracting the largest x changes nothing and avoids overflow."""
     e = np.exp(x - x.max(axis=-1, keepdims=True))
     p = e / e.sum(axis=-1, keepdims=True)
@@ -167,6 +167,7 @@ def attention_forward(query, key, value, mask):                      # (B, H, T_
     """Scaled dot-product attention (section 3.2.1): the better a key fits a query, the more weight its value gets.
 
     Dot products grow with sqrt(d_k). Without the division, one weight would be 1 and softmax would pass on no gradient.
+    mask (T_q, T_k) or (B, 1, 1, T_k): True if the query may attend to the key.
     """
     scores = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])       # (B, H, T_q, T_k)
     scores = np.where(mask, scores, -np.inf)                         # exp(-inf) = 0, so what is masked gets weight 0
@@ -289,18 +290,18 @@ class EncoderLayer:
         self.feed_forward_residual = Residual(d_model, dropout)
 
     def forward(self, x, mask, rng=None):                            # (B, T_k, D)
-        h, attention = self.self_attention.forward(x, x, x, mask)
-        x, attention_residual = self.self_attention_residual.forward(x, h, rng)
-        h, feed_forward = self.feed_forward.forward(x)
-        x, feed_forward_residual = self.feed_forward_residual.forward(x, h, rng)
-        return x, (attention, attention_residual, feed_forward, feed_forward_residual)
+        h, attention_cache = self.self_attention.forward(x, x, x, mask)
+        x, norm_cache_1 = self.self_attention_residual.forward(x, h, rng)
+        h, feed_forward_cache = self.feed_forward.forward(x)
+        x, norm_cache_2 = self.feed_forward_residual.forward(x, h, rng)
+        return x, (attention_cache, norm_cache_1, feed_forward_cache, norm_cache_2)
 
     def backward(self, dx, cache):
-        attention, attention_residual, feed_forward, feed_forward_residual = cache
-        dx, dh = self.feed_forward_residual.backward(dx, feed_forward_residual)
-        dx = dx + self.feed_forward.backward(dh, feed_forward)       # [copy] x goes into the sub-layer and around it
-        dx, dh = self.self_attention_residual.backward(dx, attention_residual)
-        dquery, dkey, dvalue = self.self_attention.backward(dh, attention)
+        attention_cache, norm_cache_1, feed_forward_cache, norm_cache_2 = cache
+        dx, dh = self.feed_forward_residual.backward(dx, norm_cache_2)
+        dx = dx + self.feed_forward.backward(dh, feed_forward_cache)     # [copy] x goes into the sub-layer and around it
+        dx, dh = self.self_attention_residual.backward(dx, norm_cache_1)
+        dquery, dkey, dvalue = self.self_attention.backward(dh, attention_cache)
         return dx + dquery + dkey + dvalue                           # [copy] x is query, key and value, and goes around
 
 
@@ -316,28 +317,28 @@ class DecoderLayer:
         self.feed_forward_residual = Residual(d_model, dropout)
 
     def forward(self, x, memory, mask, memory_mask, rng=None):       # (B, T_q, D), (B, T_k, D)
-        h, attention = self.self_attention.forward(x, x, x, mask)
-        x, attention_residual = self.self_attention_residual.forward(x, h, rng)
-        h, cross = self.cross_attention.forward(x, memory, memory, memory_mask)
-        x, cross_residual = self.cross_attention_residual.forward(x, h, rng)
-        h, feed_forward = self.feed_forward.forward(x)
-        x, feed_forward_residual = self.feed_forward_residual.forward(x, h, rng)
-        return x, (attention, attention_residual, cross, cross_residual, feed_forward, feed_forward_residual)
+        h, attention_cache = self.self_attention.forward(x, x, x, mask)
+        x, norm_cache_1 = self.self_attention_residual.forward(x, h, rng)
+        h, cross_cache = self.cross_attention.forward(x, memory, memory, memory_mask)
+        x, norm_cache_2 = self.cross_attention_residual.forward(x, h, rng)
+        h, feed_forward_cache = self.feed_forward.forward(x)
+        x, norm_cache_3 = self.feed_forward_residual.forward(x, h, rng)
+        return x, (attention_cache, norm_cache_1, cross_cache, norm_cache_2, feed_forward_cache, norm_cache_3)
 
     def backward(self, dx, cache):
-        attention, attention_residual, cross, cross_residual, feed_forward, feed_forward_residual = cache
-        dx, dh = self.feed_forward_residual.backward(dx, feed_forward_residual)
-        dx = dx + self.feed_forward.backward(dh, feed_forward)       # [copy]
-        dx, dh = self.cross_attention_residual.backward(dx, cross_residual)
-        dquery, dkey, dvalue = self.cross_attention.backward(dh, cross)
+        attention_cache, norm_cache_1, cross_cache, norm_cache_2, feed_forward_cache, norm_cache_3 = cache
+        dx, dh = self.feed_forward_residual.backward(dx, norm_cache_3)
+        dx = dx + self.feed_forward.backward(dh, feed_forward_cache)     # [copy]
+        dx, dh = self.cross_attention_residual.backward(dx, norm_cache_2)
+        dquery, dkey, dvalue = self.cross_attention.backward(dh, cross_cache)
         dx, dmemory = dx + dquery, dkey + dvalue                     # [copy] x asks, the memory is key and value
-        dx, dh = self.self_attention_residual.backward(dx, attention_residual)
-        dquery, dkey, dvalue = self.self_attention.backward(dh, attention)
+        dx, dh = self.self_attention_residual.backward(dx, norm_cache_1)
+        dquery, dkey, dvalue = self.self_attention.backward(dh, attention_cache)
         return dx + dquery + dkey + dvalue, dmemory                  # [copy]
 
 
 class Transformer:
-    """Source and target ids in, logits of the next target token out. In the paper 37000, 512, 8, 2048, 6, 0.1."""
+    """Token ids in, logits out. In the paper's base model V = 37000, D = 512, H = 8, d_ff = 2048, 6 layers, dropout 0.1."""
 
     def __init__(self, vocab_size, d_model, num_heads, d_ff, num_layers, dropout, seed=0):
         rng = np.random.default_rng(seed)
@@ -346,9 +347,9 @@ class Transformer:
         self.decoder = [DecoderLayer(d_model, num_heads, d_ff, dropout, rng) for _ in range(num_layers)]
 
     def forward(self, source, target, rng=None):                     # (B, T_k), (B, T_q)
-        length = target.shape[1]                                     # masks: True if the query may attend to the key
+        length = target.shape[1]
         source_mask = (source != PAD)[:, None, None, :]              # (B, 1, 1, T_k) padding mask: no key is padding
-        target_mask = np.tril(np.ones((length, length), bool))       # (T_q, T_q) causal mask: no key is ahead
+        target_mask = np.tril(np.ones((length, length), bool))       # (T_q, T_q) causal mask: no key is ahead, nor padding
         encoder_caches, decoder_caches = [], []
         memory, source_cache = self.embedding.forward(source, rng)   # (B, T_k, D)
         for layer in self.encoder:
@@ -385,7 +386,7 @@ def cross_entropy_forward(logits, next_target, smoothing):           # (B, T_q, 
     shifted = logits - logits.max(axis=-1, keepdims=True)
     log_p = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))            # (B, T_q, V)
     vocab_size = logits.shape[-1]
-    q = (1 - smoothing) * np.eye(vocab_size)[next_target] + smoothing / vocab_size   # (B, T_q, V) adds up to 1
+    q = (1 - smoothing) * np.eye(vocab_size)[next_target] + smoothing / vocab_size   # (B, T_q, V) eye[i] is 1 at token i
     real = (next_target != PAD)[..., None]                           # (B, T_q, 1)
     return -(real * q * log_p).sum(), (np.exp(log_p), q, real)
 
@@ -406,23 +407,24 @@ def add_gradients(model, batch, smoothing, rng=None):
     return loss / num_tokens
 
 
-def gradient_check(model, batch, count=3, step=1e-5):
-    """Nudge a few numbers of each parameter and compare how the loss moves with the gradient. Returns the largest error."""
+def gradient_check(model, batch, count=3, size=1e-5):
+    """Nudge a few numbers of each parameter, compare how the loss moves with the gradient: (largest error, parameter)."""
     def loss(parameter, i, nudge):
         parameter.data.flat[i] += nudge
         value = add_gradients(model, batch, 0.1, np.random.default_rng(1))   # the same seed drops the same numbers
         parameter.data.flat[i] -= nudge
         return value
 
-    learned = list(parameters(model).values())
     add_gradients(model, batch, 0.1, np.random.default_rng(1))
-    gradients = [parameter.grad.copy() for parameter in learned]     # copied, as each nudged loss adds more
-    floor = max(np.abs(gradient).max() for gradient in gradients) / 10       # an error counts relative to at least this
+    gradients = {name: parameter.grad.copy() for name, parameter in parameters(model).items()}   # each nudged loss adds more
+    floor = max(np.abs(gradient).max() for gradient in gradients.values()) / 10      # errors of tiny gradients count less
     rng, errors = np.random.default_rng(2), []
-    for parameter, gradient in zip(learned, gradients):
-        for i in rng.integers(gradient.size, size=count):
-            numeric = (loss(parameter, i, step) - loss(parameter, i, -step)) / (2 * step)
-            errors.append(abs(gradient.flat[i] - numeric) / max(abs(gradient.flat[i]), abs(numeric), floor))
+    for name, parameter in parameters(model).items():
+        for i in rng.integers(parameter.data.size, size=count):
+            slope, numeric = gradients[name].flat[i], (loss(parameter, i, size) - loss(parameter, i, -size)) / (2 * size)
+            errors.append((abs(slope - numeric) / max(abs(slope), abs(numeric), floor), name))
+    for parameter in parameters(model).values():
+        parameter.grad[...] = 0
     return max(errors)
 
 
@@ -476,13 +478,13 @@ def copy_batch(words):
 def main(steps=1000, count=200, d_model=64):
     rng = np.random.default_rng(0)
     small = Transformer(len(VOCABULARY), d_model=8, num_heads=2, d_ff=12, num_layers=2, dropout=0.1)
-    print(f"gradient check: largest error {gradient_check(small, copy_batch(draw_words(rng, 3))):.0e}")
+    print("gradient check: largest error {:.0e}, in {}".format(*gradient_check(small, copy_batch(draw_words(rng, 3)))))
 
     unseen = ["attention", "is", "all", "you", "need", *draw_words(rng, count)]
     model = Transformer(len(VOCABULARY), d_model, num_heads=4, d_ff=128, num_layers=2, dropout=0.0)
     for step in range(1, steps + 1):
         words = [word for word in draw_words(rng, 32) if word not in unseen]
-        loss = add_gradients(model, copy_batch(words), smoothing=0.1)    # without rng, so without dropout: words never run out
+        loss = add_gradients(model, copy_batch(words), smoothing=0.1)    # no rng, no dropout: new words each time
         adam_step(model, step, learning_rate=0.2 * schedule(step, d_model, warmup=100))
         if step % 100 == 0:
             print(f"step {step:4}  loss {loss:.3f}")

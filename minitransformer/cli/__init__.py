@@ -20,17 +20,18 @@ def main(argv=None) -> int:
 
 
 def _main(argv) -> int:
+    options: set[str] = set()    # of the requested command
     try:
         sys.stdout.reconfigure(    # type: ignore[union-attr]    # a TextIOWrapper, which has it
             encoding=None if sys.stdout.isatty() else "utf-8",    # files are UTF-8, like those we read
             errors="backslashreplace")    # a character the terminal lacks never crashes
         try:
-            from minitransformer.cli.blas_kernels import choose_blas_kernels    # imports are slow: Ctrl-C may come here
+            from minitransformer.workers.host import choose_blas_kernels, keep_freed_memory    # slow: Ctrl-C may come here
             choose_blas_kernels()
             from minitransformer.cli.parser import make_parser
             args = make_parser(argv).parse_args(argv)
+            options = args.options
             from minitransformer import kernels
-            from minitransformer.workers.host import keep_freed_memory
             kernels.state.say = _say
             keep_freed_memory()
             with warnings.catch_warnings():
@@ -39,7 +40,7 @@ def _main(argv) -> int:
         finally:
             sys.stdout.flush()    # a closed pipe or a full disk shows up here, not at exit
     except InputError as error:
-        return _complain(error)
+        return _complain(_as_typed(str(error), options))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())    # the reader is gone: stop quietly
         return 1
@@ -59,6 +60,13 @@ def _main(argv) -> int:
 
 def _say(text) -> None:
     print(text, end="", file=sys.stderr, flush=True)
+
+
+def _as_typed(message, options) -> str:
+    """A message that begins with a setting, rate_factor, begins with its option instead if the command has it: --rate-factor."""
+    setting, _, rest = message.partition(" ")
+    option = f"--{setting.replace('_', '-')}"
+    return f"{option} {rest}" if option in options else message
 
 
 def _complain(error) -> int:

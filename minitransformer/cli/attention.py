@@ -1,16 +1,14 @@
-"""minitransformer attention: draw which token attends to which."""
+"""Draw every head of one layer as the model reads TEXT and answers: the self-attention of the encoder or the decoder, or
+the decoder's cross-attention to the source, if the model has it.
+"""
 
-from minitransformer.cli.option_names import options_named_as_typed
-from minitransformer.cli.pictures import picture_path, write_picture
+from minitransformer.cli.output import picture_path, write_picture
 from minitransformer.pictures import plots
 from minitransformer.pictures.attention_map import KINDS, attention_map
 from minitransformer.training.run import Run
 
 
 def add_arguments(parser) -> None:
-    parser.description = (
-        "Draw every head of one layer as the model reads TEXT and answers: the self-attention of the encoder or the "
-        "decoder, or the decoder's cross-attention to the source, if the model has it.")
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
     parser.add_argument("text", metavar="TEXT", help="the source text")
     parser.add_argument("--output", metavar="FILE.png",
@@ -21,8 +19,6 @@ def add_arguments(parser) -> None:
 
 def execute(args) -> None:
     path = picture_path(args.output, "attention.png")
-    run = Run.load(args.run)
-    with options_named_as_typed(vars(args)):
-        found = attention_map(run, args.text, args.kind, args.layer)
+    found = attention_map(Run.load(args.run), args.text, args.kind, args.layer)
     title = f"{found.kind} attention, layer {found.layer}"
     write_picture(plots.attention(found.weights, found.queries, found.keys, title, found.predicted), path)

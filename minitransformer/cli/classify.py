@@ -1,17 +1,15 @@
-"""minitransformer classify: predict the class of a text."""
+"""Print the most probable class of TEXT, or of each line of standard input, and the probability of every class. An empty
+line stays empty (with --json: null); only the beginning of a line that is too long is read, with a warning.
+"""
 
 import json
 
 from minitransformer.backend import BACKENDS
-from minitransformer.cli.model_options import check_command
-from minitransformer.cli.texts import read_texts
+from minitransformer.cli.shared_options import check_command, read_texts
 from minitransformer.training.run import Run
 
 
 def add_arguments(parser) -> None:
-    parser.description = (
-        "Print the most probable class of TEXT, or of each line of standard input, and the probability of every class. An empty "
-        "line stays empty (with --json: null); only the beginning of a line that is too long is read, with a warning.")
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
     parser.add_argument("text", metavar="TEXT", nargs="?", help="the text (default: lines from standard input)")
     parser.add_argument("--backend", choices=BACKENDS, default="numpy", help="default: numpy")

@@ -1,9 +1,9 @@
-"""minitransformer compare: put runs side by side."""
+"""Print the settings in which several runs differ, and the results of each; with --output also draw their curves in one picture."""
 
 from hashlib import sha256
 from typing import Any
 
-from minitransformer.cli.pictures import picture_path, write_picture
+from minitransformer.cli.output import picture_path, write_picture
 from minitransformer.errors import InputError
 from minitransformer.pictures import plots
 from minitransformer.training.log import read_metrics
@@ -11,9 +11,6 @@ from minitransformer.training.run import Run
 
 
 def add_arguments(parser) -> None:
-    parser.description = (
-        "Print the settings in which several runs differ, and the results of each; with --output "
-        "also draw their curves in one picture.")
     parser.add_argument("runs", nargs="+", metavar="RUN", help="folders that minitransformer train wrote")
     parser.add_argument("--output", metavar="FILE.png", help="image file to write; it must not exist yet")
 

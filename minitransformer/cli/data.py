@@ -1,4 +1,6 @@
-"""minitransformer data: download a corpus to train on."""
+"""Download a corpus from its publisher and check each file against its sha256. Intact files are kept, so an interrupted
+download resumes.
+"""
 
 import sys
 from pathlib import Path
@@ -10,9 +12,6 @@ from minitransformer.tasks import TASKS
 
 
 def add_arguments(parser) -> None:
-    parser.description = (
-        "Download a corpus from its publisher and check each file against its sha256. Intact files are kept, "
-        "so an interrupted download resumes.")
     parser.add_argument("corpus", choices=CORPORA, metavar="CORPUS", help=", ".join(CORPORA))
     parser.add_argument("--folder", metavar="DIR", help="where to put the files (default: data/CORPUS)")
 

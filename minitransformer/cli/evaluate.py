@@ -1,19 +1,17 @@
-"""minitransformer evaluate: measure a trained model."""
+"""Measure a trained model: on a toy task, exact match or accuracy on 1,000 examples held out from training; in translation,
+perplexity, and BLEU and chrF (sacrebleu) of the model's own output; for a language model, perplexity and bits per
+character; for a classifier, accuracy; for a parser, the F1 score of labelled brackets.
+"""
 
 import json
 
-from minitransformer.cli.model_options import add_model, load_run
-from minitransformer.cli.search_options import SEARCH_OPTIONS, add_search, make_search
+from minitransformer.cli.shared_options import SEARCH_OPTIONS, add_model, add_search, load_run, make_search
 from minitransformer.errors import InputError
 
 OWN_OPTIONS = ("test", "tokenize")
 
 
 def add_arguments(parser) -> None:
-    parser.description = (
-        "Measure a trained model: on a toy task, exact match or accuracy on 1,000 examples held out from training; "
-        "in translation, perplexity, and BLEU and chrF (sacrebleu) of the model's own output; for a language model, perplexity "
-        "and bits per character; for a classifier, accuracy; for a parser, the F1 score of labelled brackets.")
     add_model(parser)
     parser.add_argument("--test", nargs="+", metavar="FILE",
                         help="text to measure it on, in the format of --valid (default: the run's validation files)")

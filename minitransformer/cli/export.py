@@ -1,4 +1,6 @@
-"""minitransformer export: a run's weights for PyTorch's layers."""
+"""Write the weights of a RUN as a state dict for nn.TransformerEncoder and nn.TransformerDecoder, and print the Python code
+that loads it.
+"""
 
 from minitransformer.cli.output import check_new, write_new
 from minitransformer.errors import InputError
@@ -30,9 +32,6 @@ ACTIVATIONS = {"relu": "nn.functional.relu", "gelu": 'lambda x: nn.functional.ge
 
 
 def add_arguments(parser) -> None:
-    parser.description = (
-        "Write the weights of a RUN as a state dict for nn.TransformerEncoder and nn.TransformerDecoder, and "
-        "print the Python code that loads it.")
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
     parser.add_argument("--output", required=True, metavar="FILE.safetensors", help="file to write; it must not exist yet")
 

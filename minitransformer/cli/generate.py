@@ -1,18 +1,15 @@
-"""minitransformer generate: continue a text with a language model."""
+"""Print PROMPT and a language model's continuation, each token as soon as it is drawn."""
 
 import numpy as np
 
-from minitransformer.cli.model_options import add_model, check_command, load_run
-from minitransformer.cli.option_names import options_named_as_typed
-from minitransformer.cli.sampling_options import add_sampling, given_sampling
+from minitransformer.checks import check_whole
+from minitransformer.cli.shared_options import add_model, add_sampling, check_command, given_sampling, load_run
 from minitransformer.decoding import generate
-from minitransformer.errors import InputError
 
 MAX_TOKENS = 1_000_000
 
 
 def add_arguments(parser) -> None:
-    parser.description = "Print PROMPT and a language model's continuation, each token as soon as it is drawn."
     add_model(parser)
     parser.add_argument("prompt", metavar="PROMPT", help="the text to continue")
     parser.add_argument("--tokens", type=int, default=500, metavar="INT", help="tokens to generate (default: 500)")
@@ -24,11 +21,9 @@ def execute(args) -> None:
     check_command(run, "generate")
     options = given_sampling(args)
     seed = options.pop("seed", 0)
-    if not 1 <= args.tokens <= MAX_TOKENS:
-        raise InputError(f"--tokens is {args.tokens}, expected 1 to {MAX_TOKENS:,}")
+    check_whole("tokens", args.tokens, 1, MAX_TOKENS)
     prompt = run.task.encode_text(run.vocabulary, args.prompt, "PROMPT")
-    with options_named_as_typed(vars(args)):
-        ids = generate(run.model, prompt, args.tokens, np.random.default_rng(seed), **options)
+    ids = generate(run.model, prompt, args.tokens, np.random.default_rng(seed), **options)
     print(run.vocabulary.decode(prompt), end="", flush=True)
     before = prompt[-1:]    # a subword's text depends on the one before it: it may begin a word or continue one
     for i in ids:

@@ -1,24 +1,23 @@
-"""minitransformer gradcheck: check every backward."""
+"""Check the hand-written gradients against central differences (float64) and the complex step. With names, report all
+arrays of those blocks; without, the worst array of every block.
+"""
 
 import json
 
 from minitransformer.checking import Report, gradcheck
 from minitransformer.checking.blocks import blocks
+from minitransformer.checks import check_whole
 from minitransformer.errors import InputError, choices
 
 
 def add_arguments(parser) -> None:
-    parser.description = (
-        "Check the hand-written gradients against central differences (float64) and the complex step. With "
-        "names, report all arrays of those blocks; without, the worst array of every block.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="blocks to check (default: all of them)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the weights, inputs and directions (default: 0)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
 
 
 def execute(args) -> int:
-    if args.seed < 0:
-        raise InputError(f"--seed is {args.seed}, expected 0 or more")
+    check_whole("seed", args.seed, 0)
     known = blocks(args.seed)
     for name in args.names:
         if name not in known:

@@ -1,4 +1,4 @@
-"""minitransformer info: versions and hardware of this installation."""
+"""Print the facts to include when you report a problem or a speed."""
 
 import json
 import os
@@ -16,7 +16,6 @@ from minitransformer.backend import get_module
 
 
 def add_arguments(parser) -> None:
-    parser.description = "Print the facts to include when you report a problem or a speed."
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -44,11 +43,7 @@ def collect() -> dict[str, Any]:
         "python": platform.python_version(),
         "numpy": np.__version__,
         "cupy": _version("cupy-cuda12x") or _version("cupy"),
-        "numba": _version("numba"),
-        "torch": _version("torch"),
-        "jax": _version("jax"),
-        "transformers": _version("transformers"),
-        "ctranslate2": _version("ctranslate2"),
+        **{name: _version(name) for name in ("numba", "torch", "jax", "transformers", "ctranslate2")},
         "backend_auto": get_module("auto").__name__,
         "processor": _processor(),
         "cores": os.cpu_count(),

@@ -1,6 +1,9 @@
-"""What each action of `minitransformer learn` does; it returns the exit code."""
+"""What each action of `minitransformer learn` does; some return an exit code."""
 
+import contextlib
 import json
+import sys
+import time
 from pathlib import Path
 
 from minitransformer.cli.output import check_new, write_new
@@ -11,12 +14,14 @@ from minitransformer.learn.hints import STEPS, hint, next_hint
 from minitransformer.learn.learner_file import notebook_page, percent_page
 from minitransformer.learn.messages import _
 from minitransformer.learn.progress import NOT_STARTED, PASSED, Progress, learner_file, started
+from minitransformer.training.files import free_name
 
 MOST_LINES, WIDEST = 20, 100    # of what the learner's code prints
-DONE, NOT_DONE = 0, 1    # exit codes; 2, cannot be judged, is InputError's
+POLL = 0.4    # seconds between two looks at the files
+NOT_DONE = 1    # the exit code if something does not pass; 2, cannot be judged, is InputError's
 
 
-def status(args) -> int:
+def status(args) -> None:
     progress = Progress(".")
     known = exercises().values()
     done = sum(progress.state(one) == PASSED for one in known)
@@ -29,33 +34,31 @@ def status(args) -> int:
                 "        minitransformer learn check\n"
                 "An unsolved exercise fails; that is where you begin. All commands:  minitransformer learn --help").format(
                     number=int(first.name[:2]), name=first.name))
-        return DONE
+        return
     one = _next_exercise(progress)
     if one:
         print(_("Next:   {name} ({title}), in {file}\n        minitransformer learn check {name}").format(
             name=one.name, title=_(one.title),
                 file=learner_file(".", one.chapter).name))    # type: ignore[union-attr]    # its chapter has begun
-        return DONE
+        return
     rest = [chapter for chapter in chapters() if chapter not in [begun for begun, _path in begun]]
     print(_("Next:   minitransformer learn start {number}").format(number=int(rest[0].name[:2])) if rest
           else _("That was the last chapter."))
-    return DONE
 
 
-def show_list(args) -> int:
+def show_list(args) -> None:
     progress = Progress(".")
     if args.json:
         print(json.dumps({"exercises": [{"name": one.name, "chapter": one.chapter.name, "title": _(one.title),
                                          "state": progress.state(one)} for one in exercises().values()]}))
-        return DONE
+        return
     for chapter in chapters():
         print(chapter.title)
         for one in chapter.exercises:
             print(f"  {progress.state(one):11}  {one.name:26}  {_(one.title)}")
-    return DONE
 
 
-def start(args) -> int:
+def start(args) -> None:
     chapter = find_chapter(args.chapter)
     existing = learner_file(".", chapter)
     if existing:
@@ -68,7 +71,6 @@ def start(args) -> int:
         print(_("Run its cells in order: the cell below each function asks the judge. Save, and a terminal can ask, too."))
     print(_("An unsolved exercise fails; that is where you begin:  minitransformer learn check {name}").format(
         name=chapter.exercises[0].name))
-    return DONE
 
 
 def check(args) -> int:
@@ -86,20 +88,19 @@ def check(args) -> int:
         answers += found
     for answer in answers:
         progress.take(answer)
-    if args.json:
-        alone = args.target in exercises()
-        print(json.dumps(answers[0].as_dict() if alone else {"exercises": [answer.as_dict() for answer in answers]}))
     progress.save()
     if args.html:
         write_new(args.html, page(answers).encode("utf-8"))
         if not args.json:
             print(_("{path} shows this as pictures: open it in a browser").format(path=args.html))
-    return DONE if all(answer.passed for answer in answers) else NOT_DONE
+    if args.json:
+        alone = args.target in exercises()
+        print(json.dumps(answers[0].as_dict() if alone else {"exercises": [answer.as_dict() for answer in answers]}))
+    return 0 if all(answer.passed for answer in answers) else NOT_DONE
 
 
-def watch(args) -> int:
+def watch(args) -> None:
     from minitransformer.learn.judge_file import check_file
-    from minitransformer.learn.watch import watch as watch_files
 
     chosen = [find_chapter(args.chapter)] if args.chapter else chapters()
 
@@ -125,11 +126,24 @@ def watch(args) -> int:
 
     if newest() is None:
         raise InputError(_none_started(int(chosen[0].name[:2])))
-    watch_files(newest, check_one)
-    return DONE
+    at_each_save(newest, check_one)
 
 
-def show_hint(args) -> int:
+def at_each_save(find, check, sleep=time.sleep) -> None:
+    """Call check(path) at once and at every save of the newest file that find() gives, until Ctrl-C."""
+    seen = None
+    with contextlib.suppress(KeyboardInterrupt):
+        while True:
+            with contextlib.suppress(FileNotFoundError):    # an editor that saves has taken it away
+                path = find()
+                stamp = path and (path, path.stat().st_mtime_ns, path.stat().st_size)
+                if stamp and stamp != seen:
+                    seen = stamp
+                    check(path)
+            sleep(POLL)
+
+
+def show_hint(args) -> None:
     progress = Progress(".")
     exercise = find_exercise(args.name) if args.name else _first_to_solve(progress)
     known = progress.of(exercise.name)
@@ -141,7 +155,6 @@ def show_hint(args) -> int:
     if step:
         progress.update(exercise.name, hints=[*known["hints"], step])
         progress.save()
-    return DONE
 
 
 def plug(args) -> int:
@@ -159,7 +172,7 @@ def plug(args) -> int:
         print(_("Next:   minitransformer learn check {name}").format(name=exercise.name))
         return NOT_DONE
     print(_("Next:   minitransformer learn"))
-    return DONE
+    return 0
 
 
 def solution(args) -> int:
@@ -173,15 +186,13 @@ def solution(args) -> int:
         progress.update(exercise.name, gave_up=True)
         progress.save()
     print(exercise.source, end="")
-    return DONE
+    return 0
 
 
-def reset(args) -> int:
+def reset(args) -> None:
     chapter = find_chapter(args.chapter)
     path = _file_of(chapter)
-    number = 1
-    while (kept := path.with_name(f"{path.stem}.before-reset-{number}{path.suffix}")).exists():
-        number += 1
+    kept = free_name(path.with_name(f"{path.stem}.before-reset{path.suffix}"))
     path.rename(kept)
     _write(path, chapter)
     progress = Progress(".")
@@ -189,22 +200,23 @@ def reset(args) -> int:
         progress.update(one.name, state=NOT_STARTED)
     progress.save()
     print(_("{path} is new; what you had is kept in {kept}").format(path=path, kept=kept))
-    return DONE
 
 
-def grade(args) -> int:
+def grade(args) -> None:
     from minitransformer.learn.grade import as_csv, grade as grade_folder, mistakes, table
+    from minitransformer.learn.sandbox import not_contained
 
     if args.seed < 0 or not 0 < args.timeout < 3600:
         raise InputError(_("expected --seed of 0 or more and --timeout between 0 and 3600 seconds"))
+    print(not_contained(), file=sys.stderr, flush=True)    # before any of it runs
     students = grade_folder(args.folder, args.seed, args.timeout)
     if args.json:
         counted = [{"diagnosis": text, "students": n} for text, n in mistakes(students)]
         print(json.dumps({"students": students, "mistakes": counted}))
-        return DONE
+        return
     if args.csv:
         print(as_csv(students), end="")
-        return DONE
+        return
     rows = table(students)
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
@@ -214,7 +226,6 @@ def grade(args) -> int:
     for student in students:
         for error in student["errors"]:
             print(f"{student['student']}: {error}")
-    return DONE
 
 
 def _targets(args, progress) -> list[tuple[Path, list[str] | None]]:
@@ -280,5 +291,4 @@ def _print_answers(answers, printed) -> None:
 def _write(path, chapter) -> None:
     """Write a chapter's file, which must not exist yet."""
     text = notebook_page(chapter) if path.suffix == ".ipynb" else percent_page(chapter)
-    with open(path, "x", encoding="utf-8", newline="\n") as file:
-        file.write(text)
+    write_new(path, text.encode())

@@ -1,4 +1,4 @@
-"""Files that commands write: a user's file is never overwritten.
+"""Files and pictures that commands write: a user's file is never overwritten.
 
 If the user gave the name, one that exists is refused; if the command chooses the name, it takes the next free number. Run
 folders follow the same rule.
@@ -7,6 +7,7 @@ folders follow the same rule.
 from pathlib import Path
 
 from minitransformer.errors import InputError
+from minitransformer.training.files import free_name
 
 
 def check_new(output, what="a file", option="--output") -> None:
@@ -29,3 +30,22 @@ def write_new(path, data) -> None:
     except BaseException:
         Path(path).unlink()
         raise
+
+
+def picture_path(output, default=None) -> Path:
+    """The Path of a new picture: the user's `output`, a PNG unless its suffix says otherwise, or a free name like `default`."""
+    if output is None:
+        return free_name(default)
+    path = Path(output)
+    path = path if path.suffix or path.is_dir() else path.with_name(path.name + ".png")
+    check_new(path, "a picture")
+    return path
+
+
+def write_picture(figure, path, said_on=None) -> None:
+    """Write a figure.Figure to a new file in the format of its suffix, and print one line about it (to `said_on`, or stdout)."""
+    try:
+        write_new(path, figure.as_bytes(path.suffix[1:]))
+    except (OSError, ValueError, RuntimeError) as error:    # RuntimeError: .pgf needs a program that is missing
+        raise InputError(f"--output {path}: {error}") from None
+    print(f"drawn: {path}", file=said_on)

@@ -1,17 +1,15 @@
-"""minitransformer parse: draw the trees of sentences."""
+"""Draw the tree of SENTENCE, or of each line of standard input: its words and punctuation marks separated by spaces, as in
+the treebank. If the model's output is not a tree, standard error says why. An empty line stays empty.
+"""
 
 import sys
 
-from minitransformer.cli.model_options import add_model, check_command, load_run
-from minitransformer.cli.texts import read_texts
+from minitransformer.cli.shared_options import add_model, check_command, load_run, read_texts
 from minitransformer.parsing.brackets import NotATree
 from minitransformer.parsing.drawing import draw_tree
 
 
 def add_arguments(parser) -> None:
-    parser.description = (
-        "Draw the tree of SENTENCE, or of each line of standard input: its words and punctuation marks separated by spaces, as in "
-        "the treebank. If the model's output is not a tree, standard error says why. An empty line stays empty.")
     add_model(parser)
     parser.add_argument("text", metavar="SENTENCE", nargs="?", help="the sentence (default: lines from standard input)")
     parser.add_argument("--brackets", action="store_true",

@@ -2,14 +2,13 @@
 
 import argparse
 import sys
-from functools import partial
 from importlib import import_module
 from typing import Any
 
 from minitransformer import __version__
 from minitransformer.errors import choices, nearest_of, one_line
 
-COMMANDS = {    # each is a module of this package, imported only when it is requested
+COMMANDS = {    # each is a module of this package, imported only when it is requested: its docstring heads its help
     "data": "download a corpus to train on",
     "train": "train a model on a toy task or on your own text",
     "evaluate": "measure a trained model",
@@ -54,6 +53,7 @@ class Parser(argparse.ArgumentParser):
         args = sys.argv[1:] if args is None else args
         self._check_options_before_command(args)
         namespace, unknown = super().parse_known_args(args, namespace)
+        namespace.options = {*self._option_string_actions, *getattr(namespace, "options", ())}
         left_out = [action.dest for action in self._get_positional_actions()
                     if action.nargs == "?" and getattr(namespace, action.dest) is None]
         if left_out and unknown and not unknown[0].startswith("-"):
@@ -100,16 +100,13 @@ def make_parser(argv=None) -> Parser:
                     description="Attention Is All You Need in NumPy: train it, use it, check its gradients.")
     parser.add_argument("--version", action="version", version=f"minitransformer {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    parser.set_defaults(execute=partial(_no_command, parser))
+    parser.set_defaults(execute=lambda _: parser.error(f"no COMMAND given; start with: {FIRST}"))
     asked_for = next(iter(sys.argv[1:] if argv is None else argv), None)
     for name, text in COMMANDS.items():
         command = commands.add_parser(name, help=text)
         if name == asked_for:
             module = import_module(f"minitransformer.cli.{name}")
+            command.description = module.__doc__
             module.add_arguments(command)
             command.set_defaults(execute=module.execute)
     return parser
-
-
-def _no_command(parser, _) -> None:
-    parser.error(f"no COMMAND given; start with: {FIRST}")

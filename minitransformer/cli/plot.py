@@ -1,17 +1,16 @@
-"""minitransformer plot: draw the curves of a run, the table of sinusoids or the schedule."""
+"""Draw the loss, perplexity and learning rate of a RUN; or `positions`, the table of sinusoids; or `schedule`, the paper's
+learning rate for several values of d_model and warm-up.
+"""
 
 from pathlib import Path
 
-from minitransformer.cli.pictures import picture_path, write_picture
+from minitransformer.cli.output import picture_path, write_picture
 from minitransformer.errors import InputError, choices
 from minitransformer.pictures import plots
 from minitransformer.training.log import read_metrics
 
 
 def add_arguments(parser) -> None:
-    parser.description = (
-        "Draw the loss, perplexity and learning rate of a RUN; or `positions`, the table of sinusoids; or "
-        "`schedule`, the paper's learning rate for several values of d_model and warm-up.")
     parser.add_argument("what", metavar="RUN|positions|schedule")
     parser.add_argument("--output", metavar="FILE.png",
                         help="image file to write; it must not exist yet (default: RUN/curves.png, positions.png or schedule.png, "

@@ -1,22 +1,20 @@
-"""minitransformer train: train a model on a toy task or on text, or resume a stopped run."""
+"""Train a model; see `minitransformer train TASK --help`. To resume a stopped run, use `minitransformer train --resume
+RUN`. To share the work among N processes, put `mpiexec -n N` before either.
+"""
 
 import argparse
 import sys
 from shlex import quote
 
-from minitransformer.cli.option_names import options_named_as_typed
 from minitransformer.cli.train_options import add_task, new_run, old_run
 from minitransformer.tasks import TASKS
 from minitransformer.training import interrupt
 from minitransformer.training.report import write_report
-from minitransformer.training.start import begin, resume
+from minitransformer.training.start import carry_out
 from minitransformer.workers.processes import Job
 
 
 def add_arguments(parser) -> None:
-    parser.description = (
-        "Train a model; see `minitransformer train TASK --help`. To resume a stopped run, use "
-        "`minitransformer train --resume RUN`. To share the work among N processes, put `mpiexec -n N` before either.")
     parser.add_argument("--resume", metavar="RUN", help="resume the run in this folder")
     parser.add_argument("--steps", type=int, metavar="INT", default=argparse.SUPPRESS,
                         help="with --resume: train to this many updates instead of the planned number; also extends a finished run")
@@ -31,14 +29,7 @@ def add_arguments(parser) -> None:
 def execute(args) -> int:
     job = Job()
     job.check_alike(vars(args))
-    if args.resume is None:
-        new = new_run(args)
-        with options_named_as_typed(["num_layers"]):
-            trained = begin(new, job)
-    else:
-        old = old_run(args)
-        with options_named_as_typed(["steps"]):
-            trained = resume(old, job)
+    trained = carry_out(new_run(args) if args.resume is None else old_run(args), job)
     return _report(trained) if job.is_main else 0
 
 

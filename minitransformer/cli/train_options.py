@@ -4,13 +4,14 @@ from argparse import BooleanOptionalAction
 from dataclasses import MISSING, fields
 from typing import Any
 
-from minitransformer.cli.option_names import options_named_as_typed
+from minitransformer.backend import BACKENDS
 from minitransformer.errors import InputError
+from minitransformer.functional.activations import ACTIVATIONS
 from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.layers.config import NAMED, ModelConfig, StackConfig
 from minitransformer.models.registry import MODELS
 from minitransformer.tasks import TASKS
-from minitransformer.training.config import SCHEDULES, TrainingConfig, default_threads
+from minitransformer.training.config import TrainingConfig, add_settings, default_threads
 from minitransformer.training.start import NewRun, OldRun
 
 # The fields of a StackConfig that have an option. Those that only one kind of model or of attention has come from their tables.
@@ -27,10 +28,7 @@ def old_run(args) -> OldRun:
 
 
 def new_run(args) -> NewRun:
-    """The run that `train TASK` begins, with the task's defaults or its preset's, checked.
-
-    Raises InputError, which calls a setting what the user types: --rate-factor.
-    """
+    """The run that `train TASK` begins, with the task's defaults or its preset's, checked."""
     if not args.task:
         raise InputError(f"train: no TASK given; choose from {', '.join(TASKS)} (see minitransformer train --help)")
     given, task = vars(args), TASKS[args.task]
@@ -40,10 +38,9 @@ def new_run(args) -> NewRun:
     elif "rate_factor" in given:
         raise InputError(f"--rate-factor multiplies the paper's schedule; with {options['schedule']} use --peak-rate")
     changes = _changes(options, given)
-    with options_named_as_typed(options):
-        MODELS[options["model"]].Config.check_changes(options["config"], **changes)    # before the vocabulary is learned
-        return NewRun(_made(task, options), options["model"], options["config"], changes, _made(TrainingConfig, options),
-                      options["backend"], options["run"])
+    MODELS[options["model"]].Config.check_changes(options["config"], **changes)    # before the vocabulary is learned
+    return NewRun(_made(task, options), options["model"], options["config"], changes, _made(TrainingConfig, options),
+                  options["backend"], options["run"])
 
 
 def _changes(options, given) -> dict[str, Any]:
@@ -94,13 +91,17 @@ def add_task(parser, name) -> None:
     known = defaults(task)
 
     def option(name, kind, text) -> None:
-        default = "" if known[name] is None else f" (default: {known[name]})"
-        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, metavar=kind.__name__.upper(), help=text + default)
+        """kind: a type, or the values to choose from."""
+        how: dict[str, Any] = {"action": BooleanOptionalAction} if kind is bool else {"choices": kind}
+        if isinstance(kind, type) and kind is not bool:
+            how = {"type": kind, "metavar": kind.__name__.upper()}
+        default = known.get(name)
+        parser.add_argument(f"--{name.replace('_', '-')}", **how,
+                            help=text if default is None or default is False else f"{text} (default: {default})")
 
     task.add_arguments(parser, option)
     if task.presets:
-        parser.add_argument("--preset", choices=task.presets,
-                            help="settings that are known to work well, instead of the defaults")
+        option("preset", task.presets, "settings that are known to work well, instead of the defaults")
     if task.models:
         parser.add_argument("--model", choices=task.models, metavar="NAME",
                             help=f"{', '.join(task.models)} (default: {task.model}); the others have sizes of their own: "
@@ -118,37 +119,18 @@ def add_task(parser, name) -> None:
     for kind in _rivals(task):
         for setting, text in kind.settings.items():
             option(setting, int, f"{text}, in a {kind.kind} model (default: {getattr(kind, setting)})")
-    parser.add_argument("--attention", choices=list(ATTENTIONS), help="; ".join(
-        f"{kind}: {ATTENTIONS[kind].description}" for kind in ATTENTIONS) + " (default: scaled)")
+    option("attention", ATTENTIONS, "; ".join(f"{kind}: {ATTENTIONS[kind].description}" for kind in ATTENTIONS)
+           + " (default: scaled)")
     for setting, text in _attention_settings().items():
         option(setting, int, text)
-    option("steps", int, "updates")
-    option("accumulate", int, "batches whose gradients are added up for each update")
-    parser.add_argument("--schedule", choices=SCHEDULES, help="how the learning rate changes; inverse-sqrt and constant "
-                        f"rise to --peak-rate (default: {known['schedule']})")
-    option("warmup", int, "steps until the learning rate peaks")
-    option("rate_factor", float, "multiplies the learning rate of the paper's schedule")
-    option("peak_rate", float, "the highest learning rate, for the other schedules")
-    option("cooldown", float, "fraction of the steps, at the end, during which the learning rate falls to 0")
     option("dropout", float, "dropout rate after each sub-layer and on the embeddings"
                              + (" (default: that of the model size)" if known["dropout"] is None else ""))
     option("embedding_dropout", float, "dropout rate on the embeddings (default: the value of --dropout)")
     option("attention_dropout", float, "dropout rate on the attention weights (default: 0.0)")
     option("feed_forward_dropout", float, "dropout rate inside the feed-forward networks (default: 0.0)")
-    parser.add_argument("--activation", choices=("relu", "gelu"), help="activation of the feed-forward networks (default: relu)")
-    parser.add_argument("--positions", choices=("sinusoidal", "learned"), help="default: "
-                        + (known["positions"] or "sinusoidal"))
-    option("smoothing", float, "label smoothing")
-    option("clip", float, "maximum norm of the gradient; a larger one is scaled down")
-    parser.add_argument("--pre-norm", action=BooleanOptionalAction,
-                        help="LayerNorm before each sub-layer (in the paper it comes after)"
-                             + (" (default: before)" if known["pre_norm"] else ""))
-    option("validate_every", int, "steps between validations, each followed by a checkpoint")
-    option("patience", int, "stop after this many validations without a lower loss, and keep the best weights (or the "
-           "--average); 0: never")
-    option("average", int, "number of last checkpoints whose average becomes the trained weights")
-    option("seed", int, "random seed; the same seed and number of threads repeat a run bit for bit")
-    option("threads", int, "threads that share each batch")
-    parser.add_argument("--backend", choices=("numpy", "cupy", "auto"),
-                        help="array module: numpy for the CPU, cupy for a GPU (default: numpy)")
+    option("activation", ACTIVATIONS, "activation of the feed-forward networks (default: relu)")
+    option("positions", ("sinusoidal", "learned"), "what tells tokens where they stand (default: sinusoidal)")
+    option("pre_norm", bool, "LayerNorm before each sub-layer (in the paper it comes after)")
+    add_settings(TrainingConfig, option)
+    option("backend", BACKENDS, "array module: numpy for the CPU, cupy for a GPU")
     parser.add_argument("--run", metavar="DIR", help=f"folder to write (default: runs/{name}, or {name}-2 and so on)")

@@ -1,19 +1,16 @@
-"""minitransformer translate: use a trained model."""
+"""Print the model's output for TEXT, or for each line of standard input. An empty line stays empty; only the beginning of a
+line that is too long is read, with a warning.
+"""
 
-from minitransformer.cli.model_options import add_model, check_command, load_run
-from minitransformer.cli.option_names import options_named_as_typed
-from minitransformer.cli.sampling_options import add_sampling, given_sampling
-from minitransformer.cli.search_options import MAX_BEAM, add_search, make_search
-from minitransformer.cli.texts import read_texts
+from minitransformer.checks import check_whole
+from minitransformer.cli.shared_options import (
+    MAX_BEAM, add_model, add_sampling, add_search, check_command, given_sampling, load_run, make_search, read_texts)
+from minitransformer.decoding import Search
 from minitransformer.decoding.sampling import check_sampling
-from minitransformer.decoding.translation import Search
 from minitransformer.errors import InputError
 
 
 def add_arguments(parser) -> None:
-    parser.description = (
-        "Print the model's output for TEXT, or for each line of standard input. An empty line stays empty; "
-        "only the beginning of a line that is too long is read, with a warning.")
     add_model(parser)
     parser.add_argument("text", metavar="TEXT", nargs="?", help="the source text (default: lines from standard input)")
     add_search(parser)
@@ -47,9 +44,7 @@ def _search(args, run) -> Search:
     for name in ("beam", "n_best", "length_penalty"):
         if getattr(args, name) is not None:
             raise InputError(f"--sample draws at random; leave --{name.replace('_', '-')} out")
-    if not 1 <= args.sample <= MAX_BEAM:
-        raise InputError(f"--sample is {args.sample}, expected 1 to {MAX_BEAM}")
+    check_whole("sample", args.sample, 1, MAX_BEAM)
     search = make_search(args, run, samples=args.sample, **given)
-    with options_named_as_typed(vars(args)):
-        check_sampling(search.temperature, search.top_k, search.top_p)
+    check_sampling(search.temperature, search.top_k, search.top_p)
     return search

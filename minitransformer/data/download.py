@@ -8,6 +8,7 @@ from pathlib import Path
 from minitransformer.data.registry import CORPORA
 from minitransformer.errors import InputError, choices
 from minitransformer.extras import require
+from minitransformer.training.files import write_durably
 
 _SPLIT: dict[str | None, str] = {"intact": "already there", "missing": "split off", "damaged": "split off again, it was damaged"}
 
@@ -57,21 +58,12 @@ def _split(corpus, folder, report) -> None:
     """Write the parts of the corpus's one file to their files: to train, validate and perhaps test on."""
     for name, data in zip(corpus.parts, corpus.divide((folder / corpus.split).read_bytes()), strict=True):
         state = _state(folder / name, sha256(data).hexdigest())
-        if state != "intact":
-            _write(folder / name, data)
+        try:
+            if state != "intact":
+                write_durably(folder / name, data)
+        except OSError as error:
+            raise InputError(f"{folder / name}: {_reason(error)}") from None
         report(f"{name}: {_SPLIT[state]}")
-
-
-def _write(path, data) -> None:
-    """Write the bytes `data` to the file `path`: all of them, or an existing file stays unchanged."""
-    new = path.with_name(f"{path.name}.new")
-    try:
-        new.write_bytes(data)
-        os.replace(new, path)
-    except OSError as error:
-        raise InputError(f"{path}: {_reason(error)}") from None
-    finally:
-        new.unlink(missing_ok=True)    # it still exists only if something went wrong
 
 
 def _state(path, digits) -> str | None:

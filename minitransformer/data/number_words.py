@@ -11,10 +11,9 @@ KOREAN = "영일이삼사오육칠팔구"
 
 def english(n) -> list[str]:
     """123_000 -> one, hundred, twenty, three, thousand (written "twenty-three" in text)."""
-    if n >= 1000:
-        return english(n // 1000) + ["thousand"] + (english(n % 1000) if n % 1000 else [])
-    if n >= 100:
-        return english(n // 100) + ["hundred"] + (english(n % 100) if n % 100 else [])
+    for unit, name in (1000, "thousand"), (100, "hundred"):
+        if n >= unit:
+            return [*english(n // unit), name, *(english(n % unit) if n % unit else [])]
     if n >= 20:
         return [ENGLISH_TENS[n // 10]] + ([ENGLISH[n % 10]] if n % 10 else [])
     return [ENGLISH[n]]
@@ -27,10 +26,9 @@ def german(n) -> list[str]:
 
 
 def _german(n) -> list[str]:
-    if n >= 1000:
-        return _german(n // 1000) + ["tausend"] + (_german(n % 1000) if n % 1000 else [])
-    if n >= 100:
-        return [GERMAN[n // 100], "hundert"] + (_german(n % 100) if n % 100 else [])
+    for unit, name in (1000, "tausend"), (100, "hundert"):
+        if n >= unit:
+            return [*_german(n // unit), name, *(_german(n % unit) if n % unit else [])]
     if n >= 20:
         return ([GERMAN[n % 10], "und"] if n % 10 else []) + [GERMAN_TENS[n // 10]]
     return [GERMAN[n]]

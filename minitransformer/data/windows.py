@@ -54,9 +54,7 @@ class WindowBatches:
 def consecutive_windows(ids, window, size) -> list[WindowBatch]:
     """WindowBatches that predict every token of a text except the first exactly once, in windows that do not overlap."""
     ids = np.asarray(ids)
-    inputs = [ids[start:start + window] for start in range(0, len(ids) - 1, window)]
-    targets = [ids[start + 1:start + 1 + window] for start in range(0, len(ids) - 1, window)]
-    inputs[-1] = inputs[-1][:len(targets[-1])]    # the last token of the text predicts nothing
+    inputs, targets = ([side[start:start + window] for start in range(0, len(side), window)] for side in (ids[:-1], ids[1:]))
     return [WindowBatch(pad(inputs[i:i + size]), pad(targets[i:i + size]), sum(map(len, targets[i:i + size])))
             for i in range(0, len(inputs), size)]
 

@@ -15,7 +15,7 @@ from minitransformer.decoding.hypothesis import Hypothesis
 from minitransformer.decoding.sampling import sample
 from minitransformer.errors import InputError, one_line
 from minitransformer.workers.host import available_cores
-from minitransformer.workers.threads import check_threads, in_threads
+from minitransformer.workers.threads import MAX_THREADS, in_threads
 from minitransformer.functional.special import EOS
 from minitransformer.tables import ShownAsTable
 
@@ -65,7 +65,7 @@ def decode_all(model, sources, search=GREEDY, threads=None) -> list[list[Hypothe
         kind = "class" if isinstance(search, type) else type(search).__name__
         raise InputError(f"search is a {kind}, expected a Search, such as Search(beam=5)")
     if threads is not None:
-        check_threads("threads", threads)
+        check_whole("threads", threads, 1, MAX_THREADS)
     found = [[Hypothesis([], 0.0, 0.0)] for _ in sources]
     size = max(1, ROWS // max(search.beam, search.samples, 1))
     threads = (threads or available_cores()) if model.xp is np else 1

@@ -15,6 +15,9 @@ from minitransformer.replaceable import TABLE, plugged, textbook
 
 PAIRS, CLASSES = (functional, rivals), (layers, models, rivals)    # where the pairs of functions are, and where the layers
 
+PARAMETERS = {"Linear": ("weight", "bias"), "LayerNorm": ("gamma", "beta"), "Embedding": ("weight",),
+              "OutputProjection": ("weight",), "LearnedPositions": ("weight",)}    # for the layers without sub-layers
+
 
 class Operation(NamedTuple):
     name: str       # "softmax", or a class: "Linear"
@@ -34,9 +37,12 @@ def _pairs() -> list[Operation]:
 
 
 def _classes() -> list[Operation]:
-    classes: list[Any] = [value for room in CLASSES for value in vars(room).values()
-                        if isinstance(value, type) and issubclass(value, Layer) and _has_a_backward(value)]
-    return [Operation(cls.__name__, cls, cls.forward, cls.backward) for cls in dict.fromkeys(classes)]
+    """Of every layer and of the classes that it inherits from."""
+    layers: list[Any] = [value for room in CLASSES for value in vars(room).values()
+                         if isinstance(value, type) and issubclass(value, Layer)]
+    bases = [cls for layer in layers for cls in layer.__mro__ if issubclass(cls, Layer)]
+    classes = [cls for cls in dict.fromkeys([*layers, *bases]) if _has_a_backward(cls)]
+    return [Operation(cls.__name__, cls, cls.forward, cls.backward) for cls in classes]
 
 
 def _has_a_backward(cls) -> bool:

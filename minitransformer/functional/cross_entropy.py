@@ -33,7 +33,7 @@ def cross_entropy_forward(logits, targets, smoothing=0.0, *, padding) -> tuple[A
     shifted = logits - logits.real.max(axis=-1, keepdims=True)                   # (..., V)
     target = xp.take_along_axis(shifted, targets[..., None], axis=-1)[..., 0]    # (...)
     mean = shifted.mean(axis=-1) if smoothing else 0                             # (...)
-    p = xp.exp(shifted, out=shifted)
+    p = xp.exp(shifted, out=shifted)                                             # in place: target and mean are known
     total = p.sum(axis=-1, keepdims=True)                                        # (..., 1)
     p /= total
     log_total = xp.log(total[..., 0])                                            # log p_i = shifted_i - log_total
@@ -64,7 +64,7 @@ def cross_entropy_backward(dloss, cache) -> Array:
     check_dloss(dloss)
     p, targets, real, smoothing, _, _ = cache
     size = p.shape[-1]
-    rows = p.reshape(-1, size) - smoothing / size                # (tokens, V)
-    rows[module_of(p).arange(len(rows)), targets.reshape(-1)] -= 1 - smoothing
-    rows *= real.reshape(-1, 1) * dloss
-    return rows.reshape(p.shape)
+    dlogits = p.reshape(-1, size) - smoothing / size             # (tokens, V)
+    dlogits[module_of(p).arange(len(dlogits)), targets.reshape(-1)] -= 1 - smoothing
+    dlogits *= real.reshape(-1, 1) * dloss
+    return dlogits.reshape(p.shape)

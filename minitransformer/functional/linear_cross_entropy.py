@@ -1,4 +1,4 @@
-"""The pre-softmax linear layer and the loss in one function: the logits between them are the largest array of all."""
+"""The pre-softmax linear layer and the loss in one function: a kernel can compute the logits, the largest array, in blocks."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ class LinearCrossEntropyCache(NamedTuple):
     x: Array                      # (..., D)
     weight: Array                 # (V, D)
     loss: CrossEntropyCache
-    log_likelihood: Array         # (...) log p of each target, 0 at padding
+    log_likelihood: Array         # (...) that of `loss`, which the kernels do not have
 
 
 @replaceable

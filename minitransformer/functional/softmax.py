@@ -44,5 +44,5 @@ def softmax_backward(dp, cache) -> Array:
     to one sum per row, so it is never built. Where p = 0 (masked out) dx = 0.
     """
     p = cache.p
-    mean = (dp * p).sum(axis=-1, keepdims=True)       # (..., 1) what all entries of the row lose if one gains
+    mean = (dp * p).sum(axis=-1, keepdims=True)       # (..., 1) the mean of dp, weighted by p
     return p * (dp - mean)

@@ -36,6 +36,7 @@ import numpy as np
 
 from minitransformer.backend import Array, to_host
 from minitransformer.errors import InputError
+from minitransformer.interchange.weights import check_arrays
 from minitransformer.models import Transformer, TransformerConfig
 
 SHARED = {"share_embeddings": ("source_embedding.weight", "target_embedding.weight"),
@@ -71,14 +72,7 @@ def from_pytorch(config, arrays) -> Transformer:
     _check_heads(config)
     arrays = {name: _as_array(name, array) for name, array in arrays.items()}
     model = Transformer(config)
-    shapes = {name: (sum(len(view) for view in views), *views[0].shape[1:]) for name, views in _views(model)}
-    for name in sorted(shapes.keys() | arrays.keys()):
-        expected = shapes.get(name, "no such array")
-        found = arrays[name].shape if name in arrays else "no such array"
-        if expected != found:
-            raise InputError(f"{name}: found {found}, expected {expected}")
-        if arrays[name].dtype.kind != "f" or not np.isfinite(arrays[name]).all():
-            raise InputError(f"{name} contains something other than finite real numbers")
+    check_arrays(arrays, {name: (sum(len(view) for view in views), *views[0].shape[1:]) for name, views in _views(model)})
     for choice, (first, second) in SHARED.items():
         if getattr(config, choice) and not np.array_equal(arrays[first], arrays[second]):
             raise InputError(f"{first} and {second} differ, but {choice}=True makes them one matrix")

@@ -62,15 +62,21 @@ def _check(name, layer, path) -> None:
 def set_weights(layer, weights) -> None:
     """Load {parameter name: array}. Raises InputError, before changing anything, if they do not fit the layer."""
     parameters = layer.parameters()
-    for name in sorted(parameters.keys() | weights.keys()):
-        expected = parameters[name].shape if name in parameters else "no such array"
-        found = weights[name].shape if name in weights else "no such array"
-        if expected != found:
-            raise InputError(f"{name}: found {found}, expected {expected}")
-        if weights[name].dtype.kind != "f" or not np.isfinite(weights[name]).all():
-            raise InputError(f"{name} contains something other than finite real numbers")
-        if weights[name].dtype != parameters[name].data.dtype:
-            raise InputError(f"{name} is {weights[name].dtype}, but the layer's is {parameters[name].data.dtype}; convert the "
+    check_arrays(weights, {name: parameter.shape for name, parameter in parameters.items()})
+    for name, parameter in sorted(parameters.items()):
+        if weights[name].dtype != parameter.data.dtype:
+            raise InputError(f"{name} is {weights[name].dtype}, but the layer's is {parameter.data.dtype}; convert the "
                              f"layer with astype(\"{weights[name].dtype}\")")
     for name, parameter in parameters.items():
         parameter.data[...] = to_device(weights[name], layer.xp)
+
+
+def check_arrays(arrays, shapes) -> None:
+    """Raise InputError unless {name: array} have the names and the shapes of {name: shape}, and hold finite real numbers."""
+    for name in sorted(shapes.keys() | arrays.keys()):
+        expected = shapes.get(name, "no such array")
+        found = arrays[name].shape if name in arrays else "no such array"
+        if expected != found:
+            raise InputError(f"{name}: found {found}, expected {expected}")
+        if arrays[name].dtype.kind != "f" or not np.isfinite(arrays[name]).all():
+            raise InputError(f"{name} contains something other than finite real numbers")

@@ -19,6 +19,7 @@ class ScaledAttention:
     name: ClassVar[str]
     description: ClassVar[str] = "the paper's"     # for the help
     settings: ClassVar[dict[str, str]] = {}        # {a setting that only this kind has: what it means}
+    layers: ClassVar[tuple[type[SelfAttention], type[CrossAttention]]] = SelfAttention, CrossAttention
 
     @classmethod
     def check(cls, config) -> None:
@@ -27,11 +28,11 @@ class ScaledAttention:
     @classmethod
     def make_self(cls, config, rng, causal) -> SelfAttention:
         """The self-attention that a StackConfig asks for; `causal`: whether no position may look ahead."""
-        return SelfAttention(config.d_model, config.num_heads, rng, config.d_k, config.d_v, config.attention_dropout)
+        return cls.layers[0](config.d_model, config.num_heads, rng, config.d_k, config.d_v, config.attention_dropout)
 
     @classmethod
     def make_cross(cls, config, rng) -> CrossAttention:
-        return CrossAttention(config.d_model, config.num_heads, rng, config.d_k, config.d_v, config.attention_dropout)
+        return cls.layers[1](config.d_model, config.num_heads, rng, config.d_k, config.d_v, config.attention_dropout)
 
     @classmethod
     def causal_self_mask(cls, ids) -> np.ndarray:

@@ -97,8 +97,8 @@ class StackConfig(ModelConfig):
 
     @classmethod
     def given(cls, settings) -> dict[str, Any]:
-        """A setting that no field is called like belongs to the attention: attention="...", and beside it what only that has."""
-        known = {field.name for field in fields(cls)}
+        """Settings that only a kind of attention has go into attention_settings: they may stand beside attention="..."."""
+        known = {one.name for one in fields(cls)}
         further = [name for name in settings if name not in known]
         owned = {name for kind in ATTENTIONS for name in ATTENTIONS[kind].settings} if further else set()
         if not isinstance(settings.get("attention_settings", {}), dict):

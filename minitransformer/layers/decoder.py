@@ -43,7 +43,7 @@ class DecoderLayer(Layer):
         return y, DecoderLayerCache(self_attention, cross_attention, feed_forward)
 
     def backward(self, dy, cache) -> tuple[Array, Array]:
-        """Returns dx, dmemory."""
+        """Returns dx (B, T_q, d_model) and dmemory (B, T_k, d_model)."""
         check_cache(self, cache, DecoderLayerCache)
         dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
         dx, dmemory = self.cross_attention_residual.backward(dx, cache.cross_attention)
@@ -62,7 +62,7 @@ class Decoder(Layer):
     Every layer attends to the same memory, so the memory's gradient is the sum over all layers.
     """
 
-    def __init__(self, config, rng=None):    # without rng, check_stack says which
+    def __init__(self, config, rng=None):    # without rng, check_stack raises InputError
         check_stack(self, config, rng)
         self.layers = [DecoderLayer(config, rng) for _ in range(config.num_layers)]
         self.norm = LayerNorm(config.d_model) if config.pre_norm else None
@@ -76,7 +76,7 @@ class Decoder(Layer):
         return x, DecoderCache(caches, norm)
 
     def backward(self, dy, cache) -> tuple[Array, Array]:
-        """Returns dx, dmemory."""
+        """Returns dx (B, T_q, d_model) and dmemory (B, T_k, d_model)."""
         check_cache(self, cache, DecoderCache)
         if self.norm:
             dy = self.norm.backward(dy, cache.norm)

@@ -24,7 +24,7 @@ class EncoderLayer(Layer):
     """
 
     def __init__(self, config, rng=None, causal=False):
-        self.self_attention = ATTENTIONS[config.attention].make_self(config, rng, causal)
+        self.self_attention = ATTENTIONS[config.attention].make_self(config, rng, causal)    # for its name: the residual calls it
         self.feed_forward = FeedForward(
             config.d_model, config.d_ff, rng, config.activation, config.feed_forward_dropout)
         self.self_attention_residual = Residual(
@@ -39,6 +39,7 @@ class EncoderLayer(Layer):
         return y, EncoderLayerCache(self_attention, feed_forward)
 
     def backward(self, dy, cache) -> Array:
+        """dy, dx: (B, T, d_model)."""
         check_cache(self, cache, EncoderLayerCache)
         dx = self.feed_forward_residual.backward(dy, cache.feed_forward)
         return self.self_attention_residual.backward(dx, cache.self_attention)
@@ -56,7 +57,7 @@ class Encoder(Layer):
     nothing has normalised the residual stream.
     """
 
-    def __init__(self, config, rng=None, causal=False):    # without rng, check_stack says which
+    def __init__(self, config, rng=None, causal=False):    # without rng, check_stack raises InputError
         check_stack(self, config, rng)
         self.layers = [EncoderLayer(config, rng, causal) for _ in range(config.num_layers)]
         self.norm = LayerNorm(config.d_model) if config.pre_norm else None
@@ -70,6 +71,7 @@ class Encoder(Layer):
         return x, EncoderCache(caches, norm)
 
     def backward(self, dy, cache) -> Array:
+        """dy, dx: (B, T, d_model)."""
         check_cache(self, cache, EncoderCache)
         if self.norm:
             dy = self.norm.backward(dy, cache.norm)

@@ -42,6 +42,7 @@ class FeedForward(Layer):
         return y, FeedForwardCache(inner, activation, dropout, outer)
 
     def backward(self, dy, cache) -> Array:
+        """dy, dx: (..., d_model)."""
         check_cache(self, cache, FeedForwardCache)
         _, activate_backward = WITH_DROPOUT[self.activation]
         dh = self.outer.backward(dy, cache.outer)                    # (..., d_ff)

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
+DIRECTIONS = "forward", "backward"
+
 
 @contextmanager
 def hooked(model, around) -> Iterator[None]:
@@ -11,15 +13,17 @@ def hooked(model, around) -> Iterator[None]:
 
     `path` is the layer's, as in the names of its parameters; `direction` is "forward" or "backward";
     `around` calls `method` with the arguments and returns its result. The calls inside a layer
-    are reported before its own call returns.
+    are reported before its own call returns. The model's own methods are not watched.
     """
-    before = {path: (layer, vars(layer).copy()) for path, layer in model.sublayers().items()}
-    for path, (layer, _) in before.items():
-        for direction in ("forward", "backward"):
+    before = [(layer, direction, vars(layer).get(direction)) for layer in model.sublayers().values() for direction in DIRECTIONS]
+    for path, layer in model.sublayers().items():
+        for direction in DIRECTIONS:
             setattr(layer, direction, partial(around, path, direction, getattr(layer, direction)))
     try:
         yield
     finally:
-        for layer, attributes in before.values():
-            vars(layer).clear()
-            vars(layer).update(attributes)
+        for layer, direction, method in before:
+            if method is None:
+                delattr(layer, direction)    # what the class has applies again
+            else:
+                setattr(layer, direction, method)

@@ -20,6 +20,7 @@ class LayerNorm(Layer):
         return layer_norm_forward(x, self.gamma.data, self.beta.data)
 
     def backward(self, dy, cache) -> Array:
+        """dy, dx: (..., d_model)."""
         dx, dgamma, dbeta = layer_norm_backward(dy, cache)
         self.gamma.grad += dgamma
         self.beta.grad += dbeta

@@ -1,4 +1,4 @@
-"""The loss of hidden states: the pre-softmax linear layer and cross-entropy in one, without an array of all logits."""
+"""The loss of hidden states: the pre-softmax linear layer and cross-entropy in one, so that a kernel need not keep all logits."""
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_floats
@@ -19,6 +19,7 @@ class LinearCrossEntropy(Layer):
         return linear_cross_entropy_forward(x, self.weight.data, targets, smoothing, padding=padding)
 
     def backward(self, dloss, cache) -> Array:
+        """Returns dx (..., d_model)."""
         dx, dweight = linear_cross_entropy_backward(dloss, cache)
         self.weight.grad += dweight
         return dx

@@ -25,7 +25,7 @@ def _layer(layer, members, names, prefix) -> list[str]:
     if all(isinstance(item, Parameter) for _, item in items):
         shapes = [_item(name, item, members, names, prefix)[0].removeprefix(f"{name} ") for name, item in items]
         return [f"{head} {', '.join(shapes)}".rstrip()]
-    count = sum(item.data.size for item in _parameters(layer, members, {}).values() if id(item) not in names)
+    count = sum(item.data.size for item in layer.parameters().values() if id(item) not in names)
     groups = []    # [names, lines without the name] of equal neighbours
     for name, item in items:
         lines = _item(name, item, members, names, prefix)
@@ -62,13 +62,3 @@ def _settings(layer) -> str:
     given = ", ".join(f"{name}={value!r}" for name, value in vars(layer).items()
                       if isinstance(value, SETTINGS) and value and not name.startswith("_"))
     return f"({given})" if given else ""
-
-
-def _parameters(layer, members, found) -> dict[int, Parameter]:
-    """{id: Parameter} of all parameters below `layer`."""
-    for _, item in members(layer):
-        if isinstance(item, Parameter):
-            found[id(item)] = item
-        else:
-            _parameters(item, members, found)
-    return found

@@ -19,13 +19,13 @@ class LossSums(NamedTuple):
 
 
 class LogitsCache(NamedTuple):
-    hidden: Any           # of `hidden`
+    hidden: Any           # the cache of `hidden`
     output: OutputCache
 
 
 class LossCache(NamedTuple):
-    hidden: Any           # of `hidden`
-    loss: Any             # of the layer LinearCrossEntropy
+    hidden: Any           # the cache of `hidden`
+    loss: Any             # the cache of the layer LinearCrossEntropy
 
 
 class NextTokenModel(Layer):
@@ -43,9 +43,9 @@ class NextTokenModel(Layer):
     output: OutputProjection
     loss: LinearCrossEntropy
 
-    def forward(self, *ids, **rng) -> tuple[Array, LogitsCache]:
+    def forward(self, *inputs, **options) -> tuple[Array, LogitsCache]:
         """The logits (B, T, V), for what `hidden` takes: with an `rng` the model trains with dropout, without it is evaluated."""
-        y, hidden = self.hidden(*ids, **rng)                # (B, T, d_model)
+        y, hidden = self.hidden(*inputs, **options)                # (B, T, d_model)
         logits, output = self.output.forward(y)             # (B, T, V)
         return logits, LogitsCache(hidden, output)
 

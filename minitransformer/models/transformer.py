@@ -68,6 +68,7 @@ class Transformer(NextTokenModel):
     """source (B, T_k), target (B, T_q) token ids -> logits (B, T_q, V) of the token after each target token.
 
     `config` is a TransformerConfig; the same `seed` makes the same weights on every array module.
+    `forward`, `backward` and the loss are NextTokenModel's; this class adds the hidden states between ids and logits.
     With share_embeddings and share_output, one Parameter is the embedding of both sides and the pre-softmax
     weight (section 3.4): each use adds its gradient to it.
     """
@@ -99,6 +100,7 @@ class Transformer(NextTokenModel):
         return y, HiddenCache(encode, decode)
 
     def hidden_backward(self, dy, cache) -> None:
+        """dy (B, T_q, d_model). Adds to the gradients of all parameters below `output`."""
         dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
         self.target_input.backward(dx, cache.decode.input)
         dx = self.encoder.backward(dmemory, cache.encode.encoder)

@@ -18,12 +18,6 @@ class Placed(NamedTuple):
     tree: Tree
 
 
-class _Open(NamedTuple):
-    line: int
-    label: list       # [label]; [] until it was read
-    children: list
-
-
 def read_trees(path, read=read_text) -> list[Placed]:
     """The trees of a file, plain or .gz, whose text is `read(path)`, without what a parser of this kind is not asked for.
 
@@ -40,42 +34,41 @@ def read_trees(path, read=read_text) -> list[Placed]:
 def _read(text, path) -> list[Placed]:
     """The trees as they stand there, without the outermost bracket of ROOTS."""
     found: list[Placed] = []
-    stack: list[_Open] = []
+    stack: list[tuple[int, list]] = []    # of the open brackets: (line, [label if it has one, children ...])
     for number, line in enumerate(split_lines(text), 1):
         def refuse(reason, number=number) -> InputError:
             return InputError(f"{path}, line {number}: {reason}")
 
         for token in re.findall(r"[()]|[^\s()]+", line):
             if token == "(":
-                if stack and not stack[-1].label:
-                    if len(stack) > 1:
-                        raise refuse("a bracket without a label; does the tree that begins in line "
-                                     f"{stack[0].line} lack a closing bracket?")
-                    stack[-1].label.append("")
+                if len(stack) > 1 and not stack[-1][1]:
+                    raise refuse("a bracket without a label; does the tree that begins in line "
+                                 f"{stack[0][0]} lack a closing bracket?")
                 if len(stack) > MAX_DEPTH:
                     raise refuse(f"more than {MAX_DEPTH} brackets inside one another")
-                stack.append(_Open(number, [], []))
+                stack.append((number, []))
             elif not stack:
                 raise refuse("a closing bracket without its opening one" if token == ")" else
                              f"{token[:40]!r} stands outside all brackets, expected trees such as {EXAMPLE}")
             elif token != ")":
-                (stack[-1].children if stack[-1].label else stack[-1].label).append(token)
+                stack[-1][1].append(token)
             else:
-                closed = stack.pop()
-                tree = _close(closed, bool(stack), refuse)
+                begin, parts = stack.pop()
+                tree = _close(parts, bool(stack), refuse)
                 if stack:
-                    stack[-1].children.append(tree)
+                    stack[-1][1].append(tree)
                 else:
-                    found.append(Placed(closed.line, tree))
+                    found.append(Placed(begin, tree))
     if stack:
-        raise InputError(f"{path}, line {stack[0].line}: the tree that begins here lacks {len(stack)} closing "
+        raise InputError(f"{path}, line {stack[0][0]}: the tree that begins here lacks {len(stack)} closing "
                          f"bracket{'' if len(stack) == 1 else 's'}")
     return found
 
 
-def _close(bracket, inside, refuse: Callable) -> Tree:
+def _close(parts, inside, refuse: Callable) -> Tree:
     """The tree of a bracket that is complete; `inside`: it is part of another."""
-    label, children = "".join(bracket.label), tuple(bracket.children)
+    label = parts.pop(0) if parts and isinstance(parts[0], str) else ""
+    children = tuple(parts)
     if not children:
         raise refuse(f"the bracket ({label}) is empty, expected a word or brackets in it")
     if len(children) > 1 and (word := next((child for child in children if isinstance(child, str)), None)):

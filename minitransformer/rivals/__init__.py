@@ -4,14 +4,12 @@ The core does not know them. A configuration names a kind of attention, a task a
 here extend.
 """
 
-from minitransformer.rivals.activations import sigmoid, tanh_backward, tanh_forward
+from minitransformer.rivals.activations import sigmoid
 from minitransformer.rivals.attention.additive import (
     AdditiveAttention, AdditiveCrossAttention, AdditiveSelfAttention, additive_attention_backward, additive_attention_forward)
 from minitransformer.rivals.attention.restricted import (
     RestrictedSelfAttention, restricted_attention_backward, restricted_attention_forward)
-from minitransformer.rivals.attention.unscaled import (
-    DotProductAttention, UnscaledCrossAttention, UnscaledSelfAttention, dot_product_attention_backward,
-    dot_product_attention_forward)
+from minitransformer.rivals.attention.unscaled import DotProductAttention, UnscaledCrossAttention, UnscaledSelfAttention
 from minitransformer.rivals.convolutional.convolution import Convolution, convolution_backward, convolution_forward
 from minitransformer.rivals.convolutional.gated import GatedConvolution, glu_backward, glu_forward
 from minitransformer.rivals.convolutional.model import ConvolutionalConfig, ConvolutionalModel
@@ -20,10 +18,10 @@ from minitransformer.rivals.convolutional.separable import (
 from minitransformer.rivals.convolutional.windows import windows_backward, windows_forward
 from minitransformer.rivals.recurrent.attentional_state import AttentionalState
 from minitransformer.rivals.recurrent.bidirectional import Bidirectional
-from minitransformer.rivals.recurrent.gru import GRU, gru_backward, gru_forward, gru_step_backward, gru_step_forward
+from minitransformer.rivals.recurrent.gru import GRU, gru_step_backward, gru_step_forward
 from minitransformer.rivals.recurrent.lstm import LSTM, lstm_backward, lstm_forward, lstm_step_backward, lstm_step_forward
 from minitransformer.rivals.recurrent.model import (
     GRUModel, LSTMAttentionModel, LSTMDotAttentionModel, LSTMModel, RNNModel, RecurrentConfig)
 from minitransformer.rivals.recurrent.recurrence import through_time_backward, through_time_forward
-from minitransformer.rivals.recurrent.rnn import RNN, rnn_backward, rnn_forward, rnn_step_backward, rnn_step_forward
+from minitransformer.rivals.recurrent.rnn import RNN, rnn_step_backward, rnn_step_forward
 from minitransformer.rivals.recurrent.stack import RecurrentStack

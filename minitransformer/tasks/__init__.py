@@ -1,4 +1,4 @@
-"""The tasks that a model can be trained on, one file each: `minitransformer train --help` lists a new one automatically."""
+"""The tasks that a model can be trained on: `minitransformer train --help` lists a new file's."""
 
 from minitransformer.registry import Registry
 

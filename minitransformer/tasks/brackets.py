@@ -1,6 +1,7 @@
 """The toy task brackets: are they balanced? Classification with nothing to download."""
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, ClassVar
 
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
@@ -9,8 +10,9 @@ from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.errors import InputError
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.classification import Classification
-from minitransformer.tasks.task import Data
-from minitransformer.tasks.toy import EXAMPLES, TEST, TOY_TRAINING, VALID, is_held_out
+from minitransformer.tasks.task import EXAMPLES, Data
+from minitransformer.training.config import setting
+from minitransformer.tasks.toy import TEST, TOY_TRAINING, VALID, is_held_out
 
 MAX_PAIRS = 10    # pairs of brackets in a text
 _VOCABULARY = CharacterVocabulary("()")
@@ -25,11 +27,7 @@ class Brackets(Classification):
     make_batch: ClassVar = staticmethod(make_labelled_batch)
     is_held_out: ClassVar = staticmethod(is_held_out)
 
-    batch: int = 128
-
-    @classmethod
-    def add_arguments(cls, parser, option) -> None:
-        option("batch", int, "examples in a batch")
+    batch: int = setting("examples in a batch", 128)
 
     def draw(self, rng) -> tuple[list[str], str]:
         """(brackets, label): half the texts are balanced; the others differ from a balanced text in one or two brackets."""
@@ -47,11 +45,12 @@ class Brackets(Classification):
     def encode(self, brackets, label) -> tuple[list[int], int]:
         return _VOCABULARY.encode("".join(brackets)), self.labels.index(label)
 
-    def encode_text(self, vocabulary, text) -> list[int]:
-        brackets = "".join(text.split())
-        if other := brackets.strip("()"):
-            raise InputError(f"{other[0]!r} is not a bracket, expected ( or )")
-        return vocabulary.encode(brackets)
+    def read(self, run, texts) -> list[list[int]]:
+        brackets = ["".join(text.split()) for text in texts]
+        for number, text in enumerate(brackets, 1):
+            if other := text.strip("()"):
+                raise InputError(f"line {number}: {other[0]!r} is not a bracket, expected ( or )")
+        return super().read(run, brackets)
 
     def data(self, vocabulary, training) -> Data:
         held_out = draw_held_out(self, VALID, seed=1)
@@ -78,9 +77,5 @@ def draw_balanced(rng, pairs) -> list[str]:
 
 def is_balanced(brackets) -> bool:
     """Whether every bracket is opened before it is closed, and none stays open."""
-    depth = 0
-    for bracket in brackets:
-        depth += 1 if bracket == "(" else -1
-        if depth < 0:
-            return False
-    return depth == 0
+    depths = [0, *accumulate(1 if bracket == "(" else -1 for bracket in brackets)]
+    return min(depths) == depths[-1] == 0

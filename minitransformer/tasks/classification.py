@@ -11,10 +11,10 @@ import numpy as np
 from minitransformer.pictures.attention_map import Attended
 from minitransformer.backend import to_host
 from minitransformer.data.batches import by_length
-from minitransformer.data.labelled import LabelledBatch, make_labelled_batch, sentence_length
-from minitransformer.data.unknown import warn_of_unknown
+from minitransformer.data.labelled import make_labelled_batch, sentence_length
+from minitransformer.decoding import encode
 from minitransformer.errors import InputError
-from minitransformer.training.evaluation import BATCH_TOKENS, mean_loss
+from minitransformer.training.evaluation import BATCH_TOKENS, mean_loss, pair_batches
 from minitransformer.functional import softmax_forward
 from minitransformer.tasks.task import Data, Task
 
@@ -26,11 +26,11 @@ class Classification(Task):
     model: ClassVar[str] = "classifier"
     command: ClassVar[str] = "classify"
     labels: ClassVar[Sequence[str]]            # the classes' names
-    max_length: ClassVar[int | None] = None    # maximum length of a text, in tokens
+    max_length: ClassVar[int] = sys.maxsize    # maximum length of a text, in tokens
 
-    def encode_text(self, vocabulary, text) -> list[int]:
-        """The token ids that the model reads, [] for an empty text. Raises InputError for a text that it cannot read."""
-        return vocabulary.encode(text.strip())
+    def read(self, run, texts) -> list[list[int]]:
+        """The token ids that the model reads of each text, as decoding.encode makes them: [] for an empty text."""
+        return encode(run.vocabulary, texts, self.max_length)
 
     def model_sizes(self, vocabulary) -> dict[str, Any]:
         return {"vocab_size": vocabulary.size, "num_classes": len(self.labels)}
@@ -40,7 +40,7 @@ class Classification(Task):
 
         Truncated texts and characters that are not in the vocabulary are reported on stderr.
         """
-        ids = [self._read(run.vocabulary, text, f"line {number}") for number, text in enumerate(texts, 1)]
+        ids = self.read(run, texts)
         found = iter(predict(run.model, [(one, 0) for one in ids if one]))
         return [next(found) if one else None for one in ids]
 
@@ -49,19 +49,8 @@ class Classification(Task):
         self.check_no_search(search)
         return ["" if p is None else self.labels[int(p.argmax())] for p in self.probabilities(run, texts)]
 
-    def _read(self, vocabulary, text, name) -> list[int]:
-        try:
-            ids = self.encode_text(vocabulary, text)
-        except InputError as error:
-            raise InputError(f"{name}: {error}") from None
-        warn_of_unknown(vocabulary, text.strip(), ids, name)
-        if self.max_length and len(ids) > self.max_length:
-            print(f"{name} has {len(ids)} tokens: only the first {self.max_length} are read (max_length in training)",
-                  file=sys.stderr)
-        return ids[:self.max_length]
-
     def attention(self, run, text) -> dict[str, Attended]:
-        ids = self._read(run.vocabulary, text, "the text")
+        (ids,) = self.read(run, [text])
         if not ids:
             raise InputError("the text is empty, expected a text to classify")
         tokens = run.vocabulary.tokens(ids)
@@ -69,19 +58,15 @@ class Classification(Task):
 
     def make_data(self, batches, valid, examples) -> Data:
         """The Data of `batches` to train on; `valid`: [(ids, class)]; `examples`: [(text, label)] for the report."""
-        return Data(batches, labelled_batches(valid), lambda model: {"valid_accuracy": accuracy(model, valid)}, examples)
+        return Data(batches, pair_batches(valid, make_labelled_batch, sentence_length),
+                    lambda model: {"valid_accuracy": accuracy(model, valid)}, examples)
 
     def scores(self, model, examples) -> dict[str, float]:
         """{"accuracy", "majority": the accuracy of always predicting the most common class, ...} over (ids, class)."""
         labels = [label for _, label in examples]
         ((_, most),) = Counter(labels).most_common(1)
         return {"accuracy": accuracy(model, examples), "majority": most / len(labels), "examples": len(labels),
-                "nats": mean_loss(model, labelled_batches(examples))}
-
-
-def labelled_batches(examples) -> list[LabelledBatch]:
-    """Batches in which each (ids, class) occurs once, for `mean_loss`."""
-    return [make_labelled_batch(chunk) for chunk in by_length(examples, BATCH_TOKENS, lengths=sentence_length)]
+                "nats": mean_loss(model, pair_batches(examples, make_labelled_batch, sentence_length))}
 
 
 def accuracy(model, examples) -> float:
@@ -93,12 +78,10 @@ def predict(model, examples) -> np.ndarray:
     """(N, C) the model's probabilities for the ids in (ids, class); the class is ignored."""
     if not examples:
         return np.zeros((0, model.config.num_classes))
-    order = sorted(range(len(examples)), key=lambda i: len(examples[i][0]))
-    found = []
-    for chunk in by_length([examples[i] for i in order], BATCH_TOKENS, lengths=sentence_length):
-        logits, _ = model.forward(make_labelled_batch(chunk).ids)
-        found.append(to_host(softmax_forward(logits)[0]))
-    probabilities = np.concatenate(found)
+    probabilities = np.empty((len(examples), model.config.num_classes))
+    for places in by_length(range(len(examples)), BATCH_TOKENS, lengths=lambda i: sentence_length(examples[i])):
+        logits, _ = model.forward(make_labelled_batch([examples[i] for i in places]).ids)
+        probabilities[places] = to_host(softmax_forward(logits)[0])
     if not np.isfinite(probabilities).all():
         raise InputError("the model's logits are not finite numbers; its weights are unusable")
-    return probabilities[np.argsort(order, kind="stable")]
+    return probabilities

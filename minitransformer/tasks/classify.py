@@ -13,9 +13,9 @@ from minitransformer.models.classifier import POOLINGS
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.classification import Classification
 from minitransformer.tasks.files import FromFiles, only_file
-from minitransformer.tasks.task import Data
+from minitransformer.tasks.task import EXAMPLES, Data
+from minitransformer.training.config import setting
 
-EXAMPLES = 8
 MAX_LABELS = 1000
 
 
@@ -35,25 +35,16 @@ class Classify(FromFiles, Classification):
     files_option: ClassVar[dict] = dict(nargs=1, metavar="FILE.tsv",
                                         help="a sentence, a tab and its label on each line, plain or .gz")
 
-    batch: int = 2048
-    vocab_size: int = 6000
-    max_length: int = 256          # type: ignore[misc]    # the longest sentence, in subwords; a setting of this task
-    pooling: str = "mean"
+    batch: int = setting("tokens in a batch, padding included", 2048)
+    vocab_size: int = setting("subwords learned on the training sentences", 6000)
+    max_length: int = setting("longest sentence, in subwords", 256)    # type: ignore[misc]    # a setting of this task
+    pooling: str = setting("what represents a sentence: the mean over its positions, or the first of them", "mean", POOLINGS)
     labels: list = field(default_factory=list)    # type: ignore[misc]    # the classes' names, as in the training file
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.max_length + 1 > self.batch:
             raise InputError(f"batch is {self.batch} tokens, expected at least max_length + 1 = {self.max_length + 1}")
-
-    @classmethod
-    def add_arguments(cls, parser, option) -> None:
-        super().add_arguments(parser, option)
-        option("vocab_size", int, "subwords learned on the training sentences")
-        option("max_length", int, "longest sentence, in subwords")
-        option("batch", int, "tokens in a batch, padding included")
-        parser.add_argument("--pooling", choices=POOLINGS, help="what represents a sentence: the mean over its positions, or "
-                            "the first of them (default: mean)")
 
     def read_files(self, files, name, read) -> list[tuple[str, str]]:
         return read_labelled(files[0], name, read)

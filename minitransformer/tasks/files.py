@@ -13,22 +13,6 @@ from minitransformer.tasks.task import Task
 Same = TypeVar("Same", bound="FromFiles")    # what begins is of the class that it was
 
 
-class CheckedReader:
-    """read(path): the text of a file, which must have the sha256 in `expected`, if it has one there; `found` has them all."""
-
-    def __init__(self, expected):
-        self.expected, self.found = expected, {}
-
-    def __call__(self, path) -> str:
-        if Path(path).is_fifo():
-            raise InputError(f"{path}: a pipe, expected a file, because a resumed run reads it again")
-        raw = read_bytes(path)
-        digits = self.found[path] = sha256(raw).hexdigest()
-        if self.expected.get(path, digits) != digits:
-            raise InputError(f"{path} has changed since training began; put back the file that the run was started with")
-        return as_text(raw, path)
-
-
 def only_file(files, name, what) -> str:
     """The file in `files`. Raises InputError, which calls them `name` and says `what` is expected, unless there is one."""
     if len(files) != 1:
@@ -57,6 +41,7 @@ class FromFiles(Task):
     def add_arguments(cls, parser, option) -> None:
         parser.add_argument("--train", required=True, **cls.files_option)
         parser.add_argument("--valid", required=True, **{**cls.files_option, "help": "the same for validation"})
+        super().add_arguments(parser, option)
 
     def read_files(self, files, name, read) -> Any:
         """What is in `files`, each read by `read(path)`. Raises InputError, which calls them `name`, for what cannot be used."""
@@ -78,5 +63,15 @@ class FromFiles(Task):
     @cached_property
     def _found(self) -> tuple[dict[str, Any], dict[str, str]]:
         """(texts, {file: sha256})."""
-        read = CheckedReader(self.sha256)
-        return {name: self.read_files(getattr(self, name), f"--{name}", read) for name in ("train", "valid")}, read.found
+        found = {}
+
+        def read(path) -> str:
+            if Path(path).is_fifo():
+                raise InputError(f"{path}: a pipe, expected a file, because a resumed run reads it again")
+            raw = read_bytes(path)
+            digits = found[path] = sha256(raw).hexdigest()
+            if self.sha256.get(path, digits) != digits:
+                raise InputError(f"{path} has changed since training began; put back the file that the run was started with")
+            return as_text(raw, path)
+
+        return {name: self.read_files(getattr(self, name), f"--{name}", read) for name in ("train", "valid")}, found

@@ -19,6 +19,7 @@ from minitransformer.training.evaluation import mean_loss, perplexity
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import FromFiles, only_file
 from minitransformer.tasks.task import Data
+from minitransformer.training.config import setting
 
 EXAMPLES, PROMPT, CONTINUATION = 3, 40, 120    # of the report: texts, tokens of each prompt and continuation
 VOCABULARIES = {"characters": lambda text, size: CharacterVocabulary.learn(text),
@@ -42,23 +43,15 @@ class Language(FromFiles):
     batch_unit: ClassVar[str] = "windows"
     files_option: ClassVar[dict] = dict(nargs=1, metavar="FILE", help="text file, plain or .gz")
 
-    batch: int = 32
-    vocabulary: str = "characters"
-    vocab_size: int = 1000         # of subwords
-    window: int = 128              # tokens
+    batch: int = setting("windows in a batch", 32)
+    vocabulary: str = setting("what a token is", "characters", VOCABULARIES)
+    vocab_size: int = setting("subwords learned on the training text", 1000)
+    window: int = setting("tokens that the model reads at once", 128)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.vocabulary not in VOCABULARIES:
             raise InputError(f"vocabulary is {self.vocabulary!r}; {choices(str(self.vocabulary), list(VOCABULARIES))}")
-
-    @classmethod
-    def add_arguments(cls, parser, option) -> None:
-        super().add_arguments(parser, option)
-        parser.add_argument("--vocabulary", choices=VOCABULARIES, help="what a token is (default: characters)")
-        option("vocab_size", int, "subwords learned on the training text")
-        option("window", int, "tokens that the model reads at once")
-        option("batch", int, "windows in a batch")
 
     def read_files(self, files, name, read) -> str:
         return _normalised(read(files[0]))

@@ -1,7 +1,6 @@
 """Constituency parsing (section 6.3 of the paper): a sentence is translated to the brackets of its tree."""
 
 import sys
-from argparse import BooleanOptionalAction
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -16,10 +15,9 @@ from minitransformer.parsing.score import BracketScore, score_trees
 from minitransformer.parsing.treebank import Placed, read_trees
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import FromFiles, only_file
-from minitransformer.tasks.task import Data
+from minitransformer.tasks.task import EXAMPLES, Data
+from minitransformer.training.config import setting
 from minitransformer.tasks.text_to_text import TextToText
-
-EXAMPLES = 8
 
 
 @TASKS.register("parse")
@@ -38,16 +36,9 @@ class Parse(FromFiles, TextToText):
     batch_unit: ClassVar[str] = "tokens"
     files_option: ClassVar[dict] = dict(nargs=1, metavar="TREES", help="trees in the Penn Treebank's brackets, plain or .gz")
 
-    batch: int = 2048
-    max_length: int = 256                         # the longest sentence, in words
-    tags: bool = False                            # a target has each word's tag in its place, not XX
-
-    @classmethod
-    def add_arguments(cls, parser, option) -> None:
-        super().add_arguments(parser, option)
-        option("max_length", int, "longest sentence to train on, in words")
-        option("batch", int, "tokens in a batch, padding included")
-        parser.add_argument("--tags", action=BooleanOptionalAction, help="let the model write each word's tag in its place, not XX")
+    batch: int = setting("tokens in a batch, padding included", 2048)
+    max_length: int = setting("longest sentence to train on, in words", 256)
+    tags: bool = setting("let the model write each word's tag in its place, not XX", False)
 
     def read_files(self, files, name, read) -> list[Placed]:
         return read_trees(only_file(files, name, "one file of trees"), read)

@@ -4,10 +4,13 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
 from minitransformer.pictures.attention_map import Attended
+from minitransformer.checks import check_whole
 from minitransformer.decoding import GREEDY
 from minitransformer.errors import InputError
 from minitransformer.tables import ShownAsTable
+from minitransformer.training.config import add_settings, setting
 
+EXAMPLES = 8    # texts in a run's report
 LARGEST = {"batch": 1_000_000, "max_length": 10 ** 9, "vocab_size": 1_000_000, "window": 100_000}    # {a setting: its limit}
 
 
@@ -22,7 +25,7 @@ class Data(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Task(ShownAsTable):
-    """A task. Its fields are its settings: typed, checked in __post_init__ and stored in the run folder."""
+    """A task. Its fields are its settings: checked in __post_init__ and stored in the run folder; each `setting` is an option."""
 
     name: ClassVar[str]                     # in TASKS
     description: ClassVar[str]              # its line in the help
@@ -35,7 +38,7 @@ class Task(ShownAsTable):
     evaluate_options: ClassVar[tuple] = ()  # the options of evaluate that apply to it
     batch_unit: ClassVar[str] = "examples"
 
-    batch: int = 64                         # in units of batch_unit
+    batch: int = setting("examples in a batch", 64)    # in units of batch_unit
 
     def __post_init__(self) -> None:
         for name in [field.name for field in fields(self) if field.name in LARGEST]:
@@ -43,13 +46,12 @@ class Task(ShownAsTable):
 
     def check_whole(self, name, least, most) -> None:
         """Raise InputError unless the field `name` is a whole number from `least` to `most`."""
-        value = getattr(self, name)
-        if type(value) is not int or not least <= value <= most:
-            raise InputError(f"{name} is {value!r}, expected {least} to {most:,}")
+        check_whole(name, getattr(self, name), least, most)
 
     @classmethod
     def add_arguments(cls, parser, option) -> None:
-        """Add this task's own options to the parser of `train TASK`; option(field, type, help) adds an ordinary one."""
+        """Add this task's own options to the parser of `train TASK`: each `setting`, by option(name, type or choices, meaning)."""
+        add_settings(cls, option)
 
     def begin(self) -> "Task":
         """The task as a new run stores it: a task that reads files adds their checksums."""

@@ -1,4 +1,4 @@
-"""The common part of the toy tasks: examples are drawn at random, and nothing has to be downloaded.
+"""The toy tasks copy, reverse and sort, and the common part of all toy tasks: examples are drawn, and nothing is downloaded.
 
 One example in ten is held out, chosen by a checksum of its source text, so no seed can ever put a
 test example into training.
@@ -14,11 +14,12 @@ from minitransformer.data.batches import make_batch
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.training.evaluation import exact_match, mean_loss, pair_batches, perplexity
-from minitransformer.tasks.task import Data
+from minitransformer.tasks import TASKS
+from minitransformer.tasks.task import EXAMPLES, Data
 from minitransformer.tasks.text_to_text import TextToText
 
 MAX_LETTERS = 12
-VALID, EXAMPLES, TEST = 200, 8, 1000    # number of held-out examples for validation, the report and the test
+VALID, TEST = 200, 1000    # number of held-out examples for validation and the test
 TOY_TRAINING = dict(config="toy", steps=500, warmup=50, rate_factor=0.3)
 
 
@@ -34,10 +35,6 @@ class ToyTask(TextToText):
     defaults: ClassVar[dict] = TOY_TRAINING
     make_batch: ClassVar = staticmethod(make_batch)
     is_held_out: ClassVar = staticmethod(is_held_out)
-
-    @classmethod
-    def add_arguments(cls, parser, option) -> None:
-        option("batch", int, "examples in a batch")
 
     def encode(self, source, target) -> tuple[list[int], list[int]]:
         vocabulary = self.make_vocabulary()
@@ -77,3 +74,26 @@ class LetterTask(ToyTask):
 
     def make_vocabulary(self) -> SymbolVocabulary:
         return _LETTERS
+
+
+@TASKS.register("copy")
+@dataclass(frozen=True, kw_only=True)
+class Copy(LetterTask):
+    description: ClassVar[str] = "copy letters: c a b -> c a b"
+    defaults: ClassVar[dict] = {**TOY_TRAINING, "steps": 350}
+    transform: ClassVar = staticmethod(list)
+
+
+@TASKS.register("reverse")
+@dataclass(frozen=True, kw_only=True)
+class Reverse(LetterTask):
+    description: ClassVar[str] = "reverse letters: c a b -> b a c"
+    transform: ClassVar = staticmethod(lambda letters: letters[::-1])
+
+
+@TASKS.register("sort")
+@dataclass(frozen=True, kw_only=True)
+class Sort(LetterTask):
+    description: ClassVar[str] = "sort letters: c a b -> a b c"
+    defaults: ClassVar[dict] = {**TOY_TRAINING, "steps": 3000, "rate_factor": 0.2}
+    transform: ClassVar = staticmethod(sorted)

@@ -14,10 +14,9 @@ from minitransformer.training.evaluation import bleu, chrf, mean_loss, pair_batc
 from minitransformer.extras import require
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import FromFiles
-from minitransformer.tasks.task import Data
+from minitransformer.tasks.task import EXAMPLES, Data
+from minitransformer.training.config import setting
 from minitransformer.tasks.text_to_text import TextToText
-
-EXAMPLES = 8
 
 
 @TASKS.register("translate")
@@ -39,20 +38,14 @@ class Translate(FromFiles, TextToText):
     files_option: ClassVar[dict] = dict(nargs="+", metavar=("SOURCE", "TARGET"),
                                         help="aligned text files, plain or .gz, or one two-column TSV")
 
-    batch: int = 2048
-    vocab_size: int = 6000
+    batch: int = setting("tokens in a batch, padding included", 2048)
+    vocab_size: int = setting("subwords learned on both languages together", 6000)
+    max_length: int = setting("longest sentence, in subwords", 256)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.max_length + 1 > self.batch:
             raise InputError(f"batch is {self.batch} tokens, expected at least max_length + 1 = {self.max_length + 1}")
-
-    @classmethod
-    def add_arguments(cls, parser, option) -> None:
-        super().add_arguments(parser, option)
-        option("vocab_size", int, "subwords learned on both languages together")
-        option("max_length", int, "longest sentence, in subwords")
-        option("batch", int, "tokens in a batch, padding included")
 
     def read_files(self, files, name, read) -> list[tuple[str, str]]:
         """`files`: [SOURCE, TARGET], or [TSV]."""

@@ -1,9 +1,10 @@
 """The settings of the training loop, checked."""
 
-from dataclasses import dataclass, field
-from numbers import Integral, Real
-from typing import Any
+from dataclasses import MISSING, dataclass, field, fields
+from numbers import Real
+from typing import Any, get_args
 
+from minitransformer.checks import check_share, check_whole
 from minitransformer.errors import InputError, choices
 from minitransformer.workers.host import available_cores
 from minitransformer.workers.launcher import launched
@@ -23,37 +24,49 @@ def default_threads() -> int:
     return max(1, min(4, available_cores() // launched().here))
 
 
+def setting(meaning, default=MISSING, choices=None, **how) -> Any:
+    """A field of a dataclass that is an option of `train`, too: what it means, and the values to choose from, if it has them."""
+    return field(default=default, metadata={"meaning": meaning, "choices": choices}, **how)
+
+
+def add_settings(kind, option) -> None:
+    """Call option(name, type or choices, meaning) for each `setting` of the dataclass `kind`."""
+    for one in fields(kind):
+        if one.metadata:
+            option(one.name, one.metadata["choices"] or (get_args(one.type) or [one.type])[0], one.metadata["meaning"])
+
+
 @dataclass(frozen=True)
 class TrainingConfig(ShownAsTable):
     """The settings of a training run. Raises InputError for a meaningless one."""
 
-    steps: int                       # updates
-    warmup: int                      # steps until the learning rate peaks
-    schedule: str = "paper"          # or "inverse-sqrt" or "constant", which rise to peak_rate
-    rate_factor: float = 1.0         # multiplies the paper's schedule
-    peak_rate: float | None = None   # the highest learning rate of the other schedules
-    cooldown: float = 0.5            # fraction of the steps, at the end, during which the learning rate falls to 0
-    accumulate: int = 1              # batches whose gradients are added up for each update
-    smoothing: float = 0.1           # label smoothing
-    clip: float = 1.0                # maximum norm of the gradient
-    validate_every: int = 500        # steps; a checkpoint is saved each time
-    patience: int = 0                # stop after this many validations without a lower loss; 0: never
-    average: int = 1                 # number of last checkpoints whose average becomes the trained weights
-    seed: int = 0
-    threads: int = field(default_factory=default_threads)    # threads of each process that share a batch; always one on a GPU
+    steps: int = setting("updates")
+    warmup: int = setting("steps until the learning rate peaks")
+    schedule: str = setting("how the learning rate changes; inverse-sqrt and constant rise to the peak rate", "paper", SCHEDULES)
+    rate_factor: float = setting("multiplies the learning rate of the paper's schedule", 1.0)
+    peak_rate: float | None = setting("the highest learning rate, for the other schedules", None)
+    cooldown: float = setting("fraction of the steps, at the end, during which the learning rate falls to 0", 0.5)
+    accumulate: int = setting("batches whose gradients are added up for each update", 1)
+    smoothing: float = setting("label smoothing", 0.1)
+    clip: float = setting("maximum norm of the gradient; a larger one is scaled down", 1.0)
+    validate_every: int = setting("steps between validations, each followed by a checkpoint", 500)
+    patience: int = setting("stop after this many validations without a lower loss, and keep the best weights (or the average); "
+                            "0: never", 0)
+    average: int = setting("number of last checkpoints whose average becomes the trained weights", 1)
+    seed: int = setting("random seed; the same seed and number of threads repeat a run bit for bit", 0)
+    threads: int = setting("threads that share each batch; always one on a GPU", default_factory=default_threads)
 
     def __post_init__(self) -> None:
         for name in ("steps", "warmup", "accumulate", "validate_every"):
-            _check(name, getattr(self, name), 1, MAX_STEPS)
-        _check("patience", self.patience, 0, MAX_STEPS)
-        _check("average", self.average, 1, MAX_CHECKPOINTS)
-        _check("threads", self.threads, 1, MAX_THREADS)
-        _check("seed", self.seed, 0, MAX_SEED)
+            check_whole(name, getattr(self, name), 1, MAX_STEPS)
+        check_whole("patience", self.patience, 0, MAX_STEPS)
+        check_whole("average", self.average, 1, MAX_CHECKPOINTS)
+        check_whole("threads", self.threads, 1, MAX_THREADS)
+        check_whole("seed", self.seed, 0, MAX_SEED)
         for name in ("rate_factor", "clip", *(["peak_rate"] if self.peak_rate is not None else [])):
             if not isinstance(getattr(self, name), Real) or not 0 < getattr(self, name) <= MAX_FACTOR:
                 raise InputError(f"{name} is {getattr(self, name)!r}, expected a number above 0, at most {MAX_FACTOR:,}")
-        if not isinstance(self.smoothing, Real) or not 0 <= self.smoothing < 1:
-            raise InputError(f"smoothing is {self.smoothing}, expected at least 0 and below 1")
+        check_share("smoothing", self.smoothing)
         if not isinstance(self.cooldown, Real) or not 0 <= self.cooldown <= 1:
             raise InputError(f"cooldown is {self.cooldown}, expected 0 to 1")
         if self.schedule not in SCHEDULES:
@@ -67,8 +80,3 @@ class TrainingConfig(ShownAsTable):
         rate = (schedule(step, d_model, self.warmup, self.rate_factor) if self.schedule == "paper"
                 else SCHEDULES[self.schedule](step, self.warmup, self.peak_rate))
         return rate * cooldown(step, self.steps, self.cooldown)
-
-
-def _check(name, value, least, most) -> None:
-    if not isinstance(value, Integral) or not least <= value <= most:
-        raise InputError(f"{name} is {value!r}, expected a whole number from {least} to {most:,}")

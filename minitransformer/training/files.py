@@ -77,8 +77,6 @@ def check_manifest(folder, besides=()) -> dict[str, str]:
         manifest = json.loads(read_regular(path))
         version, files = manifest["format"], manifest["files"]
         intact = manifest["sha256"] == _seal(version, files)
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
     except InputError:
         raise
     except (ValueError, LookupError, TypeError, RecursionError):
@@ -94,11 +92,7 @@ def check_manifest(folder, besides=()) -> dict[str, str]:
         new = folder / (name + NEXT)
         if new.exists() and digest(new) == expected:    # stopped in the middle of `replace_listed`
             os.replace(new, folder / name)
-        try:
-            found = digest(folder / name)
-        except FileNotFoundError as error:
-            raise InputError(f"{folder / name}: {error.strerror}") from None
-        if found != expected:
+        if digest(folder / name) != expected:
             raise InputError(f"{folder / name}: damaged, its sha256 does not match {MANIFEST}")
     return files
 
@@ -114,9 +108,12 @@ def digest(path) -> str:
 
 
 def read_regular(path) -> bytes:
-    """The contents of a file. Raises InputError for one that could keep its reader waiting, such as a FIFO."""
+    """The contents of a file. Raises InputError if it is missing, or could keep its reader waiting, such as a FIFO."""
     check_regular(path)
-    return path.read_bytes()
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
 
 
 def check_regular(path) -> None:

@@ -26,10 +26,10 @@ def locate_non_finite(model, workers, batches, seed, smoothing) -> tuple[str, st
         return result
 
     model.zero_grad()
-    terms = sum(batch.terms for _, batches, _ in shares for batch in batches)
+    terms = sum(batch.terms for _, part, _ in shares for batch in part)
     with hooked(model, look):
-        for _, batches, rng in shares:    # all on this model: a replica has the same weights
-            add_gradients(model, batches, terms, rng, smoothing)
+        for _, part, rng in shares:    # all on this model: a replica has the same weights
+            add_gradients(model, part, terms, rng, smoothing)
     model.zero_grad()
     found = [place for places in workers.gather(found[:1]) for place in places]
     return found[0] if found else ("the loss", "backward")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from minitransformer.errors import InputError
-from minitransformer.training.files import check_regular, read_regular
+from minitransformer.training.files import check_regular
 
 FILE = "metrics.jsonl"
 CLOCKS = ("seconds", "time")    # in each record: seconds of training so far, and seconds since 1970
@@ -30,7 +30,8 @@ def read_metrics(path) -> list[dict[str, Any]]:
     """The records of metrics.jsonl in the run folder `path`. Raises InputError if there is none to read."""
     path = Path(path) / FILE
     try:
-        records = parse_log(read_regular(path).decode())
+        check_regular(path)
+        records = parse_log(path.read_bytes().decode())
         usable = all(
             isinstance(record, dict) and "step" in record
             and all(isinstance(value, (int, float)) and math.isfinite(value) for value in record.values())

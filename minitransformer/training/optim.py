@@ -45,7 +45,7 @@ class Adam:
         workers = workers or OneWorker(self.model)
         square = workers.sum_gradients()                        # () the square of the gradient's norm
         finite = module_of(self.grad).isfinite(square)
-        self._raise_if_not(finite)
+        self._check_finite(finite)
         self.steps += 1
         self.updates = self.updates + finite
         scale = 1.0 if clip is None else clip_factor(square, clip)
@@ -70,7 +70,7 @@ class Adam:
             raise InputError("these workers were made for another model, or before this one gained or lost parameters; "
                              "make new Threads(model)")
 
-    def _raise_if_not(self, finite) -> None:
+    def _check_finite(self, finite) -> None:
         """On the CPU; on a GPU the update does nothing instead (functional/adam.py)."""
         if module_of(self.grad) is np and not finite:
             where = self._where_not_finite()

@@ -3,6 +3,7 @@
 import sys
 import time
 import warnings
+from typing import Any
 
 from minitransformer.training.stderr import stderr
 
@@ -10,38 +11,23 @@ BAR = "{percentage:3.0f}% |{bar:10}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{
 LINE_EVERY = 60    # seconds
 
 
-def make_progress(total, step) -> "Bar | Lines":
+def make_progress(total, step) -> Any:
     """A context manager that shows the progress over `total` steps: update(), show(text), write(text)."""
     in_notebook = "ipykernel" in sys.modules
-    if in_notebook or stderr.isatty():
-        return Bar(total, step, sys.stdout if in_notebook else stderr)    # a notebook shows standard error in red
-    return Lines(total, step)
+    if not in_notebook and not stderr.isatty():
+        return Lines(total, step)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")    # about a missing ipywidgets
+        from tqdm.auto import tqdm    # in a notebook its widget, or text if ipywidgets is not installed
 
+    class Bar(tqdm):
+        show = tqdm.set_postfix_str
 
-class Bar:
-    """tqdm's bar: in a notebook its widget, or text if ipywidgets is not installed."""
+        def write(self, text) -> None:
+            super().write(text, file=file)
 
-    def __init__(self, total, step, file):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")    # about a missing ipywidgets
-            from tqdm.auto import tqdm
-        self._bar = tqdm(total=total, initial=step, bar_format=BAR, dynamic_ncols=True, file=file)
-        self._file = file
-
-    def __enter__(self) -> "Bar":
-        return self
-
-    def __exit__(self, *_) -> None:
-        self._bar.close()
-
-    def update(self) -> None:
-        self._bar.update()
-
-    def show(self, text) -> None:
-        self._bar.set_postfix_str(text)
-
-    def write(self, text) -> None:
-        self._bar.write(text, file=self._file)
+    file = sys.stdout if in_notebook else stderr    # a notebook shows standard error in red
+    return Bar(total=total, initial=step, bar_format=BAR, dynamic_ncols=True, file=file)
 
 
 class Lines:

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from contextlib import ExitStack
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -76,27 +77,26 @@ class Run:
         _check_vocabulary(path, settings, vocabulary)
         run = cls(path, settings, model, vocabulary)
         check_free(path)
-        new = run.path if run.path.exists() else run.path.with_name(f".{run.path.name}.{os.getpid()}")
-        if new == run.path:
-            _claim(new)
         try:
-            if new != run.path:
-                shutil.rmtree(new, ignore_errors=True)    # left by a killed process with the same number
-                make_folder(new)
-            write_durably(new / "config.json", settings.to_json().encode())
-            write_durably(new / vocabulary.file_name, vocabulary.to_json().encode())
-            write_manifest(new, run._fixed_files())
-            if new != run.path:
-                os.rename(new, run.path)    # a run folder is complete from the start
-                sync_folder(run.path.parent)
-        except BaseException as error:    # even Ctrl-C leaves nothing behind
-            if new != run.path:
-                shutil.rmtree(new, ignore_errors=True)
-            else:
-                for name in (*run._fixed_files(), MANIFEST):
-                    (new / name).unlink(missing_ok=True)
-            if not isinstance(error, OSError):
-                raise
+            with ExitStack() as undo:    # even Ctrl-C leaves nothing behind
+                if run.path.exists():    # an empty folder stays: it may be a link, and it has its permissions
+                    new = run.path
+                    (new / "config.json").touch(exist_ok=False)    # of two processes that found it empty, one gets it
+                    for name in (*run._fixed_files(), MANIFEST):
+                        undo.callback((new / name).unlink, missing_ok=True)
+                else:
+                    new = run.path.with_name(f".{run.path.name}.{os.getpid()}")
+                    shutil.rmtree(new, ignore_errors=True)    # left by a killed process with the same number
+                    undo.callback(shutil.rmtree, new, ignore_errors=True)
+                    make_folder(new)
+                write_durably(new / "config.json", settings.to_json().encode())
+                write_durably(new / vocabulary.file_name, vocabulary.to_json().encode())
+                write_manifest(new, run._fixed_files())
+                if new != run.path:
+                    os.rename(new, run.path)    # a run folder is complete from the start
+                    sync_folder(run.path.parent)
+                undo.pop_all()
+        except OSError as error:
             check_free(path)    # another process may have taken it in the meantime
             raise InputError(f"{path}: {error.strerror}; choose a writable folder") from None
         return run
@@ -111,7 +111,7 @@ class Run:
         run = cls.open(path)
         if run.finished:
             try:
-                weights, _ = _read_weights(run.path)
+                weights, _ = run.trained_weights()
             except InputError as error:
                 hint = f"; make it again from its checkpoints: {run.resume_command}" if checkpoint.steps(run.path) else ""
                 raise InputError(f"{error}{hint}") from None
@@ -197,11 +197,19 @@ class Run:
         write_durably(self.path / WEIGHTS, save(weights, {"provenance": as_json(provenance)}))
         write_manifest(self.path, [*self._fixed_files(), WEIGHTS])
 
-    def take_trained_weights(self) -> dict[str, Any] | None:
-        """Load weights.safetensors into the model; returns the provenance. Raises InputError if it is missing or damaged."""
-        weights, provenance = _read_weights(self.path)
-        self.set_weights(weights)
-        return provenance
+    def trained_weights(self) -> tuple[dict[str, Array], dict[str, Any] | None]:
+        """({name: array}, their provenance) from weights.safetensors. Raises InputError if it is missing or damaged."""
+        from safetensors import SafetensorError, safe_open
+
+        if WEIGHTS not in check_manifest(self.path):
+            raise InputError(f"{self.path}: the run has no trained model")
+        path = self.path / WEIGHTS
+        try:
+            with safe_open(path, framework="np") as file:
+                weights = {name: file.get_tensor(name) for name in file.keys()}    # noqa: SIM118 - a file is not a dict
+                return weights, json.loads((file.metadata() or {}).get("provenance", "null"))
+        except (SafetensorError, OSError, ValueError, TypeError, LookupError) as error:
+            raise InputError(f"{path}: cannot be read ({error})") from None
 
     def invalidate_weights(self) -> None:
         """Unlist the trained weights, if there are any: training resumes."""
@@ -218,21 +226,6 @@ class Run:
         return ["config.json", self.vocabulary.file_name]
 
 
-def _read_weights(folder) -> tuple[dict[str, Array], dict[str, Any] | None]:
-    """({name: array}, their provenance) from weights.safetensors. Raises InputError if the file is missing or damaged."""
-    from safetensors import SafetensorError, safe_open
-
-    if WEIGHTS not in check_manifest(folder):
-        raise InputError(f"{folder}: the run has no trained model")
-    path = folder / WEIGHTS
-    try:
-        with safe_open(path, framework="np") as file:
-            weights = {name: file.get_tensor(name) for name in file.keys()}    # noqa: SIM118 - a file is not a dict
-            return weights, json.loads((file.metadata() or {}).get("provenance", "null"))
-    except (SafetensorError, OSError, ValueError, TypeError, LookupError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from None
-
-
 def _check_vocabulary(path, settings, vocabulary) -> None:
     """Raise InputError unless the model's sizes match the task and the vocabulary."""
     sizes = settings.task.model_sizes(vocabulary)
@@ -243,15 +236,6 @@ def _check_vocabulary(path, settings, vocabulary) -> None:
     expected, found = sizes.get("num_classes"), getattr(settings.config, "num_classes", None)
     if expected != found:
         raise InputError(f"{path}: the task has {expected} classes, the model {found}; they are not from the same run")
-
-
-def _claim(folder) -> None:
-    """Make an empty folder this run's: of two processes that found it empty, one gets it. Raises InputError as Run.create."""
-    try:
-        (folder / "config.json").touch(exist_ok=False)
-    except OSError as error:
-        check_free(folder)
-        raise InputError(f"{folder}: {error.strerror}; choose a folder that can be written") from None
 
 
 def _path(path) -> Path:

@@ -65,14 +65,9 @@ class RunSettings:
 
     @classmethod
     def from_json(cls, text) -> "RunSettings":
-        """The settings from their JSON text. Raises InputError if it is not one."""
-        try:
-            kept = json.loads(text)
-            task, model = dict(kept["task"]), dict(kept["model"])
-            task, name = TASKS[task.pop("name")](**task), model.pop("name")
-            return cls(task, name, MODELS[name].Config(**model), VOCABULARIES[kept["vocabulary"]].name,
-                       TrainingConfig(**kept["training"]) if kept["training"] is not None else None, kept["backend"])
-        except InputError:
-            raise
-        except UNREADABLE as error:
-            raise InputError(f"config.json does not belong to a run ({type(error).__name__}: {error})") from None
+        """The settings from their JSON text. Raises InputError or one of UNREADABLE if it is not one."""
+        kept = json.loads(text)
+        task, model = dict(kept["task"]), dict(kept["model"])
+        task, name = TASKS[task.pop("name")](**task), model.pop("name")
+        return cls(task, name, MODELS[name].Config(**model), VOCABULARIES[kept["vocabulary"]].name,
+                   TrainingConfig(**kept["training"]) if kept["training"] is not None else None, kept["backend"])

@@ -1,8 +1,7 @@
 """How a command begins a run or resumes one, in one process or in several."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -33,9 +32,17 @@ class NewRun:
 
     def open_run(self, job) -> tuple[Run, Data]:
         """The run in its new folder, and its data. Raises InputError if the folder is taken, or a file cannot be used."""
+        try:
+            return self._open_run(job)
+        except FolderTaken:
+            folder = str(self.folder)    # not None: a name of our own would have been changed
+            hint = (f"resume it: minitransformer train --resume {quote(folder)}, or choose another name"
+                    if Path(folder, "config.json").exists() else "choose another name")
+            raise InputError(f"--run {folder}: already exists; {hint}") from None
+
+    def _open_run(self, job) -> tuple[Run, Data]:
         if self.folder is not None:
-            with _taken_folder_named(self.folder):    # anything that can fail early fails here, before any work
-                check_free(self.folder)
+            check_free(self.folder)    # anything that can fail early fails here, before any work
         job.choose_gpu(get_module(self.backend))
         task = self.task.begin()
         vocabulary = task.make_vocabulary()
@@ -57,8 +64,7 @@ class NewRun:
         while self.folder is None:
             with suppress(FolderTaken):
                 return Run.create(free_name(Path("runs", task.name)), *settings)
-        with _taken_folder_named(self.folder):
-            return Run.create(self.folder, *settings)
+        return Run.create(self.folder, *settings)
 
 
 @dataclass(frozen=True)
@@ -96,36 +102,13 @@ class Trained(NamedTuple):
     examples: list    # of the Data
 
 
-def begin(new, job) -> Trained:
-    """Begin a NewRun in the processes of a Job, and train it."""
-    run, data = _open(new, job)
-    return _train(run, data, job, resume=False)
+def carry_out(plan, job) -> Trained:
+    """Begin or resume a run, as the `plan` says, in the processes of a Job, and train it.
 
-
-def resume(old, job) -> Trained:
-    """Resume an OldRun in the processes of a Job."""
-    run, data = _open(old, job)
-    return _train(run, data, job, resume=True)
-
-
-def _open(plan, job) -> tuple[Run, Data]:
-    """The run and its data: the main process makes or lengthens the run, and then the others open its folder."""
+    The main process makes or lengthens the run, and then the others open its folder.
+    """
     opened = job.together(lambda: plan.open_run(job) if job.is_main else None)
     folder = job.gather(opened and opened[0].path)[0]
-    return job.together(lambda: opened or OldRun(folder).open_run(job))
-
-
-def _train(run, data, job, resume) -> Trained:
-    steps = train(run, run.settings.training, data.batches, data.valid, data.measure, resume, job.workers)
+    run, data = job.together(lambda: opened or OldRun(folder).open_run(job))
+    steps = train(run, run.settings.training, data.batches, data.valid, data.measure, isinstance(plan, OldRun), job.workers)
     return Trained(run, steps, data.examples)
-
-
-@contextmanager
-def _taken_folder_named(folder) -> Iterator[None]:
-    """An error about an existing folder names --run, and the command that resumes the run in it."""
-    try:
-        yield
-    except FolderTaken:
-        hint = (f"resume it: minitransformer train --resume {quote(folder)}, or choose another name"
-                if Path(folder, "config.json").exists() else "choose another name")
-        raise InputError(f"--run {folder}: already exists; {hint}") from None

@@ -25,7 +25,7 @@ def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0
     workers = workers or OneWorker(model)
     terms = sum(batch.terms for batch in batches)               # real target tokens: the divisor of the summed loss
     shares = workers.shard(batches, seed)                       # for each thread: a model, its part of the sentences, a generator
-    sums = workers.run(lambda model, part, rng: add_gradients(model, part, terms, rng, smoothing), shares)
+    sums = workers.run(lambda replica, part, rng: add_gradients(replica, part, terms, rng, smoothing), shares)
     try:
         optimizer.step(learning_rate, clip, workers)            # sums the threads' gradients, clips, moves the parameters
     except NonFiniteError:

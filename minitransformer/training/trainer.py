@@ -2,8 +2,6 @@
 
 import math
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import islice
 from zlib import crc32
@@ -78,12 +76,13 @@ class _Loop:
             if self._take_trained():
                 return self.step
             self._resume_from(checkpoint.newest(self.run.path))
-            self._write_files(self.run.invalidate_weights)
+            if self.workers.is_main:
+                self.run.invalidate_weights()
         elif checkpoint.steps(self.run.path) or self.run.finished:
             raise InputError(f"{self.run.path}: this run has already been trained; resume it with resume=True, or create a new run")
         self._check_alike()
         config = self.config
-        self._write_log(self.log, "w")
+        self._write(FILE, lambda: write_log(self.run.path, self.log, "w"))
         with make_progress(config.steps, self.step) as self.progress, one_blas_thread, np.errstate(all="ignore"):
             with stop_on_interrupt() as stop:
                 self._start_clock()
@@ -181,14 +180,11 @@ class _Loop:
                  "best_step": self.best_step, "best_nll": self.best_nll, "worse": self.worse}
         sums = {name: self.model.xp.asarray(value, dtype=self.optimizer.data.dtype) for name, value in self.sums.items()}
 
-        def save() -> None:
-            with self._writing(f"the checkpoint of step {self.step}"):
-                checkpoint.save(self.run.path, Checkpoint(
-                    self.step, {name: p.data for name, p in self.model.parameters().items()},
-                    {"m": self.optimizer.m, "v": self.optimizer.v, **sums}, state, (self.run.path / FILE).read_bytes()))
+        self._write(f"the checkpoint of step {self.step}", lambda: checkpoint.save(self.run.path, Checkpoint(
+            self.step, {name: p.data for name, p in self.model.parameters().items()},
+            {"m": self.optimizer.m, "v": self.optimizer.v, **sums}, state, (self.run.path / FILE).read_bytes())))
+        if self.workers.is_main:
             retention.forget_old(self.run.path, self.config, self.step, self.best_step)
-
-        self._write_files(save)
         self.saved = self.step
 
     def _resume_from(self, last) -> None:
@@ -222,10 +218,11 @@ class _Loop:
     def _take_trained(self) -> bool:
         """Load the weights that this run ended with; returns whether it has them, intact."""
         try:
-            provenance = self.run.take_trained_weights()
+            weights, provenance = self.run.trained_weights()
+            if not provenance or provenance["config"] != asdict(self.config):
+                return False
+            self.run.set_weights(weights)
         except InputError:
-            return False
-        if not provenance or provenance["config"] != asdict(self.config):
             return False
         self.step = provenance["step"]
         print("training has already ended: the weights are unchanged", file=stderr)
@@ -242,11 +239,7 @@ class _Loop:
         elif self.config.patience:
             self._take_weights(lambda: (retention.best_weights(self.run.path, self.log), 1))
 
-        def save() -> None:
-            with self._writing("the trained weights"):
-                self.run.save_weights({"step": self.step, "config": asdict(self.config)})
-
-        self._write_files(save)
+        self._write("the trained weights", lambda: self.run.save_weights({"step": self.step, "config": asdict(self.config)}))
 
     def _take_weights(self, read) -> int:
         """Take over the weights that read() -> (weights, count) finds in the run folder; returns the count.
@@ -265,25 +258,13 @@ class _Loop:
     def _record(self, **values) -> None:
         self.log.append({"step": self.step, **values, "seconds": round(time.monotonic() - self.began, 3),
                          "time": round(time.time(), 3)})
-        self._write_log(self.log[-1:])
+        self._write(FILE, lambda: write_log(self.run.path, self.log[-1:]))
 
-    def _write_log(self, records, mode="a") -> None:
-        def write() -> None:
-            with self._writing(FILE):
-                write_log(self.run.path, records, mode)
-
-        self._write_files(write)
-
-    def _write_files(self, write) -> None:
-        """Call `write` in the only process that writes the run's files."""
-        if self.workers.is_main:
-            write()
-
-    @contextmanager
-    def _writing(self, what) -> Iterator[None]:
-        """If the disk is full, end the run with one line that says what is kept."""
+    def _write(self, what, write) -> None:
+        """Call `write` in the only process that writes the run's files. A full disk ends the run with one line: what is kept."""
         try:
-            yield
+            if self.workers.is_main:
+                write()
         except OSError as error:
             kept = f"the checkpoint of step {self.saved} is kept" if self.saved else "no checkpoint was saved before"
             raise InputError(f"{what} cannot be saved ({error.strerror}); {kept}. "

@@ -9,7 +9,10 @@ from minitransformer.layers.layer import Layer
 
 
 class OneWorker:
-    """All of the work of each update of `model`, and the questions that several workers answer together."""
+    """All of the work of each update of `model`, and the questions that several workers answer together.
+
+    It is written for any number of processes and threads: those of workers/ change only `processes`, `rank` and `models`.
+    """
 
     processes, rank = 1, 0
 

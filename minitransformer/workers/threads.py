@@ -33,7 +33,7 @@ class Threads(OneWorker):
     _pool: Any    # None with one thread, which never submits anything to it
 
     def __init__(self, model, count=1):
-        check_threads("Threads: count", count)
+        check_whole("Threads: count", count, 1, MAX_THREADS)
         super().__init__(model)
         self.models += [model.replica() for _ in range(count - 1)]
         self._gradients = [model.flat.grad for model in self.models]
@@ -94,13 +94,6 @@ class Threads(OneWorker):
     def _sum_replicas(self, piece) -> Array:
         """One piece of the replicas' gradients into the model's; returns the sum of its squares."""
         return gather_gradients(self.flat.grad[piece], [other[piece] for other in self._gradients[1:]])
-
-
-def check_threads(name, count) -> None:
-    """Raise InputError unless `count` is a number of threads that can be meant."""
-    check_whole(name, count)
-    if count > MAX_THREADS:
-        raise InputError(f"{name} is {count}, expected at most {MAX_THREADS:,}")
 
 
 _sharing: ContextVar[Threads | None] = ContextVar("sharing", default=None)    # whose processes share the work of in_threads

@@ -146,9 +146,9 @@ def test_a_line_that_is_too_long_is_named_and_the_others_are_translated(run_cli,
 
 
 @pytest.mark.parametrize("arguments, words", [
-    (("--beam", 0), "--beam is 0, expected 1 to 1,000"),
+    (("--beam", 0), "--beam is 0, expected a whole number from 1 to 1,000"),
     (("--beam", 2, "--n-best", 3), "--n-best is 3, expected 1 to the --beam of 2"),
-    (("--min-length", 3, "--max-length", 2), "--max-length is 2, expected 3"),
+    (("--min-length", 3, "--max-length", 2), "--max-length is 2, expected a whole number from 3"),
     (("--length-penalty", "nan"), "--length-penalty is nan"),
     (("--sample", 2, "--beam", 2), "leave --beam out"), (("--sample", 0), "--sample is 0"),
     (("--sample", 2, "--length-penalty", 1), "leave --length-penalty out"), (("--top-k", 5), "--top-k works only with --sample N"),
@@ -281,7 +281,7 @@ def test_a_folder_with_other_files_is_not_a_run_folder(run_cli, tmp_path):
     ({"--train": ["en"]}, "line 1: one column"),
     ({"--max-length": [5]}, "line 1: a sentence of"),
     ({"--vocab-size": [0]}, "--vocab-size is 0"),
-    ({"--vocab-size": [10 ** 30]}, "expected 1 to 1,000,000"),
+    ({"--vocab-size": [10 ** 30]}, "expected a whole number from 1 to 1,000,000"),
     ({"--max-length": [0]}, "--max-length is 0"),
     ({"--batch": [100]}, "--batch is 100 tokens, expected at least max_length + 1 = 257"),
 ])

@@ -36,7 +36,7 @@ def test_the_table_and_the_picture(run_cli, measured, tmp_path):
 
 @pytest.mark.parametrize("arguments, words", [
     (("--config", "tiny"), "unrecognized arguments: --config tiny"),
-    (("--rounds", 0), "--rounds is 0, expected 1 to 1,000"),
+    (("--rounds", 0), "--rounds is 0, expected a whole number from 1 to 1,000"),
     (("--threads", 1), "unrecognized arguments: --threads 1"),
     (("--output", "no/such/folder.png"), "there is no folder no/such"),
     (("--outputs", "a.png"), "did you mean --output?"),

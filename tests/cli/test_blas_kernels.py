@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from minitransformer.cli.blas_kernels import AVX512, choose_blas_kernels
+from minitransformer.workers.host import AVX512, choose_blas_kernels
 
 
 @pytest.mark.parametrize("vendor, flags, environment, expected", [

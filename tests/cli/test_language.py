@@ -205,7 +205,8 @@ def test_the_report(runs, which):
     ("the Dog", (), "PROMPT, line 1: the character 'D' is not in the vocabulary"),
     ("the\u2028", (), "PROMPT, line 1: the character"),
     ("the\udcff", (), "PROMPT, line 1: the character"),
-    ("the", ("--tokens", 0), "--tokens is 0, expected 1 to 1,000,000"), ("the", ("--seed", -1), "--seed is -1, expected 0 or more"),
+    ("the", ("--tokens", 0), "--tokens is 0, expected a whole number from 1 to 1,000,000"),
+    ("the", ("--seed", -1), "--seed is -1, expected a whole"),
     ("the", ("--temperature", 0), "--temperature is 0"), ("the", ("--top-p", 2), "--top-p is 2"),
     ("the", ("--top-k", -2), "--top-k is -2"),
 ])

@@ -145,12 +145,8 @@ def test_a_text_without_a_split_is_split(server, tmp_path):
 
 
 def test_a_split_that_cannot_be_written_leaves_what_was_there(server, tmp_path, monkeypatch):
-    def full(self, data):
-        self.touch()
-        raise OSError(28, "No space left on device")
-
     (tmp_path / "train.txt").write_text("the user's")
-    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     assert refused(tmp_path, "poem") == f"{tmp_path}/train.txt: No space left on device"
     assert contents(tmp_path) == {"poem.txt": POEM.encode(), "train.txt": b"the user's"}
 

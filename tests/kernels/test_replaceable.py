@@ -12,17 +12,15 @@ import pytest
 from minitransformer import InputError, Transformer
 from minitransformer import functional as F
 from minitransformer.layers import Linear
-from minitransformer.replaceable import TABLE, is_replaced, plugged, replaces, running, textbook
+from minitransformer.replaceable import TABLE, is_replaced, plugged, replaces, running, textbook, unregister
 from tests.kernels.calls import counting, kernel_runs, loss_cache
 
 
 @pytest.fixture
 def registering():
     """Whatever a test registers is unregistered after it."""
-    before = {name: list(entry.kernels) for name, entry in TABLE.items()}
     yield
-    for name, entry in TABLE.items():
-        entry.kernels[:] = before[name]
+    unregister("tests.")
 
 
 @pytest.mark.parametrize("module", [module.name for module in pkgutil.iter_modules(F.__path__) if module.name != "special"])
@@ -125,6 +123,16 @@ def test_a_second_implementation_runs_for_the_arrays_it_is_for(registering):
     with plugged(F.layer_norm_backward, counting(F.layer_norm_backward)):
         F.layer_norm_forward(*(np.ones(3, "float32") for _ in range(3)))
     assert mine.calls == 2
+
+
+def test_the_kernel_registered_last_runs_even_if_the_library_has_not_loaded_its_own():
+    program = ("from minitransformer.functional import layer_norm_forward\n"
+               "from minitransformer.replaceable import replaces, running\n"
+               "@replaces(layer_norm_forward, 'numpy', 'float32')\n"
+               "def own(x, gamma, beta): pass\n"
+               "assert running()['layer_norm_forward'] is own\n"
+               "assert running()['layer_norm_backward'].__module__.startswith('minitransformer.kernels')\n")
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_a_kernel_may_be_registered_for_any_replaceable_function(registering):

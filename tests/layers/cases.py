@@ -72,8 +72,7 @@ def _make(name, rng, batch, t_q, t_k, heads, d_k, d_v, d_model, d_ff, pre_norm, 
         attention_dropout=dropout_rate, feed_forward_dropout=dropout_rate, activation=activation, pre_norm=pre_norm,
         positions=positions, max_length=6)
     kind = ("scaled", "unscaled", "additive", "restricted")[seed % 4]
-    of_models = {**stack, "attention": kind, "radius": d_k - 1 if kind == "restricted" else None,
-                 "attention_dropout": dropout_rate if kind in ("scaled", "restricted") else 0.0}
+    of_models = {**stack, "attention": kind, "radius": d_k - 1 if kind == "restricted" else None}
     config = L.StackConfig(**stack)
     transformer = M.TransformerConfig(**of_models, source_vocab=V, target_vocab=V, share_embeddings=share, share_output=share)
     language = M.LanguageModelConfig(**of_models, vocab_size=V)
@@ -135,9 +134,9 @@ def _make(name, rng, batch, t_q, t_k, heads, d_k, d_v, d_model, d_ff, pre_norm, 
         "GatedConvolution": lambda: (R.GatedConvolution(d_model, rng, heads + 1, pre_norm, dropout_rate), (memory, real)),
         "RestrictedSelfAttention": lambda: (R.RestrictedSelfAttention(d_model, heads, rng, d_k - 1, pre_norm, *attention[3:]),
                                             (memory, real[:, None, None] if share else None)),
-        **{name: lambda name=name: (getattr(R, name)(d_model, heads, rng, d_k, d_v), (x, square))
+        **{name: lambda name=name: (getattr(R, name)(*attention), (x, square))
            for name in ("AdditiveSelfAttention", "UnscaledSelfAttention")},
-        **{name: lambda name=name: (getattr(R, name)(d_model, heads, rng, d_k, d_v), (x, memory, mask))
+        **{name: lambda name=name: (getattr(R, name)(*attention), (x, memory, mask))
            for name in ("AdditiveCrossAttention", "UnscaledCrossAttention")},
         "Transformer": lambda: (M.Transformer(transformer, seed), (ids, rng.integers(1, V, (batch, t_q)))),
         "LanguageModel": lambda: (M.LanguageModel(language, seed), (ids,)),

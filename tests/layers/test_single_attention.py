@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from minitransformer import InputError, functional as F
-from minitransformer import rivals as R
+from minitransformer import InputError
 from minitransformer.rivals import AdditiveAttention, AttentionalState, DotProductAttention
 
 RNG = np.random.default_rng(0)
@@ -34,11 +33,6 @@ def test_the_definitions(mask):
     np.testing.assert_allclose(layer.forward(X, MEMORY, mask)[0], by_definition(
         lambda x, m: w @ np.tanh(x @ q.weight.data + q.bias.data + m @ k.weight.data + k.bias.data), mask), rtol=1e-12)
     np.testing.assert_allclose(DotProductAttention().forward(X, MEMORY, mask)[0], by_definition(np.dot, mask), rtol=1e-12)
-
-
-def test_without_the_scale_it_is_the_papers_with_larger_queries():
-    scaled, _ = F.attention_forward(2.0 * X, MEMORY, MEMORY, SOME)    # sqrt(d_k) = 2
-    np.testing.assert_allclose(R.dot_product_attention_forward(X, MEMORY, MEMORY, SOME)[0], scaled, rtol=1e-12)
 
 
 @pytest.mark.parametrize("layer", [additive(), DotProductAttention()], ids=["additive", "dot product"])

@@ -142,7 +142,6 @@ def test_the_seed_makes_the_same_weights_for_each_attention_without_its_own():
     (TransformerConfig, dict(attention="restricted"), "radius is None, expected a whole number of at least 0"),
     (TransformerConfig, dict(attention="restricted", radius=-1), "radius is -1, expected a whole number of at least 0"),
     (TransformerConfig, dict(radius=3), "radius is 3, but only restricted attention has one, and attention is scaled"),
-    (TransformerConfig, dict(attention="additive", attention_dropout=0.1), "attention_dropout is 0.1, but additive"),
 ])
 def test_wrong_settings_are_explained(kind, changes, words):
     with pytest.raises(InputError, match=words):

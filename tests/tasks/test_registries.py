@@ -27,6 +27,7 @@ from typing import ClassVar
 
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.toy import LetterTask
+from minitransformer.training.config import setting
 
 
 @TASKS.register("twice")
@@ -34,15 +35,10 @@ from minitransformer.tasks.toy import LetterTask
 class Twice(LetterTask):
     description: ClassVar[str] = "say each letter twice: a b -> a a b b"
 
-    times: int = 2
+    times: int = setting("how often each letter is said", 2)
 
     def transform(self, letters):
         return [letter for letter in letters for _ in range(self.times)]
-
-    @classmethod
-    def add_arguments(cls, parser, option):
-        super().add_arguments(parser, option)
-        option("times", int, "how often each letter is said")
 '''
 TRAINING = TrainingConfig(steps=30, warmup=5, schedule="constant", peak_rate=0.03, smoothing=0.0, threads=1)
 

@@ -36,7 +36,7 @@ def test_held_out_examples_are_never_trained_on(task):
     ("cpoy", {}, "unknown task 'cpoy'; did you mean copy?"),
     ("numbers", {"language": "french"}, "language is 'french', expected german or korean"),
     ("numbers", {"language": None}, "language is None"),
-    ("copy", {"batch": 0}, "batch is 0, expected 1 to 1,000,000"), ("brackets", {"batch": 2.0}, "batch is 2.0"),
+    ("copy", {"batch": 0}, "batch is 0, expected a whole number from 1 to 1,000,000"), ("brackets", {"batch": 2.0}, "batch is 2.0"),
     ("sort", {"max_length": True}, "max_length is True"),
 ])
 def test_settings_that_mean_nothing_are_named(name, settings, words):

@@ -17,7 +17,7 @@ from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.errors import FolderTaken
 from minitransformer.training.evaluation import pair_batches
 from minitransformer.tasks import TASKS
-from minitransformer.tasks.copy import Copy
+from minitransformer.tasks.toy import Copy
 from minitransformer.training import files
 from minitransformer.training import run as folders
 from minitransformer.training.files import MANIFEST, write_manifest

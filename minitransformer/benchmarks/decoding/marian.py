@@ -10,11 +10,13 @@ from minitransformer.benchmarks.decoding.sentences import limit, power, strip
 from minitransformer.decoding.translation import longest_first
 from minitransformer.functional import sinusoids
 from minitransformer.functional.special import BOS, EOS, PAD
+from minitransformer.layers import LayerNorm, Linear
 
-ATTENTION = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "out_proj"}
-SUBLAYERS = {"self_attention": "self_attn", "cross_attention": "encoder_attn"}
-NORMS = {"self_attention": "self_attn_layer_norm", "cross_attention": "encoder_attn_layer_norm",
-         "feed_forward": "final_layer_norm"}
+# The part of a path that is called otherwise there:
+NAMES = {"self_attention_residual.norm": "self_attn_layer_norm", "cross_attention_residual.norm": "encoder_attn_layer_norm",
+         "feed_forward_residual.norm": "final_layer_norm", "feed_forward.inner": "fc1", "feed_forward.outer": "fc2",
+         "self_attention": "self_attn", "cross_attention": "encoder_attn", "query": "q_proj", "key": "k_proj", "value": "v_proj",
+         "output": "out_proj"}
 
 
 def make_step(case, threads, size) -> Callable[[], list[list[int]]]:
@@ -63,19 +65,9 @@ def convert(model, positions) -> MarianMTModel:
 
 def _layer(layer) -> Iterator[tuple[str, torch.Tensor]]:
     """(MarianMT's name, tensor) for each array of an EncoderLayer or DecoderLayer."""
-    for ours, theirs in SUBLAYERS.items():
-        if hasattr(layer, ours):
-            for part, name in ATTENTION.items():
-                yield from _linear(f"{theirs}.{name}", getattr(getattr(layer, ours), part))
-    yield from _linear("fc1", layer.feed_forward.inner)
-    yield from _linear("fc2", layer.feed_forward.outer)
-    for ours, theirs in NORMS.items():
-        if hasattr(layer, ours):
-            norm = getattr(layer, f"{ours}_residual").norm
-            yield f"{theirs}.weight", torch.from_numpy(norm.gamma.data)
-            yield f"{theirs}.bias", torch.from_numpy(norm.beta.data)
-
-
-def _linear(name, linear) -> Iterator[tuple[str, torch.Tensor]]:
-    yield f"{name}.weight", torch.from_numpy(linear.weight.data.T)    # theirs is (d_out, d_in)
-    yield f"{name}.bias", torch.from_numpy(linear.bias.data)
+    for path, part in layer.sublayers().items():
+        if isinstance(part, (Linear, LayerNorm)):
+            for ours, theirs in NAMES.items():
+                path = path.replace(ours, theirs)
+            for name, parameter in zip(("weight", "bias"), part.parameters().values()):    # gamma is a weight there, beta a bias
+                yield f"{path}.{name}", torch.from_numpy(parameter.data.T)    # a Linear's weight is (d_out, d_in) there

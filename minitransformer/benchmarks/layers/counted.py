@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer.backend import Array
 from minitransformer.layers.parameter import Parameter
 from minitransformer.replaceable import textbook
 
@@ -27,31 +26,17 @@ class Counted(np.ndarray):
     def __array_finalize__(self, source) -> None:
         self.chain = getattr(source, "chain", 0)
 
-    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options) -> Any:
-        plain = tuple(map(_plain, out)) if out else None
-        result = getattr(ufunc, method)(*map(_plain, inputs), **({"out": plain} if plain else {}), **options)
-        chain = _longest(inputs)
-        if ufunc is np.matmul:
-            Counted.multiplications += result.size * inputs[0].shape[-1]
-            chain += 1
-        if out:
-            for array in out:
-                if isinstance(array, Counted):
-                    array.chain = max(array.chain, chain)
-            return out[0]
-        return _counted(result, chain)
+    def __array_ufunc__(self, ufunc, method, *inputs, **options) -> Any:
+        result = getattr(ufunc, method)(*_plain(inputs), **_plain(options))
+        return _noted(result, inputs, options, result.size * inputs[0].shape[-1] if ufunc is np.matmul else 0)
 
     def __array_function__(self, function, types, arguments, options) -> Any:
-        result = function(*_all_plain(arguments), **_all_plain(options))
-        chain = _longest([arguments, options])
-        if function is np.einsum:
-            Counted.multiplications += _terms(*arguments)
-            chain += 1
-        return _counted(result, chain)
+        result = function(*_plain(arguments), **_plain(options))
+        return _noted(result, arguments, options, _terms(*arguments) if function is np.einsum else 0)
 
     def __setitem__(self, key, value) -> None:
         np.asarray(self)[key] = _plain(value)
-        self.chain = max(self.chain, _longest([value]))
+        self.chain = max(self.chain, _longest(value))
         if isinstance(self.base, Counted):    # a view was written to
             self.base.chain = max(self.base.chain, self.chain)
 
@@ -76,26 +61,26 @@ def _terms(subscripts, *factors) -> int:
 
 
 def _plain(value) -> Any:
+    """`value` with NumPy's own arrays in place of Counted ones, however deep."""
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(_plain, value))
     return value.view(np.ndarray) if isinstance(value, Counted) else value
 
 
-def _all_plain(value) -> Any:
-    if isinstance(value, dict):
-        return {name: _all_plain(item) for name, item in value.items()}
-    return type(value)(map(_all_plain, value)) if isinstance(value, (tuple, list)) else _plain(value)
+def _longest(value) -> int:
+    """The longest chain of the arrays in `value`, however deep."""
+    if isinstance(value, (tuple, list, dict)):
+        return max(map(_longest, value.values() if isinstance(value, dict) else value), default=0)
+    return getattr(value, "chain", 0)
 
 
-def _longest(values) -> int:
-    """The longest chain of the arrays in `values`, however deep."""
-    found = 0
-    for value in values.values() if isinstance(values, dict) else values:
-        found = max(found, _longest(value) if isinstance(value, (tuple, list, dict)) else getattr(value, "chain", 0))
-    return found
-
-
-def _counted(result, chain) -> Array:
-    if not isinstance(result, np.ndarray):
-        return result
-    found = result.view(Counted)
-    found.chain = chain
+def _noted(result, arguments, options, multiplications) -> Any:
+    """The result of a function, as a Counted array; `multiplications`: of a product."""
+    Counted.multiplications += multiplications
+    out = options.get("out")
+    found = out[0] if isinstance(out, tuple) else result.view(Counted) if isinstance(result, np.ndarray) else result
+    if isinstance(found, Counted):
+        found.chain = _longest([arguments, options]) + (multiplications > 0)
     return found

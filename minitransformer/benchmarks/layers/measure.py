@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer.backend import Array
 from minitransformer.benchmarks.layers.counted import Counted, counted_copy, counting
 from minitransformer.benchmarks.layers.kinds import KINDS
 from minitransformer.rivals import RNN
@@ -46,8 +45,8 @@ def count(layer, n, d) -> tuple[int, int]:
     """(multiplications of a forward pass, the longest chain of products in it) for one sequence of n vectors of width d."""
     x = np.random.default_rng(0).standard_normal((1, n, d)).astype(np.float32).view(Counted)
     with counting():
-        y = _output(counted_copy(layer).forward(x)[0])
-        return Counted.multiplications, y.chain
+        y, _ = counted_copy(layer).forward(x)
+    return Counted.multiplications, (y[0] if isinstance(y, tuple) else y).chain    # a recurrent layer's last state is left out
 
 
 def path_length(layer, n, d) -> int:
@@ -56,18 +55,14 @@ def path_length(layer, n, d) -> int:
     The gradient of one position's output shows from how far away a layer lets a signal in; a layer of its own is needed
     for each such stretch. A recurrent layer lets it in from anywhere, but step by step: what counts there is one step.
     """
-    reach = 1 if isinstance(layer, RNN) else _reach(layer, n, d)
-    return math.ceil((n - 1) / reach)
-
-
-def _reach(layer, n, d) -> int:
-    """How far to the left of the last position the gradient of its output goes."""
+    if isinstance(layer, RNN):
+        return n - 1
     layer = layer.astype(np.float64)
     y, cache = layer.forward(np.random.default_rng(0).standard_normal((1, n, d)))
     dy = np.zeros_like(y)
     dy[:, -1] = 1
     (reached,) = np.nonzero(layer.backward(dy, cache).any(axis=(0, 2)))
-    return n - 1 - int(reached.min())
+    return math.ceil((n - 1) / (n - 1 - int(reached.min())))
 
 
 def _slope(costs, size, cost) -> float:
@@ -115,8 +110,3 @@ def _peak(once) -> int:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak
-
-
-def _output(y) -> Array:
-    """Without the last state of a recurrent layer."""
-    return y[0] if isinstance(y, tuple) else y

@@ -1,10 +1,13 @@
-"""minitransformer benchmark: how fast minitransformer is, alone or against other libraries."""
+"""Measure how fast minitransformer is. Libraries that are compared take turns, each in its own process; a ratio is
+minitransformer's number divided by the other's. Measure on an otherwise idle machine.
+"""
 
 import argparse
 import os
 import shlex
 from importlib import import_module
 
+from minitransformer.checks import check_whole
 from minitransformer.errors import InputError
 from minitransformer.workers.host import available_cores
 
@@ -36,15 +39,12 @@ class _Moved(argparse.Action):
 
 
 def add_arguments(parser) -> None:
-    parser.description = (
-        "Measure how fast minitransformer is. Libraries that are compared take turns, each in its own process; a ratio is "
-        "minitransformer's number divided by the other's. Measure on an otherwise idle machine.")
     parser.add_argument(*MOVED, action=_Moved, nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     parser.set_defaults(measure=lambda _: parser.error(f"no SUBCOMMAND given; choose from {', '.join(SUBCOMMANDS)}"))
     subcommands = parser.add_subparsers(metavar="SUBCOMMAND")
     for name, text in SUBCOMMANDS.items():
         module = import_module(f"{__name__}.{name}")
-        subcommand = subcommands.add_parser(name, help=text, description=text[:1].upper() + text[1:] + ".")
+        subcommand = subcommands.add_parser(name, help=text, description=module.__doc__)
         module.add_arguments(subcommand)
         subcommand.add_argument("--rounds", type=int, default=7, metavar="INT", help="rounds of measurement (default: 7)")
         subcommand.add_argument("--json", action="store_true", help="print one JSON object")
@@ -55,6 +55,5 @@ def execute(args) -> None:
     if not hasattr(os, "killpg"):
         raise InputError("benchmark needs Linux or macOS: it stops its processes as a group")
     for name, most in ("threads", available_cores()), ("rounds", MAX_ROUNDS):
-        if not 1 <= getattr(args, name, 1) <= most:
-            raise InputError(f"--{name} is {getattr(args, name)}, expected 1 to {most:,}")
+        check_whole(name, getattr(args, name, 1), 1, most)
     args.measure(args)

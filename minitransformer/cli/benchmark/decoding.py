@@ -1,4 +1,6 @@
-"""minitransformer benchmark decoding: beam search, alone or against other libraries."""
+"""Measure beam search with a beam of 5 and the model of a RUN, which the other libraries get, too; or show how its time and
+memory grow with batch and beam.
+"""
 
 from minitransformer.benchmarks.decoding.comparison import PACKAGES, check_model, compare
 from minitransformer.benchmarks.decoding.scaling import scale
@@ -10,8 +12,6 @@ from minitransformer.training.run import Run
 
 
 def add_arguments(parser) -> None:
-    parser.description = ("Measure beam search with a beam of 5 and the model of a RUN, which the other libraries get, too; or "
-                          "show how its time and memory grow with batch and beam.")
     parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
     parser.add_argument("--test", nargs="+", metavar=("SOURCE", "TARGET"),
                         help="aligned text files, or one two-column TSV (default: the run's validation files)")

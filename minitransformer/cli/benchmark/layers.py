@@ -1,4 +1,4 @@
-"""minitransformer benchmark layers: Table 1 of the paper, measured."""
+"""Measure Table 1 of the paper on one thread: operations, sequential steps, paths, time and memory of each layer."""
 
 import sys
 
@@ -7,7 +7,7 @@ from tqdm import tqdm
 from minitransformer.benchmarks.layers.kinds import KERNEL, KINDS, RADIUS
 from minitransformer.benchmarks.layers.measure import LENGTH, LONG, N, WIDTH, D, measure
 from minitransformer.cli.benchmark.report import report
-from minitransformer.cli.pictures import picture_path, write_picture
+from minitransformer.cli.output import picture_path, write_picture
 from minitransformer.pictures import plots
 
 SETTINGS = {"convolutional": f", k = {KERNEL}", "separable": f", k = {KERNEL}", "restricted": f", r = {RADIUS}"}

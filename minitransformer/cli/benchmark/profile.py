@@ -1,4 +1,4 @@
-"""minitransformer benchmark profile: where the time of a training step goes, block by block."""
+"""Show where the time of a training step goes, block by block, on one thread."""
 
 from minitransformer.benchmarks.cases import CASES
 from minitransformer.benchmarks.profile import profile

@@ -1,4 +1,4 @@
-"""minitransformer benchmark scaling: how time and memory of a training step grow."""
+"""Show how time and memory of a training step grow with length, sentences, d_model and vocabulary."""
 
 from minitransformer.benchmarks.scaling import scale
 from minitransformer.cli.benchmark.report import add_threads, memory, report

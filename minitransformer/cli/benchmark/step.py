@@ -1,4 +1,6 @@
-"""minitransformer benchmark step: a training step, alone or against other libraries."""
+"""Measure a training step (forward, loss, backward, clipping, Adam; float32, dropout 0.1), alone or against the same model
+in other libraries.
+"""
 
 from tempfile import TemporaryDirectory
 
@@ -10,8 +12,6 @@ from minitransformer.extras import require
 
 
 def add_arguments(parser) -> None:
-    parser.description = ("Measure a training step (forward, loss, backward, clipping, Adam; float32, dropout 0.1), alone or "
-                          "against the same model in other libraries.")
     parser.add_argument("--against", metavar="NAMES", help=f"any of {','.join(PACKAGES)} (default: none)")
     parser.add_argument("--config", metavar="NAMES", help=f"any of {','.join(CASES)} (default: all of them)")
     parser.add_argument("--batches", nargs="+", metavar=("SOURCE", "TARGET"),

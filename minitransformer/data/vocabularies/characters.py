@@ -3,7 +3,6 @@
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.data.vocabularies.listed import ListedVocabulary, check_text
 from minitransformer.errors import InputError
-from minitransformer.functional.special import SPECIAL
 
 
 @VOCABULARIES.register("characters")
@@ -17,7 +16,6 @@ class CharacterVocabulary(ListedVocabulary):
             raise InputError("a character vocabulary needs a string that contains each character once")
         super().__init__(characters, characters=characters)
         self.characters = characters
-        self._ids = {character: i for i, character in enumerate(characters, len(SPECIAL))}
 
     @classmethod
     def learn(cls, text) -> "CharacterVocabulary":
@@ -26,9 +24,9 @@ class CharacterVocabulary(ListedVocabulary):
     def encode(self, text) -> list[int]:
         """The id of each character. Raises InputError for one that is not in the vocabulary."""
         check_text(text)
-        unknown = next((character for character in text if character not in self._ids), None)
+        unknown = next((character for character in text if character not in self.ids), None)
         if unknown is not None:
             line = text[:text.index(unknown)].count("\n") + 1
             raise InputError(f"line {line}: the character {unknown!r} is not in the vocabulary, which consists of the "
                              f"{len(self.characters)} characters of the training text")
-        return [self._ids[character] for character in text]
+        return [self.ids[character] for character in text]

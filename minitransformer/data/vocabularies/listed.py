@@ -35,6 +35,7 @@ class ListedVocabulary:
     def __init__(self, tokens, **stored):
         """stored: the arguments of the subclass, as JSON, from which `load` makes it again."""
         self.listed = [*SPECIAL, *tokens]
+        self.ids = {token: i for i, token in enumerate(tokens, len(SPECIAL))}    # no text contains a special one
         self._stored = stored
 
     @property

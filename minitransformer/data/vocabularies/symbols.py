@@ -20,7 +20,6 @@ class SymbolVocabulary(ListedVocabulary):
             raise InputError("a symbol vocabulary needs its symbols and their joint as strings")
         super().__init__(symbols, symbols=list(symbols), joint=joint)
         self.joint = joint
-        self.ids = {symbol: i for i, symbol in enumerate(symbols, len(SPECIAL))}    # no text contains a special one
 
     def encode(self, text) -> list[int]:
         """The ids of the symbols in `text`. Raises InputError for one that is not in the vocabulary."""

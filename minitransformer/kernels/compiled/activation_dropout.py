@@ -8,20 +8,18 @@ from minitransformer.functional import (
     relu_dropout_forward)
 from minitransformer.functional.activation_dropout import ActivationDropoutCache
 from minitransformer.functional.activations import CUBIC, SLOPE, GeluCache, ReluCache
-from minitransformer.kernels.compiled.dropout import KeptCache, draw
+from minitransformer.kernels.compiled.dropout import draw, flags_of, is_ours
 from minitransformer.kernels.exponential import exp
 from minitransformer.kernels.loops import loop, packed
 from minitransformer.replaceable import replaces
-
-NOTHING_DROPPED = np.empty(0, bool)    # in place of the flags: no dropout
 
 
 @replaces(relu_dropout_forward, "numpy", "float32 float64")
 def relu_dropout_forward_compiled(x, dropout_rate=0.0, rng=None) -> tuple[Array, ActivationDropoutCache]:
     dropout = draw(x, dropout_rate, rng)
     y, positive = np.empty(x.shape, x.dtype), np.empty(x.shape, bool)
-    relu_and_drop(packed(x, y.size), *flags_of(dropout), y.reshape(-1), positive.reshape(-1))
-    return y, ActivationDropoutCache(ReluCache(positive), dropout)    # type: ignore[arg-type]    # a KeptCache has a mask, too
+    relu_and_drop(packed(x, y.size), *flags_of(dropout, -1), y.reshape(-1), positive.reshape(-1))
+    return y, ActivationDropoutCache(ReluCache(positive), dropout)
 
 
 @replaces(relu_dropout_backward, "numpy", "float32 float64", "b")
@@ -30,7 +28,7 @@ def relu_dropout_backward_compiled(dy, cache) -> Array:
     if dy.shape != positive.shape or not is_ours(dropout, dy):
         return relu_backward(dropout_backward(dy, dropout), cache.activation)
     dx = np.empty(positive.shape, dy.dtype)
-    relu_and_drop_backward(packed(dy, dx.size), packed(positive, dx.size), *flags_of(dropout), dx.reshape(-1))
+    relu_and_drop_backward(packed(dy, dx.size), packed(positive, dx.size), *flags_of(dropout, -1), dx.reshape(-1))
     return dx
 
 
@@ -38,8 +36,8 @@ def relu_dropout_backward_compiled(dy, cache) -> Array:
 def gelu_dropout_forward_compiled(x, dropout_rate=0.0, rng=None) -> tuple[Array, ActivationDropoutCache]:
     dropout = draw(x, dropout_rate, rng)
     y, tanh = np.empty(x.shape, x.dtype), np.empty(x.shape, x.dtype)
-    gelu_and_drop(packed(x, y.size), *flags_of(dropout), y.reshape(-1), tanh.reshape(-1))
-    return y, ActivationDropoutCache(GeluCache(x, tanh), dropout)    # type: ignore[arg-type]    # the same
+    gelu_and_drop(packed(x, y.size), *flags_of(dropout, -1), y.reshape(-1), tanh.reshape(-1))
+    return y, ActivationDropoutCache(GeluCache(x, tanh), dropout)
 
 
 @replaces(gelu_dropout_backward, "numpy", "float32", "b")
@@ -48,18 +46,8 @@ def gelu_dropout_backward_compiled(dy, cache) -> Array:
     if dy.shape != x.shape or not is_ours(dropout, dy):
         return gelu_backward(dropout_backward(dy, dropout), cache.activation)
     dx = np.empty(x.shape, dy.dtype)
-    gelu_and_drop_backward(packed(dy, dx.size), packed(x, dx.size), packed(tanh, dx.size), *flags_of(dropout), dx.reshape(-1))
+    gelu_and_drop_backward(packed(dy, dx.size), packed(x, dx.size), packed(tanh, dx.size), *flags_of(dropout, -1), dx.reshape(-1))
     return dx
-
-
-def is_ours(dropout, dy) -> bool:
-    """Whether a dropout's cache is of the compiled kernels, for dy's dtype, or of no dropout at all."""
-    return dropout.dtype == dy.dtype if isinstance(dropout, KeptCache) else dropout.mask is None
-
-
-def flags_of(dropout) -> tuple[Array, float]:
-    """What a loop is told of a dropout: where an element is kept, and its scale."""
-    return (dropout.keep.reshape(-1), dropout.scale) if isinstance(dropout, KeptCache) else (NOTHING_DROPPED, 1.0)
 
 
 @loop("vector flags number vector flags")

@@ -8,7 +8,7 @@ from minitransformer.backend import Array
 from minitransformer.functional import attention_backward, attention_forward
 from minitransformer.functional.attention import AttentionCache
 from minitransformer.functional.softmax import SoftmaxCache
-from minitransformer.kernels.compiled.dropout import KeptCache, draw
+from minitransformer.kernels.compiled.dropout import KeptCache, draw, flags_of, is_ours
 from minitransformer.kernels.exponential import exp
 from minitransformer.kernels.loops import loop, packed
 from minitransformer.kernels.numpy.attention import (
@@ -27,26 +27,20 @@ def attention_forward_compiled(query, key, value, mask=None, dropout_rate=0.0, r
         return attention_forward_in_place(query, key, value, mask, dropout_rate, rng)
     dropout = draw(scores, dropout_rate, rng)
     p, heads = np.empty(scores.shape, scores.dtype), (-1, *scores.shape[-2:])
-    weights, keep, kept_scale = p, np.empty((0, 0, 0), bool), 1.0
-    if isinstance(dropout, KeptCache):
-        weights, keep, kept_scale = np.empty_like(p), dropout.keep.reshape(heads), dropout.scale
-    allowed, share = masks_of_heads(mask, scores.shape)
-    attend(scores.reshape(heads), allowed, share, float(peak), scale, keep, kept_scale, p.reshape(heads), weights.reshape(heads))
-    return merged_matmul(weights, value), AttentionCache(
-        query, key, value, SoftmaxCache(p), dropout, weights)    # type: ignore[arg-type]    # a KeptCache has a mask, too
+    weights = np.empty_like(p) if isinstance(dropout, KeptCache) else p
+    attend(scores.reshape(heads), *masks_of_heads(mask, scores.shape), float(peak), scale, *flags_of(dropout, *heads),
+           p.reshape(heads), weights.reshape(heads))
+    return merged_matmul(weights, value), AttentionCache(query, key, value, SoftmaxCache(p), dropout, weights)
 
 
 @replaces(attention_backward, "numpy", "float32", "b")
 def attention_backward_compiled(dy, cache) -> tuple[Array, Array, Array]:
     query, key, value, (p,), dropout, weights = cache
     dscores = np.ascontiguousarray(dy @ value.swapaxes(-1, -2))    # of the weights; `attend_backward` makes it that of the scores
-    if dscores.dtype != p.dtype or dscores.shape != p.shape or not (isinstance(dropout, KeptCache) or dropout.mask is None):
+    if dscores.dtype != p.dtype or dscores.shape != p.shape or not is_ours(dropout, dscores):
         return attention_backward_in_place(dy, cache)
     heads = (-1, *p.shape[-2:])
-    keep, kept_scale = np.empty((0, 0, 0), bool), 1.0
-    if isinstance(dropout, KeptCache):
-        keep, kept_scale = dropout.keep.reshape(heads), dropout.scale
-    attend_backward(dscores.reshape(heads), p.reshape(heads), keep, kept_scale, 1 / math.sqrt(query.shape[-1]))
+    attend_backward(dscores.reshape(heads), p.reshape(heads), *flags_of(dropout, *heads), 1 / math.sqrt(query.shape[-1]))
     return (merged_matmul(dscores, key), merged_matmul(dscores.swapaxes(-1, -2), query),
             merged_matmul(weights.swapaxes(-1, -2), dy))
 
@@ -58,13 +52,10 @@ def masks_of_heads(mask, shape) -> tuple[Array, int]:
         return np.ones((1, 1, width), bool), math.prod(lead)
     np.broadcast_to(mask, shape)    # or a ValueError
     mask = mask.reshape((1,) * (len(shape) - mask.ndim) + mask.shape)
-    if mask.shape[:-2] == (1,) * len(lead):
-        share = math.prod(lead)
-    elif mask.shape[:-3] == tuple(lead[:-1]) and mask.shape[-3] == 1:    # one for all heads of a sentence
-        share = lead[-1]
-    else:
-        share, mask = 1, np.broadcast_to(mask, (*lead, *mask.shape[-2:]))
-    mask = np.broadcast_to(mask, (*mask.shape[:-1], width))
+    share = 1
+    if lead and mask.shape[-3] == 1:    # one for all heads of a sentence
+        share, mask = lead.pop(), mask[..., 0, :, :]
+    mask = np.broadcast_to(mask, (*lead, mask.shape[-2], width))
     return packed(mask, -1, mask.shape[-2], width), share
 
 

@@ -1,12 +1,12 @@
 """Dropout, alone and in a residual sum, with a mask of one byte an element."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_rng, check_share
-from minitransformer.functional import dropout_backward, dropout_forward, dropout_sum_backward, dropout_sum_forward
+from minitransformer.functional import dropout_backward, dropout_forward, dropout_sum_forward
 from minitransformer.functional.dropout import DropoutCache, bytes_dropped
 from minitransformer.functional.random_bytes import random_bytes
 from minitransformer.kernels.loops import loop, packed
@@ -26,8 +26,8 @@ class KeptCache(NamedTuple):
         return self.keep * self.dtype.type(self.scale)
 
 
-def draw(x, dropout_rate, rng) -> DropoutCache | KeptCache:
-    """What dropout_mask draws for x, as a byte an element."""
+def draw(x, dropout_rate, rng) -> Any:
+    """What dropout_mask draws for x, as a byte an element: a KeptCache, or the DropoutCache of no dropout."""
     if rng is not None:
         check_rng(rng)
     if rng is None or dropout_rate == 0:
@@ -35,6 +35,18 @@ def draw(x, dropout_rate, rng) -> DropoutCache | KeptCache:
     check_share("the dropout rate", dropout_rate)
     dropped = bytes_dropped(dropout_rate)
     return KeptCache(random_bytes(rng, x.shape) >= dropped, 256 / (256 - dropped), x.dtype)
+
+
+def is_ours(dropout, dy) -> bool:
+    """Whether a dropout's cache is of the compiled kernels, for dy's dtype, or of no dropout at all."""
+    return dropout.dtype == dy.dtype if isinstance(dropout, KeptCache) else dropout.mask is None
+
+
+def flags_of(dropout, *shape) -> tuple[Array, float]:
+    """What a loop is told of a dropout: where an element is kept, in that shape (empty: nothing is dropped), and its scale."""
+    if not isinstance(dropout, KeptCache):
+        return np.empty([0] * len(shape), bool), 1.0
+    return dropout.keep.reshape(shape), dropout.scale
 
 
 @replaces(dropout_forward, "numpy", "float32 float64")
@@ -60,11 +72,6 @@ def dropout_sum_forward_compiled(x, h, dropout_rate, rng=None) -> tuple[Array, D
     y = np.empty(x.shape, x.dtype)
     drop_and_add(packed(x, y.size), packed(h, y.size), cache.keep.reshape(-1), cache.scale, y.reshape(-1))
     return y, cache
-
-
-@replaces(dropout_sum_backward, "numpy", "float32 float64", "b")
-def dropout_sum_backward_compiled(dy, cache) -> tuple[Array, Array]:
-    return dy, dropout_backward_compiled(dy, cache)
 
 
 @loop("vector flags number vector")

@@ -4,11 +4,9 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.functional import linear_cross_entropy_forward
-from minitransformer.functional.cross_entropy import check_targets
 from minitransformer.kernels.exponential import exp, rank, ranked
 from minitransformer.kernels.loops import loop
-from minitransformer.kernels.numpy import linear_cross_entropy as in_numpy
-from minitransformer.kernels.numpy.linear_cross_entropy import LinearCrossEntropyGradients
+from minitransformer.kernels.numpy.linear_cross_entropy import LinearCrossEntropyGradients, in_blocks
 from minitransformer.replaceable import replaces
 
 
@@ -16,37 +14,12 @@ from minitransformer.replaceable import replaces
 def linear_cross_entropy_forward_compiled(x, weight, targets, smoothing=0.0, *,
                                           padding) -> tuple[Array, LinearCrossEntropyGradients]:
     """As NumPy's kernel, whose backward is this one's, too: only what happens between the products is compiled."""
-    if not weight.dtype == x.dtype == np.float32:
-        return in_numpy.linear_cross_entropy_forward_blocked(x, weight, targets, smoothing, padding=padding)
-    check_targets(targets, (*x.shape[:-1], len(weight)), smoothing, padding)
-    size = len(weight)
-    rows, ids = x.reshape(-1, x.shape[-1]), targets.reshape(-1).astype(np.int64)
-    real = np.ones(len(ids), x.dtype) if padding is None else (ids != padding).astype(x.dtype)
-    ones = np.ones(size, x.dtype)
-    log_likelihood, log_mean, scale = np.empty_like(real), rows @ (ones @ weight / size), np.empty_like(real)
-    dx, dweight = np.empty(rows.shape, x.dtype), np.zeros(weight.shape, x.dtype)
-    step = max(64, in_numpy.BLOCK // size)
-    for start in range(0, len(rows), step):
-        n = slice(start, start + step)
-        e = rows[n] @ weight.T
-        exponentiate(e, ids[n], real[n], smoothing, log_likelihood[n], log_mean[n], scale[n])
-        np.matmul(e, weight, out=dx[n])
-        dx[n] *= scale[n, None]
-        in_numpy.add_product(e.T, scale[n, None] * rows[n], dweight, start == 0)
-    dx -= np.outer(real, smoothing / size * (ones @ weight))
-    dweight -= smoothing / size * (real @ rows)
-    log_likelihood *= real
-    loss = -(1 - smoothing) * log_likelihood.sum() - smoothing * (log_mean @ real)
-    return loss, LinearCrossEntropyGradients(dx.reshape(x.shape), dweight, log_likelihood.reshape(targets.shape))
+    return in_blocks(exponentiate, x, weight, targets, smoothing, padding)
 
 
 @loop("matrix ids vector number vector vector vector")
 def exponentiate(e, targets, real, smoothing, log_likelihood, log_mean, scale) -> None:
-    """e: (N, V), the logits, become their gradient / scale, but for the term that all of a row share.
-
-    targets, real, and what is written, log_likelihood, scale, and log_mean (the mean of the logits becomes that of the
-    log-probabilities): (N,).
-    """
+    """As in NumPy's kernel."""
     number, size = e.dtype.type, e.shape[1]
     for n in range(len(e)):
         highest = rank(e[n, 0])

@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_cache, check_floats, check_mask, check_positions
+from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.functional.softmax import SoftmaxCache, softmax_backward, softmax_forward
 from minitransformer.layers.attention import CrossAttention, MultiHeadAttention, SelfAttention
-from minitransformer.layers.attention_kinds import ATTENTIONS
+from minitransformer.layers.attention_kinds import ATTENTIONS, ScaledAttention
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
 from minitransformer.replaceable import replaceable
 from minitransformer.rivals import initial
-from minitransformer.rivals.attention.without_dropout import WithoutDropout
 
 
 class AdditiveAttentionCache(NamedTuple):
@@ -19,11 +19,14 @@ class AdditiveAttentionCache(NamedTuple):
     weight: Array             # (A,)
     tanh: Array               # (..., T_q, T_k, A) tanh(query + key) of each pair
     softmax: SoftmaxCache     # softmax.p: (..., T_q, T_k), who attends to whom
+    dropout: DropoutCache
+    weights: Array            # (..., T_q, T_k) softmax.p after dropout
 
 
 @replaceable
-def additive_attention_forward(query, key, value, weight, mask=None) -> tuple[Array, AdditiveAttentionCache]:
-    """y = softmax(scores) value, with scores_ij = w . tanh(query_i + key_j): a network with one hidden layer for each pair.
+def additive_attention_forward(query, key, value, weight, mask=None, dropout_rate=0.0, rng=None,
+                               ) -> tuple[Array, AdditiveAttentionCache]:
+    """y = dropout(softmax(scores)) value, with scores_ij = w . tanh(query_i + key_j): one hidden layer for each pair.
 
     query: (..., T_q, A); key: (..., T_k, A); value: (..., T_k, d_v); weight w: (A,); mask: None or bool, broadcastable to
     (..., T_q, T_k), True = may attend. Returns y (..., T_q, d_v).
@@ -31,19 +34,21 @@ def additive_attention_forward(query, key, value, weight, mask=None) -> tuple[Ar
     """
     tanh = module_of(query).tanh(query[..., :, None, :] + key[..., None, :, :])
     p, softmax = softmax_forward(tanh @ weight, mask)
-    return p @ value, AdditiveAttentionCache(value, weight, tanh, softmax)
+    weights, dropout = dropout_forward(p, dropout_rate, rng)
+    return weights @ value, AdditiveAttentionCache(value, weight, tanh, softmax, dropout, weights)
 
 
 @replaceable
 def additive_attention_backward(dy, cache) -> tuple[Array, Array, Array, Array]:
     """Returns dquery, dkey, dvalue, dweight.
 
-    y = P V gives dP = dy V^T and dV = P^T dy. With S_ij = w . t_ij and t = tanh(a): dw = sum_ij dS_ij t_ij and
+    y = A V gives dA = dy V^T and dV = A^T dy. With S_ij = w . t_ij and t = tanh(a): dw = sum_ij dS_ij t_ij and
     da_ij = dS_ij w (1 - t_ij^2). Query i was added to every key, and key j to every query: their gradients are sums of da.
     """
-    value, weight, tanh, softmax = cache
-    dscores = softmax_backward(dy @ value.swapaxes(-1, -2), softmax)
-    dvalue = softmax.p.swapaxes(-1, -2) @ dy
+    value, weight, tanh, softmax, dropout, weights = cache
+    dvalue = weights.swapaxes(-1, -2) @ dy
+    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
+    dscores = softmax_backward(dp, softmax)
     dweight = dscores.reshape(-1) @ tanh.reshape(-1, len(weight))
     da = (1 - tanh * tanh) * weight * dscores[..., None]
     return da.sum(axis=-2), da.sum(axis=-3), dvalue, dweight
@@ -91,12 +96,12 @@ class AdditiveAttention(Layer):
 class AdditiveScores(MultiHeadAttention):
     """score_ij = w . tanh(q_i + k_j), with one w (d_k,) for all heads: each has its own projections before it."""
 
-    def __init__(self, d_model, num_heads, rng=None, d_k=None, d_v=None):
-        super().__init__(d_model, num_heads, rng, d_k, d_v)
+    def __init__(self, d_model, num_heads, rng=None, d_k=None, d_v=None, dropout=0.0):
+        super().__init__(d_model, num_heads, rng, d_k, d_v, dropout)
         self.weight = initial.normal_vector(rng, self.query.weight.shape[1] // num_heads)
 
     def attend(self, q, k, v, mask, rng) -> tuple[Array, AdditiveAttentionCache]:
-        return additive_attention_forward(q, k, v, self.weight.data, mask)
+        return additive_attention_forward(q, k, v, self.weight.data, mask, self.dropout, rng)
 
     def attend_backward(self, dheads, cache) -> tuple[Array, Array, Array]:
         dq, dk, dv, dweight = additive_attention_backward(dheads, cache)
@@ -113,6 +118,6 @@ class AdditiveCrossAttention(CrossAttention, AdditiveScores):    # type: ignore[
 
 
 @ATTENTIONS.register("additive")
-class AdditiveKind(WithoutDropout):
+class AdditiveKind(ScaledAttention):
     description = "a small network for each pair"
-    kinds = AdditiveSelfAttention, AdditiveCrossAttention
+    layers = AdditiveSelfAttention, AdditiveCrossAttention

@@ -37,12 +37,15 @@ def restricted_attention_forward(query, key, value, radius, causal=False, mask=N
     for the pairs in them that lie too far apart: T w scores, instead of T^2.
     """
     xp, length = module_of(query), query.shape[2]
-    block, side = block_and_side(radius, length)
-    keys, window = _block_windows(key, block, side, causal)
-    values, _ = _block_windows(value, block, side, causal)
+    reach = min(radius, length - 1)    # there is nothing further away
+    block = max(1, -(-reach // SIDE))
+    size = -(-reach // block) * (1 if causal else 2) + 1                                    # blocks in a window
+    keys, window = _block_windows(key, block, size, causal)
+    values, _ = _block_windows(value, block, size, causal)
     real = xp.ones((1, length), bool) if mask is None else mask
-    reachable, _ = _block_windows(real[:, None, :, None], block, side, causal)              # (B, 1, N, w, 1)
-    near = to_device(_near(radius, block, side, causal), xp)                                # (c, w)
+    reachable, _ = _block_windows(real[:, None, :, None], block, size, causal)              # (B, 1, N, w, 1)
+    distance = np.arange(size * block) - window.left * block - np.arange(block)[:, None]    # (c, w) of a key from a query
+    near = to_device((-radius <= distance) & (distance <= (0 if causal else radius)), xp)
     y, attention = attention_forward(_blocks(query, block), keys, values, near & reachable.swapaxes(-1, -2), dropout_rate, rng)
     return _unblocked(y, length), RestrictedAttentionCache(attention, window, length)
 
@@ -55,30 +58,6 @@ def restricted_attention_backward(dy, cache) -> tuple[Array, Array, Array]:
     dquery, dkeys, dvalues = attention_backward(_blocks(dy, block), attention)
     return (_unblocked(dquery, length), _block_windows_backward(dkeys, block, window, length),
             _block_windows_backward(dvalues, block, window, length))
-
-
-def all_pairs(cache) -> Array:
-    """Who attends to whom as (B, H, T, T): for a picture."""
-    p, xp = cache.attention.softmax.p, module_of(cache.attention.softmax.p)
-    batch, heads, count, block, width = p.shape
-    before = cache.window.left * block              # positions of a window that lie before its block
-    found = xp.zeros((batch, heads, count * block, (count - 1) * block + width), p.dtype)
-    for n in range(count):
-        found[:, :, n * block:(n + 1) * block, n * block:n * block + width] = p[:, :, n]
-    return found[:, :, :cache.length, before:before + cache.length]
-
-
-def block_and_side(radius, length) -> tuple[int, int]:
-    """c, how many positions a block has, and how many blocks reach over the radius."""
-    radius = min(radius, length - 1)    # there is nothing further away
-    block = max(1, -(-radius // SIDE))
-    return block, -(-radius // block)
-
-
-def _near(radius, block, side, causal) -> np.ndarray:
-    """(c, w) bool: whether the j-th key of a block's window is within the radius of its i-th query."""
-    distance = np.arange(block * (side + 1 if causal else 2 * side + 1)) - side * block - np.arange(block)[:, None]
-    return (-radius <= distance) & (distance <= (0 if causal else radius))
 
 
 def _blocks(x, block) -> Array:
@@ -95,11 +74,10 @@ def _unblocked(x, length) -> Array:
     return x.reshape(batch, heads, count * block, d)[:, :, :length]
 
 
-def _block_windows(x, block, side, causal) -> tuple[Array, WindowsCache]:
-    """(B, H, T, d) -> (B, H, N, w, d): for each block, the w positions that it needs."""
+def _block_windows(x, block, size, causal) -> tuple[Array, WindowsCache]:
+    """(B, H, T, d) -> (B, H, N, w, d): for each block, the w positions of the `size` blocks that it needs."""
     blocks = _blocks(x, block)
     batch, heads, count, _, d = blocks.shape
-    size = side + 1 if causal else 2 * side + 1
     windows, cache = windows_forward(blocks.reshape(batch * heads, count, block * d), size, causal=causal)
     return windows.reshape(batch, heads, count, size * block, d), cache
 
@@ -132,7 +110,14 @@ class RestrictedSelfAttention(SelfAttention):
 
     def attended(self, cache) -> Array:
         """Who attends to whom: (B, H, T, T), for a look at a short sentence; it is zero beyond the radius."""
-        return all_pairs(cache.attention)
+        attention, window, length = cache.attention
+        p = attention.softmax.p
+        batch, heads, count, block, width = p.shape
+        before = window.left * block                    # positions of a window that lie before its block
+        found = module_of(p).zeros((batch, heads, count * block, (count - 1) * block + width), p.dtype)
+        for n in range(count):
+            found[:, :, n * block:(n + 1) * block, n * block:n * block + width] = p[:, :, n]
+        return found[:, :, :length, before:before + length]
 
     def _check(self, query, key, value, mask) -> None:
         check_floats("RestrictedSelfAttention: x", query, "B", "T", self.query.weight.shape[0])

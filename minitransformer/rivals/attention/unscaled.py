@@ -1,46 +1,21 @@
-"""Dot-product attention without the scale (Luong et al. 2015, https://arxiv.org/abs/1508.04025, equation 8, "dot")."""
+"""Dot-product attention without the scale (Luong et al. 2015, https://arxiv.org/abs/1508.04025, equation 8, "dot").
 
+It is the paper's attention with queries that are sqrt(d_k) times as large: (sqrt(d_k) q) . k / sqrt(d_k) = q . k.
+"""
+
+import math
 from typing import NamedTuple
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_cache, check_floats, check_mask, check_positions
-from minitransformer.functional.softmax import SoftmaxCache, softmax_backward, softmax_forward
+from minitransformer.functional.attention import AttentionCache, attention_backward, attention_forward
 from minitransformer.layers.attention import CrossAttention, MultiHeadAttention, SelfAttention
-from minitransformer.layers.attention_kinds import ATTENTIONS
+from minitransformer.layers.attention_kinds import ATTENTIONS, ScaledAttention
 from minitransformer.layers.layer import Layer
-from minitransformer.replaceable import replaceable
-from minitransformer.rivals.attention.without_dropout import WithoutDropout
-
-
-class DotProductAttentionCache(NamedTuple):
-    query: Array              # (..., T_q, d_k)
-    key: Array                # (..., T_k, d_k)
-    value: Array              # (..., T_k, d_v)
-    softmax: SoftmaxCache     # softmax.p: (..., T_q, T_k), who attends to whom
-
-
-@replaceable
-def dot_product_attention_forward(query, key, value, mask=None) -> tuple[Array, DotProductAttentionCache]:
-    """y = softmax(query key^T) value: functional/attention.py without the division by sqrt(d_k).
-
-    query: (..., T_q, d_k); key: (..., T_k, d_k); value: (..., T_k, d_v); mask: None or bool, broadcastable to
-    (..., T_q, T_k), True = may attend. Returns y (..., T_q, d_v).
-    A query that may attend to nothing gives 0, and neither receives nor passes on a gradient.
-    """
-    p, softmax = softmax_forward(query @ key.swapaxes(-1, -2), mask)
-    return p @ value, DotProductAttentionCache(query, key, value, softmax)
-
-
-@replaceable
-def dot_product_attention_backward(dy, cache) -> tuple[Array, Array, Array]:
-    """Returns dquery, dkey, dvalue. y = P V gives dP = dy V^T and dV = P^T dy; S = Q K^T gives dQ = dS K and dK = dS^T Q."""
-    query, key, value, softmax = cache
-    dscores = softmax_backward(dy @ value.swapaxes(-1, -2), softmax)
-    return dscores @ key, dscores.swapaxes(-1, -2) @ query, softmax.p.swapaxes(-1, -2) @ dy
 
 
 class DotProductCache(NamedTuple):
-    attention: DotProductAttentionCache   # attention.softmax.p: (B, T_q, T_k), who attends to whom
+    attention: AttentionCache   # attention.softmax.p: (B, T_q, T_k), who attends to whom
 
 
 class DotProductAttention(Layer):
@@ -56,39 +31,37 @@ class DotProductAttention(Layer):
         check_positions("DotProductAttention: x", x)
         check_positions("DotProductAttention: memory", memory)
         check_mask("DotProductAttention", mask, "(B, T_q, T_k)", (len(x), x.shape[1], memory.shape[1]))
-        y, attention = dot_product_attention_forward(x, memory, memory, mask)
+        y, attention = attention_forward(x * math.sqrt(x.shape[2]), memory, memory, mask)
         return y, DotProductCache(attention)
 
     def backward(self, dy, cache) -> tuple[Array, Array]:
         """Returns dx, dmemory: the memory was key and value."""
         check_cache(self, cache, DotProductCache)
         check_floats("DotProductAttention: dy", dy, *cache.attention.query.shape)
-        dx, dkey, dvalue = dot_product_attention_backward(dy, cache.attention)
-        return dx, dkey + dvalue
+        dquery, dkey, dvalue = attention_backward(dy, cache.attention)
+        return dquery * math.sqrt(dy.shape[2]), dkey + dvalue
 
 
 class UnscaledScores(MultiHeadAttention):
     """score_ij = q_i . k_j, not divided by sqrt(d_k)."""
 
-    def __init__(self, d_model, num_heads, rng=None, d_k=None, d_v=None):
-        super().__init__(d_model, num_heads, rng, d_k, d_v)
-
-    def attend(self, q, k, v, mask, rng) -> tuple[Array, DotProductAttentionCache]:
-        return dot_product_attention_forward(q, k, v, mask)
+    def attend(self, q, k, v, mask, rng) -> tuple[Array, AttentionCache]:
+        return super().attend(q * math.sqrt(q.shape[-1]), k, v, mask, rng)
 
     def attend_backward(self, dheads, cache) -> tuple[Array, Array, Array]:
-        return dot_product_attention_backward(dheads, cache)
+        dq, dk, dv = super().attend_backward(dheads, cache)
+        return dq * math.sqrt(dq.shape[-1]), dk, dv
 
 
-class UnscaledSelfAttention(SelfAttention, UnscaledScores):    # type: ignore[misc]    # it takes what the first base takes
+class UnscaledSelfAttention(SelfAttention, UnscaledScores):
     """SelfAttention without the division by sqrt(d_k)."""
 
 
-class UnscaledCrossAttention(CrossAttention, UnscaledScores):    # type: ignore[misc]    # it takes what the first base takes
+class UnscaledCrossAttention(CrossAttention, UnscaledScores):
     """CrossAttention without the division by sqrt(d_k)."""
 
 
 @ATTENTIONS.register("unscaled")
-class UnscaledKind(WithoutDropout):
+class UnscaledKind(ScaledAttention):
     description = "not divided by sqrt(d_k)"
-    kinds = UnscaledSelfAttention, UnscaledCrossAttention
+    layers = UnscaledSelfAttention, UnscaledCrossAttention

@@ -8,13 +8,12 @@ from minitransformer.functional import dropout_backward, dropout_forward
 from minitransformer.functional.dropout import DropoutCache
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
-from minitransformer.rivals.activations import TanhCache, tanh_backward, tanh_forward
 
 
 class AttentionalStateCache(NamedTuple):
     attention: Any         # the attention's own cache
     output: LinearCache
-    tanh: TanhCache
+    tanh: Array            # (B, T_q, D) what comes out of it
     dropout: DropoutCache
 
 
@@ -34,16 +33,16 @@ class AttentionalState(Layer):
         """mask: None or bool, broadcastable to (B, T_q, T_k), True = may attend."""
         context, attention = self.attention.forward(x, memory, mask)
         h, output = self.output.forward(module_of(x).concatenate([context, x], axis=-1))
-        h, tanh = tanh_forward(h)
-        y, dropout = dropout_forward(h, self.dropout, rng)
+        tanh = module_of(h).tanh(h)
+        y, dropout = dropout_forward(tanh, self.dropout, rng)
         return y, AttentionalStateCache(attention, output, tanh, dropout)
 
     def backward(self, dy, cache) -> tuple[Array, Array]:
         """Returns dx, dmemory."""
         check_cache(self, cache, AttentionalStateCache)
-        check_floats("AttentionalState: dy", dy, *cache.tanh.y.shape)
+        check_floats("AttentionalState: dy", dy, *cache.tanh.shape)
         dh = dropout_backward(dy, cache.dropout)
-        dh = tanh_backward(dh, cache.tanh)
+        dh = dh * (1 - cache.tanh * cache.tanh)    # tanh' = 1 - tanh^2
         dh = self.output.backward(dh, cache.output)
         d_memory = dh.shape[-1] - dy.shape[-1]
         dx, dmemory = self.attention.backward(dh[..., :d_memory], cache.attention)

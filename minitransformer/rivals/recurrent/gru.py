@@ -1,13 +1,15 @@
-"""The gated recurrent unit (Cho et al. 2014, https://arxiv.org/abs/1406.1078): one step, and a sequence."""
+"""The gated recurrent unit (Cho et al. 2014, https://arxiv.org/abs/1406.1078): one step, and the layer."""
 
+from functools import partial
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
 from minitransformer.layers import initial
+from minitransformer.layers.parameter import Parameter
 from minitransformer.replaceable import replaceable
 from minitransformer.rivals.activations import sigmoid
-from minitransformer.rivals.recurrent.layer import Recurrent
-from minitransformer.rivals.recurrent.recurrence import ThroughTimeCache, through_time_backward, through_time_forward
+from minitransformer.rivals.recurrent.layer import OneDirection
+from minitransformer.rivals.recurrent.recurrence import through_time_backward, through_time_forward
 
 
 class GRUStepCache(NamedTuple):
@@ -54,23 +56,7 @@ def gru_step_backward(dafter, cache) -> tuple[Array, Array, Array, Array]:
     return dz, dafter * u + dproduct @ weight.T, h.T @ dproduct, dp.sum(axis=0)
 
 
-@replaceable
-def gru_forward(z, state, weight, bias, mask=None) -> tuple[Array, ThroughTimeCache]:
-    """All states (T, B, H) after gru_step_forward at each position: z (T, B, 3H), state (B, H), weight (H, 3H), bias (H,).
-
-    mask: None or (T, B) bool; where it is False the state stays as it was.
-    """
-    return through_time_forward((gru_step_forward, gru_step_backward), z, state, mask, weight, bias)
-
-
-@replaceable
-def gru_backward(dstates, cache) -> tuple[Array, Array, Array, Array]:
-    """Returns dz (T, B, 3H), dstate (B, H), dweight (H, 3H), dbias (H,)."""
-    dz, dstate, dweight, dbias = through_time_backward(dstates, cache)
-    return dz, dstate, dweight, dbias
-
-
-class GRU(Recurrent):
+class GRU(OneDirection):
     """Gates r and u, candidate n as above: x (B, T, d_in), W (d_in, 3H), U (H, 3H); the state is h (B, H).
 
     Each third of U begins orthogonal; W is Xavier's; the biases, (3H,) of the input and (H,) of the candidate's product
@@ -78,15 +64,11 @@ class GRU(Recurrent):
     """
 
     gates = 3
-    through_time = gru_forward, gru_backward
+    through_time = partial(through_time_forward, (gru_step_forward, gru_step_backward)), through_time_backward
 
     def __init__(self, d_in, hidden_size, rng=None, dropout=0.0):
         super().__init__(d_in, hidden_size, rng, dropout)
         self.candidate_bias = initial.zeros(hidden_size)
 
-    def _weights(self) -> tuple[Array, ...]:
-        return self.weight.data, self.candidate_bias.data
-
-    def _add_gradients(self, dweight, dbias) -> None:
-        self.weight.grad += dweight
-        self.candidate_bias.grad += dbias
+    def _weights(self) -> tuple[Parameter, ...]:
+        return self.weight, self.candidate_bias

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from minitransformer.backend import Array, module_of
 from minitransformer.replaceable import replaceable
 from minitransformer.rivals.activations import sigmoid
-from minitransformer.rivals.recurrent.layer import Recurrent
+from minitransformer.rivals.recurrent.layer import OneDirection
 from minitransformer.rivals.recurrent.recurrence import ThroughTimeCache, through_time_backward, through_time_forward
 
 
@@ -62,17 +62,16 @@ def lstm_forward(z, state, weight, mask=None) -> tuple[Array, ThroughTimeCache]:
 
     mask: None or (T, B) bool; where it is False the state stays as it was.
     """
-    return through_time_forward((lstm_step_forward, lstm_step_backward), z, state, mask, weight)
+    return through_time_forward((lstm_step_forward, lstm_step_backward), z, state, weight, mask=mask)
 
 
 @replaceable
-def lstm_backward(dstates, cache) -> tuple[Array, Array, Array]:
+def lstm_backward(dstates, cache) -> tuple[Array, ...]:
     """Returns dz (T, B, 4H), dstate (B, 2H), dweight (H, 4H)."""
-    dz, dstate, dweight = through_time_backward(dstates, cache)
-    return dz, dstate, dweight
+    return through_time_backward(dstates, cache)
 
 
-class LSTM(Recurrent):
+class LSTM(OneDirection):
     """Gates i, f, o and candidate g as above: x (B, T, d_in), W (d_in, 4H), U (H, 4H); the state is h and c (B, 2H).
 
     Each quarter of U begins orthogonal; W is Xavier's; the bias begins at 0, and at 1 for the forget gate: a cell that

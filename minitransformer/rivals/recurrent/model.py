@@ -20,9 +20,10 @@ from minitransformer.rivals.config import RivalConfig
 from minitransformer.rivals.recurrent.attentional_state import AttentionalState, AttentionalStateCache
 from minitransformer.rivals.recurrent.bidirectional import Bidirectional
 from minitransformer.rivals.recurrent.gru import GRU
+from minitransformer.rivals.recurrent.layer import RecurrentCache
 from minitransformer.rivals.recurrent.lstm import LSTM
 from minitransformer.rivals.recurrent.rnn import RNN
-from minitransformer.rivals.recurrent.stack import RecurrentStack, RecurrentStackCache
+from minitransformer.rivals.recurrent.stack import RecurrentStack
 from minitransformer.rivals.recurrent.state import RecurrentState
 
 NAMED: dict[str, dict[str, Any]] = {
@@ -48,13 +49,13 @@ class RecurrentConfig(RivalConfig):
 
 class RecurrentEncodeCache(NamedTuple):
     embedding: EmbeddingCache
-    encoder: RecurrentStackCache
+    encoder: RecurrentCache    # of the stack
 
 
 class RecurrentHiddenCache(NamedTuple):
     encode: RecurrentEncodeCache
     embedding: EmbeddingCache                  # of the target
-    decoder: RecurrentStackCache
+    decoder: RecurrentCache                    # of the stack
     readout: AttentionalStateCache | None      # with attention only
 
 

@@ -1,7 +1,7 @@
 """A step applied through time, and its backward: backpropagation through time (Werbos 1990, https://doi.org/10.1109/5.58337)."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
 from minitransformer.replaceable import replaceable
@@ -14,7 +14,7 @@ class ThroughTimeCache(NamedTuple):
 
 
 @replaceable
-def through_time_forward(step, z, state, mask, *weights) -> tuple[Array, ThroughTimeCache]:
+def through_time_forward(step, z, state, *weights, mask=None) -> tuple[Array, ThroughTimeCache]:
     """states_t = step(z_t, states_{t-1}, weights): every state (T, B, S).
 
     step: a pair of functions, step_forward(z (B, G), state (B, S), *weights) -> state (B, S), cache and its backward; z: (T, B,
@@ -39,14 +39,13 @@ def through_time_backward(dstates, cache) -> tuple[Array, ...]:
     weights: theirs are the sums over all steps.
     """
     xp = module_of(dstates)
-    dstate, dweights, dz = xp.zeros_like(dstates[0]), None, []
+    dstate, dweights, dz = xp.zeros_like(dstates[0]), [], []
     for t in reversed(range(len(dstates))):
         dstate = dstate + dstates[t]
         real = None if cache.mask is None else cache.mask[t][:, None]
         dafter = dstate if real is None else dstate * real
         dz_t, dbefore, *dstep = cache.step_backward(dafter, cache.steps[t])
         dstate = dbefore if real is None else dbefore + dstate * ~real
-        dweights = dstep if dweights is None else [total + one for total, one in zip(dweights, dstep)]
+        dweights = [total + one for total, one in zip(dweights, dstep)] if dweights else dstep
         dz.append(dz_t)
-    found: list[Any] = [xp.stack(dz[::-1]), dstate, *(dweights or [])]
-    return tuple(found)
+    return xp.stack(dz[::-1]), dstate, *dweights

@@ -34,3 +34,5 @@ CROSS = ("cross",)
 SELF = ("self_attention", "self-attention", "self attention")
 ORDER = (*SWAPPED, "revers", "wrong cache", "cache of another", "another layer", "before", "after", "first layer")
 UNKNOWN = ("no known pattern", "no pattern", "unknown", "not known", "don't know", "do not know", "none of the known")
+LEFT_OUT = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
+            "not contain", "zero", "no gradient", "never", "detach", "cut", "none of")    # of the second corpus

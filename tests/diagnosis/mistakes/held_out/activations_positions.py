@@ -6,24 +6,18 @@ from minitransformer.functional import dropout_backward
 from minitransformer.functional.activations import CUBIC, GeluCache, ReluCache, SLOPE
 from minitransformer.layers.positions import PositionsCache
 from minitransformer.layers.pooling import MeanCache
-from tests.diagnosis.mistakes import makers, right
+from tests.diagnosis.mistakes import makers
 from tests.diagnosis.mistakes.makers import FIRST, INPUT, MEAN, POSITIONS
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.right import gelu, learned
 from tests.diagnosis.mistakes.words import ASSIGNED, AVERAGED, BATCH, COMPLEX, INNER, IN_PLACE, MISSING, RAISES, SIGN, TWICE
 
 BUFFERS = {}
 
-
-def relu_inverted(dy, cache):
-    return dy * ~cache.positive
-
-
-def relu_without_dy(dy, cache):
-    return cache.positive.astype(dy.dtype)
-
-
-def relu_leaks(dy, cache):
-    return np.where(cache.positive, dy, 0.01 * dy)
+relu_inverted = lambda dy, cache: dy * ~cache.positive
+relu_without_dy = lambda dy, cache: cache.positive.astype(dy.dtype)
+relu_leaks = lambda dy, cache: np.where(cache.positive, dy, 0.01 * dy)
+relu_forward_with_abs = lambda x: ((x + np.abs(x)) / 2, ReluCache(x.real > 0))
 
 
 def relu_forward_in_place(x):
@@ -32,42 +26,14 @@ def relu_forward_in_place(x):
     return x, ReluCache(positive)
 
 
-def relu_forward_with_abs(x):
-    return (x + np.abs(x)) / 2, ReluCache(x.real > 0)
-
-
-def gelu_three_forgotten(dy, cache):
-    return right.gelu_backward(dy, cache, u_prime=SLOPE * (1 + CUBIC * cache.x * cache.x))
-
-
-def gelu_linear_for_square(dy, cache):
-    return right.gelu_backward(dy, cache, u_prime=SLOPE * (1 + 3 * CUBIC * cache.x))
-
-
-def gelu_slope_forgotten(dy, cache):
-    return right.gelu_backward(dy, cache, u_prime=1 + 3 * CUBIC * cache.x * cache.x)
-
-
-def gelu_second_term_only(dy, cache):
-    return right.gelu_backward(dy, cache, first=0)
-
-
-def gelu_half_forgotten(dy, cache):
-    return right.gelu_backward(dy, cache, second=2)
-
-
-def gelu_subtracted(dy, cache):
-    return right.gelu_backward(dy, cache, second=-1)
-
-
-def gelu_tanh_not_squared(dy, cache):
-    x, tanh = cache
-    u_prime = SLOPE * (1 + 3 * CUBIC * x * x)
-    return dy * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh) * u_prime)
-
-
-def gelu_typing_error(dy, cache):
-    return right.gelu_backward(dy, cache, u_prime=SLOPE * (1 + 3 * 0.44715 * cache.x * cache.x))
+gelu_three_forgotten = gelu(u_prime=lambda x: SLOPE * (1 + CUBIC * x * x))
+gelu_linear_for_square = gelu(u_prime=lambda x: SLOPE * (1 + 3 * CUBIC * x))
+gelu_slope_forgotten = gelu(u_prime=lambda x: 1 + 3 * CUBIC * x * x)
+gelu_typing_error = gelu(u_prime=lambda x: SLOPE * (1 + 3 * 0.44715 * x * x))
+gelu_second_term_only = gelu(first=lambda tanh: 0)
+gelu_half_forgotten = gelu(second=lambda x, tanh, u_prime: x * (1 - tanh * tanh) * u_prime)
+gelu_subtracted = gelu(second=lambda x, tanh, u_prime: -0.5 * x * (1 - tanh * tanh) * u_prime)
+gelu_tanh_not_squared = gelu(second=lambda x, tanh, u_prime: 0.5 * x * (1 - tanh) * u_prime)
 
 
 def gelu_forward_one_buffer(x):
@@ -81,31 +47,15 @@ def gelu_forward_caches_u(x):
     return 0.5 * x * (1 + np.tanh(u)), GeluCache(x, u)
 
 
-def sinusoidal_over_batch(self, dy, cache):
-    return np.broadcast_to(dy.sum(axis=0), dy.shape).copy()
-
-
-def learned_without_batch(self, dy, cache):
-    self.weight.grad[: cache.length] += dy
-    return dy
-
-
-def learned_off_by_one(self, dy, cache):
-    self.weight.grad[1: cache.length + 1] += dy.sum(axis=0)
-    return dy
+sinusoidal_over_batch = lambda self, dy, cache: np.broadcast_to(dy.sum(axis=0), dy.shape).copy()
+learned_without_batch = learned(lambda dy: dy)
+learned_off_by_one = learned(at=lambda length: slice(1, length + 1))
+learned_nothing_returned = learned(dx=lambda dy: None)
+learned_first_sentence = learned(lambda dy: dy[0])
 
 
 def learned_assigned(self, dy, cache):
     self.weight.grad[: cache.length] = dy.sum(axis=0)
-    return dy
-
-
-def learned_nothing_returned(self, dy, cache):
-    self.weight.grad[: cache.length] += dy.sum(axis=0)
-
-
-def learned_first_sentence(self, dy, cache):
-    self.weight.grad[: cache.length] += dy[0]
     return dy
 
 
@@ -122,21 +72,14 @@ def input_embedding_skipped(self, dy, cache):
     self.positions.backward(dropout_backward(dy, cache.dropout), cache.positions)
 
 
-def pooling_padding_too(self, dy, cache):
-    return dy[:, None, :] * cache.share.max(axis=1, keepdims=True) * np.ones_like(cache.share)
-
-
-def pooling_share_twice(self, dy, cache):
-    return dy[:, None, :] * cache.share * cache.share
+pooling_padding_too = lambda self, dy, cache: dy[:, None, :] * cache.share.max(axis=1, keepdims=True) * np.ones_like(cache.share)
+pooling_share_twice = lambda self, dy, cache: dy[:, None, :] * cache.share * cache.share
+first_everywhere = lambda self, dy, cache: np.broadcast_to(dy[:, None, :], cache.shape).copy()
 
 
 def pooling_forward_counts_padding(self, x, real):
     count = np.maximum(real.sum(axis=1, keepdims=True), 1)
     return x.mean(axis=1), MeanCache((real / count)[:, :, None], x.shape[2])
-
-
-def first_everywhere(self, dy, cache):
-    return np.broadcast_to(dy[:, None, :], cache.shape).copy()
 
 
 def first_averaged(self, dy, cache):

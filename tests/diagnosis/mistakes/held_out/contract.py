@@ -2,64 +2,39 @@
 
 import numpy as np
 
-from minitransformer.functional import attention_backward, softmax_forward
-from minitransformer.functional.layer_norm import LayerNormCache
+from minitransformer.functional import softmax_forward
 from minitransformer.layers.linear import LinearCache
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.right import attention, changed, given, linear, norm, norm_forward, over_rows, product, softmax
 from tests.diagnosis.mistakes.words import ASSIGNED, COMPLEX, IN_PLACE, RAISES
 
 LAST = {}
 
-
-def layer_norm_two_returned(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    dx = inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * (dn * normed).mean(axis=-1, keepdims=True))
-    return dx, (dy * normed).sum(axis=tuple(range(dy.ndim - 1)))
+layer_norm_two_returned = changed(norm(), lambda dx, dgamma, *_: (dx, dgamma))
+layer_norm_forward_with_norm = norm_forward(
+    variance=lambda c, x, axis: np.linalg.norm(c, axis=axis, keepdims=True) ** 2 / x.shape[-1])
+linear_normalises_dy = given(linear(), lambda self, dy, cache: (self, dy / np.linalg.norm(dy), cache))
 
 
 def softmax_grows(dp, cache):
     """Adds up over calls: `total` was meant to be local."""
-    p = cache.p
-    LAST[p.shape] = LAST.get(p.shape, 0) + p * (dp - (dp * p).sum(axis=-1, keepdims=True))
-    return LAST[p.shape].copy()
+    LAST[dp.shape] = LAST.get(dp.shape, 0) + softmax()(dp, cache)
+    return LAST[dp.shape].copy()
 
 
 def linear_new_grad(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    rows, drows = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
-    self.weight.grad = rows.T @ drows
-    self.bias.grad = drows.sum(axis=0)
-    return (drows @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def linear_normalises_dy(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    dy = dy / np.linalg.norm(dy)
-    rows, drows = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
-    self.weight.grad += rows.T @ drows
-    self.bias.grad += drows.sum(axis=0)
-    return (drows @ self.weight.data.T).reshape(cache.x.shape)
+    self.weight.grad = product(cache.x, dy)
+    self.bias.grad = over_rows(dy)
+    return dy @ self.weight.data.T
 
 
 def linear_weight_decay(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    rows, drows = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
-    self.weight.grad += rows.T @ drows + 0.1 * self.weight.data
-    self.bias.grad += drows.sum(axis=0)
-    return (drows @ self.weight.data.T).reshape(cache.x.shape)
+    self.weight.grad += 0.1 * self.weight.data
+    return linear()(self, dy, cache)
 
 
 def linear_forward_rounds(self, x):
     return np.round(x @ self.weight.data + self.bias.data, 2), LinearCache(x)
-
-
-def layer_norm_forward_with_norm(x, gamma, beta, epsilon=1e-5):
-    centred = x - x.mean(axis=-1, keepdims=True)
-    length = np.linalg.norm(centred, axis=-1, keepdims=True)
-    inverse = 1 / np.sqrt(length ** 2 / x.shape[-1] + epsilon)
-    normed = centred * inverse
-    return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
 
 
 def softmax_forward_of_real_part(x, mask=None):
@@ -68,9 +43,8 @@ def softmax_forward_of_real_part(x, mask=None):
 
 
 def attention_overwrites_value(dy, cache):
-    gradients = attention_backward.replaceable.textbook(dy, cache)
-    cache.value[...] = gradients[2]
-    return gradients[0], gradients[1], cache.value
+    dquery, dkey, cache.value[...] = attention()(dy, cache)
+    return dquery, dkey, cache.value
 
 
 MISTAKES = [

@@ -2,103 +2,58 @@
 
 import numpy as np
 
-from minitransformer.functional import dropout_backward, dropout_forward
-from minitransformer.functional.dropout import DropoutCache
-from minitransformer.layers.residual import ResidualCache
+from minitransformer.functional import dropout_backward
 from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.makers import RESIDUAL
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.right import dropout, residual, residual_forward
+from tests.diagnosis.mistakes.seen.dropout_residual import mask_for
 from tests.diagnosis.mistakes.words import IN_PLACE, MISSING, RANDOM, SIGN, SKIP, SUBLAYER, TWICE
 
 BUFFERS = {}
 
-
-def mask_ignored(dy, cache):
-    return dy
-
-
-def scale_divided(dy, cache):
-    return dy if cache.mask is None else dy * (cache.mask > 0) / cache.mask.max()
+mask_ignored = lambda dy, cache: dy
+scale_divided = dropout(lambda dy, mask: dy * (mask > 0) / mask.max())
+dropped_for_kept = dropout(lambda dy, mask: dy * (mask == 0) * mask.max())
 
 
-def new_mask(dy, cache):
-    if cache.mask is None:
-        return dy
-    keep = np.random.default_rng().random(dy.shape) < (cache.mask > 0).mean()
-    return dy * keep * cache.mask.max()
+@dropout
+def new_mask(dy, mask):
+    keep = np.random.default_rng().random(dy.shape) < (mask > 0).mean()
+    return dy * keep * mask.max()
 
 
-def dropped_for_kept(dy, cache):
-    return dy if cache.mask is None else dy * (cache.mask == 0) * cache.mask.max()
+@right.dropout_forward
+def forward_own_numbers(x, dropout_rate, rng):
+    mask = mask_for(x, dropout_rate, np.random)
+    return x * mask, mask
 
 
-def forward_own_numbers(x, dropout_rate, rng=None):
-    if rng is None or dropout_rate == 0:
-        return x, DropoutCache(None)
-    mask = (np.random.random(x.shape) >= dropout_rate) / (1 - dropout_rate)
-    return x * mask, DropoutCache(mask)
-
-
-def forward_unscaled(x, dropout_rate, rng=None):
-    if rng is None or dropout_rate == 0:
-        return x, DropoutCache(None)
+@right.dropout_forward
+def forward_unscaled(x, dropout_rate, rng):
     keep = rng.random(x.shape) >= dropout_rate
-    return x * keep, DropoutCache(keep / (1 - dropout_rate))
+    return x * keep, keep / (1 - dropout_rate)
 
 
-def forward_one_object(x, dropout_rate, rng=None):
+@right.dropout_forward
+def forward_one_object(x, dropout_rate, rng):
     """One mask for all places of a shape: who asks for it later finds the last one."""
-    if rng is None or dropout_rate == 0:
-        return x, DropoutCache(None)
     mask = BUFFERS.setdefault(x.shape, np.empty(x.shape))
-    mask[...] = (rng.random(x.shape) >= dropout_rate) / (1 - dropout_rate)
-    return x * mask, DropoutCache(mask)
+    mask[...] = mask_for(x, dropout_rate, rng)
+    return x * mask, mask
 
 
-def sublayer_twice(self, dy, cache):
-    dy, dh, others = right.residual_paths(self, dy, cache)
-    return right.with_others(dy + 2 * dh, others)
-
-
-def averaged(self, dy, cache):
-    dy, dh, others = right.residual_paths(self, dy, cache)
-    return right.with_others((dy + dh) / 2, others)
-
-
-def norm_skipped(self, dy, cache):
-    dy, dh, others = right.residual_paths(self, dy, cache, post=False)
-    return right.with_others(dy + dh, others)
-
-
-def pre_norm_skipped(self, dy, cache):
-    dy, dh, others = right.residual_paths(self, dy, cache, pre=False)
-    return right.with_others(dy + dh, others)
+sublayer_twice = residual(lambda dy, dh: dy + 2 * dh)
+averaged = residual(lambda dy, dh: (dy + dh) / 2)
+norm_skipped = residual(post=False)
+pre_norm_skipped = residual(pre=False)
+others_zero = residual(others=lambda others: [np.zeros_like(other) for other in others])
+sublayer_gets_undropped_sum = residual(drop=lambda d, cache: dropout_backward(dropout_backward(d, cache), cache))
+forward_in_place = residual_forward(lambda x, h: np.add(x, h, out=x))
 
 
 def shortcut_forgotten_pre_norm(self, dy, cache):
-    dy, dh, others = right.residual_paths(self, dy, cache)
-    return right.with_others(dh if self.pre_norm else dy + dh, others)
-
-
-def others_zero(self, dy, cache):
-    dy, dh, others = right.residual_paths(self, dy, cache)
-    return right.with_others(dy + dh, [np.zeros_like(other) for other in others])
-
-
-def sublayer_gets_undropped_sum(self, dy, cache):
-    dy, dh, others = right.residual_paths(self, dy, cache, drop=lambda d, c: dropout_backward(dropout_backward(d, c), c))
-    return right.with_others(dy + dh, others)
-
-
-def forward_in_place(self, x, *others, rng=None):
-    h, norm = self.norm.forward(x) if self.pre_norm else (x, None)
-    h, sublayer = self.sublayer.forward(h, *others, rng=rng)
-    h, dropout = dropout_forward(h, self.dropout, rng)
-    x += h
-    y = x
-    if not self.pre_norm:
-        y, norm = self.norm.forward(y)
-    return y, ResidualCache(norm, sublayer, dropout)
+    return residual(lambda dy, dh: dh if self.pre_norm else dy + dh)(self, dy, cache)
 
 
 MISTAKES = [

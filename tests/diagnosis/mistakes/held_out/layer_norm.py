@@ -2,134 +2,35 @@
 
 import numpy as np
 
-from minitransformer.functional import layer_norm_backward
-from minitransformer.functional.layer_norm import LayerNormCache
-from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.right import changed, mean, norm, norm_forward, over_rows, total
+from tests.diagnosis.mistakes.seen.layer_norm import with_parameters
 from tests.diagnosis.mistakes.words import DEVIATION, MISSING, PRECISION, RAISES, SECOND, SIGN
 
-
-def gamma_forgotten(dy, cache):
-    normed, inverse, gamma = cache
-    along = (dy * normed).mean(axis=-1, keepdims=True)
-    return inverse * (dy - dy.mean(axis=-1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
-
-
-def gamma_divided(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy / gamma
-    along = (dn * normed).mean(axis=-1, keepdims=True)
-    return inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
-
-
-def both_means_forgotten(dy, cache):
-    normed, inverse, gamma = cache
-    return inverse * gamma * dy, *right.norm_parameters(dy, normed)
-
-
-def deviation_multiplied(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    along = (dn * normed).mean(axis=-1, keepdims=True)
-    return (dn - dn.mean(axis=-1, keepdims=True) - normed * along) / inverse, *right.norm_parameters(dy, normed)
-
-
-def one_less(dy, cache):
-    normed, inverse, gamma = cache
-    size = dy.shape[-1]
-    dn = dy * gamma
-    along = (dn * normed).sum(axis=-1, keepdims=True) / (size - 1)
-    return inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
-
-
-def plus_variance(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    along = (dn * normed).mean(axis=-1, keepdims=True)
-    return inverse * (dn - dn.mean(axis=-1, keepdims=True) + normed * along), *right.norm_parameters(dy, normed)
-
-
-def n_not_in_variance_term(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    along = (dn * normed).mean(axis=-1, keepdims=True)
-    return inverse * (dn - dn.mean(axis=-1, keepdims=True) - along), *right.norm_parameters(dy, normed)
-
-
-def mean_over_positions(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    along = (dn * normed).mean(axis=1, keepdims=True)
-    return inverse * (dn - dn.mean(axis=1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
-
-
-def dgamma_times_gamma(dy, cache):
-    dx, _, dbeta = layer_norm_backward.replaceable.textbook(dy, cache)
-    return dx, (dy * cache.gamma * cache.normed).sum(axis=tuple(range(dy.ndim - 1))), dbeta
-
-
-def dgamma_without_n(dy, cache):
-    dx, _, dbeta = layer_norm_backward.replaceable.textbook(dy, cache)
-    return dx, dy.sum(axis=tuple(range(dy.ndim - 1))), dbeta
-
-
-def dgamma_from_centred(dy, cache):
-    dx, _, dbeta = layer_norm_backward.replaceable.textbook(dy, cache)
-    centred = cache.normed / cache.inverse
-    return dx, (dy * centred).sum(axis=tuple(range(dy.ndim - 1))), dbeta
-
-
-def parameters_summed_over_batch_only(dy, cache):
-    dx, _, _ = layer_norm_backward.replaceable.textbook(dy, cache)
-    return dx, (dy * cache.normed).sum(axis=0), dy.sum(axis=0)
-
-
-def in_float32(dy, cache):
-    return tuple(gradient.astype(np.float32) for gradient in layer_norm_backward.replaceable.textbook(dy, cache))
+gamma_forgotten = norm(lambda dn, n, s, dy, gamma: s * (dy - mean(dy) - n * mean(dy * n)))
+gamma_divided = norm(lambda dn, n, s, dy, gamma: s * (dy / gamma - mean(dy / gamma) - n * mean(dy / gamma * n)))
+both_means_forgotten = norm(lambda dn, n, s, *_: s * dn)
+deviation_multiplied = norm(lambda dn, n, s, *_: (dn - mean(dn) - n * mean(dn * n)) / s)
+one_less = norm(lambda dn, n, s, *_: s * (dn - mean(dn) - n * total(dn * n) / (dn.shape[-1] - 1)))
+plus_variance = norm(lambda dn, n, s, *_: s * (dn - mean(dn) + n * mean(dn * n)))
+n_not_in_variance_term = norm(lambda dn, n, s, *_: s * (dn - mean(dn) - mean(dn * n)))
+mean_over_positions = norm(lambda dn, n, s, *_: s * (
+    dn - dn.mean(axis=1, keepdims=True) - n * (dn * n).mean(axis=1, keepdims=True)))
+dgamma_times_gamma = norm(dgamma=lambda dy, n, s, gamma: over_rows(dy * gamma * n))
+dgamma_without_n = norm(dgamma=lambda dy, *_: over_rows(dy))
+dgamma_from_centred = norm(dgamma=lambda dy, n, s, gamma: over_rows(dy * n / s))
+parameters_summed_over_batch_only = norm(dgamma=lambda dy, n, *_: (dy * n).sum(axis=0), dbeta=lambda dy, *_: dy.sum(axis=0))
+in_float32 = changed(norm(), lambda *gradients: tuple(gradient.astype(np.float32) for gradient in gradients[:3]))
+beta_gets_gammas = with_parameters(lambda dgamma, dbeta: (dgamma, dgamma))
+forward_unbiased = norm_forward(variance=lambda c, x, axis: total(c * c) / (x.shape[-1] - 1))
+forward_without_gamma = norm_forward(y=lambda n, gamma, beta: n + beta)
+forward_over_positions = norm_forward(axis=-2)
+forward_without_mean = norm_forward(centred=lambda x, axis: x)
 
 
 def epsilon_free(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    deviation = normed.std(axis=-1, keepdims=True)
-    normed = normed / deviation
-    along = (dn * normed).mean(axis=-1, keepdims=True)
-    return inverse / deviation * (dn - dn.mean(axis=-1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
-
-
-def beta_gets_gammas(self, dy, cache):
-    dx, dgamma, dbeta = layer_norm_backward(dy, cache)
-    self.gamma.grad += dgamma
-    self.beta.grad += dgamma
-    return dx
-
-
-def forward_unbiased(x, gamma, beta, epsilon=1e-5):
-    centred = x - x.mean(axis=-1, keepdims=True)
-    variance = (centred * centred).sum(axis=-1, keepdims=True) / (x.shape[-1] - 1)
-    inverse = 1 / np.sqrt(variance + epsilon)
-    normed = centred * inverse
-    return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
-
-
-def forward_without_gamma(x, gamma, beta, epsilon=1e-5):
-    centred = x - x.mean(axis=-1, keepdims=True)
-    inverse = 1 / np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + epsilon)
-    normed = centred * inverse
-    return normed + beta, LayerNormCache(normed, inverse, gamma)
-
-
-def forward_over_positions(x, gamma, beta, epsilon=1e-5):
-    centred = x - x.mean(axis=-2, keepdims=True)
-    inverse = 1 / np.sqrt((centred * centred).mean(axis=-2, keepdims=True) + epsilon)
-    normed = centred * inverse
-    return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
-
-
-def forward_without_mean(x, gamma, beta, epsilon=1e-5):
-    inverse = 1 / np.sqrt((x * x).mean(axis=-1, keepdims=True) + epsilon)
-    normed = x * inverse
-    return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
+    deviation = cache.normed.std(axis=-1, keepdims=True)
+    return norm()(dy, cache._replace(normed=cache.normed / deviation, inverse=cache.inverse / deviation))
 
 
 MISTAKES = [

@@ -5,137 +5,42 @@ import math
 import numpy as np
 
 from minitransformer.layers.linear import LinearCache
-from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.makers import OUTPUT
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.right import assigning, changed, embedding, linear, output, over_rows, product, rows
 from tests.diagnosis.mistakes.words import ASSIGNED, AVERAGED, MISSING, PRECISION, RAISES, SIGN, TWICE
 
-
-def dx_untransposed(self, dy, cache):
-    rows, drows = right.linear_rows(self, dy, cache)
-    self.weight.grad += rows.T @ drows
-    self.bias.grad += drows.sum(axis=0)
-    return (drows @ self.weight.data).reshape(cache.x.shape)
-
-
-def weight_transposed(self, dy, cache):
-    rows, drows = right.linear_rows(self, dy, cache)
-    self.weight.grad += drows.T @ rows
-    self.bias.grad += drows.sum(axis=0)
-    return (drows @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def bias_twice(self, dy, cache):
-    rows, drows = right.linear_rows(self, dy, cache)
-    self.weight.grad += rows.T @ drows
-    for _ in (self.weight, self.bias):
-        self.bias.grad += drows.sum(axis=0)
-    return (drows @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def weight_mean_over_rows(self, dy, cache):
-    rows, drows = right.linear_rows(self, dy, cache)
-    self.weight.grad += rows.T @ drows / len(rows)
-    self.bias.grad += drows.sum(axis=0)
-    return (drows @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def divided_by_batch(self, dy, cache):
-    rows, drows = right.linear_rows(self, dy, cache)
-    self.weight.grad += rows.T @ drows / len(dy)
-    self.bias.grad += drows.sum(axis=0) / len(dy)
-    return (drows @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def subtracted(self, dy, cache):
-    rows, drows = right.linear_rows(self, dy, cache)
-    self.weight.grad -= rows.T @ drows
-    self.bias.grad -= drows.sum(axis=0)
-    return (drows @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def step_before_dx(self, dy, cache):
-    rows, drows = right.linear_rows(self, dy, cache)
-    self.weight.grad += rows.T @ drows
-    self.bias.grad += drows.sum(axis=0)
-    return (drows @ (self.weight.data - 0.01 * self.weight.grad).T).reshape(cache.x.shape)
-
-
-def in_float32(self, dy, cache):
-    rows, drows = (array.astype(np.float32) for array in right.linear_rows(self, dy, cache))
-    self.weight.grad += rows.T @ drows
-    self.bias.grad += drows.sum(axis=0)
-    return (drows @ self.weight.data.T.astype(np.float32)).reshape(cache.x.shape)
-
-
-def grad_through_gradient(self, dy, cache):
-    rows, drows = right.linear_rows(self, dy, cache)
-    self.weight.grad += rows.T @ drows
-    self.bias.grad += drows.sum(axis=0)
-    return (drows @ self.weight.grad.T).reshape(cache.x.shape)
+dx_untransposed = linear(dx=lambda dy, W: (rows(dy) @ W).reshape(*dy.shape[:-1], len(W)))
+weight_transposed = linear(weight=lambda x, dy: product(dy, x))
+bias_twice = linear(bias=lambda dy: 2 * over_rows(dy))
+weight_mean_over_rows = linear(weight=lambda x, dy: product(x, dy) / len(rows(x)))
+divided_by_batch = linear(weight=lambda x, dy: product(x, dy) / len(dy), bias=lambda dy: over_rows(dy) / len(dy))
+subtracted = linear(weight=lambda x, dy: -product(x, dy), bias=lambda dy: -over_rows(dy))
+step_before_dx = changed(linear(), lambda dx, self, dy, cache: dy @ (self.weight.data - 0.01 * self.weight.grad).T)
+in_float32 = linear(lambda x, dy: product(x.astype(np.float32), dy.astype(np.float32)), lambda dy: over_rows(dy.astype(np.float32)),
+                    lambda dy, W: dy.astype(np.float32) @ W.T.astype(np.float32))
+grad_through_gradient = changed(linear(), lambda dx, self, dy, cache: dy @ self.weight.grad.T)
 
 
 def forward_bias_per_sentence(self, x):
-    y = x @ self.weight.data + len(x) * self.bias.data
-    return y, LinearCache(x)
+    return x @ self.weight.data + len(x) * self.bias.data, LinearCache(x)
 
 
 def forward_caches_scaled(self, x):
-    y = x @ self.weight.data + self.bias.data
-    return y, LinearCache(x / math.sqrt(x.shape[-1]))
+    return x @ self.weight.data + self.bias.data, LinearCache(x / math.sqrt(x.shape[-1]))
 
 
-def embedding_scale_forgotten(self, dy, cache):
-    np.add.at(self.weight.grad, cache.ids, dy)
-
-
-def embedding_scale_squared(self, dy, cache):
-    np.add.at(self.weight.grad, cache.ids, self.weight.shape[1] * dy)
-
-
-def embedding_scale_divided(self, dy, cache):
-    np.add.at(self.weight.grad, cache.ids, dy / math.sqrt(self.weight.shape[1]))
-
-
-def embedding_wiped(self, dy, cache):
-    self.weight.grad[...] = 0
-    np.add.at(self.weight.grad, cache.ids, math.sqrt(self.weight.shape[1]) * dy)
-
-
-def embedding_ids_transposed(self, dy, cache):
-    d_model = self.weight.shape[1]
-    np.add.at(self.weight.grad, cache.ids.T.reshape(-1), math.sqrt(d_model) * dy.reshape(-1, d_model))
-
-
-def embedding_without_padding(self, dy, cache):
-    real = cache.ids != 0
-    np.add.at(self.weight.grad, cache.ids[real], math.sqrt(self.weight.shape[1]) * dy[real])
-
-
-def embedding_divided_by_batch(self, dy, cache):
-    np.add.at(self.weight.grad, cache.ids, math.sqrt(self.weight.shape[1]) * dy / len(dy))
-
-
-def embedding_last_position_missing(self, dy, cache):
-    np.add.at(self.weight.grad, cache.ids[:, :-1], math.sqrt(self.weight.shape[1]) * dy[:, :-1])
-
-
-def output_weight_forgotten(self, dlogits, cache):
-    vocab_size, _ = self.weight.shape
-    return (dlogits.reshape(-1, vocab_size) @ self.weight.data).reshape(cache.x.shape)
-
-
-def output_assigned(self, dlogits, cache):
-    rows, drows = right.tied_rows(self, dlogits, cache)
-    self.weight.grad[...] = drows.T @ rows
-    return (drows @ self.weight.data).reshape(cache.x.shape)
-
-
-def output_twice(self, dlogits, cache):
-    rows, drows = right.tied_rows(self, dlogits, cache)
-    self.weight.grad += 2 * (drows.T @ rows)
-    return (drows @ self.weight.data).reshape(cache.x.shape)
-
+embedding_scale_forgotten = embedding(scale=lambda vocab_size, d_model: 1)
+embedding_scale_squared = embedding(scale=lambda vocab_size, d_model: d_model)
+embedding_scale_divided = embedding(scale=lambda vocab_size, d_model: 1 / math.sqrt(d_model))
+embedding_wiped = assigning(embedding(), "weight")
+embedding_ids_transposed = embedding(lambda ids, d: (ids.T.ravel(), rows(d)))
+embedding_without_padding = embedding(lambda ids, d: (ids[ids != 0], d[ids != 0]))
+embedding_divided_by_batch = embedding(lambda ids, d: (ids, d / len(d)))
+embedding_last_position_missing = embedding(lambda ids, d: (ids[:, :-1], d[:, :-1]))
+output_weight_forgotten = output(weight=lambda x, dlogits: 0)
+output_assigned = assigning(output(), "weight")
+output_twice = output(weight=lambda x, dlogits: 2 * product(dlogits, x))
 
 SCALE = ("sqrt(d_model)", "sqrt(D)", "scal", "√", "sqrt", "2.64", "2.65")
 

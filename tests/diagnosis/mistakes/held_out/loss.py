@@ -4,124 +4,46 @@ import math
 
 import numpy as np
 
-from minitransformer.functional import cross_entropy_backward
-from minitransformer.functional.cross_entropy import CrossEntropyCache
-from tests.diagnosis.mistakes import makers, right
+from tests.diagnosis.mistakes import makers
+from tests.diagnosis.mistakes.right import (
+    changed, cross_entropy_backward, cross_entropy_forward, distribution, fused, given, loss, loss_forward, rows)
 from tests.diagnosis.mistakes.words import AVERAGED, IN_PLACE, MISSING, RAISES, SIGN, SMOOTHING, TOKENS
 
-
-def smoothing_forgotten(dloss, cache):
-    return (cache.p - right.targets_distribution(cache, 1, 0.0)) * cache.real[..., None] * dloss
-
-
-def smoothing_by_one_less(dloss, cache):
-    s, size = cache.smoothing, cache.p.shape[-1]
-    return (cache.p - right.targets_distribution(cache, 1 - s, s / (size - 1))) * cache.real[..., None] * dloss
-
-
-def target_keeps_all(dloss, cache):
-    s, size = cache.smoothing, cache.p.shape[-1]
-    return (cache.p - right.targets_distribution(cache, 1, s / size)) * cache.real[..., None] * dloss
-
-
-def padding_counted(dloss, cache):
-    s, size = cache.smoothing, cache.p.shape[-1]
-    return (cache.p - right.targets_distribution(cache, 1 - s, s / size)) * dloss
-
-
-def padded_target_only(dloss, cache):
-    s, size = cache.smoothing, cache.p.shape[-1]
-    return (cache.p - right.targets_distribution(cache, 1 - s, s / size) * cache.real[..., None]) * dloss
-
-
-def divided_by_batch(dloss, cache):
-    s, size = cache.smoothing, cache.p.shape[-1]
-    return (cache.p - right.targets_distribution(cache, 1 - s, s / size)) * cache.real[..., None] * dloss / len(cache.p)
-
-
-def target_added(dloss, cache):
-    s, size = cache.smoothing, cache.p.shape[-1]
-    return (cache.p + right.targets_distribution(cache, 1 - s, s / size)) * cache.real[..., None] * dloss
-
-
-def targets_shifted(dloss, cache):
-    s, size = cache.smoothing, cache.p.shape[-1]
-    shifted = cache._replace(targets=np.roll(cache.targets, -1, axis=-1))
-    return (cache.p - right.targets_distribution(shifted, 1 - s, s / size)) * cache.real[..., None] * dloss
-
-
-def class_off_by_one(dloss, cache):
-    s, size = cache.smoothing, cache.p.shape[-1]
-    shifted = cache._replace(targets=np.maximum(cache.targets - 1, 0))
-    return (cache.p - right.targets_distribution(shifted, 1 - s, s / size)) * cache.real[..., None] * dloss
-
-
-def likeliest_for_target(dloss, cache):
-    s, size = cache.smoothing, cache.p.shape[-1]
-    guessed = cache._replace(targets=cache.p.argmax(axis=-1))
-    return (cache.p - right.targets_distribution(guessed, 1 - s, s / size)) * cache.real[..., None] * dloss
-
-
-def without_softmax(dloss, cache):
-    s, size = cache.smoothing, cache.p.shape[-1]
-    return -right.targets_distribution(cache, 1 - s, s / size) / cache.p * cache.real[..., None] * dloss
+smoothing_forgotten = loss(on=lambda s, size: 1, off=lambda s, size: 0)
+smoothing_by_one_less = loss(off=lambda s, size: s / (size - 1))
+target_keeps_all = loss(on=lambda s, size: 1)
+padding_counted = given(cross_entropy_backward, lambda dloss, cache: (dloss, cache._replace(real=np.ones_like(cache.real))))
+padded_target_only = lambda dloss, cache: (cache.p - distribution(cache) * cache.real[..., None]) * dloss
+divided_by_batch = changed(cross_entropy_backward, lambda d, dloss, cache: d / len(cache.p))
+target_added = loss(lambda p, q: p + q)
+targets_shifted = given(cross_entropy_backward, lambda dloss, cache: (
+    dloss, cache._replace(targets=np.roll(cache.targets, -1, axis=-1))))
+class_off_by_one = given(cross_entropy_backward, lambda dloss, cache: (
+    dloss, cache._replace(targets=np.maximum(cache.targets - 1, 0))))
+likeliest_for_target = given(cross_entropy_backward, lambda dloss, cache: (dloss, cache._replace(targets=cache.p.argmax(axis=-1))))
+without_softmax = loss(lambda p, q: -q / p)
 
 
 def cache_overwritten(dloss, cache):
-    rows = cache.p.reshape(-1, cache.p.shape[-1])
-    rows -= cache.smoothing / rows.shape[-1]
-    rows[np.arange(len(rows)), cache.targets.reshape(-1)] -= 1 - cache.smoothing
-    rows *= cache.real.reshape(-1, 1) * dloss
-    return rows.reshape(cache.p.shape)
+    cache.p[...] = cross_entropy_backward(dloss, cache)
+    return cache.p
 
 
 def last_row_only(dloss, cache):
-    d = cross_entropy_backward.replaceable.textbook(dloss, cache)
+    d = cross_entropy_backward(dloss, cache)
     d[:, :-1] = 0
     return d
 
 
-def forward_without_smoothing(logits, targets, smoothing=0.0, *, padding):
-    real = targets != padding
-    loss, p, likelihood = right.loss_parts(logits, targets, 0.0, real)
-    return loss, CrossEntropyCache(p, targets, real, smoothing, real.sum(), likelihood)
+forward_without_smoothing = loss_forward(lambda target, log_p, real, s: target * real)
+forward_in_bits = changed(cross_entropy_forward, lambda loss, cache, *_: (loss / math.log(2), cache))
 
-
-def forward_in_bits(logits, targets, smoothing=0.0, *, padding):
-    real = targets != padding
-    loss, p, likelihood = right.loss_parts(logits, targets, smoothing, real)
-    return loss / math.log(2), CrossEntropyCache(p, targets, real, smoothing, real.sum(), likelihood)
-
-
-def linear_dx_scaled(dloss, cache):
-    x, weight, loss, _ = cache
-    dlogits = cross_entropy_backward(dloss, loss).reshape(-1, len(weight))
-    return (dlogits @ weight).reshape(x.shape) / math.sqrt(x.shape[-1]), dlogits.T @ x.reshape(-1, x.shape[-1])
-
-
-def linear_weight_divided_by_count(dloss, cache):
-    x, weight, loss, _ = cache
-    dlogits = cross_entropy_backward(dloss, loss).reshape(-1, len(weight))
-    return (dlogits @ weight).reshape(x.shape), dlogits.T @ x.reshape(-1, x.shape[-1]) / loss.count
-
-
-def linear_weight_mean_over_rows(dloss, cache):
-    x, weight, loss, _ = cache
-    dlogits = cross_entropy_backward(dloss, loss).reshape(-1, len(weight))
-    return (dlogits @ weight).reshape(x.shape), dlogits.T @ x.reshape(-1, x.shape[-1]) / len(dlogits)
-
-
-def linear_dloss_for_weight_only(dloss, cache):
-    x, weight, loss, _ = cache
-    dlogits = cross_entropy_backward(1.0, loss).reshape(-1, len(weight))
-    return (dlogits @ weight).reshape(x.shape), dloss * (dlogits.T @ x.reshape(-1, x.shape[-1]))
-
-
-def linear_rows_for_dx(dloss, cache):
-    x, weight, loss, _ = cache
-    dlogits = cross_entropy_backward(dloss, loss).reshape(-1, len(weight))
-    return dlogits @ weight, dlogits.T @ x.reshape(-1, x.shape[-1])
-
+linear_dx_scaled = fused(dx=lambda d, W: d @ W / math.sqrt(W.shape[1]))
+linear_weight_divided_by_count = changed(fused(), lambda dx, dweight, dloss, cache: (dx, dweight / cache.loss.count))
+linear_weight_mean_over_rows = fused(weight=lambda d, x: d.T @ x / len(d))
+linear_dloss_for_weight_only = changed(given(fused(), lambda dloss, cache: (1.0, cache)),
+                                       lambda dx, dweight, dloss, cache: (dx, dloss * dweight))
+linear_rows_for_dx = changed(fused(), lambda dx, dweight, *_: (rows(dx), dweight))
 
 MISTAKES = [
     makers.loss("smoothing-forgotten", smoothing_forgotten, SMOOTHING, MISSING),

@@ -1,97 +1,38 @@
 """Mistakes in multi-head attention: heads, projections, and the paths of self- and cross-attention."""
 
-from minitransformer.functional import attention_backward
 from minitransformer.layers.attention import MultiHeadAttention
-from tests.diagnosis.mistakes import makers, right
+from tests.diagnosis.mistakes import makers
+from tests.diagnosis.mistakes.right import changed, multi_head
+from tests.diagnosis.mistakes.seen.shapes_and_heads import unturned
 from tests.diagnosis.mistakes.words import AVERAGED, KEY, MISSING, QUERY, RAISES, SWAPPED, TURN, TWICE, VALUE
 
 
-def _unturned(x):
-    batch, heads, length, d = x.shape
-    return x.reshape(batch, length, heads * d)
+def split_interleaved(self, x):
+    batch, length, width = x.shape
+    return x.reshape(batch, length, width // self.num_heads, self.num_heads).transpose(0, 3, 1, 2)
 
 
-def queries_merged_without_transpose(self, dy, cache):
-    dq, dk, dv = right.head_gradients(self, dy, cache)
-    return right.projections(self, _unturned(dq), self.merge(dk), self.merge(dv), cache)
+merge_without_transpose = lambda self, x: unturned(x)
+queries_merged_without_transpose = multi_head(merge=lambda self, q, k, v: (unturned(q), self.merge(k), self.merge(v)))
+heads_interleaved = multi_head(split=split_interleaved)
+time_lost = multi_head(split=lambda self, d: d.reshape(len(d), self.num_heads, 1, -1))
+divided_by_heads = multi_head(merge=lambda self, *ds: [self.merge(d) / self.num_heads for d in ds])
+projections_not_undone = multi_head(project=lambda self, dq, dk, dv, cache: (dq, dk, dv))
+value_before_key = changed(multi_head(), lambda dq, dk, dv, *_: (dq, dv, dk))
+query_through_key = multi_head(project=lambda self, dq, dk, dv, cache: (
+    self.key.backward(dq, cache.query), self.key.backward(dk, cache.key), self.value.backward(dv, cache.value)))
+one_sum = changed(multi_head(), lambda dq, dk, dv, *_: (dq, dk + dv, dk + dv))
 
-
-def heads_interleaved(self, dy, cache):
-    dheads = self.output.backward(dy, cache.output)
-    batch, length, width = dheads.shape
-    dheads = dheads.reshape(batch, length, width // self.num_heads, self.num_heads).transpose(0, 3, 1, 2)
-    return right.projections(self, *map(self.merge, attention_backward(dheads, cache.attention)), cache)
-
-
-def merge_without_transpose(self, x):
-    return _unturned(x)
-
-
-def time_lost(self, dy, cache):
-    dheads = self.output.backward(dy, cache.output)
-    dheads = dheads.reshape(len(dheads), self.num_heads, 1, -1)
-    return right.projections(self, *map(self.merge, attention_backward(dheads, cache.attention)), cache)
-
-
-def divided_by_heads(self, dy, cache):
-    return right.projections(self, *(self.merge(d) / self.num_heads for d in right.head_gradients(self, dy, cache)), cache)
-
-
-def projections_not_undone(self, dy, cache):
-    return tuple(map(self.merge, right.head_gradients(self, dy, cache)))
-
-
-def value_before_key(self, dy, cache):
-    dquery, dkey, dvalue = right.projections(self, *map(self.merge, right.head_gradients(self, dy, cache)), cache)
-    return dquery, dvalue, dkey
-
-
-def query_through_key(self, dy, cache):
-    dq, dk, dv = map(self.merge, right.head_gradients(self, dy, cache))
-    return (self.key.backward(dq, cache.query), self.key.backward(dk, cache.key), self.value.backward(dv, cache.value))
-
-
-def one_sum(self, dy, cache):
-    dquery, dkey, dvalue = right.projections(self, *map(self.merge, right.head_gradients(self, dy, cache)), cache)
-    return dquery, dkey + dvalue, dkey + dvalue
-
-
-def self_without_keys(self, dy, cache):
-    dquery, _, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dquery + dvalue
-
-
-def self_without_queries(self, dy, cache):
-    _, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dkey + dvalue
-
-
-def self_averaged(self, dy, cache):
-    return sum(MultiHeadAttention.backward(self, dy, cache)) / 3
-
-
-def self_three_gradients(self, dy, cache):
-    return MultiHeadAttention.backward(self, dy, cache)
-
-
-def cross_without_values(self, dy, cache):
-    dquery, dkey, _ = MultiHeadAttention.backward(self, dy, cache)
-    return dquery, dkey
-
-
-def cross_averaged(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dquery, (dkey + dvalue) / 2
-
-
-def cross_swapped(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dkey + dvalue, dquery
-
+self_without_keys = changed(MultiHeadAttention.backward, lambda dq, dk, dv, *_: dq + dv)
+self_without_queries = changed(MultiHeadAttention.backward, lambda dq, dk, dv, *_: dk + dv)
+self_averaged = changed(MultiHeadAttention.backward, lambda dq, dk, dv, *_: (dq + dk + dv) / 3)
+self_three_gradients = lambda self, dy, cache: MultiHeadAttention.backward(self, dy, cache)
+cross_without_values = changed(MultiHeadAttention.backward, lambda dq, dk, dv, *_: (dq, dk))
+cross_averaged = changed(MultiHeadAttention.backward, lambda dq, dk, dv, *_: (dq, (dk + dv) / 2))
+cross_swapped = changed(MultiHeadAttention.backward, lambda dq, dk, dv, *_: (dk + dv, dq))
 
 ONE_THIRD = ("third", "/ 3", "1/3", "0.33", "averag", "mean", "divid", "three")
 NUMBER = ("three", "3 ", "too many", "tuple", "one gradient", "number of", "unpack", "returns", *RAISES)
-
 
 MISTAKES = [
     makers.heads("queries-merged-without-transpose", queries_merged_without_transpose, QUERY, TURN),

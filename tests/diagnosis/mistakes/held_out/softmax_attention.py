@@ -1,125 +1,35 @@
 """Mistakes in softmax and in scaled dot-product attention."""
 
-import math
-
 import numpy as np
 
-from minitransformer.functional import dropout_backward, dropout_forward, softmax_backward, softmax_forward
-from minitransformer.functional.attention import AttentionCache
+from minitransformer.functional import softmax_backward
 from minitransformer.functional.softmax import SoftmaxCache
 from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.right import attention, changed, probabilities, root, softmax, total, turned, unscaled
 from tests.diagnosis.mistakes.words import MISSING, PRECISION, RAISES, SIGN, SWAPPED
 
+sum_without_p = softmax(lambda dp, p: p * (dp - total(dp)))
+sum_over_queries = softmax(lambda dp, p: p * (dp - (dp * p).sum(axis=-2, keepdims=True)))
+sum_added = softmax(lambda dp, p: p * (dp + total(dp * p)))
+p_not_on_sum = softmax(lambda dp, p: p * dp - total(dp * p))
+negative = softmax(lambda dp, p: p * (total(dp * p) - dp))
+product_only = softmax(lambda dp, p: p * dp)
+divided_by_p = softmax(lambda dp, p: p * ((dp * p - p * total(dp * p)) / p))
+in_float32 = softmax(lambda dp, p: right.softmax()(dp.astype(np.float32), SoftmaxCache(p.astype(np.float32))))
+forward_caches_exponentials = right.softmax_forward(cached=lambda e, p: e)
 
-def sum_without_p(dp, cache):
-    return cache.p * (dp - dp.sum(axis=-1, keepdims=True))
-
-
-def sum_over_queries(dp, cache):
-    p = cache.p
-    return p * (dp - (dp * p).sum(axis=-2, keepdims=True))
-
-
-def sum_added(dp, cache):
-    p = cache.p
-    return p * (dp + (dp * p).sum(axis=-1, keepdims=True))
-
-
-def p_not_on_sum(dp, cache):
-    p = cache.p
-    return p * dp - (dp * p).sum(axis=-1, keepdims=True)
-
-
-def negative(dp, cache):
-    p = cache.p
-    return p * ((dp * p).sum(axis=-1, keepdims=True) - dp)
-
-
-def product_only(dp, cache):
-    return cache.p * dp
-
-
-def divided_by_p(dp, cache):
-    p = cache.p
-    dlog = dp * p
-    return p * ((dlog - p * dlog.sum(axis=-1, keepdims=True)) / p)
-
-
-def in_float32(dp, cache):
-    p, dp = cache.p.astype(np.float32), dp.astype(np.float32)
-    return p * (dp - (dp * p).sum(axis=-1, keepdims=True))
-
-
-def forward_caches_exponentials(x, mask=None):
-    if mask is not None:
-        x = np.where(mask, x, -np.inf)
-    peak = x.real.max(axis=-1, keepdims=True)
-    e = np.exp(x - np.where(peak == -np.inf, 0, peak))
-    total = e.sum(axis=-1, keepdims=True)
-    return e / np.where(total == 0, 1, total), SoftmaxCache(e)
-
-
-def scale_forgotten(dy, cache):
-    dscores = right.scores(dy, cache)
-    return right.of_scores(dscores, dy, cache)
-
-
-def scale_multiplied(dy, cache):
-    dscores = right.scores(dy, cache) * math.sqrt(cache.query.shape[-1])
-    return right.of_scores(dscores, dy, cache)
-
-
-def scale_not_for_keys(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dscores = right.scores(dy, cache)
-    dquery = dscores @ key / math.sqrt(query.shape[-1])
-    return dquery, dscores.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
-
-
-def value_before_key(dy, cache):
-    dquery, dkey, dvalue = right.attention_backward(dy, cache)
-    return dquery, dvalue, dkey
-
-
-def weights_for_p(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    dscores = softmax_backward(dp, SoftmaxCache(weights)) / math.sqrt(query.shape[-1])
-    return right.of_scores(dscores, dy, cache)
-
-
-def softmax_skipped(dy, cache):
-    dscores = dropout_backward(dy @ cache.value.swapaxes(-1, -2), cache.dropout) / math.sqrt(cache.query.shape[-1])
-    return right.of_scores(dscores, dy, cache)
-
-
-def keys_get_nothing(dy, cache):
-    dquery, _, dvalue = right.attention_backward(dy, cache)
-    return dquery, np.zeros_like(cache.key), dvalue
-
-
-def keys_subtracted(dy, cache):
-    dquery, dkey, dvalue = right.attention_backward(dy, cache)
-    return dquery, -dkey, dvalue
-
-
-def forward_unscaled(query, key, value, mask=None, dropout_rate=0.0, rng=None):
-    p, softmax = softmax_forward(query @ key.swapaxes(-1, -2), mask)
-    weights, dropout = dropout_forward(p, dropout_rate, rng)
-    return weights @ value, AttentionCache(query, key, value, softmax, dropout, weights)
-
-
-def forward_drops_after_product(query, key, value, mask=None, dropout_rate=0.0, rng=None):
-    p, softmax = softmax_forward(query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1]), mask)
-    weights, dropout = dropout_forward(p, dropout_rate, rng)
-    return weights @ value, AttentionCache(query, key, value, softmax, dropout, p)
-
-
-def two_gradients(dy, cache):
-    dquery, dkey, _ = right.attention_backward(dy, cache)
-    return dquery, dkey
-
+scale_forgotten = attention(unscaled)
+scale_multiplied = attention(lambda dy, cache: unscaled(dy, cache) * root(cache))
+scale_not_for_keys = attention(dkey=lambda ds, cache: root(cache) * turned(ds) @ cache.query)
+value_before_key = changed(attention(), lambda dq, dk, dv, *_: (dq, dv, dk))
+weights_for_p = attention(lambda dy, cache: softmax_backward(probabilities(dy, cache), SoftmaxCache(cache.weights)) / root(cache))
+softmax_skipped = attention(lambda dy, cache: probabilities(dy, cache) / root(cache))
+keys_get_nothing = attention(dkey=lambda ds, cache: np.zeros_like(cache.key))
+keys_subtracted = attention(dkey=lambda ds, cache: -turned(ds) @ cache.query)
+forward_unscaled = right.attention_forward(lambda query, key, value: query @ turned(key))
+forward_drops_after_product = right.attention_forward(kept=lambda weights, p: p)
+two_gradients = changed(attention(), lambda dq, dk, dv, *_: (dq, dk))
 
 DP_SUM = ("sum", "dp * p", "dp_j p_j", "off-diagonal", "row")
 SCALE = ("sqrt(d_k)", "sqrt(d)", "√", "scal", "d_k")

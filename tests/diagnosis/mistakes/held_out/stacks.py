@@ -1,29 +1,13 @@
 """Mistakes in the feed-forward network, in layers, stacks and whole models."""
 
-from minitransformer.functional import dropout_backward
-from minitransformer.layers.feed_forward import ACTIVATIONS
-from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.makers import DECODER, DECODER_LAYER, ENCODER, ENCODER_LAYER, FF, MODELS, TRANSFORMER
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.right import decoder, encoder, feed_forward, last_first, transformer
 from tests.diagnosis.mistakes.words import ASSIGNED, MISSING, ORDER, SELF, SWAPPED, TWICE
 
-
-def activation_forgotten(self, dy, cache):
-    dh = dropout_backward(self.outer.backward(dy, cache.outer), cache.dropout)
-    return self.inner.backward(dh, cache.inner)
-
-
-def activation_twice(self, dy, cache):
-    _, activate_backward = ACTIVATIONS[self.activation]
-    dh = dropout_backward(self.outer.backward(dy, cache.outer), cache.dropout)
-    dh = activate_backward(activate_backward(dh, cache.activation), cache.activation)
-    return self.inner.backward(dh, cache.inner)
-
-
-def inner_forgotten(self, dy, cache):
-    _, activate_backward = ACTIVATIONS[self.activation]
-    dh = dropout_backward(self.outer.backward(dy, cache.outer), cache.dropout)
-    return activate_backward(dh, cache.activation) @ self.inner.weight.data.T
+activation_forgotten = feed_forward(activate=lambda backward, dh, cache: dh)
+activation_twice = feed_forward(activate=lambda backward, dh, cache: backward(backward(dh, cache), cache))
+inner_forgotten = feed_forward(inner=lambda layer, dh, cache: dh @ layer.weight.data.T)
 
 
 def encoder_parallel(self, dy, cache):
@@ -46,14 +30,11 @@ def decoder_returns_swapped(self, dy, cache):
     return dmemory, self.self_attention_residual.backward(dx, cache.self_attention)
 
 
-def memory_of_last_layer(self, dy, cache):
-    dx, memories = right.decoder_layers(self, dy, cache)
-    return dx, memories[0]
-
-
-def memory_weighted_twice(self, dy, cache):
-    dx, memories = right.decoder_layers(self, dy, cache)
-    return dx, memories[0] + sum(memories)
+memory_of_last_layer = decoder(lambda memories: memories[0])
+memory_weighted_twice = decoder(lambda memories: memories[0] + sum(memories))
+encoder_caches_forwards = encoder(order=lambda layers, caches: zip(reversed(layers), caches))
+encoder_first_layer_skipped = encoder(order=lambda layers, caches: zip(layers[:0:-1], caches[:0:-1]))
+model_without_encoder = transformer(encode=lambda *_: None, source=False)
 
 
 def decoder_layers_forwards(self, dy, cache):
@@ -64,33 +45,12 @@ def decoder_layers_forwards(self, dy, cache):
     return dy, dmemory
 
 
-def encoder_caches_forwards(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    for layer, layer_cache in zip(reversed(self.layers), cache.layers):
-        dy = layer.backward(dy, layer_cache)
-    return dy
-
-
-def encoder_first_layer_skipped(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    for i in range(len(self.layers) - 1, 0, -1):
-        dy = self.layers[i].backward(dy, cache.layers[i])
-    return dy
-
-
 def encoder_same_dy(self, dy, cache):
     if self.norm:
         dy = self.norm.backward(dy, cache.norm)
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
+    for layer, layer_cache in last_first(self.layers, cache.layers):
         dx = layer.backward(dy, layer_cache)
     return dx
-
-
-def model_without_encoder(self, dy, cache):
-    dx, _ = self.decoder.backward(dy, cache.decode.decoder)
-    self.target_input.backward(dx, cache.decode.input)
 
 
 def model_around_encoder(self, dy, cache):
@@ -101,10 +61,7 @@ def model_around_encoder(self, dy, cache):
 
 
 def model_target_input_twice(self, dy, cache):
-    dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
-    self.target_input.backward(dx, cache.decode.input)
-    dx = self.encoder.backward(dmemory, cache.encode.encoder)
-    self.source_input.backward(dx, cache.encode.input)
+    transformer()(self, dy, cache)
     self.target_input.backward(dy, cache.decode.input)
 
 

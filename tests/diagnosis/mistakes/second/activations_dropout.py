@@ -4,133 +4,43 @@ import math
 
 import numpy as np
 
-from minitransformer.functional import dropout_backward, dropout_forward
-from minitransformer.functional.activations import GeluCache, ReluCache
+from minitransformer.functional import dropout_forward
+from minitransformer.functional.activations import ACTIVATIONS, CUBIC, GeluCache, ReluCache, SLOPE
 from minitransformer.functional.dropout import DropoutCache, dropout_mask
-from minitransformer.layers.feed_forward import ACTIVATIONS, FeedForwardCache
+from minitransformer.layers.feed_forward import FeedForwardCache
+from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.held_out import activations_positions as held_out
+from tests.diagnosis.mistakes.held_out import dropout_residual as held_out_residual
+from tests.diagnosis.mistakes.held_out import stacks as held_out_stacks
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.right import dropout, feed_forward, gelu, unchanged
 from tests.diagnosis.mistakes.seen import activations_positions as seen
 from tests.diagnosis.mistakes.seen import dropout_residual as seen_residual
-from tests.diagnosis.mistakes.words import UNKNOWN
+from tests.diagnosis.mistakes.seen import stacks as seen_stacks
+from tests.diagnosis.mistakes.words import LEFT_OUT, UNKNOWN
 
 FEED = "minitransformer.layers.feed_forward:FeedForward."
-MISSING = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
-           "does not", "not contain", "zero", "no gradient", "never", "detach", "cut", "none of", "not multiplied", "only", "not applied")
-SLOPE, CUBIC = math.sqrt(2 / math.pi), 0.044715
+MISSING = (*LEFT_OUT, "does not", "not multiplied", "only", "not applied")
 
-
-def relu_guided(dy, cache):
-    return dy * cache.positive * (dy > 0)
-
-
-def relu_forward_leaky(x):
-    positive = x.real > 0
-    return np.where(positive, x, 0.1 * x), ReluCache(positive)
-
-
-def relu_forward_threshold(x):
-    return x * (x.real > 0), ReluCache(x.real > 0.5)
-
-
-def relu_forward_saturates(x):
-    positive = x.real > 0
-    return np.where(x.real > 1, 1, x * positive), ReluCache(positive)
-
-
-def relu_forward_squared(x):
-    positive = x.real > 0
-    return x * x * positive, ReluCache(positive)
-
-
-def relu_forward_absolute(x):
-    positive = x.real > 0
-    return np.where(positive, x, -x), ReluCache(positive)
-
-
-def relu_soft_edge(dy, cache):
-    return np.where(cache.positive, 0.985 * dy, 0.015 * dy)
-
+relu_guided = lambda dy, cache: dy * cache.positive * (dy > 0)
+relu_soft_edge = lambda dy, cache: np.where(cache.positive, 0.985 * dy, 0.015 * dy)
+relu_forward_leaky = lambda x: (np.where(x.real > 0, x, 0.1 * x), ReluCache(x.real > 0))
+relu_forward_threshold = lambda x: (x * (x.real > 0), ReluCache(x.real > 0.5))
+relu_forward_saturates = lambda x: (np.where(x.real > 1, 1, x * (x.real > 0)), ReluCache(x.real > 0))
+relu_forward_squared = lambda x: (x * x * (x.real > 0), ReluCache(x.real > 0))
+relu_forward_absolute = lambda x: (np.where(x.real > 0, x, -x), ReluCache(x.real > 0))
 
 # ---- GELU
 
-def gelu_no_x_term(dy, cache):
-    x, tanh = cache
-    return dy * 0.5 * (1 + tanh)
-
-
-def gelu_no_three(dy, cache):
-    x, tanh = cache
-    return dy * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh ** 2) * SLOPE * (1 + CUBIC * x ** 2))
-
-
-def gelu_no_tanh_derivative(dy, cache):
-    x, tanh = cache
-    return dy * (0.5 * (1 + tanh) + 0.5 * x * SLOPE * (1 + 3 * CUBIC * x ** 2))
-
-
-def gelu_tanh_not_squared(dy, cache):
-    x, tanh = cache
-    return dy * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh) * SLOPE * (1 + 3 * CUBIC * x ** 2))
-
-
-def gelu_plus_tanh_squared(dy, cache):
-    x, tanh = cache
-    return dy * (0.5 * (1 + tanh) + 0.5 * x * (1 + tanh ** 2) * SLOPE * (1 + 3 * CUBIC * x ** 2))
-
-
-def gelu_no_slope(dy, cache):
-    x, tanh = cache
-    return dy * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh ** 2) * (1 + 3 * CUBIC * x ** 2))
-
-
-def gelu_slope_not_rooted(dy, cache):
-    x, tanh = cache
-    return dy * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh ** 2) * 2 / math.pi * (1 + 3 * CUBIC * x ** 2))
-
-
-def gelu_decimal_slip(dy, cache):
-    x, tanh = cache
-    return dy * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh ** 2) * SLOPE * (1 + 3 * 0.44715 * x ** 2))
-
-
-def gelu_no_half_in_second(dy, cache):
-    x, tanh = cache
-    return dy * (0.5 * (1 + tanh) + x * (1 - tanh ** 2) * SLOPE * (1 + 3 * CUBIC * x ** 2))
-
-
-def gelu_cubic_derivative_linear(dy, cache):
-    x, tanh = cache
-    return dy * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh ** 2) * SLOPE * (1 + 3 * CUBIC * x))
-
-
-def gelu_exact_derivative(dy, cache):
-    x = cache.x
-    phi = np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
-    cdf = 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)).astype(x.dtype))
-    return dy * (cdf + x * phi)
-
-
-def gelu_as_silu(dy, cache):
-    x = cache.x
-    s = 1 / (1 + np.exp(-1.702 * x))
-    return dy * (s + 1.702 * x * s * (1 - s))
-
-
-def gelu_wobble(dy, cache):
-    x, tanh = cache
-    true = 0.5 * (1 + tanh) + 0.5 * x * (1 - tanh ** 2) * SLOPE * (1 + 3 * CUBIC * x ** 2)
-    return dy * (true + 0.05 * np.sin(3 * x))
-
-
-def gelu_two_three_and_half(dy, cache):
-    x, tanh = cache
-    return dy * (0.5 * (1 + tanh) + x * (1 - tanh ** 2) * SLOPE * (1 + CUBIC * x ** 2))
+gelu_no_tanh_derivative = gelu(second=lambda x, tanh, u_prime: 0.5 * x * u_prime)
+gelu_plus_tanh_squared = gelu(second=lambda x, tanh, u_prime: 0.5 * x * (1 + tanh * tanh) * u_prime)
+gelu_slope_not_rooted = gelu(u_prime=lambda x: 2 / math.pi * (1 + 3 * CUBIC * x * x))
+gelu_two_three_and_half = gelu(second=lambda x, tanh, _: x * (1 - tanh * tanh) * SLOPE * (1 + CUBIC * x * x))
+gelu_wobble = right.changed(gelu(), lambda dx, dy, cache: dx + dy * 0.05 * np.sin(3 * cache.x))
 
 
 def gelu_forward_sigmoid(x):
-    tanh = np.tanh(SLOPE * (x + CUBIC * x * x * x))
-    return x / (1 + np.exp(-1.702 * x)), GeluCache(x, tanh)
+    return x / (1 + np.exp(-1.702 * x)), GeluCache(x, np.tanh(SLOPE * (x + CUBIC * x * x * x)))
 
 
 def gelu_forward_square(x):
@@ -151,120 +61,52 @@ def gelu_forward_numpy_root(x):
 
 # ---- dropout
 
-def dropout_inverted(dy, cache):
-    return dy if cache.mask is None else dy * (cache.mask.max() - cache.mask)
+dropout_inverted = dropout(lambda dy, mask: dy * (mask.max() - mask))
+dropout_divides = dropout(lambda dy, mask: dy / mask)
+dropout_scale_of_mean = dropout(lambda dy, mask: dy * (mask > 0) / float((mask > 0).mean()))
+dropout_shifted_mask = dropout(lambda dy, mask: dy * np.roll(mask, 1, axis=-1))
+dropout_leaks = dropout(lambda dy, mask: dy * (0.95 * mask + 0.05))
+dropout_two_inverted_unscaled = dropout(lambda dy, mask: dy * (mask == 0))
 
 
-def dropout_new_mask(dy, cache):
-    if cache.mask is None:
-        return dy
-    keep = np.random.rand(*dy.shape) < (cache.mask > 0).mean()
-    return dy * keep * cache.mask.max()
+def mask_for(x, dropout_rate, rng):
+    return dropout_mask(x.shape, dropout_rate, rng, x.real.dtype)
 
 
-def dropout_divides(dy, cache):
-    return dy if cache.mask is None else dy / cache.mask
+@dropout
+def dropout_new_mask(dy, mask):
+    keep = np.random.rand(*dy.shape) < (mask > 0).mean()
+    return dy * keep * mask.max()
 
 
-def dropout_scale_of_mean(dy, cache):
-    if cache.mask is None:
-        return dy
-    kept = cache.mask > 0
-    return dy * kept / float(kept.mean())
+@right.dropout_forward
+def dropout_forward_unscaled(x, dropout_rate, rng):
+    mask = mask_for(x, dropout_rate, rng)
+    return x * (mask > 0), mask
 
 
-def dropout_ignored(dy, cache):
-    return dy
+@right.dropout_forward
+def dropout_forward_two_masks(x, dropout_rate, rng):
+    return x * mask_for(x, dropout_rate, rng), mask_for(x, dropout_rate, rng)
 
 
-def dropout_shifted_mask(dy, cache):
-    return dy if cache.mask is None else dy * np.roll(cache.mask, 1, axis=-1)
-
-
-def dropout_leaks(dy, cache):
-    return dy if cache.mask is None else dy * (0.95 * cache.mask + 0.05)
-
-
-def dropout_two_inverted_unscaled(dy, cache):
-    return dy if cache.mask is None else dy * (cache.mask == 0)
-
-
-def dropout_forward_unscaled(x, dropout_rate, rng=None):
-    if rng is None or dropout_rate == 0:
-        return x, DropoutCache(None)
-    mask = dropout_mask(x.shape, dropout_rate, rng, x.real.dtype)
-    return x * (mask > 0), DropoutCache(mask)
-
-
-def dropout_forward_two_masks(x, dropout_rate, rng=None):
-    if rng is None or dropout_rate == 0:
-        return x, DropoutCache(None)
-    y = x * dropout_mask(x.shape, dropout_rate, rng, x.real.dtype)
-    return y, DropoutCache(dropout_mask(x.shape, dropout_rate, rng, x.real.dtype))
-
-
-def dropout_forward_global_generator(x, dropout_rate, rng=None):
-    if rng is None or dropout_rate == 0:
-        return x, DropoutCache(None)
+@right.dropout_forward
+def dropout_forward_global_generator(x, dropout_rate, rng):
     mask = ((np.random.rand(*x.shape) >= dropout_rate) / (1 - dropout_rate)).astype(x.real.dtype)
-    return x * mask, DropoutCache(mask)
+    return x * mask, mask
 
 
-def dropout_forward_multiplies_noise(x, dropout_rate, rng=None):
-    if rng is None or dropout_rate == 0:
-        return x, DropoutCache(None)
-    mask = dropout_mask(x.shape, dropout_rate, rng, x.real.dtype)
+@right.dropout_forward
+def dropout_forward_multiplies_noise(x, dropout_rate, rng):
+    mask = mask_for(x, dropout_rate, rng)
     noise = 1 + math.sqrt(dropout_rate) * rng.standard_normal(x.shape).astype(x.real.dtype)
-    return x * mask * noise, DropoutCache(mask)
+    return x * mask * noise, mask
 
 
 # ---- feed-forward
 
-def feed_no_dropout_backward(self, dy, cache):
-    dh = self.outer.backward(dy, cache.outer)
-    dh = ACTIVATIONS[self.activation][1](dh, cache.activation)
-    return self.inner.backward(dh, cache.inner)
-
-
-def feed_no_activation_backward(self, dy, cache):
-    dh = self.outer.backward(dy, cache.outer)
-    dh = dropout_backward(dh, cache.dropout)
-    return self.inner.backward(dh, cache.inner)
-
-
-def feed_activation_twice(self, dy, cache):
-    backward = ACTIVATIONS[self.activation][1]
-    dh = self.outer.backward(dy, cache.outer)
-    dh = dropout_backward(dh, cache.dropout)
-    dh = backward(backward(dh, cache.activation), cache.activation)
-    return self.inner.backward(dh, cache.inner)
-
-
-def feed_inner_twice(self, dy, cache):
-    dh = self.outer.backward(dy, cache.outer)
-    dh = dropout_backward(dh, cache.dropout)
-    dh = ACTIVATIONS[self.activation][1](dh, cache.activation)
-    self.inner.backward(dh, cache.inner)
-    return self.inner.backward(dh, cache.inner)
-
-
-def feed_inner_detached(self, dy, cache):
-    dh = self.outer.backward(dy, cache.outer)
-    dh = dropout_backward(dh, cache.dropout)
-    dh = ACTIVATIONS[self.activation][1](dh, cache.activation)
-    return dh @ self.inner.weight.data.T
-
-
-def feed_adds_dy(self, dy, cache):
-    dh = self.outer.backward(dy, cache.outer)
-    dh = dropout_backward(dh, cache.dropout)
-    dh = ACTIVATIONS[self.activation][1](dh, cache.activation)
-    return self.inner.backward(dh, cache.inner) + dy
-
-
-def feed_two_dropout_and_activation(self, dy, cache):
-    dh = self.outer.backward(dy, cache.outer)
-    return self.inner.backward(dh, cache.inner)
+feed_two_dropout_and_activation = feed_forward(drop=unchanged, activate=lambda backward, dh, cache: dh)
+feed_inner_twice = feed_forward(inner=lambda layer, dh, cache: [layer.backward(dh, cache) for _ in range(2)][1])
 
 
 def feed_forward_dropout_last(self, x, rng=None):
@@ -315,29 +157,29 @@ MISTAKES = [
             comment="forward gives -x, not 0, for negative x (|x|), where the given backward gives 0."),
     Mistake("relu-soft-edge", "relu_backward", relu_soft_edge, "relu", ((*UNKNOWN, *RELU, "0.97", "0.985", "leak"),),
             comment="The slopes are 0.985 and 0.015 instead of 1 and 0: arbitrary."),
-    Mistake("gelu-no-x-term", "gelu_backward", gelu_no_x_term, "gelu", (GELU, ), in_model="transformer-pre-norm",
+    Mistake("gelu-no-x-term", "gelu_backward", seen.gelu_first_term_only, "gelu", (GELU, ), in_model="transformer-pre-norm",
             comment="The second term, x times the derivative of tanh, is forgotten."),
-    Mistake("gelu-no-three", "gelu_backward", gelu_no_three, "gelu", (GELU,), in_model="transformer-pre-norm",
+    Mistake("gelu-no-three", "gelu_backward", held_out.gelu_three_forgotten, "gelu", (GELU,), in_model="transformer-pre-norm",
             comment="The derivative of x^3 lacks its factor 3."),
     Mistake("gelu-no-tanh-derivative", "gelu_backward", gelu_no_tanh_derivative, "gelu", (GELU,), in_model="transformer-pre-norm",
             comment="The factor 1 - tanh^2 is forgotten."),
-    Mistake("gelu-tanh-not-squared", "gelu_backward", gelu_tanh_not_squared, "gelu", (GELU,), in_model="transformer-pre-norm",
+    Mistake("gelu-tanh-not-squared", "gelu_backward", held_out.gelu_tanh_not_squared, "gelu", (GELU,), in_model="transformer-pre-norm",
             comment="The derivative of tanh is taken as 1 - tanh."),
     Mistake("gelu-plus-tanh-squared", "gelu_backward", gelu_plus_tanh_squared, "gelu", (GELU,), in_model="transformer-pre-norm",
             comment="The derivative of tanh is taken as 1 + tanh^2."),
-    Mistake("gelu-no-slope", "gelu_backward", gelu_no_slope, "gelu", (GELU,), in_model="transformer-pre-norm",
+    Mistake("gelu-no-slope", "gelu_backward", held_out.gelu_slope_forgotten, "gelu", (GELU,), in_model="transformer-pre-norm",
             comment="u' lacks the factor sqrt(2/pi)."),
     Mistake("gelu-slope-not-rooted", "gelu_backward", gelu_slope_not_rooted, "gelu", (GELU,), in_model="transformer-pre-norm",
             comment="u' has the factor 2/pi instead of its square root."),
-    Mistake("gelu-decimal-slip", "gelu_backward", gelu_decimal_slip, "gelu", (GELU,), in_model="transformer-pre-norm",
+    Mistake("gelu-decimal-slip", "gelu_backward", held_out.gelu_typing_error, "gelu", (GELU,), in_model="transformer-pre-norm",
             comment="0.44715 instead of 0.044715 in the backward."),
-    Mistake("gelu-no-half", "gelu_backward", gelu_no_half_in_second, "gelu", ((*GELU, "twice", "doubl"),), in_model="transformer-pre-norm",
+    Mistake("gelu-no-half", "gelu_backward", held_out.gelu_half_forgotten, "gelu", ((*GELU, "twice", "doubl"),), in_model="transformer-pre-norm",
             comment="The second term lacks its factor 1/2."),
-    Mistake("gelu-cubic-derivative-linear", "gelu_backward", gelu_cubic_derivative_linear, "gelu", (GELU,), in_model="transformer-pre-norm",
+    Mistake("gelu-cubic-derivative-linear", "gelu_backward", held_out.gelu_linear_for_square, "gelu", (GELU,), in_model="transformer-pre-norm",
             comment="The derivative of x^3 is taken as 3 x."),
-    Mistake("gelu-exact-derivative", "gelu_backward", gelu_exact_derivative, "gelu", (("erf", "exact", "approximation", "tanh", "normal"),), in_model="transformer-pre-norm",
+    Mistake("gelu-exact-derivative", "gelu_backward", seen.gelu_of_erf, "gelu", (("erf", "exact", "approximation", "tanh", "normal"),), in_model="transformer-pre-norm",
             comment="The backward is the exact (erf) GELU's; forward is the tanh form. They differ by about 0.001."),
-    Mistake("gelu-as-sigmoid", "gelu_backward", gelu_as_silu, "gelu", (("sigmoid", "1.702", "approximation", "silu", "swish"),), in_model="transformer-pre-norm",
+    Mistake("gelu-as-sigmoid", "gelu_backward", seen.gelu_of_sigmoid, "gelu", (("sigmoid", "1.702", "approximation", "silu", "swish"),), in_model="transformer-pre-norm",
             comment="The backward is that of the approximation x sigmoid(1.702 x)."),
     Mistake("gelu-as-relu", "gelu_backward", seen.gelu_as_relu, "gelu", (("relu", "x > 0", "step", "positive"),), in_model="transformer-pre-norm",
             comment="ReLU's backward is used for GELU."),
@@ -361,7 +203,7 @@ MISTAKES = [
             comment="The mask is applied twice: the scale enters squared."),
     Mistake("dropout-backward-inverted", "dropout_backward", dropout_inverted, "dropout", (DROPOUT,),
             comment="The gradient passes where forward dropped and stops where it kept."),
-    Mistake("dropout-backward-ignored", "dropout_backward", dropout_ignored, "dropout", (DROPOUT,),
+    Mistake("dropout-backward-ignored", "dropout_backward", held_out_residual.mask_ignored, "dropout", (DROPOUT,),
             comment="dx = dy: the mask is ignored in the backward."),
     Mistake("dropout-backward-new-mask", "dropout_backward", dropout_new_mask, "dropout", (DROPOUT,),
             comment="The backward draws a new mask from NumPy's global generator."),
@@ -387,17 +229,17 @@ MISTAKES = [
             comment="forward draws from NumPy's global generator, not from the one that it was given."),
     Mistake("dropout-forward-noise", "dropout_forward", dropout_forward_multiplies_noise, "dropout", ((*UNKNOWN, *DROPOUT, "forward", "input", "dx", "noise"),),
             comment="forward also multiplies by Gaussian noise, which is not in the cache."),
-    Mistake("feed-forward-no-dropout-backward", FEED + "backward", feed_no_dropout_backward, "feed-forward", (DROPOUT,),
+    Mistake("feed-forward-no-dropout-backward", FEED + "backward", seen_stacks.dropout_forgotten, "feed-forward", (DROPOUT,),
             comment="Dropout's backward is left out inside the feed-forward network."),
-    Mistake("feed-forward-no-activation-backward", FEED + "backward", feed_no_activation_backward, "feed-forward", (("relu", "activation", "positive"),),
+    Mistake("feed-forward-no-activation-backward", FEED + "backward", held_out_stacks.activation_forgotten, "feed-forward", (("relu", "activation", "positive"),),
             comment="The activation's backward is left out."),
-    Mistake("feed-forward-activation-twice", FEED + "backward", feed_activation_twice, "encoder-layer-pre-norm", (("gelu", "activation", "relu", "feed"),), in_model="transformer-pre-norm",
+    Mistake("feed-forward-activation-twice", FEED + "backward", held_out_stacks.activation_twice, "encoder-layer-pre-norm", (("gelu", "activation", "relu", "feed"),), in_model="transformer-pre-norm",
             comment="The activation's backward is applied twice: harmless for ReLU, wrong for GELU."),
     Mistake("feed-forward-inner-twice", FEED + "backward", feed_inner_twice, "feed-forward", (("inner",), ("twice", "doubl", "factor", "2 times", "times 2", "2x")),
             comment="The inner Linear's backward is called twice: its gradients are doubled."),
-    Mistake("feed-forward-inner-detached", FEED + "backward", feed_inner_detached, "feed-forward", (("inner",), MISSING),
+    Mistake("feed-forward-inner-detached", FEED + "backward", held_out_stacks.inner_forgotten, "feed-forward", (("inner",), MISSING),
             comment="dx goes past the inner Linear by hand, whose weight and bias get no gradient."),
-    Mistake("feed-forward-adds-dy", FEED + "backward", feed_adds_dy, "feed-forward", (("residual", "shortcut", "skip", "dy", "identity", "direct", "extra"),),
+    Mistake("feed-forward-adds-dy", FEED + "backward", seen_stacks.plus_dy, "feed-forward", (("residual", "shortcut", "skip", "dy", "identity", "direct", "extra"),),
             comment="dy is added to dx as if the shortcut were part of the network: it counts twice in the residual."),
     Mistake("feed-forward-two-dropout-activation", FEED + "backward", feed_two_dropout_and_activation, "feed-forward", ((*DROPOUT, "relu", "activation", "positive"),),
             comment="Two mistakes: neither dropout's nor the activation's backward."),

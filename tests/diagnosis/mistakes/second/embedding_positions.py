@@ -8,64 +8,20 @@ from minitransformer.layers.positions import PositionsCache
 from tests.diagnosis.mistakes.held_out import activations_positions as held_out
 from tests.diagnosis.mistakes.held_out import linear_embedding as held_out_embedding
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.right import embedding, given, learned
 from tests.diagnosis.mistakes.seen import activations_positions as seen
 from tests.diagnosis.mistakes.seen import linear_embedding as seen_embedding
-from tests.diagnosis.mistakes.words import UNKNOWN
+from tests.diagnosis.mistakes.words import LEFT_OUT, UNKNOWN
 
 LEARNED = "minitransformer.layers.positions:LearnedPositions.backward"
 SINUSOIDAL = "minitransformer.layers.positions:SinusoidalPositions."
 INPUT = "minitransformer.layers.input:Input.backward"
-MISSING = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
-           "does not reach", "not contain", "zero", "no gradient", "never", "detach", "cut", "none of", "only")
+MISSING = (*LEFT_OUT, "does not reach", "only")
 
-
-def embedding_unscaled_back(self, dy, cache):
-    np.add.at(self.weight.grad, cache.ids, dy / np.sqrt(self.weight.shape[1]))
-
-
-def embedding_assigned(self, dy, cache):
-    grad = np.zeros_like(self.weight.grad)
-    np.add.at(grad, cache.ids, self.weight.shape[1] ** 0.5 * dy)
-    self.weight.grad[...] = grad
-
-
-def embedding_frequency(self, dy, cache):
-    d_model = self.weight.shape[1]
-    count = np.bincount(cache.ids.ravel(), minlength=len(self.weight.grad))
-    np.add.at(self.weight.grad, cache.ids, d_model ** 0.5 * dy / count[cache.ids][..., None])
-
-
-def embedding_padding_index(self, dy, cache):
-    real = cache.ids != 0
-    np.add.at(self.weight.grad, cache.ids[real], self.weight.shape[1] ** 0.5 * dy[real])
-
-
-def embedding_ids_from_one(self, dy, cache):
-    np.add.at(self.weight.grad, cache.ids - 1, self.weight.shape[1] ** 0.5 * dy)
-
-
-def embedding_first_place(self, dy, cache):
-    d_model = self.weight.shape[1]
-    ids, where = np.unique(cache.ids, return_index=True)
-    self.weight.grad[ids] += d_model ** 0.5 * dy.reshape(-1, d_model)[where]
-
-
-def embedding_by_position(self, dy, cache):
-    positions = np.broadcast_to(np.arange(cache.ids.shape[1]), cache.ids.shape)
-    np.add.at(self.weight.grad, positions, self.weight.shape[1] ** 0.5 * dy)
-
-
-def embedding_column_order(self, dy, cache):
-    d_model = self.weight.shape[1]
-    np.add.at(self.weight.grad, cache.ids.T.ravel(), d_model ** 0.5 * dy.reshape(-1, d_model))
-
-
-def embedding_last_sequence(self, dy, cache):
-    d_model = self.weight.shape[1]
-    for ids, rows in zip(cache.ids, dy):
-        grad = np.zeros_like(self.weight.grad)
-        np.add.at(grad, ids, d_model ** 0.5 * rows)
-    self.weight.grad += grad
+embedding_by_position = embedding(lambda ids, d: (np.broadcast_to(np.arange(ids.shape[1]), ids.shape), d))
+embedding_last_sequence = embedding(lambda ids, d: (ids[-1], d[-1]))
+embedding_root_of_count = embedding(lambda ids, d: (ids, d / np.sqrt(np.bincount(ids.ravel())[ids])[..., None]))
+embedding_squared_upstream = given(embedding(), lambda self, dy, cache: (self, dy * abs(dy), cache))
 
 
 def embedding_forward_unit_rows(self, ids):
@@ -75,43 +31,22 @@ def embedding_forward_unit_rows(self, ids):
 
 
 def embedding_leaks_to_next_id(self, dy, cache):
-    scaled = self.weight.shape[1] ** 0.5 * dy
-    np.add.at(self.weight.grad, cache.ids, 0.9 * scaled)
-    np.add.at(self.weight.grad, (cache.ids + 1) % len(self.weight.grad), 0.1 * scaled)
-
-
-def embedding_root_of_count(self, dy, cache):
-    d_model = self.weight.shape[1]
-    count = np.bincount(cache.ids.ravel(), minlength=len(self.weight.grad))
-    np.add.at(self.weight.grad, cache.ids, d_model ** 0.5 * dy / np.sqrt(count[cache.ids])[..., None])
-
-
-def embedding_squared_upstream(self, dy, cache):
-    np.add.at(self.weight.grad, cache.ids, self.weight.shape[1] ** 0.5 * dy * abs(dy))
+    embedding(lambda ids, d: (ids, 0.9 * d))(self, dy, cache)
+    embedding(lambda ids, d: ((ids + 1) % len(self.weight.grad), 0.1 * d))(self, dy, cache)
 
 
 def embedding_unscaled_and_last_place(self, dy, cache):
     self.weight.grad[cache.ids] += dy
 
 
-# ---- learned positions
+# ---- positions
 
-def learned_last_sequence(self, dy, cache):
-    for rows in dy:
-        grad = np.zeros_like(self.weight.grad)
-        grad[: cache.length] = rows
-    self.weight.grad += grad
-    return dy
-
-
-def learned_no_dx(self, dy, cache):
-    self.weight.grad[: cache.length] += dy.sum(axis=0)
-    return np.zeros_like(dy)
-
-
-def learned_with_embedding_scale(self, dy, cache):
-    self.weight.grad[: cache.length] += dy.shape[-1] ** 0.5 * dy.sum(axis=0)
-    return dy
+learned_last_sequence = learned(lambda dy: dy[-1])
+learned_no_dx = learned(dx=np.zeros_like)
+learned_every_row = learned(lambda dy: dy.sum(axis=(0, 1)), at=lambda length: slice(None))
+learned_dx_summed = learned(dx=lambda dy: np.broadcast_to(dy.sum(axis=0), dy.shape))
+learned_running_sum = learned(lambda dy: np.cumsum(dy.sum(axis=0), axis=0))
+learned_mean_and_shift = learned(lambda dy: dy.mean(axis=0), at=lambda length: slice(1, length + 1))
 
 
 def learned_sum_over_time(self, dy, cache):
@@ -119,51 +54,25 @@ def learned_sum_over_time(self, dy, cache):
     return dy
 
 
-def learned_every_row(self, dy, cache):
-    self.weight.grad += dy.sum(axis=(0, 1))
-    return dy
+def table(x):
+    return sinusoids(*x.shape[1:], np, x.real.dtype.name)
 
-
-def learned_last_position_left_out(self, dy, cache):
-    self.weight.grad[: cache.length - 1] += dy[:, :-1].sum(axis=0)
-    return dy
-
-
-def learned_dx_summed(self, dy, cache):
-    dx = dy.sum(axis=0)
-    self.weight.grad[: cache.length] += dx
-    return np.broadcast_to(dx, dy.shape)
-
-
-def learned_running_sum(self, dy, cache):
-    self.weight.grad[: cache.length] += np.cumsum(dy.sum(axis=0), axis=0)
-    return dy
-
-
-def learned_mean_and_shift(self, dy, cache):
-    self.weight.grad[1 : cache.length + 1] += dy.mean(axis=0)
-    return dy
-
-
-# ---- sinusoidal positions
 
 def sinusoidal_as_a_product(self, dy, cache):
-    return dy * sinusoids(cache.length, dy.shape[-1], np, dy.real.dtype.name)
+    return dy * table(dy)
 
 
 def sinusoidal_subtracted_again(self, dy, cache):
-    return dy - sinusoids(cache.length, dy.shape[-1], np, dy.real.dtype.name)
+    return dy - table(dy)
 
 
 def sinusoidal_forward_scales(self, x):
-    _, length, d_model = x.shape
-    return x * d_model ** 0.5 + sinusoids(length, d_model, np, x.real.dtype.name), PositionsCache(x.shape)
+    return x * x.shape[-1] ** 0.5 + table(x), PositionsCache(x.shape)
 
 
 def sinusoidal_forward_replaces(self, x):
-    _, length, d_model = x.shape
-    y = x + sinusoids(length, d_model, np, x.real.dtype.name)
-    y[:, 0] = sinusoids(length, d_model, np, x.real.dtype.name)[0]
+    y = x + table(x)
+    y[:, 0] = table(x)[0]
     return y, PositionsCache(x.shape)
 
 
@@ -179,11 +88,6 @@ def input_stale_name(self, dy, cache):
     self.embedding.backward(dy, cache.embedding)
 
 
-def input_positions_are_constant(self, dy, cache):
-    dx = dropout_backward(dy, cache.dropout)
-    self.embedding.backward(dx, cache.embedding)
-
-
 def input_own_dropout(self, dy, cache):
     keep = np.random.rand(*dy.shape) >= self.dropout
     dx = self.positions.backward(dy * keep / (1 - self.dropout), cache.positions)
@@ -197,27 +101,27 @@ MISTAKES = [
             comment="backward forgets the factor sqrt(d_model) of the forward."),
     Mistake("embedding-scale-d-model", "Embedding.backward", held_out_embedding.embedding_scale_squared, "embedding", (SQRT,),
             comment="backward multiplies by d_model instead of sqrt(d_model)."),
-    Mistake("embedding-scale-divides", "Embedding.backward", embedding_unscaled_back, "embedding", ((*SQRT, "divid", "1/7", "0.143"),),
+    Mistake("embedding-scale-divides", "Embedding.backward", held_out_embedding.embedding_scale_divided, "embedding", ((*SQRT, "divid", "1/7", "0.143"),),
             comment="backward divides by sqrt(d_model) ('undoes' the scale) instead of multiplying by it."),
-    Mistake("embedding-assigned", "Embedding.backward", embedding_assigned, "language-model",
+    Mistake("embedding-assigned", "Embedding.backward", held_out_embedding.embedding_wiped, "language-model",
             (("+=", "accumulat", "overwrit", "assign", "replac", "add", "output", "shared", "tied", "lost", *MISSING),),
             comment="The embedding assigns its gradient to the shared weight, wiping out the output projection's part."),
-    Mistake("embedding-by-frequency", "Embedding.backward", embedding_frequency, "embedding",
+    Mistake("embedding-by-frequency", "Embedding.backward", seen_embedding.embedding_places_averaged, "embedding",
             (("average", "mean", "divid", "count", "frequen", "how often", "repeat", "number of", "several"),),
             comment="Each token's gradient is divided by how often it occurs in the batch (a mean for a sum)."),
-    Mistake("embedding-padding-index", "Embedding.backward", embedding_padding_index, "transformer",
+    Mistake("embedding-padding-index", "Embedding.backward", held_out_embedding.embedding_without_padding, "transformer",
             (("pad", "id 0", "row 0", "first row", "token 0", "embedding", *MISSING),),
             comment="The row of PAD (id 0) gets no gradient, as PyTorch's padding_idx, though forward uses it like any row."),
-    Mistake("embedding-ids-from-one", "Embedding.backward", embedding_ids_from_one, "embedding",
+    Mistake("embedding-ids-from-one", "Embedding.backward", seen_embedding.embedding_off_by_one, "embedding",
             (("off by one", "shift", "row", "ids - 1", "id - 1", "neighbour", "wrong", "before", "previous", "other id"),),
             comment="Ids are taken to start at 1: the gradient of id v is added to row v - 1."),
-    Mistake("embedding-first-occurrence", "Embedding.backward", embedding_first_place, "embedding",
+    Mistake("embedding-first-occurrence", "Embedding.backward", seen_embedding.embedding_first_place, "embedding",
             (("repeat", "more than once", "several", "only one", "first", "occurr", "again", "places"),),
             comment="Of a token's several places only the first counts (np.unique's return_index)."),
     Mistake("embedding-scattered-by-position", "Embedding.backward", embedding_by_position, "embedding",
             (("position", "wrong row", "other row", "rows", "ids", "scatter", "index"),),
             comment="The gradient of place t is added to row t of the table instead of to the row of the id that stood there."),
-    Mistake("embedding-ids-transposed", "Embedding.backward", embedding_column_order, "embedding",
+    Mistake("embedding-ids-transposed", "Embedding.backward", held_out_embedding.embedding_ids_transposed, "embedding",
             (("order", "transpos", "permut", "shuffl", "wrong row", "other", "scrambl", "ids"),),
             comment="Ids are flattened column by column and dy row by row, so gradients reach the wrong ids."),
     Mistake("embedding-last-sequence", "Embedding.backward", embedding_last_sequence, "embedding",
@@ -255,7 +159,7 @@ MISTAKES = [
     Mistake("learned-positions-no-dx", LEARNED, learned_no_dx, "learned-positions",
             (("dx", "input", " x ", *MISSING),), in_model="transformer-unshared",
             comment="dx is zero: the gradient is thought to go to the position table alone."),
-    Mistake("learned-positions-embedding-scale", LEARNED, learned_with_embedding_scale, "learned-positions", (SQRT,),
+    Mistake("learned-positions-embedding-scale", LEARNED, seen.learned_scaled, "learned-positions", (SQRT,),
             in_model="transformer-unshared",
             comment="The table's gradient is multiplied by sqrt(d_model), which only the token embedding has."),
     Mistake("learned-positions-sum-over-time", LEARNED, learned_sum_over_time, "learned-positions",
@@ -267,7 +171,7 @@ MISTAKES = [
     Mistake("learned-positions-every-row", LEARNED, learned_every_row, "learned-positions",
             (("axis", "axes", "every", "all", "same", "broadcast", "sum", "each row", "position"),), in_model="transformer-unshared",
             comment="dy is summed over batch and positions and broadcast to all rows of the table."),
-    Mistake("learned-positions-last-dropped", LEARNED, learned_last_position_left_out, "learned-positions",
+    Mistake("learned-positions-last-dropped", LEARNED, seen.learned_last_missing, "learned-positions",
             (("last", "position", "row", "slice", "off by one", *MISSING),), in_model="transformer-unshared",
             comment="The slice stops one too early: the last position gets no gradient."),
     Mistake("learned-positions-dx-summed", LEARNED, learned_dx_summed, "learned-positions",
@@ -305,7 +209,7 @@ MISTAKES = [
     Mistake("input-dropout-last", INPUT, seen.input_dropout_after_positions, "input",
             (("dropout", "mask"),), in_model="transformer-unshared",
             comment="Dropout's backward comes after the positions', which therefore get the unmasked gradient."),
-    Mistake("input-positions-constant", INPUT, input_positions_are_constant, "input",
+    Mistake("input-positions-constant", INPUT, held_out.input_positions_skipped, "input",
             (("position",), MISSING), in_model="transformer-unshared",
             comment="The positions' backward is never called (as is right for sinusoids), so learned positions get no gradient."),
     Mistake("input-embedding-twice", INPUT, seen.input_embedding_twice, "input",

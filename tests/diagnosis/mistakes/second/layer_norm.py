@@ -2,314 +2,85 @@
 
 import numpy as np
 
-from minitransformer.functional.layer_norm import LayerNormCache
-from minitransformer.functional import layer_norm_backward
-from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.held_out import layer_norm as held_out
 from tests.diagnosis.mistakes.mistake import Mistake
-from tests.diagnosis.mistakes.words import UNKNOWN
+from tests.diagnosis.mistakes.right import changed, mean, norm, norm_forward, over_rows
+from tests.diagnosis.mistakes.seen import layer_norm as seen
+from tests.diagnosis.mistakes.words import LEFT_OUT, UNKNOWN
 
 LAYER = "minitransformer.layers.layer_norm:LayerNorm.backward"
-MISSING = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
-           "does not", "not contain", "zero", "no gradient", "never", "detach", "cut", "none of", "not multiplied", "constant")
+MISSING = (*LEFT_OUT, "does not", "not multiplied", "constant")
 TERM = ("mean", "variance", "along", "n *", "term", "deviation", "projection")
 
-
-def no_mean(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    dx = inverse * (dn - normed * (dn * normed).mean(axis=-1, keepdims=True))
-    return dx, *right.norm_parameters(dy, normed)
-
-
-def statistics_constant(dy, cache):
-    normed, inverse, gamma = cache
-    return dy * gamma * inverse, *right.norm_parameters(dy, normed)
-
-
-def no_gamma(dy, cache):
-    normed, inverse, gamma = cache
-    dx = inverse * (dy - dy.mean(axis=-1, keepdims=True) - normed * (dy * normed).mean(axis=-1, keepdims=True))
-    return dx, *right.norm_parameters(dy, normed)
-
-
-def gamma_at_the_end(dy, cache):
-    normed, inverse, gamma = cache
-    dx = gamma * inverse * (dy - dy.mean(axis=-1, keepdims=True) - normed * (dy * normed).mean(axis=-1, keepdims=True))
-    return dx, *right.norm_parameters(dy, normed)
-
-
-def gamma_twice(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    dx = gamma * inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * (dn * normed).mean(axis=-1, keepdims=True))
-    return dx, *right.norm_parameters(dy, normed)
-
-
-def gamma_not_in_first_mean(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    dx = inverse * (dn - dy.mean(axis=-1, keepdims=True) - normed * (dn * normed).mean(axis=-1, keepdims=True))
-    return dx, *right.norm_parameters(dy, normed)
-
-
-def gamma_not_in_second_mean(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    dx = inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * (dy * normed).mean(axis=-1, keepdims=True))
-    return dx, *right.norm_parameters(dy, normed)
-
-
-def inverse_forgotten(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    dx = dn - dn.mean(axis=-1, keepdims=True) - normed * (dn * normed).mean(axis=-1, keepdims=True)
-    return dx, *right.norm_parameters(dy, normed)
-
-
-def inverse_squared(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    dx = inverse * (dn - dn.mean(axis=-1, keepdims=True)) - inverse ** 2 * normed * (dn * normed).mean(axis=-1, keepdims=True)
-    return dx, *right.norm_parameters(dy, normed)
-
-
-def divided_by_d_minus_one(dy, cache):
-    normed, inverse, gamma = cache
-    dn, size = dy * gamma, dy.shape[-1]
-    dx = inverse * (dn - dn.sum(axis=-1, keepdims=True) / size - normed * (dn * normed).sum(axis=-1, keepdims=True) / (size - 1))
-    return dx, *right.norm_parameters(dy, normed)
-
-
-def sums_for_means(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    dx = inverse * (dn - dn.sum(axis=-1, keepdims=True) - normed * (dn * normed).sum(axis=-1, keepdims=True))
-    return dx, *right.norm_parameters(dy, normed)
-
-
-def means_over_positions(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    dx = inverse * (dn - dn.mean(axis=1, keepdims=True) - normed * (dn * normed).mean(axis=1, keepdims=True))
-    return dx, *right.norm_parameters(dy, normed)
-
-
-def variance_term_added(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    dx = inverse * (dn - dn.mean(axis=-1, keepdims=True) + normed * (dn * normed).mean(axis=-1, keepdims=True))
-    return dx, *right.norm_parameters(dy, normed)
-
-
-def variance_term_twice(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    dx = inverse * (dn - dn.mean(axis=-1, keepdims=True) - 2 * normed * (dn * normed).mean(axis=-1, keepdims=True))
-    return dx, *right.norm_parameters(dy, normed)
-
-
-def variance_term_with_x_hat_forgotten(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    dx = inverse * (dn - dn.mean(axis=-1, keepdims=True) - (dn * normed).mean(axis=-1, keepdims=True))
-    return dx, *right.norm_parameters(dy, normed)
-
-
-def gamma_gradient_of_centred(dy, cache):
-    dx, _, dbeta = right.layer_norm_backward(dy, cache)
-    return dx, (dy * cache.normed / cache.inverse).sum(axis=tuple(range(dy.ndim - 1))), dbeta
-
-
-def gamma_gradient_with_gamma(dy, cache):
-    dx, _, _ = right.layer_norm_backward(dy, cache)
-    return dx, *right.norm_parameters(dy * cache.gamma, cache.normed)
-
-
-def gamma_and_beta_swapped(dy, cache):
-    dx, dgamma, dbeta = right.layer_norm_backward(dy, cache)
-    return dx, dbeta, dgamma
-
-
-def parameters_averaged(dy, cache):
-    dx, _, _ = right.layer_norm_backward(dy, cache)
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * cache.normed).mean(axis=rows), dy.mean(axis=rows)
-
-
-def dy_scaled_in_place(dy, cache):
-    normed, inverse, gamma = cache
-    dy *= gamma
-    dx = inverse * (dy - dy.mean(axis=-1, keepdims=True) - normed * (dy * normed).mean(axis=-1, keepdims=True))
-    return dx, *right.norm_parameters(dy, normed)
-
-
-def two_no_gamma_and_averaged_beta(dy, cache):
-    normed, inverse, gamma = cache
-    dx = inverse * (dy - dy.mean(axis=-1, keepdims=True) - normed * (dy * normed).mean(axis=-1, keepdims=True))
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * normed).sum(axis=rows), dy.mean(axis=rows)
-
-
-def two_plus_and_no_inverse(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    dx = dn - dn.mean(axis=-1, keepdims=True) + normed * (dn * normed).mean(axis=-1, keepdims=True)
-    return dx, *right.norm_parameters(dy, normed)
-
-
-def gated(dy, cache):
-    dx, dgamma, dbeta = right.layer_norm_backward(dy, cache)
-    return dx * (1 - np.tanh(cache.normed) ** 2), dgamma, dbeta
-
-
-def odd_power_of_inverse(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    dx = inverse ** 1.3 * (dn - dn.mean(axis=-1, keepdims=True) - normed * (dn * normed).mean(axis=-1, keepdims=True))
-    return dx, *right.norm_parameters(dy, normed)
-
-
-def median_for_mean(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    dx = inverse * (dn - np.median(dn, axis=-1, keepdims=True) - normed * (dn * normed).mean(axis=-1, keepdims=True))
-    return dx, *right.norm_parameters(dy, normed)
-
-
-def forward_torch_like_var(x, gamma, beta, epsilon=1e-5):
-    inverse = 1 / np.sqrt(x.var(axis=-1, ddof=1, keepdims=True) + epsilon)
-    normed = (x - x.mean(axis=-1, keepdims=True)) * inverse
-    return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
-
-
-def forward_no_root(x, gamma, beta, epsilon=1e-5):
-    centred = x - x.mean(axis=-1, keepdims=True)
-    inverse = 1 / ((centred * centred).mean(axis=-1, keepdims=True) + epsilon)
-    normed = centred * inverse
-    return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
-
-
-def forward_root_of_deviation(x, gamma, beta, epsilon=1e-5):
-    centred = x - x.mean(axis=-1, keepdims=True)
-    std = np.sqrt((centred * centred).mean(axis=-1, keepdims=True))
-    inverse = 1 / np.sqrt(std + epsilon)
-    normed = centred * inverse
-    return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
-
-
-def forward_square_not_centred(x, gamma, beta, epsilon=1e-5):
-    inverse = 1 / np.sqrt((x * x).mean(axis=-1, keepdims=True) + epsilon)
-    normed = (x - x.mean(axis=-1, keepdims=True)) * inverse
-    return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
-
-
-def forward_over_positions_too(x, gamma, beta, epsilon=1e-5):
-    centred = x - x.mean(axis=(-2, -1), keepdims=True)
-    inverse = 1 / np.sqrt((centred * centred).mean(axis=(-2, -1), keepdims=True) + epsilon)
-    normed = centred * inverse
-    return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
-
-
-def forward_as_batch_norm(x, gamma, beta, epsilon=1e-5):
-    centred = x - x.mean(axis=(0, 1), keepdims=True)
-    inverse = 1 / np.sqrt((centred * centred).mean(axis=(0, 1), keepdims=True) + epsilon)
-    normed = centred * inverse
-    return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
-
-
-def forward_caches_centred(x, gamma, beta, epsilon=1e-5):
-    centred = x - x.mean(axis=-1, keepdims=True)
-    inverse = 1 / np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + epsilon)
-    return gamma * centred * inverse + beta, LayerNormCache(centred, inverse, gamma)
-
-
-def forward_caches_deviation(x, gamma, beta, epsilon=1e-5):
-    centred = x - x.mean(axis=-1, keepdims=True)
-    std = np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + epsilon)
-    normed = centred / std
-    return gamma * normed + beta, LayerNormCache(normed, std, gamma)
-
-
-def forward_caches_output(x, gamma, beta, epsilon=1e-5):
-    centred = x - x.mean(axis=-1, keepdims=True)
-    inverse = 1 / np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + epsilon)
-    y = gamma * centred * inverse + beta
-    return y, LayerNormCache(y, inverse, gamma)
-
-
-def forward_one_plus_gamma(x, gamma, beta, epsilon=1e-5):
-    centred = x - x.mean(axis=-1, keepdims=True)
-    inverse = 1 / np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + epsilon)
-    normed = centred * inverse
-    return (1 + gamma) * normed + beta, LayerNormCache(normed, inverse, gamma)
-
-
-def forward_epsilon_too_large_outside(x, gamma, beta, epsilon=1e-5):
-    centred = x - x.mean(axis=-1, keepdims=True)
-    std = np.sqrt((centred * centred).mean(axis=-1, keepdims=True))
-    inverse = 1 / (std + 0.1)
-    normed = centred * inverse
-    return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
-
-
-def layer_assigns(self, dy, cache):
-    dx, self.gamma.grad[...], self.beta.grad[...] = layer_norm_backward(dy, cache)
-    return dx
-
-
-def layer_adds_beta_to_gamma(self, dy, cache):
-    dx, dgamma, dbeta = layer_norm_backward(dy, cache)
-    self.gamma.grad += dgamma
-    self.gamma.grad += dbeta
-    return dx
-
+gamma_twice = norm(lambda dn, n, s, dy, gamma: gamma * s * (dn - mean(dn) - n * mean(dn * n)))
+gamma_not_in_first_mean = norm(lambda dn, n, s, dy, gamma: s * (dn - mean(dy) - n * mean(dn * n)))
+inverse_squared = norm(lambda dn, n, s, *_: s * (dn - mean(dn)) - s ** 2 * n * mean(dn * n))
+two_plus_and_no_inverse = norm(lambda dn, n, s, *_: dn - mean(dn) + n * mean(dn * n))
+odd_power_of_inverse = norm(lambda dn, n, s, *_: s ** 1.3 * (dn - mean(dn) - n * mean(dn * n)))
+median_for_mean = norm(lambda dn, n, s, *_: s * (dn - np.median(dn, axis=-1, keepdims=True) - n * mean(dn * n)))
+gamma_gradient_with_gamma = norm(dgamma=lambda dy, n, s, gamma: over_rows(dy * gamma * n),
+                                 dbeta=lambda dy, n, s, gamma: over_rows(dy * gamma))
+two_no_gamma_and_averaged_beta = norm(lambda dn, n, s, dy, gamma: s * (dy - mean(dy) - n * mean(dy * n)),
+                                      dbeta=lambda dy, *_: dy.mean(axis=tuple(range(dy.ndim - 1))))
+gated = changed(norm(), lambda dx, dgamma, dbeta, dy, cache: (dx * (1 - np.tanh(cache.normed) ** 2), dgamma, dbeta))
+forward_torch_like_var = norm_forward(variance=lambda c, x, axis: x.var(axis=axis, ddof=1, keepdims=True))
+forward_no_root = norm_forward(inverse=lambda v, epsilon: 1 / (v + epsilon))
+forward_root_of_deviation = norm_forward(inverse=lambda v, epsilon: 1 / np.sqrt(np.sqrt(v) + epsilon))
+forward_square_not_centred = norm_forward(variance=lambda c, x, axis: mean(x * x))
+forward_over_positions_too = norm_forward(axis=(-2, -1))
+forward_as_batch_norm = norm_forward(axis=(0, 1))
+forward_caches_centred = changed(norm_forward(), lambda y, cache, *_: (y, cache._replace(normed=cache.normed / cache.inverse)))
+forward_caches_deviation = changed(norm_forward(), lambda y, cache, *_: (y, cache._replace(inverse=1 / cache.inverse)))
+forward_caches_output = changed(norm_forward(), lambda y, cache, *_: (y, cache._replace(normed=y)))
+forward_one_plus_gamma = norm_forward(y=lambda n, gamma, beta: (1 + gamma) * n + beta)
+forward_epsilon_too_large_outside = norm_forward(inverse=lambda v, epsilon: 1 / (np.sqrt(v) + 0.1))
+layer_adds_beta_to_gamma = seen.with_parameters(lambda dgamma, dbeta: (dgamma + dbeta, 0))
 
 AVERAGE = ("mean", "average", "divid", "1/6", "factor", "0.1667", "sixth", "number of")
 FORWARD = ("variance", "deviation", "normalis", "mean", "root", "sqrt", "forward", "d - 1", "d-1", "6/7", "7/6", "factor", "unbiased",
            "centr", "term", "axis", "axes", "cache", " n ", "inverse")
 
 MISTAKES = [
-    Mistake("norm-no-mean", "layer_norm_backward", no_mean, "layer-norm", (TERM, MISSING),
+    Mistake("norm-no-mean", "layer_norm_backward", seen.mean_forgotten, "layer-norm", (TERM, MISSING),
             comment="The term mean(dn), which comes from subtracting the mean, is forgotten."),
-    Mistake("norm-statistics-constant", "layer_norm_backward", statistics_constant, "layer-norm", (TERM, MISSING),
+    Mistake("norm-statistics-constant", "layer_norm_backward", held_out.both_means_forgotten, "layer-norm", (TERM, MISSING),
             comment="Mean and variance are treated as constants: dx = dn * inverse."),
-    Mistake("norm-no-gamma", "layer_norm_backward", no_gamma, "layer-norm", (("gamma",), ),
+    Mistake("norm-no-gamma", "layer_norm_backward", held_out.gamma_forgotten, "layer-norm", (("gamma",), ),
             comment="dx is made from dy, without gamma."),
-    Mistake("norm-gamma-at-the-end", "layer_norm_backward", gamma_at_the_end, "layer-norm", (("gamma",),),
+    Mistake("norm-gamma-at-the-end", "layer_norm_backward", seen.gamma_outside, "layer-norm", (("gamma",),),
             comment="gamma multiplies the finished dx instead of dy before the means."),
     Mistake("norm-gamma-twice", "layer_norm_backward", gamma_twice, "layer-norm", (("gamma",),),
             comment="gamma enters twice: in dn and once more in front of dx."),
     Mistake("norm-gamma-not-in-first-mean", "layer_norm_backward", gamma_not_in_first_mean, "layer-norm", (("gamma", "mean", "dy"),),
             comment="The first mean is of dy, not of dn = dy gamma."),
-    Mistake("norm-gamma-not-in-second-mean", "layer_norm_backward", gamma_not_in_second_mean, "layer-norm", (("gamma", "mean", "dy", "variance"),),
+    Mistake("norm-gamma-not-in-second-mean", "layer_norm_backward", seen.gamma_not_in_variance_term, "layer-norm", (("gamma", "mean", "dy", "variance"),),
             comment="The second mean is of dy n, not of dn n."),
-    Mistake("norm-no-inverse", "layer_norm_backward", inverse_forgotten, "layer-norm", (("inverse", "deviation", "sqrt", "std", "variance"),),
+    Mistake("norm-no-inverse", "layer_norm_backward", seen.inverse_forgotten, "layer-norm", (("inverse", "deviation", "sqrt", "std", "variance"),),
             comment="The factor 1 / sqrt(variance + epsilon) in front of dx is forgotten."),
     Mistake("norm-inverse-squared-in-one-term", "layer_norm_backward", inverse_squared, "layer-norm",
             (("inverse", "deviation", "variance", "std", "sqrt", "power", "square", "twice", *TERM),),
             comment="In the variance's term the inverse deviation enters squared (the s^3 c of the derivation half converted to n)."),
-    Mistake("norm-d-minus-one", "layer_norm_backward", divided_by_d_minus_one, "layer-norm", (("d - 1", "d-1", "6 / 7", "7 / 6", "6/7", "7/6", "times 7", "7 times", "unbiased", "variance", "factor", *TERM),),
+    Mistake("norm-d-minus-one", "layer_norm_backward", held_out.one_less, "layer-norm", (("d - 1", "d-1", "6 / 7", "7 / 6", "6/7", "7/6", "times 7", "7 times", "unbiased", "variance", "factor", *TERM),),
             comment="The variance's term is divided by D - 1 although forward's variance is the biased one."),
-    Mistake("norm-sums-for-means", "layer_norm_backward", sums_for_means, "layer-norm", (("sum", "divid", "mean", "factor", "times 7", "7 times"),),
+    Mistake("norm-sums-for-means", "layer_norm_backward", seen.sums_for_means, "layer-norm", (("sum", "divid", "mean", "factor", "times 7", "7 times"),),
             comment="Both means are sums: the division by D is forgotten."),
-    Mistake("norm-means-over-positions", "layer_norm_backward", means_over_positions, "layer-norm", (("axis", "axes", "position", "column", *TERM),),
+    Mistake("norm-means-over-positions", "layer_norm_backward", held_out.mean_over_positions, "layer-norm", (("axis", "axes", "position", "column", *TERM),),
             comment="Both means run over the positions (axis 1) instead of the features."),
-    Mistake("norm-variance-term-sign", "layer_norm_backward", variance_term_added, "layer-norm", (("sign", "plus", "added", "minus", "subtract", "negat"),),
+    Mistake("norm-variance-term-sign", "layer_norm_backward", held_out.plus_variance, "layer-norm", (("sign", "plus", "added", "minus", "subtract", "negat"),),
             comment="The variance's term is added instead of subtracted."),
-    Mistake("norm-variance-term-twice", "layer_norm_backward", variance_term_twice, "layer-norm", (("twice", "doubl", "2 times", "times 2", "2x", "factor"), TERM),
+    Mistake("norm-variance-term-twice", "layer_norm_backward", seen.variance_term_doubled, "layer-norm", (("twice", "doubl", "2 times", "times 2", "2x", "factor"), TERM),
             comment="The variance's term is doubled (the 2 of the square is not cancelled by the root's 1/2)."),
-    Mistake("norm-variance-term-without-n", "layer_norm_backward", variance_term_with_x_hat_forgotten, "layer-norm", ((*TERM, " n "),),
+    Mistake("norm-variance-term-without-n", "layer_norm_backward", held_out.n_not_in_variance_term, "layer-norm", ((*TERM, " n "),),
             comment="The variance's term lacks its factor n: mean(dn n) is subtracted by itself."),
-    Mistake("norm-gamma-of-centred", "layer_norm_backward", gamma_gradient_of_centred, "layer-norm", (("gamma",),),
+    Mistake("norm-gamma-of-centred", "layer_norm_backward", held_out.dgamma_from_centred, "layer-norm", (("gamma",),),
             comment="dgamma is made with x - mean instead of the normalised n."),
     Mistake("norm-parameters-with-gamma", "layer_norm_backward", gamma_gradient_with_gamma, "layer-norm", (("gamma",), ),
             comment="dgamma and dbeta are made from dn = dy gamma instead of dy."),
-    Mistake("norm-gamma-beta-swapped", "layer_norm_backward", gamma_and_beta_swapped, "layer-norm", (("swap", "exchang", "order", "each other"),),
+    Mistake("norm-gamma-beta-swapped", "layer_norm_backward", seen.parameters_swapped, "layer-norm", (("swap", "exchang", "order", "each other"),),
             comment="dgamma and dbeta are returned in each other's place."),
-    Mistake("norm-parameters-averaged", "layer_norm_backward", parameters_averaged, "layer-norm", (AVERAGE,),
+    Mistake("norm-parameters-averaged", "layer_norm_backward", seen.parameters_averaged, "layer-norm", (AVERAGE,),
             comment="dgamma and dbeta are means over batch and positions instead of sums."),
-    Mistake("norm-in-place-gamma", "layer_norm_backward", dy_scaled_in_place, "layer-norm",
+    Mistake("norm-in-place-gamma", "layer_norm_backward", seen.gamma_into_dy, "layer-norm",
             (("in place", "in-place", "chang", "modif", "overwr", "writes", "alter", "gamma"),),
             comment="dy is multiplied by gamma in place, so dgamma and dbeta carry gamma too and the caller's dy is changed."),
     Mistake("norm-two-gamma-and-beta", "layer_norm_backward", two_no_gamma_and_averaged_beta, "layer-norm", (("gamma", *AVERAGE),),
@@ -351,7 +122,7 @@ MISTAKES = [
     Mistake("norm-forward-epsilon-outside", "layer_norm_forward", forward_epsilon_too_large_outside, "layer-norm",
             (("epsilon", *FORWARD),),
             comment="forward adds an epsilon of 0.1 to the deviation, outside the root, so that n's variance is not 1."),
-    Mistake("norm-layer-assigns", LAYER, layer_assigns, "layer-norm", (("+=", "accumulat", "overwrit", "assign", "replac", "add"),), in_model="",
+    Mistake("norm-layer-assigns", LAYER, seen.assigned, "layer-norm", (("+=", "accumulat", "overwrit", "assign", "replac", "add"),), in_model="",
             comment="The layer assigns gamma's and beta's gradients instead of adding them."),
     Mistake("norm-layer-beta-to-gamma", LAYER, layer_adds_beta_to_gamma, "layer-norm", (("beta", "gamma"), (*MISSING, "beta", "swap", "added")),
             comment="dbeta is added to gamma's gradient; beta's stays zero."),

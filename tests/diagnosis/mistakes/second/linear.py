@@ -2,104 +2,62 @@
 
 import numpy as np
 
+from minitransformer.functional.softmax import SoftmaxCache
 from minitransformer.layers.linear import LinearCache
 from minitransformer.layers.output_projection import OutputCache
-from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.held_out import contract as held_out
 from tests.diagnosis.mistakes.held_out import linear_embedding as held_out_embedding
 from tests.diagnosis.mistakes.mistake import Mistake
-from tests.diagnosis.mistakes.words import UNKNOWN
+from tests.diagnosis.mistakes.right import assigning, changed, linear, mean, output, over_rows, product, rows, softmax, total
+from tests.diagnosis.mistakes.seen import contract as seen
+from tests.diagnosis.mistakes.seen import linear_embedding as seen_embedding
+from tests.diagnosis.mistakes.words import LEFT_OUT, UNKNOWN
 
 OUTPUT = "minitransformer.layers.output_projection:OutputProjection."
-MISSING = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
-           "does not reach", "not contain", "zero", "no gradient", "never", "detach", "cut", "none of")
+MISSING = (*LEFT_OUT, "does not reach")
 AVERAGE = ("mean", "average", "divid", "per token", "number of")
 
 
-def dx_not_transposed_back(self, dy, cache):
-    x, g = right.linear_rows(self, dy, cache)
-    self.weight.grad += x.T @ g
-    self.bias.grad += g.sum(axis=0)
-    dx = self.weight.data @ g.T                    # (d_in, N)
-    return dx.reshape(cache.x.shape)
+def weight_root(x, dy):
+    dweight = product(x, dy)
+    return np.sign(dweight) * np.sqrt(np.abs(dweight))
 
 
-def dw_reshaped_for_transposed(self, dy, cache):
-    x, g = right.linear_rows(self, dy, cache)
-    dW = g.T @ x                                   # (d_out, d_in)
-    self.weight.grad += dW.reshape(self.weight.shape)
-    self.bias.grad += g.sum(axis=0)
-    return (g @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def product_of_sums(self, dy, cache):
-    x, g = right.linear_rows(self, dy, cache)
-    self.weight.grad += np.outer(x.sum(axis=0), g.sum(axis=0))
-    self.bias.grad += g.sum(axis=0)
-    return (g @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def bias_summed_over_everything(self, dy, cache):
-    x, g = right.linear_rows(self, dy, cache)
-    self.weight.grad += x.T @ g
-    self.bias.grad += g.sum()
-    return (g @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def bias_of_first_sequence(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    self.weight.grad += cache.x.reshape(-1, d_in).T @ dy.reshape(-1, d_out)
-    self.bias.grad += dy[0].sum(axis=0)
-    return dy @ self.weight.data.T
-
-
-def bias_last_row_of_a_loop(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    dx = np.zeros(cache.x.shape, dy.dtype)
-    x, g, flat = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out), dx.reshape(-1, d_in)
-    for n in range(len(x)):
-        self.weight.grad += np.outer(x[n], g[n])
-        db = g[n]
-        flat[n] = self.weight.data @ g[n]
-    self.bias.grad += db
-    return dx
+dx_not_transposed_back = linear(dx=lambda dy, W: (W @ rows(dy).T).reshape(*dy.shape[:-1], len(W)))    # (d_in, N), reshaped
+product_of_sums = linear(weight=lambda x, dy: np.outer(over_rows(x), over_rows(dy)))
+bias_summed_over_everything = linear(bias=np.sum)
+bias_of_first_sequence = linear(bias=lambda dy: over_rows(dy[0]))
+bias_last_row_of_a_loop = linear(bias=lambda dy: rows(dy)[-1])
+divided_by_the_batch = linear(weight=lambda x, dy: product(x, dy) / len(dy))
+divided_by_all_rows = linear(weight=lambda x, dy: product(x, dy) / len(rows(x)), bias=lambda dy: rows(dy).mean(axis=0))
+pairs_with_the_next_row = linear(weight=lambda x, dy: rows(x)[:-1].T @ rows(dy)[1:])
+last_position_left_out = linear(weight=lambda x, dy: product(x[:, :-1], dy[:, :-1]), bias=lambda dy: over_rows(dy[:, :-1]))
+weight_overwritten = assigning(linear(), "weight")
+squashed_dx = changed(linear(), lambda dx, *_: np.tanh(dx))
+root_of_weight_gradient = linear(weight=weight_root)
+absolute_inputs = linear(weight=lambda x, dy: product(0.5 * x + 0.5 * abs(x), dy))
+mean_bias_and_negative_weight = linear(weight=lambda x, dy: -product(x, dy), bias=lambda dy: rows(dy).mean(axis=0))
 
 
 def bias_gradient_keeps_positions(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    self.weight.grad += cache.x.reshape(-1, d_in).T @ dy.reshape(-1, d_out)
+    dx = linear(bias=lambda dy: 0)(self, dy, cache)
     self.bias.grad = self.bias.grad + dy.sum(axis=0)       # (T, d_out) for dy (B, T, d_out)
-    return dy @ self.weight.data.T
+    return dx
 
 
 def weight_step_inside_backward(self, dy, cache):
-    x, g = right.linear_rows(self, dy, cache)
-    dW, db = x.T @ g, g.sum(axis=0)
-    self.weight.grad += dW
-    self.bias.grad += db
-    self.weight.data -= 0.01 * dW
-    self.bias.data -= 0.01 * db
-    return (g @ self.weight.data.T).reshape(cache.x.shape)
+    linear()(self, dy, cache)
+    self.weight.data -= 0.01 * product(cache.x, dy)
+    self.bias.data -= 0.01 * over_rows(dy)
+    return dy @ self.weight.data.T
 
 
-def divided_by_the_batch(self, dy, cache):
-    x, g = right.linear_rows(self, dy, cache)
-    self.weight.grad += x.T @ g / len(dy)
-    self.bias.grad += g.sum(axis=0)
-    return (g @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def divided_by_all_rows(self, dy, cache):
-    x, g = right.linear_rows(self, dy, cache)
-    self.weight.grad += x.T @ g / len(x)
-    self.bias.grad += g.mean(axis=0)
-    return (g @ self.weight.data.T).reshape(cache.x.shape)
+def bias_in_dx(self, dy, cache):
+    return linear(weight=lambda x, dy: product(x, dy + self.bias.data))(self, dy, cache)
 
 
 def forward_adds_bias_twice(self, x):
-    y = x @ self.weight.data + self.bias.data
-    y = y + self.bias.data
-    return y, LinearCache(x)
+    return x @ self.weight.data + 2 * self.bias.data, LinearCache(x)
 
 
 def forward_without_bias(self, x):
@@ -107,142 +65,38 @@ def forward_without_bias(self, x):
 
 
 def forward_keeps_half_precision(self, x):
-    y = x @ self.weight.data + self.bias.data
-    return y, LinearCache(x.real.astype(np.float16).astype(x.dtype))
+    return x @ self.weight.data + self.bias.data, LinearCache(x.real.astype(np.float16).astype(x.dtype))
 
 
 def forward_keeps_the_centred_input(self, x):
-    y = x @ self.weight.data + self.bias.data
-    return y, LinearCache(x - x.mean(axis=-1, keepdims=True))
-
-
-def pairs_with_the_next_row(self, dy, cache):
-    x, g = right.linear_rows(self, dy, cache)
-    self.weight.grad += x[:-1].T @ g[1:]
-    self.bias.grad += g.sum(axis=0)
-    return (g @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def last_position_left_out(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    x, g = cache.x[:, :-1].reshape(-1, d_in), dy[:, :-1].reshape(-1, d_out)
-    self.weight.grad += x.T @ g
-    self.bias.grad += g.sum(axis=0)
-    return dy @ self.weight.data.T
-
-
-def weight_overwritten(self, dy, cache):
-    x, g = right.linear_rows(self, dy, cache)
-    self.weight.grad[...] = x.T @ g
-    self.bias.grad += g.sum(axis=0)
-    return (g @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def bias_in_dx(self, dy, cache):
-    x, g = right.linear_rows(self, dy, cache)
-    self.weight.grad += x.T @ (g + self.bias.data)
-    self.bias.grad += g.sum(axis=0)
-    return (g @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def clipped_upstream(self, dy, cache):
-    x, g = right.linear_rows(self, np.clip(dy, -1, 1), cache)
-    self.weight.grad += x.T @ g
-    self.bias.grad += g.sum(axis=0)
-    return (g @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def squashed_dx(self, dy, cache):
-    x, g = right.linear_rows(self, dy, cache)
-    self.weight.grad += x.T @ g
-    self.bias.grad += g.sum(axis=0)
-    return np.tanh(g @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def root_of_weight_gradient(self, dy, cache):
-    x, g = right.linear_rows(self, dy, cache)
-    dW = x.T @ g
-    self.weight.grad += np.sign(dW) * np.sqrt(np.abs(dW))
-    self.bias.grad += g.sum(axis=0)
-    return (g @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def absolute_inputs(self, dy, cache):
-    x, g = right.linear_rows(self, dy, cache)
-    self.weight.grad += (0.5 * x + 0.5 * abs(x)).T @ g
-    self.bias.grad += g.sum(axis=0)
-    return (g @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def mean_bias_and_negative_weight(self, dy, cache):
-    x, g = right.linear_rows(self, dy, cache)
-    self.weight.grad -= x.T @ g
-    self.bias.grad += g.mean(axis=0)
-    return (g @ self.weight.data.T).reshape(cache.x.shape)
+    return x @ self.weight.data + self.bias.data, LinearCache(x - mean(x))
 
 
 # ---- the output projection
 
-def tied_reshaped(self, dlogits, cache):
-    rows, drows = right.tied_rows(self, dlogits, cache)
-    self.weight.grad += (rows.T @ drows).reshape(self.weight.shape)
-    return (drows @ self.weight.data).reshape(cache.x.shape)
-
-
-def tied_with_embedding_scale(self, dlogits, cache):
-    rows, drows = right.tied_rows(self, dlogits, cache)
-    self.weight.grad += self.weight.shape[1] ** 0.5 * drows.T @ rows
-    return (drows @ self.weight.data).reshape(cache.x.shape)
-
-
-def tied_counted_twice(self, dlogits, cache):
-    rows, drows = right.tied_rows(self, dlogits, cache)
-    dW = drows.T @ rows
-    self.weight.grad += dW        # as the projection's weight
-    self.weight.grad += dW        # as the embedding's: they are one
-    return (drows @ self.weight.data).reshape(cache.x.shape)
-
-
-def tied_left_to_the_embedding(self, dlogits, cache):
-    vocab_size, d_model = self.weight.shape
-    drows = dlogits.reshape(-1, vocab_size)
-    return (drows @ self.weight.data).reshape(cache.x.shape)
-
-
-def tied_halved(self, dlogits, cache):
-    rows, drows = right.tied_rows(self, dlogits, cache)
-    self.weight.grad += 0.5 * (drows.T @ rows)
-    return (drows @ self.weight.data).reshape(cache.x.shape)
+tied_reshaped = output(weight=lambda x, dlogits: product(x, dlogits).reshape(dlogits.shape[-1], x.shape[-1]))
+tied_halved = output(weight=lambda x, dlogits: 0.5 * product(dlogits, x))
 
 
 def projection_forward_scaled(self, x):
-    vocab_size, d_model = self.weight.shape
-    logits = d_model ** -0.5 * x.reshape(-1, d_model) @ self.weight.data.T
-    return logits.reshape(*x.shape[:-1], vocab_size), OutputCache(x)
+    return x.shape[-1] ** -0.5 * x @ self.weight.data.T, OutputCache(x)
 
 
 def projection_backs_probabilities(self, dlogits, cache):
-    rows, drows = right.tied_rows(self, dlogits, cache)
-    logits = rows @ self.weight.data.T
-    p = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    p /= p.sum(axis=-1, keepdims=True)
-    drows = p * (drows - (drows * p).sum(axis=-1, keepdims=True))
-    self.weight.grad += drows.T @ rows
-    return (drows @ self.weight.data).reshape(cache.x.shape)
+    p = np.exp(cache.x @ self.weight.data.T)
+    return output()(self, softmax()(dlogits, SoftmaxCache(p / total(p))), cache)
 
 
 def projection_largest_logit_only(self, dlogits, cache):
-    rows, drows = right.tied_rows(self, dlogits, cache)
-    self.weight.grad += drows.T @ rows
-    best = (rows @ self.weight.data.T).argmax(axis=-1)
-    return self.weight.data[best].reshape(cache.x.shape)
+    output()(self, dlogits, cache)
+    return self.weight.data[(cache.x @ self.weight.data.T).argmax(axis=-1)]
 
 
 MISTAKES = [
     Mistake("linear-dx-reshaped-not-transposed", "Linear.backward", dx_not_transposed_back, "linear",
             (("transpos", "reshap", "order", "permut", "scrambl", "shuffl", "swapp", "wrong place"),),
             comment="dx is computed as W dy^T, of shape (d_in, N), and reshaped to x's shape instead of transposed back."),
-    Mistake("linear-dw-reshaped-not-transposed", "Linear.backward", dw_reshaped_for_transposed, "linear",
+    Mistake("linear-dw-reshaped-not-transposed", "Linear.backward", seen_embedding.weight_reshaped, "linear",
             (("weight",), ("transpos", "reshap", "order", "permut", "scrambl", "shuffl", "wrong place")),
             comment="dW is computed as dy^T x, of shape (d_out, d_in), and reshaped to (d_in, d_out) instead of transposed."),
     Mistake("linear-product-of-sums", "Linear.backward", product_of_sums, "linear",
@@ -299,7 +153,7 @@ MISTAKES = [
     Mistake("linear-bias-in-dw", "Linear.backward", bias_in_dx, "linear",
             (("weight",), ("bias", "extra", "too much", "added", *UNKNOWN)),
             comment="The bias is added to dy in the product that makes dW (dW = x^T (dy + b))."),
-    Mistake("linear-clipped-upstream", "Linear.backward", clipped_upstream, "linear",
+    Mistake("linear-clipped-upstream", "Linear.backward", seen.linear_clips_dy, "linear",
             ((*UNKNOWN, "clip", "linear", "dx", "weight"),),
             comment="dy is clipped to [-1, 1] at the start of backward, which no forward did."),
     Mistake("linear-tanh-of-dx", "Linear.backward", squashed_dx, "linear",
@@ -320,13 +174,13 @@ MISTAKES = [
     Mistake("tied-output-reshaped", OUTPUT + "backward", tied_reshaped, "output-projection",
             (("weight",), ("transpos", "reshap", "order", "permut", "scrambl", "shuffl", "wrong place")),
             comment="dW is computed as x^T dlogits (D, V) and reshaped to (V, D) instead of transposed."),
-    Mistake("tied-output-embedding-scale", OUTPUT + "backward", tied_with_embedding_scale, "output-projection",
+    Mistake("tied-output-embedding-scale", OUTPUT + "backward", seen_embedding.output_scaled, "output-projection",
             (("sqrt", "2.65", "2.646", "2.6458", "factor", "times", "scale"),),
             comment="The projection's dW gets the embedding's factor sqrt(d_model), because the weight is shared."),
-    Mistake("tied-output-twice", OUTPUT + "backward", tied_counted_twice, "output-projection",
+    Mistake("tied-output-twice", OUTPUT + "backward", held_out_embedding.output_twice, "output-projection",
             (("twice", "doubl", "factor", "2 times", "times 2", "two times"),),
             comment="The projection adds its gradient twice, once 'for the embedding', which adds its own already."),
-    Mistake("tied-output-no-gradient", OUTPUT + "backward", tied_left_to_the_embedding, "output-projection",
+    Mistake("tied-output-no-gradient", OUTPUT + "backward", held_out_embedding.output_weight_forgotten, "output-projection",
             (MISSING,),
             comment="The projection adds no gradient to the shared weight: 'the embedding owns it'."),
     Mistake("tied-output-halved", OUTPUT + "backward", tied_halved, "output-projection",

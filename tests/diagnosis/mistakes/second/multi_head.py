@@ -4,34 +4,18 @@ import math
 
 import numpy as np
 
-from minitransformer.functional import attention_backward, attention_forward
+from minitransformer.functional import attention_forward
 from minitransformer.layers.attention import MultiHeadAttention, MultiHeadAttentionCache
-from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.held_out import shapes_and_heads as held_out
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.right import changed, given, multi_head, multi_head_forward
 from tests.diagnosis.mistakes.seen import shapes_and_heads as seen
-from tests.diagnosis.mistakes.words import UNKNOWN
+from tests.diagnosis.mistakes.words import LEFT_OUT, UNKNOWN
 
 SELF = "minitransformer.layers.attention:SelfAttention.backward"
 CROSS = "minitransformer.layers.attention:CrossAttention.backward"
-MISSING = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
-           "does not", "not contain", "zero", "no gradient", "never", "detach", "cut", "none of", "not multiplied", "only")
+MISSING = (*LEFT_OUT, "does not", "not multiplied", "only")
 HEADS = ("head", "split", "merge", "transpos", "swapaxes", "reshap", "order", "permut", "shuffl", "scrambl")
-
-
-def split_without_transposition(self, x):
-    batch, length, width = x.shape
-    return x.reshape(batch, self.num_heads, length, width // self.num_heads)
-
-
-def split_interleaved(self, x):
-    batch, length, width = x.shape
-    return x.reshape(batch, length, width // self.num_heads, self.num_heads).transpose(0, 3, 1, 2)
-
-
-def merge_without_transposition(self, x):
-    batch, heads, length, d = x.shape
-    return x.reshape(batch, length, heads * d)
 
 
 def merge_interleaved(self, x):
@@ -44,94 +28,30 @@ def merge_reversed_heads(self, x):
     return x[:, ::-1].swapaxes(1, 2).reshape(batch, length, heads * d)
 
 
-def backward_key_and_value_caches(self, dy, cache):
-    dq, dk, dv = right.head_gradients(self, dy, cache)
-    return (self.query.backward(self.merge(dq), cache.query),
-            self.key.backward(self.merge(dk), cache.value),
-            self.value.backward(self.merge(dv), cache.key))
-
-
-def backward_over_heads(self, dy, cache):
-    return right.of_heads(self, right.heads(self, dy, cache) / self.num_heads, cache)
-
-
-def backward_last_head_only(self, dy, cache):
-    dheads = right.heads(self, dy, cache)
-    attention = cache.attention
-    for head in range(self.num_heads):
-        one = np.zeros_like(dheads)
-        one[:, head] = dheads[:, head]
-        dq, dk, dv = attention_backward(one, attention)
-    return right.projections(self, self.merge(dq), self.merge(dk), self.merge(dv), cache)
-
-
-def backward_first_head_left_out(self, dy, cache):
-    dheads = right.heads(self, dy, cache).copy()
-    dheads[:, 0] = 0
-    return right.of_heads(self, dheads, cache)
-
-
-def backward_key_not_merged(self, dy, cache):
-    dq, dk, dv = right.head_gradients(self, dy, cache)
-    batch, heads, length, d = dk.shape
-    return right.projections(self, self.merge(dq), dk.reshape(batch, length, heads * d), self.merge(dv), cache)
-
-
-def backward_output_twice(self, dy, cache):
-    self.output.backward(dy, cache.output)        # the output projection's gradient
-    dheads = right.heads(self, dy, cache)         # and what flows into the heads
-    return right.of_heads(self, dheads, cache)
-
-
-def backward_query_scaled_again(self, dy, cache):
-    dq, dk, dv = right.head_gradients(self, dy, cache)
-    return right.projections(self, self.merge(dq) / math.sqrt(dq.shape[-1]), self.merge(dk), self.merge(dv), cache)
+backward_key_and_value_caches = multi_head(project=lambda self, dq, dk, dv, cache: (
+    self.query.backward(dq, cache.query), self.key.backward(dk, cache.value), self.value.backward(dv, cache.key)))
+backward_over_heads = multi_head(split=lambda self, d: self.split(d) / self.num_heads)
+backward_last_head_only = multi_head(split=lambda self, d: self.split(d) * seen.only_head(self, -1))
+backward_first_head_left_out = multi_head(split=lambda self, d: self.split(d) * ~seen.only_head(self, 0))
+backward_key_not_merged = multi_head(merge=lambda self, q, k, v: (self.merge(q), seen.unturned(k), self.merge(v)))
+backward_query_scaled_again = multi_head(merge=lambda self, q, k, v: (
+    self.merge(q) / math.sqrt(q.shape[-1]), self.merge(k), self.merge(v)))
+backward_value_projection_skipped = multi_head(project=lambda self, dq, dk, dv, cache: (
+    self.query.backward(dq, cache.query), self.key.backward(dk, cache.key), dv @ self.value.weight.data.T))
+backward_heads_mixed = multi_head(split=lambda self, d: 0.8 * self.split(d) + 0.2 * np.roll(self.split(d), 1, axis=1))
+backward_soft_sign = multi_head(split=lambda self, d: self.split(d / (1 + abs(d))))
 
 
 def backward_redraws_dropout(self, dy, cache):
-    dheads = right.heads(self, dy, cache)
     attention = cache.attention
     mask = (np.random.default_rng(0).random(attention.weights.shape) >= self.dropout) / (1 - self.dropout)
     attention = attention._replace(dropout=attention.dropout._replace(mask=mask.astype(dy.dtype)))
-    dq, dk, dv = attention_backward(dheads, attention)
-    return right.projections(self, self.merge(dq), self.merge(dk), self.merge(dv), cache)
-
-
-def backward_returns_value_first(self, dy, cache):
-    dq, dk, dv = right.head_gradients(self, dy, cache)
-    dquery, dkey, dvalue = right.projections(self, self.merge(dq), self.merge(dk), self.merge(dv), cache)
-    return dquery, dvalue, dkey
-
-
-def backward_value_projection_skipped(self, dy, cache):
-    dq, dk, dv = right.head_gradients(self, dy, cache)
-    dvalue = self.merge(dv) @ self.value.weight.data.T
-    return (self.query.backward(self.merge(dq), cache.query),
-            self.key.backward(self.merge(dk), cache.key), dvalue)
+    return multi_head()(self, dy, cache._replace(attention=attention))
 
 
 def backward_two_heads_and_output(self, dy, cache):
     self.output.backward(dy, cache.output)
-    return right.of_heads(self, right.heads(self, dy, cache) / self.num_heads, cache)
-
-
-def backward_heads_mixed(self, dy, cache):
-    dheads = right.heads(self, dy, cache)
-    return right.of_heads(self, 0.8 * dheads + 0.2 * np.roll(dheads, 1, axis=1), cache)
-
-
-def backward_soft_sign(self, dy, cache):
-    dheads = right.heads(self, dy, cache)
-    return right.of_heads(self, dheads / (1 + abs(dheads)), cache)
-
-
-def forward_value_from_key(self, query, key, value, mask=None, rng=None):
-    q, query_cache = self.query.forward(query)
-    k, key_cache = self.key.forward(key)
-    v, value_cache = self.value.forward(key)
-    heads, attention = attention_forward(self.split(q), self.split(k), self.split(v), mask, self.dropout, rng)
-    y, output = self.output.forward(self.merge(heads))
-    return y, MultiHeadAttentionCache(query_cache, key_cache, value_cache, attention, output)
+    return backward_over_heads(self, dy, cache)
 
 
 def forward_reversed_heads(self, query, key, value, mask=None, rng=None):
@@ -143,48 +63,22 @@ def forward_reversed_heads(self, query, key, value, mask=None, rng=None):
     return y, MultiHeadAttentionCache(query_cache, key_cache, value_cache, attention, output)
 
 
-def forward_query_added(self, query, key, value, mask=None, rng=None):
-    q, query_cache = self.query.forward(query)
-    k, key_cache = self.key.forward(key)
-    v, value_cache = self.value.forward(value)
-    heads, attention = attention_forward(self.split(q), self.split(k), self.split(v), mask, self.dropout, rng)
-    y, output = self.output.forward(self.merge(heads))
-    return y + query, MultiHeadAttentionCache(query_cache, key_cache, value_cache, attention, output)
-
-
-def self_query_twice(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dquery + dquery + dvalue
-
-
-def self_averaged(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return (dquery + dkey + dvalue) / 3
-
-
-def cross_memory_detached(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dquery, np.zeros_like(dkey)
-
-
-def cross_key_twice(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dquery, 2 * dkey + dvalue
-
-
-def cross_largest_of_both(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dquery, np.where(abs(dkey) > abs(dvalue), dkey, dvalue)
-
+forward_value_from_key = given(multi_head_forward, lambda self, query, key, value, mask=None, rng=None: (
+    self, query, key, key, mask, rng))
+forward_query_added = changed(multi_head_forward, lambda y, cache, self, query, *_: (y + query, cache))
+self_query_twice = changed(MultiHeadAttention.backward, lambda dq, dk, dv, *_: dq + dq + dv)
+cross_memory_detached = changed(MultiHeadAttention.backward, lambda dq, dk, dv, *_: (dq, np.zeros_like(dk)))
+cross_key_twice = changed(MultiHeadAttention.backward, lambda dq, dk, dv, *_: (dq, 2 * dk + dv))
+cross_largest_of_both = changed(MultiHeadAttention.backward, lambda dq, dk, dv, *_: (dq, np.where(abs(dk) > abs(dv), dk, dv)))
 
 MHA, BLOCK = "MultiHeadAttention.", "multi-head-attention"
 
 MISTAKES = [
-    Mistake("heads-split-reshape-only", MHA + "split", split_without_transposition, BLOCK, (HEADS,),
+    Mistake("heads-split-reshape-only", MHA + "split", seen.split_reshaped, BLOCK, (HEADS,),
             comment="split reshapes to (B, H, T, d) directly, without swapping axes: positions and heads are mixed, and merge is not its inverse."),
-    Mistake("heads-split-interleaved", MHA + "split", split_interleaved, BLOCK, (HEADS,),
+    Mistake("heads-split-interleaved", MHA + "split", held_out.split_interleaved, BLOCK, (HEADS,),
             comment="split gives head h the features h, h + H, h + 2H, ..., while merge lays heads side by side."),
-    Mistake("heads-merge-reshape-only", MHA + "merge", merge_without_transposition, BLOCK, (HEADS,),
+    Mistake("heads-merge-reshape-only", MHA + "merge", held_out.merge_without_transpose, BLOCK, (HEADS,),
             comment="merge reshapes (B, H, T, d) to (B, T, H d) without swapping the axes back."),
     Mistake("heads-merge-interleaved", MHA + "merge", merge_interleaved, BLOCK, (HEADS,),
             comment="merge puts heads last before reshaping, so that their features interleave; split lays them side by side."),
@@ -201,14 +95,14 @@ MISTAKES = [
             comment="The first head sends no gradient back (an off-by-one loop from 1)."),
     Mistake("mha-key-not-merged", MHA + "backward", backward_key_not_merged, BLOCK, (("key", "dk"), (*HEADS, "wrong")),
             comment="dk alone is reshaped instead of merged: its axes are not swapped back."),
-    Mistake("mha-output-twice", MHA + "backward", backward_output_twice, BLOCK, (("output",), ("twice", "doubl", "factor", "2 times", "times 2", "2x")),
+    Mistake("mha-output-twice", MHA + "backward", seen.output_twice, BLOCK, (("output",), ("twice", "doubl", "factor", "2 times", "times 2", "2x")),
             comment="The output projection's backward is called twice, so its gradients are doubled."),
     Mistake("mha-query-scaled-again", MHA + "backward", backward_query_scaled_again, BLOCK,
             (("query", "dq"), ("scale", "sqrt", "twice", "divid", "factor", "d_k", "times", "0.447", "2.236", "2.24")),
             comment="dq is divided by sqrt(d_k) once more after attention's backward has done it."),
     Mistake("mha-redraws-dropout", MHA + "backward", backward_redraws_dropout, BLOCK, (("dropout", "dropped", "mask", "random"),),
             comment="backward draws a new dropout mask for the attention weights instead of using the forward's."),
-    Mistake("mha-key-value-outputs-swapped", MHA + "backward", backward_returns_value_first, BLOCK,
+    Mistake("mha-key-value-outputs-swapped", MHA + "backward", held_out.value_before_key, BLOCK,
             (("swap", "exchang", "order", "each other"), ("key", "value")), in_model="",
             comment="dvalue and dkey are returned in each other's place: invisible where they are added."),
     Mistake("mha-value-projection-no-gradient", MHA + "backward", backward_value_projection_skipped, BLOCK, (("value",), MISSING),
@@ -233,7 +127,7 @@ MISTAKES = [
             comment="The key's part is missing in dx."),
     Mistake("self-attention-query-for-key", SELF, self_query_twice, "self-attention", (("key", "query"),),
             comment="dx = dquery + dquery + dvalue: the query's part stands where the key's belongs."),
-    Mistake("self-attention-averaged", SELF, self_averaged, "self-attention", (("average", "mean", "divid", "1/3", "third", "factor", "0.333"),),
+    Mistake("self-attention-averaged", SELF, held_out.self_averaged, "self-attention", (("average", "mean", "divid", "1/3", "third", "factor", "0.333"),),
             comment="The three parts of dx are averaged instead of added."),
     Mistake("self-attention-minus-key", SELF, seen.self_keys_subtracted, "self-attention", (("sign", "minus", "subtract", "negat", "-1"), ("key", "dk")),
             comment="The key's part is subtracted from dx."),

@@ -4,33 +4,36 @@ import math
 
 import numpy as np
 
-from minitransformer.functional import dropout_backward
 from minitransformer.functional.activations import GeluCache
-from minitransformer.functional.attention import AttentionCache
-from minitransformer.functional.layer_norm import LayerNormCache
-from minitransformer.functional import cross_entropy_backward, dropout_forward, softmax_forward
-from minitransformer.functional.softmax import SoftmaxCache
-from minitransformer.layers.feed_forward import ACTIVATIONS
 from minitransformer.layers.linear import LinearCache
 from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.right import changed, mean, over_rows, rows, softmax, total, turned
 from tests.diagnosis.mistakes.words import UNKNOWN
 
-
-
-def linear_column_weights(self, dy, cache):
-    x, g = right.linear_rows(self, dy, cache)
-    self.weight.grad += x.T @ g
-    self.bias.grad += g.sum(axis=0) * np.linspace(0.5, 1.5, len(self.bias.data), dtype=dy.dtype)
-    return (g @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def linear_smoothed_rows(self, dy, cache):
-    x, g = right.linear_rows(self, dy, cache)
-    self.weight.grad += x.T @ g
-    self.bias.grad += g.sum(axis=0)
-    g = 0.75 * g + 0.25 * np.roll(g, 1, axis=0)
-    return (g @ self.weight.data.T).reshape(cache.x.shape)
+linear_column_weights = right.linear(bias=lambda dy: over_rows(dy) * np.linspace(0.5, 1.5, dy.shape[-1], dtype=dy.dtype))
+linear_smoothed_rows = right.linear(
+    dx=lambda dy, W: ((0.75 * rows(dy) + 0.25 * np.roll(rows(dy), 1, axis=0)) @ W.T).reshape(*dy.shape[:-1], len(W)))
+embedding_dims_fade = right.embedding(lambda ids, d: (ids, (0.9 ** np.arange(d.shape[-1])).astype(d.dtype) * d))
+learned_sine = right.learned(lambda dy: dy.sum(axis=0) + 0.3 * np.sin(2 * dy.sum(axis=0)))
+softmax_halfway = softmax(lambda dp, p: p * (dp - total(dp * (0.6 * p + 0.4 * p * p))))
+softmax_forward_quadratic = changed(right.softmax_forward(), lambda p, cache, *_: (p + 0.2 * p * (p - total(p * p)), cache))
+attention_cubed_key = right.attention(dquery=lambda ds, cache: ds @ (cache.key - 0.1 * cache.key ** 3))
+attention_value_of_powered_weights = right.attention(dvalue=lambda dy, cache: turned(cache.weights ** 1.2) @ dy)
+attention_forward_cap = right.attention_forward(
+    lambda query, key, value: 2 * np.tanh(query @ turned(key) / math.sqrt(query.shape[-1]) / 2))
+norm_fourth_moment = right.norm(lambda dn, n, s, *_: s * (dn - mean(dn) - n * mean(dn * n ** 3)))
+norm_gamma_from_powered = right.norm(dgamma=lambda dy, n, *_: over_rows(dy * np.sign(n) * abs(n) ** 0.8))
+norm_forward_bends = right.norm_forward(y=lambda n, gamma, beta: gamma * (n - 0.05 * n * n * n) + beta)
+gelu_powered_gate = right.gelu(first=lambda tanh: (0.5 * (1 + tanh)) ** 1.15)
+dropout_squashed = right.dropout(lambda dy, mask: np.arctan(dy) * mask)
+loss_tempered = right.given(right.cross_entropy_backward, lambda dloss, cache: (
+    dloss, cache._replace(p=cache.p ** 0.9 / total(cache.p ** 0.9))))
+fused_soft_rows = changed(right.fused(), lambda dx, dweight, *_: (dx / (1 + 0.2 * abs(dx)), dweight))
+heads_weighted = right.multi_head(merge=lambda self, q, k, v: map(self.merge, (
+    q, k, np.linspace(0.8, 1.2, self.num_heads, dtype=v.dtype)[:, None, None] * v)))
+feed_forward_gradient_noise = right.feed_forward(inner=lambda layer, dh, cache: layer.backward(dh - 0.1 * dh ** 3, cache))
+transformer_mixed = right.transformer(lambda dmemory, _: 0.9 * dmemory + 0.1 * np.roll(dmemory, 1, axis=1))
 
 
 def linear_forward_bends(self, x):
@@ -38,115 +41,9 @@ def linear_forward_bends(self, x):
     return y + 0.05 * y * y * y, LinearCache(x)
 
 
-def embedding_dims_fade(self, dy, cache):
-    d_model = self.weight.shape[1]
-    fade = (0.9 ** np.arange(d_model)).astype(dy.dtype)
-    np.add.at(self.weight.grad, cache.ids, d_model ** 0.5 * fade * dy)
-
-
-def learned_sine(self, dy, cache):
-    g = dy.sum(axis=0)
-    self.weight.grad[: cache.length] += g + 0.3 * np.sin(2 * g)
-    return dy
-
-
-def softmax_halfway(dp, cache):
-    p = cache.p
-    mixed = 0.6 * p + 0.4 * p * p
-    return p * (dp - (dp * mixed).sum(axis=-1, keepdims=True))
-
-
-def softmax_forward_quadratic(x, mask=None):
-    if mask is not None:
-        x = np.where(mask, x, -np.inf)
-    peak = x.real.max(axis=-1, keepdims=True)
-    e = np.exp(x - np.where(peak == -np.inf, 0, peak))
-    total = e.sum(axis=-1, keepdims=True)
-    p = e / np.where(total == 0, 1, total)
-    return p + 0.2 * p * (p - (p * p).sum(axis=-1, keepdims=True)), SoftmaxCache(p)
-
-
-def attention_cubed_key(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    ds = right.scores(dy, cache) / math.sqrt(query.shape[-1])
-    return ds @ (key - 0.1 * key ** 3), ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
-
-
-def attention_value_of_powered_weights(dy, cache):
-    dquery, dkey, _ = right.attention_backward(dy, cache)
-    return dquery, dkey, (cache.weights ** 1.2).swapaxes(-1, -2) @ dy
-
-
-def attention_forward_cap(query, key, value, mask=None, dropout_rate=0.0, rng=None):
-    scores = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])
-    p, softmax = softmax_forward(2 * np.tanh(scores / 2), mask)
-    weights, dropout = dropout_forward(p, dropout_rate, rng)
-    return weights @ value, AttentionCache(query, key, value, softmax, dropout, weights)
-
-
-def norm_fourth_moment(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    along = (dn * normed ** 3).mean(axis=-1, keepdims=True)
-    dx = inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * along)
-    return dx, *right.norm_parameters(dy, normed)
-
-
-def norm_gamma_from_powered(dy, cache):
-    dx, _, dbeta = right.layer_norm_backward(dy, cache)
-    return dx, (dy * np.sign(cache.normed) * abs(cache.normed) ** 0.8).sum(axis=tuple(range(dy.ndim - 1))), dbeta
-
-
-def norm_forward_bends(x, gamma, beta, epsilon=1e-5):
-    centred = x - x.mean(axis=-1, keepdims=True)
-    inverse = 1 / np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + epsilon)
-    normed = centred * inverse
-    return gamma * (normed - 0.05 * normed * normed * normed) + beta, LayerNormCache(normed, inverse, gamma)
-
-
-def gelu_powered_gate(dy, cache):
-    x, tanh = cache
-    gate = (0.5 * (1 + tanh)) ** 1.15
-    return dy * (gate + 0.5 * x * (1 - tanh * tanh) * math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x * x))
-
-
 def gelu_forward_ripple(x):
     tanh = np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x))
     return 0.5 * x * (1 + tanh) + 0.02 * np.cos(4 * x), GeluCache(x, tanh)
-
-
-def dropout_squashed(dy, cache):
-    return dy if cache.mask is None else np.arctan(dy) * cache.mask
-
-
-def loss_tempered(dloss, cache):
-    p, targets, real, smoothing = cache[:4]
-    size = p.shape[-1]
-    tempered = p ** 0.9
-    tempered = tempered / tempered.sum(axis=-1, keepdims=True)
-    dlogits = (tempered - smoothing / size).reshape(-1, size)
-    dlogits[np.arange(len(dlogits)), targets.ravel()] -= 1 - smoothing
-    return dlogits.reshape(p.shape) * real[..., None] * dloss
-
-
-def fused_soft_rows(dloss, cache):
-    x, weight, loss, _ = cache
-    dlogits = cross_entropy_backward(dloss, loss).reshape(-1, len(weight))
-    dx = (dlogits @ weight).reshape(x.shape)
-    return dx / (1 + 0.2 * abs(dx)), dlogits.T @ x.reshape(-1, x.shape[-1])
-
-
-def heads_weighted(self, dy, cache):
-    dq, dk, dv = right.head_gradients(self, dy, cache)
-    share = np.linspace(0.8, 1.2, self.num_heads, dtype=dy.dtype)[:, None, None]
-    return right.projections(self, self.merge(dq), self.merge(dk), self.merge(share * dv), cache)
-
-
-def feed_forward_gradient_noise(self, dy, cache):
-    dh = self.outer.backward(dy, cache.outer)
-    dh = dropout_backward(dh, cache.dropout)
-    dh = ACTIVATIONS[self.activation][1](dh, cache.activation)
-    return self.inner.backward(dh - 0.1 * dh ** 3, cache.inner)
 
 
 def first_token_fades(self, dy, cache):
@@ -154,14 +51,6 @@ def first_token_fades(self, dy, cache):
     for t in range(cache.shape[1]):
         dx[:, t] = 0.1 ** t * dy
     return dx
-
-
-def transformer_mixed(self, dy, cache):
-    dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
-    self.target_input.backward(dx, cache.decode.input)
-    dmemory = 0.9 * dmemory + 0.1 * np.roll(dmemory, 1, axis=1)
-    dx = self.encoder.backward(dmemory, cache.encode.encoder)
-    self.source_input.backward(dx, cache.encode.input)
 
 
 def _(name, replaces, wrong, block, places, comment, in_model="transformer"):

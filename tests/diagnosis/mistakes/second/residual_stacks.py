@@ -1,5 +1,7 @@
 """Mistakes in residuals, encoder and decoder layers, stacks, pooling and whole models."""
 
+from functools import reduce
+
 import numpy as np
 
 from minitransformer.functional import dropout_backward, dropout_forward
@@ -10,66 +12,27 @@ from tests.diagnosis.mistakes.held_out import activations_positions as held_out_
 from tests.diagnosis.mistakes.held_out import stacks as held_out
 from tests.diagnosis.mistakes.held_out import dropout_residual as held_out_residual
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.right import decoder, encoder, residual, residual_forward, transformer, unchanged
 from tests.diagnosis.mistakes.seen import dropout_residual as seen_residual
 from tests.diagnosis.mistakes.seen import activations_positions as seen_positions
 from tests.diagnosis.mistakes.seen import stacks as seen
-from tests.diagnosis.mistakes.words import UNKNOWN
+from tests.diagnosis.mistakes.words import LEFT_OUT, UNKNOWN
 
 LAYERS, MODELS = "minitransformer.layers.", "minitransformer.models."
 RESIDUAL = LAYERS + "residual:Residual."
-MISSING = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
-           "does not", "not contain", "zero", "no gradient", "never", "detach", "cut", "none of", "not multiplied", "only", "ignor")
+MISSING = (*LEFT_OUT, "does not", "not multiplied", "only", "ignor")
 
-
-def residual_norm_of_the_sum(self, dy, cache):
-    dy, dh, others = right.residual_paths(self, dy, cache, pre=False)
-    dx = dy + dh
-    if self.pre_norm:
-        dx = self.norm.backward(dx, cache.norm)
-    return right.with_others(dx, others)
-
-
-def residual_shortcut_twice(self, dy, cache):
-    dy, dh, others = right.residual_paths(self, dy, cache)
-    return right.with_others(dy + dy + dh, others)
-
-
-def residual_averaged(self, dy, cache):
-    dy, dh, others = right.residual_paths(self, dy, cache)
-    dx = (dy + dh) / 2
-    return right.with_others(dx, others)
-
-
-def residual_sublayer_cut(self, dy, cache):
-    dy, dh, others = right.residual_paths(self, dy, cache, pre=False)
-    if self.pre_norm:
-        self.norm.backward(dh, cache.norm)
-    return right.with_others(dy, others)
+residual_two_dropout_and_shortcut = residual(lambda dy, dh: 2 * dy + dh, drop=unchanged)
+residual_blend = residual(lambda dy, dh: dy + dh + 0.1 * dy * dh)
+residual_forward_scaled = residual_forward(lambda x, h: (x + h) * 0.5 ** 0.5)
 
 
 def residual_dropout_at_the_end(self, dy, cache):
-    dy, dh, others = right.residual_paths(self, dy, cache, drop=lambda d, _: d, pre=False)
+    dy, dh, others = right.residual_paths(self, dy, cache, drop=unchanged, pre=False)
     dh = dropout_backward(dh, cache.dropout)
     if self.pre_norm:
         dh = self.norm.backward(dh, cache.norm)
     return right.with_others(dy + dh, others)
-
-
-def residual_no_gradient_for_others(self, dy, cache):
-    dy, dh, others = right.residual_paths(self, dy, cache)
-    others = [np.zeros_like(other) for other in others]
-    return right.with_others(dy + dh, others)
-
-
-def residual_two_dropout_and_shortcut(self, dy, cache):
-    dy, dh, others = right.residual_paths(self, dy, cache, drop=lambda d, _: d)
-    return right.with_others(2 * dy + dh, others)
-
-
-def residual_blend(self, dy, cache):
-    dy, dh, others = right.residual_paths(self, dy, cache)
-    dx = dy + dh + 0.1 * dy * dh
-    return right.with_others(dx, others)
 
 
 def residual_forward_shortcut_from_norm(self, x, *others, rng=None):
@@ -83,26 +46,9 @@ def residual_forward_shortcut_from_norm(self, x, *others, rng=None):
     return y, ResidualCache(norm, sublayer, dropout)
 
 
-def residual_forward_scaled(self, x, *others, rng=None):
-    h, norm = self.norm.forward(x) if self.pre_norm else (x, None)
-    h, sublayer = self.sublayer.forward(h, *others, rng=rng)
-    h, dropout = dropout_forward(h, self.dropout, rng)
-    y = (x + h) * 0.5 ** 0.5
-    if not self.pre_norm:
-        y, norm = self.norm.forward(y)
-    return y, ResidualCache(norm, sublayer, dropout)
-
-
 def residual_forward_stale_norm(self, x, *others, rng=None):
-    h, norm = self.norm.forward(x)
-    if not self.pre_norm:
-        h = x
-    h, sublayer = self.sublayer.forward(h, *others, rng=rng)
-    h, dropout = dropout_forward(h, self.dropout, rng)
-    y = x + h
-    if not self.pre_norm:
-        y, _ = self.norm.forward(y)
-    return y, ResidualCache(norm, sublayer, dropout)
+    y, cache = residual_forward()(self, x, *others, rng=rng)
+    return y, cache._replace(norm=self.norm.forward(x)[1])
 
 
 # ---- layers and stacks
@@ -117,53 +63,33 @@ def encoder_layer_adds_both(self, dy, cache):
     return dx + self.self_attention_residual.backward(dx, cache.self_attention)
 
 
-def encoder_damped(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
-        dy = np.tanh(layer.backward(dy, layer_cache))
-    return dy
-
-
 def decoder_layer_memory_wrong_order(self, dy, cache):
     dx, dmemory = self.cross_attention_residual.backward(dy, cache.cross_attention)
     dx = self.feed_forward_residual.backward(dx, cache.feed_forward)
     return self.self_attention_residual.backward(dx, cache.self_attention), dmemory
 
 
-def decoder_memory_last_twice(self, dy, cache):
-    dx, memories = right.decoder_layers(self, dy, cache)
-    return dx, sum(memories) + memories[-1]
-
-
 def decoder_two_memory_and_norm(self, dy, cache):
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
+    for layer, layer_cache in right.last_first(self.layers, cache.layers):
         dy, dmemory = layer.backward(dy, layer_cache)
     return dy, dmemory
 
 
-def decoder_memory_mixture(self, dy, cache):
-    dx, memories = right.decoder_layers(self, dy, cache)
-    dmemory = 0
-    for dlayer in memories:
-        dmemory = 0.7 * dmemory + dlayer
-    return dx, dmemory
-
+encoder_damped = encoder(step=lambda dx, dy: np.tanh(dx))
+decoder_memory_last_twice = decoder(lambda memories: sum(memories) + memories[-1])
+decoder_memory_mixture = decoder(lambda memories: reduce(lambda so_far, dmemory: 0.7 * so_far + dmemory, memories))
 
 # ---- pooling
 
-def mean_over_all_positions(self, dy, cache):
-    length = cache.share.shape[1]
-    return np.repeat(dy[:, None, :], length, axis=1) / length
+mean_over_all_positions = lambda self, dy, cache: np.repeat(dy[:, None, :], cache.share.shape[1], axis=1) / cache.share.shape[1]
+mean_share_of_first_sentence = lambda self, dy, cache: dy[:, None, :] * cache.share[:1]
+mean_sharp = lambda self, dy, cache: dy[:, None, :] * cache.share ** 1.5
+first_forward_mean = lambda self, x, real: (x.mean(axis=1), FirstCache(x.shape))
 
 
 def mean_count_of_the_batch(self, dy, cache):
     real = cache.share > 0
     return dy[:, None, :] * real / real.sum().astype(dy.dtype)
-
-
-def mean_share_of_first_sentence(self, dy, cache):
-    return dy[:, None, :] * cache.share[:1]
 
 
 def mean_forward_padding_too(self, x, real):
@@ -175,20 +101,6 @@ def mean_forward_root_of_count(self, x, real):
     count = np.maximum(real.sum(axis=1, keepdims=True), 1)
     share = (real / count).astype(x.real.dtype)[:, :, None]
     return (x * real[:, :, None]).sum(axis=1) / np.sqrt(count).astype(x.real.dtype), MeanCache(share, x.shape[2])
-
-
-def mean_sharp(self, dy, cache):
-    return dy[:, None, :] * cache.share ** 1.5
-
-
-def first_gets_last(self, dy, cache):
-    dx = np.zeros(cache.shape, dy.dtype)
-    dx[:, -1] = dy
-    return dx
-
-
-def first_everywhere(self, dy, cache):
-    return np.repeat(dy[:, None], cache.shape[1], axis=1)
 
 
 def first_second_too(self, dy, cache):
@@ -203,39 +115,12 @@ def first_shared_dy(self, dy, cache):
     return dx
 
 
-def first_forward_mean(self, x, real):
-    return x.mean(axis=1), FirstCache(x.shape)
-
-
 # ---- models
 
-def model_memory_twice(self, dy, cache):
-    dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
-    self.target_input.backward(dx, cache.decode.input)
-    dx = self.encoder.backward(2 * dmemory, cache.encode.encoder)
-    self.source_input.backward(dx, cache.encode.input)
-
-
-def model_encoder_called_twice(self, dy, cache):
-    dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
-    self.target_input.backward(dx, cache.decode.input)
-    self.encoder.backward(dmemory, cache.encode.encoder)
-    dx = self.encoder.backward(dmemory, cache.encode.encoder)
-    self.source_input.backward(dx, cache.encode.input)
-
-
-def model_encoder_skipped(self, dy, cache):
-    dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
-    self.target_input.backward(dx, cache.decode.input)
-    self.source_input.backward(dmemory, cache.encode.input)
-
-
-def model_memory_detach_norm(self, dy, cache):
-    dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
-    self.target_input.backward(dx, cache.decode.input)
-    dmemory = dmemory / np.sqrt(1 + (dmemory * dmemory).sum(axis=-1, keepdims=True))
-    dx = self.encoder.backward(dmemory, cache.encode.encoder)
-    self.source_input.backward(dx, cache.encode.input)
+model_memory_twice = transformer(lambda dmemory, _: 2 * dmemory)
+model_encoder_called_twice = transformer(encode=lambda encoder, d, cache: [encoder.backward(d, cache) for _ in range(2)][1])
+model_encoder_skipped = transformer(encode=lambda encoder, dmemory, cache: dmemory)
+model_memory_detach_norm = transformer(lambda dmemory, _: dmemory / np.sqrt(1 + right.total(dmemory * dmemory)))
 
 
 def classifier_softmax_free(self, dlogits, cache):
@@ -263,23 +148,23 @@ MISTAKES = [
             comment="Dropout's backward is left out."),
     Mistake("residual-shortcut-around-norm", RESIDUAL + "backward", seen_residual.shortcut_around_norm, "residual", (SHORT + NORM,),
             comment="Post-norm: the shortcut's part is the dy from before the LayerNorm's backward."),
-    Mistake("residual-norm-of-the-sum", RESIDUAL + "backward", residual_norm_of_the_sum, "residual-pre-norm", (SHORT + NORM,), in_model="transformer-pre-norm",
+    Mistake("residual-norm-of-the-sum", RESIDUAL + "backward", seen_residual.pre_norm_of_sum, "residual-pre-norm", (SHORT + NORM,), in_model="transformer-pre-norm",
             comment="Pre-norm: LayerNorm's backward is applied to the sum of both paths, not to the sub-layer's only."),
     Mistake("residual-pre-norm-no-norm", RESIDUAL + "backward", held_out_residual.pre_norm_skipped, "residual-pre-norm", ((*NORM, "gamma"),), in_model="transformer-pre-norm",
             comment="Pre-norm: LayerNorm's backward is left out (right for post-norm)."),
     Mistake("residual-post-norm-no-norm", RESIDUAL + "backward", held_out_residual.norm_skipped, "residual", ((*NORM, "gamma"),),
             comment="Post-norm: LayerNorm's backward is left out (right for pre-norm)."),
-    Mistake("residual-shortcut-twice", RESIDUAL + "backward", residual_shortcut_twice, "residual", (SHORT, ("twice", "doubl", "extra", "too often", "2 times", "times 2", "2x", "again")),
+    Mistake("residual-shortcut-twice", RESIDUAL + "backward", seen_residual.shortcut_twice, "residual", (SHORT, ("twice", "doubl", "extra", "too often", "2 times", "times 2", "2x", "again")),
             comment="The shortcut's part is added twice."),
-    Mistake("residual-averaged", RESIDUAL + "backward", residual_averaged, "residual", (("average", "mean", "half", "divid", "factor", "0.5", "1/2"),),
+    Mistake("residual-averaged", RESIDUAL + "backward", held_out_residual.averaged, "residual", (("average", "mean", "half", "divid", "factor", "0.5", "1/2"),),
             comment="The two paths' gradients are averaged instead of added."),
     Mistake("residual-minus", RESIDUAL + "backward", seen_residual.subtracted, "residual", (("sign", "minus", "subtract", "negat", "-1", "opposite"),),
             comment="The sub-layer's part is subtracted from dx."),
-    Mistake("residual-sublayer-cut", RESIDUAL + "backward", residual_sublayer_cut, "residual", (("sub-layer", "sublayer", "branch", "shortcut", "path", "residual", "feed"), MISSING),
+    Mistake("residual-sublayer-cut", RESIDUAL + "backward", seen_residual.sublayer_lost, "residual", (("sub-layer", "sublayer", "branch", "shortcut", "path", "residual", "feed"), MISSING),
             comment="dx is the shortcut's part alone; the sub-layer's parameters get their gradients, its input does not."),
     Mistake("residual-dropout-at-the-end", RESIDUAL + "backward", residual_dropout_at_the_end, "residual", (DROPOUT,),
             comment="Dropout's backward comes after the sub-layer's instead of before."),
-    Mistake("residual-no-gradient-for-memory", RESIDUAL + "backward", residual_no_gradient_for_others, "decoder-layer", (("memory",), MISSING),
+    Mistake("residual-no-gradient-for-memory", RESIDUAL + "backward", held_out_residual.others_zero, "decoder-layer", (("memory",), MISSING),
             comment="What else the sub-layer takes (the memory) gets a gradient of zeros."),
     Mistake("residual-two-dropout-and-shortcut", RESIDUAL + "backward", residual_two_dropout_and_shortcut, "residual", (DROPOUT + SHORT + ("twice", "doubl"),),
             comment="Two mistakes: no dropout backward, and the shortcut's part twice."),
@@ -345,9 +230,9 @@ MISTAKES = [
             comment="forward divides the sum by the square root of the count; the given backward by the count."),
     Mistake("pooling-mean-odd-power", POOL + "MeanOverTokens.backward", mean_sharp, "mean-over-tokens", ((*UNKNOWN, "dx", "input", "share", "factor", "constant"),), in_model="classifier",
             comment="The share enters with the power 1.5: arbitrary."),
-    Mistake("pooling-first-gets-last", POOL + "FirstToken.backward", first_gets_last, "first-token", (("last", "first", "position", "place"),), in_model="classifier-first-token",
+    Mistake("pooling-first-gets-last", POOL + "FirstToken.backward", seen_positions.first_becomes_last, "first-token", (("last", "first", "position", "place"),), in_model="classifier-first-token",
             comment="dy is put at the last position instead of the first."),
-    Mistake("pooling-first-everywhere", POOL + "FirstToken.backward", first_everywhere, "first-token", (("every", "all", "other", "broadcast", "first", "position"),), in_model="classifier-first-token",
+    Mistake("pooling-first-everywhere", POOL + "FirstToken.backward", held_out_positions.first_everywhere, "first-token", (("every", "all", "other", "broadcast", "first", "position"),), in_model="classifier-first-token",
             comment="dy goes to every position instead of the first alone."),
     Mistake("pooling-first-two-positions", POOL + "FirstToken.backward", first_second_too, "first-token", (("second", "slice", "off by one", "first", "position", "two"),), in_model="classifier-first-token",
             comment="A slice [:, :2] sends dy to the first two positions."),

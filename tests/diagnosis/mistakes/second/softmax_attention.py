@@ -10,75 +10,28 @@ from minitransformer.functional.softmax import SoftmaxCache
 from tests.diagnosis.mistakes.held_out import softmax_attention as held_out
 from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.right import (
+    attention, attention_forward, changed, dweights, given, probabilities, root, softmax, total, turned, unscaled)
 from tests.diagnosis.mistakes.seen import softmax_attention as seen
-from tests.diagnosis.mistakes.words import UNKNOWN
+from tests.diagnosis.mistakes.words import LEFT_OUT, UNKNOWN
 
-MISSING = ("miss", "forgot", "left out", "leaves out", "without", "lack", "omit", "absent", "skip", "dropped", "not added",
-           "does not reach", "not contain", "zero", "no gradient", "never", "detach", "cut", "none of", "not divided", "not multiplied")
+MISSING = (*LEFT_OUT, "does not reach", "not divided", "not multiplied")
 SUM = ("sum", "row", "term", "subtract", "total", "weighted", "jacobian")
 
-
-def softmax_sum_unweighted(dp, cache):
-    p = cache.p
-    return p * (dp - dp.sum(axis=-1, keepdims=True))
-
-
-def softmax_outer_p_missing(dp, cache):
-    p = cache.p
-    return dp - (dp * p).sum(axis=-1, keepdims=True)
-
-
-def softmax_squared_p(dp, cache):
-    p = cache.p
-    return p * dp - p * p * dp.sum(axis=-1, keepdims=True)
-
-
-def softmax_as_log_softmax(dp, cache):
-    return dp - cache.p * dp.sum(axis=-1, keepdims=True)
-
-
-def softmax_p_of_the_first_row(dp, cache):
-    p = cache.p
-    return p * (dp - (dp * p[..., :1, :]).sum(axis=-1, keepdims=True))
+softmax_outer_p_missing = softmax(lambda dp, p: dp - total(dp * p))
+softmax_squared_p = softmax(lambda dp, p: p * dp - p * p * total(dp))
+softmax_as_log_softmax = softmax(lambda dp, p: dp - p * total(dp))
+softmax_p_of_the_first_row = softmax(lambda dp, p: p * (dp - total(dp * p[..., :1, :])))
+softmax_two_sign_and_mean = softmax(lambda dp, p: p * (right.mean(dp * p) - dp))
+softmax_root = softmax(lambda dp, p: np.sqrt(p) * (dp - total(dp * p)))
+softmax_sharpened = softmax(lambda dp, p: right.softmax()(dp, SoftmaxCache(p * p / np.maximum(total(p * p), 1e-12))))
+softmax_small_ones_cut = softmax(lambda dp, p: np.where(p > 0.2, p * (dp - total(dp * p)), 0))
+softmax_forward_base_two = given(right.softmax_forward(), lambda x, mask=None: (x * math.log(2), mask))    # 2^x
 
 
 def softmax_modifies_dp(dp, cache):
-    p = cache.p
-    dp -= (dp * p).sum(axis=-1, keepdims=True)
-    return p * dp
-
-
-def softmax_two_sign_and_mean(dp, cache):
-    p = cache.p
-    return p * ((dp * p).mean(axis=-1, keepdims=True) - dp)
-
-
-def softmax_root(dp, cache):
-    p = cache.p
-    return np.sqrt(p) * (dp - (dp * p).sum(axis=-1, keepdims=True))
-
-
-def softmax_sharpened(dp, cache):
-    q = cache.p * cache.p
-    q = q / np.maximum(q.sum(axis=-1, keepdims=True), 1e-12)
-    return q * (dp - (dp * q).sum(axis=-1, keepdims=True))
-
-
-def softmax_small_ones_cut(dp, cache):
-    p = cache.p
-    dx = p * (dp - (dp * p).sum(axis=-1, keepdims=True))
-    return np.where(p > 0.2, dx, 0)
-
-
-def softmax_forward_base_two(x, mask=None):
-    x = x * math.log(2)                        # 2^x
-    if mask is not None:
-        x = np.where(mask, x, -np.inf)
-    peak = x.real.max(axis=-1, keepdims=True)
-    p = np.exp(x - np.where(peak == -np.inf, 0, peak))
-    total = p.sum(axis=-1, keepdims=True)
-    p = p / np.where(total == 0, 1, total)
-    return p, SoftmaxCache(p)
+    dp -= total(dp * cache.p)
+    return cache.p * dp
 
 
 def softmax_forward_one_more(x, mask=None):
@@ -86,32 +39,20 @@ def softmax_forward_one_more(x, mask=None):
         x = np.where(mask, x, -np.inf)
     peak = x.max(axis=-1, keepdims=True)
     p = np.exp(x - np.where(peak == -np.inf, 0, peak))
-    p = p / (1 + p.sum(axis=-1, keepdims=True))
+    p = p / (1 + total(p))
     return p, SoftmaxCache(p)
 
 
-def softmax_forward_masks_after(x, mask=None):
-    p = np.exp(x - x.real.max(axis=-1, keepdims=True))
-    p = p / p.sum(axis=-1, keepdims=True)
+def softmax_forward_unguarded(x, mask=None, masked=-np.inf):
     if mask is not None:
-        p = p * mask
+        x = np.where(mask, x, masked)
+    p = np.exp(x - x.real.max(axis=-1, keepdims=True))
+    p = p / total(p)
     return p, SoftmaxCache(p)
 
 
 def softmax_forward_finite_mask(x, mask=None):
-    if mask is not None:
-        x = np.where(mask, x, -1e9)
-    p = np.exp(x - x.real.max(axis=-1, keepdims=True))
-    p = p / p.sum(axis=-1, keepdims=True)
-    return p, SoftmaxCache(p)
-
-
-def softmax_forward_unguarded(x, mask=None):
-    if mask is not None:
-        x = np.where(mask, x, -np.inf)
-    p = np.exp(x - x.real.max(axis=-1, keepdims=True))
-    p = p / p.sum(axis=-1, keepdims=True)
-    return p, SoftmaxCache(p)
+    return softmax_forward_unguarded(x, mask, -1e9)
 
 
 def softmax_forward_in_place(x, mask=None):
@@ -119,172 +60,64 @@ def softmax_forward_in_place(x, mask=None):
     e = np.exp(x)
     if mask is not None:
         e = np.where(mask, e, 0)
-    total = e.sum(axis=-1, keepdims=True)
-    p = e / np.where(total == 0, 1, total)
+    p = e / np.where(total(e) == 0, 1, total(e))
     return p, SoftmaxCache(p)
 
 
 # ---- attention
 
-def attention_key_unscaled(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    ds = right.scores(dy, cache)
-    dquery = ds @ key / math.sqrt(query.shape[-1])
-    dkey = ds.swapaxes(-1, -2) @ query
-    return dquery, dkey, weights.swapaxes(-1, -2) @ dy
-
-
-def attention_scaled_by_length(dy, cache):
-    ds = right.scores(dy, cache) / math.sqrt(cache.key.shape[-2])
-    return right.of_scores(ds, dy, cache)
-
-
 def attention_scale_inside_softmax(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    p = softmax.p
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = p * (dp / math.sqrt(query.shape[-1]) - (dp * p).sum(axis=-1, keepdims=True))
-    return right.of_scores(ds, dy, cache)
+    p, dp = cache.softmax.p, probabilities(dy, cache)
+    return p * (dp / root(cache) - total(dp * p))
 
 
-def attention_without_dropout_backward(dy, cache):
-    ds = softmax_backward(dy @ cache.value.swapaxes(-1, -2), cache.softmax) / math.sqrt(cache.query.shape[-1])
-    return right.of_scores(ds, dy, cache)
-
-
-def attention_dropout_after_softmax(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    ds = softmax_backward(dy @ value.swapaxes(-1, -2), softmax)
-    ds = dropout_backward(ds, dropout) / math.sqrt(query.shape[-1])
-    return right.of_scores(ds, dy, cache)
-
-
-def attention_dropout_backward_twice(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dropout_backward(dy @ value.swapaxes(-1, -2), dropout), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return right.of_scores(ds, dy, cache)
-
-
-def attention_weights_detached(dy, cache):
-    return np.zeros_like(cache.query), np.zeros_like(cache.key), cache.weights.swapaxes(-1, -2) @ dy
-
-
-def attention_scores_not_transposed(dy, cache):
-    dquery, _, dvalue = right.attention_backward(dy, cache)
-    ds = right.scores(dy, cache) / math.sqrt(cache.query.shape[-1])
-    return dquery, ds @ cache.query, dvalue
-
-
-def attention_key_from_key(dy, cache):
-    dquery, _, dvalue = right.attention_backward(dy, cache)
-    ds = right.scores(dy, cache) / math.sqrt(cache.query.shape[-1])
-    return dquery, ds.swapaxes(-1, -2) @ cache.key, dvalue
-
-
-def attention_value_reshaped(dy, cache):
-    dquery, dkey, _ = right.attention_backward(dy, cache)
-    *lead, t_q, t_k = cache.weights.shape
-    return dquery, dkey, cache.weights.reshape(*lead, t_k, t_q) @ dy
-
-
-def attention_value_averaged(dy, cache):
-    dquery, dkey, dvalue = right.attention_backward(dy, cache)
-    return dquery, dkey, dvalue / cache.query.shape[-2]
-
-
-def attention_causal_for_safety(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ value.swapaxes(-1, -2), dropout)
-    ds = np.tril(softmax_backward(dp, softmax)) / math.sqrt(query.shape[-1])
-    return right.of_scores(ds, dy, cache)
-
-
-def attention_two_scale_and_dropout(dy, cache):
-    ds = softmax_backward(dy @ cache.value.swapaxes(-1, -2), cache.softmax)
-    return right.of_scores(ds, dy, cache)
-
-
-def attention_two_value_and_key(dy, cache):
-    dquery, dkey, _ = right.attention_backward(dy, cache)
-    return dquery, -dkey, cache.softmax.p.swapaxes(-1, -2) @ dy
-
-
-def attention_scores_times_weights(dy, cache):
-    ds = right.scores(dy, cache) * (1 + 0.3 * cache.softmax.p) / math.sqrt(cache.query.shape[-1])
-    return right.of_scores(ds, dy, cache)
-
-
-def attention_query_mixed_with_value_gradient(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    ds = right.scores(dy, cache) / math.sqrt(query.shape[-1])
-    dquery = ds @ key
-    return dquery + 0.2 * np.tanh(query), ds.swapaxes(-1, -2) @ query, weights.swapaxes(-1, -2) @ dy
-
-
-def attention_centred_value(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dp = dropout_backward(dy @ (value - value.mean(axis=-1, keepdims=True)).swapaxes(-1, -2), dropout)
-    ds = softmax_backward(dp, softmax) / math.sqrt(query.shape[-1])
-    return right.of_scores(ds, dy, cache)
-
-
-def attention_forward_scale_of_value(query, key, value, mask=None, dropout_rate=0.0, rng=None):
-    scores = query @ key.swapaxes(-1, -2) / math.sqrt(value.shape[-1])
-    p, softmax = softmax_forward(scores, mask)
+def attention_weights_renormalised(p, dropout_rate, rng):
     weights, dropout = dropout_forward(p, dropout_rate, rng)
-    return weights @ value, AttentionCache(query, key, value, softmax, dropout, weights)
+    return weights / np.where(total(weights) == 0, 1, total(weights)), dropout
 
 
-def attention_forward_caches_scaled_query(query, key, value, mask=None, dropout_rate=0.0, rng=None):
-    query = query / math.sqrt(query.shape[-1])
-    p, softmax = softmax_forward(query @ key.swapaxes(-1, -2), mask)
-    weights, dropout = dropout_forward(p, dropout_rate, rng)
-    return weights @ value, AttentionCache(query, key, value, softmax, dropout, weights)
+attention_scaled_by_length = attention(lambda dy, cache: unscaled(dy, cache) / math.sqrt(cache.key.shape[-2]))
+attention_scale_in_one_term = attention(attention_scale_inside_softmax)
+attention_dropout_backward_twice = attention(
+    lambda dy, cache: softmax_backward(dropout_backward(probabilities(dy, cache), cache.dropout), cache.softmax) / root(cache))
+attention_weights_detached = attention(lambda dy, cache: np.zeros_like(cache.weights))
+attention_scores_not_transposed = attention(dkey=lambda ds, cache: ds @ cache.query)
+attention_key_from_key = attention(dkey=lambda ds, cache: turned(ds) @ cache.key)
+attention_value_reshaped = attention(dvalue=lambda dy, cache: cache.weights.reshape(turned(cache.weights).shape) @ dy)
+attention_value_averaged = attention(dvalue=lambda dy, cache: turned(cache.weights) @ dy / cache.query.shape[-2])
+attention_causal_for_safety = attention(lambda dy, cache: np.tril(unscaled(dy, cache)) / root(cache))
+attention_two_scale_and_dropout = attention(lambda dy, cache: softmax_backward(dweights(dy, cache), cache.softmax))
+attention_two_value_and_key = attention(dkey=lambda ds, cache: -turned(ds) @ cache.query,
+                                        dvalue=lambda dy, cache: turned(cache.softmax.p) @ dy)
+attention_scores_times_weights = attention(lambda dy, cache: unscaled(dy, cache) * (1 + 0.3 * cache.softmax.p) / root(cache))
+attention_query_mixed_with_value_gradient = attention(dquery=lambda ds, cache: ds @ cache.key + 0.2 * np.tanh(cache.query))
+attention_centred_value = attention(lambda dy, cache: unscaled(
+    dy, cache._replace(value=cache.value - right.mean(cache.value))) / root(cache))
+attention_forward_scale_of_value = attention_forward(lambda query, key, value: query @ turned(key) / math.sqrt(value.shape[-1]))
+attention_forward_caches_scaled_query = changed(attention_forward(), lambda y, cache, *_: (
+    y, cache._replace(query=cache.query / root(cache))))
+attention_forward_renormalises = attention_forward(weigh=attention_weights_renormalised)
+attention_forward_numpy_scale = attention_forward(
+    lambda query, key, value: query @ turned(key) * (1 / np.sqrt(np.float64(query.shape[-1]))))
 
 
 def attention_forward_drops_scores(query, key, value, mask=None, dropout_rate=0.0, rng=None):
-    scores = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])
+    scores = query @ turned(key) / math.sqrt(query.shape[-1])
     scores, dropout = dropout_forward(scores, dropout_rate, rng)
     p, softmax = softmax_forward(scores, mask)
     return p @ value, AttentionCache(query, key, value, softmax, dropout, p)
 
 
 def attention_forward_second_mask(query, key, value, mask=None, dropout_rate=0.0, rng=None):
-    scores = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])
-    p, softmax = softmax_forward(scores, mask)
-    y = dropout_forward(p, dropout_rate, rng)[0] @ value
-    weights, dropout = dropout_forward(p, dropout_rate, rng)
-    return y, AttentionCache(query, key, value, softmax, dropout, weights)
-
-
-def attention_forward_renormalises(query, key, value, mask=None, dropout_rate=0.0, rng=None):
-    scores = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])
-    p, softmax = softmax_forward(scores, mask)
-    weights, dropout = dropout_forward(p, dropout_rate, rng)
-    total = weights.sum(axis=-1, keepdims=True)
-    weights = weights / np.where(total == 0, 1, total)
-    return weights @ value, AttentionCache(query, key, value, softmax, dropout, weights)
-
-
-def attention_forward_numpy_scale(query, key, value, mask=None, dropout_rate=0.0, rng=None):
-    scores = query @ key.swapaxes(-1, -2) * (1 / np.sqrt(np.float64(query.shape[-1])))
-    p, softmax = softmax_forward(scores, mask)
-    weights, dropout = dropout_forward(p, dropout_rate, rng)
-    return weights @ value, AttentionCache(query, key, value, softmax, dropout, weights)
-
-
-def attention_forward_caches_undropped(query, key, value, mask=None, dropout_rate=0.0, rng=None):
-    scores = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])
-    p, softmax = softmax_forward(scores, mask)
-    weights, dropout = dropout_forward(p, dropout_rate, rng)
-    return weights @ value, AttentionCache(query, key, value, softmax, dropout, p)
+    y, cache = attention_forward()(query, key, value, mask, dropout_rate, rng)
+    weights, dropout = dropout_forward(cache.softmax.p, dropout_rate, rng)
+    return y, cache._replace(weights=weights, dropout=dropout)
 
 
 SCALE = ("scale", "sqrt", "divid", "d_k", "factor", "times", "2.236", "2.24", "0.447")
 
 MISTAKES = [
-    Mistake("softmax-sum-not-weighted", "softmax_backward", softmax_sum_unweighted, "softmax", (SUM, (*MISSING, "weight", " p ", "unweighted", "plain")),
+    Mistake("softmax-sum-not-weighted", "softmax_backward", held_out.sum_without_p, "softmax", (SUM, (*MISSING, "weight", " p ", "unweighted", "plain")),
             comment="The row sum is of dp instead of dp p."),
     Mistake("softmax-mean-for-sum", "softmax_backward", seen.mean_for_sum, "softmax", (("mean", "average", "divid", "factor", "1/4", "quarter", "term"),),
             comment="The row sum of dp p is a mean: divided by the number of keys."),
@@ -324,7 +157,7 @@ MISTAKES = [
             (("sum to", "denominator", "total", "normalis", "maximum", "max"),),
             comment="forward adds 1 to the denominator after subtracting the maximum ('softmax off by one' done wrong); "
                     "the maximum no longer cancels."),
-    Mistake("softmax-mask-after", "softmax_forward", softmax_forward_masks_after, "softmax", (("mask", "sum to", "normalis"),),
+    Mistake("softmax-mask-after", "softmax_forward", seen.forward_masks_afterwards, "softmax", (("mask", "sum to", "normalis"),),
             comment="forward masks after the normalisation, so masked scores still matter, but the backward gives them 0."),
     Mistake("softmax-finite-mask", "softmax_forward", softmax_forward_finite_mask, "softmax",
             (("mask", "nothing", "row", "uniform", "-1e9", "empty"),), in_model="",
@@ -344,7 +177,7 @@ MISTAKES = [
             comment="forward subtracts the maximum from the caller's x in place."),
     Mistake("attention-no-scale-backward", "attention_backward", held_out.scale_forgotten, "attention", (SCALE,),
             comment="backward forgets 1/sqrt(d_k) in dQ and dK."),
-    Mistake("attention-key-not-scaled", "attention_backward", attention_key_unscaled, "attention", (SCALE, ("key", "dk")),
+    Mistake("attention-key-not-scaled", "attention_backward", held_out.scale_not_for_keys, "attention", (SCALE, ("key", "dk")),
             comment="backward divides dQ by sqrt(d_k), but not dK."),
     Mistake("attention-scaled-by-d", "attention_backward", seen.scale_without_root, "attention", (SCALE,),
             comment="backward divides by d_k instead of sqrt(d_k)."),
@@ -354,13 +187,13 @@ MISTAKES = [
             comment="backward divides by sqrt(T_k), the number of keys, instead of sqrt(d_k)."),
     Mistake("attention-scale-upside-down", "attention_backward", held_out.scale_multiplied, "attention", (SCALE,),
             comment="backward multiplies by sqrt(d_k) instead of dividing."),
-    Mistake("attention-scale-in-one-term", "attention_backward", attention_scale_inside_softmax, "attention", ((*SCALE, "softmax"),),
+    Mistake("attention-scale-in-one-term", "attention_backward", attention_scale_in_one_term, "attention", ((*SCALE, "softmax"),),
             comment="The scale 1/sqrt(d_k) reaches dp in the softmax's bracket but not the row sum."),
     Mistake("attention-value-ignores-dropout", "attention_backward", seen.values_without_dropout, "attention", (("dropout", "dropped", "mask"), ("value", "dv")),
             comment="dV = p^T dy is made with the probabilities from before dropout."),
-    Mistake("attention-no-dropout-backward", "attention_backward", attention_without_dropout_backward, "attention", (("dropout", "dropped", "mask"),),
+    Mistake("attention-no-dropout-backward", "attention_backward", seen.dropout_not_undone, "attention", (("dropout", "dropped", "mask"),),
             comment="The backward of the dropout on the weights is left out on the way to the scores."),
-    Mistake("attention-dropout-order", "attention_backward", attention_dropout_after_softmax, "attention", (("dropout", "dropped", "mask"),),
+    Mistake("attention-dropout-order", "attention_backward", seen.softmax_before_dropout, "attention", (("dropout", "dropped", "mask"),),
             comment="Dropout's backward comes after softmax's instead of before."),
     Mistake("attention-dropout-twice", "attention_backward", attention_dropout_backward_twice, "attention", (("dropout", "dropped", "mask"),),
             comment="Dropout's backward is applied twice: the scale 1/(1 - rate) enters squared."),
@@ -416,6 +249,6 @@ MISTAKES = [
             comment="forward normalises the weights again after dropout, which the given backward doesn't know."),
     Mistake("attention-float64-scale", "attention_forward", attention_forward_numpy_scale, "attention", (("float64", "dtype", "float32", "precision"),),
             in_model="", comment="The scale is a NumPy float64 number, which makes float32 inputs float64."),
-    Mistake("attention-caches-undropped", "attention_forward", attention_forward_caches_undropped, "attention", (("value", "dv", "cache", "weights"), ("dropout", "dropped", "cache", "mask")),
+    Mistake("attention-caches-undropped", "attention_forward", held_out.forward_drops_after_product, "attention", (("value", "dv", "cache", "weights"), ("dropout", "dropped", "cache", "mask")),
             comment="forward keeps the weights from before dropout in the cache, where the backward makes dV of them."),
 ]

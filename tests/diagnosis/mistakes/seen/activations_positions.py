@@ -6,24 +6,17 @@ import numpy as np
 
 from minitransformer.functional import dropout_backward
 from minitransformer.functional.activations import CUBIC, ReluCache, SLOPE
-from tests.diagnosis.mistakes import makers, right
+from tests.diagnosis.mistakes import makers
 from tests.diagnosis.mistakes.makers import FIRST, INPUT, MEAN, POSITIONS
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.right import gelu, learned
 from tests.diagnosis.mistakes.words import AVERAGED, BATCH, INNER, IN_PLACE, MISSING, TWICE
 
 BUFFERS = {}
 
-
-def relu_mask_from_dy(dy, cache):
-    return dy * (dy > 0)
-
-
-def relu_both_masks(dy, cache):
-    return np.maximum(dy, 0) * cache.positive
-
-
-def relu_passes_all(dy, cache):
-    return dy
+relu_mask_from_dy = lambda dy, cache: dy * (dy > 0)
+relu_both_masks = lambda dy, cache: np.maximum(dy, 0) * cache.positive
+relu_passes_all = lambda dy, cache: dy
 
 
 def relu_in_place(dy, cache):
@@ -42,22 +35,12 @@ def relu_forward_mask_of_batch(x):
     return x * positive, ReluCache(positive[:1])
 
 
-def gelu_inner_forgotten(dy, cache):
-    return right.gelu_backward(dy, cache, u_prime=1)
-
-
-def gelu_cubic_forgotten(dy, cache):
-    return right.gelu_backward(dy, cache, u_prime=SLOPE)
-
-
-def gelu_first_term_only(dy, cache):
-    return right.gelu_backward(dy, cache, second=0)
-
-
-def gelu_x_forgotten(dy, cache):
-    x, tanh = cache
-    u_prime = SLOPE * (1 + 3 * CUBIC * x * x)
-    return dy * (0.5 * (1 + tanh) + 0.5 * (1 - tanh * tanh) * u_prime)
+gelu_inner_forgotten = gelu(u_prime=lambda x: 1)
+gelu_cubic_forgotten = gelu(u_prime=lambda x: SLOPE)
+gelu_slope_inverted = gelu(u_prime=lambda x: math.sqrt(math.pi / 2) * (1 + 3 * CUBIC * x * x))
+gelu_first_term_only = gelu(second=lambda *_: 0)
+gelu_x_forgotten = gelu(second=lambda x, tanh, u_prime: 0.5 * (1 - tanh * tanh) * u_prime)
+gelu_as_relu = lambda dy, cache: dy * (cache.x > 0)
 
 
 def gelu_of_erf(dy, cache):
@@ -71,49 +54,14 @@ def gelu_of_sigmoid(dy, cache):
     return dy * (s + 1.702 * cache.x * s * (1 - s))
 
 
-def gelu_as_relu(dy, cache):
-    return dy * (cache.x > 0)
-
-
-def gelu_slope_inverted(dy, cache):
-    return right.gelu_backward(dy, cache, u_prime=math.sqrt(math.pi / 2) * (1 + 3 * CUBIC * cache.x * cache.x))
-
-
-def sinusoidal_scaled(self, dy, cache):
-    return dy * math.sqrt(dy.shape[-1])
-
-
-def sinusoidal_zero(self, dy, cache):
-    return np.zeros_like(dy)
-
-
-def learned_mean(self, dy, cache):
-    self.weight.grad[: cache.length] += dy.mean(axis=0)
-    return dy
-
-
-def learned_weight_forgotten(self, dy, cache):
-    return dy
-
-
-def learned_every_row(self, dy, cache):
-    self.weight.grad[: cache.length] += dy.sum(axis=(0, 1))
-    return dy
-
-
-def learned_scaled(self, dy, cache):
-    self.weight.grad[: cache.length] += math.sqrt(dy.shape[-1]) * dy.sum(axis=0)
-    return dy
-
-
-def learned_last_missing(self, dy, cache):
-    self.weight.grad[: cache.length - 1] += dy.sum(axis=0)[:-1]
-    return dy
-
-
-def learned_reversed(self, dy, cache):
-    self.weight.grad[: cache.length] += dy.sum(axis=0)[::-1]
-    return dy
+sinusoidal_scaled = lambda self, dy, cache: dy * math.sqrt(dy.shape[-1])
+sinusoidal_zero = lambda self, dy, cache: np.zeros_like(dy)
+learned_mean = learned(lambda dy: dy.mean(axis=0))
+learned_weight_forgotten = learned(lambda dy: 0)
+learned_every_row = learned(lambda dy: dy.sum(axis=(0, 1)))
+learned_scaled = learned(lambda dy: math.sqrt(dy.shape[-1]) * dy.sum(axis=0))
+learned_last_missing = learned(lambda dy: dy.sum(axis=0)[:-1], at=lambda length: slice(length - 1))
+learned_reversed = learned(lambda dy: dy.sum(axis=0)[::-1])
 
 
 def input_dropout_forgotten(self, dy, cache):
@@ -133,13 +81,8 @@ def input_embedding_twice(self, dy, cache):
     self.embedding.backward(dx, cache.embedding)
 
 
-def pooling_by_length(self, dy, cache):
-    length = cache.share.shape[1]
-    return dy[:, None, :] * (cache.share > 0) / length
-
-
-def pooling_undivided(self, dy, cache):
-    return dy[:, None, :] * (cache.share > 0)
+pooling_by_length = lambda self, dy, cache: dy[:, None, :] * (cache.share > 0) / cache.share.shape[1]
+pooling_undivided = lambda self, dy, cache: dy[:, None, :] * (cache.share > 0)
 
 
 def first_becomes_last(self, dy, cache):

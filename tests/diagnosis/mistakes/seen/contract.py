@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from minitransformer.functional import attention_backward, softmax_forward
+from minitransformer.functional import softmax_forward
 from minitransformer.layers.linear import LinearCache
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.right import assigning, attention, changed, given, linear, norm, total
 from tests.diagnosis.mistakes.words import ASSIGNED, COMPLEX, PRECISION, RAISES, RANDOM
 
 
@@ -17,21 +18,9 @@ def layer_norm_wrong_field(dy, cache):
 
 
 def layer_norm_two_axes_only(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    dx = inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * (dn * normed).mean(axis=-1, keepdims=True))
+    dx, _, _ = norm()(dy, cache)
     batch, d_model = dy.shape
-    return dx, (dy * normed).sum(axis=0), dy.sum(axis=0)
-
-
-def linear_zeroes_first(self, dy, cache):
-    self.weight.grad[...] = 0
-    self.bias.grad[...] = 0
-    d_in, d_out = self.weight.shape
-    rows, drows = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
-    self.weight.grad += rows.T @ drows
-    self.bias.grad += drows.sum(axis=0)
-    return (drows @ self.weight.data.T).reshape(cache.x.shape)
+    return dx, (dy * cache.normed).sum(axis=0), dy.sum(axis=0)
 
 
 def linear_for_two_sentences(self, dy, cache):
@@ -42,21 +31,12 @@ def linear_for_two_sentences(self, dy, cache):
     return np.stack([d @ self.weight.data.T, other_d @ self.weight.data.T])
 
 
-def linear_clips_dy(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    rows, drows = cache.x.reshape(-1, d_in), np.clip(dy, -1, 1).reshape(-1, d_out)
-    self.weight.grad += rows.T @ drows
-    self.bias.grad += drows.sum(axis=0)
-    return (drows @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def linear_adds_noise(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    dy = dy + 0.01 * np.random.default_rng().standard_normal(dy.shape)
-    rows, drows = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
-    self.weight.grad += rows.T @ drows
-    self.bias.grad += drows.sum(axis=0)
-    return (drows @ self.weight.data.T).reshape(cache.x.shape)
+linear_zeroes_first = assigning(linear(), "weight", "bias")
+linear_clips_dy = given(linear(), lambda self, dy, cache: (self, np.clip(dy, -1, 1), cache))
+linear_adds_noise = given(linear(), lambda self, dy, cache: (
+    self, dy + 0.01 * np.random.default_rng().standard_normal(dy.shape), cache))
+attention_infinite = changed(attention(), lambda dq, dk, dv, dy, cache: (
+    dq * np.exp(np.log(total(cache.weights)) * 0), dk, dv))
 
 
 def linear_forward_in_float32(self, x):
@@ -67,11 +47,6 @@ def linear_forward_in_float32(self, x):
 def softmax_forward_adds_noise(x, mask=None):
     x = x + 1e-3 * np.random.default_rng().standard_normal(x.shape)
     return softmax_forward.replaceable.textbook(x, mask)
-
-
-def attention_infinite(dy, cache):
-    dquery, dkey, dvalue = attention_backward.replaceable.textbook(dy, cache)
-    return dquery * np.exp(np.log(cache.weights.sum(axis=-1, keepdims=True)) * 0), dkey, dvalue
 
 
 MISTAKES = [

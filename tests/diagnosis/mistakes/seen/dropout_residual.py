@@ -1,81 +1,50 @@
 """Mistakes in dropout and in the residual connection."""
 
 from minitransformer.functional import dropout_backward
-from minitransformer.functional.dropout import DropoutCache
 from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.makers import RESIDUAL
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.right import dropout, residual, unchanged
 from tests.diagnosis.mistakes.words import IN_PLACE, MISSING, RAISES, RANDOM, SIGN, SKIP, SUBLAYER, TWICE
 
-
-def rescales_only(dy, cache):
-    return dy if cache.mask is None else dy * cache.mask.max()
-
-
-def scale_forgotten(dy, cache):
-    return dy if cache.mask is None else dy * (cache.mask > 0)
+rescales_only = dropout(lambda dy, mask: dy * mask.max())
+scale_forgotten = dropout(lambda dy, mask: dy * (mask > 0))
+scale_twice = dropout(lambda dy, mask: dy * mask * mask)
+mask_of_first_sentence = dropout(lambda dy, mask: dy * mask[:1])
 
 
-def scale_twice(dy, cache):
-    return dy if cache.mask is None else dy * cache.mask * cache.mask
-
-
-def in_place(dy, cache):
-    if cache.mask is not None:
-        dy *= cache.mask
+@dropout
+def in_place(dy, mask):
+    dy *= mask
     return dy
 
 
-def mask_of_first_sentence(dy, cache):
-    return dy if cache.mask is None else dy * cache.mask[:1]
+def mask_for(x, dropout_rate, rng):
+    return (rng.random(x.shape) >= dropout_rate) / (1 - dropout_rate)
 
 
-def forward_draws_twice(x, dropout_rate, rng=None):
-    if rng is None or dropout_rate == 0:
-        return x, DropoutCache(None)
-    y = x * (rng.random(x.shape) >= dropout_rate) / (1 - dropout_rate)
-    return y, DropoutCache((rng.random(x.shape) >= dropout_rate) / (1 - dropout_rate))
+@right.dropout_forward
+def forward_draws_twice(x, dropout_rate, rng):
+    return x * mask_for(x, dropout_rate, rng), mask_for(x, dropout_rate, rng)
 
 
-def shortcut_twice(self, dy, cache):
-    dy, dh, others = right.residual_paths(self, dy, cache)
-    return right.with_others(dy + dh + dy, others)
-
-
-def sublayer_lost(self, dy, cache):
-    dy, dh, others = right.residual_paths(self, dy, cache)
-    return right.with_others(dy, others)
-
-
-def subtracted(self, dy, cache):
-    dy, dh, others = right.residual_paths(self, dy, cache)
-    return right.with_others(dy - dh, others)
-
-
-def dropout_forgotten(self, dy, cache):
-    dy, dh, others = right.residual_paths(self, dy, cache, drop=lambda d, _: d)
-    return right.with_others(dy + dh, others)
+shortcut_twice = residual(lambda dy, dh: dy + dh + dy)
+sublayer_lost = residual(lambda dy, dh: dy)
+subtracted = residual(lambda dy, dh: dy - dh)
+dropout_forgotten = residual(drop=unchanged)
+others_lost = residual(others=lambda others: [])
 
 
 def dropout_on_shortcut(self, dy, cache):
-    dy, dh, others = right.residual_paths(self, dy, cache)
-    return right.with_others(dropout_backward(dy, cache.dropout) + dh, others)
+    return residual(lambda dy, dh: dropout_backward(dy, cache.dropout) + dh)(self, dy, cache)
 
 
 def shortcut_around_norm(self, dy, cache):
-    _, dh, others = right.residual_paths(self, dy, cache)
-    return right.with_others(dy + dh, others)
+    return residual(lambda _, dh: dy + dh)(self, dy, cache)
 
 
 def pre_norm_of_sum(self, dy, cache):
-    dy, dh, others = right.residual_paths(self, dy, cache, pre=False)
-    dx = dy + dh
-    return right.with_others(self.norm.backward(dx, cache.norm) if self.pre_norm else dx, others)
-
-
-def others_lost(self, dy, cache):
-    dy, dh, _ = right.residual_paths(self, dy, cache)
-    return dy + dh
+    return residual(lambda dy, dh: self.norm.backward(dy + dh, cache.norm) if self.pre_norm else dy + dh, pre=False)(self, dy, cache)
 
 
 MISTAKES = [

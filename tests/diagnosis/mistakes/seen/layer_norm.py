@@ -1,135 +1,47 @@
 """Mistakes in layer normalisation."""
 
-import numpy as np
 
 from minitransformer.functional import layer_norm_backward
-from minitransformer.functional.layer_norm import LayerNormCache
-from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.right import assigning, changed, mean, norm, norm_forward, over_rows, total
 from tests.diagnosis.mistakes.words import ASSIGNED, AVERAGED, COMPLEX, DEVIATION, IN_PLACE, MISSING, SECOND, SIGN, SWAPPED, TWICE
 
-
-def gamma_outside(dy, cache):
-    normed, inverse, gamma = cache
-    along = (dy * normed).mean(axis=-1, keepdims=True)
-    dx = gamma * inverse * (dy - dy.mean(axis=-1, keepdims=True) - normed * along)
-    return dx, *right.norm_parameters(dy, normed)
-
-
-def mean_forgotten(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    return inverse * (dn - normed * (dn * normed).mean(axis=-1, keepdims=True)), *right.norm_parameters(dy, normed)
-
-
-def inverse_forgotten(dy, cache):
-    normed, _, gamma = cache
-    dn = dy * gamma
-    return dn - dn.mean(axis=-1, keepdims=True) - normed * (dn * normed).mean(axis=-1, keepdims=True), *right.norm_parameters(dy, normed)
-
-
-def inverse_squared(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    along = (dn * normed).mean(axis=-1, keepdims=True)
-    return inverse ** 2 * (dn - dn.mean(axis=-1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
-
-
-def sum_for_mean(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    along = (dn * normed).sum(axis=-1, keepdims=True)
-    return inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
-
-
-def sums_for_means(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    along = (dn * normed).sum(axis=-1, keepdims=True)
-    return inverse * (dn - dn.sum(axis=-1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
-
-
-def plus_mean(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    along = (dn * normed).mean(axis=-1, keepdims=True)
-    return inverse * (dn + dn.mean(axis=-1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
-
-
-def variance_term_doubled(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    along = 2 * (dn * normed).mean(axis=-1, keepdims=True)
-    return inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
-
-
-def gamma_not_in_variance_term(dy, cache):
-    normed, inverse, gamma = cache
-    dn = dy * gamma
-    along = (dy * normed).mean(axis=-1, keepdims=True)
-    return inverse * (dn - dn.mean(axis=-1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
-
-
-def dbeta_times_gamma(dy, cache):
-    dx, dgamma, _ = layer_norm_backward.replaceable.textbook(dy, cache)
-    return dx, dgamma, (dy * cache.gamma).sum(axis=tuple(range(dy.ndim - 1)))
-
-
-def dbeta_from_dx(dy, cache):
-    dx, dgamma, _ = layer_norm_backward.replaceable.textbook(dy, cache)
-    return dx, dgamma, dx.sum(axis=tuple(range(dy.ndim - 1)))
-
-
-def parameters_averaged(dy, cache):
-    dx, _, _ = layer_norm_backward.replaceable.textbook(dy, cache)
-    rows = tuple(range(dy.ndim - 1))
-    return dx, (dy * cache.normed).mean(axis=rows), dy.mean(axis=rows)
-
-
-def parameters_swapped(dy, cache):
-    dx, dgamma, dbeta = layer_norm_backward.replaceable.textbook(dy, cache)
-    return dx, dbeta, dgamma
+gamma_outside = norm(lambda dn, n, s, dy, gamma: gamma * s * (dy - mean(dy) - n * mean(dy * n)))
+mean_forgotten = norm(lambda dn, n, s, *_: s * (dn - n * mean(dn * n)))
+inverse_forgotten = norm(lambda dn, n, s, *_: dn - mean(dn) - n * mean(dn * n))
+inverse_squared = norm(lambda dn, n, s, *_: s ** 2 * (dn - mean(dn) - n * mean(dn * n)))
+sum_for_mean = norm(lambda dn, n, s, *_: s * (dn - mean(dn) - n * total(dn * n)))
+sums_for_means = norm(lambda dn, n, s, *_: s * (dn - total(dn) - n * total(dn * n)))
+plus_mean = norm(lambda dn, n, s, *_: s * (dn + mean(dn) - n * mean(dn * n)))
+variance_term_doubled = norm(lambda dn, n, s, *_: s * (dn - mean(dn) - n * 2 * mean(dn * n)))
+gamma_not_in_variance_term = norm(lambda dn, n, s, dy, gamma: s * (dn - mean(dn) - n * mean(dy * n)))
+dbeta_times_gamma = norm(dbeta=lambda dy, n, s, gamma: over_rows(dy * gamma))
+dbeta_from_dx = changed(norm(), lambda dx, dgamma, dbeta, *_: (dx, dgamma, over_rows(dx)))
+parameters_averaged = norm(dgamma=lambda dy, n, *_: (dy * n).mean(axis=tuple(range(dy.ndim - 1))),
+                           dbeta=lambda dy, *_: dy.mean(axis=tuple(range(dy.ndim - 1))))
+parameters_swapped = changed(norm(), lambda dx, dgamma, dbeta, *_: (dx, dbeta, dgamma))
+forward_with_std = norm_forward(variance=lambda c, x, axis: x.std(axis=axis, keepdims=True) ** 2)
+forward_caches_variance = changed(norm_forward(), lambda y, cache, *_: (y, cache._replace(inverse=cache.inverse ** -2)))
 
 
 def gamma_into_dy(dy, cache):
-    normed, inverse, gamma = cache
-    dy *= gamma
-    along = (dy * normed).mean(axis=-1, keepdims=True)
-    return inverse * (dy - dy.mean(axis=-1, keepdims=True) - normed * along), *right.norm_parameters(dy, normed)
+    dy *= cache.gamma
+    return norm(lambda dn, n, s, dy, gamma: s * (dy - mean(dy) - n * mean(dy * n)))(dy, cache)
 
 
-def assigned(self, dy, cache):
-    dx, dgamma, dbeta = layer_norm_backward(dy, cache)
-    self.gamma.grad[...] = dgamma
-    self.beta.grad[...] = dbeta
-    return dx
+def with_parameters(add):
+    """A LayerNorm's backward: add(layer, dgamma, dbeta) to the gradients."""
+    def backward(self, dy, cache):
+        dx, dgamma, dbeta = layer_norm_backward(dy, cache)
+        self.gamma.grad += add(dgamma, dbeta)[0]
+        self.beta.grad += add(dgamma, dbeta)[1]
+        return dx
+    return backward
 
 
-def beta_not_added(self, dy, cache):
-    dx, dgamma, _ = layer_norm_backward(dy, cache)
-    self.gamma.grad += dgamma
-    return dx
-
-
-def gamma_subtracted(self, dy, cache):
-    dx, dgamma, dbeta = layer_norm_backward(dy, cache)
-    self.gamma.grad -= dgamma
-    self.beta.grad -= dbeta
-    return dx
-
-
-def forward_with_std(x, gamma, beta, epsilon=1e-5):
-    inverse = 1 / np.sqrt(x.std(axis=-1, keepdims=True) ** 2 + epsilon)
-    normed = (x - x.mean(axis=-1, keepdims=True)) * inverse
-    return gamma * normed + beta, LayerNormCache(normed, inverse, gamma)
-
-
-def forward_caches_variance(x, gamma, beta, epsilon=1e-5):
-    centred = x - x.mean(axis=-1, keepdims=True)
-    inverse = 1 / np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + epsilon)
-    normed = centred * inverse
-    return gamma * normed + beta, LayerNormCache(normed, inverse ** -2, gamma)
-
+assigned = assigning(with_parameters(lambda dgamma, dbeta: (dgamma, dbeta)), "gamma", "beta")
+beta_not_added = with_parameters(lambda dgamma, dbeta: (dgamma, 0))
+gamma_subtracted = with_parameters(lambda dgamma, dbeta: (-dgamma, -dbeta))
 
 MISTAKES = [
     Mistake("layer-norm-gamma-outside", "layer_norm_backward", gamma_outside, "layer-norm",

@@ -6,107 +6,32 @@ import numpy as np
 
 from minitransformer.layers.embedding import EmbeddingCache
 from minitransformer.layers.output_projection import OutputCache
-from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.makers import OUTPUT
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.right import assigning, changed, embedding, linear, output, over_rows, product, rows
 from tests.diagnosis.mistakes.words import ASSIGNED, AVERAGED, MISSING, RAISES
 
+weight_reshaped = linear(weight=lambda x, dy: product(dy, x).reshape(x.shape[-1], dy.shape[-1]))
+bias_forgotten = linear(bias=lambda dy: 0)
+bias_mean_over_positions = linear(bias=lambda dy: dy.sum(axis=0).mean(axis=tuple(range(dy.ndim - 2))))
+bias_without_batch = linear(bias=lambda dy: dy.sum(axis=1))
+weight_assigned = assigning(linear(), "weight", "bias")
+last_sentence_only = linear(weight=lambda x, dy: product(x[-1], dy[-1]))
+first_sentence_only = linear(weight=lambda x, dy: product(x[0], dy[0]), bias=lambda dy: over_rows(dy[0]))
+dx_divided_by_batch = changed(linear(), lambda dx, self, dy, cache: dx / len(dy))
+nothing_returned = changed(linear(), lambda *_: None)
+rows_returned = changed(linear(), lambda dx, *_: rows(dx))
 
-def weight_reshaped(self, dy, cache):
-    rows, drows = right.linear_rows(self, dy, cache)
-    self.weight.grad += (drows.T @ rows).reshape(self.weight.shape)
-    self.bias.grad += drows.sum(axis=0)
-    return (drows @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def bias_forgotten(self, dy, cache):
-    rows, drows = right.linear_rows(self, dy, cache)
-    self.weight.grad += rows.T @ drows
-    return (drows @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def bias_mean_over_positions(self, dy, cache):
-    rows, drows = right.linear_rows(self, dy, cache)
-    self.weight.grad += rows.T @ drows
-    self.bias.grad += dy.sum(axis=0).mean(axis=tuple(range(dy.ndim - 2)))
-    return (drows @ self.weight.data.T).reshape(cache.x.shape)
+embedding_scale_of_vocabulary = embedding(scale=lambda vocab_size, d_model: math.sqrt(vocab_size))
+embedding_places_averaged = embedding(lambda ids, d: (ids, d / np.bincount(ids.ravel())[ids][..., None]))
+embedding_off_by_one = embedding(lambda ids, d: (ids - 1, d))
+embedding_ids_sorted = embedding(lambda ids, d: (np.sort(ids.ravel()), rows(d)))
 
 
-def bias_without_batch(self, dy, cache):
-    rows, drows = right.linear_rows(self, dy, cache)
-    self.weight.grad += rows.T @ drows
-    self.bias.grad += dy.sum(axis=1)
-    return (drows @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def weight_assigned(self, dy, cache):
-    rows, drows = right.linear_rows(self, dy, cache)
-    self.weight.grad[...] = rows.T @ drows
-    self.bias.grad[...] = drows.sum(axis=0)
-    return (drows @ self.weight.data.T).reshape(cache.x.shape)
-
-
-def last_sentence_only(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    for x, d in zip(cache.x, dy):
-        dweight = x.reshape(-1, d_in).T @ d.reshape(-1, d_out)
-    self.weight.grad += dweight
-    self.bias.grad += dy.reshape(-1, d_out).sum(axis=0)
-    return dy @ self.weight.data.T
-
-
-def first_sentence_only(self, dy, cache):
-    d_in, d_out = self.weight.shape
-    self.weight.grad += cache.x[0].reshape(-1, d_in).T @ dy[0].reshape(-1, d_out)
-    self.bias.grad += dy[0].reshape(-1, d_out).sum(axis=0)
-    return dy @ self.weight.data.T
-
-
-def dx_divided_by_batch(self, dy, cache):
-    rows, drows = right.linear_rows(self, dy, cache)
-    self.weight.grad += rows.T @ drows
-    self.bias.grad += drows.sum(axis=0)
-    return (drows @ self.weight.data.T).reshape(cache.x.shape) / len(dy)
-
-
-def nothing_returned(self, dy, cache):
-    rows, drows = right.linear_rows(self, dy, cache)
-    self.weight.grad += rows.T @ drows
-    self.bias.grad += drows.sum(axis=0)
-
-
-def rows_returned(self, dy, cache):
-    rows, drows = right.linear_rows(self, dy, cache)
-    self.weight.grad += rows.T @ drows
-    self.bias.grad += drows.sum(axis=0)
-    return drows @ self.weight.data.T
-
-
-def embedding_scale_of_vocabulary(self, dy, cache):
-    np.add.at(self.weight.grad, cache.ids, math.sqrt(self.weight.shape[0]) * dy)
-
-
-def embedding_places_averaged(self, dy, cache):
-    ids, d_model = cache.ids.reshape(-1), self.weight.shape[1]
-    sums = np.zeros_like(self.weight.grad)
-    np.add.at(sums, ids, dy.reshape(-1, d_model))
-    counts = np.maximum(np.bincount(ids, minlength=len(sums)), 1)
-    self.weight.grad += math.sqrt(d_model) * sums / counts[:, None]
-
-
-def embedding_first_place(self, dy, cache):
-    d_model = self.weight.shape[1]
-    distinct, first = np.unique(cache.ids.reshape(-1), return_index=True)
-    self.weight.grad[distinct] += math.sqrt(d_model) * dy.reshape(-1, d_model)[first]
-
-
-def embedding_off_by_one(self, dy, cache):
-    np.add.at(self.weight.grad, cache.ids - 1, math.sqrt(self.weight.shape[1]) * dy)
-
-
-def embedding_ids_sorted(self, dy, cache):
-    d_model = self.weight.shape[1]
-    np.add.at(self.weight.grad, np.sort(cache.ids.reshape(-1)), math.sqrt(d_model) * dy.reshape(-1, d_model))
+@embedding
+def embedding_first_place(ids, d):
+    distinct, first = np.unique(ids, return_index=True)
+    return distinct, rows(d)[first]
 
 
 def embedding_forward_unscaled(self, ids):
@@ -117,22 +42,9 @@ def embedding_forward_off_by_one(self, ids):
     return math.sqrt(self.weight.shape[1]) * self.weight.data[ids - 1], EmbeddingCache(ids)
 
 
-def output_scaled(self, dlogits, cache):
-    rows, drows = right.tied_rows(self, dlogits, cache)
-    self.weight.grad += math.sqrt(self.weight.shape[1]) * (drows.T @ rows)
-    return (drows @ self.weight.data).reshape(cache.x.shape)
-
-
-def output_divided_by_tokens(self, dlogits, cache):
-    rows, drows = right.tied_rows(self, dlogits, cache)
-    self.weight.grad += drows.T @ rows / len(rows)
-    return (drows @ self.weight.data).reshape(cache.x.shape)
-
-
-def output_dx_scaled(self, dlogits, cache):
-    rows, drows = right.tied_rows(self, dlogits, cache)
-    self.weight.grad += drows.T @ rows
-    return (drows @ self.weight.data).reshape(cache.x.shape) * math.sqrt(self.weight.shape[1])
+output_scaled = output(weight=lambda x, dlogits: math.sqrt(x.shape[-1]) * product(dlogits, x))
+output_divided_by_tokens = output(weight=lambda x, dlogits: product(dlogits, x) / len(rows(x)))
+output_dx_scaled = changed(output(), lambda dx, *_: dx * math.sqrt(dx.shape[-1]))
 
 
 def output_forward_scaled(self, x):

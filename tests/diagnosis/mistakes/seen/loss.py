@@ -2,117 +2,35 @@
 
 import numpy as np
 
-from minitransformer.functional import cross_entropy_backward
-from minitransformer.functional.cross_entropy import CrossEntropyCache
-from tests.diagnosis.mistakes import makers, right
+from minitransformer.functional import softmax_backward
+from minitransformer.functional.softmax import SoftmaxCache
+from tests.diagnosis.mistakes import makers
+from tests.diagnosis.mistakes.right import (
+    changed, cross_entropy_backward, cross_entropy_forward, distribution, fused, given, loss, loss_forward)
 from tests.diagnosis.mistakes.words import AVERAGED, MISSING, PRECISION, RAISES, SIGN, SMOOTHING, SWAPPED, TOKENS
 
+smoothing_over_the_others = loss(on=lambda s, size: 1 - s - s / (size - 1), off=lambda s, size: s / (size - 1))
+smoothing_on_target_only = loss(off=lambda s, size: 0)
+smoothing_not_divided = loss(off=lambda s, size: s)
+only_padding = given(cross_entropy_backward, lambda dloss, cache: (dloss, cache._replace(real=~cache.real)))
+divided_by_count = changed(cross_entropy_backward, lambda d, dloss, cache: d / cache.count)
+divided_by_rows_twice = changed(cross_entropy_backward, lambda d, dloss, cache: d / cache.real.size ** 2)
+negative = loss(lambda p, q: q - p)
+dloss_forgotten = given(cross_entropy_backward, lambda dloss, cache: (1.0, cache))
+softmax_backward_too = changed(cross_entropy_backward, lambda d, dloss, cache: softmax_backward(d, SoftmaxCache(cache.p)))
+target_entry_only = changed(cross_entropy_backward, lambda d, dloss, cache: (
+    d * distribution(cache, on=lambda s, size: 1, off=lambda s, size: 0)))
+p_forgotten = loss(lambda p, q: -q)
+in_float32 = changed(cross_entropy_backward, lambda d, *_: d.astype(np.float32))
+forward_counts_padding = loss_forward(lambda target, log_p, real, s: (1 - s) * target + s * log_p.mean(axis=-1))
+forward_averages = changed(cross_entropy_forward, lambda loss, cache, *_: (loss / float(cache.count), cache))
+forward_smooths_padding = loss_forward(    # only the target's term leaves padding out
+    lambda target, log_p, real, s: (1 - s) * target * real + s * log_p.mean(axis=-1))
 
-def smoothing_over_the_others(dloss, cache):
-    s, size = cache.smoothing, cache.p.shape[-1]
-    off = s / (size - 1)
-    return (cache.p - right.targets_distribution(cache, 1 - s - off, off)) * cache.real[..., None] * dloss
-
-
-def smoothing_on_target_only(dloss, cache):
-    return (cache.p - right.targets_distribution(cache, 1 - cache.smoothing, 0.0)) * cache.real[..., None] * dloss
-
-
-def smoothing_not_divided(dloss, cache):
-    s = cache.smoothing
-    return (cache.p - right.targets_distribution(cache, 1 - s, s)) * cache.real[..., None] * dloss
-
-
-def only_padding(dloss, cache):
-    s, size = cache.smoothing, cache.p.shape[-1]
-    return (cache.p - right.targets_distribution(cache, 1 - s, s / size)) * ~cache.real[..., None] * dloss
-
-
-def divided_by_count(dloss, cache):
-    s, size = cache.smoothing, cache.p.shape[-1]
-    return (cache.p - right.targets_distribution(cache, 1 - s, s / size)) * cache.real[..., None] * dloss / cache.count
-
-
-def divided_by_rows_twice(dloss, cache):
-    s, size = cache.smoothing, cache.p.shape[-1]
-    return (cache.p - right.targets_distribution(cache, 1 - s, s / size)) * cache.real[..., None] * dloss / cache.real.size ** 2
-
-
-def negative(dloss, cache):
-    s, size = cache.smoothing, cache.p.shape[-1]
-    return (right.targets_distribution(cache, 1 - s, s / size) - cache.p) * cache.real[..., None] * dloss
-
-
-def dloss_forgotten(dloss, cache):
-    s, size = cache.smoothing, cache.p.shape[-1]
-    return (cache.p - right.targets_distribution(cache, 1 - s, s / size)) * cache.real[..., None]
-
-
-def softmax_backward_too(dloss, cache):
-    p, s, size = cache.p, cache.smoothing, cache.p.shape[-1]
-    d = (p - right.targets_distribution(cache, 1 - s, s / size)) * cache.real[..., None] * dloss
-    return p * (d - (d * p).sum(axis=-1, keepdims=True))
-
-
-def target_entry_only(dloss, cache):
-    s, size = cache.smoothing, cache.p.shape[-1]
-    rows = (cache.p - right.targets_distribution(cache, 1 - s, s / size)) * cache.real[..., None] * dloss
-    return rows * right.targets_distribution(cache, 1, 0.0)
-
-
-def p_forgotten(dloss, cache):
-    s, size = cache.smoothing, cache.p.shape[-1]
-    return -right.targets_distribution(cache, 1 - s, s / size) * cache.real[..., None] * dloss
-
-
-def in_float32(dloss, cache):
-    return cross_entropy_backward.replaceable.textbook(dloss, cache).astype(np.float32)
-
-
-def forward_counts_padding(logits, targets, smoothing=0.0, *, padding):
-    real = targets != padding
-    loss, p, likelihood = right.loss_parts(logits, targets, smoothing, np.ones(targets.shape))
-    return loss, CrossEntropyCache(p, targets, real, smoothing, real.sum(), likelihood)
-
-
-def forward_averages(logits, targets, smoothing=0.0, *, padding):
-    real = targets != padding
-    loss, p, likelihood = right.loss_parts(logits, targets, smoothing, real)
-    return loss / real.sum(), CrossEntropyCache(p, targets, real, smoothing, real.sum(), likelihood)
-
-
-def forward_smooths_padding(logits, targets, smoothing=0.0, *, padding):
-    """Only the target's term leaves padding out."""
-    real = targets != padding
-    loss, p, likelihood = right.loss_parts(logits, targets, 0.0, real)
-    everywhere, _, _ = right.loss_parts(logits, targets, 1.0, np.ones(targets.shape))
-    loss = (1 - smoothing) * loss + smoothing * everywhere
-    return loss, CrossEntropyCache(p, targets, real, smoothing, real.sum(), likelihood)
-
-
-def linear_order(dloss, cache):
-    x, weight, loss, _ = cache
-    dlogits = cross_entropy_backward(dloss, loss).reshape(-1, len(weight))
-    return dlogits.T @ x.reshape(-1, x.shape[-1]), (dlogits @ weight).reshape(x.shape)
-
-
-def linear_p_for_dlogits(dloss, cache):
-    x, weight, loss, _ = cache
-    dlogits = (dloss * loss.p * loss.real[..., None]).reshape(-1, len(weight))
-    return (dlogits @ weight).reshape(x.shape), dlogits.T @ x.reshape(-1, x.shape[-1])
-
-
-def linear_weight_only(dloss, cache):
-    x, weight, loss, _ = cache
-    dlogits = cross_entropy_backward(dloss, loss).reshape(-1, len(weight))
-    return dlogits.T @ x.reshape(-1, x.shape[-1])
-
-
-def linear_weight_negative(dloss, cache):
-    x, weight, loss, _ = cache
-    dlogits = cross_entropy_backward(dloss, loss).reshape(-1, len(weight))
-    return (dlogits @ weight).reshape(x.shape), -dlogits.T @ x.reshape(-1, x.shape[-1])
-
+linear_order = changed(fused(), lambda dx, dweight, *_: (dweight, dx))
+linear_p_for_dlogits = fused(dlogits=lambda dloss, cache: dloss * cache.p * cache.real[..., None])
+linear_weight_only = changed(fused(), lambda dx, dweight, *_: dweight)
+linear_weight_negative = fused(weight=lambda d, x: -d.T @ x)
 
 MISTAKES = [
     makers.loss("smoothing-over-the-others", smoothing_over_the_others, ("V - 1", "V-1", "other classes", "others", "except the target")),

@@ -2,89 +2,51 @@
 
 import numpy as np
 
-from minitransformer.functional import attention_backward
 from minitransformer.layers.attention import MultiHeadAttention
-from tests.diagnosis.mistakes import makers, right
+from tests.diagnosis.mistakes import makers
+from tests.diagnosis.mistakes.right import changed, multi_head
 from tests.diagnosis.mistakes.words import KEY, MISSING, QUERY, SIGN, TURN, TWICE, VALUE
 
 
-def _unturned(x):
+def unturned(x):
     batch, heads, length, d = x.shape
     return x.reshape(batch, length, heads * d)
 
 
-def merged_without_transpose(self, dy, cache):
-    return right.projections(self, *map(_unturned, right.head_gradients(self, dy, cache)), cache)
+def split_reshaped(self, x):
+    batch, length, width = x.shape
+    return x.reshape(batch, self.num_heads, length, width // self.num_heads)
 
 
-def split_without_transpose(self, dy, cache):
-    dheads = self.output.backward(dy, cache.output)
-    batch, length, width = dheads.shape
-    dheads = dheads.reshape(batch, self.num_heads, length, width // self.num_heads)
-    return right.projections(self, *map(self.merge, attention_backward(dheads, cache.attention)), cache)
+def only_head(self, head):
+    """(H, 1, 1): which head it is."""
+    return (np.arange(self.num_heads) == head % self.num_heads)[:, None, None]
 
 
-def first_head_only(self, dy, cache):
-    def first(d):
-        d = np.array(d)
-        d[:, 1:] = 0
-        return self.merge(d)
-    return right.projections(self, *map(first, right.head_gradients(self, dy, cache)), cache)
-
-
-def heads_averaged(self, dy, cache):
-    def averaged(d):
-        return self.merge(np.broadcast_to(d.mean(axis=1, keepdims=True), d.shape))
-    return right.projections(self, *map(averaged, right.head_gradients(self, dy, cache)), cache)
+merged_without_transpose = multi_head(merge=lambda self, *ds: map(unturned, ds))
+split_without_transpose = multi_head(split=split_reshaped)
+first_head_only = multi_head(merge=lambda self, *ds: [self.merge(d * only_head(self, 0)) for d in ds])
+heads_averaged = multi_head(merge=lambda self, *ds: [
+    self.merge(np.broadcast_to(d.mean(axis=1, keepdims=True), d.shape)) for d in ds])
+output_weight_skipped = multi_head(output=lambda self, dy, cache: dy @ self.output.weight.data.T)
+query_projection_skipped = multi_head(project=lambda self, dq, dk, dv, cache: (
+    dq @ self.query.weight.data.T, self.key.backward(dk, cache.key), self.value.backward(dv, cache.value)))
+key_with_cache_of_value = multi_head(project=lambda self, dq, dk, dv, cache: (
+    self.query.backward(dq, cache.query), self.key.backward(dk, cache.value), self.value.backward(dv, cache.value)))
+values_twice = changed(multi_head(), lambda dq, dk, dv, *_: (dq, dk, 2 * dv))
 
 
 def output_twice(self, dy, cache):
     self.output.backward(dy, cache.output)
-    return right.projections(self, *map(self.merge, right.head_gradients(self, dy, cache)), cache)
+    return multi_head()(self, dy, cache)
 
 
-def output_weight_skipped(self, dy, cache):
-    dheads = self.split(dy @ self.output.weight.data.T)
-    return right.projections(self, *map(self.merge, attention_backward(dheads, cache.attention)), cache)
-
-
-def query_projection_skipped(self, dy, cache):
-    dq, dk, dv = map(self.merge, right.head_gradients(self, dy, cache))
-    return (dq @ self.query.weight.data.T, self.key.backward(dk, cache.key), self.value.backward(dv, cache.value))
-
-
-def key_with_cache_of_value(self, dy, cache):
-    dq, dk, dv = map(self.merge, right.head_gradients(self, dy, cache))
-    return (self.query.backward(dq, cache.query), self.key.backward(dk, cache.value), self.value.backward(dv, cache.value))
-
-
-def values_twice(self, dy, cache):
-    dquery, dkey, dvalue = right.projections(self, *map(self.merge, right.head_gradients(self, dy, cache)), cache)
-    return dquery, dkey, 2 * dvalue
-
-
-def self_without_values(self, dy, cache):
-    dquery, dkey, _ = MultiHeadAttention.backward(self, dy, cache)
-    return dquery + dkey
-
-
-def self_queries_only(self, dy, cache):
-    return MultiHeadAttention.backward(self, dy, cache)[0]
-
-
-def self_values_twice(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dquery + dvalue + dvalue + dkey
-
-
-def self_keys_subtracted(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dquery - dkey + dvalue
-
-
-def cross_without_keys(self, dy, cache):
-    dquery, _, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return dquery, dvalue
+self_without_values = changed(MultiHeadAttention.backward, lambda dq, dk, dv, *_: dq + dk)
+self_queries_only = changed(MultiHeadAttention.backward, lambda dq, dk, dv, *_: dq)
+self_values_twice = changed(MultiHeadAttention.backward, lambda dq, dk, dv, *_: dq + dv + dv + dk)
+self_keys_subtracted = changed(MultiHeadAttention.backward, lambda dq, dk, dv, *_: dq - dk + dv)
+cross_without_keys = changed(MultiHeadAttention.backward, lambda dq, dk, dv, *_: (dq, dv))
+cross_query_lost = changed(MultiHeadAttention.backward, lambda dq, dk, dv, *_: (np.zeros_like(dq), dk + dv))
 
 
 def cross_memory_last(self, dy, cache):
@@ -92,11 +54,6 @@ def cross_memory_last(self, dy, cache):
     dmemory = dkey + dvalue
     dmemory[:, :-1] = 0
     return dquery, dmemory
-
-
-def cross_query_lost(self, dy, cache):
-    dquery, dkey, dvalue = MultiHeadAttention.backward(self, dy, cache)
-    return np.zeros_like(dquery), dkey + dvalue
 
 
 OUTPUT = ("output", "W_O")

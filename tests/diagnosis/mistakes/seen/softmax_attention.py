@@ -8,52 +8,21 @@ from minitransformer.functional import dropout_backward, softmax_backward, softm
 from minitransformer.functional.softmax import SoftmaxCache
 from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.right import attention, changed, dweights, given, mean, root, softmax, total, turned, unscaled
 from tests.diagnosis.mistakes.words import DIVIDED, IN_PLACE, MISSING, RAISES, RANDOM, SWAPPED, TWICE
 
-
-def outer_p_forgotten(dp, cache):
-    return dp - (dp * cache.p).sum(axis=-1, keepdims=True)
-
-
-def by_batch(dp, cache):
-    p = cache.p
-    return p * (dp - (dp * p).sum(axis=-1, keepdims=True)) / p.shape[0]
-
-
-def mean_for_sum(dp, cache):
-    p = cache.p
-    return p * (dp - (dp * p).mean(axis=-1, keepdims=True))
-
-
-def sum_over_everything(dp, cache):
-    p = cache.p
-    return p * (dp - np.sum(dp * p))
-
-
-def p_on_sum_only(dp, cache):
-    p = cache.p
-    return dp - p * (dp * p).sum(axis=-1, keepdims=True)
-
-
-def p_twice(dp, cache):
-    p = cache.p
-    dx = p * (dp - (dp * p).sum(axis=-1, keepdims=True))
-    return p * dx
-
-
-def forward_over_queries(x, mask=None):
-    if mask is not None:
-        x = np.where(mask, x, -np.inf)
-    peak = x.real.max(axis=-2, keepdims=True)
-    p = np.exp(x - np.where(peak == -np.inf, 0, peak))
-    total = p.sum(axis=-2, keepdims=True)
-    p = p / np.where(total == 0, 1, total)
-    return p, SoftmaxCache(p)
+outer_p_forgotten = softmax(lambda dp, p: dp - total(dp * p))
+by_batch = softmax(lambda dp, p: p * (dp - total(dp * p)) / p.shape[0])
+mean_for_sum = softmax(lambda dp, p: p * (dp - mean(dp * p)))
+sum_over_everything = softmax(lambda dp, p: p * (dp - np.sum(dp * p)))
+p_on_sum_only = softmax(lambda dp, p: dp - p * total(dp * p))
+p_twice = softmax(lambda dp, p: p * p * (dp - total(dp * p)))
+forward_over_queries = right.softmax_forward(axis=-2)
 
 
 def forward_masks_afterwards(x, mask=None):
     p = np.exp(x - x.real.max(axis=-1, keepdims=True))
-    p /= p.sum(axis=-1, keepdims=True)
+    p /= total(p)
     if mask is not None:
         p = p * mask
     return p, SoftmaxCache(p)
@@ -62,72 +31,27 @@ def forward_masks_afterwards(x, mask=None):
 def forward_masks_in_place(x, mask=None):
     if mask is not None:
         np.copyto(x, -np.inf, where=~mask)
-    peak = x.real.max(axis=-1, keepdims=True)
-    p = np.exp(x - np.where(peak == -np.inf, 0, peak))
-    total = p.sum(axis=-1, keepdims=True)
-    p /= np.where(total == 0, 1, total)
-    return p, SoftmaxCache(p)
+    return right.softmax_forward()(x)
 
 
-def scale_without_root(dy, cache):
-    dscores = right.scores(dy, cache) / cache.query.shape[-1]
-    return right.of_scores(dscores, dy, cache)
-
-
-def scale_of_values(dy, cache):
-    dscores = right.scores(dy, cache) / math.sqrt(cache.value.shape[-1])
-    return right.of_scores(dscores, dy, cache)
-
-
-def scale_of_values_too(dy, cache):
-    dquery, dkey, dvalue = right.attention_backward(dy, cache)
-    return dquery, dkey, dvalue / math.sqrt(cache.query.shape[-1])
-
-
-def query_and_key_swapped(dy, cache):
-    dquery, dkey, dvalue = right.attention_backward(dy, cache)
-    return dkey, dquery, dvalue
-
-
-def values_without_dropout(dy, cache):
-    dquery, dkey, _ = right.attention_backward(dy, cache)
-    return dquery, dkey, cache.softmax.p.swapaxes(-1, -2) @ dy
-
-
-def dropout_not_undone(dy, cache):
-    dp = dy @ cache.value.swapaxes(-1, -2)
-    dscores = softmax_backward(dp, cache.softmax) / math.sqrt(cache.query.shape[-1])
-    return right.of_scores(dscores, dy, cache)
-
-
-def softmax_before_dropout(dy, cache):
-    query, key, value, softmax, dropout, weights = cache
-    dscores = dropout_backward(softmax_backward(dy @ value.swapaxes(-1, -2), softmax), dropout)
-    dscores /= math.sqrt(query.shape[-1])
-    return right.of_scores(dscores, dy, cache)
-
-
-def values_untransposed(dy, cache):
-    dquery, dkey, _ = right.attention_backward(dy, cache)
-    return dquery, dkey, cache.weights @ dy
-
-
-def mask_ignored(dy, cache):
-    query, key = cache.query, cache.key
-    _, softmax = softmax_forward(query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1]))
-    return right.attention_backward(dy, cache._replace(softmax=softmax))
-
-
-def queries_miss_softmax(dy, cache):
-    _, dkey, dvalue = right.attention_backward(dy, cache)
-    return right.probabilities(dy, cache) @ cache.key / math.sqrt(cache.query.shape[-1]), dkey, dvalue
+scale_without_root = attention(lambda dy, cache: unscaled(dy, cache) / cache.query.shape[-1])
+scale_of_values = attention(lambda dy, cache: unscaled(dy, cache) / math.sqrt(cache.value.shape[-1]))
+scale_of_values_too = changed(attention(), lambda dq, dk, dv, dy, cache: (dq, dk, dv / root(cache)))
+query_and_key_swapped = changed(attention(), lambda dq, dk, dv, *_: (dk, dq, dv))
+values_without_dropout = attention(dvalue=lambda dy, cache: turned(cache.softmax.p) @ dy)
+dropout_not_undone = attention(lambda dy, cache: softmax_backward(dweights(dy, cache), cache.softmax) / root(cache))
+softmax_before_dropout = attention(
+    lambda dy, cache: dropout_backward(softmax_backward(dweights(dy, cache), cache.softmax), cache.dropout) / root(cache))
+values_untransposed = attention(dvalue=lambda dy, cache: cache.weights @ dy)
+mask_ignored = given(attention(), lambda dy, cache: (
+    dy, cache._replace(softmax=softmax_forward(cache.query @ turned(cache.key) / root(cache))[1])))
+queries_miss_softmax = changed(attention(), lambda dq, dk, dv, dy, cache: (
+    right.probabilities(dy, cache) @ cache.key / root(cache), dk, dv))
 
 
 def new_dropout(dy, cache):
-    dweights = dy @ cache.value.swapaxes(-1, -2)
-    keep = np.random.default_rng().random(dweights.shape) >= 0.2
-    dscores = softmax_backward(dweights * keep / 0.8, cache.softmax) / math.sqrt(cache.query.shape[-1])
-    return right.of_scores(dscores, dy, cache)
+    keep = np.random.default_rng().random(cache.weights.shape) >= 0.2
+    return attention(lambda dy, cache: softmax_backward(dweights(dy, cache) * keep / 0.8, cache.softmax) / root(cache))(dy, cache)
 
 
 SCALE = ("sqrt(d_k)", "sqrt(d)", "√", "scal", "d_k")

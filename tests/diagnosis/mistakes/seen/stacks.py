@@ -2,24 +2,13 @@
 
 import numpy as np
 
-from minitransformer.functional import dropout_backward
-from minitransformer.layers.feed_forward import ACTIVATIONS
-from tests.diagnosis.mistakes import right
 from tests.diagnosis.mistakes.makers import DECODER, DECODER_LAYER, ENCODER, ENCODER_LAYER, FF, MODELS, TRANSFORMER
 from tests.diagnosis.mistakes.mistake import Mistake
+from tests.diagnosis.mistakes.right import changed, decoder, encoder, feed_forward, transformer, unchanged
 from tests.diagnosis.mistakes.words import ASSIGNED, AVERAGED, CROSS, FEED, MISSING, ORDER, SELF, TWICE
 
-
-def dropout_forgotten(self, dy, cache):
-    _, activate_backward = ACTIVATIONS[self.activation]
-    dh = activate_backward(self.outer.backward(dy, cache.outer), cache.activation)
-    return self.inner.backward(dh, cache.inner)
-
-
-def plus_dy(self, dy, cache):
-    _, activate_backward = ACTIVATIONS[self.activation]
-    dh = dropout_backward(self.outer.backward(dy, cache.outer), cache.dropout)
-    return dy + self.inner.backward(activate_backward(dh, cache.activation), cache.inner)
+dropout_forgotten = feed_forward(drop=unchanged)
+plus_dy = changed(feed_forward(), lambda dx, self, dy, cache: dy + dx)
 
 
 def encoder_feed_forward_skipped(self, dy, cache):
@@ -48,63 +37,15 @@ def decoder_order(self, dy, cache):
     return self.cross_attention_residual.backward(dx, cache.cross_attention)
 
 
-def memory_of_first_layer(self, dy, cache):
-    dx, memories = right.decoder_layers(self, dy, cache)
-    return dx, memories[-1]
-
-
-def memory_averaged(self, dy, cache):
-    dx, memories = right.decoder_layers(self, dy, cache)
-    return dx, sum(memories) / len(memories)
-
-
-def encoder_layers_forwards(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    for layer, layer_cache in zip(self.layers, cache.layers):
-        dy = layer.backward(dy, layer_cache)
-    return dy
-
-
-def encoder_last_layer_skipped(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    for i in range(len(self.layers) - 2, -1, -1):
-        dy = self.layers[i].backward(dy, cache.layers[i])
-    return dy
-
-
-def encoder_summed(self, dy, cache):
-    if self.norm:
-        dy = self.norm.backward(dy, cache.norm)
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
-        dy = dy + layer.backward(dy, layer_cache)
-    return dy
-
-
-def encoder_norm_forgotten(self, dy, cache):
-    for layer, layer_cache in zip(reversed(self.layers), reversed(cache.layers)):
-        dy = layer.backward(dy, layer_cache)
-    return dy
-
-
-def model_without_source_input(self, dy, cache):
-    dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
-    self.target_input.backward(dx, cache.decode.input)
-    self.encoder.backward(dmemory, cache.encode.encoder)
-
-
-def model_without_target_input(self, dy, cache):
-    dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
-    dx = self.encoder.backward(dmemory, cache.encode.encoder)
-    self.source_input.backward(dx, cache.encode.input)
-
-
-def model_halves_memory(self, dy, cache):
-    dx, dmemory = self.decoder.backward(dy, cache.decode.decoder)
-    self.target_input.backward(dx, cache.decode.input)
-    dx = self.encoder.backward(dmemory / len(self.decoder.layers), cache.encode.encoder)
-    self.source_input.backward(dx, cache.encode.input)
+memory_of_first_layer = decoder(lambda memories: memories[-1])
+memory_averaged = decoder(lambda memories: sum(memories) / len(memories))
+encoder_layers_forwards = encoder(order=zip)
+encoder_last_layer_skipped = encoder(order=lambda layers, caches: zip(layers[-2::-1], caches[-2::-1]))
+encoder_summed = encoder(step=lambda dx, dy: dy + dx)
+encoder_norm_forgotten = encoder(norm=False)
+model_without_source_input = transformer(source=False)
+model_without_target_input = transformer(target=False)
+model_halves_memory = transformer(lambda dmemory, self: dmemory / len(self.decoder.layers))
 
 
 def language_model_without_input(self, dy, cache):

@@ -1,0 +1,100 @@
+"""The arguments that several commands share: the model, the search, the draws, and the text."""
+
+import sys
+from dataclasses import replace
+from typing import Any
+
+from minitransformer.backend import BACKENDS
+from minitransformer.checks import check_whole
+from minitransformer.data.text_files import decode_utf8, split_lines
+from minitransformer.decoding import Ensemble, Search
+from minitransformer.errors import InputError
+from minitransformer.training.run import Run
+
+MAX_BEAM = 1000
+MAX_LENGTH = 1_000_000
+MAX_PENALTY = 10
+SEARCH_OPTIONS = ("beam", "length_penalty", "min_length", "max_length")
+SAMPLING_OPTIONS = ("temperature", "top_k", "top_p", "seed")
+
+
+def add_model(parser) -> None:
+    parser.add_argument("run", metavar="RUN", help="folder that minitransformer train wrote")
+    parser.add_argument("--ensemble", action="append", default=[], metavar="RUN",
+                        help="another run on the same task and text, for example with a different seed, to form an ensemble "
+                             "with RUN by averaging their logits (can be given several times)")
+    parser.add_argument("--backend", choices=BACKENDS, default="numpy", help="default: numpy")
+
+
+def load_run(args) -> Run:
+    """RUN; with --ensemble its model is the Ensemble of all the runs."""
+    run, *others = [Run.load(path, args.backend) for path in (args.run, *args.ensemble)]
+    for other in others:
+        if (other.task.name, other.vocabulary.to_json()) != (run.task.name, run.vocabulary.to_json()):
+            raise InputError(f"--ensemble {other.path} has a different task or vocabulary from {run.path}; give runs that were "
+                             "trained on the same text")
+        windows = [getattr(one.task, "window", None) for one in (other, run)]    # how much a language model reads at once
+        if windows[0] != windows[1]:
+            raise InputError(f"--ensemble {other.path} reads windows of {windows[0]:,} tokens and {run.path} of {windows[1]:,}; "
+                             "give runs with the same --window")
+    if others and run.task.command == "classify":
+        raise InputError("--ensemble is for models that write text, not for a classifier; leave it out")
+    if others:
+        run.model = Ensemble([run.model, *(other.model for other in others)])
+    return run
+
+
+def check_command(run, command) -> None:
+    """Raise InputError if the run's model belongs to another command."""
+    if run.task.command != command:
+        raise InputError(f"{run.path} was trained on the task {run.task.name}: use minitransformer {run.task.command} instead")
+
+
+def add_search(parser) -> None:
+    parser.add_argument("--beam", type=int, metavar="INT",
+                        help="hypotheses kept at each position; 1 is greedy search (default: 5; for a toy task, 1)")
+    parser.add_argument("--length-penalty", type=float, metavar="FLOAT",
+                        help="larger values favour longer outputs, 0 ignores the length (default: 0.6)")
+    parser.add_argument("--min-length", type=int, metavar="INT", help="minimum length of an output, in tokens (default: 0)")
+    parser.add_argument("--max-length", type=int, metavar="INT",
+                        help="maximum length of an output, in tokens; at most the source's length + 50 (the default)")
+
+
+def make_search(args, run, **changes) -> Search:
+    """The Search that the options describe; defaults come from `run`."""
+    for name, least, most in ("beam", 1, MAX_BEAM), ("min_length", 0, MAX_LENGTH), ("max_length", args.min_length or 1, MAX_LENGTH):
+        if getattr(args, name) is not None:
+            check_whole(name, getattr(args, name), least, most)
+    if args.length_penalty is not None and not 0 <= args.length_penalty <= MAX_PENALTY:
+        raise InputError(f"length_penalty is {args.length_penalty}, expected a number from 0 to {MAX_PENALTY}")
+    given = {"beam": args.beam, "alpha": args.length_penalty, "min_length": args.min_length,
+             "max_length": args.max_length, **changes}
+    return replace(run.task.search, **{name: value for name, value in given.items() if value is not None})
+
+
+def add_sampling(parser, of="") -> None:
+    parser.add_argument("--temperature", type=float, metavar="FLOAT",
+                        help=f"{of}divides the logits; below 1, likely tokens become likelier (default: 1.0)")
+    parser.add_argument("--top-k", type=int, metavar="K",
+                        help=f"{of}draw from the K most likely tokens (default: 0, all of them)")
+    parser.add_argument("--top-p", type=float, metavar="P",
+                        help=f"{of}draw from the fewest tokens whose probability reaches P (default: 1.0)")
+    parser.add_argument("--seed", type=int, metavar="INT", help=f"{of}seed of the draws (default: 0)")
+
+
+def given_sampling(args) -> dict[str, Any]:
+    """{option: value} of the options that were given. Raises InputError for a negative seed."""
+    if args.seed is not None:
+        check_whole("seed", args.seed, 0)
+    return {name: getattr(args, name) for name in SAMPLING_OPTIONS if getattr(args, name) is not None}
+
+
+def read_texts(args, empty=None) -> list[str]:
+    """[args.text], or the lines of standard input if there is none. `empty`: what to say of an empty text; None: it is allowed."""
+    if args.text is not None:
+        if empty and not args.text.strip():
+            raise InputError(empty)
+        return [args.text]
+    if sys.stdin is None:
+        raise InputError("no TEXT given, and standard input is closed")
+    return split_lines(decode_utf8(sys.stdin.buffer.read(), "standard input"))
