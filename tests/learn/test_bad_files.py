@@ -185,3 +185,6 @@ def test_damaged_progress_is_kept(run_cli, tmp_path, monkeypatch, text):
     assert code == 0 and f"{FILE} is damaged: it is kept as {FILE}.damaged" in error and error.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == [f"{FILE}.damaged"]
     assert (tmp_path / f"{FILE}.damaged").read_text() == text
+    (tmp_path / FILE).write_text("again")
+    assert run_cli("learn")[0] == 0
+    assert sorted(path.read_text() for path in tmp_path.iterdir()) == sorted([text, "again"])
