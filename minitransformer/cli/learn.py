@@ -1,8 +1,10 @@
 """minitransformer learn: the chapters' exercises, and a judge that says where a function is wrong and why."""
 
+import json
 from collections.abc import Callable
 
 from minitransformer.cli import learn_actions as actions
+from minitransformer.errors import InputError
 from minitransformer.learn.messages import _
 
 
@@ -56,4 +58,9 @@ def add_arguments(parser) -> None:
 
 
 def execute(args) -> int:
-    return args.action(args)
+    try:
+        return args.action(args)
+    except InputError as error:
+        if getattr(args, "json", False):
+            print(json.dumps({"error": str(error)}))
+        raise

@@ -258,6 +258,14 @@ def test_patience_that_ran_out_is_not_lengthened(run_cli, tmp_path):
     assert code == 2 and not out and "training ended because `patience` ran out" in error and one_line(error)
 
 
+def test_a_run_without_its_last_checkpoint_is_lengthened_from_the_one_before(run_cli, tmp_path):
+    run = tmp_path / "run"
+    assert run_cli("train", "copy", "--steps", 4, "--batch", 8, "--validate-every", 2, "--run", run)[0] == 0
+    shutil.rmtree(run / "checkpoints" / "step-00000004")
+    code, _, error = run_cli("train", "--resume", run, "--steps", 6)
+    assert code == 0 and "resuming after step 2" in error and Run.load(run).settings.training.steps == 6
+
+
 @pytest.mark.parametrize("ruin, words", [
     (lambda run: shutil.rmtree(run / "checkpoints"), "training has ended, and no checkpoint is left to resume from"),
     (lambda run: (run / "checkpoints" / "step-00000012" / "state.json").write_text("{}"), "no checkpoint is left"),

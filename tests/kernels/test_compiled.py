@@ -52,7 +52,7 @@ def fact(out, name):
 def test_the_compiled_kernels_run_where_numba_is():
     """Otherwise a mistake in one of them would turn off all, and skip their tests."""
     assert kernels.state.problem == ""
-    out, _ = python(INFO)
+    out, _ = python("import os; del os.environ['MINITRANSFORMER_FAST']; " + INFO, NUMBA_DISABLE_JIT="0")
     assert fact(out, "compiled kernels") == "yes"
     assert fact(out, "layer_norm_forward") == "kernels.compiled.layer_norm.layer_norm_forward_compiled"
 
