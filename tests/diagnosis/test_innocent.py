@@ -7,7 +7,6 @@ from minitransformer import functional as F, layers as L
 from minitransformer.diagnosis import known
 from minitransformer.diagnosis.finding import EVIDENCE, NAMED, OBSERVED
 from minitransformer.diagnosis.mistakes import TAUGHT, of_exercises
-from minitransformer.diagnosis.operations import OPERATIONS
 from minitransformer.replaceable import plugged
 from minitransformer.rivals import LSTM
 from tests.diagnosis.finding import ALL, X, finding
