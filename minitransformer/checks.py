@@ -23,7 +23,7 @@ def check_shape(name, array, *expected) -> None:
             given = f"{type(array).__module__}.{type(array).__name__}"
             raise InputError(f"{name} is a {given}, expected a NumPy or CuPy array, such as np.asarray(...)")
         return
-    wanted = ", ".join("..." if size is ... else str(size) for size in expected)    # only now: every layer makes this check in every step
+    wanted = ", ".join("..." if size is ... else str(size) for size in expected)    # only now: it takes time
     if shape is None:
         hint = ": forward returns a pair, y, cache = ..." if isinstance(array, tuple) else ""
         raise InputError(f"{name} is a {type(array).__name__}, expected an array of shape ({wanted}){hint}")

@@ -13,6 +13,11 @@ MODULES = {"attention_map": "pictures.attention_map", "evaluation": "training.ev
            "models.cached": "decoding.cached", "models.recomputed": "decoding.recomputed", "models.recurrent": "rivals",
            "models.convolutional": "rivals", **dict.fromkeys(("tasks.copy", "tasks.reverse", "tasks.sort"), "tasks.toy")}
 
+# {what is gone: what does the same now}
+GONE = {"dot_product_attention": "attention_forward and attention_backward of sqrt(d_k) times the query", "tanh": "np.tanh",
+        "rnn": "through_time_forward with rnn_step_forward, or the layer RNN",
+        "gru": "through_time_forward with gru_step_forward, or the layer GRU"}
+
 
 class _OldModules(MetaPathFinder):
     def find_spec(self, name, path=None, target=None) -> None:
@@ -32,6 +37,9 @@ def say_new_names(module, *homes) -> Callable[[str], Any]:
         for home in homes if not name.startswith("_") else ():
             if hasattr(import_module(f"minitransformer.{home}"), name):
                 raise ImportError(f"{name} has moved: from minitransformer.{home} import {name}")
+        operation = name.removesuffix("_forward").removesuffix("_backward")
+        if module == "minitransformer.functional" and operation in GONE:
+            raise ImportError(f"{name} is gone; use {GONE[operation]}")
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
     return get

@@ -30,8 +30,8 @@ SLOW = [*CAMPAIGNS, "tests/benchmarks", "tests/cli/test_bad_input.py", "tests/cl
         "tests/tasks/test_registries.py", "tests/test_docs.py", "tests/test_site.py",
         "tests/training/test_resume.py"]
 
-settings.register_profile("local", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
+settings.register_profile("local", deadline=None, max_examples=40)
+settings.register_profile("ci", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 

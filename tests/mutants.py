@@ -11,6 +11,7 @@ import argparse
 import ast
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 COPIED = ["minitransformer", "tests", "docs", "tutorials", "README.md", "setup.cfg"]
-TIMEOUT = 300    # seconds; a mutant that never ends is caught
+LIMIT = 300    # seconds of processor time, and ten times as many on the clock; a mutant that never ends is caught
 
 # {what is mutated: the tests that would notice, the likeliest first}
 CALLS = ["tests/test_defaults.py", "tests/test_misuse.py", "tests/test_wrong_kind.py"]
@@ -236,14 +237,15 @@ def _write(file, text):
         compiled.unlink()
 
 
-def _fails(tree, tests):
+def _fails(tree, tests, limit=LIMIT):
     env = {**os.environ, "PYTHONPATH": str(tree), "CI": "1", "PYTHONDONTWRITEBYTECODE": ""}    # compile only once
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-k", "not live",
                *(test for test in tests if (tree / test).exists())]
     process = subprocess.Popen(command, cwd=tree, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                start_new_session=True)
+    resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit, limit))
     try:
-        return process.wait(TIMEOUT) != 0
+        return process.wait(10 * LIMIT) != 0
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, 9)
         process.wait()
@@ -265,7 +267,7 @@ def main():
         return
     with tempfile.TemporaryDirectory() as folder:
         trees = [_copy(Path(folder) / str(i)) for i in range(args.jobs)]
-        if _fails(trees[0], sorted({test for tests in NEAREST.values() for test in tests})):
+        if _fails(trees[0], sorted({test for tests in NEAREST.values() for test in tests}), limit=10 * LIMIT):
             raise SystemExit("the tests fail without any mutant")
 
         def survive(first):    # every args.jobs-th mutant, in a tree of its own

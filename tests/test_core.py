@@ -22,32 +22,9 @@ FILES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in pa
 ROOMS = {"checking", "cli", "data", "decoding", "diagnosis", "benchmarks", "interchange", "kernels", "learn", "parsing", "pictures",
          "rivals", "tasks", "workers"}
 RIVALS = re.compile(r"rnn|lstm|\bgru|recurrent|convolution|restricted|additive|unscaled|radius|rival", re.IGNORECASE)
-# What could be imported from these packages before some of it moved.
-BEFORE = {
-    "functional": """
-        gelu_dropout_backward gelu_dropout_forward relu_dropout_backward relu_dropout_forward gelu_backward gelu_forward
-        relu_backward relu_forward sigmoid adam_update gather_gradients additive_attention_backward
-        additive_attention_forward attention_backward attention_forward convolution_backward convolution_forward
-        cross_entropy_backward cross_entropy_forward depthwise_convolution_backward depthwise_convolution_forward
-        dropout_backward dropout_forward dropout_mask
-        dropout_sum_backward dropout_sum_forward glu_backward glu_forward gru_step_backward
-        gru_step_forward layer_norm_backward layer_norm_forward linear_cross_entropy_backward linear_cross_entropy_forward
-        lstm_backward lstm_forward lstm_step_backward lstm_step_forward causal_mask padding_mask sinusoids random_words
-        through_time_backward through_time_forward restricted_attention_backward restricted_attention_forward
-        rnn_step_backward rnn_step_forward softmax_backward softmax_forward windows_backward windows_forward""",
-    "layers": """
-        CrossAttention MultiHeadAttention SelfAttention AdditiveCrossAttention AdditiveSelfAttention UnscaledCrossAttention
-        UnscaledSelfAttention AttentionalState Bidirectional StackConfig Convolution Decoder DecoderLayer Embedding Encoder
-        EncoderLayer FeedForward GatedConvolution GRU Input Layer LayerNorm Linear LinearCrossEntropy LSTM OutputProjection
-        FirstToken MeanOverTokens LearnedPositions SinusoidalPositions RecurrentStack Residual RestrictedSelfAttention RNN
-        SeparableConvolution AdditiveAttention DotProductAttention""",
-    "models": """
-        Classifier ClassifierConfig ConvolutionalConfig ConvolutionalModel LanguageModel LanguageModelConfig GRUModel
-        LSTMAttentionModel LSTMDotAttentionModel LSTMModel RecurrentConfig RNNModel MODELS Transformer TransformerConfig""",
-    "checking": "Finding gradcheck Verdict judge mistake check_contract BOUNDS Report Result",
-    "interchange": "from_pytorch to_pytorch"}
-NAMES = [("minitransformer", name) for name in minitransformer.__all__] + [
-    (f"minitransformer.{package}", name) for package, names in BEFORE.items() for name in names.split()]
+HOMES = {"functional": {"lstm_forward": "rivals"}, "layers": {"GRU": "rivals"}, "models": {"RecurrentConfig": "rivals"},
+         "checking": {"Finding": "diagnosis.finding", "judge": "diagnosis.judge", "mistake": "diagnosis.mistakes"},
+         "interchange": {"to_pytorch": "interchange.pytorch"}}    # {package: {a name that it had: where it is}}
 
 
 def file_of(module):
@@ -175,14 +152,23 @@ def test_the_package_loads_without_numpy():
     assert "minitransformer" in modules and "numpy" not in modules
 
 
-@pytest.mark.parametrize("module, name", NAMES)
-def test_a_public_name_works_or_says_the_new_one(module, name):
-    try:
-        exec(f"from {module} import {name}", {})
-    except ImportError as error:
-        said, statement = str(error).split(": ")
-        assert said == f"{name} has moved" and "\n" not in statement
-        exec(statement, {})
+@pytest.mark.parametrize("name", minitransformer.__all__)
+def test_a_public_name_works(name):
+    assert getattr(minitransformer, name) is not None
+
+
+@pytest.mark.parametrize("package, name, home", [(package, *row) for package, names in HOMES.items() for row in names.items()])
+def test_a_name_that_moved_says_the_new_one(package, name, home):
+    statement = f"from minitransformer.{home} import {name}"
+    exec(statement, {})
+    with pytest.raises(ImportError, match=f"^{name} has moved: {statement}$"):
+        exec(f"from minitransformer.{package} import {name}", {})
+
+
+@pytest.mark.parametrize("operation, instead", moved.GONE.items())
+def test_a_function_that_is_gone_says_what_does_the_same(operation, instead):
+    with pytest.raises(ImportError, match=rf"^{operation}_backward is gone; use {re.escape(instead)}$"):
+        exec(f"from minitransformer.functional import {operation}_backward", {})
 
 
 @pytest.mark.parametrize("old, new", moved.MODULES.items())

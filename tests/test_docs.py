@@ -21,6 +21,7 @@ from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.models import MODELS
 from minitransformer.replaceable import TABLE, running
 from minitransformer.tasks import TASKS
+from tests.cli.conftest import train
 from tests.conftest import SLOW
 
 ROOT = Path(__file__).parent.parent
@@ -89,7 +90,7 @@ def by_stem(page):
 def runs(tmp_path_factory):
     """A folder of runs, with the one that README's first command makes (after a few steps)."""
     folder = tmp_path_factory.mktemp("docs") / "runs"
-    assert main(["train", "copy", "--steps", "10", "--run", str(folder / "copy")]) == 0
+    train("copy", "--steps", 10, "--run", folder / "copy")
     return folder
 
 

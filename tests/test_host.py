@@ -11,6 +11,7 @@ from minitransformer import (
     Adam, InputError, Threads, TrainingConfig, Transformer, TransformerConfig, limits, make_batch, train, training_step,
     translate)
 from minitransformer.workers import host
+from tests.overlapping import left_by_the_first
 from tests.training.test_training import start
 
 
@@ -44,23 +45,9 @@ def test_limits_are_undone_after_an_error(settings):
 
 
 def test_limits_of_two_threads_may_overlap(settings):
-    """The first to enter leaves first, and the other one keeps its settings."""
-    entered, leave = threading.Event(), threading.Event()
-    seen = []
-
-    def other():
-        with limits():
-            entered.set()
-            leave.wait(30)
-            seen.append(blas_threads())
-
-    thread = threading.Thread(target=other)
-    with limits():
-        thread.start()
-        assert entered.wait(30)
-    leave.set()
-    thread.join()
-    assert seen == [{1}] and blas_threads() == {2} and settings == [host.KEEP, host.USUAL]
+    """The first leaves, and the other one keeps its settings."""
+    assert left_by_the_first(limits, blas_threads) == {1}
+    assert blas_threads() == {2} and settings == [host.KEEP, host.USUAL]
 
 
 MEMORY = """

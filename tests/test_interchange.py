@@ -9,6 +9,7 @@ from minitransformer import InputError, Transformer, TransformerConfig
 from minitransformer.functional import sinusoids
 from minitransformer.interchange.pytorch import from_pytorch, to_pytorch
 from tests.fixtures.cases import CASES, SIZES, batches
+from tests.randomised import randomised
 from tests.test_against_pytorch import BOUND, error
 
 UNSHARED = {**SIZES, "source_vocab": 19, "share_embeddings": False}
@@ -19,11 +20,7 @@ CONFIGS = {**CASES,
 
 
 def random_model(config, dtype=np.float64):
-    """No zero biases, no gamma of 1: they hide mistakes."""
-    model, rng = Transformer(config).astype(dtype), np.random.default_rng(1)
-    for parameter in model.parameters().values():
-        parameter.data += 0.2 * rng.standard_normal(parameter.shape)
-    return model
+    return randomised(Transformer(config), 0.2, dtype=dtype)
 
 
 def test_names_and_layouts():

@@ -1,6 +1,9 @@
 """What each action of `minitransformer learn` does; some return an exit code."""
 
+import contextlib
 import json
+import sys
+import time
 from pathlib import Path
 
 from minitransformer.cli.output import check_new, write_new
@@ -14,6 +17,7 @@ from minitransformer.learn.progress import NOT_STARTED, PASSED, Progress, learne
 from minitransformer.training.files import free_name
 
 MOST_LINES, WIDEST = 20, 100    # of what the learner's code prints
+POLL = 0.4    # seconds between two looks at the files
 NOT_DONE = 1    # the exit code if something does not pass; 2, cannot be judged, is InputError's
 
 
@@ -84,20 +88,19 @@ def check(args) -> int:
         answers += found
     for answer in answers:
         progress.take(answer)
-    if args.json:
-        alone = args.target in exercises()
-        print(json.dumps(answers[0].as_dict() if alone else {"exercises": [answer.as_dict() for answer in answers]}))
     progress.save()
     if args.html:
         write_new(args.html, page(answers).encode("utf-8"))
         if not args.json:
             print(_("{path} shows this as pictures: open it in a browser").format(path=args.html))
+    if args.json:
+        alone = args.target in exercises()
+        print(json.dumps(answers[0].as_dict() if alone else {"exercises": [answer.as_dict() for answer in answers]}))
     return 0 if all(answer.passed for answer in answers) else NOT_DONE
 
 
 def watch(args) -> None:
     from minitransformer.learn.judge_file import check_file
-    from minitransformer.learn.watch import watch as watch_files
 
     chosen = [find_chapter(args.chapter)] if args.chapter else chapters()
 
@@ -123,7 +126,21 @@ def watch(args) -> None:
 
     if newest() is None:
         raise InputError(_none_started(int(chosen[0].name[:2])))
-    watch_files(newest, check_one)
+    at_each_save(newest, check_one)
+
+
+def at_each_save(find, check, sleep=time.sleep) -> None:
+    """Call check(path) at once and at every save of the newest file that find() gives, until Ctrl-C."""
+    seen = None
+    with contextlib.suppress(KeyboardInterrupt):
+        while True:
+            with contextlib.suppress(FileNotFoundError):    # an editor that saves has taken it away
+                path = find()
+                stamp = path and (path, path.stat().st_mtime_ns, path.stat().st_size)
+                if stamp and stamp != seen:
+                    seen = stamp
+                    check(path)
+            sleep(POLL)
 
 
 def show_hint(args) -> None:
@@ -187,9 +204,11 @@ def reset(args) -> None:
 
 def grade(args) -> None:
     from minitransformer.learn.grade import as_csv, grade as grade_folder, mistakes, table
+    from minitransformer.learn.sandbox import not_contained
 
     if args.seed < 0 or not 0 < args.timeout < 3600:
         raise InputError(_("expected --seed of 0 or more and --timeout between 0 and 3600 seconds"))
+    print(not_contained(), file=sys.stderr, flush=True)    # before any of it runs
     students = grade_folder(args.folder, args.seed, args.timeout)
     if args.json:
         counted = [{"diagnosis": text, "students": n} for text, n in mistakes(students)]

@@ -1,15 +1,9 @@
 """The corpora that `minitransformer data` downloads: their addresses, and the sha256 of each file."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minitransformer.data.splits import split_characters, split_treebank
-
-_MULTI30K = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"    # the commits of multi30k/dataset, karpathy/char-rnn,
-_CHAR_RNN = "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e"    # forest-snow/alps and nltk/nltk_data
-_ALPS = "43232f234087cdbb4b06cd0e3997460610a0dbfd"
-_NLTK = "5db857e6f7df11eabb5e5665836db9ec8df07e28"
-
 
 class Corpus(NamedTuple):
     base: str            # the address of a file is base + its name
@@ -34,12 +28,16 @@ class Corpus(NamedTuple):
         return *self.train, *self.valid, *self.test
 
 
+def _github(repository, commit, folder) -> dict[str, Any]:
+    """The addresses of a corpus that is a folder of a repository on GitHub."""
+    return {"base": f"https://raw.githubusercontent.com/{repository}/{commit}/{folder}/",
+            "archive": f"https://github.com/{repository}/archive/{commit}.zip", "archive_folder": folder}
+
+
 CORPORA = {
     "multi30k": Corpus(
         task="translate",
-        base=f"https://raw.githubusercontent.com/multi30k/dataset/{_MULTI30K}/data/task1/",
-        archive=f"https://github.com/multi30k/dataset/archive/{_MULTI30K}.zip",
-        archive_folder="data/task1",
+        **_github("multi30k/dataset", "a3d2e0d26b56f3846f66a952536ffed4e401d05a", "data/task1"),
         terms='Terms of use: for non-commercial research and education only; see "Use of the data" at '
               "https://github.com/multi30k/dataset",
         train=("tok/train.lc.norm.tok.en", "tok/train.lc.norm.tok.de"),
@@ -74,9 +72,7 @@ CORPORA = {
     ),
     "tinyshakespeare": Corpus(
         task="language",
-        base=f"https://raw.githubusercontent.com/karpathy/char-rnn/{_CHAR_RNN}/data/tinyshakespeare/",
-        archive=f"https://github.com/karpathy/char-rnn/archive/{_CHAR_RNN}.zip",
-        archive_folder="data/tinyshakespeare",
+        **_github("karpathy/char-rnn", "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e", "data/tinyshakespeare"),
         terms="Terms of use: the works of Shakespeare are in the public domain; the repository it comes from, "
               "https://github.com/karpathy/char-rnn, has the MIT license",
         train=("train.txt",), valid=("valid.txt",), split="input.txt",
@@ -84,9 +80,7 @@ CORPORA = {
     ),
     "sst2": Corpus(
         task="classify",
-        base=f"https://raw.githubusercontent.com/forest-snow/alps/{_ALPS}/data/SST-2/",
-        archive=f"https://github.com/forest-snow/alps/archive/{_ALPS}.zip",
-        archive_folder="data/SST-2",
+        **_github("forest-snow/alps", "43232f234087cdbb4b06cd0e3997460610a0dbfd", "data/SST-2"),
         terms="Terms of use: its authors state no license; it is commonly used in research and teaching. It is the "
               "Stanford Sentiment Treebank (https://aclanthology.org/D13-1170) in GLUE's version with two classes",
         train=("train.tsv",), valid=("dev.tsv",),
@@ -98,9 +92,7 @@ CORPORA = {
     ),
     "ptb": Corpus(
         task="parse",
-        base=f"https://raw.githubusercontent.com/nltk/nltk_data/{_NLTK}/packages/corpora/",
-        archive=f"https://github.com/nltk/nltk_data/archive/{_NLTK}.zip",
-        archive_folder="packages/corpora",
+        **_github("nltk/nltk_data", "5db857e6f7df11eabb5e5665836db9ec8df07e28", "packages/corpora"),
         terms="Terms of use: for non-commercial use only. It is the sample of the Penn Treebank, (C) LDC 1995, that NLTK passes on "
               "under fair use to illustrate its tools; see https://github.com/nltk/nltk_data",
         train=("train.trees",), valid=("valid.trees",), test=("test.trees",), split="treebank.zip", divide=split_treebank,

@@ -33,11 +33,11 @@ class Embedding(Layer):
     def backward(self, dy, cache) -> None:
         """dW[v] = sqrt(d_model) * (sum of dy over the places where v occurs). Ids get no gradient.
 
-        `dW[ids] += dy` would keep only one of several places, and `np.add.at` has no counterpart in CuPy with
-        complex numbers and a fixed order of the sum. Instead, a stable sort brings equal ids together, and each group is cut into pieces of 1, 2, 4, ... places (13 = 1 + 4 + 8). A token has
-        at most one piece of each size, so all pieces of one size are summed and added at once, in
-        the same order every time. The pieces are planned on the host, where the ids are, to avoid
-        waiting for a GPU.
+        `dW[ids] += dy` would keep only one of several places, and CuPy's counterpart of `np.add.at` has no complex
+        numbers and no fixed order of the sum. Instead, a stable sort brings equal ids together, and each group is
+        cut into pieces of 1, 2, 4, ... places (13 = 1 + 4 + 8). A token has at most one piece of each size, so all
+        pieces of one size are summed and added at once, in the same order every time. The pieces are planned on the
+        host, where the ids are, to avoid waiting for a GPU.
         """
         d_model = self.weight.shape[1]
         check_shape("Embedding: dy", dy, *cache.ids.shape, d_model)

@@ -25,11 +25,11 @@ def check(name, function) -> "Answer":
     """
     from minitransformer.learn.call import call_on
     from minitransformer.learn.course import find_exercise
-    from minitransformer.learn.judgement import cases_of, check_outcomes
+    from minitransformer.learn.judgement import cases_of, check_outcomes, source_of
     from minitransformer.learn.run_file import LIMIT
 
     exercise = find_exercise(name)
     cases = cases_of(exercise)
-    answer = check_outcomes(exercise, cases, *call_on(function, cases, limit=LIMIT))
+    answer = check_outcomes(exercise, cases, list(call_on(function, cases, limit=LIMIT)), source_of(function))
     print(answer.printed, end="")
     return answer

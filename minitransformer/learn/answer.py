@@ -6,11 +6,11 @@ from typing import Any
 from minitransformer.learn.messages import _
 
 
-
 def stage_words() -> dict[str, tuple[str, str]]:
     """{stage: (what can be said of a function that passed it, and of one that failed at it)}, in the order of a check."""
     return {"runs": (_("it runs"), _("does not run")), "own": (_("NumPy alone"), _("borrowed")),
             "shape": (_("right shapes"), _("wrong shape or type")), "inputs": (_("inputs unchanged"), _("changes its inputs")),
+            "repeats": (_("same inputs, same answer"), _("same inputs, another answer")),
             "invariants": (_("rules kept"), _("breaks a rule")), "values": (_("right numbers"), _("wrong numbers")),
             "gradients": (_("right gradients"), _("wrong gradients")), "float32": (_("float32 stays float32"), _("not in float32"))}
 
@@ -27,7 +27,7 @@ class Answer:
     why: str = ""         # what is violated, with the number
     diagnosis: str = ""   # the mistake, if it alone explains the difference
     candidates: int = 0   # how many mistakes explain it equally well, if several do
-    hint: int = 1         # which hint helps most
+    hint: int = 1         # which hint to begin with
     next: str = ""
     printed: str = ""     # what the learner's code printed
     array: tuple = field(default=(), repr=False)    # name, yours, expected: for the picture
@@ -62,4 +62,4 @@ class Answer:
 
     def as_dict(self) -> dict[str, Any]:
         return {"exercise": self.exercise, "passed": self.passed, "stage": self.stage, "where": self.where or None,
-                "diagnosis": self.diagnosis or None}
+                "why": self.why or None, "diagnosis": self.diagnosis or None}

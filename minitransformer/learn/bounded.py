@@ -1,9 +1,8 @@
 """What a learner's code prints is kept, up to a limit: a megabyte of it neither fills the screen nor the memory."""
 
 import io
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
 LIMIT = 2000    # characters
 
@@ -11,8 +10,9 @@ LIMIT = 2000    # characters
 class Bounded(io.TextIOBase):
     """A text stream that keeps the first LIMIT characters and counts the rest."""
 
-    def __init__(self):
+    def __init__(self, text=""):
         self.kept, self.length = "", 0
+        self.write(text)
 
     def writable(self) -> bool:
         return True
@@ -31,9 +31,5 @@ class Bounded(io.TextIOBase):
 @contextmanager
 def bounded_output() -> Iterator[Bounded]:
     """Within it, print writes to the Bounded that it gives."""
-    before, stream = (sys.stdout, sys.stderr), Bounded()
-    sys.stdout = sys.stderr = stream
-    try:
+    with redirect_stdout(Bounded()) as stream, redirect_stderr(stream):
         yield stream
-    finally:
-        sys.stdout, sys.stderr = before

@@ -1,106 +1,89 @@
-"""What people get wrong in an expression: another name, another size, another condition. Each is a change of the syntax tree."""
+"""The changes of one expression: those of the rules, and those that depend on the names around it or on its numbers."""
 
 import ast
-from collections.abc import Callable, Iterator
-from itertools import combinations
+from collections.abc import Iterator
 from typing import Any, TypeGuard
 
-from minitransformer.learn.changes_of_calls import of_call
-from minitransformer.learn.changes_of_operators import of_unary, of_binary
 from minitransformer.learn.formula import formula
 from minitransformer.learn.messages import _
-from minitransformer.learn.syntax_tree import NAME, RARE, USUAL, Change, binary, inverted, is_reduction, plus
+from minitransformer.learn.rules import rules
+from minitransformer.learn.syntax_tree import NAME, RARE, USUAL, Change, expression, fill, match
 
-OPPOSITE = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
+Found = Iterator[tuple[str, ast.expr, int, dict[str, ast.expr]]]    # sentence, wrong expression, rank, what its letters stand for
 
 
 def changes(node, names, means) -> Iterator[Change]:
     """The Changes of one node of a syntax tree.
 
-    names: {what else could stand where a name stands: "i" of whole numbers and masks, "f" of others}. means: as in `formula`.
+    names: what else could stand where a name stands. means: as in `formula`.
     """
-    def say(text, **parts) -> str:
-        """The text with the parts in it, nodes in the notation of the chapters."""
-        return text.format(**{key: formula(part, means) if isinstance(part, ast.AST) else part for key, part in parts.items()})
+    for sentence, wrong, rank, parts in (*_of_this(node, names), *_of_rules(node)):
+        changed = fill(wrong, parts)
+        if ast.dump(changed) != ast.dump(node):
+            shown = {key: formula(part, means) for key, part in {**parts, "all": node, "wrong": changed}.items()
+                     if f"{{{key}}}" in sentence}
+            yield Change(sentence.format(**shown), changed, rank)
 
-    if isinstance(node, ast.Name):
-        yield from of_name(node, names, say)
+
+def _of_rules(node) -> Found:
+    for pattern, wrong, sentence, rank in rules():
+        parts = match(pattern, node)
+        if parts is not None:
+            yield sentence, wrong, rank, parts
+
+
+def _of_this(node, names) -> Found:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names:
+        yield from _of_name(node, names)
     elif isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith(".shape"):
-        yield from of_size(node, names, say)
-    elif type(node) in OF:
-        yield from OF[type(node)](node, say)
-    if is_reduction(node):
+        for name in dict.fromkeys([ast.unparse(node.value).removesuffix(".shape"), *names]):
+            for axis in (-1, -2, 0, 1, 2):
+                yield _("{wrong} stands in place of {all}"), expression(f"{name}.shape[{axis}]"), NAME, {}
+    elif isinstance(node, ast.Subscript):
+        yield from _of_index(node)
+    elif _is_number(node):
+        yield from _of_number(node.value)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("sum", "mean", "max"):
         for other in names:
-            yield Change(say(_("{a} is multiplied by {other}, which does not belong there"), a=node, other=ast.Name(other)),
-                         binary(node, ast.Mult, ast.Name(other, ast.Load())), RARE)
+            yield (_("{a} is multiplied by {b}, which does not belong there"), expression("a * b"), RARE,
+                   {"a": node, "b": expression(other)})
 
 
-def of_name(node, names, say) -> Iterator[Change]:
+def _of_name(node, names) -> Found:
     """Of x: another name, or x with something done to it."""
-    if not isinstance(node.ctx, ast.Load) or node.id not in names:
-        return
-    others = [ast.Name(other, ast.Load()) for other in names if other != node.id and names[other] == names[node.id]]
+    others = [expression(other) for other in names if other != node.id]
     for other in others:
-        yield Change(say(_("{other} stands in place of {a}"), other=other, a=node), other, NAME)
-    yield Change(say(_("{a} is the wrong way round"), a=node), inverted(node), RARE)
-    yield Change(say(_("{a} is squared"), a=node), binary(node, ast.Mult, node), RARE)
-    yield Change(say(_("1 is added to {a}"), a=node), plus(node, 1), RARE)
-    yield Change(say(_("1 is subtracted from {a}"), a=node), plus(node, -1), RARE)
-    yield Change(say(_("1 stands in place of {a}"), a=node), ast.Constant(1), RARE)
-    yield Change(say(_("1 - {a} stands in place of {a}"), a=node), binary(ast.Constant(1), ast.Sub, node), RARE)
+        yield _("{wrong} stands in place of {all}"), other, NAME, {}
+    for wrong, sentence in (("~a", _("{a} is the wrong way round")), ("a * a", _("{a} is squared")),
+                            ("a + 1", _("1 is added to {a}")), ("a - 1", _("1 is subtracted from {a}")),
+                            ("1", _("1 stands in place of {a}")),
+                            ("1 - a", _("1 - {a} stands in place of {a}"))):
+        yield sentence, expression(wrong), RARE, {"a": node}
     for other in others:
-        yield Change(say(_("{a} is multiplied by {other}, which does not belong there"), other=other, a=node),
-                     binary(node, ast.Mult, other), RARE)
-        yield Change(say(_("{a} is divided by {other}, which does not belong there"), other=other, a=node),
-                     binary(node, ast.Div, other), RARE)
+        for wrong, sentence in (("a * b", _("{a} is multiplied by {b}, which does not belong there")),
+                                ("a / b", _("{a} is divided by {b}, which does not belong there"))):
+            yield sentence, expression(wrong), RARE, {"a": node, "b": other}
 
 
-def of_size(node, names, say) -> Iterator[Change]:
-    """Of x.shape[-1]: another axis, or another array."""
-    for name in dict.fromkeys([node.value.value.id, *names]):
-        for axis in (-1, -2, 0, 1, 2):
-            other = ast.Subscript(ast.Attribute(ast.Name(name, ast.Load()), "shape", ast.Load()), ast.Constant(axis), ast.Load())
-            if ast.unparse(other) != ast.unparse(node):
-                yield Change(say(_("{other} stands in place of {a}"), other=ast.unparse(other), a=ast.unparse(node)), other, NAME)
-
-
-def of_number(node, say) -> Iterator[Change]:
+def _of_number(number) -> Found:
     """Of 0.5: another number."""
-    number = node.value
-    if isinstance(number, (int, float)) and not isinstance(number, bool):
-        for value in dict.fromkeys([0, 1, 2, number + 1, number - 1, number * 2, number / 2, number * 10, number / 10, -number]):
-            if value != number:
-                yield Change(say(_("{other} stands in place of {a}"), other=f"{value:g}", a=f"{number:g}"),
-                             ast.Constant(type(number)(value) if value == int(value) else value), RARE)
+    for value in dict.fromkeys([0, 1, 2, number + 1, number - 1, number * 2, number / 2, number * 10, number / 10, -number]):
+        yield (_("{wrong} stands in place of {all}"), ast.Constant(type(number)(value) if value == int(value) else value), RARE, {})
 
 
-def of_comparison(node, say) -> Iterator[Change]:
-    """Of a < b: another sign, or the limit one or two off."""
-    left, (right,), kind = node.left, node.comparators, type(node.ops[0])
-    for other in (OPPOSITE[kind], *(one for one in OPPOSITE if one not in (kind, OPPOSITE[kind]))):
-        changed = ast.Compare(left, [other()], [right])
-        yield Change(say(_("the condition is {other}, not {a}"), other=changed, a=node), changed)
-    for step in (1, -1, 2, -2):
-        limit = ast.Constant(right.value + step) if _is_number(right) else plus(right, step)
-        changed = ast.Compare(left, node.ops, [limit])
-        yield Change(say(_("the condition is {other}, not {a}"), other=changed, a=node), changed, NAME if abs(step) == 1 else RARE)
-
-
-def of_index(node, say) -> Iterator[Change]:
+def _of_index(node) -> Found:
     """Of x[:, 1:], another slice; of x[:, None], another place of the new axis."""
     parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
     for i, part in enumerate(parts):
-        others = []
+        others, rest = [], [*parts[:i], *parts[i + 1:]]
         if isinstance(part, ast.Slice):
             others = [[*parts[:i], slice_, *parts[i + 1:]] for slice_ in _slices(part)]
         elif isinstance(part, ast.Constant) and part.value is None:
-            rest = [*parts[:i], *parts[i + 1:]]
             others = [[*rest[:place], part, *rest[place:]] for place in range(len(parts)) if place != i] + [rest]
         for elements in others:
-            new = ast.Subscript(node.value, ast.Tuple(elements, ast.Load()) if len(elements) != 1 else elements[0], node.ctx)
-            if ast.unparse(new) != ast.unparse(node):
-                yield Change(say(_("{other} stands in place of {a}"), other=ast.unparse(new), a=ast.unparse(node)), new,
-                             USUAL if isinstance(part, ast.Slice) and part.step else RARE)
+            index = ast.Tuple(elements, ast.Load()) if len(elements) != 1 else elements[0]
+            rank = USUAL if isinstance(part, ast.Slice) and part.step else RARE
+            yield _("{wrong} stands in place of {all}"), ast.Subscript(node.value, index, node.ctx), rank, {}
 
 
 def _slices(part) -> Iterator[ast.Slice]:
@@ -113,28 +96,8 @@ def _slices(part) -> Iterator[ast.Slice]:
                 yield ast.Slice(ast.Constant(other), upper, step)
         if upper:
             yield ast.Slice(lower, None, step)
-            yield ast.Slice(lower, plus(upper, -1), step)
-
-
-def of_attribute(node, say) -> Iterator[Change]:
-    """Of x.T: x."""
-    if node.attr == "T":
-        yield Change(say(_("{a} is not transposed"), a=node.value), node.value)
-
-
-def of_tuple(node, say) -> Iterator[Change]:
-    """Of a, b: b, a."""
-    if isinstance(node.ctx, ast.Load):
-        for i, j in combinations(range(len(node.elts)), 2):
-            elements = list(node.elts)
-            elements[i], elements[j] = elements[j], elements[i]
-            yield Change(say(_("{a} and {b} are exchanged"), a=node.elts[i], b=node.elts[j]), ast.Tuple(elements, node.ctx))
+            yield ast.Slice(lower, fill(expression("a - 1"), {"a": upper}), step)
 
 
 def _is_number(node) -> TypeGuard[Any]:
-    return isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
-
-
-OF: dict[type[ast.expr], Callable[..., Iterator[Change]]] = {
-    ast.BinOp: of_binary, ast.UnaryOp: of_unary, ast.Compare: of_comparison, ast.Call: of_call, ast.Subscript: of_index,
-    ast.Constant: of_number, ast.Attribute: of_attribute, ast.Tuple: of_tuple}
+    return isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool)

@@ -1,9 +1,8 @@
 """Mistakes that nobody listed, in an array as a whole: an output or an input in another order, or another one in its place."""
 
-import ast
 import math
+import re
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -18,111 +17,98 @@ from minitransformer.learn.search import Changed
 from minitransformer.learn.syntax_tree import NAME, RARE, USUAL, WHOLE
 
 NUMBERS = {"-1": -1, "2": 2, "1/2": 0.5, "0": 0}
+Named = Iterator[tuple[str, Callable]]    # a sentence with {name}, and a function of an array
 
 
-def other_outputs(exercise, cases, factors, ks) -> list[Changed]:
+def other_outputs(exercise, cases, factors, ks) -> Iterator[Changed]:
     """The reference with one of its outputs `ks` changed, or with all of them. factors: {text: function of the arguments}."""
-    changes: list[tuple[str, int, Callable]] = []    # (sentence, rank, change(outputs, arguments))
-    expected = tuple_of(exercise.reference(*cases[0][1]))
-    outputs = list(enumerate(exercise.returns))
+    def changed(sentence, rank, change) -> Changed:
+        """change(outputs, arguments) -> outputs."""
+        return Changed(sentence, lambda *given: tuple(map(np.asarray, change(tuple_of(exercise.reference(*given)), given))), rank)
+
+    expected, names = tuple_of(exercise.reference(*cases[0][1])), exercise.returns
     for text, factor in factors.items():
         rank = WHOLE if text in ("0", "-1") else NAME
         if len(ks) > 1:
-            changes.append((scaled(_("every output"), text), rank,
-                            lambda outputs, given, factor=factor: [array * factor(given) for array in outputs]))
-        for k in ks:
-            if expected[k].dtype.kind == "f":
-                changes.append((scaled(exercise.returns[k], text), rank, lambda outputs, given, k=k, factor=factor: _put(
-                    outputs, k, outputs[k] * factor(given))))
-    for k, name in [outputs[k] for k in ks]:
-        for text, change in _rearranged(expected[k].ndim, expected[k].dtype):
-            changes.append((text.format(name=name), WHOLE,
-                            lambda outputs, given, k=k, change=change: _put(outputs, k, change(outputs[k]))))
+            yield changed(scaled(_("every output"), text), rank,
+                          lambda outputs, given, factor=factor: [array * factor(given) for array in outputs])
+        for k in [k for k in ks if expected[k].dtype.kind == "f"]:
+            yield changed(scaled(names[k], text), rank,
+                          lambda outputs, given, k=k, factor=factor: _put(outputs, k, outputs[k] * factor(given)))
+    for k in ks:
+        for text, change in (*_rearranged(expected[k].ndim, expected[k].dtype), *_partly_written(expected[k])):
+            yield changed(text.format(name=names[k]), WHOLE,
+                          lambda outputs, given, k=k, change=change: _put(outputs, k, change(outputs[k])))
         for i, other in enumerate(exercise.parameters):
             if isinstance(cases[0][1][i], np.ndarray):
-                said = _("{name} is {other}, unchanged").format(name=name, other=other)
-                changes.append((said, WHOLE, lambda outputs, given, k=k, i=i: _put(outputs, k, given[i])))
-        for i, other in outputs:
-            if i != k:
-                said = _("{name} is the same as {other}").format(name=name, other=other)
-                changes.append((said, WHOLE, lambda outputs, given, k=k, i=i: _put(outputs, k, outputs[i])))
-    for (k, name), (i, other) in combinations(outputs, 2):
-        said = _("{name} and {other} are exchanged: they are returned in the wrong order").format(name=name, other=other)
-        changes.append((said, WHOLE, lambda outputs, given, k=k, i=i: _exchanged(k, i, outputs)))
-    return [Changed(sentence, _returning(exercise, change), rank) for sentence, rank, change in changes]
+                yield changed(_("{name} is {other}, unchanged").format(name=names[k], other=other), WHOLE,
+                              lambda outputs, given, k=k, i=i: _put(outputs, k, given[i]))
+        for i in [i for i in range(len(names)) if i != k]:
+            yield changed(_("{name} is the same as {other}").format(name=names[k], other=names[i]), WHOLE,
+                          lambda outputs, given, k=k, i=i: _put(outputs, k, outputs[i]))
+    for k, i in combinations(range(len(names)), 2):
+        said = _("{name} and {other} are exchanged: they are returned in the wrong order").format(name=names[k], other=names[i])
+        yield changed(said, WHOLE, lambda outputs, given, k=k, i=i: _exchanged(k, i, outputs))
 
 
-def other_inputs(exercise, cases) -> list[Changed]:
+def other_inputs(exercise, cases) -> Iterator[Changed]:
     """The reference, called with another input than it was given."""
-    changes: list[tuple[str, Callable]] = []    # (sentence, change(arguments))
-    inputs = list(enumerate(zip(exercise.parameters, cases[0][1])))
-    for i, (name, value) in inputs:
-        if callable(value):
-            continue
+    def changed(sentence, change, **names) -> Changed:
+        """change(arguments) -> arguments."""
+        return Changed(sentence.format(**names), lambda *given: exercise.reference(*change(given)), RARE)
+
+    inputs = [(i, name, value) for i, (name, value) in enumerate(zip(exercise.parameters, cases[0][1])) if not callable(value)]
+    for i, name, value in inputs:
         array = np.asarray(value)
-        wrong = [(text.format(name=name), change) for text, change in _wrong_numbers(array.dtype)]
-        wrong += [(_("everywhere, {what}").format(what=text.format(name=name)), change)
-                  for text, change in _rearranged(array.ndim, array.dtype) if array.dtype.kind != "b" or "everywhere" not in text]
-        changes += [(said, lambda given, i=i, change=change: _put(given, i, change(given[i]))) for said, change in wrong]
-        for j, (other, another) in inputs:
-            if j != i and np.ndim(value) == np.ndim(another):
-                said = _("{other} is used in place of {name}").format(name=name, other=other)
-                changes.append((said, lambda given, i=i, j=j: _put(given, i, given[j])))
-            if j > i and np.ndim(value) == np.ndim(another):
-                said = _("{name} and {other} have changed places").format(name=name, other=other)
-                changes.append((said, partial(_exchanged, i, j)))
-    return [Changed(sentence, partial(_on_other_input, exercise, change), RARE) for sentence, change in changes]
+        throughout = [(_("everywhere, {what}").replace("{what}", text), change) for text, change in _rearranged(
+            array.ndim, array.dtype) if array.dtype.kind != "b" or "everywhere" not in text]
+        for text, change in (*_wrong_numbers(array.dtype), *throughout):
+            yield changed(text, lambda given, i=i, change=change: _put(given, i, change(given[i])), name=name)
+        for j, other, another in [one for one in inputs if one[0] != i]:
+            if np.ndim(value) == np.ndim(another):
+                yield changed(_("{other} is used in place of {name}"), lambda given, i=i, j=j: _put(given, i, given[j]),
+                              name=name, other=other)
+                if j > i:
+                    yield changed(_("{name} and {other} have changed places"), lambda given, i=i, j=j: _exchanged(i, j, given),
+                                  name=name, other=other)
+    for i, name, _value in [one for one in inputs if np.ndim(one[2])][:1]:
+        for kept, said in ((slice(1), _("only the first row of {name} counts: is `return` inside the loop?")),
+                           (slice(-1, None), _("only the last row of {name} counts: is = written in place of +=?")),
+                           (slice(1, None), _("the first row of {name} is left out")),
+                           (slice(None, -1), _("the last row of {name} is left out"))):
+            yield changed(said, lambda given, i=i, kept=kept: [    # of all inputs with as many rows
+                one[kept] if np.ndim(one) and len(one) == len(given[i]) else one for one in given], name=name)
 
 
-def _wrong_numbers(dtype) -> list[tuple[str, Callable]]:
-    """[(text, function of an input)]: wrong numbers for a right input of the dtype."""
-    if dtype.kind == "b":
-        return [(_("{name} is the wrong way round"), np.logical_not),
-                (_("{name} is ignored, as if it were True everywhere"), np.ones_like)]
-    changes: list[tuple[str, Callable]] = [
-        (_("1 is added to {name}"), lambda array: array + 1), (_("1 is subtracted from {name}"), lambda array: array - 1)]
-    if dtype.kind == "f":
-        changes += [(_("{name} has the wrong sign"), np.negative),
-                    (_("{name} is ignored, as if it were 1 everywhere"), np.ones_like),
-                    (_("{name} is ignored, as if it were 0"), np.zeros_like)]
-    return changes
-
-
-def _on_other_input(exercise, change, *given) -> Array | tuple[Array, ...]:
-    return exercise.reference(*change(given))
-
-
-def everywhere(exercise) -> list[Changed]:
+def everywhere(exercise) -> Iterator[Changed]:
     """The reference with all of its sums, means and maxima changed in the same way."""
-    def changed(change) -> Callable:
-        """The reference, with every node of its tree passed through `change`."""
-        tree = ast.parse(exercise.source)
-        for node in ast.walk(tree):
-            change(node)
+    for right, wrong, sentence in (
+            *((r"\baxis=[^,)]+", f"axis={axis}", _("all sums, means and maxima run over the wrong axis"))
+              for axis in (0, -2, 1, None)),
+            (r"\.mean\(", ".sum(", _("all means are sums")), (r"\.sum\(", ".mean(", _("all sums are means"))):
         namespace: dict[str, Any] = {"np": np, "math": math}
-        exec(compile(ast.fix_missing_locations(tree), "reference", "exec"), namespace)
-        return namespace[exercise.name]
-
-    def over(axis) -> Callable:
-        def change(node) -> None:
-            if isinstance(node, ast.keyword) and node.arg == "axis":
-                node.value = ast.Constant(axis)
-        return change
-
-    def another(name, other) -> Callable:
-        def change(node) -> None:
-            if isinstance(node, ast.Attribute) and node.attr == name:
-                node.attr = other
-        return change
-
-    changes = [(_("all sums, means and maxima run over the wrong axis"), changed(over(axis))) for axis in (0, -2, 1, None)]
-    changes.append((_("all means are sums"), changed(another("mean", "sum"))))
-    changes.append((_("all sums are means"), changed(another("sum", "mean"))))
-    return [Changed(sentence, function, USUAL) for sentence, function in changes]
+        exec(re.sub(right, wrong, exercise.source), namespace)
+        yield Changed(sentence, namespace[exercise.name], USUAL)
 
 
-def _rearranged(ndim, dtype) -> Iterator[tuple[str, Callable]]:
-    """(text, function of an array): swapped axes, a shift, a sum too many and so on."""
+def _wrong_numbers(dtype) -> Named:
+    """Wrong numbers for a right input of the dtype."""
+    if dtype.kind == "b":
+        yield _("{name} is the wrong way round"), np.logical_not
+        yield _("{name} is ignored, as if it were True everywhere"), np.ones_like
+        return
+    yield _("1 is added to {name}"), lambda array: array + 1
+    yield _("1 is subtracted from {name}"), lambda array: array - 1
+    if dtype.kind == "f":
+        yield _("{name} has the wrong sign"), np.negative
+        yield _("{name} is ignored, as if it were 1 everywhere"), np.ones_like
+        yield _("{name} is ignored, as if it were 0"), np.zeros_like
+        yield _("{name} is halved"), lambda array: array / 2
+        yield _("{name} is doubled"), lambda array: 2 * array
+
+
+def _rearranged(ndim, dtype) -> Named:
+    """Swapped axes, a shift, a sum too many and so on."""
     def said(text, **parts) -> str:
         return text.replace("{at}", _(" along axis {axis}") if ndim > 1 else "").format(name="{name}", **parts)
 
@@ -140,18 +126,34 @@ def _rearranged(ndim, dtype) -> Iterator[tuple[str, Callable]]:
             yield (said(_("{name} lacks the {word}{at}"), axis=axis, word=word),
                    lambda array, axis=axis, place=place: np.delete(array, place, axis))
         for step, way in ((1, _("late")), (-1, _("early"))):
-            yield (said(_("{name} is shifted{at}: everything stands one place too {way}"), axis=axis, way=way),
-                   lambda array, axis=axis, step=step: np.roll(array, step, axis))
-            yield (said(_("{name} is shifted{at}: everything stands one place too {way}"), axis=axis, way=way),
-                   lambda array, axis=axis, step=step: shifted(array, step, axis))
-        yield (said(_("{name} is the sum of all{at}"), axis=axis),
-               lambda array, axis=axis: np.broadcast_to(array.sum(axis=axis, keepdims=True), array.shape))
-        yield (said(_("{name} is the mean of all{at}"), axis=axis),
-               lambda array, axis=axis: np.broadcast_to(array.mean(axis=axis, keepdims=True), array.shape))
+            for move in (np.roll, shifted):
+                yield (said(_("{name} is shifted{at}: everything stands one place too {way}"), axis=axis, way=way),
+                       lambda array, axis=axis, step=step, move=move: move(array, step, axis))
+        for total, text in ((np.sum, _("{name} is the sum of all{at}")), (np.mean, _("{name} is the mean of all{at}"))):
+            yield said(text, axis=axis), lambda array, axis=axis, total=total: np.broadcast_to(
+                total(array, axis=axis, keepdims=True), array.shape)
         yield said(_("{name} is summed up{at}"), axis=axis), lambda array, axis=axis: np.cumsum(array, axis)
     yield said(_("{name} has an axis of length 1 too many")), lambda array: array[None]
     yield said(_("{name} has two axes of length 1 too many")), lambda array: array[None, None]
     yield said(_("{name} lacks its axes of length 1")), np.squeeze
+
+
+def _partly_written(array) -> Named:
+    """Rows that stayed 0, numbers cut by an array of whole numbers."""
+    for kept, text in ((slice(1, None), _("the first row of {name} is left out: it is 0")),
+                       (slice(None, -1), _("the last row of {name} is left out: it is 0")),
+                       (slice(1), _("only the first row of {name} is filled: is `return` inside the loop?")),
+                       (slice(-1, None), _("only the last row of {name} is filled"))) if array.ndim else ():
+        yield text, lambda array, kept=kept: np.where(_is_row(array, kept), array, array.dtype.type(0))
+    if array.dtype.kind == "f":
+        yield _("{name} is cut to whole numbers: is it written into an array of integers?"), np.trunc
+
+
+def _is_row(array, kept) -> Array:
+    """A mask of the rows in `kept`, for numpy.where."""
+    rows = np.zeros((len(array), *(1,) * (array.ndim - 1)), bool)
+    rows[kept] = True
+    return rows
 
 
 def factors(exercise, cases) -> dict[str, Callable]:
@@ -190,11 +192,6 @@ def _powers(text, number) -> list[tuple[str, Callable]]:
     """[(text, function of the arguments)]: the number, its root, and 1 over both."""
     return [(text, number), (f"1/{text}", lambda given: 1 / number(given)),
             (f"sqrt({text})", lambda given: np.sqrt(number(given))), (f"1/sqrt({text})", lambda given: 1 / np.sqrt(number(given)))]
-
-
-def _returning(exercise, change) -> Callable:
-    """The reference with its outputs changed: change(outputs, arguments)."""
-    return lambda *given: tuple(map(np.asarray, change(tuple_of(exercise.reference(*given)), given)))
 
 
 def _put(arrays, k, array) -> tuple:

@@ -17,19 +17,7 @@ SIZES = range(2, 8)    # of which each letter of a case's shapes gets one of its
 
 
 class Exercise:
-    """The file NUMBER_NAME.py of a chapter; NAME is the function to write.
-
-    The file's docstring is the title and the task. It defines
-        NAME                    the reference, in a cell of its own, with blanks
-        case(rng, B, T, ...)    the arguments; the sizes are drawn, pairwise unequal
-        loss(*arguments)        if the reference is a gradient: the scalar function it differentiates, and the arrays at which
-        terms(*arguments)       if the answer is a sum: {name: array}, the terms that it is the sum of
-        returns                 the names of the arrays returned, "dquery dkey dvalue"
-        float64_only = True     if it need not keep float32
-        section                 the chapter's section to read again
-        hints                   a question about an invariant, the name of the missing term, the line with one hole
-    and functions under the marks invariant, mistake, edge, also_right and plugs.
-    """
+    """The file NUMBER_NAME.py of a chapter; NAME is the function to write. docs/add_an_exercise.md says what it defines."""
 
     def __init__(self, path, chapter):
         self.path, self.chapter = path, chapter
@@ -105,14 +93,23 @@ class Exercise:
 
     def cases(self, seed=0) -> list[tuple[str, tuple]]:
         """[(name, arguments)]: two usual cases of other sizes, then the edges. The same seed makes the same numbers."""
-        rng = np.random.default_rng([seed, *self.name.encode()])
-        letters = list(inspect.signature(self.module.case).parameters)[1:]
-        first = rng.permutation(SIZES)[:len(letters)]
-        second = rng.permutation(SIZES)[:len(letters)]
-        while (first == second).any():
-            second = rng.permutation(SIZES)[:len(letters)]
-        made = [("", self.module.case(rng, *map(int, sizes))) for sizes in (first, second)]
+        rng, (first, second) = self._sizes(seed)
+        made = [("", self.module.case(rng, *sizes)) for sizes in (first, second)]
         for one in self._marked(Edge):
             sizes = rng.permutation(SIZES)[:len(inspect.signature(one.make).parameters) - 1]
             made.append((one.name, one.make(rng, *map(int, sizes))))
         return made
+
+    def other_numbers(self, seed=0) -> tuple:
+        """Arguments of the shapes of the first case."""
+        _rng, (first, _second) = self._sizes(seed)
+        return self.module.case(np.random.default_rng([seed, 1, *self.name.encode()]), *first)
+
+    def _sizes(self, seed) -> tuple[np.random.Generator, list[list[int]]]:
+        """The generator, and the sizes of the two usual cases: one for each letter, and no letter has the same in both."""
+        rng = np.random.default_rng([seed, *self.name.encode()])
+        letters = len(inspect.signature(self.module.case).parameters) - 1
+        first, second = (rng.permutation(SIZES)[:letters] for _case in range(2))
+        while (first == second).any():
+            second = rng.permutation(SIZES)[:letters]
+        return rng, [first.tolist(), second.tolist()]

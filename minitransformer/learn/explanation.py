@@ -10,8 +10,11 @@ from minitransformer.learn.messages import _
 EXACT = 1e-9    # a relative error that is rounding
 
 
-def worst_element(names, arrays, expected) -> tuple[str, tuple[str, Array, Array]]:
-    """("dx[1, 0]: yours 0.5, expected 0.25; wrong: 3 of 12 numbers", (name, yours, expected)) of the array that is most wrong."""
+def worst_element(names, arrays, expected, said="") -> tuple[str, tuple[str, Array, Array]]:
+    """("dx[1, 0]: yours 0.5, expected 0.25; wrong: 3 of 12 numbers", (name, yours, expected)) of the array that is most wrong.
+
+    said: in place of the text, another one with {place}, {a} and {b}.
+    """
     errors = [relative_error([a], [b]) if relative_error(arrays, expected) == np.inf else np.abs(1 * a - 1 * b).max(initial=0)
               for a, b in zip(arrays, expected)]
     k = int(np.argmax(errors))
@@ -24,8 +27,8 @@ def worst_element(names, arrays, expected) -> tuple[str, tuple[str, Array, Array
         a, b = f"{yours[where]:.12g}", f"{right[where]:.12g}"
     place = names[k] + (str(list(where)) if where else "")
     wrong = int((difference > EXACT * max(np.abs(right).max(initial=0), 1e-300)).sum())
-    text = _("{place}: yours {a}, expected {b}").format(place=place, a=a, b=b)
-    if right.size > 1:
+    text = (said or _("{place}: yours {a}, expected {b}")).format(place=place, a=a, b=b)
+    if right.size > 1 and not said:
         text += _("; wrong: {wrong} of {n} numbers").format(wrong=wrong, n=right.size)
     return text, (names[k], yours, right)
 

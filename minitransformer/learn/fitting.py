@@ -1,36 +1,36 @@
 """Which mistakes give the learner's numbers? Those that the exercise lists, or else one change of the reference, or else two."""
 
-from collections.abc import Callable
+import re
 
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.diagnosis.judge import error_between, judge, tuple_of
+from minitransformer.checking.compare import relative_error
+from minitransformer.diagnosis.judge import error_between, tuple_of
+from minitransformer.learn.changes_of_arrays import everywhere, factors, other_inputs, other_outputs
 from minitransformer.learn.marks import Mistake
 from minitransformer.learn.messages import _
-from minitransformer.learn.changes_of_arrays import everywhere, factors, other_inputs, other_outputs
-from minitransformer.learn.search import Changed, programs
-from minitransformer.checking.compare import relative_error
+from minitransformer.learn.search import programs
 
 LISTED, ONE_CHANGE, TWO_CHANGES = range(3)    # kinds of mistakes; the last two count changes of the reference
 SAME = 1e-10    # a relative error that is rounding
 FURTHER = (1001, 1002)    # seeds of cases that tell apart the mistakes that fit equally well
 
 
-def fitting_mistakes(exercise, cases, given) -> list[list[Mistake]]:
+def fitting_mistakes(exercise, cases, given, source="") -> list[list[Mistake]]:
     """What explains the arrays `given`, a tuple for each case: one list if it is one mistake, or a list for each wrong output.
 
     Of several mistakes in one list, the numbers cannot tell which it is. What is listed comes before one change of the reference,
-    one change before two, and one mistake before one in each output.
+    one change before two, and one mistake before one in each output. source: the learner's code, if that is known.
     """
-    return _Search(exercise, cases, given).mistakes()
+    return _Search(exercise, cases, given, source).mistakes()
 
 
 class _Search:
     """The search for what explains one learner's arrays. Programs run once on a case, whichever outputs they are asked for."""
 
-    def __init__(self, exercise, cases, given):
-        self.exercise, self.cases, self.given = exercise, cases, given
+    def __init__(self, exercise, cases, given, source):
+        self.exercise, self.cases, self.given, self.source = exercise, cases, given, source
         self.expected = [tuple_of(exercise.reference(*arguments)) for _case, arguments in cases]
         self.outputs = range(len(exercise.returns))
         self.wrong = [k for k in self.outputs if any(_error(mine, right, [k]) > SAME for mine, right in zip(given, self.expected))]
@@ -55,72 +55,67 @@ class _Search:
         """What explains the k-th output by itself. If it would make another one wrong too, the sentence says so."""
         alone = [(*right[:k], mine[k], *right[k + 1:]) for mine, right in zip(self.given, self.expected)]
         if kind == LISTED:
-            return _fitting(self.exercise, self.cases, alone, self.outputs, self.exercise.mistakes)
-        return [mark if _fitting(self.exercise, self.cases, alone, self.outputs, [mark]) else mark._replace(
+            return self._fitting(self.exercise.mistakes, alone, self.outputs)
+        return [mark if self._fitting([mark], alone, self.outputs) else mark._replace(
             sentence=_("in {name} alone: {what}").format(name=self.exercise.returns[k], what=mark.sentence))
             for mark in self._of_kind(kind, [k])]
 
     def _of_kind(self, kind, ks) -> list[Mistake]:
         """The mistakes of the kind, LISTED or this number of changes, that give the outputs `ks`; the most usual first."""
         if kind == LISTED:
-            return _fitting(self.exercise, self.cases, self.given, ks, self.exercise.mistakes)
+            return self._fitting(self.exercise.mistakes, self.given, ks)
         made = [one for one in self._programs(kind, ks) if one.outputs.issuperset(ks)]
         if kind == ONE_CHANGE:
             made = [*other_outputs(self.exercise, self.cases, self.factors, ks), *made, *everywhere(self.exercise),
                     *other_inputs(self.exercise, self.cases)]
-        made.sort(key=lambda one: one.rank)
-        marks = [Mistake(one.sentence, one.function, _hint_on(self.exercise, one.lines)) for one in made]
-        fitting = _fitting(self.exercise, self.cases, self.given, ks, marks)
-        return fitting[:1] if fitting and _are_one(self.exercise, fitting, ks) else fitting
+        made.sort(key=lambda one: (self._names_the_unknown(one.sentence), one.rank))
+        fitting = self._fitting([Mistake(one.sentence, one.function, 2) for one in made], self.given, ks)
+        return fitting[:1] if fitting and self._are_one(fitting, ks) else fitting
 
-    def _programs(self, number, ks) -> list[Changed]:
+    def _programs(self, number, ks) -> list:
         """The references with `number` changes that give a wrong output in the first case where one of `ks` is wrong."""
         i = int(np.argmax([_error(mine, right, ks) > SAME for mine, right in zip(self.given, self.expected)]))
         if (number, i) not in self.tried:
-            wrong = [k for k in self.wrong if _error(self.given[i], self.expected[i], [k]) > SAME]
-            self.tried[number, i] = programs(self.exercise, self.cases[i][1], self.given[i], wrong, self.factors, number)
+            wrong = {k for k in self.wrong if _error(self.given[i], self.expected[i], [k]) > SAME}
+            self.tried[number, i] = programs(
+                self.exercise, self.cases[i][1], self.given[i], wrong, self.factors, number, self.source)
         return self.tried[number, i]
 
+    def _names_the_unknown(self, sentence) -> bool:
+        """Whether it has a name of the reference that is not in the learner's code."""
+        names = set(re.findall(r"\w+", self.exercise.source)) & set(re.findall(r"\w+", sentence))
+        return bool(self.source) and not names <= set(re.findall(r"\w+", self.source))
 
-def _fitting(exercise, cases, given, ks, marks) -> list[Mistake]:
-    """Those of the marks whose function gives the outputs `ks` of the arrays `given`."""
-    answers = iter([tuple(arrays[k] for k in ks) for arrays in given])
-    numbered = {str(i): _only(mark.wrong, ks) for i, mark in enumerate(marks)}
-    inputs = [arguments for _case, arguments in cases]
-    verdict = judge(lambda *arguments: next(answers), _only(exercise.reference, ks), numbered, inputs)
-    return [marks[int(i)] for i in ([verdict.sentence] if verdict.sentence in numbered else verdict.candidates)]
+    def _fitting(self, marks, given, ks) -> list[Mistake]:
+        """Those of the marks whose function gives the outputs `ks` of the arrays `given`."""
+        return [mark for mark in marks if all(_alike(_outcome(mark.wrong, arguments), mine, ks)
+                                              for (_case, arguments), mine in zip(self.cases, given))]
 
-
-def _are_one(exercise, marks, ks) -> bool:
-    """Whether the sentences of the marks are one mistake in other words: each gives on further cases what the first one gives."""
-    further = [arguments for seed in FURTHER for _case, arguments in exercise.cases(seed)]
-    made = [[_outcome(_only(mark.wrong, ks), arguments) for arguments in further] for mark in marks]
-    first = [outcomes for mark, outcomes in zip(marks, made) if mark.sentence == marks[0].sentence]
-    return all(any(all(error_between(*both) <= SAME for both in zip(outcomes, others)) for others in first) for outcomes in made)
+    def _are_one(self, marks, ks) -> bool:
+        """Whether the marks are one mistake in other words: on further cases, each gives what the first one gives."""
+        further = [arguments for seed in FURTHER for _case, arguments in self.exercise.cases(seed)]
+        made = [[_outcome(mark.wrong, arguments) for arguments in further] for mark in marks]
+        first = [outcomes for mark, outcomes in zip(marks, made) if mark.sentence == marks[0].sentence]
+        return all(any(all(_alike(one, other, ks) for one, other in zip(outcomes, others)) for others in first)
+                   for outcomes in made)
 
 
 def _outcome(function, arguments) -> tuple[Array, ...]:
     """What the function returns; nothing if it raises."""
+    copied = [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
     try:
-        return function(*arguments)
+        with np.errstate(all="ignore"):
+            return tuple_of(function(*copied))
     except Exception:    # a wrong formula need not fit every shape
         return ()
+
+
+def _alike(one, other, ks) -> bool:
+    """Whether the outputs `ks` are alike; of a function that raised there are none."""
+    one, other = ([arrays[k] for k in ks] if arrays else [] for arrays in (one, other))
+    return error_between(one, other) <= SAME
 
 
 def _error(mine, right, ks) -> float:
     """How wrong the outputs `ks` are."""
     return relative_error([mine[k] for k in ks], [right[k] for k in ks])
-
-
-def _hint_on(exercise, lines) -> int:
-    """Which hint helps most if these lines are wrong: the one with the hole if it is in one of them, or else the formula."""
-    before, _hole, after = exercise.module.hints[2].partition("___")
-    return 4 if any(line.startswith(before) and line.endswith(after) for line in lines) else 2
-
-
-def _only(function, ks) -> Callable:
-    """The function, returning its outputs `ks` alone."""
-    def chosen(*arguments) -> tuple[Array, ...]:
-        returned = tuple_of(function(*arguments))
-        return tuple(returned[k] for k in ks)
-    return chosen

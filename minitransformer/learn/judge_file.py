@@ -1,6 +1,9 @@
 """The answers on the functions in a learner's file."""
 
-from minitransformer.errors import InputError
+import ast
+import re
+
+from minitransformer.errors import InputError, nearest_of
 from minitransformer.learn.answer import Answer
 from minitransformer.learn.course import exercises, find_exercise
 from minitransformer.learn.judgement import cases_of, check_outcomes
@@ -9,15 +12,25 @@ from minitransformer.learn.messages import _
 from minitransformer.learn.run_file import LIMIT, compiled, run_file
 
 
-def check_file(path, names=None, seed=0, limit=LIMIT) -> tuple[list[Answer], str]:
+def check_file(path, names=None, seed=0, limit=LIMIT, graded=False) -> tuple[list[Answer], str]:
     """([Answer], what the file printed): on the exercises named, or on all of which the file has the function.
 
-    Raises InputError if the file cannot be judged.
+    graded: as in `run_file`. Raises InputError if the file cannot be judged.
     """
-    names = names or names_in("\n".join(compiled(path).values()))
+    source = "\n".join(compiled(path).values())
+    names = names or names_in(source)
     if not names:
-        raise InputError(_("{path} has none of the exercises' functions, such as {name}").format(
-            path=path.name, name=next(iter(exercises()))))
+        defined = re.findall(r"^def +(\w+)", source, re.MULTILINE)
+        nearest = next(filter(None, (nearest_of(name, exercises()) for name in defined)), None)
+        raise InputError((_("{path} has none of the exercises' functions; did you mean {nearest}?") if nearest else _(
+            "{path} has none of the exercises' functions, such as {name}")).format(
+                path=path.name, nearest=nearest, name=next(iter(exercises()))))
     cases = {name: cases_of(find_exercise(name), seed) for name in names}
-    outcomes, printed = run_file(path, cases, limit)
-    return [check_outcomes(find_exercise(name), cases[name], *outcomes[name]) for name in names], printed
+    outcomes, printed = run_file(path, cases, limit, graded)
+    return [check_outcomes(find_exercise(name), cases[name], outcomes[name], _of(name, source)) for name in names], printed
+
+
+def _of(name, source) -> str:
+    """The code of the function; all of it if it is no plain function."""
+    own = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == name]
+    return ast.get_source_segment(source, own[-1]) or "" if own else source

@@ -1,5 +1,6 @@
-"""Judge a solution: it runs, it is the learner's own, shapes, inputs unchanged, invariants, values or gradients, float32."""
+"""Judge a solution: runs, its own, shapes, inputs unchanged, the same at each call, invariants, values or gradients, float32."""
 
+import inspect
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,14 +8,21 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checking.compare import relative_error
 from minitransformer.checking.numeric import central, complex_step
-from minitransformer.diagnosis.judge import tuple_of
+from minitransformer.diagnosis.judge import error_between, tuple_of
 from minitransformer.learn.answer import Answer
+from minitransformer.learn.bounded import Bounded
 from minitransformer.learn.call import call_on
 from minitransformer.learn.fitting import fitting_mistakes
 from minitransformer.learn.messages import _
 from minitransformer.learn.explanation import explain, number, term_factors, worst_element
 
 EXACT, CENTRAL = 1e-10, 1e-6    # errors allowed: against the reference or the complex step; against central differences
+# What the last arguments are called: numbers of the first shapes, the first numbers again, the first ones in float32.
+OTHER, AGAIN, SINGLE = "other numbers of the same shapes", "the same numbers again", "float32"
+NOT_SINGLE = {    # what makes float64 of float32, and what to write
+    "np.zeros(": "np.zeros(shape, x.dtype)", "np.ones(": "np.ones(shape, x.dtype)", "np.empty(": "np.empty(shape, x.dtype)",
+    "np.eye(": "np.eye(n, dtype=x.dtype)", "np.tri(": "np.tri(n, dtype=x.dtype)", "np.arange(": "np.arange(n, dtype=x.dtype)",
+    "np.sqrt(": "math.sqrt(number)", "np.float64(": "float(number)"}
 
 
 class Failure(NamedTuple):
@@ -29,45 +37,63 @@ class Failure(NamedTuple):
 def check_function(exercise, function, seed=0, watched=True) -> Answer:
     """The Answer on a function, called in this process. watched: fail it if it calls functions of other libraries than NumPy."""
     cases = cases_of(exercise, seed)
-    return check_outcomes(exercise, cases, *call_on(function, cases, watched))
+    return check_outcomes(exercise, cases, list(call_on(function, cases, watched)), source_of(function))
+
+
+def source_of(function) -> str:
+    """The code of a function; "" if that is not known."""
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        return ""
 
 
 def cases_of(exercise, seed=0) -> list[tuple[str, tuple]]:
-    """[(name, arguments)] to call a solution with: the exercise's cases, then the first of them in float32, for the dtype."""
+    """[(name, arguments)] to call a solution with: the exercise's cases, then OTHER, AGAIN and SINGLE."""
     cases = exercise.cases(seed)
-    if any(one.dtype.kind != "f" for one in tuple_of(exercise.reference(*cases[0][1]))):    # masks and ids tell less than numbers
+    first = cases[0][1]
+    if any(one.dtype.kind != "f" for one in tuple_of(exercise.reference(*first))):    # masks and ids tell less than numbers
         cases += [case for more in (1, 2) for case in exercise.cases(seed + 100 * more)[:2]]
-    return [*cases, ("float32", tuple(_single(value) for value in cases[0][1]))]
+    return [*cases, (OTHER, exercise.other_numbers(seed)), (AGAIN, first), (SINGLE, tuple(_single(value) for value in first))]
 
 
-def check_outcomes(exercise, cases, outcomes, printed="") -> Answer:
-    """The Answer on the outcomes of a solution, one for each of the cases."""
+def check_outcomes(exercise, cases, outcomes, source="") -> Answer:
+    """The Answer on the outcomes of a solution, one for each of the cases. source: its code, if that is known."""
     last = "gradients" if exercise.loss else "values"
-    stages = ["runs", "own", "shape", "inputs", *(["invariants"] if exercise.invariants else []), last,
+    stages = ["runs", "own", "shape", "inputs", "repeats", *(["invariants"] if exercise.invariants else []), last,
               *([] if exercise.float64_only else ["float32"])]
-    answer = Answer(exercise.name, False, "passed", stages, printed=printed)
+    answer = Answer(exercise.name, False, "passed", stages, printed=Bounded("".join(one.printed for one in outcomes)).text())
+    judged = cases[:-2]
     with np.errstate(all="ignore"):
-        failure = (_runs(exercise, cases, outcomes) or _own(outcomes) or _shape(exercise, cases[:-1], outcomes)
-                 or _inputs(exercise, outcomes) or _numbers(exercise, cases[:-1], outcomes)
-                 or (_float32(exercise, cases, outcomes) if "float32" in stages else None))
+        failure = (_runs(exercise, cases, outcomes) or _own(outcomes) or _shape(exercise, judged, outcomes, source)
+                   or _inputs(exercise, outcomes) or _repeats(exercise, cases, outcomes) or _numbers(exercise, judged, outcomes)
+                   or (_float32(exercise, cases, outcomes, source) if "float32" in stages else None))
         if failure:
             answer.stage, answer.where, answer.why, answer.array = failure
-            if failure.stage not in ("runs", "own", "float32"):
-                _diagnose(exercise, cases[:-1], outcomes, answer)
+            if failure.stage in ("shape", "inputs", "invariants", last):
+                _diagnose(exercise, judged, outcomes, answer, source)
     answer.passed = failure is None
     answer.next = _next(exercise, answer)
     return answer
 
 
 def _runs(exercise, cases, outcomes) -> Failure | None:
-    for (_case, arguments), outcome in zip(cases, outcomes):
-        if outcome.blank:
-            why = _("it is not written yet: an unsolved exercise fails, and that is where you begin")
-            return Failure("runs", outcome.line, why)
-        if outcome.error:
-            why = f"{outcome.error}\n{_called_with(exercise, arguments)}" if outcome.raised else outcome.error
-            return Failure("runs", outcome.line, why)
+    outcome, (_case, arguments) = outcomes[-1], cases[len(outcomes) - 1]
+    if outcome.blank:
+        return Failure("runs", outcome.line, _("it is not written yet: an unsolved exercise fails, and that is where you begin"))
+    if outcome.late and len(outcomes) > 1 and not _wrong(exercise, cases, outcomes[:-1]):
+        return Failure("runs", outcome.line, _("it is right so far, but slow: {n} of {all} calls returned in time").format(
+            n=len(outcomes) - 1, all=len(cases)))
+    if outcome.error:
+        return Failure("runs", outcome.line,
+                       f"{outcome.error}\n{_called_with(exercise, arguments)}" if outcome.raised else outcome.error)
     return None
+
+
+def _wrong(exercise, cases, outcomes) -> bool:
+    """Whether one of these outcomes has other numbers than the reference, or none."""
+    return any(error_between(outcome.arrays, tuple_of(exercise.reference(*arguments))) > EXACT
+               for (_case, arguments), outcome in zip(cases, outcomes))
 
 
 def _called_with(exercise, arguments) -> str:
@@ -78,14 +104,27 @@ def _called_with(exercise, arguments) -> str:
 
 
 def _own(outcomes) -> Failure | None:
-    for outcome in outcomes:
-        if outcome.borrowed:
-            return Failure("own", _("it calls {name}").format(name=outcome.borrowed),
-                           _("this answer is borrowed: write it with NumPy alone"))
-    return None
+    last = outcomes[-1]
+    return Failure("own", f"{last.line}: {last.borrowed}" if last.line else last.borrowed,
+                   _("this answer is borrowed: write it with NumPy alone")) if last.borrowed else None
 
 
-def _shape(exercise, cases, outcomes) -> Failure | None:
+def _repeats(exercise, cases, outcomes) -> Failure | None:
+    """Whether an answer depends on the calls before: OTHER came after the first arguments, and AGAIN after OTHER."""
+    first, other, again = (outcomes[i].arrays for i in (0, -3, -2))
+    if error_between(first, other) <= EXACT and _wrong(exercise, cases[-3:-2], outcomes[-3:-2]) and not _wrong(
+            exercise, cases[:-3], outcomes):
+        return Failure("repeats", _("called with other numbers of the same shapes, it returns the answer to the first ones"),
+                       _("it keeps its answer for these shapes: compute it anew in each call"))
+    if error_between(first, again) <= EXACT:
+        return None
+    place, array = worst_element(exercise.returns, again, first, _("{place}: first {b}, then {a}"))
+    sums = [error_between([now - before], [one]) <= EXACT for one, before, now in zip(first, other, again)]
+    return Failure("repeats", place, _("it adds up over the calls: begin with zeros in each call") if any(sums) else _(
+        "the same numbers, another answer: is something random, kept from the call before, or np.empty never filled?"), array)
+
+
+def _shape(exercise, cases, outcomes, source) -> Failure | None:
     """The first case with another number of outputs than the reference's, or with an output of another shape or dtype."""
     for (_case, arguments), outcome in zip(cases, outcomes):
         expected = tuple_of(exercise.reference(*arguments))
@@ -95,7 +134,9 @@ def _shape(exercise, cases, outcomes) -> Failure | None:
             shapes = ", ".join(f"{name} {right.shape}" for name, right in zip(exercise.returns, expected))
             where = _("it returns {got}, expected {names}").format(got=got, names=", ".join(exercise.returns))
             if outcome.returned == "None":
-                return Failure("shape", where, _("is `return` missing? What works in place, such as np.add.at, returns None, too"))
+                in_place = ".at(" in source or ".sort(" in source
+                return Failure("shape", where, _("is `return` missing? What works in place, such as np.add.at, returns None, too")
+                               if in_place else _("is `return` missing?"))
             return Failure("shape", where, _("expected NumPy arrays: {names}").format(names=shapes))
         for name, array, right in zip(exercise.returns, outcome.arrays, expected):
             if array.shape != right.shape:
@@ -114,12 +155,13 @@ def _dtype_rule(got, right) -> str:
     return _("which line makes {got} of it?").format(got=got)
 
 
-def _float32(exercise, cases, outcomes) -> Failure | None:
-    failure = _shape(exercise, cases[-1:], outcomes[-1:])
-    return failure and Failure(
-        "float32", _("called with float32: {what}").format(what=failure.where),
-        _("the numbers are right, but a model trains in float32, and np.zeros(shape) and np.sqrt(number) are float64:\n"
-          "write np.zeros_like(x) or np.zeros(shape, x.dtype), and math.sqrt(number)"))
+def _float32(exercise, cases, outcomes, source) -> Failure | None:
+    failure = _shape(exercise, cases[-1:], outcomes[-1:], source)
+    if not failure:
+        return None
+    why = _("the numbers are right, but a model trains in float32: which line makes float64 of it?")
+    used = [_("{one}...) may: write {other}").format(one=one, other=other) for one, other in NOT_SINGLE.items() if one in source]
+    return Failure("float32", _("called with float32: {what}").format(what=failure.where), "\n".join([why, *used[:2]]))
 
 
 def _inputs(exercise, outcomes) -> Failure | None:
@@ -170,12 +212,12 @@ def _broken_invariant(exercise, arguments, outcome) -> str:
     return ""
 
 
-def _diagnose(exercise, cases, outcomes, answer) -> None:
+def _diagnose(exercise, cases, outcomes, answer, source) -> None:
     """Name the mistake in the answer, or one for each wrong output, if nothing else gives what the learner's function gives."""
     if any(outcome.returned or len(outcome.arrays) != len(exercise.returns) for outcome in outcomes):
         return
     given = [tuple(outcome.arrays) for outcome in outcomes[:len(cases)]]
-    explanations = fitting_mistakes(exercise, cases, given)
+    explanations = fitting_mistakes(exercise, cases, given, source)
     if explanations and all(len({mark.sentence for mark in marks}) == 1 for marks in explanations):
         marks = {marks[0].sentence: marks[0] for marks in explanations}.values()
         answer.diagnosis, answer.hint = "; ".join(_(mark.sentence) for mark in marks), next(iter(marks)).hint

@@ -46,6 +46,16 @@ def read(path) -> dict[str, str]:
 
     Raises InputError if the file cannot be read as Python.
     """
+    return _above_and_below(path)[1]
+
+
+def is_above(path, name) -> bool:
+    """Whether the file gives the name a value above what the judge runs."""
+    return bool(re.search(rf"^(?:def |class |.*import .*)?\b{name}\b", _above_and_below(path)[0], re.MULTILINE))
+
+
+def _above_and_below(path) -> tuple[str, dict[str, str]]:
+    """The code above the mark, and what `read` returns."""
     try:
         data = path.read_bytes()
     except IsADirectoryError:
@@ -63,7 +73,7 @@ def read(path) -> dict[str, str]:
     except (ValueError, SyntaxError, KeyError, TypeError):    # a wrong coding, no JSON, no cells
         raise InputError(_("{path} is no Python file and no notebook").format(path=path)) from None
     before, mark, after = text.partition(MARK)
-    return {cells.FILE: "\n" * before.count("\n") + after if mark else text}
+    return (before, {cells.FILE: "\n" * before.count("\n") + after}) if mark else ("", {cells.FILE: text})
 
 
 def names_in(source) -> list[str]:
@@ -72,9 +82,10 @@ def names_in(source) -> list[str]:
     return [name for name in exercises() if name in defined]
 
 
-def _code_of_notebook(data) -> dict[str, str]:
+def _code_of_notebook(data) -> tuple[str, dict[str, str]]:
     """From the cell with the mark on; without cells that ask the judge, and without what only a notebook understands."""
     sources = ["".join(cell["source"]) for cell in json.loads(data)["cells"] if cell["cell_type"] == "code"]
     first = next((i for i, text in enumerate(sources) if MARK in text), 0)
-    return {f"{cells.CELL}{i}>": re.sub(r"^[%!].*", "", text, flags=re.MULTILINE) + "\n" for i, text in enumerate(sources)
-            if i >= first and not text.startswith((CHECK, "%%"))}
+    return "\n".join(sources[:first]), {
+        f"{cells.CELL}{i}>": re.sub(r"^[%!].*", "", text, flags=re.MULTILINE) + "\n" for i, text in enumerate(sources)
+        if i >= first and not text.startswith((CHECK, "%%"))}

@@ -5,13 +5,16 @@ import json
 import os
 import pickle
 import sys
+import types
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
+from minitransformer.learn.borrowed import refuse
 from minitransformer.learn.bounded import bounded_output
-from minitransformer.learn.call import call_on, describe, remember
+from minitransformer.learn.call import call_on, failed, remember
+from minitransformer.learn.sandbox import limit_this_process
 
 
 def main(folder) -> NoReturn:
@@ -20,43 +23,40 @@ def main(folder) -> NoReturn:
     job = pickle.loads((folder / "job.pickle").read_bytes())
     with open(folder / "late", "w", encoding="utf-8") as late:
         _stop_after(job["limit"], late)
+        if job["kind"] == "check":
+            limit_this_process(job["limit"] * (1 + len(job["work"])))
+            refuse(job["course"])
+            sys.modules["minitransformer.learn"] = _course_without_answers()
         namespace = _load(folder, job)
-        for name, arguments in job["work"].items() if namespace else ():
+        for name, work in job["work"].items() if namespace else ():
             _stop_after(job["limit"], late)
             function = namespace.get(name)
-            if callable(function):
-                _work(job["kind"], folder, name, function, arguments)
-            else:
-                _write(folder, name, {"missing": True})
+            if not callable(function):
+                _write(folder, name, {"missing": [one for one in namespace if not one.startswith("__")]})
+                continue
+            try:
+                {"check": check, "plug": plug}[job["kind"]](folder, name, function, work, job)
+            except Exception as error:    # not the learner's: that one was caught where it was called
+                _write(folder, name, {"failed": f"{type(error).__name__}: {error}"})
     os._exit(0)    # not waiting for threads that the learner's code started
 
 
-def check(folder, name, function, cases) -> None:
-    """Call the function on the cases: what it returned goes into NAME.npz, all else into NAME.json."""
-    outcomes, printed = call_on(function, cases)
-    arrays = {f"{i}.{k}": array for i, outcome in enumerate(outcomes) for k, array in enumerate(outcome.arrays)}
-    np.savez(folder / f"{name}.npz", **arrays)
-    _write(folder, name, {"outcomes": [{**outcome._asdict(), "arrays": len(outcome.arrays)} for outcome in outcomes],
-                          "printed": printed})
+def check(folder, name, function, cases, job) -> None:
+    """Call the function on the cases; each Outcome is there as soon as the call has returned."""
+    for i, outcome in enumerate(call_on(function, cases, watched=job["graded"])):
+        outcome.save(folder / f"{name}.{i}")
 
 
-def plug(folder, name, function, steps) -> None:
+def plug(folder, name, function, steps, job) -> None:
     """Train with the function in the model's place of the exercise NAME, and without; say whether it passes its check."""
     from minitransformer.learn.course import find_exercise    # late: a check does without the chapters
     from minitransformer.learn.judgement import check_function
     from minitransformer.learn.plug import train_with
 
     with bounded_output():
-        result = train_with(find_exercise(name), function, steps)
-        result["passed"] = "error" not in result and check_function(find_exercise(name), function, watched=False).passed
+        result = train_with(find_exercise(name), function, steps, job["limit"])
+        result["passed"] = "yours" in result and check_function(find_exercise(name), function, watched=False).passed
         _write(folder, name, result)
-
-
-def _work(kind, folder, name, function, arguments) -> None:
-    try:
-        {"check": check, "plug": plug}[kind](folder, name, function, arguments)
-    except Exception as error:    # not the learner's: that one was caught where it was called
-        _write(folder, name, {"failed": f"{type(error).__name__}: {error}"})
 
 
 def _stop_after(seconds, file) -> None:
@@ -67,24 +67,28 @@ def _load(folder, job) -> dict[str, Any]:
     """The names that the learner's file defines; none if it does not run."""
     remember(job["sources"])
     namespace = {"__name__": "learner", "__file__": job["path"]}
-    before = _callables()
+    before = dict(vars(np))
     try:
         with bounded_output() as printed:
             for name, source in job["sources"].items():
                 exec(compile(source, name, "exec"), namespace)
     except BaseException as error:    # the learner's own code, sys.exit and Ctrl-C included
-        said, place = describe(error)
-        _write(folder, "file", {"error": said, "line": place})
+        outcome = failed(error)
+        if outcome.borrowed:
+            for name in job["work"]:
+                outcome.save(folder / f"{name}.0")
+        _write(folder, "file", {"error": outcome.error, "line": outcome.line, "printed": "", "changed": []})
         return {}
-    changed = [f"{module.__name__}.{name}" for module, name, value in before if getattr(module, name, None) is not value]
-    _write(folder, "file", {"printed": printed.text(), "changed": changed})
+    changed = [f"numpy.{name}" for name, value in before.items() if vars(np).get(name) is not value]
+    _write(folder, "file", {"error": "", "printed": printed.text(), "changed": changed})
     return namespace
 
 
-def _callables() -> list[tuple[Any, str, Any]]:
-    """What a file must leave alone: (module, name, function) of NumPy and of minitransformer."""
-    modules = [module for name, module in list(sys.modules.items()) if name.startswith("minitransformer") or name == "numpy"]
-    return [(module, name, value) for module in modules for name, value in vars(module).items() if callable(value)]
+def _course_without_answers() -> types.ModuleType:
+    """In place of minitransformer.learn: a page may ask the judge, which runs elsewhere."""
+    module = types.ModuleType("minitransformer.learn")
+    module.check = lambda name, function: ""    # type: ignore[attr-defined]    # a module may have any name
+    return module
 
 
 def _write(folder, name, result) -> None:

@@ -14,7 +14,7 @@ class Invariant(NamedTuple):
 class Mistake(NamedTuple):
     sentence: str    # its diagnosis
     wrong: Any       # a function with the reference's arguments
-    hint: int        # 1 to 4: which hint helps most against it
+    hint: int        # which hint to begin with: a question, or the missing term; the others would say too much
 
 
 class Edge(NamedTuple):
@@ -34,32 +34,29 @@ class Style(NamedTuple):
 
 def invariant(sentence) -> Callable[[Function], Function]:
     """What must hold for every right answer: the function returns an array that must be 0."""
-    return _mark(lambda function: Invariant(sentence, function))
+    return lambda function: _marked(function, Invariant(sentence, function))
 
 
 def mistake(sentence, hint=1) -> Callable[[Function], Function]:
-    """A wrong solution that people write, the sentence that names it, and the hint to begin with."""
-    return _mark(lambda function: Mistake(sentence, function, hint))
+    """A wrong solution that people write, the sentence that names it, and the hint to begin with, 1 or 2."""
+    return lambda function: _marked(function, Mistake(sentence, function, hint))
 
 
 def edge(name) -> Callable[[Function], Function]:
     """One more input, for a case that the usual ones leave out, such as scores of 1,000."""
-    return _mark(lambda function: Edge(name, function))
+    return lambda function: _marked(function, Edge(name, function))
 
 
 def plugs(replaced) -> Callable[[Function], Function]:
     """How the reader's function takes the place of one of the library's."""
-    return _mark(lambda function: Plug(replaced, function))
+    return lambda function: _marked(function, Plug(replaced, function))
 
 
 def also_right(function: Function) -> Function:
     """A right solution in another style: it has to pass."""
-    function.mark = Style(function.__name__, function)    # type: ignore[attr-defined]    # what a function is given
+    return _marked(function, Style(function.__name__, function))
+
+
+def _marked(function: Function, mark) -> Function:
+    function.mark = mark    # type: ignore[attr-defined]    # what a function is given
     return function
-
-
-def _mark(make) -> Callable[[Function], Function]:
-    def put(function: Function) -> Function:
-        function.mark = make(function)    # type: ignore[attr-defined]
-        return function
-    return put

@@ -1,5 +1,6 @@
 """The reader's function inside the real model: 200 steps of the copy task, beside the library's own."""
 
+import time
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
@@ -24,18 +25,34 @@ class Training(NamedTuple):
     model: Any
 
 
-def train_with(exercise, own, steps=STEPS) -> dict[str, Any]:
-    """{"library": losses, "yours": losses, "calls": how often `own` was called, "example": ...}, or {"error": ..., "calls"}."""
-    calls = 0
+def train_with(exercise, own, steps=STEPS, limit=float("inf")) -> dict[str, Any]:
+    """{"library": losses, "yours": losses, "calls": how often `own` was called, "example": ...}, or {"error": ..., "calls"}.
+
+    If `own` alone would take more than `limit` seconds, {"slow": seconds for each step, "calls"}.
+    """
+    calls, seconds = 0, 0.0
 
     def counted(*arguments) -> Any:
-        nonlocal calls
-        calls += 1
-        return own(*arguments)
+        nonlocal calls, seconds
+        calls, started = calls + 1, time.monotonic()
+        try:
+            return own(*arguments)
+        finally:
+            seconds += time.monotonic() - started
+
+    def train_it(steps) -> Training:
+        return train(plugged(exercise.plug.replaced, exercise.plug.adapt(counted)), steps=steps)
 
     library = train(steps=steps)
     try:
-        yours = train(plugged(exercise.plug.replaced, exercise.plug.adapt(counted)), steps=steps)
+        train_it(1)
+        one = seconds
+        train_it(2)
+        pace = seconds - 2 * one    # of one step, without the example
+        if pace * steps > limit:
+            return {"slow": pace, "calls": calls}
+        calls = 0
+        yours = train_it(steps)
     except Exception as error:    # the reader's function, or the model that got its answer
         return {"error": describe(error), "calls": calls}
     return {"library": library.losses, "yours": yours.losses, "calls": calls, "example": yours.example}
@@ -71,6 +88,10 @@ def report(exercise, result) -> str:
         text = (_("your {name} stopped at its call number {calls:,}: {error}") if result["calls"]
                 else _("your {name} stopped: {error}"))
         return text.format(name=exercise.name, calls=result["calls"], error=error)
+    if "slow" in result:
+        slow = _("your {name} is too slow for {n} steps of training: it takes {seconds:.2g} s of each. It need not be wrong;\n"
+                 "a loop over single numbers is slow, and a formula for the array is not.")
+        return slow.format(name=exercise.name, n=STEPS, seconds=result["slow"])
     largest = max(result["library"][0], 1e-9)
     lines = [_("the copy task, {n} steps: loss for each token").format(n=len(result["yours"])), "",
              f'{_("step"):>6}  {_("library"):>8}  {_("yours"):>8}']

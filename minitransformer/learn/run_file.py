@@ -9,17 +9,18 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-import minitransformer
-from minitransformer.errors import InputError
+from minitransformer.errors import InputError, nearest_of
 from minitransformer.learn import cells
-from minitransformer.learn.call import Outcome, place_of, remember
-from minitransformer.learn.learner_file import read
+from minitransformer.learn.call import place_of, remember
+from minitransformer.learn.course import PACKAGE, folder_in
+from minitransformer.learn.learner_file import is_above, read
 from minitransformer.learn.messages import _
+from minitransformer.learn.outcome import Outcome
+from minitransformer.learn.sandbox import wrapped
 from minitransformer.learn.time_limit import still_running
 
 LIMIT = 10    # seconds, for the file and for each function
@@ -32,60 +33,54 @@ main({job!r})
 """
 
 
-def run_file(path, cases, limit=LIMIT) -> tuple[dict[str, tuple[list[Outcome], str]], str]:
-    """({name: (outcomes, what was printed)}, what the file printed) for the functions named in `cases`.
+def run_file(path, cases, limit=LIMIT, graded=False) -> tuple[dict[str, list[Outcome]], str]:
+    """({name: outcomes}, what the file printed) for the functions named in `cases`; an outcome for each case, up to an error.
 
-    cases: {name of a function: [(name, arguments)]}. Raises InputError if the file itself does not run, if it changes the
-    judge, or if it lacks one of the functions.
+    cases: {name of a function: [(name, arguments)]}. graded: within bubblewrap where it runs, and each call is watched. Raises
+    InputError if the file itself does not run, if it changes NumPy, or if it lacks one of the functions.
     """
     sources = compiled(path)
     results, waiting, printed = {}, dict(cases), ""
     while waiting:    # again without a function that never came back
-        answered, printed, late = _run(path, sources, "check", waiting, limit, _outcomes)
-        results |= answered
-        waiting = {name: work for name, work in waiting.items() if name not in answered}
-        if waiting:
-            results[next(iter(waiting))] = [Outcome(error=late[0], line=late[1])], ""
-            waiting = dict(list(waiting.items())[1:])
+        with _process(path, sources, "check", waiting, limit, graded) as folder:
+            printed = _file_ran(path, folder)
+            for name, work in list(waiting.items()):
+                _function_ran(path, folder, name)
+                results[name] = [Outcome.load(file) for i in range(len(work)) if (file := folder / f"{name}.{i}").exists()]
+                del waiting[name]
+                if len(results[name]) < len(work) and not (results[name] and results[name][-1].is_last):
+                    results[name].append(_stopped(folder, limit))
+                    break
+    for outcomes in results.values():
+        outcomes[-1] = outcomes[-1]._replace(error=_explained(path, outcomes[-1].error))
     return results, printed
 
 
 def run_plug(path, name, steps) -> dict[str, Any]:
     """What plug.train_with returns for the function `name` of a file. Raises InputError as run_file does."""
-    results, _printed, late = _run(path, compiled(path), "plug", {name: steps}, PLUG_LIMIT, _read)
-    return results.get(name) or {"error": late, "calls": 0}
+    with _process(path, compiled(path), "plug", {name: steps}, PLUG_LIMIT) as folder:
+        _file_ran(path, folder)
+        _function_ran(path, folder, name)
+        late = _stopped(folder, PLUG_LIMIT)
+        return _read(folder, name) or {"error": (late.error, late.line), "calls": 0}
 
 
-def _run(path, sources, kind, work, limit, result_of) -> tuple[dict[str, Any], str, tuple[str, str]]:
-    """({name: result}, what the file printed, (error, line) of the function that never came back)."""
+@contextlib.contextmanager
+def _process(path, sources, kind, work, limit, graded=False) -> Iterator[Path]:
+    """The folder with what the learner's process left, once it has ended."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        job = {"path": str(path.resolve()), "sources": sources, "kind": kind, "work": work, "limit": limit}
+        job = {"path": str(path.resolve()), "sources": sources, "kind": kind, "work": work, "limit": limit, "graded": graded,
+               "course": [str(PACKAGE), str(folder_in(PACKAGE))]}
         (folder / "job.pickle").write_bytes(pickle.dumps(job))
-        _start(folder, path, limit * (1 + len(work)))
+        _start(folder, path, limit * (1 + len(work)), graded)
         try:
-            return _results(folder, path, work, limit, result_of)
+            yield folder
         except (InputError, OSError):
             raise
         except Exception as error:    # whatever a learner's process may leave behind
             raise InputError(_("{path} leaves no answer that can be read ({error}): does it replace functions of Python?").format(
                 path=path.name, error=type(error).__name__)) from None
-
-
-def _results(folder, path, work, limit, result_of) -> tuple[dict[str, Any], str, tuple[str, str]]:
-    """What the learner's process left in the folder."""
-    printed = _file_ran(path, folder)
-    done = [name for name in work if (folder / f"{name}.json").exists()]
-    for name in done:
-        result = _read(folder, name)
-        if "missing" in result:
-            raise InputError(_("{path} has no function {name}; `minitransformer learn reset` writes the chapter anew").format(
-                path=path.name, name=name))
-        if "failed" in result:
-            raise InputError(_("the judge itself failed ({error}): is the installation complete?").format(error=result["failed"]))
-    line = _late(folder)
-    error = _("it ends the process") if line is None else still_running(limit)
-    return {name: result_of(folder, name) for name in done}, printed, (error, line or "")
 
 
 def compiled(path) -> dict[str, str]:
@@ -105,13 +100,15 @@ def compiled(path) -> dict[str, str]:
     return sources
 
 
-def _start(folder, path, seconds) -> None:
-    environment = {**os.environ, "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1"}
-    package = str(Path(minitransformer.__file__).parents[1])
-    code = START.format(folder=str(path.resolve().parent), package=package, job=str(folder))
+def _start(folder, path, seconds, graded) -> None:
+    """Run the process. One BLAS thread: the arrays are small, and each thread would take memory from what it may use."""
+    environment = {**os.environ, "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1",
+                   "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    code = START.format(folder=str(path.resolve().parent), package=str(PACKAGE.parent), job=str(folder))
+    command = [sys.executable, "-c", code]
     with contextlib.suppress(subprocess.TimeoutExpired):    # where the process's own clock did not stop it
-        subprocess.run([sys.executable, "-c", code], cwd=path.resolve().parent, env=environment, stdin=subprocess.DEVNULL,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=seconds + 20)
+        subprocess.run(wrapped(command, folder) if graded else command, cwd=path.resolve().parent, env=environment,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=seconds + 20)
 
 
 def _file_ran(path, folder) -> str:
@@ -121,12 +118,37 @@ def _file_ran(path, folder) -> str:
         said = (_("{path} ends the process while it is read: is there an exit in it, or does it replace functions of Python?")
                 if late is None else _("{path}: still running after the time limit: an endless loop?"))
         raise InputError(said.format(path=_at(path, late)))
-    if "error" in file:
-        raise InputError(_("{path}: {error}").format(path=_at(path, file["line"]), error=file["error"]))
+    if file["error"]:
+        raise InputError(_("{path}: {error}").format(path=_at(path, file["line"]), error=_explained(path, file["error"])))
     if file["changed"]:
         raise InputError(_("{path} replaces {name}: remove that; the judge runs in another process and does not notice").format(
             path=path.name, name=file["changed"][0]))
     return file["printed"]
+
+
+def _function_ran(path, folder, name) -> None:
+    """Raises InputError if there is no such function, or if the judge failed to call it."""
+    result = _read(folder, name) or {}
+    if "missing" in result:
+        nearest = nearest_of(name, result["missing"])
+        raise InputError((_("{path} has no function {name}; did you mean {name} where it says {nearest}?") if nearest else _(
+            "{path} has no function {name}; `minitransformer learn reset` writes the chapter anew")).format(
+                path=path.name, name=name, nearest=nearest))
+    if "failed" in result:
+        raise InputError(_("the judge itself failed ({error}): is the installation complete?").format(error=result["failed"]))
+
+
+def _stopped(folder, limit) -> Outcome:
+    """The Outcome of the call that never came back."""
+    line = _late(folder)
+    return Outcome(error=_("it ends the process") if line is None else still_running(limit), line=line or "", late=line is not None)
+
+
+def _explained(path, error) -> str:
+    """The error, with the reason why a name is missing that the page defines above its exercises."""
+    name = re.fullmatch(r"NameError: name '(\w+)' is not defined", error)
+    return error + _("; the judge runs nothing above its line: copy {name} below it").format(name=name[1]) if (
+        name and is_above(path, name[1])) else error
 
 
 def _at(path, line) -> str:
@@ -139,15 +161,6 @@ def _late(folder) -> str | None:
     text = late.read_text(encoding="utf-8", errors="replace") if late.exists() else ""
     place = re.search(rf'File "({cells.FILE}|{cells.CELL}\d+>)", line (\d+)', text)    # the innermost call comes first
     return place_of(place[1], int(place[2])) if place else "" if text else None
-
-
-def _outcomes(folder, name) -> tuple[list[Outcome], str]:
-    """(outcomes, what was printed)."""
-    result = _read(folder, name)
-    with np.load(folder / f"{name}.npz", allow_pickle=False) as arrays:
-        outcomes = [Outcome(**{**fields, "arrays": [arrays[f"{i}.{k}"] for k in range(fields["arrays"])]})
-                    for i, fields in enumerate(result["outcomes"])]
-    return outcomes, result["printed"]
 
 
 def _read(folder, name) -> Any:

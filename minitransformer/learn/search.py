@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer.learn.lines import FACTOR, RETURNED, Variant, lines_of
-from minitransformer.learn.syntax_tree import RARE
+from minitransformer.backend import Array
+from minitransformer.learn.lines import FACTOR, RETURNED, lines_of
+from minitransformer.learn.syntax_tree import RARE, Change
 
 NEAR = 1e-9    # relative error of arrays that are alike
 
@@ -18,18 +19,17 @@ class Changed(NamedTuple):
 
     sentence: str
     function: Callable
-    rank: int    # as in `tree`
-    lines: tuple[str, ...] = ()    # the lines that are changed
+    rank: int    # as in syntax_tree.py
     outputs: frozenset[int] = frozenset()    # the learner's outputs that it gives, on the arguments that it was tried on
 
 
-def programs(exercise, arguments, given, wrong, factors, number) -> list[Changed]:
+def programs(exercise, arguments, given, wrong, factors, number, source) -> list[Changed]:
     """Each reference with `number` changes of its lines, 1 or 2, that gives one of the outputs `wrong` of the learner's.
 
     given: the learner's arrays on these arguments; whether a program gives them on others, too, is yet to be judged.
-    factors: {text: function of the arguments}.
+    factors: {text: function of the arguments}. source: the learner's code.
     """
-    lines = lines_of(exercise, tuple(factors))
+    lines = lines_of(exercise, tuple(factors), source)
 
     def start(arguments) -> dict[str, Any]:
         """The names that the first line finds."""
@@ -40,30 +40,30 @@ def programs(exercise, arguments, given, wrong, factors, number) -> list[Changed
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for chosen, returned in _runs(lines, 0, start(arguments), number, {}):
-            outputs = _fitting_outputs(returned, given, wrong)
-            if outputs:
+            outputs = frozenset(k for k, one in enumerate(returned) if _near(one, given[k]))
+            if outputs & wrong:
                 fitting.append(Changed("; ".join(one.sentence for one in chosen.values()), _function(lines, chosen, start),
-                                     sum(one.rank for one in chosen.values()), tuple(lines[i].text for i in chosen), outputs))
+                                       sum(one.rank for one in chosen.values()), outputs))
     return fitting
 
 
-def _runs(lines, i, names, left, chosen) -> Iterator[tuple[dict[int, Variant], Any]]:
-    """({line's number: Variant}, what is returned) for each way to run the lines from the i-th on with `left` changes."""
+def _runs(lines, i, names, left, chosen) -> Iterator[tuple[dict[int, Change], Any]]:
+    """({line's number: Change}, what is returned) for each way to run the lines from the i-th on with `left` changes."""
     if i == len(lines):
         if not left:
-            yield chosen, names[RETURNED]
+            yield chosen, _returned(names)
         return
     line = lines[i]
     yield from _run(lines, i, names, line.code, left, chosen)
     if left == 2:
         for pair in line.pairs:
-            yield from _run(lines, i, names, pair.code, 0, {**chosen, i: pair})
+            yield from _run(lines, i, names, pair.node, 0, {**chosen, i: pair})
     for variant in line.variants if left else ():
         if variant.rank < RARE or (left == 1 and not chosen):    # two changes at once are usual ones
-            yield from _run(lines, i, names, variant.code, left - 1, {**chosen, i: variant})
+            yield from _run(lines, i, names, variant.node, left - 1, {**chosen, i: variant})
 
 
-def _run(lines, i, names, code, left, chosen) -> Iterator[tuple[dict[int, Variant], Any]]:
+def _run(lines, i, names, code, left, chosen) -> Iterator[tuple[dict[int, Change], Any]]:
     """As `_runs`, with `code` in place of the i-th line. It gets a copy of the names: other programs begin with the same ones."""
     copied = {name: value.copy() if lines[i].in_place and isinstance(value, np.ndarray) else value for name, value in names.items()}
     try:
@@ -71,14 +71,6 @@ def _run(lines, i, names, code, left, chosen) -> Iterator[tuple[dict[int, Varian
     except Exception:    # a changed line need not fit its shapes
         return
     yield from _runs(lines, i + 1, copied, left, chosen)
-
-
-def _fitting_outputs(returned, given, wrong) -> frozenset[int]:
-    """Which outputs are like the learner's; none of them unless a wrong one is."""
-    arrays = returned if isinstance(returned, tuple) else (returned,)
-    if len(arrays) != len(given) or not any(_near(np.asarray(arrays[k]), given[k]) for k in wrong):
-        return frozenset()
-    return frozenset(k for k, one in enumerate(arrays) if _near(np.asarray(one), given[k]))
 
 
 def _near(one, other) -> bool:
@@ -97,6 +89,10 @@ def _function(lines, chosen, start) -> Callable:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for i, line in enumerate(lines):
-                exec(chosen[i].code if i in chosen else line.code, names)
-        return names[RETURNED]
+                exec(chosen[i].node if i in chosen else line.code, names)
+        return _returned(names)
     return function
+
+
+def _returned(names) -> tuple[Array, ...]:
+    return tuple(np.asarray(value) for name, value in names.items() if name.startswith(RETURNED))

@@ -1,71 +1,114 @@
-"""Pieces of a syntax tree, and what a change of one of them is."""
+"""Expressions of a reference as syntax trees: which pattern they match, and what they are with a change in them."""
 
 import ast
-from typing import NamedTuple
+import copy
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, NamedTuple
 
 # Ranks: if several changes give the same numbers, the one with the lowest rank is named. Two changes at once must be below RARE.
 WHOLE, USUAL, NAME, RARE = range(4)
+LIBRARIES = ("np", "math")
 
 
 class Change(NamedTuple):
-    """A wrong expression in place of a right one."""
+    """A wrong expression in place of a right one, or the code of a wrong line."""
 
-    sentence: str         # what is wrong, for the learner
-    node: ast.expr        # the wrong expression
+    sentence: str    # what is wrong, for the learner
+    node: Any
     rank: int = USUAL
 
 
-def binary(left, operator, right) -> ast.BinOp:
-    """`left operator right`, such as `a - b` for ast.Sub."""
-    return ast.BinOp(left, operator(), right)
+@cache
+def expression(code) -> ast.expr:
+    return ast.parse(code, mode="eval").body
 
 
-def plus(node, step) -> ast.BinOp:
-    """`node + step`, or `node - 1` for -1."""
-    return binary(node, ast.Add if step > 0 else ast.Sub, ast.Constant(abs(step)))
+def match(pattern, node) -> dict[str, ast.expr] | None:
+    """{letter: expression} if the node has the form of the pattern, in which a single letter is any expression; or else None.
+
+    The letter m is any expression but a number or a transposed one; `np` and `math` are alike.
+    """
+    if isinstance(pattern, ast.Name):
+        if pattern.id in LIBRARIES:
+            return {} if isinstance(node, ast.Name) and node.id in LIBRARIES else None
+        return None if pattern.id == "m" and (isinstance(node, ast.Constant) or _is_transposed(node)) else {pattern.id: node}
+    if type(pattern) is not type(node) or not isinstance(pattern, (ast.AST, list)):
+        return {} if pattern == node else None
+    wanted, there = (one if isinstance(one, list) else [value for _field, value in ast.iter_fields(one)] for one in (pattern, node))
+    if len(wanted) != len(there):
+        return None
+    found: dict[str, ast.expr] = {}
+    for one, other in zip(wanted, there):
+        inner = match(one, other)
+        if inner is None:
+            return None
+        found |= inner
+    return found
 
 
-def inverted(node) -> ast.UnaryOp:
-    """`~node`."""
-    return ast.UnaryOp(ast.Invert(), node)
+def fill(template, parts) -> ast.expr:
+    """The template with the expressions `parts`, {name: expression}, in the places of these names."""
+    if isinstance(template, ast.Name) and template.id in parts:
+        return parts[template.id]
+    for part, put in parts_of(template):
+        new = fill(part, parts)
+        if new is not part:
+            template = put(template, new)
+    if isinstance(template, ast.BinOp) and isinstance(template.left, ast.Constant) and isinstance(template.op, (ast.Add, ast.Sub)):
+        return ast.Constant(eval(ast.unparse(template))) if isinstance(template.right, ast.Constant) else template    # 0 + 1 is 1
+    return template
 
 
-def call(of, name, *args, **keywords) -> ast.Call:
-    """`of.name(*args, **keywords)`."""
-    return ast.Call(ast.Attribute(of, name, ast.Load()), list(args), [ast.keyword(key, value) for key, value in keywords.items()])
+def once(node, changes) -> Iterator[Change]:
+    """The node with one change, in itself or anywhere within. changes(node): the Changes of a node as a whole."""
+    yield from changes(node)
+    yield from _within(node, changes)
 
 
-def call_like(node, of, name) -> ast.Call:
-    """`of.name(...)` with the arguments of the call `node`."""
-    return ast.Call(ast.Attribute(of, name, ast.Load()), node.args, node.keywords)
+def twice(node, changes) -> Iterator[Change]:
+    """The node with two changes in different places, the outer one or the left one first."""
+    for outer in changes(node):
+        yield from (_both(outer, inner) for inner in _within(outer.node, changes))
+    parts = parts_of(node)
+    for i, (part, put) in enumerate(parts):
+        yield from (pair._replace(node=put(node, pair.node)) for pair in twice(part, changes))
+        for left in once(part, changes) if i + 1 < len(parts) else ():
+            changed = put(node, left.node)
+            for other, put_other in parts[i + 1:]:
+                yield from (_both(left, right._replace(node=put_other(changed, right.node))) for right in once(other, changes))
 
 
-def numpy(name, *args) -> ast.Call:
-    """`np.name(*args)`."""
-    return call(ast.Name("np", ast.Load()), name, *args)
+def parts_of(node) -> list[tuple[ast.AST, Callable]]:
+    """[(part, put)] of the parts of a node; put(node, new) is the node with another part in its place."""
+    parts: list[tuple[ast.AST, Callable]] = []
+    if isinstance(node, ast.Attribute) and node.attr == "shape":    # x.shape[0] is changed as a whole
+        return parts
+    for field, value in ast.iter_fields(node):
+        if isinstance(value, ast.AST):
+            parts.append((value, lambda node, new, field=field: _with(node, field, new)))
+        elif isinstance(value, list):
+            parts += [(one, lambda node, new, field=field, i=i: _with(
+                node, field, [*getattr(node, field)[:i], new, *getattr(node, field)[i + 1:]]))
+                for i, one in enumerate(value) if isinstance(one, (ast.expr, ast.keyword))]
+    return parts
 
 
-def over_axis(node, axis) -> ast.Call:
-    """The call `node` with another `axis=`."""
-    keywords = [ast.keyword("axis", ast.Constant(axis)) if one.arg == "axis" else one for one in node.keywords]
-    return ast.Call(node.func, node.args, keywords)
+def _within(node, changes) -> Iterator[Change]:
+    for part, put in parts_of(node):
+        yield from (change._replace(node=put(node, change.node)) for change in once(part, changes))
 
 
-def transposed(node) -> ast.Call:
-    """`node.swapaxes(-1, -2)`."""
-    return call(node, "swapaxes", ast.Constant(-1), ast.Constant(-2))
+def _both(first, second) -> Change:
+    return Change(f"{first.sentence}; {second.sentence}", second.node, first.rank + second.rank)
 
 
-def is_transposed(node) -> bool:
+def _with(node, field, value) -> ast.AST:
+    changed = copy.copy(node)
+    setattr(changed, field, value)
+    return changed
+
+
+def _is_transposed(node) -> bool:
     return (isinstance(node, ast.Attribute) and node.attr == "T") or (
         isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "swapaxes")
-
-
-def is_sum(node) -> bool:
-    """Whether it is a sum or a difference."""
-    return isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub))
-
-
-def is_reduction(node) -> bool:
-    """Whether it is the sum, mean or max of an array."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("sum", "mean", "max")

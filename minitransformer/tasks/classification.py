@@ -11,10 +11,10 @@ import numpy as np
 from minitransformer.pictures.attention_map import Attended
 from minitransformer.backend import to_host
 from minitransformer.data.batches import by_length
-from minitransformer.data.labelled import LabelledBatch, make_labelled_batch, sentence_length
+from minitransformer.data.labelled import make_labelled_batch, sentence_length
 from minitransformer.decoding import encode
 from minitransformer.errors import InputError
-from minitransformer.training.evaluation import BATCH_TOKENS, mean_loss
+from minitransformer.training.evaluation import BATCH_TOKENS, mean_loss, pair_batches
 from minitransformer.functional import softmax_forward
 from minitransformer.tasks.task import Data, Task
 
@@ -58,19 +58,15 @@ class Classification(Task):
 
     def make_data(self, batches, valid, examples) -> Data:
         """The Data of `batches` to train on; `valid`: [(ids, class)]; `examples`: [(text, label)] for the report."""
-        return Data(batches, labelled_batches(valid), lambda model: {"valid_accuracy": accuracy(model, valid)}, examples)
+        return Data(batches, pair_batches(valid, make_labelled_batch, sentence_length),
+                    lambda model: {"valid_accuracy": accuracy(model, valid)}, examples)
 
     def scores(self, model, examples) -> dict[str, float]:
         """{"accuracy", "majority": the accuracy of always predicting the most common class, ...} over (ids, class)."""
         labels = [label for _, label in examples]
         ((_, most),) = Counter(labels).most_common(1)
         return {"accuracy": accuracy(model, examples), "majority": most / len(labels), "examples": len(labels),
-                "nats": mean_loss(model, labelled_batches(examples))}
-
-
-def labelled_batches(examples) -> list[LabelledBatch]:
-    """Batches in which each (ids, class) occurs once, for `mean_loss`."""
-    return [make_labelled_batch(chunk) for chunk in by_length(examples, BATCH_TOKENS, lengths=sentence_length)]
+                "nats": mean_loss(model, pair_batches(examples, make_labelled_batch, sentence_length))}
 
 
 def accuracy(model, examples) -> float:

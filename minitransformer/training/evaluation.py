@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from minitransformer.checks import check_whole
-from minitransformer.data.batches import Batch, by_length, make_batch
+from minitransformer.data.batches import by_length, make_batch, pair_lengths
 from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.errors import InputError
 from minitransformer.extras import require
@@ -43,9 +43,9 @@ def mean_loss(model, batches, threads=None) -> float:
     return sum(in_threads(work, [(batch,) for batch in batches], threads)) / terms
 
 
-def pair_batches(pairs) -> list[Batch]:
-    """Batches in which each of `pairs` of id lists occurs once, for `mean_loss`."""
-    return [make_batch(chunk) for chunk in by_length(pairs, BATCH_TOKENS)]
+def pair_batches(pairs, make=make_batch, lengths=pair_lengths) -> list:
+    """Batches in which each of `pairs` of id lists (or whatever `make` and `lengths` accept) occurs once, for `mean_loss`."""
+    return [make(chunk) for chunk in by_length(pairs, BATCH_TOKENS, lengths=lengths)]
 
 
 def perplexity(loss) -> float:

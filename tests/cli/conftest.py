@@ -1,15 +1,43 @@
-"""Shared by the tests of the command: a trained run, a small corpus, and the form of an error."""
+"""Shared by the tests of the command: trained runs, which no test changes, a small corpus, and the form of an error."""
 
+import shutil
+from contextlib import contextmanager
+
+import numpy as np
 import pytest
+from safetensors.numpy import load_file
+
+from minitransformer.cli import main
+from minitransformer.tasks import toy
+from minitransformer.training.files import write_manifest
 
 
-@pytest.fixture(scope="module")
+@contextmanager
+def few_examples():
+    """Twenty held-out examples instead of 200 and 1,000: an untrained model answers at length."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("VALID", "TEST"):
+            patch.setattr(toy, name, 20)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def quick():
+    with few_examples():
+        yield
+
+
+def train(*arguments):
+    """For fixtures that outlive a test."""
+    with few_examples():
+        assert main(["train", *map(str, arguments)]) == 0
+
+
+@pytest.fixture(scope="session")
 def trained(tmp_path_factory):
     """A run folder of a few steps on the copy task."""
-    from minitransformer.cli import main
-
     folder = tmp_path_factory.mktemp("runs") / "copy"
-    assert main(["train", "copy", "--steps", "12", "--batch", "8", "--run", str(folder)]) == 0
+    train("copy", "--steps", 12, "--batch", 8, "--run", folder)
     return folder
 
 
@@ -19,18 +47,16 @@ def corpus(tmp_path):
     return write_corpus(tmp_path)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def text_run(tmp_path_factory):
     """A run folder of 12 steps on that text, with dropout everywhere, and an average."""
-    from minitransformer.cli import main
-
     folder = write_corpus(tmp_path_factory.mktemp("text"))
-    text, run = str(folder / "tsv"), folder / "run"
-    assert main(["train", "translate", "--train", text, "--valid", text, "--run", str(run), "--config", "toy", "--steps", "12",
-                 "--batch", "400", "--max-length", "60", "--vocab-size", "90", "--warmup", "4", "--validate-every", "4",
-                 "--dropout", "0.1", "--embedding-dropout", "0.2", "--attention-dropout", "0.15", "--feed-forward-dropout",
-                 "0.05", "--schedule", "inverse-sqrt", "--peak-rate", "0.01", "--average", "2",
-                 "--accumulate", "2"]) == 0
+    text, run = folder / "tsv", folder / "run"
+    train("translate", "--train", text, "--valid", text, "--run", run, "--config", "toy", "--steps", 12,
+          "--batch", 400, "--max-length", 60, "--vocab-size", 90, "--warmup", 4, "--validate-every", 4,
+          "--dropout", 0.1, "--embedding-dropout", 0.2, "--attention-dropout", 0.15, "--feed-forward-dropout",
+          0.05, "--schedule", "inverse-sqrt", "--peak-rate", 0.01, "--average", 2,
+          "--accumulate", 2)
     return run
 
 
@@ -40,26 +66,22 @@ QUICK = ["--config", "toy", "--d-model", "16", "--num-heads", "2", "--d-ff", "32
 @pytest.fixture(scope="session")
 def language_run(tmp_path_factory):
     """A run folder of 60 steps on the characters of that English text, with 16 learned positions, beside the text."""
-    from minitransformer.cli import main
-
     folder = write_corpus(tmp_path_factory.mktemp("language"))
     text = (folder / "en").read_text()
     (folder / "valid").write_text(text[107:400])    # 293 characters: the last window is not full
-    assert main(["train", "language", "--train", str(folder / "en"), "--valid", str(folder / "valid"), *QUICK, "--steps", "60",
-                 "--window", "16", "--batch", "8", "--positions", "learned", "--peak-rate", "0.02",
-                 "--run", str(folder / "run")]) == 0
+    train("language", "--train", folder / "en", "--valid", folder / "valid", *QUICK, "--steps", 60,
+          "--window", 16, "--batch", 8, "--positions", "learned", "--peak-rate", 0.02,
+          "--run", folder / "run")
     return folder / "run"
 
 
 @pytest.fixture(scope="session")
 def subword_run(tmp_path_factory):
     """The same for 10 steps on subwords, with 12 learned positions."""
-    from minitransformer.cli import main
-
     folder = write_corpus(tmp_path_factory.mktemp("subwords"))
-    assert main(["train", "language", "--train", str(folder / "en"), "--valid", str(folder / "en"), *QUICK, "--steps", "10",
-                 "--vocabulary", "subwords", "--vocab-size", "60", "--window", "12", "--batch", "4",
-                 "--positions", "learned", "--run", str(folder / "run")]) == 0
+    train("language", "--train", folder / "en", "--valid", folder / "en", *QUICK, "--steps", 10,
+          "--vocabulary", "subwords", "--vocab-size", 60, "--window", 12, "--batch", 4,
+          "--positions", "learned", "--run", folder / "run")
     return folder / "run"
 
 
@@ -69,8 +91,6 @@ SENTIMENTS = {"very good": "a fine good film {}", "0": "a dull bad film {}", "ì‹
 @pytest.fixture(scope="session")
 def classify_run(tmp_path_factory):
     """A run folder of 80 steps on sentences of three classes, beside train.tsv and valid.tsv, of which 5, 3 and 2."""
-    from minitransformer.cli import main
-
     folder = tmp_path_factory.mktemp("classify")
     words = [f"{a}{b}" for a in "xyz" for b in "uvw"]
     lines = [f"{sentence.format(word)}\t{label}\n" for word in words for label, sentence in SENTIMENTS.items()]
@@ -78,19 +98,17 @@ def classify_run(tmp_path_factory):
     valid = [f"{SENTIMENTS[label].format(word)}\t{label}\n" for label, count in zip(SENTIMENTS, (3, 5, 2))
              for word in words[:count]]
     (folder / "valid.tsv").write_text("".join(valid), encoding="utf-8")
-    assert main(["train", "classify", "--train", str(folder / "train.tsv"), "--valid", str(folder / "valid.tsv"), *QUICK,
-                 "--steps", "80", "--vocab-size", "60", "--max-length", "20", "--batch", "200", "--dropout", "0",
-                 "--peak-rate", "0.01", "--run", str(folder / "run")]) == 0
+    train("classify", "--train", folder / "train.tsv", "--valid", folder / "valid.tsv", *QUICK,
+          "--steps", 80, "--vocab-size", 60, "--max-length", 20, "--batch", 200, "--dropout", 0,
+          "--peak-rate", 0.01, "--run", folder / "run")
     return folder / "run"
 
 
 @pytest.fixture(scope="session")
 def brackets_run(tmp_path_factory):
     """A run folder of a few steps on the task brackets."""
-    from minitransformer.cli import main
-
     run = tmp_path_factory.mktemp("brackets") / "run"
-    assert main(["train", "brackets", "--steps", "10", "--batch", "8", *QUICK, "--run", str(run)]) == 0
+    train("brackets", "--steps", 10, "--batch", 8, *QUICK, "--run", run)
     return run
 
 
@@ -117,3 +135,15 @@ def one_line(error):
     """The error is one line without a traceback."""
     assert error.endswith("\n") and error.count("\n") == 1 and "Traceback" not in error
     return True
+
+
+def resumes_to_the_bit(run_cli, folder, run):
+    """A copy `run` of that run folder, as if killed after step 3 of 6, resumes: to the same weights as of the run that was not."""
+    shutil.copytree(folder, run)
+    shutil.rmtree(run / "checkpoints" / "step-00000006")
+    (run / "weights.safetensors").unlink()
+    write_manifest(run, ["config.json", "vocabulary.json"])
+    code, _, error = run_cli("train", "--resume", run)
+    assert code == 0 and "resuming after step 3" in error
+    one, other = (load_file(path / "weights.safetensors") for path in (run, folder))
+    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)

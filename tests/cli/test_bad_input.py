@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from minitransformer import InputError, Run, extras
+from minitransformer import InputError, Run, TransformerConfig, extras
 from minitransformer.cli import gradcheck as gradcheck_command
 from minitransformer.training import files, memory
 from minitransformer.training.lock import only_trainer
@@ -320,6 +320,15 @@ def test_a_model_that_cannot_fit_into_memory_is_refused(run_cli, tmp_path, optio
     code, out, error = run_cli("train", "copy", *options, "--run", tmp_path / "run")
     assert code == 2 and not out and one_line(error) and not list(tmp_path.iterdir())
     assert re.search(r"--num-layers is .*: such a model needs at least [\d,.]+ GB of memory, and [\d,.]+ GB are available", error)
+
+
+@pytest.mark.parametrize("sizes", [dict(num_layers=10 ** 6, d_model=4, d_ff=1, num_heads=1),    # the objects alone need 10 GB
+                                   dict(num_layers=2, d_model=4096, d_ff=8192), dict(vocab_size=10 ** 7)])
+def test_layers_and_parameters_need_memory(sizes, monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 10 ** 9)
+    memory.check_fits(TransformerConfig.named("base", 1000), memory.TO_TRAIN)
+    with pytest.raises(InputError, match="such a model needs at least .* GB of memory, and 1.0 GB are available"):
+        memory.check_fits(TransformerConfig.named("toy", **{"vocab_size": 20, **sizes}), memory.TO_TRAIN)
 
 
 @pytest.mark.skipif(memory.available_memory() is None, reason="this system does not say how much memory there is")

@@ -75,7 +75,7 @@ def test_gradcheck_that_fails_exits_with_1(run_cli, monkeypatch):
 def test_train_evaluate_translate_a_toy_task(run_cli, trained):
     code, out, _ = run_cli("evaluate", trained, "--json")
     scores, run = json.loads(out), Run.load(trained)
-    assert code == 0 and scores == run.task.evaluate(run, GREEDY) and scores["examples"] == 1000
+    assert code == 0 and scores == run.task.evaluate(run, GREEDY) and scores["examples"] == 20
     code, out, _ = run_cli("evaluate", trained)
     assert code == 0 and out.startswith(f"exact match: {scores['exact_match']:.4g}\n")
     code, out, _ = run_cli("translate", trained, "c a b")
@@ -256,6 +256,14 @@ def test_patience_that_ran_out_is_not_lengthened(run_cli, tmp_path):
                    "--peak-rate", 0.5, "--warmup", 1, "--run", run)[0] == 0
     code, out, error = run_cli("train", "--resume", run, "--steps", 80)
     assert code == 2 and not out and "training ended because `patience` ran out" in error and one_line(error)
+
+
+def test_a_run_without_its_last_checkpoint_is_lengthened_from_the_one_before(run_cli, tmp_path):
+    run = tmp_path / "run"
+    assert run_cli("train", "copy", "--steps", 4, "--batch", 8, "--validate-every", 2, "--run", run)[0] == 0
+    shutil.rmtree(run / "checkpoints" / "step-00000004")
+    code, _, error = run_cli("train", "--resume", run, "--steps", 6)
+    assert code == 0 and "resuming after step 2" in error and Run.load(run).settings.training.steps == 6
 
 
 @pytest.mark.parametrize("ruin, words", [

@@ -1,31 +1,16 @@
 """minitransformer train TASK --model conv, or with another --attention, and what other commands do with the run."""
 
 import json
-import shutil
 
-import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
 from minitransformer import Run
-from minitransformer.cli import main
 from minitransformer.rivals import ConvolutionalModel
-from minitransformer.tasks import toy
-from minitransformer.training.files import write_manifest
-from tests.cli.conftest import one_line
+from tests.cli.conftest import one_line, resumes_to_the_bit, train
 
 QUICK = ("--batch", "8", "--steps", "6", "--validate-every", "3", "--d-model", "8", "--dropout", "0.2", "--threads", "1")
 KINDS = {"conv": ("--model", "conv", "--kernel-size", "4"), "restricted": ("--attention", "restricted", "--radius", "3"),
          "additive": ("--attention", "additive")}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_examples():
-    """These models decode without a cache, so a thousand examples take a while."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(toy, "VALID", 20)
-        patch.setattr(toy, "TEST", 20)
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +18,7 @@ def runs(tmp_path_factory):
     """{kind: run folder} of a few steps on the copy task."""
     folder = tmp_path_factory.mktemp("kinds")
     for kind, options in KINDS.items():
-        assert main(["train", "copy", *options, *QUICK, "--run", str(folder / kind)]) == 0
+        train("copy", *options, *QUICK, "--run", folder / kind)
     return {kind: folder / kind for kind in KINDS}
 
 
@@ -44,18 +29,9 @@ def test_the_run_keeps_its_model(runs):
     assert (restricted.attention, restricted.attention_settings) == ("restricted", {"radius": 3})
 
 
-def test_a_run_resumes_to_the_bit(run_cli, runs, tmp_path):
-    """Killed after step 3: the same weights as of the run that was not."""
-    for name, folder in runs.items():
-        run = tmp_path / name
-        shutil.copytree(folder, run)
-        shutil.rmtree(run / "checkpoints" / "step-00000006")
-        (run / "weights.safetensors").unlink()
-        write_manifest(run, ["config.json", "vocabulary.json"])
-        code, _, error = run_cli("train", "--resume", run)
-        assert code == 0 and "resuming after step 3" in error
-        one, other = (load_file(path / "weights.safetensors") for path in (run, folder))
-        assert one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
+@pytest.mark.parametrize("name", KINDS)
+def test_a_run_resumes_to_the_bit(run_cli, runs, tmp_path, name):
+    assert resumes_to_the_bit(run_cli, runs[name], tmp_path / name)
 
 
 def test_other_commands_take_the_run(run_cli, runs, tmp_path):

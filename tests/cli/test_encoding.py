@@ -18,6 +18,8 @@ SCRIPT = """
 import sys, warnings
 warnings.filterwarnings("error", category=EncodingWarning, module="minitransformer")
 from minitransformer.cli import main
+from minitransformer.tasks import toy
+toy.VALID = toy.TEST = 20
 for words, expected in {commands!r}:
     try:
         code = main(words.split())

@@ -19,15 +19,13 @@ from minitransformer.pictures import plots
 from minitransformer.pictures.attention_map import attention_map
 from minitransformer.pictures.figure import Figure, fonts_for
 from minitransformer.training.report import write_report
-from tests.cli.conftest import one_line
+from tests.cli.conftest import one_line, train
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    from minitransformer.cli import main
-
     folder = tmp_path_factory.mktemp("runs") / "numbers"
-    assert main(["train", "numbers", "--language", "korean", "--steps", "3", "--batch", "4", "--run", str(folder)]) == 0
+    train("numbers", "--language", "korean", "--steps", 3, "--batch", 4, "--run", folder)
     return folder
 
 

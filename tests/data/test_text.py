@@ -150,6 +150,8 @@ def test_symbols():
     assert vocabulary.decode([BOS, *ids, EOS, PAD]) == "two+one+1"
     with pytest.raises(InputError, match="unknown symbol 'three'; this run's symbols are one two 1"):
         vocabulary.encode("one three")
+    pieces = SymbolVocabulary(["a", "b", "ab"])
+    assert pieces.decode(pieces.encode("ab ba")) == "ab b a"    # a word that is a symbol is not split into its letters
 
 
 def test_a_batch():

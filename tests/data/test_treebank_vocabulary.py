@@ -53,7 +53,7 @@ def test_every_word_has_a_class(word):
 
 @given(st.lists(PHRASES, min_size=1, max_size=3))
 def test_kept_and_loaded(tmp_path_factory, trees):
-    made, path = TreebankVocabulary.learn(trees), tmp_path_factory.mktemp("vocabulary") / "v.json"
+    made, path = TreebankVocabulary.learn(trees), tmp_path_factory.getbasetemp() / "v.json"
     path.write_text(made.to_json(), encoding="utf-8")
     loaded = TreebankVocabulary.load(path)
     assert loaded.tokens(range(loaded.size)) == made.tokens(range(made.size))

@@ -6,15 +6,13 @@ import numpy as np
 
 from minitransformer import Transformer, TransformerConfig
 from minitransformer.functional.special import BOS, EOS, PAD
+from tests.randomised import randomised
 
 
 def random_model(seed, **changes):
     """Untrained, in float64, with weights large enough that its outputs differ from source to source."""
     config = TransformerConfig.named("toy", **{"vocab_size": 9, "d_model": 12, "num_heads": 2, "d_ff": 20, **changes})
-    model = Transformer(config, seed).astype(np.float64)
-    rng = np.random.default_rng(seed)
-    model.flat.data[...] += 0.5 * rng.standard_normal(model.flat.data.size)
-    return model
+    return randomised(Transformer(config, seed), 0.5, seed)
 
 
 def log_probabilities(model, source, tokens):

@@ -8,15 +8,14 @@ import pytest
 from minitransformer import Ensemble, InputError
 from minitransformer.decoding import generate
 from minitransformer.models import LanguageModel, LanguageModelConfig
+from tests.randomised import randomised
 
 PROMPT = [3, 5, 4]
 
 
 def random_model(seed, **changes):
     sizes = dict(vocab_size=9, d_model=12, num_layers=2, num_heads=2, d_ff=20, dropout=0.0)
-    model = LanguageModel(LanguageModelConfig(**{**sizes, **changes}), seed).astype(np.float64)
-    model.flat.data[...] += 0.5 * np.random.default_rng(seed).standard_normal(model.flat.data.size)
-    return model
+    return randomised(LanguageModel(LanguageModelConfig(**{**sizes, **changes}), seed), 0.5, seed)
 
 
 def by_definition(model, prompt, count, rng, positions):

@@ -12,8 +12,8 @@ PAIRS = """
 LAYERS = """
     AdditiveAttention AdditiveScores AttentionalState Bidirectional Classifier Convolution ConvolutionalModel CrossAttention
     Decoder DecoderLayer DotProductAttention Embedding Encoder EncoderLayer FeedForward FirstToken GatedConvolution Input
-    LanguageModel LayerNorm LearnedPositions Linear LinearCrossEntropy MeanOverTokens MultiHeadAttention NextTokenModel OneDirection
-    OutputProjection Recurrent RecurrentModel RecurrentStack Residual RestrictedSelfAttention SelfAttention
+    LanguageModel LayerNorm LearnedPositions Linear LinearCrossEntropy MeanOverTokens MultiHeadAttention NextTokenModel
+    OneDirection OutputProjection Recurrent RecurrentModel RecurrentStack Residual RestrictedSelfAttention SelfAttention
     SeparableConvolution SinusoidalPositions Transformer UnscaledScores""".split()
 
 

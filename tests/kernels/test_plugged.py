@@ -1,7 +1,5 @@
 """A function of the reader's own runs wherever the replaced one would, and nowhere is it bypassed."""
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -11,6 +9,7 @@ from minitransformer.layers import Linear, MultiHeadAttention
 from minitransformer.workers.threads import Threads
 from minitransformer.replaceable import TABLE, is_replaced, plugged, running, textbook
 from tests.kernels.calls import counting, kernel_runs, loss_cache
+from tests.overlapping import left_by_the_first
 
 BATCH = make_batch([([4, 5, 6], [6, 5]), ([7], [8, 9, 4, 4]), ([5, 5], [4])])
 QUERY, KEY, VALUE = np.random.default_rng(0).standard_normal((3, 2, 3, 4, 5))
@@ -124,22 +123,7 @@ def test_only_a_function_can_be_plugged_in():
     (lambda: plugged(F.relu_forward, lambda x: x), lambda: is_replaced(F.relu_forward)),
     (textbook, lambda: running()["adam_update"] is TABLE["adam_update"].textbook)])
 def test_what_two_threads_plug_in_at_once_is_taken_out_with_the_last(context, inside):
-    """The first to enter leaves first."""
-    entered, leave, seen = threading.Event(), threading.Event(), []
-
-    def other():
-        with context():
-            entered.set()
-            leave.wait(30)
-            seen.append(inside())
-
-    thread = threading.Thread(target=other)
-    with context():
-        thread.start()
-        assert entered.wait(30)
-    leave.set()
-    thread.join()
-    assert seen == [True] and not inside()
+    assert left_by_the_first(context, inside) and not inside()
 
 
 def test_of_overlapping_plugs_the_one_entered_last_decides():

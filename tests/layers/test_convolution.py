@@ -7,17 +7,14 @@ from hypothesis import given, settings, strategies as st
 from minitransformer import InputError
 from minitransformer import rivals as R
 from minitransformer.rivals import Convolution, GatedConvolution, SeparableConvolution
+from tests.randomised import randomised
 
 KINDS = (Convolution, SeparableConvolution)
 B, T, D_IN, D_OUT = 2, 6, 3, 4
 
 
 def make(kind, kernel_size=3, dilation=1, causal=False, seed=0):
-    layer = kind(D_IN, D_OUT, np.random.default_rng(seed), kernel_size, dilation, causal).astype(np.float64)
-    rng = np.random.default_rng([seed, 1])
-    for parameter in layer.parameters().values():
-        parameter.data += 0.3 * rng.standard_normal(parameter.shape)
-    return layer
+    return randomised(kind(D_IN, D_OUT, np.random.default_rng(seed), kernel_size, dilation, causal), seed=seed)
 
 
 def array(*shape, seed=0):

@@ -10,17 +10,14 @@ from minitransformer.layers import Linear
 from minitransformer.replaceable import running, textbook
 from minitransformer.rivals import GRU, LSTM, RNN, Bidirectional, RecurrentStack
 from minitransformer.rivals.recurrent.lstm import lstm_forward
+from tests.randomised import randomised
 
 KINDS = (RNN, GRU, LSTM)
 D, H, B, T = 3, 4, 2, 6
 
 
 def make(kind, seed=0, d_in=D, size=H):
-    layer = kind(d_in, size, np.random.default_rng(seed)).astype(np.float64)
-    rng = np.random.default_rng([seed, 1])
-    for parameter in layer.parameters().values():
-        parameter.data += 0.3 * rng.standard_normal(parameter.shape)
-    return layer
+    return randomised(kind(d_in, size, np.random.default_rng(seed)), seed=seed)
 
 
 def make_any(kind, sides=1):

@@ -9,16 +9,14 @@ from hypothesis import given, settings, strategies as st
 from minitransformer import InputError
 from minitransformer.layers import SelfAttention
 from minitransformer.rivals import AdditiveCrossAttention, AdditiveSelfAttention, RestrictedSelfAttention, UnscaledSelfAttention
+from tests.randomised import randomised
 
 D, H, D_K, D_V = 6, 3, 2, 4
 
 
 def make(radius, causal=False, kind=RestrictedSelfAttention):
     own = (radius, causal) if kind is RestrictedSelfAttention else ()
-    layer = kind(D, H, np.random.default_rng(0), *own, D_K, D_V).astype(np.float64)
-    for i, parameter in enumerate(layer.parameters().values()):
-        parameter.data += 0.3 * np.random.default_rng([0, i]).standard_normal(parameter.shape)
-    return layer
+    return randomised(kind(D, H, np.random.default_rng(0), *own, D_K, D_V))
 
 
 def band(length, radius, causal):

@@ -4,7 +4,9 @@ import pytest
 
 from minitransformer.errors import InputError
 from minitransformer.learn import run_file
+from minitransformer.learn.course import find_exercise
 from minitransformer.learn.judge_file import check_file
+from minitransformer.learn.learner_file import MARK
 from minitransformer.learn.progress import FILE
 
 HEAD = "import numpy as np\n"
@@ -25,13 +27,16 @@ CANNOT = {    # what the file holds: words of the one line
     b"import numpy\nnumpy.abs = None\ndef softmax_backward(dp, p): pass": "replaces numpy.abs",
     b"import json\njson.dumps = lambda *a: '{}'\ndef softmax_backward(dp, p): pass": "does it replace functions of Python?",
     b"import builtins\nbuiltins.len = 3\ndef softmax_backward(dp, p): pass": "does it replace functions of Python?",
-    b"import minitransformer.learn.call as c\nc.call_on = lambda *a: 1\ndef softmax_backward(dp, p): pass": "learn.call.call_on",
 }
 MISBEHAVES = {    # the body: the stage, words of the answer
     "while True: pass": ("runs", "an endless loop?"),
     "import os; os._exit(0)": ("runs", "ends the process"),
     "exit()": ("runs", "it calls exit"),
-    "return None": ("shape", "is `return` missing?"),
+    "return None": ("shape", "is `return` missing?\n"),
+    "return np.add.at(p, 0, 1)": ("shape", "such as np.add.at"),
+    "return dp @ p": ("runs", "WHY     ValueError: dp (6, 4, 2) @ p (6, 4, 2): 2 and 4 differ"),
+    "return np.dot(dp, p)": ("runs", "dp (6, 4, 2) @ p (6, 4, 2): 2 and 4 differ"),
+    "return p + dp[..., :0]": ("runs", "p (6, 4, 2) + dp[..., :0] (6, 4, 0): 2 and 0 differ"),
     "return [1, 2]": ("shape", "it returns list"),
     "return p[0]": ("shape", "has the shape"),
     "return dp, p": ("shape", "2 arrays"),
@@ -46,7 +51,6 @@ MISBEHAVES = {    # the body: the stage, words of the answer
     "print('x' * 10 ** 6); return p": ("invariants", "must sum to 0"),
     "input(); return p": ("runs", "EOFError"),
     "from minitransformer.functional import softmax_forward; return softmax_forward(p)[0]": ("own", "borrowed"),
-    "import sys; sys.setprofile(None); import minitransformer; return p * dp": ("own", "it calls sys.setprofile"),
 }
 
 
@@ -75,6 +79,40 @@ def test_what_misbehaves(tmp_path, body):
     assert not answer.passed and answer.stage == stage and words in str(answer)
     assert len(str(answer).splitlines()) <= 8 and len(answer.printed) < 3000
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_call_that_hides_from_the_teachers_watch_is_told(tmp_path):
+    (tmp_path / "mine.py").write_text(HEAD + FUNCTION + "import sys; sys.setprofile(None); return p * dp")
+    assert "it calls sys.setprofile" in check_file(tmp_path / "mine.py", graded=True)[0][0].where
+
+
+def test_a_right_but_slow_solution_is_called_so(tmp_path):
+    right = find_exercise("softmax_backward").source.replace("    return", "    __import__('time').sleep(1)\n    return")
+    (tmp_path / "mine.py").write_text(HEAD + right)
+    answer = check_file(tmp_path / "mine.py", limit=2.5)[0][0]
+    assert answer.stage == "runs" and "it is right so far, but slow: " in answer.why and "loop" not in answer.why
+    (tmp_path / "mine.py").write_text(HEAD + right.replace("p * (", "2 * p * ("))
+    assert "an endless loop?" in check_file(tmp_path / "mine.py", limit=2.5)[0][0].why
+
+
+def test_a_name_that_is_nearly_the_exercises_is_asked_for(tmp_path):
+    (tmp_path / "mine.py").write_text(HEAD + "def softmax_bakward(dp, p): return p\n")
+    for names, words in ((["softmax_backward"], "no function softmax_backward; did you mean softmax_backward where it says "
+                          "softmax_bakward?"), (None, "did you mean softmax_backward?")):
+        with pytest.raises(InputError, match=words.replace("?", "[?]")):
+            check_file(tmp_path / "mine.py", names)
+
+
+def test_what_the_page_defines_above_the_exercises_is_told(tmp_path):
+    page = f"def rows(x):\n    return x\n{MARK}\n{HEAD}{FUNCTION}return {{}}\n"
+    (tmp_path / "mine.py").write_text(page.format("rows(p)"))
+    answer = check_file(tmp_path / "mine.py")[0][0]
+    assert "name 'rows' is not defined; the judge runs nothing above its line: copy rows below it" in answer.why
+    (tmp_path / "mine.py").write_text(page.format("p") + "rows(1)\n")
+    with pytest.raises(InputError, match="copy rows below it"):
+        check_file(tmp_path / "mine.py")
+    (tmp_path / "mine.py").write_text(page.format("row(p)"))
+    assert "above its line" not in check_file(tmp_path / "mine.py")[0][0].why
 
 
 def test_one_endless_loop_does_not_hide_the_others(tmp_path):
@@ -147,3 +185,6 @@ def test_damaged_progress_is_kept(run_cli, tmp_path, monkeypatch, text):
     assert code == 0 and f"{FILE} is damaged: it is kept as {FILE}.damaged" in error and error.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == [f"{FILE}.damaged"]
     assert (tmp_path / f"{FILE}.damaged").read_text() == text
+    (tmp_path / FILE).write_text("again")
+    assert run_cli("learn")[0] == 0
+    assert sorted(path.read_text() for path in tmp_path.iterdir()) == sorted([text, "again"])

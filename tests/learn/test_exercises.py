@@ -234,7 +234,8 @@ def test_where_and_why_speak_of_the_same_numbers():
 
 
 @pytest.mark.parametrize("name, wrong, stage, words", [
-    ("scores", lambda query, key: EXERCISES["scores"].reference(query, key).astype(float), "float32", "math.sqrt(number)"),
+    ("scores", lambda query, key: EXERCISES["scores"].reference(query, key) * np.sqrt(1), "float32", "math.sqrt(number)"),
+    ("scores", lambda query, key: EXERCISES["scores"].reference(query, key).astype(float), "float32", "which line makes float64"),
     ("causal_mask", lambda ids: np.tri(ids.shape[1]), "shape", "has to hold True and False"),
 ])
 def test_another_dtype_gets_the_usual_reason(name, wrong, stage, words):
@@ -271,6 +272,19 @@ def test_what_is_wrong_with_an_output_is_named_though_nobody_listed_it(name, dia
 def test_two_wrong_outputs_are_not_named_if_one_of_them_is_unknown():
     answer = judged(EXERCISES["broadcast_backward"], lambda dy, x, g: (dy.copy(), dy.sum(axis=0) + 1e-3))
     assert not answer.diagnosis
+
+
+def test_advice_is_about_what_is_written():
+    def halved(losses, ids):
+        total, count = EXERCISES["masked_loss"].reference(losses, ids)
+        return total * (ids == 0).size / np.int64(ids.size), count
+
+    answer = judged(EXERCISES["masked_loss"], halved)
+    assert answer.stage == "float32" and "np.zeros" not in answer.why and "sqrt" not in answer.why
+
+
+def test_hints_never_begin_below_the_missing_term(exercise):
+    assert {mark.hint for mark in exercise.mistakes} <= {1, 2}
 
 
 def test_changes_of_the_reference_can_be_made_and_shown(exercise):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from minitransformer.cli import learn as cli_learn
+from minitransformer.cli.learn_actions import at_each_save
 from minitransformer.learn import check
 from minitransformer.learn.course import chapters, exercises, find_chapter, find_exercise
 from minitransformer.learn.hints import next_hint
@@ -18,7 +19,6 @@ from minitransformer.learn.judgement import check_function
 from minitransformer.learn.learner_file import MARK
 from minitransformer.learn.page import page
 from minitransformer.learn.progress import FILE
-from minitransformer.learn.watch import watch
 from tests import chromium
 
 DIAGONAL = "def softmax_backward(dp, p):\n    return p * (1 - p) * dp\n"
@@ -68,10 +68,18 @@ def test_json_of_list_and_check(learn, tmp_path):
     listed = json.loads(learn("list", "--json")[1])["exercises"]
     assert len(listed) == len(exercises()) and set(listed[0]) == {"name", "chapter", "title", "state"}
     code, out, _ = learn("check", "softmax_backward", "--json")
-    assert code == 1 and set(json.loads(out)) == {"exercise", "passed", "stage", "where", "diagnosis"}
+    assert code == 1 and set(json.loads(out)) == {"exercise", "passed", "stage", "where", "why", "diagnosis"}
+    assert "where you begin" in json.loads(out)["why"]
     for words in (["check", "04_softmax.py", "--json"], ["check", "--all", "--json"]):
         code, out, _ = learn(*words)
         assert code == 1 and [one["stage"] for one in json.loads(out)["exercises"]] == 5 * ["runs"]
+
+
+def test_json_is_json_with_exit_code_2_too(learn, tmp_path):
+    (tmp_path / "04_softmax.py").write_text("def softmax(x:\n")
+    for words in (["check", "softmax", "--json"], ["check", "nothing", "--json"], ["grade", "nowhere", "--json"]):
+        code, out, error = learn(*words)
+        assert code == 2 and json.loads(out)["error"] in error
 
 
 def test_progress_is_written_again_by_check_all(learn, tmp_path):
@@ -131,10 +139,10 @@ def test_hints_begin_with_the_one_that_the_diagnosis_asks_for(learn, tmp_path):
     assert "hint 1 of 4" in learn("hint", "softmax_backward")[1]
     solve(tmp_path / "04_softmax.py", "softmax_backward",
           "def softmax_backward(dp, p):\n    return p * (dp - (dp * p).sum())\n")
-    learn("check", "softmax_backward")    # the sum over the complete array: the line with the hole shows where
+    learn("check", "softmax_backward")    # the sum over the complete array
     steps = [learn("hint", "softmax_backward")[1] for _ in range(4)]
-    assert "hint 2 of 4: The line with one hole" in steps[0] and "hint 3 of 4: Two terms" in steps[1]
-    assert "hint 4 of 4: The pieces" in steps[2] and "all the hints" in steps[3]
+    assert "hint 2 of 4: Two terms" in steps[0] and "hint 3 of 4: The pieces" in steps[1]
+    assert "hint 4 of 4: The line with one hole" in steps[2] and "all the hints" in steps[3]
 
 
 def test_after_the_first_hint_come_those_that_say_more():
@@ -254,7 +262,7 @@ def test_watch_checks_at_each_save(tmp_path):
             raise KeyboardInterrupt
         path.write_text(path.read_text() + "1")
 
-    watch(lambda: path, lambda path: seen.append(path.read_text()), sleep)
+    at_each_save(lambda: path, lambda path: seen.append(path.read_text()), sleep)
     assert seen == ["1", "11", "111"][:len(seen)] and len(seen) >= 2
 
 
@@ -269,7 +277,7 @@ def test_watch_outlives_an_editor_that_deletes_and_writes_anew_and_ends_quietly(
         if len(seen) == 2:
             raise KeyboardInterrupt
 
-    watch(lambda: path, check_and_stop, sleep)
+    at_each_save(lambda: path, check_and_stop, sleep)
     assert seen == [path, path]
 
 
@@ -286,6 +294,15 @@ def test_a_function_of_the_reader_trains_a_model(learn, tmp_path, monkeypatch):
     assert code == 1 and "IndexError" in out and "stopped at its call number 1: line" in out
     code, _, error = learn("plug", "temperature_backward")
     assert code == 2 and "softmax_backward" in error
+
+
+def test_a_function_that_is_too_slow_to_train_with_is_told_before(learn, tmp_path, monkeypatch):
+    monkeypatch.setattr("minitransformer.learn.run_file.PLUG_LIMIT", 15)
+    learn("start", "4")
+    slow = find_exercise("softmax_backward").source.replace("    return", "    __import__('time').sleep(0.1)\n    return")
+    solve(tmp_path / "04_softmax.py", "softmax_backward", slow)
+    code, out, error = learn("plug", "softmax_backward")
+    assert code == 1 and "too slow for 200 steps of training: it takes 0.3" in out and "It need not be wrong" in out, out + error
 
 
 def test_a_plugged_function_that_is_wrong_proves_nothing(learn, tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ from minitransformer.data.windows import consecutive_windows
 from minitransformer.models import (
     MODELS, Classifier, ClassifierConfig, LanguageModel, LanguageModelConfig, Transformer, TransformerConfig)
 from minitransformer.rivals import ConvolutionalConfig, RecurrentConfig
+from tests.randomised import randomised
 
 V, CLASSES = 13, 3
 SIZES = dict(num_layers=2, d_model=12, num_heads=3, d_ff=10, dropout=0.0)
@@ -18,7 +19,7 @@ OF_TRANSFORMERS = ("num_heads", "d_ff", "attention_dropout", "feed_forward_dropo
 
 
 def make_model(kind, seed=0, **changes):
-    """A model in float64 with every parameter random: zeros and ones (biases, gamma) hide mistakes."""
+    """A model in float64 with every parameter random."""
     sizes = {**SIZES, **changes}
     model = recurrent(kind, sizes, seed) if kind in RECURRENT else {
         "conv": lambda: MODELS["conv"](ConvolutionalConfig(source_vocab=V, target_vocab=V, **own(sizes)), seed),
@@ -26,11 +27,7 @@ def make_model(kind, seed=0, **changes):
         "language-model": lambda: LanguageModel(LanguageModelConfig(vocab_size=V, **sizes), seed),
         "classifier": lambda: Classifier(ClassifierConfig(vocab_size=V, num_classes=CLASSES, **sizes), seed),
     }[kind]()
-    model = model.astype(np.float64)
-    rng = np.random.default_rng([seed, 1])
-    for parameter in model.parameters().values():
-        parameter.data += 0.2 * rng.standard_normal(parameter.shape)
-    return model
+    return randomised(model, 0.2, seed)
 
 
 def recurrent(kind, sizes, seed):

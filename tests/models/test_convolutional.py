@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from minitransformer import InputError, beam_search, greedy
+from minitransformer import InputError, beam_search, greedy, plugged
+from minitransformer.functional import dropout_mask
 from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.models import Transformer, TransformerConfig
 from minitransformer.rivals import ConvolutionalConfig, ConvolutionalModel
 from tests.decoding import reference
+from tests.kernels.calls import counting
 from tests.models.makers import V, make_batch_for, make_model, random_ids
 
 MODELS = {"conv": ("conv", {}), "wide": ("conv", {"kernel_size": 9}), "pointwise": ("conv", {"kernel_size": 1}),
@@ -44,6 +46,13 @@ def test_search_is_its_definition(name, seed, width):
 def test_an_output_may_be_that_much_longer_than_its_source(name):
     source = np.array([[4, 5, 6, EOS], [4, EOS, PAD, PAD], [EOS, PAD, PAD, PAD]])
     assert make(name).start(source, 7).limit.tolist() == [3 + 7, 1 + 7, 0 + 7]
+
+
+def test_dropout_is_on_both_inputs_before_each_convolution_and_after_each_attention():
+    model, mine = make("conv", dropout=0.2), counting(dropout_mask)
+    with plugged(dropout_mask, mine):
+        model.loss_forward(make_batch_for("conv"), np.random.default_rng(0))
+    assert mine.calls == 2 + 2 + 2 * 2
 
 
 @pytest.mark.parametrize("name", MODELS)

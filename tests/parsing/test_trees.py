@@ -84,7 +84,7 @@ def test_reading_what_was_written_with_all_that_is_left_out(tmp_path_factory, tr
         return f"({tree.label}{suffix} {data.draw(blank).join(children)})"
 
     outer = data.draw(st.sampled_from(["{}", "( {} )", "(TOP {})", "(ROOT\n{})", "(S1 {})"]))
-    folder = tmp_path_factory.mktemp("trees")
+    folder = tmp_path_factory.getbasetemp()
     ((line, found), (second, last)) = read(folder, "\n" + outer.format(written(tree)) + "\n(X\n(NN end))")
     assert found == tree and last == Tree("X", (Tree("NN", ("end",)),))
     assert line == 2 and second == (folder / "a.trees").read_text().count("\n", 0, -len("(X\n(NN end))")) + 1

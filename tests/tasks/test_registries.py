@@ -18,6 +18,7 @@ from minitransformer.models.next_token import NextTokenModel
 from minitransformer.tasks import TASKS
 from minitransformer.training.config import TrainingConfig
 from minitransformer.training.trainer import train
+from tests.cli.conftest import few_examples
 
 TWICE = '''
 """The toy task twice."""
@@ -50,7 +51,8 @@ def twice(tmp_path, monkeypatch):
     (tmp_path / "package" / "twice.py").write_text(TWICE)
     monkeypatch.setattr(tasks, "__path__", [*tasks.__path__, str(tmp_path / "package")])
     monkeypatch.setattr(TASKS, "_loaded", False)
-    yield tmp_path
+    with few_examples():
+        yield tmp_path
     TASKS._registered.pop("twice", None)
     sys.modules.pop("minitransformer.tasks.twice", None)
     vars(tasks).pop("twice", None)
@@ -66,7 +68,7 @@ def test_a_new_task_is_one_file(run_cli, twice):
     assert (run / "report.html").exists() and json.loads((run / "config.json").read_text())["task"] == {
         "name": "twice", "batch": 8, "max_length": 256, "times": 3}
     code, out, _ = run_cli("evaluate", run, "--json")
-    assert code == 0 and json.loads(out)["examples"] == 1000
+    assert code == 0 and json.loads(out)["examples"] == 20
     assert Run.load(run).task.transform(list("ab")) == list("aaabbb")
     assert run_cli("translate", run, "a b")[0] == run_cli("train", "--resume", run)[0] == 0
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numpy as np
@@ -76,35 +77,33 @@ def test_ctrl_c_in_the_middle_of_a_write(tmp_path, monkeypatch):
     assert train(run, TrainingConfig(steps=50, warmup=5), interrupting(batches, 7), valid) == 7
 
 
-def test_ctrl_c_after_the_last_step_interrupts_at_once(tmp_path, monkeypatch):
-    """While the weights are averaged and saved, no step is running; the lost work is repeated."""
-    config = TrainingConfig(steps=6, warmup=2, validate_every=2, average=3)
-    whole, batches, valid = start(tmp_path / "whole")
+@contextmanager
+def interrupted(folder, steps):
+    """Arguments of a training run to interrupt within it; it is then resumed, and ends as one that was not interrupted."""
+    config = TrainingConfig(steps=steps, warmup=2, validate_every=2, average=3)
+    whole, batches, valid = start(folder / "whole")
     train(whole, config, batches, valid)
-
-    run, batches, _ = start(tmp_path / "run")
-    with monkeypatch.context() as patch:
-        patch.setattr(trainer.retention, "averaged_weights", lambda *_: signal.raise_signal(signal.SIGINT))
-        with pytest.raises(KeyboardInterrupt):
-            train(run, config, batches, valid)
+    run, batches, _ = start(folder / "run")
+    yield run, config, batches, valid
     assert not run.finished
     train(run, config, batches, valid, resume=True)
     np.testing.assert_array_equal(run.model.flat.data, whole.model.flat.data)
 
 
+def test_ctrl_c_after_the_last_step_interrupts_at_once(tmp_path, monkeypatch):
+    """While the weights are averaged and saved, no step is running; the lost work is repeated."""
+    with interrupted(tmp_path, steps=6) as arguments, monkeypatch.context() as patch:
+        patch.setattr(trainer.retention, "averaged_weights", lambda *_: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            train(*arguments)
+
+
 def test_ctrl_c_before_the_first_step(tmp_path, monkeypatch):
     """The weights that no step has changed are not among the last three that are averaged."""
-    config = TrainingConfig(steps=4, warmup=2, validate_every=2, average=3)
-    whole, batches, valid = start(tmp_path / "whole")
-    train(whole, config, batches, valid)
-
-    run, batches, _ = start(tmp_path / "run")
-    with monkeypatch.context() as patch:
+    with interrupted(tmp_path, steps=4) as arguments, monkeypatch.context() as patch:
         clock = SimpleNamespace(monotonic=time.monotonic, perf_counter=lambda: signal.raise_signal(signal.SIGINT) or 0)
         patch.setattr(trainer, "time", clock)    # the trainer's alone: locks look at the clock, too
-        assert train(run, config, batches, valid) == 0
-    train(run, config, batches, valid, resume=True)
-    np.testing.assert_array_equal(run.model.flat.data, whole.model.flat.data)
+        assert train(*arguments) == 0
 
 
 def test_these_tests_may_run_in_the_background():

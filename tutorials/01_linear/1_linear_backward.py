@@ -75,7 +75,7 @@ def first_row(dy, x, W):
     return dy @ W.T, x.T @ dy, dy[0].copy()
 
 
-@mistake("db is a mean over the rows, not their sum", hint=4)
+@mistake("db is a mean over the rows, not their sum", hint=2)
 def mean_bias(dy, x, W):
     return dy @ W.T, x.T @ dy, dy.mean(axis=0)
 
@@ -90,12 +90,12 @@ def mean_both(dy, x, W):
     return dy @ W.T, x.T @ dy / len(x), dy.mean(axis=0)
 
 
-@mistake("db is summed over the columns too: every bias gets the sum of all of dy", hint=4)
+@mistake("db is summed over the columns too: every bias gets the sum of all of dy", hint=2)
 def all_of_dy(dy, x, W):
     return dy @ W.T, x.T @ dy, np.full(dy.shape[1], dy.sum(), dy.dtype)
 
 
-@mistake("dW and dx are swapped: the gradients are returned in the wrong order", hint=3)
+@mistake("dW and dx are swapped: the gradients are returned in the wrong order", hint=2)
 def swapped(dy, x, W):
     return x.T @ dy, dy @ W.T, dy.sum(axis=0)
 
@@ -105,7 +105,7 @@ def bias_unsummed(dy, x, W):
     return dy @ W.T, x.T @ dy, dy.copy()
 
 
-@mistake("db keeps an axis of length 1: its shape is that of b, so leave keepdims out", hint=4)
+@mistake("db keeps an axis of length 1: its shape is that of b, so leave keepdims out", hint=2)
 def kept_axis(dy, x, W):
     return dy @ W.T, x.T @ dy, dy.sum(axis=0, keepdims=True)
 

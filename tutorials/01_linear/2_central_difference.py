@@ -52,27 +52,27 @@ def backward(f, x, h):
     return (f(x) - f(x - h)) / h
 
 
-@mistake("the difference is divided by h: the two points lie 2 h apart", hint=3)
+@mistake("the difference is divided by h: the two points lie 2 h apart", hint=2)
 def by_h(f, x, h):
     return (f(x + h) - f(x - h)) / h
 
 
-@mistake("the division by 2 h is missing", hint=3)
+@mistake("the division by 2 h is missing", hint=2)
 def undivided(f, x, h):
     return f(x + h) - f(x - h)
 
 
-@mistake("the wrong sign: f at the right is subtracted from f at the left", hint=4)
+@mistake("the wrong sign: f at the right is subtracted from f at the left", hint=2)
 def sign(f, x, h):
     return (f(x - h) - f(x + h)) / (2 * h)
 
 
-@mistake("the brackets are missing: / 2 * h divides by 2 and multiplies by h", hint=3)
+@mistake("the brackets are missing: / 2 * h divides by 2 and multiplies by h", hint=2)
 def brackets(f, x, h):
     return (f(x + h) - f(x - h)) / 2 * h
 
 
-@mistake("the brackets are missing: f(x + h) - f(x - h) / 2 * h divides only f(x - h) by 2", hint=3)
+@mistake("the brackets are missing: f(x + h) - f(x - h) / 2 * h divides only f(x - h) by 2", hint=2)
 def no_brackets(f, x, h):
     return f(x + h) - f(x - h) / 2 * h
 
@@ -107,7 +107,7 @@ def double_steps(f, x, h):
     return (f(x + 2 * h) - f(x - 2 * h)) / (2 * h)
 
 
-@mistake("the difference is divided by h squared: that belongs to a second derivative", hint=3)
+@mistake("the difference is divided by h squared: that belongs to a second derivative", hint=2)
 def by_h_squared(f, x, h):
     return (f(x + h) - f(x - h)) / h ** 2
 

@@ -51,22 +51,22 @@ def still_complex(f, x, h):
     return f(x + 1j * h) / h
 
 
-@mistake("the division by h is missing", hint=3)
+@mistake("the division by h is missing", hint=2)
 def undivided(f, x, h):
     return f(x + 1j * h).imag
 
 
-@mistake("the step is real: x + 1e-20 is x, so the difference is 0", hint=4)
+@mistake("the step is real: x + 1e-20 is x, so the difference is 0", hint=2)
 def real_step(f, x, h):
     return (f(x + h) - f(x)) / h
 
 
-@mistake("the imaginary part is divided by 2 h, as in a central difference: here is one step, not two", hint=3)
+@mistake("the imaginary part is divided by 2 h, as in a central difference: here is one step, not two", hint=2)
 def halved(f, x, h):
     return f(x + 1j * h).imag / (2 * h)
 
 
-@mistake("the step goes down the imaginary axis: the sign of the derivative is wrong", hint=4)
+@mistake("the step goes down the imaginary axis: the sign of the derivative is wrong", hint=2)
 def downwards(f, x, h):
     return f(x - 1j * h).imag / h
 
@@ -81,7 +81,7 @@ def angle(f, x, h):
     return np.angle(f(x + 1j * h)) / h
 
 
-@mistake("the step is i h x, not i h: df is x times too large", hint=4)
+@mistake("the step is i h x, not i h: df is x times too large", hint=2)
 def step_of_x(f, x, h):
     return f(x + 1j * h * x).imag / h
 

@@ -61,7 +61,7 @@ def outer(dy, x, g):
     return dy * g, x.T @ dy
 
 
-@mistake("dg lacks the factor x", hint=4)
+@mistake("dg lacks the factor x", hint=2)
 def without_x(dy, x, g):
     return dy * g, dy.sum(axis=0)
 
@@ -76,7 +76,7 @@ def mean(dy, x, g):
     return dy * g, (dy * x).mean(axis=0)
 
 
-@mistake("the sums are taken before the product: sum(dy) sum(x) is not sum(dy x)", hint=3)
+@mistake("the sums are taken before the product: sum(dy) sum(x) is not sum(dy x)", hint=2)
 def sums_first(dy, x, g):
     return dy * g, dy.sum(axis=0) * x.sum(axis=0)
 
@@ -91,7 +91,7 @@ def with_g(dy, x, g):
     return dy * g, (dy * x * g).sum(axis=0)
 
 
-@mistake("the two factors are swapped: dx needs g, dg needs x", hint=3)
+@mistake("the two factors are swapped: dx needs g, dg needs x", hint=2)
 def swapped(dy, x, g):
     return dy * x, (dy * g).sum(axis=0)
 

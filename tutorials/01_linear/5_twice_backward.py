@@ -66,24 +66,24 @@ def averaged(dy, x, W):
     return dh @ W.T, ((x @ W).T @ dy + x.T @ dh) / 2
 
 
-@mistake("the first use gets dy, not dh: its gradient has to pass the second use first", hint=4)
+@mistake("the first use gets dy, not dh: its gradient has to pass the second use first", hint=2)
 def dy_for_both(dy, x, W):
     return dy @ W.T @ W.T, (x @ W).T @ dy + x.T @ dy
 
 
-@mistake("dx passes only one of the two layers", hint=3)
+@mistake("dx passes only one of the two layers", hint=2)
 def one_layer(dy, x, W):
     dh = dy @ W.T
     return dh, (x @ W).T @ dy + x.T @ dh
 
 
-@mistake("the second use takes x for its input, not h", hint=3)
+@mistake("the second use takes x for its input, not h", hint=2)
 def x_for_h(dy, x, W):
     dh = dy @ W.T
     return dh @ W.T, x.T @ dy + x.T @ dh
 
 
-@mistake("a transpose is missing: backward multiplies by W^T, not by W", hint=3)
+@mistake("a transpose is missing: backward multiplies by W^T, not by W", hint=2)
 def untransposed(dy, x, W):
     dh = dy @ W
     return dh @ W, (x @ W).T @ dy + x.T @ dh

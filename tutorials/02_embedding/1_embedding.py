@@ -60,7 +60,7 @@ def divided(ids, W):
     return W[ids] / math.sqrt(W.shape[1])
 
 
-@mistake("the factor is 2: that is sqrt(d_model) for d_model = 4, the size of the page", hint=4)
+@mistake("the factor is 2: that is sqrt(d_model) for d_model = 4, the size of the page", hint=2)
 def always_two(ids, W):
     return 2 * W[ids]
 
@@ -70,7 +70,7 @@ def without_root(ids, W):
     return W[ids] * W.shape[1]
 
 
-@mistake("the factor is the root of the vocabulary's size, not of d_model", hint=4)
+@mistake("the factor is the root of the vocabulary's size, not of d_model", hint=2)
 def vocabulary(ids, W):
     return math.sqrt(W.shape[0]) * W[ids]
 

@@ -101,17 +101,17 @@ def averaged(dy, ids, W):
     return scaled(summed(dy, ids, W) / np.maximum(counts, 1)[:, None])
 
 
-@mistake("the factor sqrt(d_model) is missing: the forward multiplied by it", hint=3)
+@mistake("the factor sqrt(d_model) is missing: the forward multiplied by it", hint=2)
 def unscaled(dy, ids, W):
     return summed(dy, ids, W)
 
 
-@mistake("the gradient is divided by sqrt(d_model), not multiplied", hint=3)
+@mistake("the gradient is divided by sqrt(d_model), not multiplied", hint=2)
 def divided(dy, ids, W):
     return summed(dy, ids, W) / math.sqrt(W.shape[1])
 
 
-@mistake("the factor is the root of the vocabulary's size, not of d_model", hint=3)
+@mistake("the factor is the root of the vocabulary's size, not of d_model", hint=2)
 def vocabulary(dy, ids, W):
     return math.sqrt(len(W)) * summed(dy, ids, W)
 

@@ -51,7 +51,7 @@ hints = (
 
 
 # %% mistakes
-@mistake("dW is h^T dlogits, the transpose of what it should be", hint=4)
+@mistake("dW is h^T dlogits, the transpose of what it should be", hint=2)
 def transposed(dlogits, h, W):
     return dlogits @ W, h.T @ dlogits
 
@@ -66,7 +66,7 @@ def mean(dlogits, h, W):
     return dlogits @ W, dlogits.T @ h / len(h)
 
 
-@mistake("dh and dW are swapped: they are returned in the wrong order", hint=3)
+@mistake("dh and dW are swapped: they are returned in the wrong order", hint=2)
 def swapped(dlogits, h, W):
     return dlogits.T @ h, dlogits @ W
 

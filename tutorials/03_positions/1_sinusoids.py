@@ -73,7 +73,7 @@ def made(positions, d_model, exponent=lambda i, d: 2 * i / d, base=10000.0, inte
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(len(positions), d_model)
 
 
-@mistake("all sines come first, then all cosines: they have to alternate, sine in the even columns, cosine in the odd ones", hint=4)
+@mistake("all sines come first, then all cosines: they have to alternate, sine in the even columns, cosine in the odd ones", hint=2)
 def halves(positions, d_model):
     return made(positions, d_model, interleave=False)
 

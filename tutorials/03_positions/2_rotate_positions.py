@@ -91,7 +91,7 @@ def one_frequency(PE, k):
     return made(PE, k, lambda k, i, d: k + 0.0 * i)
 
 
-@mistake("the frequencies are multiplied by k in the exponent: the turn is k times the frequency", hint=3)
+@mistake("the frequencies are multiplied by k in the exponent: the turn is k times the frequency", hint=2)
 def exponent(PE, k):
     return made(PE, k, lambda k, i, d: 10000.0 ** (-k * i / d) * (k != 0))
 
@@ -108,7 +108,7 @@ def rolled(PE, k):
     return np.roll(PE, -k, axis=0)
 
 
-@mistake("the new cosines are made of the new sines: the old ones were overwritten", hint=3)
+@mistake("the new cosines are made of the new sines: the old ones were overwritten", hint=2)
 def overwritten(PE, k):
     old, moved = PE, made(PE, k)
     turn = k * 10000.0 ** (-np.arange(0, PE.shape[1], 2) / PE.shape[1])
@@ -116,7 +116,7 @@ def overwritten(PE, k):
     return moved
 
 
-@mistake("the second term is missing: sin(a + b) needs cos a, too", hint=4)
+@mistake("the second term is missing: sin(a + b) needs cos a, too", hint=2)
 def first_term(PE, k):
     return made(PE, k, a=0, b=0)
 
@@ -128,7 +128,7 @@ def cosine_left(PE, k):
     return moved
 
 
-@mistake("the sines are taken from the first half of the columns, the cosines from the second: they alternate", hint=3)
+@mistake("the sines are taken from the first half of the columns, the cosines from the second: they alternate", hint=2)
 def halves(PE, k):
     half = PE.shape[1] // 2
     turned = made(np.stack([PE[:, :half], PE[:, half:]], axis=-1).reshape(PE.shape), k)

@@ -68,12 +68,12 @@ def first_sentence(dy, W):
     return made(dy, W, lambda dy: dy[0])
 
 
-@mistake("every row gets the sum over all places: row t belongs to place t", hint=4)
+@mistake("every row gets the sum over all places: row t belongs to place t", hint=2)
 def all_places(dy, W):
     return made(dy, W, lambda dy: dy.sum(axis=(0, 1)))
 
 
-@mistake("the gradient goes to the last rows of the table, not to the first", hint=3)
+@mistake("the gradient goes to the last rows of the table, not to the first", hint=2)
 def last_rows(dy, W):
     return made(dy, W, at=lambda T, L: slice(L - T, L))
 

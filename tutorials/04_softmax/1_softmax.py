@@ -65,7 +65,7 @@ def overflow(x):
     return e / e.sum(axis=-1, keepdims=True)
 
 
-@mistake("the formula as it stands has two slips: the sum runs over the complete array, and exp(1000) overflows", hint=4)
+@mistake("the formula as it stands has two slips: the sum runs over the complete array, and exp(1000) overflows", hint=2)
 def textbook(x):
     return np.exp(x) / np.exp(x).sum()
 
@@ -76,42 +76,42 @@ def smallest(x):
     return e / e.sum(axis=-1, keepdims=True)
 
 
-@mistake("axis=1 is the last axis of a table only; of any array the last axis is axis=-1", hint=4)
+@mistake("axis=1 is the last axis of a table only; of any array the last axis is axis=-1", hint=2)
 def axis_of_a_table(x):
     e = np.exp(x - x.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)
 
 
-@mistake("the largest score of the complete array is subtracted, not each row's: a row far below it becomes 0 / 0", hint=4)
+@mistake("the largest score of the complete array is subtracted, not each row's: a row far below it becomes 0 / 0", hint=2)
 def one_maximum(x):
     e = np.exp(x - x.max())
     return e / e.sum(axis=-1, keepdims=True)
 
 
-@mistake("the division by the row's sum is missing", hint=3)
+@mistake("the division by the row's sum is missing", hint=2)
 def undivided(x):
     return np.exp(x - x.max(axis=-1, keepdims=True))
 
 
-@mistake("the sum runs over the complete array: all rows together sum to 1", hint=4)
+@mistake("the sum runs over the complete array: all rows together sum to 1", hint=2)
 def all_axes(x):
     e = np.exp(x - x.max(axis=-1, keepdims=True))
     return e / e.sum()
 
 
-@mistake("maximum and sum run over the wrong axis: down the columns, not along each row", hint=4)
+@mistake("maximum and sum run over the wrong axis: down the columns, not along each row", hint=2)
 def wrong_axis(x):
     e = np.exp(x - x.max(axis=-2, keepdims=True))
     return e / e.sum(axis=-2, keepdims=True)
 
 
-@mistake("the maximum runs along each row, but the sum down the columns", hint=3)
+@mistake("the maximum runs along each row, but the sum down the columns", hint=2)
 def sum_of_columns(x):
     e = np.exp(x - x.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-2, keepdims=True)
 
 
-@mistake("the maximum is subtracted from the row after exp, not before", hint=3)
+@mistake("the maximum is subtracted from the row after exp, not before", hint=2)
 def after_exp(x):
     e = np.exp(x)
     e = e - e.max(axis=-1, keepdims=True)
@@ -124,18 +124,18 @@ def divided_by_maximum(x):
     return e / e.sum(axis=-1, keepdims=True)
 
 
-@mistake("exp is missing: scores can be negative, probabilities cannot", hint=3)
+@mistake("exp is missing: scores can be negative, probabilities cannot", hint=2)
 def without_exp(x):
     return x / x.sum(axis=-1, keepdims=True)
 
 
-@mistake("this is the logarithm of the softmax", hint=3)
+@mistake("this is the logarithm of the softmax", hint=2)
 def logarithm(x):
     shifted = x - x.max(axis=-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
-@mistake("the row's mean is subtracted, not its largest score: a score far above the mean still overflows", hint=4)
+@mistake("the row's mean is subtracted, not its largest score: a score far above the mean still overflows", hint=2)
 def mean_subtracted(x):
     e = np.exp(x - x.mean(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True)

@@ -93,7 +93,7 @@ def p_twice(dp, p):
     return p * (dp - p * (dp * p).sum(axis=-1, keepdims=True))
 
 
-@mistake("dp stands outside the sum: the row's sum is that of dp p, taken together", hint=4)
+@mistake("dp stands outside the sum: the row's sum is that of dp p, taken together", hint=2)
 def sum_of_p(dp, p):
     return p * (dp - dp * p.sum(axis=-1, keepdims=True))
 
@@ -103,32 +103,32 @@ def sum_added(dp, p):
     return p * (dp + (dp * p).sum(axis=-1, keepdims=True))
 
 
-@mistake("the sum is that of dp alone, without p: sum(dp) in place of sum(dp p)", hint=4)
+@mistake("the sum is that of dp alone, without p: sum(dp) in place of sum(dp p)", hint=2)
 def sum_unweighted(dp, p):
     return p * (dp - dp.sum(axis=-1, keepdims=True))
 
 
-@mistake("the sum runs over the wrong axis: over the rows, not along each row", hint=4)
+@mistake("the sum runs over the wrong axis: over the rows, not along each row", hint=2)
 def wrong_axis(dp, p):
     return p * (dp - (dp * p).sum(axis=-2, keepdims=True))
 
 
-@mistake("the sum runs over the complete array, not along each row", hint=4)
+@mistake("the sum runs over the complete array, not along each row", hint=2)
 def all_axes(dp, p):
     return p * (dp - (dp * p).sum())
 
 
-@mistake("the sum became a mean: it is divided by the length of the row", hint=4)
+@mistake("the sum became a mean: it is divided by the length of the row", hint=2)
 def mean_for_sum(dp, p):
     return p * (dp - (dp * p).mean(axis=-1, keepdims=True))
 
 
-@mistake("the factor p in front is missing: dx = dp - sum(dp p)", hint=3)
+@mistake("the factor p in front is missing: dx = dp - sum(dp p)", hint=2)
 def without_p(dp, p):
     return dp - (dp * p).sum(axis=-1, keepdims=True)
 
 
-@mistake("the sum is not multiplied by p: dx = p dp - sum(dp p)", hint=3)
+@mistake("the sum is not multiplied by p: dx = p dp - sum(dp p)", hint=2)
 def sum_without_p(dp, p):
     return p * dp - (dp * p).sum(axis=-1, keepdims=True)
 

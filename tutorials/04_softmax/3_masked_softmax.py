@@ -89,7 +89,7 @@ def empty_row(x, mask):
     return softmax(np.where(mask, x, -np.inf))
 
 
-@mistake("the largest score is taken over the masked entries, too: if it is one of them, exp of all others can be 0", hint=3)
+@mistake("the largest score is taken over the masked entries, too: if it is one of them, exp of all others can be 0", hint=2)
 def peak_of_all(x, mask):
     e = np.where(mask, np.exp(x - x.max(axis=-1, keepdims=True)), 0).astype(x.dtype)
     total = e.sum(axis=-1, keepdims=True)
@@ -111,12 +111,12 @@ def ignored(x, mask):
     return softmax(x)
 
 
-@mistake("the mask is the wrong way round: here True means that an entry takes part", hint=4)
+@mistake("the mask is the wrong way round: here True means that an entry takes part", hint=2)
 def inverted(x, mask):
     return masked_softmax(x, ~mask)
 
 
-@mistake("masked probabilities become 0 after the division: the rest of the row no longer sums to 1", hint=3)
+@mistake("masked probabilities become 0 after the division: the rest of the row no longer sums to 1", hint=2)
 def too_late(x, mask):
     return softmax(x) * mask
 
@@ -126,7 +126,7 @@ def zero_scores(x, mask):
     return softmax(x * mask)
 
 
-@mistake("the division is missing", hint=3)
+@mistake("the division is missing", hint=2)
 def undivided(x, mask):
     allowed = np.where(mask, x, -np.inf)
     largest = allowed.max(axis=-1, keepdims=True)

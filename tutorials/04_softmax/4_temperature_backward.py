@@ -62,7 +62,7 @@ def unsummed(ds, x, t):
     return ds / t, -ds * x / t ** 2
 
 
-@mistake("dx and dt are swapped: they are returned in the wrong order", hint=3)
+@mistake("dx and dt are swapped: they are returned in the wrong order", hint=2)
 def swapped(ds, x, t):
     return -(ds * x).sum() / t ** 2, ds / t
 
@@ -77,7 +77,7 @@ def sign(ds, x, t):
     return ds / t, (ds * x).sum() / t ** 2
 
 
-@mistake("dt is divided by t once, not twice: the derivative of 1/t is -1/t^2", hint=4)
+@mistake("dt is divided by t once, not twice: the derivative of 1/t is -1/t^2", hint=2)
 def once(ds, x, t):
     return ds / t, -(ds * x).sum() / t
 
@@ -97,7 +97,7 @@ def without_x(ds, x, t):
     return ds / t, -ds.sum() / t ** 2
 
 
-@mistake("dx is divided by t twice: only dt has t squared", hint=3)
+@mistake("dx is divided by t twice: only dt has t squared", hint=2)
 def twice(ds, x, t):
     return ds / t ** 2, -(ds * x).sum() / t ** 2
 

@@ -71,12 +71,12 @@ def sum_missing(dy, y):
     return dy.copy()
 
 
-@mistake("y is used as p: take exp(y) first", hint=3)
+@mistake("y is used as p: take exp(y) first", hint=2)
 def y_for_p(dy, y):
     return dy - y * dy.sum(axis=-1, keepdims=True)
 
 
-@mistake("the sum is weighted with p: here it is the sum of dy alone", hint=4)
+@mistake("the sum is weighted with p: here it is the sum of dy alone", hint=2)
 def weighted(dy, y):
     p = np.exp(y)
     return dy - p * (dy * p).sum(axis=-1, keepdims=True)
@@ -92,12 +92,12 @@ def added(dy, y):
     return dy + np.exp(y) * dy.sum(axis=-1, keepdims=True)
 
 
-@mistake("the sum over the row became a mean", hint=4)
+@mistake("the sum over the row became a mean", hint=2)
 def mean(dy, y):
     return dy - np.exp(y) * dy.mean(axis=-1, keepdims=True)
 
 
-@mistake("the sum runs over the wrong axis: down the columns, not along each row", hint=3)
+@mistake("the sum runs over the wrong axis: down the columns, not along each row", hint=2)
 def wrong_axis(dy, y):
     return dy - np.exp(y) * dy.sum(axis=-2, keepdims=True)
 

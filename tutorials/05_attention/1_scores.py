@@ -89,7 +89,7 @@ def by_heads(query, key):
     return unscaled(query, key) / math.sqrt(query.shape[1])
 
 
-@mistake("every head uses the keys of the first one: each head has its own", hint=3)
+@mistake("every head uses the keys of the first one: each head has its own", hint=2)
 def first_heads_keys(query, key):
     return scores(query, key[:, :1])
 

@@ -107,12 +107,12 @@ def mask_ignored(query, key, value, mask):
     return made(query, key, value, np.ones_like(mask))
 
 
-@mistake("the mask is the wrong way round: here True means \"may attend\"", hint=4)
+@mistake("the mask is the wrong way round: here True means \"may attend\"", hint=2)
 def mask_inverted(query, key, value, mask):
     return made(query, key, value, ~mask)
 
 
-@mistake("the mask is the wrong way round: the large negative number goes where True says \"may attend\"", hint=4)
+@mistake("the mask is the wrong way round: the large negative number goes where True says \"may attend\"", hint=2)
 def large_negative_inverted(query, key, value, mask):
     s = np.where(mask, -1e9, query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])).astype(query.dtype)
     return softmax(s) @ value, softmax(s)
@@ -123,19 +123,19 @@ def axis_of_a_table(query, key, value, mask):
     return made(query, key, value, mask, weights=lambda s: softmax(np.where(np.isinf(s), -1e9, s).astype(s.dtype), axis=1))
 
 
-@mistake("masked scores are set to 0, but exp(0) is 1: those keys are still attended to", hint=4)
+@mistake("masked scores are set to 0, but exp(0) is 1: those keys are still attended to", hint=2)
 def zero_scores(query, key, value, mask):
     s = np.where(mask, query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1]), 0)
     return softmax(s) @ value, softmax(s)
 
 
-@mistake("the mask is added to the scores as 1 and 0: what is masked out has to get minus infinity", hint=4)
+@mistake("the mask is added to the scores as 1 and 0: what is masked out has to get minus infinity", hint=2)
 def mask_added(query, key, value, mask):
     s = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1]) + mask
     return softmax(s) @ value, softmax(s)
 
 
-@mistake("the mask is applied after the softmax: the weights that are left no longer sum to 1", hint=3)
+@mistake("the mask is applied after the softmax: the weights that are left no longer sum to 1", hint=2)
 def mask_too_late(query, key, value, mask):
     p = made(query, key, value, np.ones_like(mask))[1] * mask
     return p @ value, p
@@ -146,7 +146,7 @@ def over_queries(query, key, value, mask):
     return made(query, key, value, mask, weights=lambda s: softmax(np.where(np.isinf(s), -1e30, s), axis=-2))
 
 
-@mistake("the scale comes after the softmax, not before it", hint=3)
+@mistake("the scale comes after the softmax, not before it", hint=2)
 def scale_after(query, key, value, mask):
     y, p = made(query, key, value, mask, 1)
     return y / math.sqrt(query.shape[-1]), p / math.sqrt(query.shape[-1])

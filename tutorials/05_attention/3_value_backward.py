@@ -56,12 +56,12 @@ def turned(x):
     return x.swapaxes(-1, -2)
 
 
-@mistake("dp and dvalue are swapped: they are returned in the wrong order", hint=3)
+@mistake("dp and dvalue are swapped: they are returned in the wrong order", hint=2)
 def swapped(dy, p, value):
     return turned(p) @ dy, dy @ turned(value)
 
 
-@mistake("p is not transposed in dvalue: with as many queries as keys the shape still fits", hint=4)
+@mistake("p is not transposed in dvalue: with as many queries as keys the shape still fits", hint=2)
 def untransposed(dy, p, value):
     return dy @ turned(value), p @ dy if p.shape[-1] == p.shape[-2] else turned(p) @ dy
 

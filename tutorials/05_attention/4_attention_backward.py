@@ -111,49 +111,49 @@ def softmax_skipped(dy, query, key, value, p):
     return made(dy, query, key, value, p, softmax=lambda dp, p: dp)
 
 
-@mistake("in the softmax's backward the sum over the keys is missing: dS = p dp", hint=4)
+@mistake("in the softmax's backward the sum over the keys is missing: dS = p dp", hint=2)
 def sum_missing(dy, query, key, value, p):
     return made(dy, query, key, value, p, softmax=lambda dp, p: p * dp)
 
 
-@mistake("in the softmax's backward only the diagonal is used: dS = p (1 - p) dp", hint=4)
+@mistake("in the softmax's backward only the diagonal is used: dS = p (1 - p) dp", hint=2)
 def diagonal(dy, query, key, value, p):
     return made(dy, query, key, value, p, softmax=lambda dp, p: p * (1 - p) * dp)
 
 
-@mistake("in the softmax's backward the sum runs over the queries, not over the keys", hint=4)
+@mistake("in the softmax's backward the sum runs over the queries, not over the keys", hint=2)
 def wrong_axis(dy, query, key, value, p):
     return made(dy, query, key, value, p, softmax=lambda dp, p: p * (dp - (dp * p).sum(axis=-2, keepdims=True)))
 
 
-@mistake("in the softmax's backward the sum lacks the factor p: sum(dp) in place of sum(dp p)", hint=4)
+@mistake("in the softmax's backward the sum lacks the factor p: sum(dp) in place of sum(dp p)", hint=2)
 def unweighted(dy, query, key, value, p):
     return made(dy, query, key, value, p, softmax=lambda dp, p: p * (dp - dp.sum(axis=-1, keepdims=True)))
 
 
-@mistake("the softmax's backward is that of its logarithm: dS = dp - p sum(dp)", hint=4)
+@mistake("the softmax's backward is that of its logarithm: dS = dp - p sum(dp)", hint=2)
 def of_the_logarithm(dy, query, key, value, p):
     return made(dy, query, key, value, p, softmax=lambda dp, p: dp - p * dp.sum(axis=-1, keepdims=True))
 
 
-@mistake("dvalue uses the gradient of the scores in place of the weights", hint=3)
+@mistake("dvalue uses the gradient of the scores in place of the weights", hint=2)
 def value_of_scores(dy, query, key, value, p):
     return made(dy, query, key, value, p, dvalue=lambda ds: turned(ds) @ dy)
 
 
-@mistake("the key's gradient misses the factor 1/sqrt(d_k): it belongs to dS, of which both gradients are made", hint=3)
+@mistake("the key's gradient misses the factor 1/sqrt(d_k): it belongs to dS, of which both gradients are made", hint=2)
 def key_unscaled(dy, query, key, value, p):
     dquery, dkey, dvalue = made(dy, query, key, value, p)
     return dquery, dkey * math.sqrt(query.shape[-1]), dvalue
 
 
-@mistake("dquery and dkey are swapped: they are returned in the wrong order", hint=3)
+@mistake("dquery and dkey are swapped: they are returned in the wrong order", hint=2)
 def swapped(dy, query, key, value, p):
     dquery, dkey, dvalue = made(dy, query, key, value, p)
     return dkey, dquery, dvalue
 
 
-@mistake("dvalue is divided by sqrt(d_k): the scale belongs to the scores only", hint=3)
+@mistake("dvalue is divided by sqrt(d_k): the scale belongs to the scores only", hint=2)
 def value_scaled(dy, query, key, value, p):
     return made(dy, query, key, value, p, dvalue=lambda ds: turned(p) @ dy / math.sqrt(query.shape[-1]))
 

@@ -80,17 +80,17 @@ def of_both(ids):
     return of(ids != 0) & (ids != 0)[:, None, :, None]
 
 
-@mistake("every query has a row of its own, but all rows are the same: leave the axis of the queries at size 1", hint=4)
+@mistake("every query has a row of its own, but all rows are the same: leave the axis of the queries at size 1", hint=2)
 def all_rows(ids):
     return np.repeat(of(ids != 0), ids.shape[1], axis=2)
 
 
-@mistake("an axis is missing: (B, 1, T) is broadcast so that the batch stands where the heads are", hint=4)
+@mistake("an axis is missing: (B, 1, T) is broadcast so that the batch stands where the heads are", hint=2)
 def three_axes(ids):
     return (ids != 0)[:, None, :]
 
 
-@mistake("both new axes are missing: (B, T) is broadcast so that the batch stands where the queries are", hint=4)
+@mistake("both new axes are missing: (B, T) is broadcast so that the batch stands where the queries are", hint=2)
 def two_axes(ids):
     return ids != 0
 

@@ -65,12 +65,12 @@ def one_ahead(ids):
     return positions(ids)[:, None] + 1 >= positions(ids)
 
 
-@mistake("rows and columns are swapped: each position sees itself and what comes after it, and nothing before", hint=4)
+@mistake("rows and columns are swapped: each position sees itself and what comes after it, and nothing before", hint=2)
 def transposed(ids):
     return positions(ids)[:, None] <= positions(ids)
 
 
-@mistake("the mask is the wrong way round: True marks the future, but here True means \"may attend\"", hint=4)
+@mistake("the mask is the wrong way round: True marks the future, but here True means \"may attend\"", hint=2)
 def inverted(ids):
     return positions(ids)[:, None] < positions(ids)
 

@@ -121,32 +121,32 @@ def cross_queries_hidden(source, target):
     return keys(source), tri(target) & keys(target), keys(target).swapaxes(-1, -2) & keys(source)
 
 
-@mistake("one column too many: each position of the decoder sees the next one", hint=3)
+@mistake("one column too many: each position of the decoder sees the next one", hint=2)
 def one_ahead(source, target):
     return keys(source), np.tri(target.shape[1], k=1, dtype=bool) & keys(target), keys(source)
 
 
-@mistake("the causal mask is transposed: the decoder sees the future, and not the past", hint=3)
+@mistake("the causal mask is transposed: the decoder sees the future, and not the past", hint=2)
 def transposed(source, target):
     return keys(source), tri(target).T & keys(target), keys(source)
 
 
-@mistake("each mask is the wrong way round: here True means \"may attend\"", hint=3)
+@mistake("each mask is the wrong way round: here True means \"may attend\"", hint=2)
 def inverted(source, target):
     return ~keys(source), ~(tri(target) & keys(target)), ~keys(source)
 
 
-@mistake("the padding is the wrong way round: only padding may be attended to", hint=3)
+@mistake("the padding is the wrong way round: only padding may be attended to", hint=2)
 def padding_inverted(source, target):
     return ~keys(source), tri(target) & ~keys(target), ~keys(source)
 
 
-@mistake("the decoder's mask hides queries that are padding; only keys are hidden", hint=3)
+@mistake("the decoder's mask hides queries that are padding; only keys are hidden", hint=2)
 def queries_hidden(source, target):
     return keys(source), tri(target) & keys(target).swapaxes(-1, -2), keys(source)
 
 
-@mistake("the causal mask leaves out the position itself: the first one has nothing left to attend to", hint=3)
+@mistake("the causal mask leaves out the position itself: the first one has nothing left to attend to", hint=2)
 def without_itself(source, target):
     return keys(source), tri(target) & ~np.eye(target.shape[1], dtype=bool) & keys(target), keys(source)
 

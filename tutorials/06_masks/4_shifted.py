@@ -81,14 +81,14 @@ def predicts_its_input(target):
     return decoder_input, decoder_input.copy()
 
 
-@mistake("EOS stands in the last column, behind the padding, and not behind the last token", hint=4)
+@mistake("EOS stands in the last column, behind the padding, and not behind the last token", hint=2)
 def eos_behind_padding(target):
     decoder_input, _ = right(target)
     return decoder_input, np.concatenate([target, np.full_like(target[:, :1], 2)], axis=1)
 
 
 @mistake("EOS is written into these columns of every row: np.arange(B) as the first index pairs each row with its own column",
-         hint=4)
+         hint=2)
 def eos_in_all_rows(target):
     decoder_input, next_target = right(target)
     next_target[:, (target != 0).sum(axis=1)] = 2
@@ -101,7 +101,7 @@ def without_eos(target):
     return decoder_input, np.concatenate([target, np.zeros_like(target[:, :1])], axis=1)
 
 
-@mistake("EOS overwrites the last token: it belongs behind it", hint=4)
+@mistake("EOS overwrites the last token: it belongs behind it", hint=2)
 def eos_too_early(target):
     decoder_input, next_target = right(target)
     length = (target != 0).sum(axis=1)
@@ -110,7 +110,7 @@ def eos_too_early(target):
     return decoder_input, next_target
 
 
-@mistake("EOS replaces the first padding, but a sentence without padding has none: there it overwrites the first token", hint=4)
+@mistake("EOS replaces the first padding, but a sentence without padding has none: there it overwrites the first token", hint=2)
 def eos_at_first_padding(target):
     decoder_input, next_target = right(target)
     full = (target != 0).all(axis=1)
@@ -125,7 +125,7 @@ def without_bos(target):
     return decoder_input, next_target
 
 
-@mistake("decoder_input and next_target are swapped: they are returned in the wrong order", hint=3)
+@mistake("decoder_input and next_target are swapped: they are returned in the wrong order", hint=2)
 def swapped(target):
     return right(target)[::-1]
 
@@ -144,7 +144,7 @@ def eos_in_the_input(target):
     return decoder_input, next_target
 
 
-@mistake("BOS and EOS are exchanged: BOS is 1, EOS is 2", hint=3)
+@mistake("BOS and EOS are exchanged: BOS is 1, EOS is 2", hint=2)
 def exchanged(target):
     decoder_input, next_target = right(target)
     decoder_input[:, 0] = 2
@@ -157,7 +157,7 @@ def cut_as_if_complete(target):
     return target[:, :-1].copy(), target[:, 1:].copy()
 
 
-@mistake("it is shifted by two: the input has BOS twice, and lacks the last token", hint=3)
+@mistake("it is shifted by two: the input has BOS twice, and lacks the last token", hint=2)
 def twice_shifted(target):
     decoder_input, next_target = right(target)
     return np.concatenate([decoder_input[:, :1], decoder_input[:, :-1]], axis=1), next_target
@@ -169,7 +169,7 @@ def unshifted_input(target):
     return np.concatenate([target, 0 * target[:, :1]], axis=1), next_target
 
 
-@mistake("EOS fills all of the padding: it stands once, behind the last token", hint=4)
+@mistake("EOS fills all of the padding: it stands once, behind the last token", hint=2)
 def eos_for_padding(target):
     decoder_input, next_target = right(target)
     return decoder_input, np.where(next_target == 0, 2, next_target).astype(target.dtype)

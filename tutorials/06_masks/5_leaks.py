@@ -75,7 +75,7 @@ def moved(y, changed):
     return (np.abs(changed - y) > 1e-3).any(axis=-1)
 
 
-@mistake("the matrix is transposed: its rows have to be the outputs, and its columns the tokens that were replaced", hint=3)
+@mistake("the matrix is transposed: its rows have to be the outputs, and its columns the tokens that were replaced", hint=2)
 def transposed(y, changed):
     return leaks(y, changed).T.copy()
 
@@ -100,7 +100,7 @@ def all_that_moved(y, changed):
     return moved(y, changed).T.copy()
 
 
-@mistake("all d numbers have to move: one that moves is a leak", hint=4)
+@mistake("all d numbers have to move: one that moves is a leak", hint=2)
 def all_numbers(y, changed):
     return made(y, changed, (np.abs(changed - y) > 1e-3).all(axis=-1))
 
@@ -110,43 +110,43 @@ def without_abs(y, changed):
     return made(y, changed, (changed - y > 1e-3).any(axis=-1))
 
 
-@mistake("the numbers of an output are added up first: what moves up and what moves down cancel", hint=4)
+@mistake("the numbers of an output are added up first: what moves up and what moves down cancel", hint=2)
 def summed(y, changed):
     return made(y, changed, np.abs((changed - y).sum(axis=-1)) > 1e-3)
 
 
-@mistake("the mean of the d moves is compared: one number that moves alone disappears in it", hint=4)
+@mistake("the mean of the d moves is compared: one number that moves alone disappears in it", hint=2)
 def mean_move(y, changed):
     return made(y, changed, np.abs(changed - y).mean(axis=-1) > 1e-3)
 
 
-@mistake("the last axis is still there: one True or False for each output is asked for, not for each of its d numbers", hint=4)
+@mistake("the last axis is still there: one True or False for each output is asked for, not for each of its d numbers", hint=2)
 def without_any(y, changed):
     moved = np.abs(changed - y) > 1e-3
     return moved.T & np.triu(np.ones((len(y), len(y)), bool), 1)
 
 
-@mistake("the threshold is larger than 1e-3: an output that moved a little is missed", hint=4)
+@mistake("the threshold is larger than 1e-3: an output that moved a little is missed", hint=2)
 def large_threshold(y, changed):
     return made(y, changed, (np.abs(changed - y) > 1e-2).any(axis=-1))
 
 
-@mistake("any difference counts, that of rounding too: it has to be more than 1e-3", hint=4)
+@mistake("any difference counts, that of rounding too: it has to be more than 1e-3", hint=2)
 def any_difference(y, changed):
     return made(y, changed, (changed != y).any(axis=-1))
 
 
-@mistake("each output is compared with that of the replaced position: y has to be broadcast over the first axis of changed", hint=3)
+@mistake("each output is compared with that of the replaced position: y has to be broadcast over the first axis of changed", hint=2)
 def wrong_rows(y, changed):
     return made(y, changed, (np.abs(changed - y[:, None]) > 1e-3).any(axis=-1))
 
 
-@mistake("only the first of the d numbers is compared: any of them may move", hint=4)
+@mistake("only the first of the d numbers is compared: any of them may move", hint=2)
 def first_number(y, changed):
     return made(y, changed, np.abs(changed - y)[..., 0] > 1e-3)
 
 
-@mistake("the moves of the d numbers are added up: many small ones are then taken for a large one", hint=4)
+@mistake("the moves of the d numbers are added up: many small ones are then taken for a large one", hint=2)
 def added_up(y, changed):
     return made(y, changed, np.abs(changed - y).sum(axis=-1) > 1e-3)
 

@@ -71,19 +71,19 @@ def padding_in_both(losses, ids):
     return losses.sum(), np.array(ids.size)
 
 
-@mistake("the total is divided by the count already: it has to be a sum, so that batches can be added", hint=3)
+@mistake("the total is divided by the count already: it has to be a sum, so that batches can be added", hint=2)
 def mean(losses, ids):
     real = ids != 0
     return (losses * real).sum() / losses.dtype.type(real.sum()), real.sum()
 
 
-@mistake("the count is that of the losses that are not 0: a token predicted with certainty counts as well", hint=4)
+@mistake("the count is that of the losses that are not 0: a token predicted with certainty counts as well", hint=2)
 def losses_not_0(losses, ids):
     real = ids != 0
     return (losses * real).sum(), np.array(np.count_nonzero(losses * real))
 
 
-@mistake("the token id 1 is left out as well: only padding, the id 0, is", hint=4)
+@mistake("the token id 1 is left out as well: only padding, the id 0, is", hint=2)
 def id_1_left_out(losses, ids):
     return (losses * (ids > 1)).sum(), (ids > 1).sum()
 
@@ -93,12 +93,12 @@ def sentences(losses, ids):
     return (losses * (ids != 0)).sum(), np.array(len(ids))
 
 
-@mistake("each loss is multiplied by its token id", hint=4)
+@mistake("each loss is multiplied by its token id", hint=2)
 def times_id(losses, ids):
     return (losses * ids.astype(losses.dtype)).sum(), (ids != 0).sum()
 
 
-@mistake("only padding is summed: the condition is the wrong way round", hint=4)
+@mistake("only padding is summed: the condition is the wrong way round", hint=2)
 def padding_only(losses, ids):
     return (losses * (ids == 0)).sum(), (ids == 0).sum()
 

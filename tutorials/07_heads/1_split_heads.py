@@ -67,13 +67,13 @@ def not_swapped(x, num_heads):
     return x.reshape(sizes(x, num_heads)).copy()
 
 
-@mistake("the heads are interleaved: the last axis is cut into (d, H), but each head's numbers lie side by side, (H, d)", hint=4)
+@mistake("the heads are interleaved: the last axis is cut into (d, H), but each head's numbers lie side by side, (H, d)", hint=2)
 def interleaved(x, num_heads):
     B, T, H, d = sizes(x, num_heads)
     return x.reshape(B, T, d, H).transpose(0, 3, 1, 2).copy()
 
 
-@mistake("the number of heads and the size of a head are exchanged", hint=4)
+@mistake("the number of heads and the size of a head are exchanged", hint=2)
 def exchanged(x, num_heads):
     B, T, H, d = sizes(x, num_heads)
     return x.reshape(B, T, d, H).swapaxes(1, 2).copy()
@@ -106,12 +106,12 @@ def all_axes_reversed(x, num_heads):
     return x.reshape(sizes(x, num_heads)).T.copy()
 
 
-@mistake("the heads are in reversed order", hint=3)
+@mistake("the heads are in reversed order", hint=2)
 def reversed_heads(x, num_heads):
     return split_heads(x, num_heads)[:, ::-1].copy()
 
 
-@mistake("every head gets the numbers of the first one", hint=3)
+@mistake("every head gets the numbers of the first one", hint=2)
 def first_for_all(x, num_heads):
     heads = split_heads(x, num_heads)
     return np.broadcast_to(heads[:, :1], heads.shape).copy()

@@ -59,7 +59,7 @@ def reshaped(heads):
 
 
 @mistake("the heads are interleaved: first number 0 of all heads, then number 1; each head's numbers have to lie side by side",
-         hint=3)
+         hint=2)
 def interleaved(heads):
     B, H, T, d = heads.shape
     return heads.transpose(0, 2, 3, 1).reshape(B, T, H * d)
@@ -90,30 +90,30 @@ def overlapping(heads):
     return y
 
 
-@mistake("the wrong axes are swapped: heads with sizes, not heads with positions", hint=4)
+@mistake("the wrong axes are swapped: heads with sizes, not heads with positions", hint=2)
 def wrong_axes(heads):
     B, H, T, d = heads.shape
     return heads.swapaxes(1, 3).reshape(B, T, H * d)
 
 
-@mistake("positions and sizes are swapped before the reshape: heads have to change places with positions", hint=4)
+@mistake("positions and sizes are swapped before the reshape: heads have to change places with positions", hint=2)
 def sizes_first(heads):
     B, H, T, d = heads.shape
     return heads.swapaxes(2, 3).reshape(B, T, H * d)
 
 
-@mistake("the positions stand in front of the batch when the array is reshaped: swap only the axes of heads and positions", hint=4)
+@mistake("the positions stand in front of the batch when the array is reshaped: swap only the axes of heads and positions", hint=2)
 def positions_first(heads):
     B, H, T, d = heads.shape
     return heads.transpose(2, 0, 1, 3).reshape(B, T, H * d)
 
 
-@mistake("the heads are in reversed order", hint=3)
+@mistake("the heads are in reversed order", hint=2)
 def reversed_heads(heads):
     return merge_heads(heads[:, ::-1])
 
 
-@mistake("every place gets the numbers of the first head", hint=3)
+@mistake("every place gets the numbers of the first head", hint=2)
 def first_for_all(heads):
     return merge_heads(np.broadcast_to(heads[:, :1], heads.shape))
 

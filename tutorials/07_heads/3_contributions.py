@@ -51,7 +51,7 @@ def blocks(heads, w_o):
     return w_o.reshape(heads.shape[1], heads.shape[3], -1)
 
 
-@mistake("the rows of W_O are interleaved: each head's rows lie one below the other, (H, d_v), not (d_v, H)", hint=4)
+@mistake("the rows of W_O are interleaved: each head's rows lie one below the other, (H, d_v), not (d_v, H)", hint=2)
 def interleaved(heads, w_o):
     return heads @ w_o.reshape(heads.shape[3], heads.shape[1], -1).swapaxes(0, 1)
 
@@ -99,7 +99,7 @@ def shared_out(heads, w_o):
     return np.broadcast_to(c.mean(axis=1, keepdims=True), c.shape).copy()
 
 
-@mistake("only the first head contributes, the others are 0", hint=3)
+@mistake("only the first head contributes, the others are 0", hint=2)
 def first_only(heads, w_o):
     c = heads @ blocks(heads, w_o)
     c[:, 1:] = 0

@@ -78,22 +78,22 @@ def made(x, w_q, w_k, w_v, w_o, H, d=None, split=split, merge=merge, weights=sof
     return merge(p @ v) @ w_o
 
 
-@mistake("the heads are merged without the transpose: a position gets numbers of other positions", hint=3)
+@mistake("the heads are merged without the transpose: a position gets numbers of other positions", hint=2)
 def merged_straight(*all):
     return made(*all, merge=merge_straight)
 
 
-@mistake("the heads are split without the transpose: a head gets numbers of other positions", hint=3)
+@mistake("the heads are split without the transpose: a head gets numbers of other positions", hint=2)
 def split_without(*all):
     return made(*all, split=split_straight)
 
 
-@mistake("split and merge both lack the transpose: each head sees only some of the positions", hint=3)
+@mistake("split and merge both lack the transpose: each head sees only some of the positions", hint=2)
 def both_straight(*all):
     return made(*all, split=split_straight, merge=merge_straight)
 
 
-@mistake("the scale 1/sqrt(d_k) is missing", hint=4)
+@mistake("the scale 1/sqrt(d_k) is missing", hint=2)
 def unscaled(*all):
     return made(*all, d=1)
 
@@ -153,7 +153,7 @@ def scaled_after(*all):
     return made(*all, d=1) / math.sqrt(all[1].shape[1] // all[5])
 
 
-@mistake("x is added to the result: the residual connection is around this layer, not in it", hint=4)
+@mistake("x is added to the result: the residual connection is around this layer, not in it", hint=2)
 def with_residual(x, w_q, w_k, w_v, w_o, num_heads):
     return x + multi_head(x, w_q, w_k, w_v, w_o, num_heads)
 

@@ -89,7 +89,7 @@ def merged_straight(*all):
     return made(*all, merge=merge_straight)
 
 
-@mistake("the heads are merged interleaved: each head's numbers have to lie side by side", hint=3)
+@mistake("the heads are merged interleaved: each head's numbers have to lie side by side", hint=2)
 def interleaved(*all):
     return made(*all, merge=merge_interleaved)
 
@@ -99,17 +99,17 @@ def queries_only(*all):
     return made(*all, paths=(1, 0, 0))
 
 
-@mistake("in dx the path through the keys is missing", hint=4)
+@mistake("in dx the path through the keys is missing", hint=2)
 def without_keys(*all):
     return made(*all, paths=(1, 0, 1))
 
 
-@mistake("in dx the path through the values is missing", hint=4)
+@mistake("in dx the path through the values is missing", hint=2)
 def without_values(*all):
     return made(*all, paths=(1, 1, 0))
 
 
-@mistake("in dx the path through the queries is missing", hint=4)
+@mistake("in dx the path through the queries is missing", hint=2)
 def without_queries(*all):
     return made(*all, paths=(0, 1, 1))
 
@@ -131,18 +131,18 @@ def not_summed(dq, dk, dv, x, w_q, w_k, w_v):
     return dx, *(x.swapaxes(1, 2) @ merge(g) for g in (dq, dk, dv))
 
 
-@mistake("the gradients of the weights come from the first sentence only", hint=3)
+@mistake("the gradients of the weights come from the first sentence only", hint=2)
 def first_sentence(*all):
     return made(*all, rows=slice(1))
 
 
-@mistake("dw_q and dw_k are swapped: they are returned in the wrong order", hint=3)
+@mistake("dw_q and dw_k are swapped: they are returned in the wrong order", hint=2)
 def swapped(*all):
     dx, dw_q, dw_k, dw_v = made(*all)
     return dx, dw_k, dw_q, dw_v
 
 
-@mistake("in dx the keys' gradient goes through W_Q and the queries' through W_K: they are exchanged", hint=3)
+@mistake("in dx the keys' gradient goes through W_Q and the queries' through W_K: they are exchanged", hint=2)
 def crossed(dq, dk, dv, x, w_q, w_k, w_v):
     dx = merge(dq) @ w_k.T + merge(dk) @ w_q.T + merge(dv) @ w_v.T
     return dx, *made(dq, dk, dv, x, w_q, w_k, w_v)[1:]

@@ -59,7 +59,7 @@ def layer_missing(dy, x, W):
     return dy.copy(), x.T @ dy
 
 
-@mistake("the path around is counted twice", hint=4)
+@mistake("the path around is counted twice", hint=2)
 def shortcut_twice(dy, x, W):
     return 2 * dy + dy @ W.T, x.T @ dy
 
@@ -69,27 +69,27 @@ def averaged(dy, x, W):
     return (dy + dy @ W.T) / 2, x.T @ dy
 
 
-@mistake("W is not transposed", hint=3)
+@mistake("W is not transposed", hint=2)
 def untransposed(dy, x, W):
     return dy + dy @ W, x.T @ dy
 
 
-@mistake("the path around has the wrong sign", hint=4)
+@mistake("the path around has the wrong sign", hint=2)
 def sign(dy, x, W):
     return dy @ W.T - dy, x.T @ dy
 
 
-@mistake("dW counts the path around: only the layer has a weight", hint=3)
+@mistake("dW counts the path around: only the layer has a weight", hint=2)
 def weight_of_both(dy, x, W):
     return dy + dy @ W.T, x.T @ dy + dy.T @ dy
 
 
-@mistake("dW is transposed: a square W keeps the shape", hint=3)
+@mistake("dW is transposed: a square W keeps the shape", hint=2)
 def weight_transposed(dy, x, W):
     return dy + dy @ W.T, dy.T @ x
 
 
-@mistake("dW uses y, what comes out: W was multiplied by x", hint=3)
+@mistake("dW uses y, what comes out: W was multiplied by x", hint=2)
 def weight_of_y(dy, x, W):
     return dy + dy @ W.T, (x + x @ W).T @ dy
 

@@ -87,12 +87,12 @@ def epsilon_missing(x, gamma, beta, epsilon):
     return norm(x, gamma, beta, 0)
 
 
-@mistake("epsilon is outside the square root: add it to the variance", hint=4)
+@mistake("epsilon is outside the square root: add it to the variance", hint=2)
 def epsilon_outside(x, gamma, beta, epsilon):
     return norm(x, gamma, beta, epsilon, s=lambda variance, epsilon: 1 / (np.sqrt(variance) + epsilon))
 
 
-@mistake("the square root is missing: divide by the standard deviation, not by the variance", hint=4)
+@mistake("the square root is missing: divide by the standard deviation, not by the variance", hint=2)
 def by_variance(x, gamma, beta, epsilon):
     return norm(x, gamma, beta, epsilon, s=lambda variance, epsilon: 1 / (variance + epsilon))
 
@@ -128,12 +128,12 @@ def root_mean_square(x, gamma, beta, epsilon):
     return gamma * (x * s) + beta, x * s, s
 
 
-@mistake("gamma and beta have changed places: y = beta n + gamma", hint=3)
+@mistake("gamma and beta have changed places: y = beta n + gamma", hint=2)
 def swapped(x, gamma, beta, epsilon):
     return norm(x, beta, gamma, epsilon)
 
 
-@mistake("beta is missing", hint=3)
+@mistake("beta is missing", hint=2)
 def beta_missing(x, gamma, beta, epsilon):
     return norm(x, gamma, 0 * beta, epsilon)
 
@@ -144,7 +144,7 @@ def inverted(x, gamma, beta, epsilon):
     return y, n, 1 / s
 
 
-@mistake("beta is multiplied by gamma: it is added last", hint=3)
+@mistake("beta is multiplied by gamma: it is added last", hint=2)
 def beta_inside(x, gamma, beta, epsilon):
     _, n, s = norm(x, gamma, beta, epsilon)
     return gamma * (n + beta), n, s
@@ -157,7 +157,7 @@ def undivided(x, gamma, beta, epsilon):
     return gamma * n + beta, n, s
 
 
-@mistake("gamma is missing", hint=3)
+@mistake("gamma is missing", hint=2)
 def gamma_missing(x, gamma, beta, epsilon):
     return norm(x, np.ones_like(gamma), beta, epsilon)
 
@@ -167,13 +167,13 @@ def uncentred_variance(x, gamma, beta, epsilon):
     return norm(x, gamma, beta, epsilon, s=lambda variance, epsilon: 1 / np.sqrt((x * x).mean(axis=-1, keepdims=True) + epsilon))
 
 
-@mistake("the array returned as n is x - mean: it has to be multiplied by s", hint=3)
+@mistake("the array returned as n is x - mean: it has to be multiplied by s", hint=2)
 def centred_for_n(x, gamma, beta, epsilon):
     y, _, s = norm(x, gamma, beta, epsilon)
     return y, x - x.mean(axis=-1, keepdims=True), s
 
 
-@mistake("n and s are returned in the wrong order", hint=3)
+@mistake("n and s are returned in the wrong order", hint=2)
 def wrong_order(x, gamma, beta, epsilon):
     y, n, s = norm(x, gamma, beta, epsilon)
     return y, s, n

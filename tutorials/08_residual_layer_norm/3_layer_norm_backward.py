@@ -110,17 +110,17 @@ def both_constant(dy, n, s, gamma):
     return with_dx(s * (dy * gamma), dy, n)
 
 
-@mistake("gamma is multiplied outside the two means: it belongs inside, they average dn = dy gamma", hint=3)
+@mistake("gamma is multiplied outside the two means: it belongs inside, they average dn = dy gamma", hint=2)
 def gamma_outside(dy, n, s, gamma):
     return with_dx(gamma * s * (dy - mean(dy) - n * mean(dy * n)), dy, n)
 
 
-@mistake("gamma is missing in dx: n was multiplied by it", hint=3)
+@mistake("gamma is missing in dx: n was multiplied by it", hint=2)
 def gamma_missing(dy, n, s, gamma):
     return with_dx(s * (dy - mean(dy) - n * mean(dy * n)), dy, n)
 
 
-@mistake("the factor s, 1 / standard deviation, is missing in dx", hint=4)
+@mistake("the factor s, 1 / standard deviation, is missing in dx", hint=2)
 def s_missing(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(dn - mean(dn) - n * mean(dn * n), dy, n)
@@ -132,55 +132,55 @@ def added(dy, n, s, gamma):
     return with_dx(s * (dn + mean(dn) + n * mean(dn * n)), dy, n)
 
 
-@mistake("the term of the variance lacks the factor n: mean(dn n) is subtracted from every number alike", hint=4)
+@mistake("the term of the variance lacks the factor n: mean(dn n) is subtracted from every number alike", hint=2)
 def n_missing(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn) - mean(dn * n)), dy, n)
 
 
-@mistake("the two means are sums: they are not divided by D", hint=3)
+@mistake("the two means are sums: they are not divided by D", hint=2)
 def sums(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - n.shape[-1] * (mean(dn) + n * mean(dn * n))), dy, n)
 
 
-@mistake("the two means run over the rows (axis -2), not along each row", hint=3)
+@mistake("the two means run over the rows (axis -2), not along each row", hint=2)
 def wrong_axis(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn, -2) - n * mean(dn * n, -2)), dy, n)
 
 
-@mistake("this is BatchNorm's backward: the two means run over all rows, for each column, not along each row", hint=3)
+@mistake("this is BatchNorm's backward: the two means run over all rows, for each column, not along each row", hint=2)
 def batch_norm(dy, n, s, gamma):
     dn, rows = dy * gamma, tuple(range(dy.ndim - 1))
     return with_dx(s * (dn - mean(dn, rows) - n * mean(dn * n, rows)), dy, n)
 
 
-@mistake("dgamma and dbeta have changed places", hint=3)
+@mistake("dgamma and dbeta have changed places", hint=2)
 def swapped(dy, n, s, gamma):
     dx, dgamma, dbeta = layer_norm_backward(dy, n, s, gamma)
     return dx, dbeta, dgamma
 
 
-@mistake("dgamma lacks the factor n, by which gamma was multiplied", hint=3)
+@mistake("dgamma lacks the factor n, by which gamma was multiplied", hint=2)
 def dgamma_without_n(dy, n, s, gamma):
     dx, dgamma, dbeta = layer_norm_backward(dy, n, s, gamma)
     return dx, dbeta, dbeta.copy()
 
 
-@mistake("dgamma and dbeta are sums of dn: take dy, the gradient after gamma and beta", hint=3)
+@mistake("dgamma and dbeta are sums of dn: take dy, the gradient after gamma and beta", hint=2)
 def parameters_of_dn(dy, n, s, gamma):
     dx, dgamma, dbeta = layer_norm_backward(dy, n, s, gamma)
     return dx, dgamma * gamma, dbeta * gamma
 
 
-@mistake("dgamma is multiplied by gamma: it is the sum of dy n, not of dn n", hint=3)
+@mistake("dgamma is multiplied by gamma: it is the sum of dy n, not of dn n", hint=2)
 def dgamma_of_dn(dy, n, s, gamma):
     dx, dgamma, dbeta = layer_norm_backward(dy, n, s, gamma)
     return dx, dgamma * gamma, dbeta
 
 
-@mistake("dgamma and dbeta are means over the rows, not sums", hint=3)
+@mistake("dgamma and dbeta are means over the rows, not sums", hint=2)
 def averaged(dy, n, s, gamma):
     dx, dgamma, dbeta = layer_norm_backward(dy, n, s, gamma)
     count = dy.size // dy.shape[-1]
@@ -193,23 +193,23 @@ def variance_doubled(dy, n, s, gamma):
     return with_dx(s * (dn - mean(dn) - 2 * n * mean(dn * n)), dy, n)
 
 
-@mistake("gamma is missing inside the two means: they average dn, not dy", hint=3)
+@mistake("gamma is missing inside the two means: they average dn, not dy", hint=2)
 def gamma_not_in_means(dy, n, s, gamma):
     return with_dx(s * (dy * gamma - mean(dy) - n * mean(dy * n)), dy, n)
 
 
-@mistake("dx is divided by s: s is 1 / standard deviation already", hint=4)
+@mistake("dx is divided by s: s is 1 / standard deviation already", hint=2)
 def divided_by_s(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx((dn - mean(dn) - n * mean(dn * n)) / s, dy, n)
 
 
-@mistake("dgamma and dbeta are summed over the first axis only: every row, of every sentence, used them", hint=3)
+@mistake("dgamma and dbeta are summed over the first axis only: every row, of every sentence, used them", hint=2)
 def first_axis_only(dy, n, s, gamma):
     return layer_norm_backward(dy, n, s, gamma)[0], (dy * n).sum(axis=0), dy.sum(axis=0)
 
 
-@mistake("dgamma and dbeta are summed over the first two axes: right for (B, T, D), but x may have any number of axes", hint=3)
+@mistake("dgamma and dbeta are summed over the first two axes: right for (B, T, D), but x may have any number of axes", hint=2)
 def two_axes_only(dy, n, s, gamma):
     return layer_norm_backward(dy, n, s, gamma)[0], (dy * n).sum(axis=(0, 1)), dy.sum(axis=(0, 1))
 
@@ -226,55 +226,55 @@ def variance_added(dy, n, s, gamma):
     return with_dx(s * (dn - mean(dn) + n * mean(dn * n)), dy, n)
 
 
-@mistake("the first mean, that of dn, is a sum: it is not divided by D", hint=3)
+@mistake("the first mean, that of dn, is a sum: it is not divided by D", hint=2)
 def first_sum(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - n.shape[-1] * mean(dn) - n * mean(dn * n)), dy, n)
 
 
-@mistake("the second mean, that of dn n, is a sum: it is not divided by D", hint=3)
+@mistake("the second mean, that of dn n, is a sum: it is not divided by D", hint=2)
 def second_sum(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn) - n.shape[-1] * n * mean(dn * n)), dy, n)
 
 
-@mistake("s multiplies dn only: it belongs to all three terms", hint=4)
+@mistake("s multiplies dn only: it belongs to all three terms", hint=2)
 def s_for_the_first_term(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * dn - mean(dn) - n * mean(dn * n), dy, n)
 
 
-@mistake("s, 1 / standard deviation, is applied twice in dx", hint=4)
+@mistake("s, 1 / standard deviation, is applied twice in dx", hint=2)
 def s_twice(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * s * (dn - mean(dn) - n * mean(dn * n)), dy, n)
 
 
-@mistake("gamma is applied twice in dx", hint=3)
+@mistake("gamma is applied twice in dx", hint=2)
 def gamma_twice(dy, n, s, gamma):
     dn = dy * gamma * gamma
     return with_dx(s * (dn - mean(dn) - n * mean(dn * n)), dy, n)
 
 
-@mistake("the term of the variance averages dy n: gamma is missing in it", hint=3)
+@mistake("the term of the variance averages dy n: gamma is missing in it", hint=2)
 def gamma_not_in_variance(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn) - n * mean(dy * n)), dy, n)
 
 
-@mistake("the term of the mean averages dy: gamma is missing in it", hint=3)
+@mistake("the term of the mean averages dy: gamma is missing in it", hint=2)
 def gamma_not_in_mean(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dy) - n * mean(dn * n)), dy, n)
 
 
-@mistake("the two means have changed places: n belongs to the mean of dn n", hint=4)
+@mistake("the two means have changed places: n belongs to the mean of dn n", hint=2)
 def means_swapped(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn * n) - n * mean(dn)), dy, n)
 
 
-@mistake("dx is D times too large: a 1/D that was moved out of the means got lost", hint=3)
+@mistake("dx is D times too large: a 1/D that was moved out of the means got lost", hint=2)
 def d_times(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (n.shape[-1] * dn - n.shape[-1] * mean(dn) - n.shape[-1] * n * mean(dn * n)), dy, n)

@@ -75,7 +75,7 @@ def last_mask(dy, x, W, keep1, keep2, rate):
     return backward(dy, x, W, second, second, first)
 
 
-@mistake("the two masks have changed places: the second dropout comes first in backward", hint=3)
+@mistake("the two masks have changed places: the second dropout comes first in backward", hint=2)
 def exchanged(dy, x, W, keep1, keep2, rate):
     first, second = keep1 / (1 - rate), keep2 / (1 - rate)
     return backward(dy, x, W, second, first, first)
@@ -107,13 +107,13 @@ def by_rate(dy, x, W, keep1, keep2, rate):
     return backward(dy, x, W, keep1 / rate, keep2 / rate, keep1 / rate)
 
 
-@mistake("dW uses x, not h: the product received what was left after the first dropout", hint=3)
+@mistake("dW uses x, not h: the product received what was left after the first dropout", hint=2)
 def x_for_h(dy, x, W, keep1, keep2, rate):
     first, second = keep1 / (1 - rate), keep2 / (1 - rate)
     return backward(dy, x, W, first, second, np.ones_like(x))
 
 
-@mistake("the second dropout is skipped: dy goes to the product as it is", hint=3)
+@mistake("the second dropout is skipped: dy goes to the product as it is", hint=2)
 def second_skipped(dy, x, W, keep1, keep2, rate):
     first = keep1 / (1 - rate)
     return backward(dy, x, W, first, np.ones_like(dy), first)
@@ -130,7 +130,7 @@ def untransposed(dy, x, W, keep1, keep2, rate):
     return dx, dropouts_backward(dy, x, W, keep1, keep2, rate)[1]
 
 
-@mistake("dW uses dy, not dz: the second dropout comes after the product", hint=3)
+@mistake("dW uses dy, not dz: the second dropout comes after the product", hint=2)
 def weight_of_dy(dy, x, W, keep1, keep2, rate):
     h = x * keep1 / (1 - rate)
     return dropouts_backward(dy, x, W, keep1, keep2, rate)[0], h.reshape(-1, len(W)).T @ dy.reshape(-1, len(W))
@@ -142,19 +142,19 @@ def weight_transposed(dy, x, W, keep1, keep2, rate):
     return dx, dW.T.copy()
 
 
-@mistake("dx lacks the scale 1 / (1 - rate) of the first dropout", hint=4)
+@mistake("dx lacks the scale 1 / (1 - rate) of the first dropout", hint=2)
 def dx_unscaled(dy, x, W, keep1, keep2, rate):
     first, second = keep1 / (1 - rate), keep2 / (1 - rate)
     return backward(dy, x, W, keep1, second, first)
 
 
-@mistake("dW is made from an h without the scale 1 / (1 - rate)", hint=3)
+@mistake("dW is made from an h without the scale 1 / (1 - rate)", hint=2)
 def h_unscaled(dy, x, W, keep1, keep2, rate):
     first, second = keep1 / (1 - rate), keep2 / (1 - rate)
     return backward(dy, x, W, first, second, keep1)
 
 
-@mistake("dz lacks the scale 1 / (1 - rate) of the second dropout", hint=3)
+@mistake("dz lacks the scale 1 / (1 - rate) of the second dropout", hint=2)
 def dz_unscaled(dy, x, W, keep1, keep2, rate):
     first = keep1 / (1 - rate)
     return backward(dy, x, W, first, keep2, first)
@@ -166,7 +166,7 @@ def first_rescaled(dy, x, W, keep1, keep2, rate):
     return backward(dy, x, W, np.full(x.shape, 1 / (1 - rate)), second, first)
 
 
-@mistake("dx is multiplied by both masks: the second one was applied to dy already", hint=4)
+@mistake("dx is multiplied by both masks: the second one was applied to dy already", hint=2)
 def both_masks(dy, x, W, keep1, keep2, rate):
     first, second = keep1 / (1 - rate), keep2 / (1 - rate)
     return backward(dy, x, W, first * second, second, first)
@@ -177,7 +177,7 @@ def inverted(dy, x, W, keep1, keep2, rate):
     return dropouts_backward(dy, x, W, ~keep1, ~keep2, rate)
 
 
-@mistake("h is made with the second dropout's mask: the first one came before the product", hint=3)
+@mistake("h is made with the second dropout's mask: the first one came before the product", hint=2)
 def h_of_second(dy, x, W, keep1, keep2, rate):
     first, second = keep1 / (1 - rate), keep2 / (1 - rate)
     return backward(dy, x, W, first, second, second)

@@ -76,82 +76,82 @@ def relu_skipped(dy, x, W1, b1, W2):
     return made(dy, x, W1, b1, W2, da=lambda dh, a: dh)
 
 
-@mistake("the ReLU's mask is taken from dh, not from a: what counts is which numbers the forward let through", hint=4)
+@mistake("the ReLU's mask is taken from dh, not from a: what counts is which numbers the forward let through", hint=2)
 def mask_of_gradient(dy, x, W1, b1, W2):
     return made(dy, x, W1, b1, W2, da=lambda dh, a: dh * (dh > 0))
 
 
-@mistake("dh is multiplied by h: the ReLU's slope is 1 where a > 0, not a", hint=4)
+@mistake("dh is multiplied by h: the ReLU's slope is 1 where a > 0, not a", hint=2)
 def times_h(dy, x, W1, b1, W2):
     return made(dy, x, W1, b1, W2, da=lambda dh, a: dh * np.maximum(a, 0))
 
 
-@mistake("the ReLU's mask is inverted", hint=4)
+@mistake("the ReLU's mask is inverted", hint=2)
 def inverted(dy, x, W1, b1, W2):
     return made(dy, x, W1, b1, W2, da=lambda dh, a: dh * (a < 0))
 
 
-@mistake("the ReLU's mask is taken from a without its bias b1", hint=3)
+@mistake("the ReLU's mask is taken from a without its bias b1", hint=2)
 def mask_without_bias(dy, x, W1, b1, W2):
     return made(dy, x, W1, b1, W2, da=lambda dh, a: dh * (a - b1 > 0))
 
 
-@mistake("dW2 uses a, not h: W2 was multiplied by what the ReLU let through", hint=3)
+@mistake("dW2 uses a, not h: W2 was multiplied by what the ReLU let through", hint=2)
 def a_for_h(dy, x, W1, b1, W2):
     return made(dy, x, W1, b1, W2, h=lambda a: a)
 
 
-@mistake("db1 is summed before the ReLU's backward: from dh, not from da", hint=3)
+@mistake("db1 is summed before the ReLU's backward: from dh, not from da", hint=2)
 def db1_of_dh(dy, x, W1, b1, W2):
     dx, dW1, db1, dW2, db2 = made(dy, x, W1, b1, W2)
     return dx, dW1, (dy @ W2.T).sum(axis=0), dW2, db2
 
 
-@mistake("dW1 and db1 use dh, before the ReLU's backward; only dx uses da", hint=3)
+@mistake("dW1 and db1 use dh, before the ReLU's backward; only dx uses da", hint=2)
 def first_layer_of_dh(dy, x, W1, b1, W2):
     dx, dW1, db1, dW2, db2 = made(dy, x, W1, b1, W2)
     return dx, x.T @ (dy @ W2.T), (dy @ W2.T).sum(axis=0), dW2, db2
 
 
-@mistake("the biases' gradients alone are means over the positions, not sums", hint=3)
+@mistake("the biases' gradients alone are means over the positions, not sums", hint=2)
 def averaged(dy, x, W1, b1, W2):
     dx, dW1, db1, dW2, db2 = made(dy, x, W1, b1, W2)
     return dx, dW1, db1 / len(x), dW2, db2 / len(x)
 
 
-@mistake("dy is added to dx: the residual connection is around this network, not in it", hint=3)
+@mistake("dy is added to dx: the residual connection is around this network, not in it", hint=2)
 def with_residual(dy, x, W1, b1, W2):
     dx, dW1, db1, dW2, db2 = made(dy, x, W1, b1, W2)
     return dx + dy, dW1, db1, dW2, db2
 
 
-@mistake("dx uses dh, before the ReLU's backward: it takes da", hint=3)
+@mistake("dx uses dh, before the ReLU's backward: it takes da", hint=2)
 def dx_of_dh(dy, x, W1, b1, W2):
     return (dy @ W2.T @ W1.T, *made(dy, x, W1, b1, W2)[1:])
 
 
-@mistake("dW1 uses dh, before the ReLU's backward: it takes da", hint=3)
+@mistake("dW1 uses dh, before the ReLU's backward: it takes da", hint=2)
 def dW1_of_dh(dy, x, W1, b1, W2):
     dx, _, *rest = made(dy, x, W1, b1, W2)
     return dx, x.T @ (dy @ W2.T), *rest
 
 
-@mistake("where a is negative, dh changes its sign: it has to become 0 there", hint=4)
+@mistake("where a is negative, dh changes its sign: it has to become 0 there", hint=2)
 def sign_of_a(dy, x, W1, b1, W2):
     return made(dy, x, W1, b1, W2, da=lambda dh, a: dh * np.sign(a))
 
 
-@mistake("the slope where a is negative is 0.01, that of a leaky ReLU: the ReLU's is 0", hint=4)
+@mistake("the slope where a is negative is 0.01, that of a leaky ReLU: the ReLU's is 0", hint=2)
 def leaky(dy, x, W1, b1, W2):
     return made(dy, x, W1, b1, W2, da=lambda dh, a: dh * np.where(a > 0, 1, 0.01).astype(dh.dtype))
 
 
-@mistake("dW2 uses the mask a > 0, not h: W2 was multiplied by h", hint=3)
+@mistake("dW2 uses the mask a > 0, not h: W2 was multiplied by h", hint=2)
 def mask_for_h(dy, x, W1, b1, W2):
     return made(dy, x, W1, b1, W2, h=lambda a: (a > 0).astype(a.dtype))
 
 
-@mistake("the gradients of all parameters are means over the positions, not sums", hint=3)
+@mistake("the gradients of all parameters are means over the positions, not sums", hint=2)
 def all_averaged(dy, x, W1, b1, W2):
     dx, *parameters = made(dy, x, W1, b1, W2)
     return dx, *(gradient / len(x) for gradient in parameters)

@@ -100,7 +100,7 @@ def norm_skipped(dy, x, W, n, s):
     return dy + dy @ W.T, of_weight(x, dy)
 
 
-@mistake("dW uses dy, from above the LayerNorm: it takes dz", hint=3)
+@mistake("dW uses dy, from above the LayerNorm: it takes dz", hint=2)
 def weight_of_dy(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dz + dz @ W.T, of_weight(x, dy)
@@ -111,7 +111,7 @@ def pre_norm(dy, x, W, n, s):
     return dy + through(dy @ W.T, n, s), of_weight(x, dy)
 
 
-@mistake("W is not transposed in dx: a square W keeps the shape", hint=4)
+@mistake("W is not transposed in dx: a square W keeps the shape", hint=2)
 def untransposed(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dz + dz @ W, of_weight(x, dz)
@@ -128,13 +128,13 @@ def halved(dy, x, W, n, s):
     return (dz + dz @ W.T) / 2, of_weight(x, dz)
 
 
-@mistake("the residual path is counted twice", hint=4)
+@mistake("the residual path is counted twice", hint=2)
 def twice(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dz + dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("dW uses n, the output of the LayerNorm: the sub-layer received x", hint=3)
+@mistake("dW uses n, the output of the LayerNorm: the sub-layer received x", hint=2)
 def weight_of_n(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dz + dz @ W.T, of_weight(n, dz)
@@ -176,13 +176,13 @@ def sum_along(dy, x, W, n, s):
     return dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("the factor s is missing in dz", hint=4)
+@mistake("the factor s is missing in dz", hint=2)
 def s_missing(dy, x, W, n, s):
     dz = through(dy, n, s) / s
     return dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("dz is divided by s: s is 1 / standard deviation already", hint=4)
+@mistake("dz is divided by s: s is 1 / standard deviation already", hint=2)
 def divided_by_s(dy, x, W, n, s):
     dz = through(dy, n, s) / (s * s)
     return dz + dz @ W.T, of_weight(x, dz)
@@ -200,7 +200,7 @@ def n_missing(dy, x, W, n, s):
     return dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("the sub-layer's path is subtracted, not added", hint=4)
+@mistake("the sub-layer's path is subtracted, not added", hint=2)
 def subtracted(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dz - dz @ W.T, of_weight(x, dz)
@@ -212,7 +212,7 @@ def with_dy(dy, x, W, n, s):
     return dy + dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("dW is a mean over the rows, not a sum", hint=3)
+@mistake("dW is a mean over the rows, not a sum", hint=2)
 def averaged(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dz + dz @ W.T, of_weight(x, dz) / (x.size // x.shape[-1])
@@ -224,7 +224,7 @@ def means_swapped(dy, x, W, n, s):
     return dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("dW uses z, the sum: the sub-layer received x", hint=3)
+@mistake("dW uses z, the sum: the sub-layer received x", hint=2)
 def weight_of_z(dy, x, W, n, s):
     dz = through(dy, n, s)
     return dz + dz @ W.T, of_weight(x + x @ W, dz)

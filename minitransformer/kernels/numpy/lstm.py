@@ -27,19 +27,18 @@ def lstm_forward_in_place(z, state, weight, mask=None) -> tuple[Array, LSTMSeque
     sign = np.repeat(np.array([-1, -1, 1, -1], z.dtype), size)
     gates, signed = z * sign, weight * sign
     states, tanh = np.empty((length, batch, 2 * size), z.dtype), np.empty((length, batch, size), z.dtype)
-    product, entered, before = np.empty((batch, width), z.dtype), np.empty((batch, size), z.dtype), state
+    before = state
     for t in range(length):
         a, after = gates[t], states[t]
-        a += np.matmul(before[:, :size], signed, out=product)
-        g = a[:, 2 * size:3 * size]
-        np.tanh(g, out=entered)
+        a += before[:, :size] @ signed
+        g = np.tanh(a[:, 2 * size:3 * size])
         np.exp(a, out=a)
         a += 1
         np.divide(1, a, out=a)
-        g[...] = entered
+        a[:, 2 * size:3 * size] = g
         h, c = after[:, :size], after[:, size:]
         np.multiply(a[:, size:2 * size], before[:, size:], out=c)
-        c += np.multiply(a[:, :size], g, out=entered)
+        c += a[:, :size] * g
         np.tanh(c, out=tanh[t])
         np.multiply(a[:, 3 * size:], tanh[t], out=h)
         if mask is not None:
@@ -55,30 +54,25 @@ def lstm_backward_in_place(dstates, cache) -> tuple[Array, Array, Array]:
     length, batch, width = gates.shape
     size, dtype = width // 4, np.result_type(dstates, gates)
     dz, transposed = np.empty(gates.shape, dtype), np.ascontiguousarray(weight.T)
-    dstate, buffer = np.zeros((batch, 2 * size), dtype), np.empty((batch, size), dtype)
+    dstate = np.zeros((batch, 2 * size), dtype)
     dh, dc = dstate[:, :size], dstate[:, size:]
     for t in reversed(range(length)):
         a, d, before = gates[t], dz[t], states[t - 1] if t else state
+        i, f, g, o = (a[:, k * size:(k + 1) * size] for k in range(4))
         dstate += dstates[t]
         if mask is not None:
             real = mask[t][:, None]
             passed = dstate * ~real
             dstate *= real
-        np.multiply(tanh[t], tanh[t], out=buffer)
-        np.subtract(1, buffer, out=buffer)
-        buffer *= a[:, 3 * size:]
-        buffer *= dh
-        dc += buffer
+        dc += dh * o * (1 - tanh[t] * tanh[t])
         np.multiply(a, a, out=d)
         np.subtract(a, d, out=d)                                    # s - s^2 of the sigmoids
-        d_g, g = d[:, 2 * size:3 * size], a[:, 2 * size:3 * size]
-        np.subtract(1, np.multiply(g, g, out=d_g), out=d_g)         # 1 - g^2 of the candidate
-        d[:, :size] *= np.multiply(dc, g, out=buffer)
-        d[:, size:2 * size] *= np.multiply(dc, before[:, size:], out=buffer)
-        d_g *= np.multiply(dc, a[:, :size], out=buffer)
-        d[:, 3 * size:] *= np.multiply(dh, tanh[t], out=buffer)
+        d[:, :size] *= dc * g
+        d[:, size:2 * size] *= dc * before[:, size:]
+        d[:, 2 * size:3 * size] = dc * i * (1 - g * g)
+        d[:, 3 * size:] *= dh * tanh[t]
         np.matmul(d, transposed, out=dh)
-        dc *= a[:, size:2 * size]
+        dc *= f
         if mask is not None:
             dstate += passed
     before = np.concatenate([state[None, :, :size], states[:-1, :, :size]]).reshape(-1, size)

@@ -1,0 +1,58 @@
+"""What a learner's process is refused: the course's own files, libraries that have the answers, and other programs.
+
+A refused import fails as if the library were not installed, and a refused file as if it could not be read.
+"""
+
+import os
+import sys
+from os import stat    # by name: the learner's file may replace that of os
+from pathlib import Path
+
+from minitransformer.learn.messages import _
+
+LIBRARIES = {"minitransformer", "tutorials", "torch", "jax", "tensorflow", "scipy"}
+PROGRAMS = ("subprocess.", "os.system", "os.exec", "os.spawn", "os.posix_spawn", "os.fork", "ctypes.", "socket.connect")    # events
+
+
+class Borrowed(Exception):
+    """The learner's code uses what is not its own."""
+
+
+class _Import(Borrowed, ImportError):
+    pass
+
+
+class _Use(Borrowed, PermissionError):
+    pass
+
+
+def refuse(folders) -> None:
+    """From now on, refuse this process all that could be borrowed. Nothing can undo it.
+
+    folders: those of the course. learn/ may be read, as a traceback does: it holds no answers.
+    """
+    course = {_identity(path) for folder in map(Path, folders) for path in (folder, *folder.rglob("*"))
+              if folder / "learn" not in path.parents}
+
+    def hook(event, arguments) -> None:
+        if event == "import" and arguments[0].partition(".")[0] in LIBRARIES:
+            raise _Import(_("it imports {name}").format(name=arguments[0]))
+        if event.startswith(PROGRAMS):
+            raise _Use(_("it calls {name}").format(name=event))
+        if event == "open":
+            try:
+                identity = _identity(arguments[0])
+            except (OSError, ValueError, TypeError):    # it is not there, or no file
+                return
+            if identity in course:
+                raise _Use(_("it reads {name}").format(name=os.path.basename(arguments[0])))
+
+    for name in [name for name in sys.modules if name.partition(".")[0] in LIBRARIES]:
+        del sys.modules[name]    # to import it again is an event
+    sys.addaudithook(hook)
+
+
+def _identity(path) -> tuple[int, int]:
+    """Of a file, by whichever path, link or folder it is found."""
+    found = stat(path)
+    return found.st_dev, found.st_ino

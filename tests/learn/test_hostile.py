@@ -1,0 +1,140 @@
+"""Solutions that would talk the judge round: none passes, none stops it, and each is told what it does."""
+
+import os
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from minitransformer.learn import sandbox
+from minitransformer.learn.course import PACKAGE, exercises, find_exercise
+from minitransformer.learn.grade import grade
+from minitransformer.learn.judge_file import check_file
+from minitransformer.learn.judgement import check_function
+
+REFERENCE = find_exercise("softmax_backward").source.replace("import numpy as np\n", "")
+HEAD = "import math\nimport numpy as np\n"
+RIGHT = "p * (dp - (dp * p).sum(axis=-1, keepdims=True))"
+ANSWERS = find_exercise("softmax_backward").path
+FUNCTION = "def softmax_backward(dp, p):\n    "
+HOSTILE = {    # what it does: (the file, the stage, words of the answer)
+    "reads the reference": (FUNCTION + f"exec(open({str(ANSWERS)!r}).read().split('# %%')[1], globals()); return 1",
+                            "own", "it reads 2_softmax_backward.py"),
+    "reads it as bytes of a link": (
+        f"import os, tempfile\nlink = tempfile.mktemp()\nos.symlink({str(ANSWERS)!r}, link)\n"
+        "text = os.open(link, os.O_RDONLY)\n" + FUNCTION + "return p", "own", "it reads"),
+    "reads the library": (FUNCTION + f"np.fromfile({str(PACKAGE / 'functional' / 'softmax.py')!r}); return p",
+                          "own", "it reads softmax.py"),
+    "imports it in the function": (FUNCTION + "from minitransformer.functional import softmax_backward as f; return f(dp, p)",
+                                   "own", "line 4: from minitransformer.functional"),
+    "imports it at the top": ("from minitransformer.functional import softmax_backward\n",
+                              "own", "it imports minitransformer.functional"),
+    "imports it by importlib": (FUNCTION + "import importlib; importlib.import_module('minitransformer.functional'); return p",
+                                "own", "it reads __init__"),
+    "has no other answer": (FUNCTION + "try:\n        import minitransformer\n    except ImportError:\n        return p",
+                            "invariants", "must sum to 0"),
+    "borrows from another library": ("from scipy.special import softmax\n" + FUNCTION + "return p",
+                                     "own", "it imports scipy.special"),
+    "runs a program": (FUNCTION + "import subprocess; return eval(subprocess.check_output(['python3', '-c', '1']))",
+                       "own", "it calls subprocess.Popen"),
+    "runs a shell": (FUNCTION + "import os; os.system('true'); return p", "own", "it calls os.system"),
+    "loads a library": (FUNCTION + "import ctypes; ctypes.CDLL(None); return p", "own", "it calls ctypes.dlopen"),
+    "keeps its answers by shape": ("kept = {}\n" + FUNCTION + f"return kept.setdefault(p.shape, {RIGHT}).copy()",
+                                   "repeats", "it keeps its answer for these shapes"),
+    "adds up over the calls": (
+        "total = {}\n" + FUNCTION + f"total[p.shape, p.dtype] = total.get((p.shape, p.dtype), 0) + {RIGHT}\n"
+        "    return total[p.shape, p.dtype].copy()", "repeats", "it adds up over the calls: begin with zeros in each call"),
+    "is random": (FUNCTION + f"return {RIGHT} * (1 + 1e-6 * np.random.rand())", "repeats", "the same numbers, another answer"),
+    "allocates 38 GB": (FUNCTION + "x = np.ones((70_000, 70_000)); return p", "runs", "MemoryError: Unable to allocate"),
+    "returns 38 GB": (FUNCTION + "return np.broadcast_to(p.flat[0], (70_000, 70_000))", "shape", "array of shape (70000, 70000)"),
+    "writes more than a disk holds": (FUNCTION + "import tempfile\n    with tempfile.TemporaryFile() as file:\n"
+                                      "        file.truncate(10 ** 11)\n    return p", "runs", "File too large"),
+    "replaces what the judge compares with": (
+        FUNCTION + "np.array_equal = np.allclose = lambda *a, **k: True; np.abs = lambda x: 0 * x; return p",
+        "invariants", "sum to 0"),
+}
+LIMITED = ("allocates", "writes")
+
+
+@pytest.mark.parametrize("graded", [False, True], ids=["checked", "graded"])
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_solution_does_not_pass(tmp_path, what, graded):
+    source, stage, words = HOSTILE[what]
+    if what.startswith(LIMITED) and not sys.platform.startswith("linux"):
+        pytest.skip("the system does not limit it")
+    (tmp_path / "mine.py").write_text(HEAD + source)
+    ((answer,), _) = check_file(tmp_path / "mine.py", ["softmax_backward"], limit=60, graded=graded)
+    assert not answer.passed and answer.stage == stage and words in str(answer), answer
+    assert len(str(answer).splitlines()) <= 8
+
+
+def test_numpy_that_is_replaced_by_a_file_is_told(tmp_path):
+    (tmp_path / "mine.py").write_text(HEAD + "np.allclose = lambda *a: True\n" + FUNCTION + "return p")
+    (student,) = grade(tmp_path)
+    assert not student["exercises"] and "replaces numpy.allclose" in student["errors"][0]
+
+
+def test_a_page_may_ask_the_judge(tmp_path):
+    """As a notebook does; and a library that is tried first may be missing."""
+    (tmp_path / "mine.py").write_text(
+        HEAD + "from minitransformer.learn import check\ntry:\n    import scipy\nexcept ImportError:\n    scipy = None\n"
+        + REFERENCE + "print(check('softmax_backward', softmax_backward))\n")
+    ((answer,), _) = check_file(tmp_path / "mine.py", graded=True)
+    assert answer.passed, answer
+
+
+def test_numpys_own_programs_are_not_the_learners(tmp_path):
+    (tmp_path / "mine.py").write_text(HEAD + "import numpy.testing\n" + REFERENCE)
+    assert check_file(tmp_path / "mine.py")[0][0].passed
+
+
+def test_a_wrong_sum_of_gradients_does_not_pass_in_this_process_either():
+    total = {}
+
+    def added(dy, x, W):
+        key = W.shape, W.dtype
+        total[key] = total.get(key, 0) + x.T @ dy
+        return dy @ W.T, total[key].copy(), dy.sum(axis=0)
+
+    answer = check_function(exercises()["linear_backward"], added, watched=False)
+    assert answer.stage == "repeats" and "dW" in answer.where and "it adds up" in answer.why
+
+
+def test_a_constant_is_wrong_and_not_kept():
+    answer = check_function(exercises()["causal_mask"], lambda ids: np.ones((ids.shape[1], ids.shape[1]), bool), watched=False)
+    assert answer.stage != "repeats"
+
+
+def test_the_limits_are_those_of_the_system(tmp_path):
+    resource = pytest.importorskip("resource")
+    code = ("from minitransformer.learn.sandbox import limit_this_process\nimport resource as r\nlimit_this_process(20)\n"
+            "print(*(r.getrlimit(kind)[1] for kind in (r.RLIMIT_FSIZE, r.RLIMIT_NOFILE, r.RLIMIT_CPU)))")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    assert done.stdout.split() == [str(sandbox.FILE), str(min(sandbox.OPEN, hard) if hard > 0 else sandbox.OPEN), "21"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="bubblewrap is a program of Linux")
+@pytest.mark.parametrize("runs", [True, False])
+def test_grade_uses_bubblewrap_where_it_runs_and_first_says_what_is_not_contained(run_cli, tmp_path, monkeypatch, runs):
+    """A stand-in that notes its options, and runs the command."""
+    tools, handed_in = tmp_path / "tools", tmp_path / "handed in"
+    tools.mkdir(), handed_in.mkdir()
+    (tools / "bwrap").write_text(f'#!/bin/sh\necho "$@" >> {tools}/used\n[ {int(runs)} = 1 ] || exit 1\n'
+                                 'while [ "$1" != "true" ] && [ "${1##*/python}" = "$1" ]; do shift; done\nexec "$@"\n')
+    (tools / "bwrap").chmod(0o755 | stat.S_IEXEC)
+    (tools / os.path.basename(sys.executable)).symlink_to(sys.executable)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr("minitransformer.learn.run_file.sys.executable", sys.executable)
+    (handed_in / "ann.py").write_text(HEAD + REFERENCE)
+    sandbox._bubblewrap_runs.cache_clear()
+    try:
+        code, out, error = run_cli("learn", "grade", handed_in)
+    finally:
+        sandbox._bubblewrap_runs.cache_clear()
+    used = (tools / "used").read_text()
+    assert code == 0 and "passed" in out.splitlines()[1]
+    assert error.splitlines()[0].startswith("not contained: ") and ("bubblewrap does not run" in error) == (not runs)
+    assert "--unshare-all" in used and ("--bind" in used.replace("--ro-bind", "")) == runs
