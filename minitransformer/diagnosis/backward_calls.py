@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array
+from minitransformer.checking.checked_block import is_float
 from minitransformer.diagnosis.factors import close, named_factors, ratio
 from minitransformer.diagnosis.fitting import fitting
 from minitransformer.diagnosis.recorder import Call, record
@@ -35,9 +36,10 @@ def explanations(cases) -> list[tuple[str, float]]:
     parts, called = _parts(cases[0].counterpart.calls()), _times_called(cases[0])
     unusual = [path for path in parts if called[path] != 1]    # if there are any, they are the mistake
     if unusual:
-        return fit(way for path in unusual for way in (_called_twice_ways(path) if called[path] else _not_called_ways(path)))
+        return fit(way for path in unusual
+                   for way in (_called_twice_ways(path) if called[path] else _not_called_ways(path, parts[path])))
     return fit(_scaled_upstream(cases, parts)) or fit(
-        way for path, call in parts.items() for way in (*_ways(path, cases[0]), *_mixed_up(path, call, parts)))
+        way for path, call in parts.items() for way in (*_ways(path, call, cases[0]), *_mixed_up(path, call, parts)))
 
 
 def _made(cases, instead, i) -> list[Array]:
@@ -80,7 +82,10 @@ def _times_called(case) -> Counter:
     return counts
 
 
-def _not_called_ways(path) -> Iterator[tuple[str, dict]]:
+def _not_called_ways(path, call) -> Iterator[tuple[str, dict]]:
+    if not call.returned:
+        yield f"the backward of {path} is not called (skipped): it gets no gradient", {path: _not_called}
+        return
     yield (f"the backward of {path} is not called (skipped): the gradient that it should receive is passed on as it is, without "
            f"the derivative of {path}", {path: lambda *given: _instead(given[1], _not_called(*given))})
     yield (f"the backward of {path} is not called (skipped): the gradient that it should return is missing (zero)",
@@ -94,7 +99,7 @@ def _called_twice_ways(path) -> Iterator[tuple[str, dict]]:
            {path: lambda method, dy, cache, *_: method(method(dy, cache), cache)})
 
 
-def _ways(path, case) -> Iterator[tuple[str, dict]]:
+def _ways(path, call, case) -> Iterator[tuple[str, dict]]:
     """(sentence, {path: instead}) of the mistakes that are possible with a part that is called once, as it should be."""
     yield (f"the gradient that the backward of {path} returns is not used (it is lost): {_receivers(case, path)} gets the dy that "
            f"{path} received, without the derivative of {path}",
@@ -104,8 +109,9 @@ def _ways(path, case) -> Iterator[tuple[str, dict]]:
     for what, factor in FACTORS.items():
         yield (f"the gradient returned by {path} {what}",
                {path: lambda method, dy, cache, *_, factor=factor: _times(method(dy, cache), factor)})
-        for k, which in enumerate(("first", "second", "third")):
-            yield (f"the {which} of the gradients returned by {path} {what}",
+        inputs = [name for name, value in call.arguments.items() if is_float(value)]
+        for k, name in enumerate(inputs if len(inputs) > 1 else ()):
+            yield (f"the gradient of {name} returned by {path} {what}",
                    {path: lambda method, dy, cache, *_, k=k, factor=factor: _one_times(method(dy, cache), k, factor)})
 
 

@@ -142,8 +142,10 @@ def _explanations(cases, parts) -> list[tuple[str, float]]:
         own, *inner = cases[0].counterpart.operations()
         inner = [name for name in inner if name not in parts]
         explanations = (_formulas(cases, mistakes_of([own])) or backward_calls.explanations(cases)
-                        or _formulas(cases, mistakes_of(inner)) or terms.explanations(cases) or arrays.explanations(cases))
-        return explanations or _formulas(cases, [one for one in of_exercises() if one.of in (own, *inner)])
+                        or _formulas(cases, mistakes_of(inner)) or terms.explanations(cases)
+                        or _formulas(cases, [one for one in of_exercises() if one.of in (own, *inner)]))
+        if explanations:
+            return explanations
     return arrays.explanations(cases)
 
 
@@ -156,8 +158,8 @@ def _of_each_array(cases, parts) -> list[tuple[str, float]]:
     for name in wrong:
         alone = [case.with_only(name) for case in cases]
         own = cases[0].counterpart.operation.name if all(case.counterpart for case in cases) else ""
-        explanations = (_formulas(alone, mistakes_of([own])) or terms.explanations(alone) or arrays.explanations(alone)
-                        or _formulas(alone, [one for one in of_exercises() if one.of == own]))
+        explanations = (_formulas(alone, mistakes_of([own])) or terms.explanations(alone)
+                        or _formulas(alone, [one for one in of_exercises() if one.of == own]) or arrays.explanations(alone))
         if len(explanations) != 1:
             return []
         (sentence, error), = explanations

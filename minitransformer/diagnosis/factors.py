@@ -30,8 +30,8 @@ FORMS = {    # of a size: its value, and what to say
                                        "backward has, or a division by it is missing"),
     "over root": (lambda n: n ** -0.5, "is exactly the true one divided by sqrt({n}), the square root of {what}: a scale that "
                                        "only backward has, or a factor sqrt is missing"),
-    "unbiased": (lambda n: n / (n - 1), "is exactly the true one divided by one less than {what}, where the division is by all of "
-                                        "them"),
+    "unbiased": (lambda n: n / (n - 1), "is exactly the true one divided by one less than {what} (unbiased), where the division is "
+                                        "by all of them"),
     "biased": (lambda n: (n - 1) / n, "is exactly the true one divided by {what}, where the division is by one less")}
 WELL_KNOWN = {"log(2)": math.log(2), "log(10)": math.log(10), "pi": math.pi, "pi/2": math.pi / 2, "sqrt(2)": math.sqrt(2),
               "sqrt(2/pi)": math.sqrt(2 / math.pi)}

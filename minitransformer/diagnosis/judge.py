@@ -13,8 +13,6 @@ from minitransformer.checking.compare import SAME, is_same, relative_error
 from minitransformer.diagnosis.fitting import fitting
 from minitransformer.errors import InputError
 
-error_between = relative_error
-
 
 class Verdict(NamedTuple):
     """The result of `judge`; print it."""

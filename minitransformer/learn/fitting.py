@@ -6,7 +6,7 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checking.compare import relative_error
-from minitransformer.diagnosis.judge import error_between, tuple_of
+from minitransformer.diagnosis.judge import tuple_of
 from minitransformer.learn.changes_of_arrays import everywhere, factors, other_inputs, other_outputs
 from minitransformer.learn.marks import Mistake
 from minitransformer.learn.messages import _
@@ -113,7 +113,7 @@ def _outcome(function, arguments) -> tuple[Array, ...]:
 def _alike(one, other, ks) -> bool:
     """Whether the outputs `ks` are alike; of a function that raised there are none."""
     one, other = ([arrays[k] for k in ks] if arrays else [] for arrays in (one, other))
-    return error_between(one, other) <= SAME
+    return relative_error(one, other) <= SAME
 
 
 def _error(mine, right, ks) -> float:

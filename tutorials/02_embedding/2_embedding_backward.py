@@ -123,7 +123,7 @@ def both(dy, ids, W):
     return dW
 
 
-@mistake("the gradient is a mean over the sentences, not a sum", hint=1)
+@mistake("the gradient is a mean over the sentences of the batch, not a sum", hint=1)
 def batch_mean(dy, ids, W):
     return scaled(summed(dy, ids, W)) / len(ids)
 

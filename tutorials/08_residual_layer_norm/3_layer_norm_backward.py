@@ -156,7 +156,7 @@ def batch_norm(dy, n, s, gamma):
     return with_dx(s * (dn - mean(dn, rows) - n * mean(dn * n, rows)), dy, n)
 
 
-@mistake("dgamma and dbeta have changed places", hint=2)
+@mistake("dgamma and dbeta are swapped: they are returned in the wrong order", hint=2)
 def swapped(dy, n, s, gamma):
     dx, dgamma, dbeta = layer_norm_backward(dy, n, s, gamma)
     return dx, dbeta, dgamma

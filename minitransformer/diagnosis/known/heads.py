@@ -35,8 +35,9 @@ teach("MultiHeadAttention", {
     "the gradients of key and value are swapped between the heads and the linear layers": ("dq, dk, dv =", "dq, dv, dk ="),
     "every head gets the gradient averaged over the heads":
         (PARTS, f"(0 * one + one.mean(axis=1, keepdims=True) for one in {PARTS})"),
-    "only the first head gets a gradient":
-        (PARTS, f"(one * (np.arange(self.num_heads) == 0)[:, None, None] for one in {PARTS})"),
+    **{f"only the {which} head gets a gradient":
+       (PARTS, f"(one * (np.arange(self.num_heads) == {place})[:, None, None] for one in {PARTS})")
+       for which, place in (("first", "0"), ("last", "self.num_heads - 1"))},
     "the gradients of key and value are added up, and their sum is returned for both":
         ("return dquery, dkey, dvalue", "return dquery, dkey + dvalue, dkey + dvalue"),
     "the sum of all three gradients is returned for each of query, key and value":
