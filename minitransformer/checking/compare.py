@@ -2,28 +2,42 @@
 
 import numpy as np
 
+SAME = 1e-12    # arrays this close (relative) are equal up to rounding
+
 
 def relative_errors(some, others) -> list[float]:
     """Of each array against its other one: max|a - b| / max(max|a|, max|b|, G / 10), with G the largest number of all of them.
 
-    It is inf for another shape, and for NaN or infinity. `gradcheck` says what the floor G / 10 is for.
+    It is inf for another shape. NaN and infinity are an error of inf, too, unless both have the same one in the same place.
+    `gradcheck` says what the floor G / 10 is for.
     """
-    largest = max((np.abs(array).max(initial=0) for array in (*some, *others)), default=0)
-    return [_relative(a, b, largest / 10) for a, b in zip(some, others)]
+    largest = max((size_of(array) for array in (*some, *others)), default=0)
+    return [_relative(1 * a, 1 * b, largest) for a, b in zip(some, others)]    # 1 *: of masks, which cannot be subtracted, numbers
 
 
 def relative_error(some, others) -> float:
-    """The largest of `relative_errors`."""
-    return max(relative_errors(some, others), default=0.0)
+    """The largest of `relative_errors`; inf if there are more arrays on one side."""
+    return max(relative_errors(some, others), default=0.0) if len(some) == len(others) else np.inf
 
 
-def _relative(a, b, floor) -> float:
+def size_of(array) -> float:
+    """The largest magnitude in an array, NaN and infinity left out."""
+    return np.abs(array, where=np.isfinite(array), out=np.zeros(np.shape(array))).max(initial=0)
+
+
+def scale_of(a, b, largest) -> float:
+    """What a difference of two arrays is compared with; `largest` is the largest number of all arrays."""
+    return max(size_of(a), size_of(b), largest / 10)
+
+
+def _relative(a, b, largest) -> float:
     if np.shape(a) != np.shape(b):
         return np.inf
-    difference = np.abs(1 * a - 1 * b).max(initial=0)    # 1 *: of masks, which cannot be subtracted, numbers
+    alike = (a == b) | (np.isnan(a) & np.isnan(b))
+    difference = np.abs(np.where(alike, 0, a) - np.where(alike, 0, b)).max(initial=0)
     if not np.isfinite(difference):
         return np.inf
-    return float(difference / max(np.abs(a).max(initial=0), np.abs(b).max(initial=0), floor)) if difference else 0.0
+    return float(difference / scale_of(a, b, largest)) if difference else 0.0
 
 
 def is_same(now, before) -> bool:

@@ -1,14 +1,15 @@
 """Mistakes that any gradient can show, in every block: a sign, a factor, an order, a part of dy left out, another's place."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import combinations
 
 import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checking.compare import relative_error
-from minitransformer.diagnosis.case import EXPLAINED, largest_error
-from minitransformer.diagnosis.factors import named_factors, ratio
+from minitransformer.diagnosis.factors import is_time_first, named_factors, ratio
+from minitransformer.diagnosis.fitting import fitting
 
 
 def explanations(cases) -> list[tuple[str, float]]:
@@ -16,29 +17,22 @@ def explanations(cases) -> list[tuple[str, float]]:
     names = [name for name in cases[0].observed if any(name in case.wrong for case in cases)]
     if not names or not all(set(names) <= case.right.keys() for case in cases):
         return []
-    together = _of(cases, names)
-    if together or not 1 < len(names) <= 3:
-        return together
-    alone = [_of(cases, [name]) for name in names]
-    if all(len(one) == 1 for one in alone):
-        return [("; ".join(one[0][0] for one in alone), max(one[0][1] for one in alone))]
-    return []
+    return _of(cases, names)
 
 
 def _of(cases, names) -> list[tuple[str, float]]:
     explained = []
     observed = [{name: case.observed[name] for name in names} for case in cases]
     right = [{name: case.right[name] for name in names} for case in cases]
-    ratios = [ratio(a, n) for a, n in zip(observed, right)]
-    what = _gradients(names)
+    what = gradients_of(names)
     if all(not g.any() for a in observed for g in a.values()):
         explained.append((f"{what} is missing: it is zero everywhere (not computed, not added or not returned)", 0.0))
     elif not any(case.depends_on(name) for case in cases for name in names):
         explained.append((f"{what} is not zero, although the output does not depend on {'it' if len(names) == 1 else 'them'}: "
                       f"the forward does not use {' and '.join(names)} (forgotten there?), so the true gradient is zero", 0.0))
-    elif all(ratios):
-        errors = [relative_error(a.values(), [r * n[name] for name in names]) for a, n, r in zip(observed, right, ratios)]
-        explained += [(f"{what} {text}", max(errors)) for text in named_factors(cases, ratios)]
+    else:
+        explained += [(f"{what} {text}", max(_ratio_error(case, names) for case in cases))
+                      for text in named_factors(cases, lambda case: _ratio(case, names))]
     return (explained or _fitting(_changes(cases, names), cases, names, what)
             or _fitting(_of_upstream(cases[0]), cases, names, what) or _other_mask(cases, observed, right, what))
 
@@ -57,18 +51,23 @@ def _other_mask(cases, observed, right, what) -> list[tuple[str, float]]:
              "mask (drawn again, at random, or taken from the wrong array)", 0.0)]
 
 
+def _ratio(case, names) -> float | None:
+    return ratio({name: case.observed[name] for name in names}, case.right) if set(names) <= case.right.keys() else None
+
+
+def _ratio_error(case, names) -> float:
+    r = _ratio(case, names)
+    return relative_error([case.observed[name] for name in names], [r * case.right[name] for name in names])
+
+
 def _fitting(changes, cases, names, what) -> list[tuple[str, float]]:
-    errors = [(sentence, largest_error(cases, lambda case: _error(case, names, change))) for sentence, change in changes]
-    return [(f"{what} {sentence}", error) for sentence, error in errors if error <= EXPLAINED]
-
-
-def _error(case, names, change) -> float:
-    """The error of the right gradients with these names, changed; inf if the change is none for their shapes."""
-    try:
-        changed = change(case, {name: case.right[name] for name in names})
-    except (ValueError, IndexError):
-        return np.inf
-    return np.inf if changed is None else relative_error([case.observed[name] for name in changed], changed.values())
+    def made(change, i) -> list[Array]:
+        changed = change(cases[i], {name: cases[i].right[name] for name in names})
+        if changed is None:
+            raise ValueError("the change is none for these shapes")
+        return [changed[name] for name in names]
+    observed = [[case.observed[name] for name in names] for case in cases]
+    return fitting(observed, ((f"{what} {sentence}", partial(made, change)) for sentence, change in changes))
 
 
 def _changes(cases, names) -> Iterator[tuple[str, Callable]]:
@@ -87,8 +86,11 @@ def _changes(cases, names) -> Iterator[tuple[str, Callable]]:
         {name: of_square(g) for name, g in right.items()}
         if all(g.ndim >= 2 and g.shape[-1] == g.shape[-2] for g in right.values()) else None)
     of_input = all(name in cases[0].inputs and cases[0].observed[name].ndim > 1 for name in names)
-    for axis, axis_name in ((0, "first axis (the batch, sentences)" if of_input else "first axis"),
-                            (1, "second axis (the positions)" if of_input else "second axis"), (-1, "last axis")):
+    counts = ("", "")
+    if of_input:
+        counts = " (the batch, sentences)", " (the positions)"
+        counts = counts[::-1] if is_time_first(cases[0]) else counts
+    for axis, axis_name in ((0, f"first axis{counts[0]}"), (1, f"second axis{counts[1]}"), (-1, "last axis")):
         for step, way in ((1, "later"), (-1, "earlier")):
             yield (f"is shifted: each row is one place too far ({way}) along the {axis_name} (off by one)",
                    along(axis, lambda g, axis=axis, step=step: shifted(g, step, axis)))
@@ -153,7 +155,8 @@ def _of_upstream(case) -> Iterator[tuple[str, Callable]]:
             return {name: gradients[name] for name in right if name in gradients} if set(right) <= set(gradients) else None
         return wrong
 
-    for axis, what, missing in ((0, "sentence of the batch", "batch"), (1, "position", "length (positions)")):
+    sentence, position = (1, 0) if is_time_first(case) else (0, 1)
+    for axis, what, missing in ((sentence, "sentence of the batch", "batch"), (position, "position", "length (positions)")):
         for place, which in ((0, "first"), (-1, "last")):
             yield (f"counts the {which} {what} only: the sum over the {missing} is missing",
                    seen(lambda dy, axis=axis, place=place: dy - _without(dy, place, axis)))
@@ -168,7 +171,7 @@ def _of_upstream(case) -> Iterator[tuple[str, Callable]]:
                seen(lambda dy, limit=limit: np.clip(dy, -limit, limit)))
     yield "is that of dy with its negative numbers cut off: a backward is linear in dy", seen(lambda dy: np.maximum(dy, 0))
     yield "has dy twice: the upstream gradient is squared", seen(lambda dy: dy * dy)
-    for axis, what in ((0, "batch"), (1, "positions")):
+    for axis, what in ((sentence, "batch"), (position, "positions")):
         yield (f"belongs to dy reversed along the {what}", seen(lambda dy, axis=axis: np.flip(dy, axis).copy()))
         yield (f"belongs to dy averaged over the {what}", seen(
             lambda dy, axis=axis: np.broadcast_to(dy.mean(axis=axis, keepdims=True), dy.shape).copy()))
@@ -205,7 +208,7 @@ def _swapped(right, one, other) -> dict[str, Array] | None:
     return {**right, one: right[other], other: right[one]}
 
 
-def _gradients(names) -> str:
+def gradients_of(names) -> str:
     if len(names) == 1:
         return f"the gradient of {names[0]}"
     shown = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")

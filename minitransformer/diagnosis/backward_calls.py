@@ -4,15 +4,15 @@ Each of these mistakes is made in the counterpart, in one part after another, an
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.diagnosis.case import EXPLAINED, largest_error
-from minitransformer.diagnosis.factors import named_factors, ratio
+from minitransformer.diagnosis.factors import close, named_factors, ratio
+from minitransformer.diagnosis.fitting import fitting
 from minitransformer.diagnosis.recorder import Call, record
 from minitransformer.layers import Layer
 from minitransformer.layers.hooks import hooked
@@ -26,21 +26,24 @@ def explanations(cases) -> list[tuple[str, float]]:
     """[(sentence, error)] of the one mistake that a composite of layers makes with one of its parts, in every case."""
     if not isinstance(cases[0].block, Layer):
         return []
+    observed = [list(case.observed.values()) for case in cases]
+
+    def fit(ways) -> list[tuple[str, float]]:
+        """ways: (sentence, {path: instead}), with instead(method, dy, cache, seen, i) in the i-th case."""
+        return fitting(observed, ((sentence, partial(_made, cases, instead)) for sentence, instead in ways))
+
     parts, called = _parts(cases[0].counterpart.calls()), _times_called(cases[0])
-    explained, seen = [], []    # `seen`: what a part was actually given, which needs no other explanation
     unusual = [path for path in parts if called[path] != 1]    # if there are any, they are the mistake
-    for path in unusual or parts:
-        call = parts[path]
-        if called[path] == 1:
-            ways = *_ways(path, cases[0]), *_mixed_up(path, call, parts), *_scaled_upstream(cases, path)
-        else:
-            ways = tuple(_called_twice_ways(path) if called[path] else _not_called_ways(path))
-        for sentence, instead in ways:
-            error = largest_error(cases, lambda case: case.error(
-                case.counterpart.gradients(case.dy, partial(_replacing, path, instead))))
-            if error <= EXPLAINED:
-                (seen if isinstance(instead, _Scaled) else explained).append((sentence, error))
-    return seen or explained
+    if unusual:
+        return fit(way for path in unusual for way in (_called_twice_ways(path) if called[path] else _not_called_ways(path)))
+    return fit(_scaled_upstream(cases, parts)) or fit(
+        way for path, call in parts.items() for way in (*_ways(path, cases[0]), *_mixed_up(path, call, parts)))
+
+
+def _made(cases, instead, i) -> list[Array]:
+    """The gradients of the i-th case's counterpart with something else in place of the backward of some parts."""
+    gradients = cases[i].counterpart.gradients(cases[i].dy, partial(_replacing, instead, i))
+    return [gradients[name] for name in cases[i].observed]
 
 
 def _parts(calls) -> dict[str, Call]:
@@ -48,13 +51,13 @@ def _parts(calls) -> dict[str, Call]:
     return {call.path: call for call in calls if isinstance(call.block, Layer) and call.path}
 
 
-def _replacing(path, instead, stack, layer) -> None:
-    """Run `instead(method, dy, cache)` in place of the part's backward; `seen` holds what it needs from other calls."""
+def _replacing(instead, i, stack, layer) -> None:
+    """Run `instead[path](method, dy, cache, seen, i)` in place of each part's backward; `seen` holds what it needs from others."""
     seen = {}
 
     def look(at, direction, method, *values, **options) -> Any:
-        if direction == "backward" and at == path:
-            return instead(method, *values, seen)
+        if direction == "backward" and at in instead:
+            return instead[at](method, *values, seen, i)
         returned = method(*values, **options)
         if direction == "forward":
             seen[at] = method.__self__, returned[1]
@@ -77,30 +80,33 @@ def _times_called(case) -> Counter:
     return counts
 
 
-def _not_called_ways(path) -> Iterator[tuple[str, Callable]]:
+def _not_called_ways(path) -> Iterator[tuple[str, dict]]:
     yield (f"the backward of {path} is not called (skipped): the gradient that it should receive is passed on as it is, without "
-           f"the derivative of {path}", _unchanged)
-    yield f"the backward of {path} is not called (skipped): the gradient that it should return is missing (zero)", _not_called
+           f"the derivative of {path}", {path: lambda *given: _instead(given[1], _not_called(*given))})
+    yield (f"the backward of {path} is not called (skipped): the gradient that it should return is missing (zero)",
+           {path: lambda *given: _times(_not_called(*given), 0)})
 
 
-def _called_twice_ways(path) -> Iterator[tuple[str, Callable]]:
-    yield f"the backward of {path} is called twice: it adds to its gradients two times (doubled)", _called_twice
+def _called_twice_ways(path) -> Iterator[tuple[str, dict]]:
+    yield (f"the backward of {path} is called twice: it adds to its gradients two times (doubled)",
+           {path: lambda method, dy, cache, *_: (method(dy, cache), method(dy, cache))[1]})
     yield (f"the backward of {path} is applied twice in a row, the second time to its own result",
-           lambda method, dy, cache, seen: method(method(dy, cache), cache))
+           {path: lambda method, dy, cache, *_: method(method(dy, cache), cache)})
 
 
-def _ways(path, case) -> Iterator[tuple[str, Callable]]:
-    """(sentence, instead) of the mistakes that are possible with a part that is called once, as it should be."""
+def _ways(path, case) -> Iterator[tuple[str, dict]]:
+    """(sentence, {path: instead}) of the mistakes that are possible with a part that is called once, as it should be."""
     yield (f"the gradient that the backward of {path} returns is not used (it is lost): {_receivers(case, path)} gets the dy that "
-           f"{path} received, without the derivative of {path}", _ignored)
+           f"{path} received, without the derivative of {path}",
+           {path: lambda method, dy, cache, *_: _instead(dy, method(dy, cache))})
     yield (f"dy is added to the gradient that {path} returns, as if there were a residual path (skip connection) around {path}",
-           lambda method, dy, cache, seen: method(dy, cache) + dy)
+           {path: lambda method, dy, cache, *_: method(dy, cache) + dy})
     for what, factor in FACTORS.items():
         yield (f"the gradient returned by {path} {what}",
-               lambda method, dy, cache, seen, factor=factor: _times(method(dy, cache), factor))
-        for i, which in enumerate(("first", "second", "third")):
+               {path: lambda method, dy, cache, *_, factor=factor: _times(method(dy, cache), factor)})
+        for k, which in enumerate(("first", "second", "third")):
             yield (f"the {which} of the gradients returned by {path} {what}",
-                   lambda method, dy, cache, seen, i=i, factor=factor: _one_times(method(dy, cache), i, factor))
+                   {path: lambda method, dy, cache, *_, k=k, factor=factor: _one_times(method(dy, cache), k, factor)})
 
 
 def _receivers(case, path) -> str:
@@ -119,63 +125,47 @@ def _equal(one, other) -> bool:
     return isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and np.array_equal(one, other)
 
 
-def _mixed_up(path, call, parts) -> Iterator[tuple[str, Callable]]:
+def _mixed_up(path, call, parts) -> Iterator[tuple[str, dict]]:
     """Another part's cache, or another part in its place."""
     for other in parts:
         if other != path and type(parts[other].block) is type(call.block):
             yield (f"the backward of {path} is given the cache of {other} (the wrong one)",
-                   lambda method, dy, cache, seen, other=other: method(dy, seen[other][1]))
+                   {path: lambda method, dy, cache, seen, i, other=other: method(dy, seen[other][1])})
             yield (f"the gradient of {path} goes through {other} (the wrong layer)",
-                   lambda method, dy, cache, seen, other=other: type(seen[other][0]).backward(seen[other][0], dy, cache))
+                   {path: lambda method, dy, cache, seen, i, other=other: type(seen[other][0]).backward(seen[other][0], dy, cache)})
 
 
-def _scaled_upstream(cases, path) -> Iterator[tuple[str, Callable]]:
-    """A factor between the gradient that the part was given and the one it should get."""
-    ratios: list[Any] = []
-    for case in cases:
-        got, expected = _received(case).get(path), _parts(case.counterpart.calls()).get(path)
+def _scaled_upstream(cases, parts) -> Iterator[tuple[str, dict]]:
+    """A factor between the gradient that a part was given and the one it should get; or one factor on several parts."""
+    received = {id(case): (_received(case), _parts(case.counterpart.calls())) for case in cases}
+
+    def ratio_in(case, path) -> float | None:
+        got, expected = (calls.get(path) for calls in received.get(id(case)) or (_received(case), _parts(case.counterpart.calls())))
         if got is None or expected is None or isinstance(got.dy, tuple) or got.dy.shape != expected.dy.shape:
-            return
-        ratios.append(ratio({"dy": got.dy}, {"dy": expected.dy}))
-    if None in ratios or all(abs(r - 1) < 1e-9 for r in ratios):
-        return
-    for sentence in named_factors(cases, ratios):
-        yield f"the gradient handed to {path} {sentence}", _Scaled(ratios)
+            return None
+        return ratio({"dy": got.dy}, {"dy": expected.dy})
+
+    scaled = {path: ratios for path in parts if all(ratios := [ratio_in(case, path) for case in cases])
+              and not all(close(r, 1) for r in ratios)}
+    alike = [path for path, ratios in scaled.items() if all(map(close, ratios, next(iter(scaled.values()))))]
+    for paths in [*([path] for path in scaled), *([alike] if len(alike) > 1 else [])]:
+        for sentence in named_factors(cases, lambda case, path=paths[0]: ratio_in(case, path)):
+            yield (f"the gradient handed to {' and '.join(paths)} {sentence}",
+                   {path: lambda method, dy, cache, seen, i, path=path: method(scaled[path][i] * dy, cache) for path in paths})
 
 
-class _Scaled:
-    """Passes on dy times the factor of the current case; the cases run in turn."""
-
-    def __init__(self, factors):
-        self.turns, self.turn = factors, 0
-
-    def __call__(self, method, dy, cache, seen) -> Array | tuple | None:
-        factor = self.turns[self.turn % len(self.turns)]
-        self.turn += 1
-        return method(factor * dy, cache)
-
-
-def _not_called(method, dy, cache, seen) -> Array | tuple | None:
+def _not_called(method, dy, cache, *_) -> Array | tuple | None:
+    """What backward would return, without what it adds to the parameters' gradients."""
     saved = {name: p.grad.copy() for name, p in method.__self__.parameters().items()}
     returned = method(dy, cache)
     for name, parameter in method.__self__.parameters().items():
         parameter.grad[...] = saved[name]
-    return _times(returned, 0)
+    return returned
 
 
-def _unchanged(method, dy, cache, seen) -> Array | tuple:
-    returned = _not_called(method, dy, cache, seen)
+def _instead(dy, returned) -> Array | tuple:
+    """dy in place of the first gradient returned."""
     return (dy, *returned[1:]) if isinstance(returned, tuple) else dy
-
-
-def _ignored(method, dy, cache, seen) -> Array | tuple:
-    returned = method(dy, cache)
-    return (dy, *returned[1:]) if isinstance(returned, tuple) else dy
-
-
-def _called_twice(method, dy, cache, seen) -> Array | tuple | None:
-    method(dy, cache)
-    return method(dy, cache)
 
 
 def _times(returned, factor) -> Array | tuple | None:

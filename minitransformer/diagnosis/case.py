@@ -1,16 +1,16 @@
 """A block run once, forward and backward: its inputs, its backward's gradients, and the right ones."""
 
+import copy
 from functools import cached_property
 
 import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checking.checked_block import CheckedBlock, flat
-from minitransformer.checking.compare import relative_error, relative_errors
+from minitransformer.checking.compare import SAME, relative_error, relative_errors
 from minitransformer.checking.numeric import COMPLEX_STEP, slopes
 from minitransformer.errors import InputError
 
-EXPLAINED = 1e-10    # gradients this close (relative) are equal up to rounding
 AFFORDABLE = 1_200   # at most this many numbers of wrong arrays are differentiated one by one, to answer in time,
 MEMORY = 10_000_000  # and only as many as have this many derivatives in all
 
@@ -36,13 +36,13 @@ class Case:
         """The names of the arrays with a wrong gradient."""
         if self.counterpart:
             errors = relative_errors(self.observed.values(), [self.right[name] for name in self.observed])
-            return [name for name, error in zip(self.observed, errors) if error > EXPLAINED]
-        return [name for name in self.observed if not self._error_along([name]) <= EXPLAINED]
+            return [name for name, error in zip(self.observed, errors) if error > SAME]
+        return [name for name in self.observed if not self._error_along([name]) <= SAME]
 
     @cached_property
     def is_wrong(self) -> bool:
         """Whether any gradient is wrong; takes one evaluation."""
-        return bool(self.observed) and not self._error_along(list(self.observed)) <= EXPLAINED
+        return bool(self.observed) and not self._error_along(list(self.observed)) <= SAME
 
     @cached_property
     def right(self) -> dict[str, Array]:
@@ -81,9 +81,16 @@ class Case:
         finally:
             array[...] = saved
 
+    def with_only(self, name) -> "Case":
+        """The same case with every gradient right but that of `name`."""
+        one = copy.copy(self)
+        one.observed = {other: (self.observed if other == name else self.right)[other] for other in self.observed}
+        one.wrong = [name]
+        return one
+
     def agrees(self, gradients) -> bool:
         """Whether {name: gradient} agree with the numeric slope along a random direction of all arrays at once."""
-        return self._error_along(list(gradients), gradients) <= EXPLAINED
+        return self._error_along(list(gradients), gradients) <= SAME
 
     def error(self, gradients) -> float:
         """The largest error of the observed gradients against {name: gradient}, as the check measures it."""
@@ -103,20 +110,6 @@ class Case:
         sizes = [np.sqrt((g * g).sum()) for g in gradients.values()]
         scale = max(np.sqrt(sum((gradients[name] ** 2).sum() for name in names)), abs(numeric), max(sizes, default=0) / 10)
         return abs(analytic - numeric) / scale if scale else 0.0
-
-
-def largest_error(cases, error_of) -> float:
-    """The largest error_of(case) of all cases; inf as soon as one is not explained, also because a wrong formula cannot run."""
-    worst = 0.0
-    for case in cases:
-        try:
-            with np.errstate(all="ignore"):
-                worst = max(worst, error_of(case))
-        except InputError:
-            return np.inf
-        if not worst <= EXPLAINED:
-            return np.inf
-    return worst
 
 
 def case_or_none(block, arguments, make_rng, dy=None, seed=0) -> Case | None:

@@ -14,15 +14,12 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
-from minitransformer.checking.compare import relative_error
-from minitransformer.diagnosis.operations import OPERATIONS, Operation, in_place, library_only
+from minitransformer.checking.compare import SAME
+from minitransformer.diagnosis.mistakes import textbook_of
+from minitransformer.diagnosis.operations import OPERATIONS, PARAMETERS, Operation, in_place, library_only
 from minitransformer.diagnosis.recorder import Call, record
 from minitransformer.errors import InputError
 from minitransformer.layers import Layer
-
-SAME = 1e-12
-PARAMETERS = {"Linear": ("weight", "bias"), "LayerNorm": ("gamma", "beta"), "Embedding": ("weight",),
-              "OutputProjection": ("weight",), "LearnedPositions": ("weight",)}    # for the layers without sub-layers
 
 
 class Counterpart:
@@ -103,11 +100,11 @@ def put_in_place(mistake, stack, layer=None) -> None:
     operation = OPERATIONS[mistake.of]
     own = 1 if operation.owner is None else 2    # (dy, cache) or (self, dy, cache)
     wanted = list(inspect.signature(mistake.wrong).parameters)[own + 1:]
-    if not wanted:
-        stack.enter_context(in_place(operation, "backward", mistake.wrong))
+    if not wanted or mistake.method != "backward":
+        stack.enter_context(in_place(operation, mistake.method, mistake.wrong))
         return
     made = {}    # {id of a cache: (the cache, forward's arguments)}
-    forward = _library_function(operation, "forward")
+    forward = textbook_of(operation.forward)
     signature = inspect.signature(forward)
 
     def remembering(*values, **options) -> tuple[Array, Any]:
@@ -125,11 +122,6 @@ def put_in_place(mistake, stack, layer=None) -> None:
     stack.enter_context(in_place(operation, "backward", wrong))
 
 
-def _library_function(operation, direction) -> Callable:
-    function = getattr(operation, direction)
-    return function.replaceable.textbook if hasattr(function, "replaceable") else function
-
-
 def find_counterpart(case) -> Counterpart | None:
     """The Counterpart of a case's block, proven right by a numeric derivative, or None."""
     every = ((operation, called) for operation in candidates(case.block) for called in _namings(operation, case.block))
@@ -140,7 +132,7 @@ def find_counterpart(case) -> Counterpart | None:
                 right = counterpart.gradients(case.dy)
         except InputError:    # whatever a block of the library says about unsuitable inputs
             continue
-        if case.agrees(right) and np.isfinite(relative_error(right.values(), right.values())):
+        if case.agrees(right) and all(np.isfinite(gradient).all() for gradient in right.values()):
             return counterpart
     return None
 
@@ -158,7 +150,8 @@ def _with_parameters(operation, block, called) -> Layer | tuple[Callable, Callab
         return operation.forward, operation.backward
     block = block.astype(np.float64)
     if not called:
-        block.__class__ = operation.owner
+        library = [cls for cls in type(block).__mro__ if cls.__module__.startswith("minitransformer.")]
+        block.__class__ = next((cls for cls in library if issubclass(cls, operation.owner)), operation.owner)
         return block
     layer, parameters = operation.owner.__new__(operation.owner), block.parameters()
     for name, theirs in called.items():
@@ -179,7 +172,8 @@ def candidates(block) -> list[Operation]:
     """The operations that a block may be: its own, or all of its kind."""
     if isinstance(block, tuple):
         same = [operation for operation in OPERATIONS.values() if (operation.forward, operation.backward) == block]
-        return same or [operation for operation in OPERATIONS.values() if operation.is_pair]
+        pairs = [operation for operation in OPERATIONS.values() if operation.is_pair]
+        return same or sorted(pairs, key=lambda pair: len(inspect.signature(pair.forward).parameters))    # the simplest first
     bases = [OPERATIONS[cls.__name__] for cls in type(block).__mro__ if getattr(OPERATIONS.get(cls.__name__), "owner", None) is cls]
     others = [operation for operation in OPERATIONS.values() if operation.owner]
     return [*bases, *(operation for operation in others if operation not in bases)]

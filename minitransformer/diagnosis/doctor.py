@@ -12,21 +12,24 @@ from functools import partial
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.contract import check_finite, run_by_contract
 from minitransformer.diagnosis import arrays, backward_calls, forwards, known, terms
-from minitransformer.diagnosis.case import EXPLAINED, case_or_none, largest_error
+from minitransformer.diagnosis.case import case_or_none
 from minitransformer.diagnosis.counterpart import find_counterpart, name_of, put_in_place
 from minitransformer.diagnosis.evidence import observations
-from minitransformer.diagnosis.finding import CONTRACT, EVIDENCE, NAMED, Finding
+from minitransformer.diagnosis.fitting import fitting, one_mistake
+from minitransformer.diagnosis.finding import CONTRACT, EVIDENCE, NAMED, OBSERVED, Finding
 from minitransformer.diagnosis.locate import locate
-from minitransformer.diagnosis.mistakes import mistakes_of
+from minitransformer.diagnosis.mistakes import mistakes_of, of_exercises
 from minitransformer.diagnosis.other_sizes import wrong_elsewhere
 from minitransformer.diagnosis.recorder import Call, Recorder
 from minitransformer.diagnosis.resize import other_cases
 from minitransformer.errors import InputError
 
 assert known    # importing it teaches the doctor its mistakes
+SEVERAL = 4         # arrays: with more of them wrong, a mistake in each is too much of a coincidence
 
 
 def diagnose(block, inputs, make_rng) -> Finding | None:
@@ -45,7 +48,7 @@ def diagnose(block, inputs, make_rng) -> Finding | None:
         sentence = _breach_of(check_by_contract, located.case.block, located.case.given, located.case.make_rng, located.case.dy)
         if sentence:
             return Finding(CONTRACT, sentence, _place(located.path, located.case.block))
-    sentence, error, kind = examine(located.case, located.parts)
+    sentence, error, kind = examine(located.case, located.parts, located.facts)
     return _finding(located, sentence, error, kind)
 
 
@@ -58,7 +61,7 @@ def check_elsewhere(block, checked, make_rng) -> Finding | None:
     if breach:
         return Finding(CONTRACT, f"right at the given sizes only: with {where} {breach}")
     located = locate(other)
-    sentence, error, kind = examine(located.case, located.parts)
+    sentence, error, kind = examine(located.case, located.parts, located.facts)
     return _finding(located, f"{sentence}; it does not show at the given inputs, but with {where}", error, kind)
 
 
@@ -102,23 +105,26 @@ def _innermost_first(calls) -> list[Call]:
     return [inner for call in calls for inner in (*_innermost_first(call.parts), call)]
 
 
-def examine(case, parts=frozenset()) -> tuple[str, float | None, str]:
-    """(sentence, error once the mistake is undone, NAMED or EVIDENCE) for a wrong block whose `parts` are right."""
+def examine(case, parts=frozenset(), facts=()) -> tuple[str, float | None, str]:
+    """(sentence, error once the mistake is undone, kind of Finding) for a wrong block whose `parts` are right."""
     case.counterpart = find_counterpart(case)
     others = other_cases(case)
     cases = [case, *others]
     for other in others:
         other.counterpart = find_counterpart(other)
-    explanations = _explanations(cases, parts)
+    before = max(one.error(one.right) for one in cases)
+    explanations = [(sentence, error) for sentence, error in _explanations(cases, parts) or _of_each_array(cases, parts)
+                    if error < before]
     if not any(other.is_wrong for other in others):
         found_text = [f"a candidate, not proven at other sizes: {sentence}" for sentence, _ in explanations[:3]]
-        return "; ".join([_size_note(others), *found_text, *observations(case)]), None, EVIDENCE
+        return "; ".join([_size_note(others), *facts, *found_text, *observations(case, parts)]), None, EVIDENCE
+    calls = [fact for fact in facts if ".backward` " in fact]
     if len(explanations) == 1:
-        return *explanations[0], NAMED
-    if explanations:
-        several = [f"several mistakes explain it equally well: {' | '.join(sentence for sentence, _ in explanations[:4])}"]
-        return "; ".join([*several, *observations(case)]), None, EVIDENCE
-    return "; ".join(observations(case)), None, EVIDENCE
+        (sentence, error), = explanations
+        return "; ".join([sentence, *calls]), error, NAMED
+    several = [f"several mistakes explain it equally well: {' | '.join(sentence for sentence, _ in explanations[:4])}"]
+    said = [*facts, *(several if explanations else [])]
+    return ("; ".join(said), None, OBSERVED) if facts else ("; ".join([*said, *observations(case, parts)]), None, EVIDENCE)
 
 
 def _size_note(others) -> str:
@@ -134,17 +140,47 @@ def _explanations(cases, parts) -> list[tuple[str, float]]:
         return explanations
     if all(case.counterpart for case in cases):
         own, *inner = cases[0].counterpart.operations()
-        explanations = (_formulas(cases, [own]) or backward_calls.explanations(cases)
-                 or _formulas(cases, [name for name in inner if name not in parts]))
-        if explanations:
-            return explanations
-    return terms.explanations(cases) or arrays.explanations(cases)
+        inner = [name for name in inner if name not in parts]
+        explanations = (_formulas(cases, mistakes_of([own])) or backward_calls.explanations(cases)
+                        or _formulas(cases, mistakes_of(inner)) or terms.explanations(cases) or arrays.explanations(cases))
+        return explanations or _formulas(cases, [one for one in of_exercises() if one.of in (own, *inner)])
+    return arrays.explanations(cases)
 
 
-def _formulas(cases, names) -> list[tuple[str, float]]:
-    errors = [(mistake.sentence, largest_error(cases, lambda case: case.error(
-        case.counterpart.gradients(case.dy, partial(put_in_place, mistake))))) for mistake in mistakes_of(names)]
-    return [(sentence, error) for sentence, error in errors if error <= EXPLAINED]
+def _of_each_array(cases, parts) -> list[tuple[str, float]]:
+    """[(sentence, error)] of two mistakes at once, in different arrays: each is proven with the other one undone."""
+    wrong = [name for name in cases[0].observed if any(name in case.wrong for case in cases)]
+    if not 1 < len(wrong) <= SEVERAL or not all(set(wrong) <= case.right.keys() for case in cases):
+        return []
+    found: dict[str, tuple[list, float]] = {}    # {the sentence on an array: (arrays, error)}
+    for name in wrong:
+        alone = [case.with_only(name) for case in cases]
+        own = cases[0].counterpart.operation.name if all(case.counterpart for case in cases) else ""
+        explanations = (_formulas(alone, mistakes_of([own])) or terms.explanations(alone) or arrays.explanations(alone)
+                        or _formulas(alone, [one for one in of_exercises() if one.of == own]))
+        if len(explanations) != 1:
+            return []
+        (sentence, error), = explanations
+        sentence = sentence.removeprefix(arrays.gradients_of([name]))    # of an array as a whole
+        names, worst = found.get(sentence, ([], 0.0))
+        found[sentence] = [*names, name], max(worst, error)
+    said = [(arrays.gradients_of(names) if sentence.startswith(" ") else "") + sentence for sentence, (names, _) in found.items()]
+    return [("; ".join(said), max(error for _, error in found.values()))] if len(said) <= 2 else []
+
+
+def _formulas(cases, mistakes) -> list[tuple[str, float]]:
+    """Of the mistakes, those that fit; several that give the same at further sizes are one."""
+    def made(mistake, case) -> list[Array]:
+        gradients = case.counterpart.gradients(case.dy, partial(put_in_place, mistake))
+        return [gradients[name] for name in case.observed]
+    found = fitting([list(case.observed.values()) for case in cases],
+                    ((mistake, lambda i, mistake=mistake: made(mistake, cases[i])) for mistake in mistakes))
+    if len(found) > 1:
+        further = other_cases(cases[0], seed=8)
+        for case in further:
+            case.counterpart = find_counterpart(case)
+        found = one_mistake(found, made, [case for case in further if case.counterpart])
+    return [(mistake.sentence, error) for mistake, error in found]
 
 
 def _finding(located, sentence, error, kind) -> Finding:

@@ -4,18 +4,20 @@ import numpy as np
 
 from minitransformer.diagnosis.case import Case, case_or_none
 from minitransformer.checking.checked_block import is_float
-from minitransformer.diagnosis.factors import ratio
+from minitransformer.diagnosis.factors import as_text, ratio
 from minitransformer.layers import Layer
 from minitransformer.functional.special import PAD
 
 
-def observations(case) -> list[str]:
-    """Sentences about a wrong Case, the most informative first."""
+def observations(case, parts=frozenset()) -> list[str]:
+    """Sentences about a wrong Case whose `parts` are right, the most informative first."""
     sentences = [_which(case)]
     r = ratio({n: case.observed[n] for n in case.wrong}, case.right) if set(case.wrong) <= set(case.right) else None
-    if r is not None:
-        sentences.append(f"the wrong numbers are {r:.6g} times the true ones")
-    if _is_as_small_as_rounding(case):
+    if r is not None and sum(case.observed[name].size for name in case.wrong) > 1:
+        sentences.append(f"the wrong numbers are {as_text(r) or f'{r:.6g}'} times the true ones")
+    if case.error(case.right) < 1e-8:
+        sentences.append("the error is smaller than float32 rounding: look for a constant with too few digits")
+    elif case.error(case.right) < 1e-6:
         sentences.append("the error is as small as float32 rounding: look for a conversion to float32")
     elif not isinstance(case.dy, tuple) and _is_not_linear(case):
         sentences.append("backward is not linear in dy: three times the upstream gradient does not give three times the gradients")
@@ -26,18 +28,12 @@ def observations(case) -> list[str]:
             ("right without label smoothing", _no_smoothing, "at where the smoothing enters"),
             ("right when gamma is 1", _plain_gamma, "at where gamma is multiplied"),
             ("right for a batch of one", _one_sentence, "at sums and means over the batch"),
-            ("right for one token", _one_token, "at the softmax, the mask, or sums over positions")):
+            ("right for one token", _one_token, "at the softmax, the mask, or sums over positions" if "softmax" in
+             [*parts, *(case.counterpart.operations() if case.counterpart else [])] else "at sums over positions")):
         changed = change(case)
-        if changed is None or changed.is_wrong:
-            continue
-        if any(changed.observed[name].any() for name in case.wrong if name in changed.observed):
+        if changed is not None and not changed.is_wrong and all(changed.observed[name].any() for name in case.wrong):
             sentences.append(f"{sentence}: look {look}")
     return sentences
-
-
-def _is_as_small_as_rounding(case) -> bool:
-    """Whether the wrong gradients are right to exactly the 7 digits of float32."""
-    return case.error(case.right) < 1e-6
 
 
 def _is_not_linear(case) -> bool:

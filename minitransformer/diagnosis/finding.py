@@ -3,15 +3,15 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-NAMED, EVIDENCE, CONTRACT = "named", "evidence", "contract"
+NAMED, EVIDENCE, CONTRACT, OBSERVED = "named", "evidence", "contract", "observed"
 
 
 @dataclass(frozen=True)
 class Finding:
     """One answer of the doctor.
 
-    kind: "named": the mistake is proven; "contract": the block was observed to break the contract of a layer;
-    "evidence": only observations.
+    kind: "named": the mistake is proven; "contract": the block was observed to break the contract of a layer; "observed": it was
+    observed what the block does wrong with its parts; "evidence": only hints.
     """
 
     kind: str
@@ -28,7 +28,7 @@ class Finding:
 
     @property
     def proof(self) -> str:
-        if self.kind != NAMED or self.before is None:
+        if self.kind != NAMED or self.after is None:
             return ""
         return f"with this undone the error falls from {self.before:.0e} to {self.after:.0e}"
 

@@ -4,13 +4,15 @@ Even the library's own backward then gives a wrong gradient for this forward.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checking.checked_block import flat
-from minitransformer.checking.compare import relative_error
-from minitransformer.diagnosis.case import EXPLAINED, largest_error
+from minitransformer.checking.compare import SAME, relative_error
 from minitransformer.diagnosis.counterpart import candidates, library_block
+from minitransformer.diagnosis.fitting import fitting
 from minitransformer.diagnosis.mistakes import Mistake
 from minitransformer.diagnosis.operations import OPERATIONS, in_place, library_only
 from minitransformer.errors import InputError
@@ -31,20 +33,22 @@ def explanations(cases) -> list[tuple[str, float]]:
     if all(case.counterpart for case in cases):
         return _of_cache(cases)
     names = {operation.name for operation in candidates(cases[0].block)}
-    errors = [(mistake.sentence, largest_error(cases, lambda case: _error(case, mistake)))
-              for mistake in TAUGHT_FORWARDS if mistake.of in names]
-    return [(sentence, error) for sentence, error in errors if error <= EXPLAINED]
+    observed = [list(case.observed.values()) for case in cases]
+    taught = [mistake for mistake in TAUGHT_FORWARDS if mistake.of in names]
+    return fitting(observed, ((mistake.sentence, partial(_made, cases, mistake)) for mistake in taught))
 
 
-def _error(case, mistake) -> float:
-    """The error of outputs and gradients against the library's block with the wrong forward."""
-    operation = OPERATIONS[mistake.of]
+def _made(cases, mistake, i) -> list[Array]:
+    """The gradients of the library's block with the wrong forward, in the i-th case, if its y is that of the case."""
+    case, operation = cases[i], OPERATIONS[mistake.of]
     with library_only(), in_place(operation, "forward", mistake.wrong):
         checked = library_block(operation, case, {})
         y, cache = checked.forward()
         gradients = checked.gradients(case.dy, cache)
     named = {**gradients, **dict(zip(case.inputs, [gradients[name] for name in checked.inputs]))}
-    return max(relative_error([flat(case.y)], [flat(y)]), case.error({name: named[name] for name in case.observed}))
+    if relative_error([flat(case.y)], [flat(y)]) > SAME:
+        raise ValueError("another forward")
+    return [named[name] for name in case.observed]
 
 
 def _of_cache(cases) -> list[tuple[str, float]]:
@@ -63,7 +67,7 @@ def _of_cache(cases) -> list[tuple[str, float]]:
             error = max(error, case.error(case.counterpart.gradients(case.dy, cache=cache)))
         except InputError:    # the library's backward does not accept such a cache
             return []
-    if not error <= EXPLAINED:
+    if not error <= SAME:
         return []
     return [(f"forward stores a wrong value in its cache: cache.{fields[0]} is not what backward needs there "
              "(backward itself is right)", error)]

@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checking.compare import is_same, relative_error
+from minitransformer.checking.compare import SAME, is_same, relative_error
+from minitransformer.diagnosis.fitting import fitting
 from minitransformer.errors import InputError
 
-SAME = 1e-10
+error_between = relative_error
 
 
 class Verdict(NamedTuple):
@@ -62,24 +63,17 @@ def judge(function, reference, mistakes, inputs) -> Verdict:
             return _broken("the function changes one of its arguments in place: work on a copy")
         got.append(returned)
         broken = broken or _unlike(returned, right)
-    error = np.inf if broken else max(map(error_between, got, expected))
+    error = np.inf if broken else max(map(relative_error, got, expected))
     if error <= SAME:
         return Verdict(True, "", (), error, None)
-    fitting = {}
-    for sentence, wrong in mistakes.items():
-        after = 0.0
-        for one, returned in zip(inputs, got):
-            after = max(after, _distance(wrong, one, returned))
-            if after > SAME:
-                break
-        else:
-            fitting[sentence] = after
-    if len(fitting) == 1:
-        (sentence, after), = fitting.items()
+    fit = fitting(got, ((sentence, lambda i, wrong=wrong: tuple_of(wrong(*_copied(inputs[i]))))
+                        for sentence, wrong in mistakes.items()))
+    if len(fit) == 1:
+        (sentence, after), = fit
         return Verdict(False, sentence, (), error, after)
-    if broken and not fitting:
+    if broken and not fit:
         return _broken(broken)
-    return Verdict(False, "", tuple(fitting), error, None)
+    return Verdict(False, "", tuple(sentence for sentence, _ in fit), error, None)
 
 
 def _unlike(returned, right) -> str:
@@ -92,24 +86,6 @@ def _unlike(returned, right) -> str:
         if not np.isfinite(a).all():
             return "the function returns NaN or infinity"
     return ""
-
-
-def _distance(wrong, arguments, returned) -> float:
-    """The error of a wrong formula's result against that of the learner's function; inf if the formula cannot run there."""
-    try:
-        with np.errstate(all="ignore"):
-            made = tuple_of(wrong(*_copied(arguments)))
-    except Exception:    # a wrong formula need not work for every shape
-        return np.inf
-    return error_between(returned, made)
-
-
-def error_between(one, other) -> float:
-    """The relative error of two tuples of arrays; NaN and infinity are none if both have the same ones in the same places."""
-    if [a.shape for a in one] != [b.shape for b in other]:
-        return np.inf
-    alike = [(np.isnan(a) & np.isnan(b)) | (np.isinf(a) & (a == b)) for a, b in zip(one, other)]
-    return relative_error(*([a[~same] for a, same in zip(arrays, alike)] for arrays in (one, other)))
 
 
 def _broken(sentence) -> Verdict:

@@ -1,10 +1,15 @@
 """Mistakes that the doctor recognises: each is a wrong backward and a sentence that says what is wrong with it."""
 
 import inspect
+import re
 from collections.abc import Callable
+from functools import cache, wraps
 from typing import Any, NamedTuple
 
-from minitransformer.diagnosis.operations import OPERATIONS
+import numpy as np
+
+from minitransformer import functional
+from minitransformer.diagnosis.operations import METHODS, OPERATIONS, PARAMETERS
 from minitransformer.errors import InputError, choices
 
 TAUGHT = []    # every Mistake, in the order in which it was taught
@@ -14,6 +19,7 @@ class Mistake(NamedTuple):
     of: str          # the operation: "softmax", or a class's name, "Linear"
     sentence: str
     wrong: Any       # wrong(dy, cache), a method's wrong(self, dy, cache); more parameters are forward's arguments
+    method: str = "backward"    # or the class's part of one that its base class calls
 
 
 def mistake(of, sentence) -> Callable:
@@ -30,7 +36,7 @@ def mistake(of, sentence) -> Callable:
     if of not in OPERATIONS:
         raise InputError(f"the doctor knows no operation {of!r}; {choices(of, list(OPERATIONS))}")
 
-    def teach(wrong) -> Callable:
+    def teach_one(wrong) -> Callable:
         forward = inspect.signature(OPERATIONS[of].forward).parameters
         own = 2 if OPERATIONS[of].is_pair else 3
         unknown = [name for name in list(inspect.signature(wrong).parameters)[own:] if name not in forward]
@@ -40,9 +46,80 @@ def mistake(of, sentence) -> Callable:
         TAUGHT.append(Mistake(of, sentence, wrong))
         return wrong
 
-    return teach
+    return teach_one
+
+
+def teach(of, mistakes, *arguments) -> None:
+    """Teach mistakes that change the source of the right backward: {sentence: (right text, wrong text, ...)}.
+
+        teach("rnn_step", {"the derivative of tanh is missing": ("* (1 - after * after)", "")})
+
+    arguments: those of forward that the wrong text needs, by name. Raises InputError, when the mistake is first tried, if
+    the backward of `of` does not contain the right text.
+    """
+    method, textbook = _backward_of(of)
+    own = inspect.signature(textbook)
+    more = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in arguments]
+    for sentence, changes in mistakes.items():
+        @wraps(textbook)
+        def wrong(*values, changes=changes, **options) -> Any:
+            return _changed(of, changes, arguments)(*values, **options)
+        wrong.__signature__ = own.replace(parameters=[*own.parameters.values(), *more])    # type: ignore[attr-defined]
+        TAUGHT.append(Mistake(of, sentence, wrong, method))
+
+
+def _backward_of(of) -> tuple[str, Callable]:
+    """(name, function) of the backward that an operation has itself: "read_backward" if its base class calls that."""
+    operation = OPERATIONS[of]
+    names = [] if operation.is_pair else [name for name in vars(operation.owner) if name.endswith("backward")]
+    if not names or "backward" in names:
+        return "backward", textbook_of(operation.backward)
+    return names[0], METHODS[operation.owner, names[0]]    # the library's, even if a reader has replaced it
+
+
+@cache
+def _changed(of, changes, arguments) -> Callable:
+    """The operation's right backward with other text in place of some of its own."""
+    _, textbook = _backward_of(of)
+    source = inspect.getsource(textbook)
+    head, quotes, body = source[source.index("def "):].rpartition('"""')    # the docstring stays
+    head = head.replace("cache)", ", ".join(["cache", *arguments]) + ")", 1)
+    for right, wrong in zip(changes[::2], changes[1::2]):
+        if right not in body:
+            raise InputError(f"the backward of {of} does not contain {right!r}")
+        body = body.replace(right, wrong)
+    namespace = {**vars(functional), **textbook.__globals__, "np": np}
+    exec(f"def make(__class__):\n {head}{quotes}{body}\n return {textbook.__name__}", namespace)    # super() needs __class__
+    return namespace["make"](OPERATIONS[of].owner)
+
+
+def textbook_of(function) -> Callable:
+    """The library's own function, not what is plugged in for it."""
+    return function.replaceable.textbook if hasattr(function, "replaceable") else function
 
 
 def mistakes_of(names) -> list[Mistake]:
     """The mistakes of these operations, beginning with those of the first operation."""
     return [one for name in names for one in TAUGHT if one.of == name]
+
+
+@cache
+def of_exercises() -> tuple[Mistake, ...]:
+    """The mistakes of the course's exercises whose backward `plug` puts in the place of an operation's."""
+    from minitransformer.learn.course import exercises    # here, because the course's judge stands on this package
+
+    try:
+        backwards = [exercise for name, exercise in exercises().items() if name.endswith("_backward")]
+    except InputError:    # the chapters are not installed
+        return ()
+    return tuple(Mistake(of, _in_words_of_the_library(of, exercise, one.sentence), plug.adapt(one.wrong))
+                 for exercise in backwards if (plug := exercise.plug)
+                 for of in [plug.replaced.replaceable.operation] for one in exercise.mistakes)
+
+
+def _in_words_of_the_library(of, exercise, sentence) -> str:
+    """With a name for each gradient that the exercise and the library call differently: "dW (of weight)"."""
+    parameters = PARAMETERS.get(of, ())
+    for ours, name in zip(parameters, exercise.returns[-len(parameters):] if parameters else ()):
+        sentence = re.sub(rf"\b{name}\b", f"{name} (of {ours})", sentence, count=1)
+    return sentence

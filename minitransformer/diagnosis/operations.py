@@ -15,6 +15,9 @@ from minitransformer.replaceable import TABLE, plugged, textbook
 
 PAIRS, CLASSES = (functional, rivals), (layers, models, rivals)    # where the pairs of functions are, and where the layers
 
+PARAMETERS = {"Linear": ("weight", "bias"), "LayerNorm": ("gamma", "beta"), "Embedding": ("weight",),
+              "OutputProjection": ("weight",), "LearnedPositions": ("weight",)}    # for the layers without sub-layers
+
 
 class Operation(NamedTuple):
     name: str       # "softmax", or a class: "Linear"
@@ -34,9 +37,12 @@ def _pairs() -> list[Operation]:
 
 
 def _classes() -> list[Operation]:
-    classes: list[Any] = [value for room in CLASSES for value in vars(room).values()
-                        if isinstance(value, type) and issubclass(value, Layer) and _has_a_backward(value)]
-    return [Operation(cls.__name__, cls, cls.forward, cls.backward) for cls in dict.fromkeys(classes)]
+    """Of every layer and of the classes that it inherits from."""
+    layers: list[Any] = [value for room in CLASSES for value in vars(room).values()
+                         if isinstance(value, type) and issubclass(value, Layer)]
+    bases = [cls for layer in layers for cls in layer.__mro__ if issubclass(cls, Layer)]
+    classes = [cls for cls in dict.fromkeys([*layers, *bases]) if _has_a_backward(cls)]
+    return [Operation(cls.__name__, cls, cls.forward, cls.backward) for cls in classes]
 
 
 def _has_a_backward(cls) -> bool:
@@ -45,15 +51,15 @@ def _has_a_backward(cls) -> bool:
 
 
 OPERATIONS = {operation.name: operation for operation in [*_pairs(), *_classes()]}
-_METHODS = {(operation.owner, name): getattr(operation.owner, name) for operation in OPERATIONS.values() if operation.owner
+METHODS = {(operation.owner, name): getattr(operation.owner, name) for operation in OPERATIONS.values() if operation.owner
             for cls in operation.owner.__mro__ if issubclass(cls, Layer) and cls is not Layer    # those it inherits, too
             for name, method in vars(cls).items() if callable(method) and not name.startswith("__")}
 
 
 @contextmanager
 def in_place(operation, direction, function) -> Iterator[None]:
-    """Within it, `function` runs in place of the operation's "forward" or "backward"."""
-    target = getattr(operation, direction)
+    """Within it, `function` runs in place of the operation's "forward" or "backward", or of another method of its class."""
+    target = getattr(operation, direction, None)
     if hasattr(target, "replaceable"):
         with plugged(target, function):
             yield
@@ -70,7 +76,7 @@ def library_only() -> Iterator[None]:
         for entry in TABLE.values():
             if entry.own:
                 stack.enter_context(plugged(SimpleNamespace(replaceable=entry), None))
-        for (owner, name), method in _METHODS.items():
+        for (owner, name), method in METHODS.items():
             if getattr(owner, name) is not method:
                 stack.enter_context(_set(owner, name, method))
         yield

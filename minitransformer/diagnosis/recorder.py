@@ -24,21 +24,23 @@ class Call(NamedTuple):
     make_rng: Any      # makes the generator that forward received, in the same state
     dy: Any            # what backward received; None for a call of forward
     parts: list        # the calls inside this one, in order
+    returned: list     # the arrays that backward returned
 
 
 class Recorder:
     """After a forward and a backward within `recording`, `backward.parts` are the calls of backward, as a tree.
 
-    A backward belongs to the forward that made its cache. One that is given another cache cannot be checked: it is left
+    A backward belongs to the forward that made its cache. One that is given another part's cache cannot be checked: it is left
     out, and the mistake is in its caller.
     """
 
     def __init__(self):
-        self.forward = Call("", None, {}, None, None, [])
-        self.backward = Call("", None, {}, None, None, [])
+        self.forward = Call("", None, {}, None, None, [], [])
+        self.backward = Call("", None, {}, None, None, [], [])
         self._open = {"forward": [self.forward], "backward": [self.backward]}
         self.changed = []   # [(path, block, sentence)] of arrays changed in place, the innermost first
-        self._made = {}     # {(part, id of its cache): (cache, the forward's Call)}
+        self.mixed_up = []  # [(path of a backward, path of the forward whose cache it received)]
+        self._made = {}     # {id of a cache: [(cache, Call of a forward that returned it)]}
         self._layers = [""]
         self._bases = {}    # {id of a layer: the layer as its base class}
 
@@ -102,43 +104,41 @@ class Recorder:
             returned = function(*values, **options)
         finally:
             self._open[direction].pop()
-        self._look_for_changes(direction, call, values)
+        self._look_for_changes(direction, call, values, options)
         if direction == "forward" and isinstance(returned, tuple) and len(returned) == 2:
-            self._made[_key(block), id(returned[1])] = returned[1], call
+            self._made.setdefault(id(returned[1]), []).append((returned[1], call))
+        elif direction == "backward":
+            call.returned.extend(one for one in (returned if isinstance(returned, tuple) else [returned]) if one is not None)
         return returned
 
-    def _look_for_changes(self, direction, call, values) -> None:
-        given = [call.dy] if direction == "backward" else list(call.arguments.values())
-        for before, now in zip(given, values):
-            if isinstance(now, np.ndarray) and not is_same(now, before):
-                what = "dy" if direction == "backward" else "its input"
+    def _look_for_changes(self, direction, call, values, options) -> None:
+        before, now = call.arguments, _arguments(call.block, values, options) or {}
+        if direction == "backward":
+            before, now = _flattened("dy", call.dy), _flattened("dy", values[0])
+        for name, value in before.items():
+            if isinstance(now[name], np.ndarray) and not is_same(now[name], value):    # dy may be a plain number
+                what = "dy" if direction == "backward" else f"its input {name}"
                 self.changed.append((call.path, call.block, f"{direction} changes {what} in place, but it belongs to the caller, "
                                                             "who may need it again: work on a copy"))
 
     def _forward_call(self, path, block, values, options) -> Call | None:
-        function, values = (block[0], values) if isinstance(block, tuple) else (type(block).forward, (block, *values))
-        try:
-            bound = inspect.signature(function).bind(*values, **options).arguments
-        except TypeError:
+        arguments = _arguments(block, values, options)
+        if arguments is None:
             return None
-        if not isinstance(block, tuple):
-            del bound[next(iter(bound))]    # the layer itself: `self`, or whatever its author calls it
-        arguments, rng = {}, None
-        for name, value in bound.items():
-            if name == "rng":
-                rng = copy.deepcopy(value)
-            elif isinstance(value, tuple):
-                arguments.update({f"{name}[{i}]": _copied(one) for i, one in enumerate(value)})
-            else:
-                arguments[name] = _copied(value)
-        return Call(path, block, arguments, partial(copy.deepcopy, rng), None, [])
+        rng = copy.deepcopy(arguments.pop("rng", None))
+        copies = {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in arguments.items()}
+        return Call(path, block, copies, partial(copy.deepcopy, rng), None, [], [])
 
     def _backward_call(self, path, block, values, options) -> Call | None:
-        if options or len(values) != 2 or (_key(block), id(values[1])) not in self._made:
+        if options or len(values) != 2:
             return None
-        _, made = self._made[_key(block), id(values[1])]
+        makers = [call for _, call in self._made.get(id(values[1]), [])]
+        own = [call for call in makers if _key(call.block) == _key(block)]
+        if not own:
+            self.mixed_up += [(path, call.path) for call in makers[:1]]
+            return None
         dy = tuple(map(np.array, values[0])) if isinstance(values[0], tuple) else np.array(values[0])
-        return made._replace(path=path, dy=dy, parts=[])
+        return own[-1]._replace(path=path, dy=dy, parts=[], returned=[])
 
 
 def record(checked, dy) -> Recorder:
@@ -154,5 +154,20 @@ def _key(block) -> int | tuple[Callable, Callable]:
     return id(block) if isinstance(block, Layer) else block
 
 
-def _copied(value) -> Any:
-    return value.copy() if isinstance(value, np.ndarray) else value
+def _arguments(block, values, options) -> dict[str, Any] | None:
+    """forward's arguments by name, and the arrays of a tuple each by a name of its own; None if forward does not take them."""
+    function, values = (block[0], values) if isinstance(block, tuple) else (type(block).forward, (block, *values))
+    try:
+        bound = inspect.signature(function).bind(*values, **options).arguments
+    except TypeError:
+        return None
+    if not isinstance(block, tuple):
+        del bound[next(iter(bound))]    # the layer itself: `self`, or whatever its author calls it
+    return {key: one for name, value in bound.items() for key, one in _flattened(name, value).items()}
+
+
+def _flattened(name, value) -> dict[str, Any]:
+    """{name: value}; of a tuple with arrays in it, {name[0]: its first, ...}."""
+    if isinstance(value, tuple) and any(isinstance(one, np.ndarray) for one in value):
+        return {f"{name}[{i}]": one for i, one in enumerate(value)}
+    return {name: value}

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer.diagnosis.case import EXPLAINED
-from minitransformer.diagnosis.factors import close, named_factors
+from minitransformer.checking.compare import SAME
+from minitransformer.diagnosis.factors import named_factors
 
 TERMS = {}    # {operation: function(dy, cache) or (self, dy, cache) -> {argument or parameter: {term: array}}}
 
@@ -35,10 +35,15 @@ def explanations(cases) -> list[tuple[str, float]]:
     for name in names:
         if any(np.ptp(list(fit[name].values())) <= 1e-8 for fit in fits if len(fit[name]) > 1):
             return []    # one factor for all terms is a factor of the whole gradient
-        said = [sentence for term in fits[0][name] for sentence in _said(cases, term, [fit[name].get(term) for fit in fits])]
-        if not 1 <= len(said) <= 2 or None in said:
+        said: dict[Any, list[str]] = {}    # {what: the terms}
+        for term in fits[0][name]:
+            for what in _said(cases, name, term, [fit[name].get(term) for fit in fits]):
+                said.setdefault(what, []).append(term)
+        if not 1 <= sum(map(len, said.values())) <= 2 or None in said:
             return []
-        sentences.append(f"in the gradient of {name} {' and '.join(said)}")
+        whole = [f"{'each of the two terms' if len(terms) > 1 else 'the term'} {' and '.join(terms)} {what}"
+                 for what, terms in said.items()]
+        sentences.append(f"in the gradient of {name} {' and '.join(whole)}")
     return [("; ".join(sentences), max(fit["error"] for fit in fits))]
 
 
@@ -72,19 +77,21 @@ def least_squares(parts, array) -> tuple[dict[str, float], float] | None:
         return None
     factors = factors / lengths
     error = np.abs(array.ravel() - table @ factors).max() / max(np.abs(array).max(), np.abs(table).max())
-    return (dict(zip(parts, factors)), float(error)) if error <= EXPLAINED else None
+    return (dict(zip(parts, factors)), float(error)) if error <= SAME else None
 
 
-def _said(cases, term, factors) -> list:
-    """The sentence about one term's factors in all cases; [] if they are all 1, [None] if they cannot be named."""
+def _said(cases, name, term, factors) -> list:
+    """What is wrong with one term, from its factors in all cases; [] if they are all 1, [None] if they cannot be named."""
     if None in factors:
         return [None]
     if all(abs(f - 1) <= 1e-8 for f in factors):
         return []
     if all(abs(f) <= 1e-8 for f in factors):
-        return [f"the term {term} is missing (left out, forgotten)"]
-    factors = [round(f) if abs(f - round(f)) <= 1e-9 else f for f in factors]
-    sentences = named_factors(cases, factors)
-    if len(sentences) != 1 or any(close(f, 0) for f in factors):
-        return [None]
-    return [f"the term {term} {sentences[0]}"]
+        return ["is missing (left out, forgotten)"]
+    def factor_in(case) -> float | None:
+        fit = _fit(case, [name])
+        f = fit[name].get(term) if fit else None
+        return f and (round(f) if abs(f - round(f)) <= 1e-9 else f)    # a fit loses some digits
+
+    sentences = named_factors(cases, factor_in)
+    return sentences if len(sentences) == 1 else [None]

@@ -8,7 +8,7 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checking.compare import relative_error
 from minitransformer.checking.numeric import central, complex_step
-from minitransformer.diagnosis.judge import error_between, tuple_of
+from minitransformer.diagnosis.judge import tuple_of
 from minitransformer.learn.answer import Answer
 from minitransformer.learn.bounded import Bounded
 from minitransformer.learn.call import call_on
@@ -92,7 +92,7 @@ def _runs(exercise, cases, outcomes) -> Failure | None:
 
 def _wrong(exercise, cases, outcomes) -> bool:
     """Whether one of these outcomes has other numbers than the reference, or none."""
-    return any(error_between(outcome.arrays, tuple_of(exercise.reference(*arguments))) > EXACT
+    return any(relative_error(outcome.arrays, tuple_of(exercise.reference(*arguments))) > EXACT
                for (_case, arguments), outcome in zip(cases, outcomes))
 
 
@@ -112,14 +112,14 @@ def _own(outcomes) -> Failure | None:
 def _repeats(exercise, cases, outcomes) -> Failure | None:
     """Whether an answer depends on the calls before: OTHER came after the first arguments, and AGAIN after OTHER."""
     first, other, again = (outcomes[i].arrays for i in (0, -3, -2))
-    if error_between(first, other) <= EXACT and _wrong(exercise, cases[-3:-2], outcomes[-3:-2]) and not _wrong(
+    if relative_error(first, other) <= EXACT and _wrong(exercise, cases[-3:-2], outcomes[-3:-2]) and not _wrong(
             exercise, cases[:-3], outcomes):
         return Failure("repeats", _("called with other numbers of the same shapes, it returns the answer to the first ones"),
                        _("it keeps its answer for these shapes: compute it anew in each call"))
-    if error_between(first, again) <= EXACT:
+    if relative_error(first, again) <= EXACT:
         return None
     place, array = worst_element(exercise.returns, again, first, _("{place}: first {b}, then {a}"))
-    sums = [error_between([now - before], [one]) <= EXACT for one, before, now in zip(first, other, again)]
+    sums = [relative_error([now - before], [one]) <= EXACT for one, before, now in zip(first, other, again)]
     return Failure("repeats", place, _("it adds up over the calls: begin with zeros in each call") if any(sums) else _(
         "the same numbers, another answer: is something random, kept from the call before, or np.empty never filled?"), array)
 

@@ -103,7 +103,7 @@ def sum_added(dp, p):
     return p * (dp + (dp * p).sum(axis=-1, keepdims=True))
 
 
-@mistake("the sum is that of dp alone: it lacks the factor p", hint=2)
+@mistake("the sum is that of dp alone, without p: sum(dp) in place of sum(dp p)", hint=2)
 def sum_unweighted(dp, p):
     return p * (dp - dp.sum(axis=-1, keepdims=True))
 

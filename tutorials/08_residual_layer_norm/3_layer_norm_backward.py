@@ -120,7 +120,7 @@ def gamma_missing(dy, n, s, gamma):
     return with_dx(s * (dy - mean(dy) - n * mean(dy * n)), dy, n)
 
 
-@mistake("the factor s is missing in dx", hint=2)
+@mistake("the factor s, 1 / standard deviation, is missing in dx", hint=2)
 def s_missing(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(dn - mean(dn) - n * mean(dn * n), dy, n)
@@ -244,7 +244,7 @@ def s_for_the_first_term(dy, n, s, gamma):
     return with_dx(s * dn - mean(dn) - n * mean(dn * n), dy, n)
 
 
-@mistake("s is applied twice in dx", hint=2)
+@mistake("s, 1 / standard deviation, is applied twice in dx", hint=2)
 def s_twice(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * s * (dn - mean(dn) - n * mean(dn * n)), dy, n)

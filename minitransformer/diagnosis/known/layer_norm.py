@@ -1,173 +1,54 @@
 """LayerNorm: dx = s (dn - mean(dn) - n mean(dn n)) with dn = dy gamma; dgamma = sum(dy n), dbeta = sum(dy) over all rows."""
 
-from collections.abc import Callable
-
-import numpy as np
-
 from minitransformer.backend import Array
-from minitransformer.diagnosis.mistakes import mistake
+from minitransformer.diagnosis.mistakes import teach
 from minitransformer.diagnosis.terms import terms
 
-
-def mean(array, axis=-1) -> Array:
-    return array.mean(axis=axis, keepdims=True)
-
-
-def summed(array) -> Array:
-    return array.sum(axis=tuple(range(array.ndim - 1)))
-
-
-def layer_norm(dx=None, dgamma=None, dbeta=None) -> Callable:
-    """A backward with some of its gradients replaced: dx(dn, n, s, gamma, dy), dgamma(dy, cache), dbeta(dy, cache)."""
-    def wrong(dy, cache) -> tuple[Array, Array, Array]:
-        dn, n, s = dy * cache.gamma, cache.normed, cache.inverse
-        return (dx(dn, n, s, cache.gamma, dy) if dx else full(dn, n, s),
-                dgamma(dy, cache) if dgamma else summed(dy * n), dbeta(dy, cache) if dbeta else summed(dy))
-    return wrong
-
-
-def full(dn, n, s) -> Array:
-    return s * (dn - mean(dn) - n * mean(dn * n))
-
-
-def unbiased(n) -> int:
-    return n.shape[-1] - 1
-
-
-MEAN, VARIANCE = "the term mean(dn)", "the term n mean(dn * n)"
-for sentence, dx in (
-        (f"{MEAN} is missing: the path through the mean is forgotten (left out)",
-         lambda dn, n, s, gamma, dy: s * (dn - n * mean(dn * n))),
-        (f"{VARIANCE} is missing: the path through the variance (the standard deviation) is forgotten (left out)",
-         lambda dn, n, s, gamma, dy: s * (dn - mean(dn))),
-        ("both mean terms are missing: mean and variance are treated as constants, dx = dn / standard deviation",
-         lambda dn, n, s, gamma, dy: s * dn),
-        (f"{MEAN} has the wrong sign: it is added, not subtracted",
-         lambda dn, n, s, gamma, dy: s * (dn + mean(dn) - n * mean(dn * n))),
-        (f"{VARIANCE} (of the variance) has the wrong sign: it is added, not subtracted",
-         lambda dn, n, s, gamma, dy: s * (dn - mean(dn) + n * mean(dn * n))),
-        ("both mean terms have the wrong sign: they are added, not subtracted",
-         lambda dn, n, s, gamma, dy: s * (dn + mean(dn) + n * mean(dn * n))),
-        (f"{MEAN} is counted twice (doubled)", lambda dn, n, s, gamma, dy: s * (dn - 2 * mean(dn) - n * mean(dn * n))),
-        (f"{VARIANCE} (of the variance) is counted twice (doubled, factor 2)",
-         lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - 2 * n * mean(dn * n))),
-        (f"{VARIANCE} (of the variance) is halved (factor 1/2)",
-         lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - n * mean(dn * n) / 2)),
-        (f"{VARIANCE} lacks the factor n: mean(dn * n) itself is subtracted",
-         lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - mean(dn * n))),
-        (f"{VARIANCE} lacks n inside the mean: n mean(dn) in place of it",
-         lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - n * mean(dn))),
-        ("gamma is missing in dx: dn = dy, not dy gamma", lambda dn, n, s, gamma, dy: full(dy, n, s)),
-        ("gamma is multiplied outside the two means, not inside: dx = gamma s (dy - mean(dy) - n mean(dy n))",
-         lambda dn, n, s, gamma, dy: gamma * full(dy, n, s)),
-        ("gamma is applied twice in dx (squared)", lambda dn, n, s, gamma, dy: full(dn * gamma, n, s)),
-        ("dy is divided by gamma, not multiplied", lambda dn, n, s, gamma, dy: full(dy / gamma, n, s)),
-        ("gamma is missing in the two mean terms: they average dy, not dn = dy gamma",
-         lambda dn, n, s, gamma, dy: s * (dn - mean(dy) - n * mean(dy * n))),
-        (f"gamma is missing in {MEAN}", lambda dn, n, s, gamma, dy: s * (dn - mean(dy) - n * mean(dn * n))),
-        (f"gamma is missing in {VARIANCE}", lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - n * mean(dy * n))),
-        ("the factor 1 / standard deviation (inverse) is missing in dx",
-         lambda dn, n, s, gamma, dy: dn - mean(dn) - n * mean(dn * n)),
-        ("the factor 1 / standard deviation (inverse) is applied twice in dx: divided by the variance",
-         lambda dn, n, s, gamma, dy: s * full(dn, n, s)),
-        ("dx is multiplied by the standard deviation, not divided: the inverse is inverted",
-         lambda dn, n, s, gamma, dy: full(dn, n, s) / s ** 2),
-        ("the factor 1 / standard deviation is missing in the mean terms: only dn is divided by it",
-         lambda dn, n, s, gamma, dy: s * dn - mean(dn) - n * mean(dn * n)),
-        (f"{VARIANCE} has one factor 1 / standard deviation (inverse) too many",
-         lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - s * n * mean(dn * n))),
-        (f"{VARIANCE} contains the variance, which does not belong there: x - mean replaces the normed n twice",
-         lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - n / s * mean(dn * n / s))),
-        (f"{VARIANCE} uses x - mean in place of the normed n, outside the mean",
-         lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - n / s * mean(dn * n))),
-        ("the means are sums: the division by D (the width) is missing in both mean terms",
-         lambda dn, n, s, gamma, dy: s * (dn - n.shape[-1] * (mean(dn) + n * mean(dn * n)))),
-        (f"{MEAN} is a sum: the division by D (the width) is missing in it",
-         lambda dn, n, s, gamma, dy: s * (dn - n.shape[-1] * mean(dn) - n * mean(dn * n))),
-        (f"{VARIANCE} is a sum: the division by D (the width) is missing in it",
-         lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - n.shape[-1] * n * mean(dn * n))),
-        ("both means are divided by D - 1, not by D",
-         lambda dn, n, s, gamma, dy: s * (dn - n.shape[-1] / unbiased(n) * (mean(dn) + n * mean(dn * n)))),
-        (f"{VARIANCE} (of the variance) is divided by D - 1, not by D (the unbiased variance)",
-         lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - n.shape[-1] / unbiased(n) * n * mean(dn * n))),
-        (f"{MEAN} is divided by D - 1, not by D",
-         lambda dn, n, s, gamma, dy: s * (dn - n.shape[-1] / unbiased(n) * mean(dn) - n * mean(dn * n))),
-        ("the means are taken over the wrong axis: over the positions (the second last axis), not over the last axis "
-         "(features)",
-         lambda dn, n, s, gamma, dy: s * (dn - mean(dn, -2) - n * mean(dn * n, -2))),
-        ("the means are taken over the wrong axis: over the batch (the first axis), not over the last axis (features)",
-         lambda dn, n, s, gamma, dy: s * (dn - mean(dn, 0) - n * mean(dn * n, 0))),
-        (f"{MEAN} is taken over the wrong axis: the batch (the first axis), not the last axis",
-         lambda dn, n, s, gamma, dy: s * (dn - mean(dn, 0) - n * mean(dn * n))),
-        (f"{MEAN} is taken over the wrong axis: the positions (the second last), not the last axis",
-         lambda dn, n, s, gamma, dy: s * (dn - mean(dn, -2) - n * mean(dn * n))),
-        (f"{VARIANCE} is taken over the wrong axis: the batch (the first axis), not the last axis",
-         lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - n * mean(dn * n, 0))),
-        (f"{VARIANCE} is taken over the wrong axis: the positions (the second last), not the last axis",
-         lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - n * mean(dn * n, -2))),
-        ("the means are taken over all axes, not only over the last axis (features)",
-         lambda dn, n, s, gamma, dy: s * (dn - dn.mean() - n * (dn * n).mean())),
-        ("the means are taken over all rows (batch and positions), as in batch normalisation, not over the last axis",
-         lambda dn, n, s, gamma, dy: s * (dn - mean(dn, tuple(range(dn.ndim - 1))) - n * mean(dn * n, tuple(range(dn.ndim - 1))))),
-        ("the LayerNorm is skipped in dx: dx = dy", lambda dn, n, s, gamma, dy: dy),
-        ("only gamma is applied in dx: dx = dy gamma, without the standard deviation and the two mean terms",
-         lambda dn, n, s, gamma, dy: dn)):
-    mistake("layer_norm", sentence)(layer_norm(dx))
-
-for sentence, dgamma in (
-        ("dgamma is multiplied by gamma: the sum of dy gamma n (dn n) in place of dy n",
-         lambda dy, c: summed(dy * c.gamma * c.normed)),
-        ("dgamma lacks the factor n (the normed x): sum(dy) is dbeta's formula", lambda dy, c: summed(dy)),
-        ("dgamma uses x - mean, before the division by the standard deviation, in place of the normed n",
-         lambda dy, c: summed(dy * c.normed / c.inverse)),
-        ("dgamma is multiplied by 1 / standard deviation, which belongs to dx only",
-         lambda dy, c: summed(dy * c.normed * c.inverse)),
-        ("dgamma is summed over the batch only, and averaged over the positions",
-         lambda dy, c: (dy * c.normed).sum(axis=0).mean(axis=0) if dy.ndim == 3 else summed(dy * c.normed))):
-    mistake("layer_norm", sentence)(layer_norm(dgamma=dgamma))
-mistake("layer_norm", "dbeta is multiplied by gamma: dn is summed in place of dy")(
-    layer_norm(dbeta=lambda dy, c: summed(dy * c.gamma)))
-mistake("layer_norm", "dbeta is multiplied by the normed n: sum(dy n) is dgamma's formula")(
-    layer_norm(dbeta=lambda dy, c: summed(dy * c.normed)))
-mistake("layer_norm", "dbeta is multiplied by 1 / standard deviation, which belongs to dx only")(
-    layer_norm(dbeta=lambda dy, c: summed(dy * c.inverse)))
-mistake("layer_norm", "dbeta is the sum of dx, not the sum of dy: the wrong array is summed")(
-    layer_norm(dbeta=lambda dy, c: summed(full(dy * c.gamma, c.normed, c.inverse))))
-mistake("layer_norm", "dgamma and dbeta are swapped: returned in the wrong order")(
-    layer_norm(dgamma=lambda dy, c: summed(dy), dbeta=lambda dy, c: summed(dy * c.normed)))
-
-
-@mistake("layer_norm", "dgamma uses the input x in place of the normed n")
-def dgamma_of_x(dy, cache, x) -> tuple[Array, Array, Array]:
-    return layer_norm(dgamma=lambda dy, c: summed(dy * x))(dy, cache)
-
-
-@mistake("layer_norm", "n mean(dn * n) uses the input x in place of the normed n")
-def x_for_normed(dy, cache, x) -> tuple[Array, Array, Array]:
-    return layer_norm(lambda dn, n, s, gamma, dy: s * (dn - mean(dn) - x * mean(dn * x)))(dy, cache)
-
-
-@mistake("layer_norm",
-         "the standard deviation in dx lacks epsilon, or has a different epsilon from the forward: 1 / sqrt(variance)")
-def epsilon_forgotten(dy, cache, x) -> tuple[Array, Array, Array]:
-    centred = x - mean(x)
-    s = 1 / np.sqrt(mean(centred * centred))
-    n = centred * s
-    return layer_norm(lambda dn, n_, s_, gamma, dy: full(dn, n, s))(dy, cache)
+MEAN, VARIANCE = "dn.mean(axis=-1, keepdims=True)", "(dn * normed).mean(axis=-1, keepdims=True)"
+FIRST, SECOND = "the term mean(dn)", "the term n mean(dn * n)"
+for axis, name in (("0", "the batch (the first axis)"), ("-2", "the positions (the second last axis)")):
+    teach("layer_norm", {
+        f"{FIRST} is taken over the wrong axis: {name}, not the last axis": (MEAN, f"dn.mean(axis={axis}, keepdims=True)"),
+        f"{SECOND} is taken over the wrong axis: {name}, not the last axis": (
+            VARIANCE, f"(dn * normed).mean(axis={axis}, keepdims=True)")})
+teach("layer_norm", {
+    f"{SECOND} lacks n inside the mean: n mean(dn) in place of it": (VARIANCE, MEAN),
+    "gamma is applied twice in dx: inside the two means and outside": ("dx = inverse", "dx = gamma * inverse"),
+    "dy is divided by gamma, not multiplied": ("dn = dy * gamma", "dn = dy / gamma"),
+    "dx is multiplied by the standard deviation, not divided: the inverse is inverted": ("dx = inverse *", "dx = 1 / inverse *"),
+    f"{SECOND} has one factor 1 / standard deviation (inverse) too many": ("normed * through_v", "inverse * normed * through_v"),
+    f"{SECOND} contains the variance, which does not belong there: x - mean replaces the normed n twice":
+        ("normed * through_v", "normed / inverse ** 2 * through_v"),
+    f"{SECOND} uses x - mean in place of the normed n, outside the mean": ("normed * through_v", "normed / inverse * through_v"),
+    "the means are taken over the wrong axis: over the batch (the first axis), not over the last axis (features)":
+        (".mean(axis=-1, keepdims=True)", ".mean(axis=0, keepdims=True)"),
+    "the means are taken over all axes, not only over the last axis (features)": (".mean(axis=-1, keepdims=True)", ".mean()"),
+    "the LayerNorm is skipped in dx: dx = dy": ("return dx", "return dy"),
+    "only gamma is applied in dx: dx = dy gamma, without the standard deviation and the two mean terms": ("return dx", "return dn"),
+    "dgamma uses x - mean, before the division by the standard deviation, in place of the normed n":
+        ("(dy * normed).sum", "(dy * normed / inverse).sum"),
+    "dgamma is multiplied by 1 / standard deviation, which belongs to dx only": ("(dy * normed).sum", "(dy * normed * inverse).sum"),
+    "dgamma is summed over the batch only, and averaged over the positions":
+        ("(dy * normed).sum(axis=rows)", "(dy * normed).sum(axis=0).mean(axis=0)"),
+    "dbeta is multiplied by gamma: dn is summed in place of dy": ("dy.sum", "dn.sum"),
+    "dbeta is multiplied by the normed n: sum(dy n) is dgamma's formula": ("dy.sum", "(dy * normed).sum"),
+    "dbeta is multiplied by 1 / standard deviation, which belongs to dx only": ("dy.sum", "(dy * inverse).sum"),
+    "dbeta is the sum of dx, not the sum of dy: the wrong array is summed": ("dy.sum", "dx.sum")})
+SPREAD = "spread = normed.std(axis=-1, keepdims=True)\n    normed, inverse = normed / spread, inverse / spread"
+teach("layer_norm", {
+    "the standard deviation in dx lacks epsilon, or has a different epsilon from the forward: 1 / sqrt(variance)":
+        ("dn = dy", f"right = normed\n    {SPREAD}\n    dn = dy", "(dy * normed).sum", "(dy * right).sum"),
+    "the normed x is divided by its own standard deviation once more: backward is that of a LayerNorm without epsilon":
+        ("dn = dy", f"{SPREAD}\n    dn = dy")})
+teach("layer_norm", {
+    "dgamma uses the input x in place of the normed n": ("(dy * normed).sum", "(dy * x).sum"),
+    "n mean(dn * n) uses the input x in place of the normed n": (VARIANCE, "(dn * x).mean(axis=-1, keepdims=True)",
+                                                                "normed * through_v", "x * through_v")}, "x")
 
 
 @terms("layer_norm")
 def parts(dy, cache) -> dict[str, dict[str, Array]]:
     normed, s, dn = cache.normed, cache.inverse, dy * cache.gamma
-    return {"x": {"dn": s * dn, "- mean(dn) (of the mean)": -s * mean(dn),
-                  "- n mean(dn * n) (of the variance, the standard deviation)": -s * normed * mean(dn * normed)}}
-
-
-@mistake("layer_norm",
-         "the normed x is divided by its own standard deviation once more: backward is that of a LayerNorm without "
-         "epsilon, "
-                       "1 / sqrt(variance)")
-def epsilon_free(dy, cache) -> tuple[Array, Array, Array]:
-    deviation = cache.normed.std(axis=-1, keepdims=True)
-    n, s = cache.normed / deviation, cache.inverse / deviation
-    return full(dy * cache.gamma, n, s), summed(dy * n), summed(dy)
+    return {"x": {"dn": s * dn, "- mean(dn) (of the mean)": -s * dn.mean(axis=-1, keepdims=True),
+                  "- n mean(dn * n) (of the variance, the standard deviation)":
+                      -s * normed * (dn * normed).mean(axis=-1, keepdims=True)}}

@@ -1,70 +1,26 @@
-"""Softmax: dx = p (dp - sum(dp * p)), over the last axis."""
-
-from collections.abc import Callable
-
-import numpy as np
+"""Softmax: dx = p (dp - sum(dp * p)), over the last axis. Most of its mistakes are those of the course's exercise."""
 
 from minitransformer.backend import Array
-from minitransformer.diagnosis.mistakes import mistake
+from minitransformer.diagnosis.mistakes import teach
 from minitransformer.diagnosis.terms import terms
 
-
-def total(array, axis=-1) -> Array:
-    return array.sum(axis=axis, keepdims=True)
-
-
-def mean(array) -> Array:
-    return array.mean(axis=-1, keepdims=True)
-
-
-def of_p(dx) -> Callable:
-    """A backward with this dx(dp, p)."""
-    return lambda dp, cache: dx(dp, cache.p)
-
-
-for sentence, dx in (
-        ("only the diagonal of the Jacobian is used, dx = p (1 - p) dp: the off-diagonal terms -p_i p_j are missing",
-         lambda dp, p: p * (1 - p) * dp),
-        ("the sum over the row is missing: dx = p dp, without - p sum(dp * p)", lambda dp, p: p * dp),
-        ("the sum over the row is added, not subtracted (wrong sign): dx = p (dp + sum(dp * p))",
-         lambda dp, p: p * (dp + total(dp * p))),
-        ("the factor p is missing inside the sum over the row (dp is not multiplied by p there): sum(dp) in place of sum(dp * p)",
-         lambda dp, p: p * (dp - total(dp))),
-        ("the sum over the row is a mean (average), divided by the row's length: mean(dp * p) in place of sum(dp * p)",
-         lambda dp, p: p * (dp - mean(dp * p))),
-        ("the sum over the row is a plain average of dp, without the weights p: mean(dp) in place of sum(dp * p)",
-         lambda dp, p: p * (dp - mean(dp))),
-        ("the sum runs over the wrong axis: over the rows (queries), not over the last axis (keys)",
-         lambda dp, p: p * (dp - total(dp * p, -2))),
-        ("the sum runs over the wrong axis: over the first axis (the batch), not over the last axis",
-         lambda dp, p: p * (dp - total(dp * p, 0))),
-        ("the sum runs over all axes, not only over the last axis", lambda dp, p: p * (dp - (dp * p).sum())),
-        ("the sum runs over the last two axes (a whole matrix), not only over the last axis",
-         lambda dp, p: p * (dp - total(dp * p, (-2, -1)))),
-        ("the factor p in front is missing: dx = dp - sum(dp * p)", lambda dp, p: dp - total(dp * p)),
-        ("the sum is not multiplied by p: dx = p dp - sum(dp * p)", lambda dp, p: p * dp - total(dp * p)),
-        ("the factor p is missing in the first term (dp is not multiplied by p): dx = dp - p sum(dp * p)",
-         lambda dp, p: dp - p * total(dp * p)),
-        ("the factor p is applied twice (p squared): dx = p p (dp - sum(dp * p))", lambda dp, p: p * p * (dp - total(dp * p))),
-        ("the sum is multiplied by p twice (p squared): dx = p (dp - p sum(dp * p))", lambda dp, p: p * (dp - p * total(dp * p))),
-        ("the sum is weighted with p squared: sum(dp p p) in place of sum(dp * p)", lambda dp, p: p * (dp - total(dp * p * p))),
-        ("this is the backward of the log of a softmax: dx = dp - p sum(dp)", lambda dp, p: dp - p * total(dp)),
-        ("the sum lacks one factor p and has it outside: dx = p (dp - p sum(dp))", lambda dp, p: p * (dp - p * total(dp))),
-        ("the largest entry is subtracted in place of the sum: dx = p (dp - max(dp * p))",
-         lambda dp, p: p * (dp - (dp * p).max(axis=-1, keepdims=True))),
-        ("the derivative is that of an exponential without its normalisation by the sum (1 - p missing): dx = p dp p",
-         lambda dp, p: p * dp * p),
-        ("dp is passed on unchanged: the softmax is skipped in backward, dx = dp", lambda dp, p: dp)):
-    mistake("softmax", sentence)(of_p(dx))
-
-
-@mistake("softmax", "the mask is ignored in backward: p is that of the softmax without a mask")
-def mask_ignored(dp, cache, x) -> Array:
-    p = np.exp(x - x.real.max(axis=-1, keepdims=True))
-    p = p / total(p)
-    return p * (dp - total(dp * p))
+SUM = "(dp * p).sum(axis=-1, keepdims=True)"
+teach("softmax", {
+    "the sum over the row is a plain average of dp, without the weights p: mean(dp) in place of sum(dp * p)":
+        (SUM, "dp.mean(axis=-1, keepdims=True)"),
+    "the sum runs over the wrong axis: over the first axis (the batch), not over the last axis": (SUM, SUM.replace("-1", "0")),
+    "the sum runs over the last two axes (a whole matrix), not only over the last axis": (SUM, SUM.replace("-1", "(-2, -1)")),
+    "the factor p is applied twice (p squared): dx = p p (dp - sum(dp * p))": ("p * (dp - mean)", "p * p * (dp - mean)"),
+    "the sum is weighted with p squared: sum(dp p p) in place of sum(dp * p)": ("(dp * p).sum", "(dp * p * p).sum"),
+    "the sum lacks one factor p and has it outside: dx = p (dp - p sum(dp))": ("(dp * p).sum", "p * dp.sum"),
+    "the largest entry is subtracted in place of the sum: dx = p (dp - max(dp * p))": ("(dp * p).sum", "(dp * p).max"),
+    "the derivative is that of an exponential without its normalisation by the sum (1 - p missing): dx = p dp p":
+        ("p * (dp - mean)", "p * dp * p"),
+    "dp is passed on unchanged: the softmax is skipped in backward, dx = dp": ("p * (dp - mean)", "dp")})
+teach("softmax", {"the mask is ignored in backward: p is that of the softmax without a mask":
+                  ("p = cache.p", "p = softmax_forward(x)[0]")}, "x")
 
 
 @terms("softmax")
 def parts(dp, cache) -> dict[str, dict[str, Array]]:
-    return {"x": {"p dp": cache.p * dp, "- p sum(dp * p)": -cache.p * total(dp * cache.p)}}
+    return {"x": {"p dp": cache.p * dp, "- p sum(dp * p)": -cache.p * (dp * cache.p).sum(axis=-1, keepdims=True)}}

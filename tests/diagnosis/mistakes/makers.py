@@ -1,5 +1,10 @@
 """Makers of the mistakes in one operation, for the tables: what they share is said here."""
 
+import inspect
+import pkgutil
+import textwrap
+
+from minitransformer.replaceable import TABLE
 from tests.diagnosis.mistakes.mistake import Mistake
 
 LAYERS, MODELS = "minitransformer.layers.", "minitransformer.models."
@@ -15,6 +20,8 @@ DECODER_LAYER = LAYERS + "decoder:DecoderLayer.backward"
 ENCODER = LAYERS + "encoder:Encoder.backward"
 DECODER = LAYERS + "decoder:Decoder.backward"
 OUTPUT = LAYERS + "output_projection:OutputProjection."
+RECURRENT = "minitransformer.rivals.recurrent."
+CONVOLUTIONAL = "minitransformer.rivals.convolutional."
 TRANSFORMER = MODELS + "transformer:Transformer.hidden_backward"
 
 
@@ -52,3 +59,15 @@ def forward_loss(name, wrong, *says, **more):
 
 def linear_loss(name, wrong, *says, **more):
     return Mistake("linear-cross-entropy-" + name, "linear_cross_entropy_backward", wrong, "linear-cross-entropy", says, in_model="", **more)
+
+
+def edited(name, replaces, right, wrong, block, *says, **more):
+    """The mistake of writing `wrong` for `right` in the library's backward."""
+    function = TABLE[replaces].textbook if replaces in TABLE else pkgutil.resolve_name(replaces)
+    source = textwrap.dedent(inspect.getsource(function))
+    source = source[source.index("def "):]
+    assert right in source.rpartition('"""')[2], f"{replaces} has changed: it does not contain {right!r}"
+    head, quotes, body = source.rpartition('"""')
+    namespace = dict(function.__globals__)
+    exec(head + quotes + body.replace(right, wrong), namespace)
+    return Mistake(name, replaces, namespace[function.__name__], block, says, **more)
