@@ -73,12 +73,8 @@ class Replaceable:
     def load(self) -> None:
         """Have the loader register the kernels of this function, when it is first called: they import it."""
         with _loading:    # compiling takes a while: the other threads wait
-            if not self.loaded and not _state.loading:
-                _state.loading = True
-                try:
-                    _state.load(self.textbook)
-                finally:
-                    _state.loading = False
+            if not self.loaded:
+                _state.load(self.textbook)
                 self.loaded = True
 
 
@@ -87,7 +83,6 @@ class _State:
 
     textbooks = int(os.environ.get("MINITRANSFORMER_FAST") == "0")    # the number of requests that no kernel run
     replaced = frozenset()    # the operations that a reader has replaced
-    loading = False           # whether the loader is at work
     load = staticmethod(lambda textbook: None)    # registers the kernels of a textbook: none until `load_kernels_with`
 
 
@@ -140,7 +135,8 @@ def replaces(textbook, module, dtypes, besides="") -> Callable[[Function], Funct
     entry = _entry(textbook)
 
     def register(function: Function) -> Function:
-        entry.load()    # what the loader registers comes first, so that this one runs
+        if not function.__module__.startswith("minitransformer.kernels."):
+            entry.load()    # what the loader registers comes first, so that a reader's runs
         entry.kernels.insert(0, Kernel(function, module, tuple(map(dtype, dtypes.split())), besides))
         return function
 
