@@ -5,17 +5,16 @@ from collections.abc import Callable
 from minitransformer.cli import learn_actions as actions
 from minitransformer.learn.messages import _
 
-execute = actions.status    # without an ACTION
-
 
 def add_arguments(parser) -> None:
     parser.description = _("Work through the chapters: start one, write its functions, check them. Exit code 0: all that was "
                            "checked passes; 1: not yet; 2: it cannot be judged.")
+    parser.set_defaults(action=actions.status)
     subparsers = parser.add_subparsers(metavar="ACTION")
 
     def add(name, action, text) -> Callable:
         one = subparsers.add_parser(name, help=text, description=text[:1].upper() + text[1:] + ".")
-        one.set_defaults(execute=action)
+        one.set_defaults(action=action)
         return one.add_argument
 
     option = add("list", actions.show_list, _("all exercises, and how far you are"))
@@ -54,3 +53,7 @@ def add_arguments(parser) -> None:
     option("--csv", action="store_true", help=_("print the table as CSV"))
     option("--seed", type=int, default=1, help=_("for shapes and numbers (default: 1)"))
     option("--timeout", type=float, default=10, help=_("seconds for each function (default: 10)"))
+
+
+def execute(args) -> int | None:
+    return args.action(args)
