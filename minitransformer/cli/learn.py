@@ -57,7 +57,7 @@ def add_arguments(parser) -> None:
     option("--timeout", type=float, default=10, help=_("seconds for each function (default: 10)"))
 
 
-def execute(args) -> int:
+def execute(args) -> int | None:
     try:
         return args.action(args)
     except InputError as error:
