@@ -135,7 +135,8 @@ class Recorder:
         makers = [call for _, call in self._made.get(id(values[1]), [])]
         own = [call for call in makers if _key(call.block) == _key(block)]
         if not own:
-            self.mixed_up += [(path, call.path) for call in makers[:1]]
+            layers = [call.path for call in makers if isinstance(block, Layer) and isinstance(call.block, Layer)]
+            self.mixed_up += [(path, other) for other in layers[:1]]
             return None
         dy = tuple(map(np.array, values[0])) if isinstance(values[0], tuple) else np.array(values[0])
         return own[-1]._replace(path=path, dy=dy, parts=[], returned=[])

@@ -5,7 +5,8 @@ import re
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.checking.compare import relative_error
+from minitransformer.checking.compare import SAME, relative_error
+from minitransformer.diagnosis.fitting import fitting
 from minitransformer.diagnosis.judge import tuple_of
 from minitransformer.learn.changes_of_arrays import everywhere, factors, other_inputs, other_outputs
 from minitransformer.learn.marks import Mistake
@@ -13,7 +14,6 @@ from minitransformer.learn.messages import _
 from minitransformer.learn.search import programs
 
 LISTED, ONE_CHANGE, TWO_CHANGES = range(3)    # kinds of mistakes; the last two count changes of the reference
-SAME = 1e-10    # a relative error that is rounding
 FURTHER = (1001, 1002)    # seeds of cases that tell apart the mistakes that fit equally well
 
 
@@ -69,8 +69,8 @@ class _Search:
             made = [*other_outputs(self.exercise, self.cases, self.factors, ks), *made, *everywhere(self.exercise),
                     *other_inputs(self.exercise, self.cases)]
         made.sort(key=lambda one: (self._names_the_unknown(one.sentence), one.rank))
-        fitting = self._fitting([Mistake(one.sentence, one.function, 2) for one in made], self.given, ks)
-        return fitting[:1] if fitting and self._are_one(fitting, ks) else fitting
+        marks = self._fitting([Mistake(one.sentence, one.function, 2) for one in made], self.given, ks)
+        return marks[:1] if marks and self._are_one(marks, ks) else marks
 
     def _programs(self, number, ks) -> list:
         """The references with `number` changes that give a wrong output in the first case where one of `ks` is wrong."""
@@ -88,32 +88,32 @@ class _Search:
 
     def _fitting(self, marks, given, ks) -> list[Mistake]:
         """Those of the marks whose function gives the outputs `ks` of the arrays `given`."""
-        return [mark for mark in marks if all(_alike(_outcome(mark.wrong, arguments), mine, ks)
-                                              for (_case, arguments), mine in zip(self.cases, given))]
+        observed = [[arrays[k] for k in ks] for arrays in given]
+        return [mark for mark, _after in fitting(observed, (
+            (mark, lambda i, mark=mark: _made(mark, self.cases[i][1], ks)) for mark in marks))]
 
     def _are_one(self, marks, ks) -> bool:
-        """Whether the marks are one mistake in other words: on further cases, each gives what the first one gives."""
+        """Whether they are one mistake in other words: on further cases, each gives what one of the first sentence does."""
         further = [arguments for seed in FURTHER for _case, arguments in self.exercise.cases(seed)]
-        made = [[_outcome(mark.wrong, arguments) for arguments in further] for mark in marks]
+        made = [[_made_if_it_runs(mark, arguments, ks) for arguments in further] for mark in marks]
         first = [outcomes for mark, outcomes in zip(marks, made) if mark.sentence == marks[0].sentence]
-        return all(any(all(_alike(one, other, ks) for one, other in zip(outcomes, others)) for others in first)
+        return all(any(all(relative_error(*both) <= SAME for both in zip(outcomes, others)) for others in first)
                    for outcomes in made)
 
 
-def _outcome(function, arguments) -> tuple[Array, ...]:
-    """What the function returns; nothing if it raises."""
-    copied = [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
+def _made_if_it_runs(mark, arguments, ks) -> list[Array]:
     try:
-        with np.errstate(all="ignore"):
-            return tuple_of(function(*copied))
+        return _made(mark, arguments, ks)
     except Exception:    # a wrong formula need not fit every shape
-        return ()
+        return []
 
 
-def _alike(one, other, ks) -> bool:
-    """Whether the outputs `ks` are alike; of a function that raised there are none."""
-    one, other = ([arrays[k] for k in ks] if arrays else [] for arrays in (one, other))
-    return relative_error(one, other) <= SAME
+def _made(mark, arguments, ks) -> list[Array]:
+    """The outputs `ks` of a mistake."""
+    copied = [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
+    with np.errstate(all="ignore"):
+        returned = tuple_of(mark.wrong(*copied))
+    return [returned[k] for k in ks]
 
 
 def _error(mine, right, ks) -> float:

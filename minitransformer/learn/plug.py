@@ -25,6 +25,10 @@ class Training(NamedTuple):
     model: Any
 
 
+class TooSlow(Exception):
+    """The reader's function takes too many seconds of each step."""
+
+
 def train_with(exercise, own, steps=STEPS, limit=float("inf")) -> dict[str, Any]:
     """{"library": losses, "yours": losses, "calls": how often `own` was called, "example": ...}, or {"error": ..., "calls"}.
 
@@ -43,25 +47,25 @@ def train_with(exercise, own, steps=STEPS, limit=float("inf")) -> dict[str, Any]
     def train_it(steps) -> Training:
         return train(plugged(exercise.plug.replaced, exercise.plug.adapt(counted)), steps=steps)
 
+    def pace(step) -> None:
+        if seconds / step * steps > limit:
+            raise TooSlow(seconds / step)
+
     library = train(steps=steps)
     try:
-        train_it(1)
-        one = seconds
-        train_it(2)
-        pace = seconds - 2 * one    # of one step, without the example
-        if pace * steps > limit:
-            return {"slow": pace, "calls": calls}
-        calls = 0
-        yours = train_it(steps)
+        yours = train(plugged(exercise.plug.replaced, exercise.plug.adapt(counted)), steps=steps, after_each=pace)
+    except TooSlow as error:
+        return {"slow": error.args[0], "calls": calls}
     except Exception as error:    # the reader's function, or the model that got its answer
         return {"error": describe(error), "calls": calls}
     return {"library": library.losses, "yours": yours.losses, "calls": calls, "example": yours.example}
 
 
-def train(*plugs, steps=STEPS) -> Training:
+def train(*plugs, steps=STEPS, after_each=lambda step: None) -> Training:
     """The Training of a small model on the copy task.
 
-    plugs: `plugged(...)` of functions of yours, each to run in the place of one of the library's.
+    plugs: `plugged(...)` of functions of yours, each to run in the place of one of the library's. after_each(step) is called
+    after each step, counted from 1.
     """
     task = TASKS["copy"](batch=24)
     vocabulary = task.make_vocabulary()
@@ -75,6 +79,7 @@ def train(*plugs, steps=STEPS) -> Training:
             batch = next(batches)
             sums = training_step(model, adam, batch, schedule(step, 64, warmup=50, factor=0.3))
             losses.append(float(sums.loss) / batch.terms)
+            after_each(step)
         source, _target = next(pair for pair in draw_held_out(task, 20) if 4 < len(pair[0]) < 9)
         answer = greedy(model, make_batch([(source, source)]).source)[0]
     return Training(losses, [" ".join(vocabulary.tokens(source)), vocabulary.decode(answer[:2 * len(source)])], model)

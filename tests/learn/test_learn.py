@@ -297,7 +297,7 @@ def test_a_function_of_the_reader_trains_a_model(learn, tmp_path, monkeypatch):
 
 
 def test_a_function_that_is_too_slow_to_train_with_is_told_before(learn, tmp_path, monkeypatch):
-    monkeypatch.setattr("minitransformer.learn.run_file.PLUG_LIMIT", 15)
+    monkeypatch.setattr("minitransformer.learn.run_file.PLUG_LIMIT", 50)
     learn("start", "4")
     slow = find_exercise("softmax_backward").source.replace("    return", "    __import__('time').sleep(0.1)\n    return")
     solve(tmp_path / "04_softmax.py", "softmax_backward", slow)
