@@ -12,9 +12,19 @@ from minitransformer.decoding.state import EXTRA_LENGTH
 from minitransformer.pictures.attention_map import has_attention
 from minitransformer.rivals import ConvolutionalConfig, LSTMModel, RecurrentConfig
 from tests.decoding import reference
+from tests.kernels.calls import counting
 from tests.models.makers import RECURRENT, V, make_batch_for, make_model, random_ids
 
 WITH_ATTENTION = ("lstm-attention", "lstm-dot-attention")
+
+
+@pytest.mark.parametrize("kind, calls", [("lstm", 6), ("lstm-attention", 6 + 1), ("lstm-dot-attention", 6 + 1)])
+def test_dropout_is_where_it_belongs(kind, calls):
+    """On what each layer reads and each stack returns, in encoder and decoder, and on what attention makes of a state."""
+    mine = counting(F.dropout_mask)
+    with plugged(F.dropout_mask, mine):
+        make_model(kind, dropout=0.2, bidirectional=False).loss_forward(make_batch_for(kind), np.random.default_rng(0))
+    assert mine.calls == calls
 
 
 def sources(rng, count):
