@@ -85,7 +85,7 @@ def _changes(cases, names) -> Iterator[tuple[str, Callable]]:
     yield "is transposed (a transpose is missing, or one too many)", lambda case, right: (
         {name: of_square(g) for name, g in right.items()}
         if all(g.ndim >= 2 and g.shape[-1] == g.shape[-2] for g in right.values()) else None)
-    of_input = all(name in cases[0].inputs and cases[0].observed[name].ndim > 1 for name in names)
+    of_input = all(name in cases[0].inputs and cases[0].observed[name].ndim > 2 for name in names)    # (B, T, d)
     counts = ("", "")
     if of_input:
         counts = " (the batch, sentences)", " (the positions)"

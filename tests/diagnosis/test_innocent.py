@@ -8,7 +8,7 @@ from minitransformer.diagnosis import known
 from minitransformer.diagnosis.finding import EVIDENCE, NAMED, OBSERVED
 from minitransformer.diagnosis.mistakes import TAUGHT, of_exercises
 from minitransformer.replaceable import plugged
-from minitransformer.rivals import LSTM
+from minitransformer.rivals import LSTM, depthwise_convolution_backward
 from tests.diagnosis.finding import ALL, X, finding
 
 assert known
@@ -194,6 +194,16 @@ def divided_state(layer):
 
     layer.__class__ = Divided
     return layer
+
+
+def test_the_first_axis_of_a_weight_is_no_batch():
+    def shifted(dy, cache):
+        dx, dweight = depthwise_convolution_backward.__wrapped__(dy, cache)
+        return dx, np.concatenate([0 * dweight[:1], dweight[:-1]])
+
+    with plugged(depthwise_convolution_backward, shifted):
+        found = finding(*ALL["separable-convolution"])
+    assert "is shifted" in found.sentence and "along the first axis (off by one)" in found.sentence
 
 
 def test_a_function_may_use_the_cache_of_another_one():
