@@ -92,8 +92,6 @@ def cases(dtype):
         **dropped(F.dropout_forward, F.dropout_backward, a), **dropped(F.relu_dropout_forward, F.relu_dropout_backward, a),
         **dropped(F.gelu_dropout_forward, F.gelu_dropout_backward, a),
         "dropout_sum_forward": lambda: (lambda *xs: F.dropout_sum_forward(*xs, 0.3, generator()), (a(B, T, D), a(B, T, D))),
-        "dropout_sum_backward": lambda: backward_of(
-            F.dropout_sum_forward, F.dropout_sum_backward, a(B, T, D), a(B, T, D), 0.3, generator()),
         "gather_gradients": lambda: in_place(lambda grad, other: F.gather_gradients(grad, [other]), a(D), a(D)),
         "adam_update": lambda: in_place(adam, a(D), a(D), a(D), abs(a(D))),
         "attention_forward": lambda: (lambda *qkvm: F.attention_forward(*qkvm, 0.3, generator()),

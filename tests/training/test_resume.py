@@ -178,7 +178,7 @@ def test_patience_keeps_the_best(tmp_path):
 def test_two_checkpoints_are_kept(tmp_path, monkeypatch):
     """And the best one, here the first, if `patience` may need it."""
     for patience, kept in ((0, [20, 16]), (9, [20, 16, 4])):
-        growing = iter(range(1, 9))
+        growing = iter(map(float, range(1, 9)))
         monkeypatch.setattr("minitransformer.training.trainer.mean_loss", lambda *_: next(growing))
         run, batches, valid = start(tmp_path / str(patience))
         train(run, TrainingConfig(steps=20, warmup=5, validate_every=4, patience=patience), batches, valid)
