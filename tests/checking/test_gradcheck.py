@@ -14,6 +14,7 @@ from minitransformer import rivals as R
 from minitransformer.checking import BOUNDS, Report, Result
 from minitransformer.checking.blocks import blocks
 from minitransformer.diagnosis.operations import OPERATIONS
+from minitransformer.replaceable import plugged
 
 X = np.random.default_rng(3).standard_normal((2, 3, 5))
 
@@ -26,6 +27,12 @@ def test_every_block(name):
     checked = {result.wrt for result in report.results}
     if isinstance(block, L.Layer):
         assert set(block.parameters()) <= checked
+
+
+@pytest.mark.parametrize("name", ["transformer", "language-model", "classifier", "lstm-model", "convolutional-model"])
+def test_a_whole_model_is_checked_with_dropout(name):
+    with plugged(F.dropout_backward, lambda dy, cache: dy):
+        assert not gradcheck(*blocks()[name], methods=("complex",)).passed
 
 
 def test_every_layer_is_among_the_blocks():
