@@ -44,14 +44,20 @@ def _load(name) -> None:
         raise InputError(f"MINITRANSFORMER_FAST is {choice!r}, expected 0 (no kernels), numpy (those for NumPy) or 1 (all)")
     if name in _names("numpy"):
         import_module(f"minitransformer.kernels.numpy.{name}")
-        for entry in TABLE.values():    # compiled kernels run ahead of them, also one that another file has imported before
-            entry.kernels.sort(key=lambda kernel: kernel.function.__module__.startswith("minitransformer.kernels.numpy."))
     if choice in ("numpy", "0"):
         state.problem = f"MINITRANSFORMER_FAST is {choice}"
     elif choice is None and os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         state.problem = "NUMBA_DISABLE_JIT is set; MINITRANSFORMER_FAST=1 runs their loops as Python, for a debugger"
     if name in _names("compiled") and not state.problem:
         state.problem = _load_compiled(name)
+    for entry in TABLE.values():    # also those of a file that another one has imported
+        entry.kernels.sort(key=_rank)
+
+
+def _rank(kernel) -> int:
+    """A reader's kernels run ahead of the library's, whenever these are loaded; compiled ones ahead of NumPy's."""
+    module = str(kernel.function.__module__)    # None: of code that was given to exec
+    return module.startswith("minitransformer.kernels.") + module.startswith("minitransformer.kernels.numpy.")
 
 
 def _load_compiled(name) -> str:

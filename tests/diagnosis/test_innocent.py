@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from minitransformer import functional as F, layers as L
-from minitransformer.diagnosis import known
+from minitransformer.diagnosis import known  # noqa: F401    # fills TAUGHT
 from minitransformer.diagnosis.finding import EVIDENCE, NAMED, OBSERVED
 from minitransformer.diagnosis.mistakes import TAUGHT, of_exercises
 from minitransformer.replaceable import plugged
 from minitransformer.rivals import LSTM, depthwise_convolution_backward
 from tests.diagnosis.finding import ALL, X, finding
 
-assert known
 rng = np.random.default_rng(0)
 
 
