@@ -22,7 +22,7 @@ from minitransformer.diagnosis.evidence import observations
 from minitransformer.diagnosis.fitting import fitting, one_mistake
 from minitransformer.diagnosis.finding import CONTRACT, EVIDENCE, NAMED, OBSERVED, Finding
 from minitransformer.diagnosis.locate import locate
-from minitransformer.diagnosis.mistakes import mistakes_of, of_exercises
+from minitransformer.diagnosis.mistakes import Mistake, mistakes_of, of_exercises
 from minitransformer.diagnosis.other_sizes import wrong_elsewhere
 from minitransformer.diagnosis.recorder import Call, Recorder
 from minitransformer.diagnosis.resize import other_cases
@@ -143,7 +143,7 @@ def _explanations(cases, parts) -> list[tuple[str, float]]:
         inner = [name for name in inner if name not in parts]
         explanations = (_formulas(cases, mistakes_of([own])) or backward_calls.explanations(cases)
                         or _formulas(cases, mistakes_of(inner)) or terms.explanations(cases)
-                        or _formulas(cases, [one for one in of_exercises() if one.of in (own, *inner)]))
+                        or _formulas(cases, _of_exercises(cases, (own, *inner))))
         if explanations:
             return explanations
     return arrays.explanations(cases)
@@ -159,7 +159,7 @@ def _of_each_array(cases, parts) -> list[tuple[str, float]]:
         alone = [case.with_only(name) for case in cases]
         own = cases[0].counterpart.operation.name if all(case.counterpart for case in cases) else ""
         explanations = (_formulas(alone, mistakes_of([own])) or terms.explanations(alone)
-                        or _formulas(alone, [one for one in of_exercises() if one.of == own]) or arrays.explanations(alone))
+                        or _formulas(alone, _of_exercises(alone, (own,))) or arrays.explanations(alone))
         if len(explanations) != 1:
             return []
         (sentence, error), = explanations
@@ -168,6 +168,12 @@ def _of_each_array(cases, parts) -> list[tuple[str, float]]:
         found[sentence] = [*names, name], max(worst, error)
     said = [(arrays.gradients_of(names) if sentence.startswith(" ") else "") + sentence for sentence, (names, _) in found.items()]
     return [("; ".join(said), max(error for _, error in found.values()))] if len(said) <= 2 else []
+
+
+def _of_exercises(cases, operations) -> list[Mistake]:
+    """The exercises' mistakes in these operations. A gradient of zeros fits too many formulas: that it is zero says more."""
+    zero = not any(case.observed[name].any() for case in cases for name in case.wrong)
+    return [] if zero else [one for one in of_exercises() if one.of in operations]
 
 
 def _formulas(cases, mistakes) -> list[tuple[str, float]]:

@@ -10,6 +10,7 @@ from minitransformer.diagnosis.mistakes import TAUGHT, of_exercises
 from minitransformer.replaceable import plugged
 from minitransformer.rivals import LSTM, depthwise_convolution_backward
 from tests.diagnosis.finding import ALL, X, finding
+from tests.diagnosis.mistakes import right
 
 rng = np.random.default_rng(0)
 
@@ -193,6 +194,13 @@ def divided_state(layer):
 
     layer.__class__ = Divided
     return layer
+
+
+def test_a_gradient_of_zeros_is_called_so():
+    """Although a mistake of the softmax exercise gives zeros, too."""
+    with plugged(F.attention_backward, right.attention(lambda dy, cache: np.zeros_like(cache.weights))):
+        found = finding(*ALL["attention"])
+    assert found.kind == NAMED and "the gradient of query, key is missing: it is zero" in found.sentence
 
 
 def test_the_first_axis_of_a_weight_is_no_batch():
