@@ -10,7 +10,7 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.diagnosis.arrays import shifted
-from minitransformer.diagnosis.judge import tuple_of
+from minitransformer.diagnosis.fitting import tuple_of
 from minitransformer.learn.lines import scaled
 from minitransformer.learn.messages import _
 from minitransformer.learn.search import Changed

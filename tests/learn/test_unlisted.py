@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from minitransformer.diagnosis.judge import tuple_of
+from minitransformer.diagnosis.fitting import tuple_of
 from minitransformer.learn.changes import changes
 from minitransformer.learn.course import exercises
 from minitransformer.learn.fitting import LISTED, ONE_CHANGE, TWO_CHANGES, fitting_mistakes
