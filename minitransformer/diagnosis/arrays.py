@@ -68,7 +68,8 @@ def _fitting(changes, cases, names, what) -> list[tuple[str, float]]:
             raise ValueError("the change is none for these shapes")
         return [changed[name] for name in names]
     observed = [[case.observed[name] for name in names] for case in cases]
-    return fitting(observed, ((f"{what} {sentence}", partial(made, change)) for sentence, change in changes))
+    fit = fitting(observed, ((f"{what} {sentence}", partial(made, change)) for sentence, change in changes))
+    return list(dict(fit).items())    # where zeros come in, shifted and rolled are alike, and so is their sentence
 
 
 def _changes(cases, names) -> Iterator[tuple[str, Callable]]:
@@ -90,7 +91,7 @@ def _changes(cases, names) -> Iterator[tuple[str, Callable]]:
         counts = " (the batch, sentences)", " (the positions)"
         counts = counts[::-1] if is_time_first(cases[0]) else counts
     for axis, axis_name in ((0, f"first axis{counts[0]}"), (1, f"second axis{counts[1]}"), (-1, "last axis")):
-        for sentence, change in {**MOVED, **PARTS}.items():
+        for sentence, change in MOVED + PARTS:
             yield sentence.format(at=f" along the {axis_name}"), along(axis, change)
     yield "has the right numbers in the wrong places: transposed, and then reshaped to fit", lambda case, right: (
         {name: g.T.reshape(g.shape) for name, g in right.items()} if all(g.ndim == 2 for g in right.values()) else None)
@@ -157,7 +158,7 @@ def _of_upstream(case) -> Iterator[tuple[str, Callable]]:
     yield "is that of dy with its negative numbers cut off: a backward is linear in dy", seen(lambda dy: np.maximum(dy, 0))
     yield "has dy twice: the upstream gradient is squared", seen(lambda dy: dy * dy)
     for axis, what in ((sentence, "batch"), (position, "positions")):
-        for sentence, change in MOVED.items():
+        for sentence, change in MOVED:
             yield (f"belongs to a dy that {sentence.format(at=f' along the {what}')}",
                    seen(lambda dy, axis=axis, change=change: change(dy, axis).copy()))
 

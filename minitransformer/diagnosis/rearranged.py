@@ -15,13 +15,6 @@ def shifted(array, step, axis) -> Array:
     return without(np.roll(array, step, axis), 0 if step > 0 else -1, axis)
 
 
-def rolled(array, step, axis) -> Array:
-    moved = np.roll(array, step, axis)
-    if np.array_equal(moved, shifted(array, step, axis)):
-        raise ValueError("the same as shifted")
-    return moved
-
-
 def without(array, place, axis) -> Array:
     """The array with 0 at one place of the axis."""
     kept = np.array(array)
@@ -46,21 +39,20 @@ def combined(combine) -> Callable[[Array, int], Array]:
     return lambda array, axis: np.broadcast_to(combine(array, axis=axis, keepdims=True), array.shape).copy()
 
 
-# {sentence on the array: function(array, axis)}; {at} says along which axis.
-MOVED = {
-    "is reversed{at}": np.flip,
-    "is shifted{at}: everything is one place too late (off by one)": lambda array, axis: shifted(array, 1, axis),
-    "is shifted{at}: everything is one place too early (off by one)": lambda array, axis: shifted(array, -1, axis),
-    "is rolled{at}: everything is one place too late (off by one)": lambda array, axis: rolled(array, 1, axis),
-    "is rolled{at}: everything is one place too early (off by one)": lambda array, axis: rolled(array, -1, axis),
-    "is averaged{at}: every place holds the mean of all": combined(np.mean),
-    "is summed{at}: every place holds the sum of all": combined(np.sum),
-    "is summed up{at}: every place also holds all before it": np.cumsum,
-    "repeats the first{at} in every place": lambda array, axis: repeated(array, 0, axis),
-    "repeats the last{at} in every place": lambda array, axis: repeated(array, -1, axis)}
-PARTS = {
-    "is missing (zero) at the first place{at}": lambda array, axis: without(array, 0, axis),
-    "is missing (zero) at the last place{at}": lambda array, axis: without(array, -1, axis),
-    "is there only at the first place{at}, and zero elsewhere: is `return` inside the loop?":
-        lambda array, axis: only(array, 0, axis),
-    "is there only at the last place{at}, and zero elsewhere": lambda array, axis: only(array, -1, axis)}
+# (sentence on the array, function(array, axis)); {at} says along which axis.
+LATE, EARLY = (f"is shifted{{at}}: everything is one place too {when} (off by one)" for when in ("late", "early"))
+MOVED = [
+    ("is reversed{at}", np.flip),
+    (LATE, lambda array, axis: shifted(array, 1, axis)), (LATE, lambda array, axis: np.roll(array, 1, axis)),
+    (EARLY, lambda array, axis: shifted(array, -1, axis)), (EARLY, lambda array, axis: np.roll(array, -1, axis)),
+    ("is averaged{at}: every place holds the mean of all", combined(np.mean)),
+    ("is summed{at}: every place holds the sum of all", combined(np.sum)),
+    ("is summed up{at}: every place also holds all before it", np.cumsum),
+    ("repeats the first{at} in every place", lambda array, axis: repeated(array, 0, axis)),
+    ("repeats the last{at} in every place", lambda array, axis: repeated(array, -1, axis))]
+PARTS = [
+    ("is missing (zero) at the first place{at}", lambda array, axis: without(array, 0, axis)),
+    ("is missing (zero) at the last place{at}", lambda array, axis: without(array, -1, axis)),
+    ("is there only at the first place{at}, and zero elsewhere: is `return` inside the loop?",
+     lambda array, axis: only(array, 0, axis)),
+    ("is there only at the last place{at}, and zero elsewhere", lambda array, axis: only(array, -1, axis))]

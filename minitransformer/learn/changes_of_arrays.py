@@ -36,7 +36,7 @@ def other_outputs(exercise, cases, factors, ks) -> Iterator[Changed]:
             yield changed(scaled(names[k], text), rank,
                           lambda outputs, given, k=k, factor=factor: _put(outputs, k, outputs[k] * factor(given)))
     for k in ks:
-        for text, change in _rearranged(expected[k].ndim, expected[k].dtype, {**MOVED, **PARTS}):
+        for text, change in _rearranged(expected[k].ndim, expected[k].dtype, MOVED + PARTS):
             yield changed(text.format(name=names[k]), WHOLE,
                           lambda outputs, given, k=k, change=change: _put(outputs, k, change(outputs[k])))
         for i, other in enumerate(exercise.parameters):
@@ -121,7 +121,7 @@ def _rearranged(ndim, dtype, along_an_axis) -> Named:
     for a, b in combinations(range(ndim), 2):
         yield said(_("{name} has its axes {a} and {b} swapped"), a=a, b=b), lambda array, a=a, b=b: array.swapaxes(a, b)
     for axis in range(ndim):
-        for sentence, change in along_an_axis.items():
+        for sentence, change in along_an_axis:
             yield said("{name} " + _(sentence), axis=axis), lambda array, axis=axis, change=change: change(array, axis)
         for place, word in ((0, _("first")), (-1, _("last"))):
             yield (said(_("{name} lacks the {word}{at}"), axis=axis, word=word),

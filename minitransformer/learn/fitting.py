@@ -1,5 +1,6 @@
 """Which mistakes give the learner's numbers? Those that the exercise lists, or else one change of the reference, or else two."""
 
+import ast
 import re
 
 import numpy as np
@@ -34,6 +35,7 @@ class _Search:
         self.outputs = range(len(exercise.returns))
         self.wrong = [k for k in self.outputs if any(_error(mine, right, [k]) > SAME for mine, right in zip(given, self.expected))]
         self.factors = factors(exercise, cases)
+        self.names = {node.id for node in ast.walk(ast.parse(exercise.source)) if isinstance(node, ast.Name)}
         self.further = [arguments for seed in FURTHER for _case, arguments in exercise.cases(seed)]
         self.tried = {}    # programs, by how many changes they have and which case they ran on
 
@@ -83,8 +85,7 @@ class _Search:
 
     def _names_the_unknown(self, sentence) -> bool:
         """Whether it has a name of the reference that is not in the learner's code."""
-        names = set(re.findall(r"\w+", self.exercise.source)) & set(re.findall(r"\w+", sentence))
-        return bool(self.source) and not names <= set(re.findall(r"\w+", self.source))
+        return bool(self.source) and bool(self.names & set(re.findall(r"\w+", sentence)) - set(re.findall(r"\w+", self.source)))
 
     def _fitting(self, marks, given, ks) -> list:
         """Those of the marks whose function gives the outputs `ks` of the arrays `given`."""

@@ -58,7 +58,7 @@ ONE = [
      lambda ids: np.tri(ids.shape[1], k=-2, dtype=bool)),
     ("masked_loss", "total and count are exchanged: they are returned in the wrong order",
      lambda losses, ids: EXERCISES["masked_loss"].reference(losses, ids)[::-1]),
-    ("split_heads", "heads is rolled along axis 1: everything is one place too late (off by one)",
+    ("split_heads", "heads is shifted along axis 1: everything is one place too late (off by one)",
      lambda x, num_heads: np.roll(EXERCISES["split_heads"].reference(x, num_heads), 1, axis=1)),
     ("rotate_positions", "moved[:, 1::2] holds what belongs in moved[:, 0::2]",
      lambda PE, k: np.repeat(EXERCISES["rotate_positions"].reference(PE, k)[:, 0::2], 2, axis=1)),
