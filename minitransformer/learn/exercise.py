@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from minitransformer.learn.messages import _
 from minitransformer.learn.marks import Edge, Invariant, Mistake, Plug, Style
 from minitransformer.learn.source import reference_source
 
@@ -42,6 +43,11 @@ class Exercise:
     @property
     def task(self) -> str:
         return self.module.__doc__.strip().partition("\n")[2].strip()
+
+    @property
+    def effort(self) -> str:
+        """Such as "★★☆ 15 minutes"."""
+        return f"{'★' * self.module.stars}{'☆' * (3 - self.module.stars)} {self.module.minutes} {_('minutes')}"
 
     @property
     def reference(self) -> Callable:
