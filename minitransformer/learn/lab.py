@@ -65,8 +65,11 @@ def _show_figures(script) -> None:
         return
     for figure in figures:
         path = f"{script}-{figure.number}.png"
-        figure.savefig(path, dpi=120)
-        print(_("figure {number}: {path}").format(number=figure.number, path=path))
+        try:
+            figure.savefig(path, dpi=120)
+            print(_("figure {number}: {path}").format(number=figure.number, path=path))
+        except OSError as error:
+            print(f"{path}: {error.strerror}", file=sys.stderr)
 
 
 script = getattr(sys.modules["__main__"], "__file__", None)    # a notebook has none, and shows figures by itself
