@@ -15,6 +15,7 @@ import numpy as np
 from minitransformer import Transformer, TransformerConfig, greedy, load_weights
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.functional.special import EOS
+from minitransformer.learn.at_work import at_work as run
 from minitransformer.learn.course import PACKAGE, folder_in
 from minitransformer.learn.messages import _
 from minitransformer.pictures.attention_map import Attended
@@ -35,6 +36,11 @@ def drawkcab() -> tuple[Transformer, SymbolVocabulary]:
 def write(model, vocabulary, word) -> str:
     """What the model writes, letter by letter, after it has read `word`. Raises InputError for anything but letters a to z."""
     return vocabulary.decode(greedy(model, np.array([[*vocabulary.encode(word), EOS]]))[0])
+
+
+def at_work(word="backward") -> None:
+    """Let the reader's functions, all that pass so far, run inside the running example: it writes the word backwards."""
+    run(*drawkcab(), write, word)
 
 
 def attention_of(model, vocabulary, word, kind="cross") -> Attended:

@@ -14,7 +14,7 @@ import pytest
 
 from minitransformer.cli import learn as cli_learn
 from minitransformer.cli.learn_actions import at_each_save
-from minitransformer.learn import check, yours
+from minitransformer.learn import check, lab, yours
 from minitransformer.learn.course import chapters, exercises, find_chapter, find_exercise
 from minitransformer.learn.hints import next_hint
 from minitransformer.learn.judgement import check_function
@@ -298,7 +298,7 @@ def test_a_function_of_the_reader_trains_a_model(learn, tmp_path, monkeypatch):
     assert code == 2 and "softmax_backward" in error
 
 
-def test_what_passes_grows_into_a_transformer_of_the_readers_own(learn, tmp_path, monkeypatch):
+def test_what_passes_grows_into_a_transformer_of_the_readers_own(learn, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("minitransformer.learn.plug.STEPS", 2)
     code, _, error = learn("plug", "--all")
     assert code == 2 and "nothing that passes so far" in error and "softmax_backward" in error
@@ -321,6 +321,12 @@ def test_what_passes_grows_into_a_transformer_of_the_readers_own(learn, tmp_path
     assert (tmp_path / "my_transformer.py").read_text() == text    # it does not pass
     code, out, error = learn("plug", "--all")
     assert code == 0 and "your softmax ran" in out and "2 of " in out and "the library's: linear_backward" in out, out + error
+    lab.at_work()
+    assert "backward -> drawkcab\n2 of " in (out := capsys.readouterr().out) and "softmax, softmax_backward" in out
+    assert float(out.split()[-1]) < 1e-9
+    (tmp_path / "my_transformer.py").write_text(text.replace("return p * (", "return 1.001 * p * ("))
+    lab.at_work()
+    assert float(capsys.readouterr().out.split()[-1]) > 1e-5
 
 
 def test_parts_of_my_transformer_that_cannot_stand_together_are_told(learn, tmp_path):
