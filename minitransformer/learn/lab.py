@@ -18,12 +18,38 @@ from minitransformer.functional.special import EOS
 from minitransformer.learn.at_work import at_work as run
 from minitransformer.learn.course import PACKAGE, folder_in
 from minitransformer.learn.messages import _
+from minitransformer.learn.progress import PASSED, Progress
+from minitransformer.pictures import architecture
 from minitransformer.pictures.attention_map import Attended
 from minitransformer.tasks.text_to_text import attended
 
 LETTERS = SymbolVocabulary(string.ascii_lowercase, joint="")
 CONFIG = TransformerConfig(num_layers=1, d_model=32, num_heads=4, d_ff=128, dropout=0.0,
                            source_vocab=LETTERS.size, target_vocab=LETTERS.size)
+
+PARTS = {    # {part of the map: the exercises that make it the reader's own}
+    "linear": ["linear_backward"],
+    "embedding": ["embedding_backward"],
+    "positions": ["sinusoids"],
+    "softmax": ["softmax", "softmax_backward"],
+    "attention": ["attention", "attention_backward"],
+    "masks": ["padding_mask", "causal_mask"],
+    "heads": ["split_heads", "merge_heads"],
+    "residual": ["residual_backward"],
+    "layer_norm": ["layer_norm", "layer_norm_backward"],
+    "feed_forward": ["feed_forward_backward"],
+    "dropout": ["dropouts_backward"],
+}
+
+
+def you_are_here(*parts) -> None:
+    """Draw the map with this chapter's parts outlined, and filled those whose exercises pass in the current folder."""
+    progress = Progress(".")
+    own = [part for part, names in PARTS.items() if all(progress.of(name)["state"] == PASSED for name in names)]
+    figure = plt.figure()
+    axes = figure.add_axes((0, 0, 1, 1))
+    architecture.draw(axes, here=parts, own=own)
+    figure.set_size_inches(architecture.WIDTH, axes.get_ylim()[1])    # one unit is an inch
 
 
 def drawkcab() -> tuple[Transformer, SymbolVocabulary]:
@@ -78,6 +104,6 @@ def _show_figures(script) -> None:
             print(f"{path}: {error.strerror}", file=sys.stderr)
 
 
-script = getattr(sys.modules["__main__"], "__file__", None)    # a notebook has none, and shows figures by itself
-if script:
-    atexit.register(_show_figures, Path(script).stem)
+_script = getattr(sys.modules["__main__"], "__file__", None)    # a notebook has none, and shows figures by itself
+if _script:
+    atexit.register(_show_figures, Path(_script).stem)

@@ -12,7 +12,9 @@ import pytest
 from minitransformer import InputError, load_weights
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.learn import lab
-from minitransformer.learn.course import PACKAGE, folder_in
+from minitransformer.learn.course import PACKAGE, exercises, folder_in
+from minitransformer.learn.progress import PASSED, Progress
+from minitransformer.pictures import architecture
 from minitransformer.tasks import TASKS
 from minitransformer.training.evaluation import exact_match
 
@@ -75,6 +77,35 @@ def test_a_map_names_its_letters_and_its_axes():
     assert [text.get_text() for text in axes.get_xticklabels()] == ["k", "e", "y", "</s>"]
     assert [text.get_text() for text in axes.get_yticklabels()] == ["y", "e", "k", "</s>"]
     assert "key" in axes.get_xlabel() and "being written" in axes.get_ylabel()
+
+
+def drawn(monkeypatch, *parts):
+    """(here, own) with which the map is drawn."""
+    found = {}
+    draw = architecture.draw
+    monkeypatch.setattr(architecture, "draw", lambda axes, **how: (found.update(how), draw(axes, **how)))
+    lab.you_are_here(*parts)
+    monkeypatch.undo()
+    return found["here"], found["own"]
+
+
+def test_the_map_shows_where_the_reader_is_and_what_is_the_readers_own(tmp_path, monkeypatch):
+    progress = Progress(tmp_path)
+    progress.update("softmax", state=PASSED)
+    progress.update("sinusoids", state=PASSED)
+    progress.save()
+    monkeypatch.chdir(tmp_path)
+    lab.you_are_here("softmax", "masks")
+    assert plt.get_fignums() == [1] and drawn(monkeypatch, "softmax", "masks") == (("softmax", "masks"), ["positions"])
+    progress.update("softmax_backward", state=PASSED)
+    progress.save()
+    monkeypatch.chdir(tmp_path)
+    assert drawn(monkeypatch, "softmax")[1] == ["positions", "softmax"]
+
+
+def test_the_parts_are_on_the_map_and_their_exercises_exist():
+    assert lab.PARTS.keys() <= architecture.PARTS.keys()
+    assert {name for names in lab.PARTS.values() for name in names} <= exercises().keys()
 
 
 def run(folder, *arguments):
