@@ -8,6 +8,7 @@ from types import ModuleType
 
 import numpy as np
 
+from minitransformer.learn.messages import _
 from minitransformer.learn.marks import Edge, Invariant, Mistake, Plug, Style
 from minitransformer.learn.source import reference_source
 
@@ -24,6 +25,7 @@ class Exercise:
         self.module = module = _imported(f"tutorials.{self.name}", path)
         self.title, _line, task = module.__doc__.strip().partition("\n")
         self.task = task.strip()
+        self.effort = f"{'★' * module.stars}{'☆' * (3 - module.stars)} {module.minutes} {_('minutes')}"    # "★★☆ 15 minutes"
         self.reference = getattr(module, self.name)
         self.parameters = list(inspect.signature(self.reference).parameters)
         self.returns = module.returns.split()

@@ -49,7 +49,8 @@ ONE = [
      lambda dy, ids, W: EXERCISES["embedding_backward"].reference(np.ones_like(dy), ids, W)),
     ("softmax", "in p, 1e-06 is added to sum(exp(x - max(x)))", lambda x: np.exp(x - x.max(axis=-1, keepdims=True)) / (
         np.exp(x - x.max(axis=-1, keepdims=True)).sum(axis=-1, keepdims=True) + 1e-6)),
-    ("softmax_backward", "in dx, 1 - p is used where p belongs", lambda dp, p: (1 - p) * (dp - (dp * p).sum(axis=-1, keepdims=True))),
+    ("softmax_backward", "in dx, 1 - p is used where p belongs",
+     lambda dp, p: (1 - p) * (dp - (dp * p).sum(axis=-1, keepdims=True))),
     ("softmax_backward", "dx is dp, unchanged", lambda dp, p: dp.copy()),
     ("temperature_backward", "in dt, the sums of ds and x are multiplied: it has to be the sum of the products",
      lambda ds, x, t: (ds / t, -ds.sum() * x.sum() / t ** 2)),

@@ -28,6 +28,7 @@ def sinusoids(positions, d_model):
 # %% what it is called with
 returns = "PE"
 section = "A row of clocks"
+stars, minutes = 2, 15
 
 
 def case(rng, T, half):

@@ -28,6 +28,7 @@ def rotate_positions(PE, k):
 # %% what it is called with
 returns = "moved"
 section = "Walking is turning"
+stars, minutes = 2, 15
 
 
 def case(rng, T, half, k):

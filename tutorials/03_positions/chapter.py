@@ -18,11 +18,14 @@
 # alone: nothing. This chapter adds what is missing.
 
 # %%
+import math
+
 import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import functional, gradcheck, greedy, make_batch, plugged
 from minitransformer.layers import LearnedPositions, SelfAttention
+from minitransformer.learn import yours
 from minitransformer.learn.plug import train
 
 rng = np.random.default_rng(0)
@@ -191,3 +194,9 @@ for step in (1, 50, 100, 200):
 # one, save, and ask `minitransformer learn check`. When `sinusoids` passes: `minitransformer learn plug sinusoids`.
 #
 # **Read next:** `sinusoids` in `minitransformer/functional/positions.py`, and `minitransformer/layers/positions.py`.
+
+# %% [exercise] sinusoids
+
+# %% [exercise] rotate_positions
+
+# %% [exercise] learned_positions_backward
