@@ -95,22 +95,25 @@ class Map:
             for i, (kind, name, shape) in enumerate(group):
                 circle = kind in ("plus", "add")
                 width, height = (0.2, 0.2) if circle else (1.6, 0.2 if kind in ("dropout", "probabilities") else 0.38)
-                attached = kind == "dropout" and group[i - 1][0] != "plus"
-                gap = 0 if attached else (0.13 if i else 0.26) + 0.1 * (kind == "self_attention")
+                gap = (0.13 if i else 0.26) + 0.1 * (kind == "self_attention")
+                if kind == "dropout":
+                    gap = 0.05 if group[i - 1][0] == "plus" else 0
+                elif kind == "add" and group[i - 1][0] != "dropout":
+                    gap += 0.2    # a layer without dropout is as high, so that what is beside it has the same room
                 box = Box(kind, "+" if circle else name, "" if circle else shape, x, y + gap + height / 2, width, height)
                 if kind == "self_attention":
-                    self._line([(x, y), (x, box.bottom - 0.11)], end="-")
+                    self._line([(x, self.boxes[-1].top), (x, box.bottom - 0.11)], end="-")
                     for colour, across in ((QUERY, -0.5), (KEY, 0), (VALUE, 0.5)):
                         self._line([(x, box.bottom - 0.11), (x + across, box.bottom - 0.11), (x + across, box.bottom)], colour)
                 elif gap and y > 0:
-                    self._line([(x, y), (x, box.bottom)], QUERY if kind == "cross_attention" else PLAIN)
+                    self._line([(x, self.boxes[-1].top), (x, box.bottom)], QUERY if kind == "cross_attention" else PLAIN)
                 if kind == "add":
                     self._line([(x, branch), (x + side * 0.92, branch), (x + side * 0.92, box.y), (x + side * 0.1, box.y)])
                 if kind == "plus":
-                    self.boxes.append(Box("positions", name, shape, x + side * 0.67, box.y, 0.98))
-                    self._line([(x + side * 0.67, box.y), (x + side * 0.1, box.y)])
+                    self.boxes.append(Box("positions", name, shape, x + side * 0.69, box.y, 1.02))
+                    self._line([(x + side * 0.69, box.y), (x + side * 0.1, box.y)])
                 self.boxes.append(box)
-                y = box.top
+                y = box.top + 0.09 * (kind == "plus")    # the positions beside it are as high
             ends += [branch, y] if residual else []
         panel = (ends[0] + ends[-1]) / 2, 2, ends[-1] - ends[0] + 0.14
         self.boxes.insert(0, Box(stack, f"{stack.capitalize()}, N ×", "", x + side * 0.1, *panel))    # noqa: RUF001 - it is a times sign

@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import cache
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -27,7 +28,8 @@ CONFIGS = {
     "pre-norm": TransformerConfig(**SHARED, pre_norm=True),
     "apart": TransformerConfig(**SMALL, source_vocab=12, target_vocab=13, share_embeddings=False, positions="learned"),
     "output apart": TransformerConfig(**SHARED, share_output=False, activation="gelu"),
-    "no dropout": TransformerConfig(**SHARED, dropout=0.0, pre_norm=True),
+    "no dropout": TransformerConfig(**SHARED, dropout=0.0),
+    "pre-norm, no dropout": TransformerConfig(**SHARED, dropout=0.0, pre_norm=True),
     "dropout": TransformerConfig(**SHARED, attention_dropout=0.1, feed_forward_dropout=0.1),
     "additive": TransformerConfig(**SHARED, attention="additive"),
     "large": TransformerConfig.named("big", 1_000_000, d_model=65_536, num_heads=4096, d_ff=262_144, d_k=1024, d_v=2048),
@@ -36,6 +38,11 @@ CONFIGS = {
     "classifier": ClassifierConfig(vocab_size=13, num_classes=6, **SMALL, dropout=0.0),
     "pre-norm classifier": ClassifierConfig(vocab_size=13, num_classes=6, **SMALL, pre_norm=True, pooling="first"),
 }
+
+
+@cache
+def drawn(name):
+    return architecture(CONFIGS[name], here=("layer_norm",), own=("feed_forward",))
 
 
 def texts(figure):
@@ -53,14 +60,14 @@ def shapes(figure):
 
 def in_numbers_of(figure):
     """The same with numbers: (2, 3, 56) for (B, T_q, H d_k)."""
-    return {name: {tuple(math.prod(SIZES[letter] for letter in part.split()) for part in shape[1:-1].split(", ")) for shape in found}
-            for name, found in shapes(figure).items()}
+    return {name: {tuple(math.prod(SIZES[letter] for letter in part.split()) for part in shape[1:-1].split(", "))
+                   for shape in found} for name, found in shapes(figure).items()}
 
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_every_configuration_is_drawn_and_can_be_read(name):
     """At least 9 points high; no text meets another or crosses the edge of a box, and all of it is in the picture."""
-    figure = architecture(CONFIGS[name], here=("layer_norm",), own=("feed_forward",))
+    figure = drawn(name)
     renderer = FigureCanvasAgg(figure).get_renderer()
     found = [(text.get_text(), text.get_window_extent(renderer)) for text in texts(figure)]
     assert min(text.get_fontsize() for text in texts(figure)) >= 9 and len(found) > 25
@@ -83,7 +90,8 @@ def inside(attention, x, memory):
     merged = attention.merge(heads)
     scores = {cache.softmax.p.shape}
     return {"Linear": {q.shape, k.shape, v.shape, attention.output.forward(merged)[0].shape}, "Split": {one.shape for one in split},
-            "Scores q kᵀ/√d_k": scores, "Mask": scores, "Softmax": scores, "Weighted sum of v": {heads.shape}, "Merge heads": {merged.shape}}
+            "Scores q kᵀ/√d_k": scores, "Mask": scores, "Softmax": scores, "Weighted sum of v": {heads.shape},
+            "Merge heads": {merged.shape}}
 
 
 def around(layer, input, ids, *memory):
@@ -115,33 +123,33 @@ def test_the_shapes_are_those_of_the_transformer():
     expected = merged(encoder, decoder, inside(model.decoder.layers[0].cross_attention, x, memory), {
         "Inputs": {source.shape}, "Outputs, shifted right": {target.shape}, "Linear, Wᵀ": logits, "Softmax": logits})
     expected["Self-attention"], expected["Masked self-attention"] = encoder["Self-attention"], decoder["Self-attention"]
-    assert in_numbers_of(architecture(CONFIGS["shared"])) == expected
+    assert in_numbers_of(drawn("shared")) == expected
 
 
 def test_the_shapes_are_those_of_the_language_model():
-    tokens, model = ids(4), LanguageModel(config := CONFIGS["language model"])
+    tokens, model = ids(4), LanguageModel(CONFIGS["language model"])
     column, x = around(model.stack.layers[0], model.input, tokens)
     logits = {model.forward(tokens)[0].shape}
     expected = merged(column, inside(model.stack.layers[0].self_attention, x, x),
                       {"Inputs": {tokens.shape}, "Linear, Wᵀ": logits, "Softmax": logits})
     del expected["Self-attention"]
-    assert in_numbers_of(architecture(config)) == expected
+    assert in_numbers_of(drawn("language model")) == expected
 
 
 def test_the_shapes_are_those_of_the_classifier():
-    tokens, model = ids(4), Classifier(config := CONFIGS["classifier"])
+    tokens, model = ids(4), Classifier(CONFIGS["classifier"])
     column, x = around(model.encoder.layers[0], model.input, tokens)
     logits = {model.forward(tokens)[0].shape}
     pooled = {model.pooling.forward(x, tokens > 0)[0].shape}
     expected = merged(column, inside(model.encoder.layers[0].self_attention, x, x),
                       {"Inputs": {tokens.shape}, "Pooling (mean)": pooled, "Linear": logits, "Softmax": logits})
     del expected["Masked self-attention"]
-    assert in_numbers_of(architecture(config)) == expected
+    assert in_numbers_of(drawn("classifier")) == expected
 
 
 def rows(config, x):
     """The kinds of the boxes of a column, from the bottom up."""
-    return [box.kind for box in sorted(Map(config).boxes, key=lambda box: box.y) if box.x == x and box.kind not in ("encoder", "decoder")]
+    return [box.kind for box in sorted(Map(config).boxes, key=lambda box: box.y) if box.x == x]
 
 
 def test_pre_norm_normalises_before_each_sub_layer_and_at_the_end():
@@ -170,7 +178,7 @@ def test_a_letter_stands_for_one_matrix(name, words):
 @pytest.mark.parametrize("name", CONFIGS)
 def test_the_letters_have_the_numbers_of_the_configuration(name):
     config = CONFIGS[name]
-    given = dict(re.findall(r"(\w+) = ([\d,]+)", " ".join(text.get_text() for text in texts(architecture(config)))))
+    given = dict(re.findall(r"(\w+) = ([\d,]+)", " ".join(text.get_text() for text in texts(drawn(name)))))
     attention = SelfAttention(config.d_model, config.num_heads, np.random.default_rng(0), config.d_k, config.d_v) if (
         config.d_model < 1000) else None
     vocabulary = config.target_vocab if isinstance(config, TransformerConfig) else config.vocab_size
@@ -185,21 +193,20 @@ def test_the_letters_have_the_numbers_of_the_configuration(name):
 
 
 def colours(figure):
-    """(the boxes that are outlined, those that are filled as one's own), by the positions of their patches."""
+    """For each box and swatch: whether it is outlined, and whether it is filled as one's own."""
     patches = [patch for patch in figure.axes[0].patches if isinstance(patch, FancyBboxPatch)]
-    return ([to_hex(patch.get_edgecolor()) == HERE for patch in patches], [to_hex(patch.get_facecolor()) == OWN for patch in patches])
+    return [to_hex(patch.get_edgecolor()) == HERE for patch in patches], [to_hex(patch.get_facecolor()) == OWN for patch in patches]
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_every_part_can_be_marked(part):
-    """With the legend's one, as many boxes as the table says; all others are neutral."""
-    boxes = Map(CONFIGS["base"]).boxes
-    count = sum(box.kind in PARTS[part][1] for box in boxes)
-    outlined, filled = colours(architecture(here=[part]))
-    assert sum(outlined) == count + 1 > 1 and not any(filled)
-    outlined, filled = colours(architecture(own=[part]))
-    assert sum(filled) == count + 1 and not any(outlined)
-    assert {word.get_text() for word in texts(architecture(here=[part], own=[part]))} >= {"you are here", "yours already"}
+    """As many boxes as the table says, and one of the legend, are outlined and filled."""
+    figure = architecture(here=[part], own=[part])
+    count = sum(box.kind in PARTS[part][1] for box in Map(CONFIGS["base"]).boxes)
+    outlined, filled = colours(figure)
+    assert sum(outlined) == sum(filled) == count + 1 > 1
+    assert [one and other for one, other in zip(outlined, filled)].count(True) == count
+    assert {text.get_text() for text in texts(figure)} >= {"you are here", "yours already"}
 
 
 def test_every_box_belongs_to_one_part():
@@ -209,12 +216,13 @@ def test_every_box_belongs_to_one_part():
 
 
 def test_without_marks_the_map_has_colours_of_its_own():
-    plain, marked = ({to_hex(patch.get_facecolor()) for patch in architecture(here=here).axes[0].patches} for here in ((), ("loss",)))
+    plain, marked = ({to_hex(patch.get_facecolor()) for patch in architecture(here=here).axes[0].patches} for here in ([], ["loss"]))
     assert len(plain) > 6 and len(marked) == 2 and OWN not in plain
 
 
 @pytest.mark.parametrize("config, here, own, words", [
-    ("base", ["softmx"], [], "unknown part 'softmx'; did you mean softmax?"), ("base", [], ["x"], "unknown part 'x'; choose from linear, "),
+    ("base", ["softmx"], [], "unknown part 'softmx'; did you mean softmax?"),
+    ("base", [], ["x"], "unknown part 'x'; choose from linear, "),
     ("classifier", ["decoding"], [], "decoding: this model has none"), ("additive", ["masks"], [], "masks: this model has none"),
 ])
 def test_a_part_that_is_not_there(config, here, own, words):
@@ -223,7 +231,7 @@ def test_a_part_that_is_not_there(config, here, own, words):
 
 
 def test_another_model_is_refused():
-    with pytest.raises(InputError, match=r"^a rnn model is no Transformer, and this is the map of one$"):
+    with pytest.raises(InputError, match=r"^a recurrent model is no Transformer, and this is the map of one$"):
         architecture(MODELS["rnn"].Config.named("toy", 13))
 
 
