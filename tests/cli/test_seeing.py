@@ -153,7 +153,7 @@ def test_the_architecture(run_cli, trained, tmp_path):
 
 
 @pytest.mark.parametrize("arguments, words", [
-    (("architecture", "tyni"), "tyni: neither a run nor a model size; did you mean tiny?"),
+    (("architecture", "tinny"), "tinny: neither a run nor a model size; did you mean tiny?"),
     (("architectur",), "architectur: neither a run nor the name of a picture; did you mean architecture?"),
     (("positions", "tiny"), "tiny: of no use to positions; leave it out"), (("architecture", "."), "no run here"),
 ])
@@ -164,7 +164,7 @@ def test_an_architecture_that_is_not_there(run_cli, tmp_path, monkeypatch, argum
 
 
 def test_the_architecture_of_another_model(run_cli, tmp_path):
-    train("copy", "--steps", 1, "--batch", 2, "--model", "rnn", "--run", tmp_path / "run")
+    run_cli("train", "copy", "--steps", 1, "--batch", 2, "--model", "rnn", "--run", tmp_path / "run")
     code, _, error = run_cli("plot", "architecture", tmp_path / "run", "--output", tmp_path / "a.png")
     assert code == 2 and "a recurrent model is no Transformer" in error and one_line(error) and not (tmp_path / "a.png").exists()
 

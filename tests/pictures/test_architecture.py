@@ -216,7 +216,8 @@ def test_every_box_belongs_to_one_part():
 
 
 def test_without_marks_the_map_has_colours_of_its_own():
-    plain, marked = ({to_hex(patch.get_facecolor()) for patch in architecture(here=here).axes[0].patches} for here in ([], ["loss"]))
+    plain, marked = ({to_hex(patch.get_facecolor()) for patch in architecture(here=here).axes[0].patches}
+                     for here in ((), ["loss"]))
     assert len(plain) > 6 and len(marked) == 2 and OWN not in plain
 
 
