@@ -24,6 +24,7 @@ def linear_backward(dy, x, W):
 # %% what it is called with
 returns = "dx dW db"
 section = "The backward, derived"
+stars, minutes = 2, 15
 
 
 def case(rng, N, d_in, d_out):

@@ -22,6 +22,7 @@ def central_difference(f, x, h):
 returns = "df"
 float64_only = True
 section = "Checked: central differences"
+stars, minutes = 2, 15
 
 
 def case(rng, N):

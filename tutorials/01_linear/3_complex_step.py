@@ -21,6 +21,7 @@ def complex_step(f, x, h):
 returns = "df"
 float64_only = True
 section = "Checked again: the complex step"
+stars, minutes = 2, 15
 
 
 def case(rng, N):

@@ -21,6 +21,7 @@ def broadcast_backward(dy, x, g):
 # %% what it is called with
 returns = "dx dg"
 section = "The backward, derived"
+stars, minutes = 2, 15
 
 
 def case(rng, N, D):

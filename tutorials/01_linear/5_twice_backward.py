@@ -25,6 +25,7 @@ def twice_backward(dy, x, W):
 # %% what it is called with
 returns = "dx dW"
 section = "The layer"
+stars, minutes = 2, 15
 
 
 def case(rng, N, D):

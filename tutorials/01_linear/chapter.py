@@ -32,9 +32,12 @@
 # %%
 from typing import Any, NamedTuple
 
+import math
+
 import numpy as np
 
 from minitransformer import Layer, Parameter, gradcheck, layers, plugged
+from minitransformer.learn import yours
 from minitransformer.learn.plug import train
 
 # %% [markdown]
@@ -316,3 +319,13 @@ for step in (1, 50, 100):
 #
 # **Read next:** `Linear` in `minitransformer/layers/linear.py`. It is the layer of this page, for inputs with any
 # number of leading axes.
+
+# %% [exercise] linear_backward
+
+# %% [exercise] central_difference
+
+# %% [exercise] complex_step
+
+# %% [exercise] broadcast_backward
+
+# %% [exercise] twice_backward

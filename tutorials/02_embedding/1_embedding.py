@@ -25,6 +25,7 @@ def embedding(ids, W):
 # %% what it is called with
 returns = "y"
 section = "A table of vectors"
+stars, minutes = 2, 15
 
 
 def case(rng, B, T, V, D):

@@ -24,6 +24,7 @@ def embedding_backward(dy, ids, W):
 # %% what it is called with
 returns = "dW"
 section = "Backward: repeated tokens"
+stars, minutes = 2, 15
 
 
 def case(rng, B, T, V, D):

@@ -24,6 +24,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import gradcheck, layers, plugged
+from minitransformer.learn import yours
 from minitransformer.learn.plug import train
 
 rng = np.random.default_rng(0)
@@ -176,3 +177,9 @@ print(gradcheck(Lossy(4, 6, rng), [two_sentences], name="lossy").findings["lossy
 #
 # **Read next:** `Embedding` in `minitransformer/layers/embedding.py`, and how it sums repeats in the same order every
 # time.
+
+# %% [exercise] embedding
+
+# %% [exercise] embedding_backward
+
+# %% [exercise] tied_backward

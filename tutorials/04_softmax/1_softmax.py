@@ -23,6 +23,7 @@ def softmax(x):
 # %% what it is called with
 returns = "p"
 section = "One score is 1,000"
+stars, minutes = 2, 15
 
 
 def case(rng, B, T, K):

@@ -26,6 +26,7 @@ def masked_softmax(x, mask):
 # %% what it is called with
 returns = "p"
 section = "A row with nothing to attend to"
+stars, minutes = 2, 15
 
 
 def case(rng, B, T, K):

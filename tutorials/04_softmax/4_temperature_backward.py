@@ -22,6 +22,7 @@ def temperature_backward(ds, x, t):
 # %% what it is called with
 returns = "dx dt"
 section = "Temperature"
+stars, minutes = 2, 15
 
 
 def case(rng, B, K):

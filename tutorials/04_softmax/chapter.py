@@ -20,10 +20,13 @@
 # that most people get wrong, and the shapes do not show it.
 
 # %%
+import math
+
 import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import functional, gradcheck, plugged
+from minitransformer.learn import yours
 from minitransformer.learn.plug import train
 
 rng = np.random.default_rng(0)
@@ -275,3 +278,13 @@ print(report.findings["diagonal"])
 # `minitransformer learn plug softmax_backward`.
 #
 # **Read next:** `softmax_forward` and `softmax_backward` in `minitransformer/functional/softmax.py`.
+
+# %% [exercise] softmax
+
+# %% [exercise] softmax_backward
+
+# %% [exercise] masked_softmax
+
+# %% [exercise] temperature_backward
+
+# %% [exercise] log_softmax_backward

@@ -23,6 +23,7 @@ def scores(query, key):
 # %% what it is called with
 returns = "S"
 section = "Queries ask, keys answer"
+stars, minutes = 2, 15
 
 
 def case(rng, B, H, T_q, T_k, d_k):

@@ -30,6 +30,7 @@ def attention(query, key, value, mask):
 # %% what it is called with
 returns = "y p"
 section = "A weighted mean of values"
+stars, minutes = 2, 15
 
 
 def case(rng, B, T_q, T_k, d_k, d_v):

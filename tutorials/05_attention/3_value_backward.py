@@ -21,6 +21,7 @@ def value_backward(dy, p, value):
 # %% what it is called with
 returns = "dp dvalue"
 section = "Backward: the forward read upside down"
+stars, minutes = 2, 15
 
 
 def case(rng, B, H, T_q, T_k, d_v):

@@ -32,6 +32,7 @@ def attention_backward(dy, query, key, value, p):
 # %% what it is called with
 returns = "dquery dkey dvalue"
 section = "Backward: the forward read upside down"
+stars, minutes = 2, 15
 
 
 def case(rng, B, T_q, T_k, d_k, d_v):

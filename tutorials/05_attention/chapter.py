@@ -29,6 +29,7 @@ import numpy as np
 from minitransformer import gradcheck, plugged
 from minitransformer.functional import (
     attention_backward, attention_forward, softmax_backward, softmax_forward)
+from minitransformer.learn import yours
 from minitransformer.learn.plug import train
 
 rng = np.random.default_rng(0)
@@ -230,3 +231,11 @@ print(report.findings["unscaled"])
 # that uses your attention in all its layers, and lets it copy letters.
 #
 # **Read next:** `attention_forward` and `attention_backward` in `minitransformer/functional/attention.py`.
+
+# %% [exercise] scores
+
+# %% [exercise] attention
+
+# %% [exercise] value_backward
+
+# %% [exercise] attention_backward

@@ -21,6 +21,7 @@ def padding_mask(ids):
 # %% what it is called with
 returns = "mask"
 section = "Padding: what is not there must not count"
+stars, minutes = 2, 15
 
 
 def case(rng, B, T):

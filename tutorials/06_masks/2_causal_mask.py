@@ -21,6 +21,7 @@ def causal_mask(ids):
 # %% what it is called with
 returns = "mask"
 section = "The future: the causal mask"
+stars, minutes = 2, 15
 
 
 def case(rng, B, T):

@@ -27,6 +27,7 @@ def three_masks(source, target):
 # %% what it is called with
 returns = "encoder decoder cross"
 section = "Three attentions, three masks"
+stars, minutes = 2, 15
 
 
 def padded(rng, B, T):

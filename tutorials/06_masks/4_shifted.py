@@ -31,6 +31,7 @@ def shifted(target):
 # %% what it is called with
 returns = "decoder_input next_target"
 section = "The future: the causal mask"
+stars, minutes = 2, 15
 
 
 def case(rng, B, T):

@@ -27,6 +27,7 @@ def leaks(y, changed):
 # %% what it is called with
 returns = "leak"
 section = "Caught: touch one token"
+stars, minutes = 2, 15
 
 
 def case(rng, T, d):

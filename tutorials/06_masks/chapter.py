@@ -21,6 +21,8 @@
 # three ways. When a model sees something that it must not see, that is a *leak*.
 
 # %%
+import math
+
 import matplotlib.pyplot as plt
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -32,6 +34,7 @@ from minitransformer.data.windows import WindowBatch
 from minitransformer.training.evaluation import exact_match
 from minitransformer.functional import (
     attention_backward, attention_forward, causal_mask, padding_mask, softmax_forward)
+from minitransformer.learn import yours
 from minitransformer.learn.plug import train
 from minitransformer.tasks import TASKS
 
@@ -400,3 +403,15 @@ print(f"not shifted: {dice(read=slice(1, None), steps=50):.1%}")
 #
 # **Read next:** `causal_mask` and `padding_mask` in `minitransformer/functional/masks.py`, and where they are used:
 # `Transformer.decode` in `minitransformer/models/transformer.py`.
+
+# %% [exercise] padding_mask
+
+# %% [exercise] causal_mask
+
+# %% [exercise] three_masks
+
+# %% [exercise] shifted
+
+# %% [exercise] leaks
+
+# %% [exercise] masked_loss

@@ -25,6 +25,7 @@ def layer_norm(x, gamma, beta, epsilon):
 # %% what it is called with
 returns = "y n s"
 section = "LayerNorm: every row on the same scale"
+stars, minutes = 2, 15
 
 
 def case(rng, B, T, D):

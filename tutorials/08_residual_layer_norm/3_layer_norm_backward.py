@@ -28,6 +28,7 @@ def layer_norm_backward(dy, n, s, gamma):
 # %% what it is called with
 returns = "dx dgamma dbeta"
 section = "LayerNorm's backward: three paths to the loss"
+stars, minutes = 2, 15
 
 
 def case(rng, B, T, D):

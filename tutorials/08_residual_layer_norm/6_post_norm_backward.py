@@ -25,6 +25,7 @@ def post_norm_backward(dy, x, W, n, s):
 # %% what it is called with
 returns = "dx dW"
 section = "Pre-norm and post-norm"
+stars, minutes = 2, 15
 
 
 def case(rng, B, T, D):

@@ -21,6 +21,8 @@
 # what their order does to 24 layers, and catches five real mistakes.
 
 # %%
+import math
+
 import matplotlib.pyplot as plt
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -30,6 +32,7 @@ from minitransformer.functional import (
     cross_entropy_backward, cross_entropy_forward, dropout_forward, layer_norm_backward, layer_norm_forward,
     linear_cross_entropy_backward, softmax_backward, softmax_forward)
 from minitransformer.layers.feed_forward import FeedForward
+from minitransformer.learn import yours
 from minitransformer.learn.plug import train
 
 rng = np.random.default_rng(0)
@@ -450,3 +453,15 @@ for step in (1, 25, 50, 100):
 #
 # **Read next:** `layer_norm_backward` in `minitransformer/functional/layer_norm.py`, and `Residual` in
 # `minitransformer/layers/residual.py`: both orders, forward and backward, in one class.
+
+# %% [exercise] residual_backward
+
+# %% [exercise] layer_norm
+
+# %% [exercise] layer_norm_backward
+
+# %% [exercise] dropouts_backward
+
+# %% [exercise] feed_forward_backward
+
+# %% [exercise] post_norm_backward

@@ -1,0 +1,109 @@
+"""What several chapters need and no chapter is about: the running example, its attention, the map, and pictures in a script.
+
+The running example is a small trained Transformer that writes a word backwards. tutorials/drawkcab/train.py makes its weights.
+"""
+
+import atexit
+import string
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from minitransformer import Transformer, TransformerConfig, greedy, load_weights
+from minitransformer.data.vocabularies.symbols import SymbolVocabulary
+from minitransformer.functional.special import EOS
+from minitransformer.learn.at_work import at_work as run
+from minitransformer.learn.course import PACKAGE, folder_in
+from minitransformer.learn.messages import _
+from minitransformer.learn.progress import PASSED, Progress
+from minitransformer.pictures import architecture
+from minitransformer.pictures.attention_map import Attended
+from minitransformer.tasks.text_to_text import attended
+
+LETTERS = SymbolVocabulary(string.ascii_lowercase, joint="")
+CONFIG = TransformerConfig(num_layers=1, d_model=32, num_heads=4, d_ff=128, dropout=0.0,
+                           source_vocab=LETTERS.size, target_vocab=LETTERS.size)
+
+PARTS = {    # {part of the map: the exercises that make it the reader's own}
+    "linear": ["linear_backward"],
+    "embedding": ["embedding_backward"],
+    "positions": ["sinusoids"],
+    "softmax": ["softmax", "softmax_backward"],
+    "attention": ["attention", "attention_backward"],
+    "masks": ["padding_mask", "causal_mask"],
+    "heads": ["split_heads", "merge_heads"],
+    "residual": ["residual_backward"],
+    "layer_norm": ["layer_norm", "layer_norm_backward"],
+    "feed_forward": ["feed_forward_backward"],
+    "dropout": ["dropouts_backward"],
+}
+
+
+def you_are_here(*parts) -> None:
+    """Draw the map with this chapter's parts outlined, and filled those whose exercises pass in the current folder."""
+    progress = Progress(".")
+    own = [part for part, names in PARTS.items() if all(progress.of(name)["state"] == PASSED for name in names)]
+    figure = plt.figure()
+    axes = figure.add_axes((0, 0, 1, 1))
+    architecture.draw(axes, here=parts, own=own)
+    figure.set_size_inches(architecture.WIDTH, axes.get_ylim()[1])    # one unit is an inch
+
+
+def drawkcab() -> tuple[Transformer, SymbolVocabulary]:
+    """(model, vocabulary) of the running example: a new model at each call, so change its weights as you like."""
+    model = Transformer(CONFIG)
+    load_weights(model, folder_in(PACKAGE) / "drawkcab" / "weights.safetensors")
+    return model, LETTERS
+
+
+def write(model, vocabulary, word) -> str:
+    """What the model writes, letter by letter, after it has read `word`. Raises InputError for anything but letters a to z."""
+    return vocabulary.decode(greedy(model, np.array([[*vocabulary.encode(word), EOS]]))[0])
+
+
+def at_work(word="backward") -> None:
+    """Let the reader's functions, all that pass so far, run inside the running example: it writes the word backwards."""
+    run(*drawkcab(), write, word)
+
+
+def attention_of(model, vocabulary, word, kind="cross") -> Attended:
+    """The attention of the last layer while the model reads `word` and writes its answer: weights (H, T_q, T_k) and the tokens.
+
+    kind: "encoder", "decoder" or "cross".
+    """
+    found = attended(model, vocabulary, vocabulary.encode(word))[kind]
+    return found._replace(weights=found.weights[-1][0])
+
+
+def show_map(axes, found, head=0) -> Any:
+    """Draw one head of what `attention_of` returns: a row for each query, a column for each key. Returns the image."""
+    image = axes.imshow(found.weights[head], cmap="Blues", vmin=0, vmax=1)
+    axes.set_xticks(range(len(found.keys)), found.keys)
+    axes.set_yticks(range(len(found.queries)), found.predicted or found.queries)
+    axes.set_xlabel("key: the letter it may look at")
+    axes.set_ylabel("query: the letter being written" if found.predicted else "query: the letter that looks")
+    axes.set_title(f"head {head}", fontsize=10)
+    return image
+
+
+def _show_figures(script) -> None:
+    """At the end of a script: its figures in windows, or, where matplotlib has no windows, as files in the current folder."""
+    figures = [plt.figure(number) for number in plt.get_fignums()]
+    if any(figure.canvas.required_interactive_framework for figure in figures):
+        plt.show()
+        return
+    for figure in figures:
+        path = f"{script}-{figure.number}.png"
+        try:
+            figure.savefig(path, dpi=120)
+            print(_("figure {number}: {path}").format(number=figure.number, path=path))
+        except OSError as error:
+            print(f"{path}: {error.strerror}", file=sys.stderr)
+
+
+_script = getattr(sys.modules["__main__"], "__file__", None)    # a notebook has none, and shows figures by itself
+if _script:
+    atexit.register(_show_figures, Path(_script).stem)

@@ -1,0 +1,157 @@
+"""learn.lab: the running example of the book, and what chapters share."""
+
+import os
+import runpy
+import subprocess
+import sys
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from minitransformer import InputError, load_weights
+from minitransformer.data.drawn import draw_held_out
+from minitransformer.learn import lab
+from minitransformer.learn.course import PACKAGE, exercises, folder_in
+from minitransformer.learn.progress import PASSED, Progress
+from minitransformer.pictures import architecture
+from minitransformer.tasks import TASKS
+from minitransformer.training.evaluation import exact_match
+
+FOLDER = folder_in(PACKAGE) / "drawkcab"
+WORDS = ("a", "go", "key", "query", "value", "softmax", "decoder", "gradient", "language", "backward", "attention", "embedding",
+         "transformer")
+SCRIPT = """from minitransformer.learn import lab
+import matplotlib.pyplot as plt
+plt.plot([1, 2])
+plt.figure()
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_figures():
+    yield
+    plt.close("all")
+
+
+def test_the_running_example_reverses_every_word():
+    model, vocabulary = lab.drawkcab()
+    assert lab.write(model, vocabulary, "backward") == "drawkcab"
+    assert [lab.write(model, vocabulary, word) for word in WORDS] == [word[::-1] for word in WORDS]
+    assert exact_match(model, draw_held_out(TASKS["reverse"](), 1000)) == 1
+
+
+def test_its_weights_are_small():
+    assert (FOLDER / "weights.safetensors").stat().st_size <= 250_000
+
+
+def test_each_call_makes_a_model_of_its_own():
+    model, vocabulary = lab.drawkcab()
+    for parameter in model.parameters().values():
+        parameter.data[...] = 0
+    assert lab.write(model, vocabulary, "backward") != "drawkcab" == lab.write(*lab.drawkcab(), "backward")
+
+
+@pytest.mark.parametrize("word", ["Backward", "naïve", "r2d2"])
+def test_a_word_of_other_characters_is_one_line(word):
+    with pytest.raises(InputError, match="unknown symbol"):
+        lab.write(*lab.drawkcab(), word)
+
+
+def test_a_head_looks_at_the_letter_that_it_writes():
+    for word in ("softmax", "backward", "attention"):
+        cross = lab.attention_of(*lab.drawkcab(), word)
+        assert cross.weights.shape == (4, len(word) + 1, len(word) + 1)
+        assert cross.predicted == [*word[::-1], "</s>"] and cross.keys == [*word, "</s>"] and cross.queries == ["<s>", *word[::-1]]
+        there = cross.weights[:, range(len(word)), range(len(word) - 1, -1, -1)]    # (H, letters)
+        assert there.mean(axis=-1).max() > 0.95
+    encoder = lab.attention_of(*lab.drawkcab(), "softmax", "encoder")
+    assert encoder.weights.shape == (4, 8, 8) and encoder.predicted is None
+
+
+def test_a_map_names_its_letters_and_its_axes():
+    axes = plt.figure().subplots()
+    cross = lab.attention_of(*lab.drawkcab(), "key")
+    image = lab.show_map(axes, cross, head=2)
+    assert np.array_equal(image.get_array(), cross.weights[2])
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["k", "e", "y", "</s>"]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["y", "e", "k", "</s>"]
+    assert "key" in axes.get_xlabel() and "being written" in axes.get_ylabel()
+
+
+def drawn(monkeypatch, *parts):
+    """(here, own) with which the map is drawn."""
+    found = {}
+    draw = architecture.draw
+    monkeypatch.setattr(architecture, "draw", lambda axes, **how: (found.update(how), draw(axes, **how)))
+    lab.you_are_here(*parts)
+    monkeypatch.undo()
+    return found["here"], found["own"]
+
+
+def test_the_map_shows_where_the_reader_is_and_what_is_the_readers_own(tmp_path, monkeypatch):
+    progress = Progress(tmp_path)
+    progress.update("softmax", state=PASSED)
+    progress.update("sinusoids", state=PASSED)
+    progress.save()
+    monkeypatch.chdir(tmp_path)
+    lab.you_are_here("softmax", "masks")
+    assert plt.get_fignums() == [1] and drawn(monkeypatch, "softmax", "masks") == (("softmax", "masks"), ["positions"])
+    progress.update("softmax_backward", state=PASSED)
+    progress.save()
+    monkeypatch.chdir(tmp_path)
+    assert drawn(monkeypatch, "softmax")[1] == ["positions", "softmax"]
+
+
+def test_the_parts_are_on_the_map_and_their_exercises_exist():
+    assert lab.PARTS.keys() <= architecture.PARTS.keys()
+    assert {name for names in lab.PARTS.values() for name in names} <= exercises().keys()
+
+
+def run(folder, *arguments):
+    return subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True,
+                          env={**os.environ, "MPLBACKEND": "agg", "PYTHONPATH": str(PACKAGE.parent)})
+
+
+def test_a_script_saves_its_figures_and_names_the_files(tmp_path):
+    (tmp_path / "04_softmax.py").write_text(SCRIPT)
+    done = run(tmp_path, "04_softmax.py")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "figure 1: 04_softmax-1.png\nfigure 2: 04_softmax-2.png\n", "")
+    assert (tmp_path / "04_softmax-1.png").read_bytes().startswith(b"\x89PNG") and (tmp_path / "04_softmax-2.png").exists()
+
+
+def test_a_script_that_stops_shows_the_figures_that_it_had(tmp_path):
+    (tmp_path / "stops.py").write_text(SCRIPT + "1 / 0\n")
+    done = run(tmp_path, "stops.py")
+    assert done.returncode == 1 and "stops-2.png" in done.stdout and "ZeroDivisionError" in done.stderr
+
+
+def test_outside_a_script_nothing_is_saved(tmp_path):
+    assert run(tmp_path, "-c", SCRIPT).stdout == "" and not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path):
+    (tmp_path / "full.py").write_text(SCRIPT)
+    (tmp_path / "full-1.png").mkdir()
+    done = run(tmp_path, "full.py")
+    assert done.returncode == 0 and done.stderr == "full-1.png: Is a directory\n" and "full-2.png" in done.stdout
+
+
+def test_where_matplotlib_has_windows_a_script_opens_them(tmp_path, monkeypatch):
+    shown = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(plt, "show", lambda: shown.append(plt.get_fignums()))
+    figure = plt.figure()
+    monkeypatch.setattr(figure.canvas, "required_interactive_framework", "tk", raising=False)
+    lab._show_figures("script")
+    assert shown == [[figure.number]] and not list(tmp_path.iterdir())
+
+
+def test_the_script_of_the_weights_writes_weights_that_fit(tmp_path):
+    text = (FOLDER / "train.py").read_text(encoding="utf-8")
+    steps = f"STEPS = {runpy.run_path(str(FOLDER / 'train.py'), run_name='read')['STEPS']}"
+    copy = tmp_path / "train.py"
+    copy.write_text(text.replace(steps, "STEPS = 2"), encoding="utf-8")
+    done = run(tmp_path, copy)
+    assert done.returncode == 0 and "exact match" in done.stdout
+    load_weights(lab.drawkcab()[0], tmp_path / "weights.safetensors")
