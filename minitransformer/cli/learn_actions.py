@@ -9,7 +9,7 @@ from pathlib import Path
 from minitransformer.cli.output import check_new, write_new
 from minitransformer.errors import InputError
 from minitransformer.learn import my_transformer, submission
-from minitransformer.learn.course import chapters, exercises, find_chapter, find_exercise
+from minitransformer.learn.course import PACKAGE, chapters, exercises, find_chapter, find_exercise, folder_in
 from minitransformer.learn.exercise import Exercise
 from minitransformer.learn.hints import STEPS, hint, next_hint
 from minitransformer.learn.learner_file import notebook_page, percent_page
@@ -45,7 +45,8 @@ def status(args) -> None:
         return
     rest = [chapter for chapter in chapters() if chapter not in [begun for begun, _path in begun]]
     print(_("Next:   minitransformer learn start {number}").format(number=rest[0].number) if rest
-          else _("That was the last chapter."))
+          else _("That was the last chapter. Train a model made of your functions:  minitransformer learn plug --all\n"
+                 "Then read the whole paper in one file: {path}").format(path=folder_in(PACKAGE) / "one_file.py"))
 
 
 def show_list(args) -> None:
@@ -57,7 +58,7 @@ def show_list(args) -> None:
     for chapter in chapters():
         print(chapter.title)
         for one in chapter.exercises:
-            print(f"  {progress.state(one):11}  {one.name:26}  {_(one.title)}")
+            print(f"  {progress.state(one):11}  {one.effort:>16}  {one.name:26}  {_(one.title)}")
 
 
 def start(args) -> None:

@@ -8,6 +8,7 @@ import runpy
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -472,3 +473,20 @@ def test_every_text_of_the_help_can_be_translated(learn, monkeypatch):
     for command in commands.choices.values():
         texts += [command.description, *(action.help for action in command._actions if action.dest != "help")]
     assert len(texts) > 30 and not [text for text in texts if text and not text.startswith("<")]
+
+
+def test_the_end_of_the_course_is_a_model_of_the_readers_own(learn, tmp_path):
+    passed = {"exercises": {name: {"state": "passed"} for name in exercises()}}
+    (tmp_path / FILE).write_text(json.dumps(passed))
+    for chapter in chapters():
+        learn("start", chapter.name)
+    code, out, _ = learn()
+    assert code == 0 and "learn plug --all" in out and (path := out.split()[-1]).endswith("one_file.py")
+    assert "def main" in Path(path).read_text(encoding="utf-8")
+
+
+def test_an_exercise_says_how_hard_and_how_long_it_is(learn):
+    out = learn("list")[1]
+    assert all(f"{one.effort}  {name}" in out for name, one in exercises().items())
+    assert all(one.module.stars in (1, 2, 3) for one in exercises().values())
+    assert sum(one.module.minutes for one in exercises().values()) <= 560    # to become 9 * 60
