@@ -89,6 +89,29 @@ def show_map(axes, found, head=0) -> Any:
     return image
 
 
+def show_norm(both, x, n, dx) -> None:
+    """Draw LayerNorm of rows of three numbers on two axes in 3-D: x on the way to n, and, seen along (1, 1, 1), dx from n.
+
+    x, n, dx: (N, 3).
+    """
+    angles = np.linspace(0, 2 * np.pi, 100)
+    circle = np.outer(np.cos(angles), (1, -1, 0)) / 2 ** 0.5 + np.outer(np.sin(angles), (1, 1, -2)) / 6 ** 0.5
+    both[0].scatter(*x.T, color="silver", label="rows x")
+    both[0].quiver(*x.T, *(n - x).T, color="silver", linewidth=1, arrow_length_ratio=0.1)
+    both[0].plot(*np.outer((1, 1, 1), (-3, 3)), ":", color="black", label="along (1, 1, 1)")
+    both[0].view_init(elev=12, azim=-35)
+    both[1].quiver(*n.T, *dx.T, color="tab:purple", label="dx, drawn from n")
+    both[1].view_init(elev=np.degrees(np.arctan(2 ** -0.5)), azim=45)
+    for axes, title, reach in zip(both, ("LayerNorm moves each row onto the circle", "seen along (1, 1, 1)"), (3, 2)):
+        axes.plot(*3 ** 0.5 * circle.T, color="gray", linewidth=1)
+        axes.scatter(*n.T, color="black", label="rows n")
+        axes.set(title=title, xlim=(-reach, reach), ylim=(-reach, reach), zlim=(-reach, reach),
+                 xlabel="first number", ylabel="second number", zlabel="third number")
+        axes.set_box_aspect((1, 1, 1), zoom=0.85)
+        axes.locator_params(nbins=4)
+        axes.legend(loc="upper left")
+
+
 def _show_figures(script) -> None:
     """At the end of a script: its figures in windows, or, where matplotlib has no windows, as files in the current folder."""
     figures = [plt.figure(number) for number in plt.get_fignums()]

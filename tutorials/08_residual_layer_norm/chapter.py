@@ -173,18 +173,11 @@ print("dx =", functional.layer_norm_backward(np.array([[10.0, -7.0]]), cache)[0]
 # three numbers onto one circle. (For $D$ numbers, it is a sphere in $D - 1$ dimensions.)
 
 # %%
-x, dy = rng.standard_normal((2, 12, 3)) * 2
+x, dy = rng.standard_normal((2, 12, 3)) * 1.5
 n, cache = functional.layer_norm_forward(x, np.ones(3), np.zeros(3))
-dx = functional.layer_norm_backward(dy, cache)[0] / cache.inverse
-figure, both = plt.subplots(1, 2, figsize=(9, 4.2), subplot_kw={"projection": "3d"}, layout="constrained")
-both[0].quiver(*x.T, *(n - x).T, color="silver", linewidth=1)
-both[0].scatter(*x.T, color="silver", label="rows x")
-both[1].quiver(*n.T, *dx.T, length=0.5, color="tab:purple", label="dx, from n")
-both[1].view_init(elev=35.3, azim=45)
-for axes, title in zip(both, ("LayerNorm moves rows onto a circle", "seen along (1, 1, 1): dx is tangent")):
-    axes.scatter(*n.T, color="black", label="rows n")
-    axes.set(title=title, xlabel="first number", ylabel="second number", zlabel="third number")
-    axes.legend(loc="upper left")
+dx = functional.layer_norm_backward(dy, cache)[0]
+figure, axes = plt.subplots(1, 2, figsize=(9, 4.5), subplot_kw={"projection": "3d"}, layout="constrained")
+lab.show_norm(axes, x, n, dx * np.minimum(1, 1 / np.linalg.norm(dx, axis=-1, keepdims=True)))    # none longer than 1
 
 # %% [markdown]
 # On the right, we look along $(1, 1, 1)$ at the circle. $dy$ points anywhere, but every $dx$ lies along the circle. It has
