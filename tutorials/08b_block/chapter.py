@@ -27,8 +27,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import TransformerConfig, functional, gradcheck, make_batch
-from minitransformer.layers.encoder import EncoderLayer
-from minitransformer.layers.feed_forward import FeedForward
+from minitransformer.layers import EncoderLayer, FeedForward
 from minitransformer.learn import lab, yours
 from minitransformer.rivals import Convolution
 
