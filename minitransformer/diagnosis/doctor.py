@@ -104,14 +104,14 @@ def _innermost_first(calls) -> list[Call]:
 
 def examine(case, parts=frozenset(), facts=()) -> tuple[str, float | None, str]:
     """(sentence, error once the mistake is undone, kind of Finding) for a wrong block whose `parts` are right."""
-    case.counterpart = find_counterpart(case)
     others = other_cases(case)
     cases = [case, *others]
     for other in others:
         other.counterpart = find_counterpart(other)
-    before = max(one.error(one.right) for one in cases)
-    explanations = [(sentence, error) for sentence, error in _explanations(cases, parts) or _of_each_array(cases, parts)
-                    if error < before]
+    explanations = _explanations(cases, parts) or _of_each_array(cases, parts)
+    if explanations:    # without one, the right gradients need not be known: they take time
+        before = max(one.error(one.right) for one in cases)
+        explanations = [(sentence, error) for sentence, error in explanations if error < before]
     if not any(other.is_wrong for other in others):
         found_text = [f"a candidate, not proven at other sizes: {sentence}" for sentence, _ in explanations[:3]]
         return "; ".join([_size_note(others), *facts, *found_text, *observations(case, parts)]), None, EVIDENCE
