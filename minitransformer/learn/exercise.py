@@ -4,7 +4,7 @@ import inspect
 import sys
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -62,7 +62,7 @@ class Exercise:
         return rng, [first.tolist(), second.tolist()]
 
 
-def _imported(name, path) -> ModuleType:
+def _imported(name, path) -> Any:
     """The file as a module, under a name by which the judge knows its functions."""
     loader = SourceFileLoader(name, str(path))
     module = module_from_spec(ModuleSpec(name, loader, origin=loader.path))
