@@ -1,7 +1,8 @@
 """A question, written by hand
 
-Whoever writes letter t of a word backwards has to read letter n - 1 - t. With a query of position n - 1 - t and keys that are
-positions, attention finds it. Make the matrix W that turns the row of any position t into the row of position n - 1 - t.
+To write letter t of a word of n letters backwards, a model has to read letter n - 1 - t. If the keys are the rows of positions,
+the query has to be the row of that letter's position. Make the matrix W that turns the row of any position t into the row of
+position n - 1 - t. Used twice, it leads back.
 """
 
 import numpy as np

@@ -70,8 +70,9 @@ bar = figure.colorbar(image, label="attention weight")
 #
 # **By hand.** One query $q = (2, 0)$ meets two keys, $k_1 = (1, 0)$ and $k_2 = (0, 1)$, with the values 10 and 20. How
 # well a key fits is its dot product with the query, here 2 and 0. Divided by $\sqrt 2$, the root of their length (the
-# reason comes below), the *scores* are 1.41 and 0. The softmax turns them into weights, $e^{1.41} / (e^{1.41} + 1) =
-# 0.80$ and $0.20$, and the answer is $0.80 \cdot 10 + 0.20 \cdot 20 = 12$ (11.96 without rounding).
+# reason comes below), the *scores* are 1.41 and 0. The softmax turns them into weights,
+# $e^{1.41} / (e^{1.41} + 1) = 0.80$ and $0.20$, and the answer is $0.80 \cdot 10 + 0.20 \cdot 20 = 12$ (11.96 without
+# rounding).
 #
 # **Predict:** what is the answer for the query $(0, 2)$? And for $(0, 0)$?
 
@@ -109,8 +110,8 @@ shown = one.legend(loc="upper right")
 # %% [exercise] attention
 
 # %% [derivation]
-# **The rule: a matrix product is a table of dot products.** The products of all rows of $Q$ with all rows of $K$ are $Q
-# K^\top$:
+# **The rule: a matrix product is a table of dot products.** The products of all rows of $Q$ with all rows of $K$ are
+# $Q K^\top$:
 #
 # $$ S = \frac{Q K^\top}{\sqrt{d_k}} \qquad (T_q, T_k) $$
 #
@@ -144,7 +145,7 @@ for d_k in (10, 100, 1000):
 # Variances of independent terms add up, so the variance of a dot product is $d_k$ and its standard deviation
 # $\sqrt{d_k}$, about 32 for 1,000. The softmax of such scores is saturated (chapter 4): one weight is nearly 1, and of
 # the derivatives $p (1 - p)$ nearly three in four are below $10^{-10}$. Almost no gradient arrives at the scores, so the
-# model cannot learn to look elsewhere. Divided by $\sqrt{d_k}$, the scores have standard deviation 1 whatever $d_k$ is,
+# model can hardly learn to look elsewhere. Divided by $\sqrt{d_k}$, the scores have standard deviation 1 whatever $d_k$ is,
 # and not one derivative is that small.
 #
 # ## A question, written by hand
@@ -202,10 +203,10 @@ bar = figure.colorbar(image, label="attention weight")
 # Backward gets $dY$, of shape $(T_q, d_v)$, and needs $dQ$, $dK$ and $dV$. You have derived every part of it already:
 # matrix products in chapter 1, and the softmax in chapter 4.
 #
-# **By hand**, for the query $(2, 0)$ above with $dy = 1$: the answer is $p_1 \cdot 10 + p_2 \cdot 20$, so $dp = (10,
-# 20)$. The backward of the softmax subtracts the weighted mean, $0.80 \cdot 10 + 0.20 \cdot 20 = 12$. That leaves $0.80
-# \cdot (10 - 12) = -1.6$ for the first score and $0.20 \cdot (20 - 12) = 1.6$ for the second. The loss grows if the
-# second key scores higher, because its value lies above the mean.
+# **By hand**, for the query $(2, 0)$ above with $dy = 1$: the answer is $p_1 \cdot 10 + p_2 \cdot 20$, so
+# $dp = (10, 20)$. The backward of the softmax subtracts the weighted mean, $0.80 \cdot 10 + 0.20 \cdot 20 = 12$. That
+# leaves $0.80 \cdot (10 - 12) = -1.6$ for the first score and $0.20 \cdot (20 - 12) = 1.6$ for the second. The loss grows
+# if the second key scores higher, because its value lies above the mean.
 #
 # **Predict:** add one vector to all keys. Which weights change? So what does $dK$ sum to, over the keys?
 
@@ -222,9 +223,9 @@ bar = figure.colorbar(image, label="attention weight")
 # | $Y = P V$ | $dP = dY\, V^\top$ and $dV = P^\top dY$ | $(T_q, T_k)$, $(T_k, d_v)$ |
 #
 # $\odot$ multiplies element by element, and rowsum adds up each row and keeps its axis, as `keepdims=True` does. In $S$,
-# the second factor is $K^\top$, so the rule gives $dK^\top = Q^\top dS / \sqrt{d_k}$, and transposed that is $dS^\top Q /
-# \sqrt{d_k}$. The scale is in one line of the forward, and in the same line of the backward, for both gradients. The mask
-# needs no line: where it says False, $P$ is 0, and with it $dS$.
+# the second factor is $K^\top$, so the rule gives $dK^\top = Q^\top dS / \sqrt{d_k}$, and transposed that is
+# $dS^\top Q / \sqrt{d_k}$. The scale is in one line of the forward, and in the same line of the backward, for both
+# gradients. The mask needs no line: where it says False, $P$ is 0, and with it $dS$.
 
 # %% [markdown]
 # A vector added to all keys adds the same number to all scores of a query, and the softmax does not notice it, so $dK$
