@@ -216,8 +216,10 @@ def test_the_terms_of_a_sum_are_told_with_their_factors():
     ("shifted", lambda target: (
         EXERCISES["shifted"].reference(target)[0], np.concatenate([target, np.full_like(target[:, :1], 2)], axis=1)),
      "right: decoder_input; next_target["),
-    ("scores", lambda query, key: 3 * EXERCISES["scores"].reference(query, key), "S is 3 times what is expected, everywhere"),
-    ("scores", lambda query, key: EXERCISES["scores"].reference(query, key) ** 2, "S is not what is expected times one factor"),
+    ("central_difference", lambda f, x, h: 3 * EXERCISES["central_difference"].reference(f, x, h),
+     "df is 3 times what is expected, everywhere"),
+    ("central_difference", lambda f, x, h: EXERCISES["central_difference"].reference(f, x, h) ** 2,
+     "df is not what is expected times one factor"),
     ("softmax_backward", lambda dp, p: p * (dp - dp * p.sum(axis=-1, keepdims=True)), "dx is 0 everywhere"),
 ])
 def test_the_difference_is_told_in_the_words_of_its_kind(name, wrong, words):
@@ -236,8 +238,8 @@ def test_where_and_why_speak_of_the_same_numbers():
 
 
 @pytest.mark.parametrize("name, wrong, stage, words", [
-    ("scores", lambda query, key: EXERCISES["scores"].reference(query, key) * np.sqrt(1), "float32", "math.sqrt(number)"),
-    ("scores", lambda query, key: EXERCISES["scores"].reference(query, key).astype(float), "float32", "which line makes float64"),
+    ("softmax", lambda x: EXERCISES["softmax"].reference(x) * np.sqrt(1), "float32", "math.sqrt(number)"),
+    ("softmax", lambda x: EXERCISES["softmax"].reference(x).astype(float), "float32", "which line makes float64"),
     ("causal_mask", lambda ids: np.tri(ids.shape[1]), "shape", "has to hold True and False"),
 ])
 def test_another_dtype_gets_the_usual_reason(name, wrong, stage, words):

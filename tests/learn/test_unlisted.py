@@ -30,6 +30,11 @@ def mean(x):
     return x.mean(axis=-1, keepdims=True)
 
 
+def weighted(scores, value):
+    p = EXERCISES["softmax"].reference(scores)
+    return p @ value, p
+
+
 def normed(dy, n, s, gamma, dx):
     rows = tuple(range(dy.ndim - 1))
     return dx(dy * gamma), (dy * n).sum(rows), dy.sum(rows)
@@ -55,7 +60,7 @@ ONE = [
     ("softmax_backward", "dx is dp, unchanged", lambda dp, p: dp.copy()),
     ("temperature_backward", "in dt, the sums of ds and x are multiplied: it has to be the sum of the products",
      lambda ds, x, t: (ds / t, -ds.sum() * x.sum() / t ** 2)),
-    ("scores", "in S, 1 is added to d_k", lambda query, key: query @ turned(key) / math.sqrt(query.shape[-1] + 1)),
+    ("temperature_backward", "in dx, 1 is added to t", lambda ds, x, t: (ds / (t + 1), -(ds * x).sum() / t ** 2)),
     ("causal_mask", "in mask, the condition is position[:, None] >= position + 2, not position[:, None] >= position",
      lambda ids: np.tri(ids.shape[1], k=-2, dtype=bool)),
     ("masked_loss", "total and count are exchanged: they are returned in the wrong order",
@@ -80,8 +85,8 @@ ONE = [
      lambda dlogits, h, W: (np.concatenate([(dlogits @ W)[:1], 0 * h[1:]]), dlogits.T @ h)),
     ("tied_backward", "dW is cut to whole numbers: is it written into an array of integers?",
      lambda dlogits, h, W: (dlogits @ W, np.trunc(dlogits.T @ h))),
-    ("scores", "in S, query key^T / sqrt(d_k) is computed with //, which cuts off what is behind the point",
-     lambda query, key: query @ turned(key) // math.sqrt(query.shape[-1])),
+    ("attention", "in scores, query key^T / sqrt(query.shape[-1]) is computed with //, which cuts off what is behind the point",
+     lambda query, key, value, mask: weighted(np.where(mask, query @ turned(key) // math.sqrt(query.shape[-1]), -np.inf), value)),
     ("numeric_gradient", "h is halved", lambda f, dy, x, h: EXERCISES["numeric_gradient"].reference(f, dy, x, h / 2)),
     ("softmax", "log is taken of p", lambda x: np.log(EXERCISES["softmax"].reference(x))),
     ("feed_forward_backward", "dx is dh, which is only on the way to it", lambda dy, x, W1, b1, W2: (
@@ -96,8 +101,9 @@ TWO = [
     ("layer_norm_backward", "n mean(dn n), the term of the variance, is added", "in dbeta, the sum of dy became a mean",
      lambda dy, n, s, gamma: (*normed(dy, n, s, gamma, lambda dn: s * (dn - mean(dn) + n * mean(dn * n)))[:2],
                               dy.mean(tuple(range(dy.ndim - 1))))),
-    ("value_backward", "dp has the wrong sign", "dvalue is a mean over the queries", lambda dy, p, value: (
-        -dy @ turned(value), turned(p) @ dy / dy.shape[-2])),
+    ("attention_backward", "in dquery alone: ", "dvalue is divided by sqrt(d_k)",
+     lambda dy, query, key, value, p: tuple(gradient * factor for gradient, factor in zip(
+         EXERCISES["attention_backward"].reference(dy, query, key, value, p), (-1, 1, 1 / math.sqrt(query.shape[-1]))))),
 ]
 
 
@@ -150,7 +156,7 @@ def test_a_change_that_reaches_one_output_only_is_told_so():
 
 @pytest.mark.parametrize("name, wrong", [
     ("softmax", lambda x: np.tanh(x)),
-    ("scores", lambda query, key: EXERCISES["scores"].reference(query, key) * 1.01),
+    ("mirror_matrix", lambda frequencies, n: EXERCISES["mirror_matrix"].reference(frequencies, n) * 1.01),
     ("layer_norm_backward", lambda dy, n, s, gamma: normed(
         dy, n, s, gamma, lambda dn: s * (dn - 0.9 * mean(dn) - n * mean(dn * n)))),
     ("padding_mask", lambda ids: (ids != 0)[:, None, None, :] & (np.arange(ids.shape[1]) % 3 != 1)),
