@@ -17,8 +17,8 @@
 # on. You add a LayerNorm, derive its gradient, and the gradient check passes. After the first update, the gradient is
 # wrong.
 #
-# Both happened to people who knew the formulas. In figure 1 of the paper, the answer to both is a small yellow box that
-# stands behind every sub-layer: *Add & Norm*. This chapter is about its two words.
+# Both happened to people who knew the formulas. In figure 1 of the paper, a small yellow box follows every sub-layer. It
+# says *Add & Norm*, and this chapter is about its two words.
 
 # %%
 import matplotlib.pyplot as plt
@@ -125,7 +125,7 @@ print(f"the standard deviation after 24 layers: {x.std():,.0f}")
 # A row is the $D$ numbers of one token. LayerNorm gives each row mean 0 and variance 1, and calls the result $n$. Then it
 # gives the model back the freedom that this takes: $\gamma$ stretches and $\beta$ shifts each of the $D$ columns, and
 # both are learned. The factor by which a centred row is multiplied is called $s$. A row of equal numbers has variance 0,
-# so a small $\epsilon = 10^{-5}$ is added to the variance before anybody divides.
+# so a small $\epsilon = 10^{-5}$ is added to the variance before the division.
 #
 # **By hand.** $x = (1, 2, 6)$ has mean 3. The differences are $(-2, -1, 3)$, the variance is $14/3$, and its root is 2.16,
 # so $n = (-0.93, -0.46, 1.39)$. **Predict** $n$ for $(101, 102, 106)$, and for $(10, 20, 60)$.
@@ -228,8 +228,8 @@ backward = lambda dy, cache: layer_norm_backward(dy, *cache)    # noqa: E731
 print(gradcheck((forward, backward), [a, gamma, np.zeros(8)], name="LayerNorm"))
 
 # %% [markdown]
-# The check draws a random $dy$. With a $dy$ of ones and $\gamma = 1$, the true $dx$ is 0 (a sum over $n$ never changes), and
-# zeros, a wrong sign or a forgotten $s$ would all pass.
+# The check draws a random $dy$. With a $dy$ of ones and $\gamma = 1$, the loss would be the sum of all $n$, which is 0 whatever
+# $x$ is. The true $dx$ would be 0, and so zeros, a wrong sign and a forgotten $s$ would all pass.
 #
 # ## Break it
 #
@@ -269,8 +269,8 @@ for name, centred, divided in (("only divided", 0, 1), ("only centred", 1, 0)):
         print(name, [lab.write(*lab.drawkcab(), word) for word in ("backward", "transformer", "attention")])
 
 # %% [markdown]
-# The scale is what this model depends on. Later models took the hint: RMSNorm (2019) leaves the mean alone, and most large
-# language models of today use it. Now the real thing, with every function of yours that passes so far. To train a model
+# Without the mean, the model loses one letter in three words. Without the division, it stammers. Later models took the hint:
+# RMSNorm (2019) leaves the mean alone, and most large language models of today use it. Now the real thing, with every function of yours that passes so far. To train a model
 # with yours, type `minitransformer learn plug layer_norm_backward`.
 
 # %%

@@ -203,8 +203,9 @@ lab.show_orders(axes)
 #
 # Write $N^\top$ for LayerNorm's backward and $J^\top$ for the sub-layer's. The two orders then read
 #
-# $$ \text{post-norm:}\quad dz = N^\top dy, \; dx = dz + J^\top dz \qquad \text{pre-norm:}\quad dx = dy + J_N^\top dy
-# \text{ with } J_N^\top = N^\top J^\top $$
+# $$ \text{post-norm:}\quad dz = N^\top dy, \quad dx = dz + J^\top dz $$
+#
+# $$ \text{pre-norm:}\quad dx = dy + N^\top J^\top dy $$
 
 # %% [markdown]
 # In pre-norm, $dy$ arrives at the bottom untouched. In post-norm, it passes a LayerNorm in every sub-layer. If $x$ and $f(x)$
