@@ -152,7 +152,7 @@ for row in ([1.0, 2.0, 6.0], [101.0, 102.0, 106.0], [10.0, 20.0, 60.0]):
 #
 # $$ s = \frac{1}{\sqrt{\operatorname{var}(x) + \epsilon}}, \qquad n = c\, s, \qquad y = \gamma n + \beta $$
 #
-# $\epsilon$ stands under the root. Outside, it would save a row of equal numbers as well, but the derivative of
+# $\epsilon$ belongs under the root. Outside, it would save a row of equal numbers as well, but the derivative of
 # $\sqrt{v}$ at $v = 0$ is infinite, and backward would not survive.
 
 # %% [markdown]

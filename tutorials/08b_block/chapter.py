@@ -125,7 +125,7 @@ bar = figure.colorbar(image, ax=both, label="share of the hidden numbers\nthat a
 
 # %% [markdown]
 # That depends on who is asked. In the encoder the pattern fades away from the diagonal: its network has learned *where*
-# a letter stands, and neighbours look alike. In the decoder the two a's stand out, almost black: its network has learned
+# a letter is, and neighbours look alike. In the decoder the two a's stand out, almost black: its network has learned
 # *which* letter to write.
 #
 # ## Dropout: a mask belongs to one call
