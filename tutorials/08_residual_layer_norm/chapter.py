@@ -270,8 +270,10 @@ for name, centred, divided in (("only divided", 0, 1), ("only centred", 1, 0)):
 
 # %% [markdown]
 # Without the mean, the model loses one letter in three words. Without the division, it stammers. Later models took the hint:
-# RMSNorm (2019) leaves the mean alone, and most large language models of today use it. Now the real thing, with every function of yours that passes so far. To train a model
-# with yours, type `minitransformer learn plug layer_norm_backward`.
+# RMSNorm (2019) leaves the mean alone, and most large language models of today use it.
+#
+# Now the real thing, with every function of yours that passes so far. To train a model with yours, type
+# `minitransformer learn plug layer_norm_backward`.
 
 # %%
 lab.at_work()
