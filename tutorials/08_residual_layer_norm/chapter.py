@@ -67,7 +67,7 @@ print(f"24 layers without the connection: {0.1 ** 24:.0e}; with it: {1.1 ** 24:.
 # Here is the puzzle of the opening, small enough to measure. The layers are matrices, and the goal is a matrix, too.
 # A product of matrices is one matrix, so stacks of 2, 8 and 24 layers can compute exactly the same functions: whatever
 # differs comes from learning, not from what they could express. The backward of the stack is *your* function, applied
-# from the last layer to the first. (Without the path around, it subtracts the term that this path adds.)
+# from the last layer to the first. (For the plain stack, the cell subtracts the term that the path around adds.)
 #
 # **Predict:** without the path around, does the stack of 24 layers end with a lower or a higher training loss than the
 # stack of 2?
@@ -104,12 +104,13 @@ legend = axes.legend()
 # %% [markdown]
 # Each line is one of three seeds. Plain stacks get worse with depth although nothing is wrong with them: every gradient is
 # correct, and the scale of $x$ is kept at the start. A product of many random matrices stretches a few directions and
-# flattens the others, and a small step cannot turn it into the goal. With the path around, a stack begins as almost
-# nothing, and more layers learn faster. He and others saw the same in image models in 2015, where 56 plain layers had a
-# higher *training* error than 20. They called it degradation, and the residual connection was their answer.
+# flattens the others, and a small step cannot turn it into the goal. With the path around, a stack begins close to doing
+# nothing, each layer adds a small correction, and more layers are faster, because more of them move in each step. He and
+# others saw the same in image models in 2015, where 56 plain layers had a higher *training* error than 20. They called it
+# degradation, and the residual connection was their answer.
 #
 # It has a price. Suppose that each layer keeps the scale of what it reads, and that $x$ and $f(x)$ are unrelated. Then their
-# variances add up in every layer. **Predict** the standard deviation of $x$ after 24 layers if it starts at 1.
+# variances add in every layer. **Predict** the standard deviation of $x$ after 24 layers if it starts at 1.
 
 # %%
 x = rng.standard_normal((64, 256))

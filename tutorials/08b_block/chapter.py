@@ -124,9 +124,8 @@ for axes, (title, letters, stack) in zip(both, stacks):
 bar = figure.colorbar(image, ax=both, label="share of the hidden numbers\nthat are on or off in both")
 
 # %% [markdown]
-# That depends on who is asked. In the encoder the pattern fades away from the diagonal: its network has learned *where*
-# a letter is, and neighbours look alike. In the decoder the two a's stand out, almost black: its network has learned
-# *which* letter to write.
+# That depends on whom you ask. In the encoder the pattern fades away from the diagonal: the hidden numbers tell mostly *where* a
+# letter is, and neighbours look alike. In the decoder the two a's are almost black: there they tell *which* letter to write.
 #
 # ## Dropout: a mask belongs to one call
 #
