@@ -271,8 +271,23 @@ for name, centred, divided in (("only divided", 0, 1), ("only centred", 1, 0)):
 
 # %% [markdown]
 # Without the mean, the model loses one letter in three words. Without the division, it stammers. Later models took the hint:
-# RMSNorm (2019) leaves the mean alone, and most large language models of today use it.
+# RMSNorm (2019) only divides, by the root of the mean square, and most large language models of today use it. It has no
+# $\beta$ either. You can derive its backward from what you know; look at the circle again, and ask which part of $dx$ may come
+# back.
+
+# %% [exercise] rms_norm_backward
+
+# %% [derivation]
+# **The product rule** for $n_j = x_j s$, as before, but without the centred $c$. With $v = \frac1D \sum_k x_k^2 + \epsilon$ the
+# chain rule gives $\partial s / \partial x_i = -\frac12 v^{-3/2} \cdot 2 x_i / D = -s^2 n_i / D$, so
+# $\partial n_j / \partial x_i = s\, ( \delta_{ij} - \frac1D n_j n_i )$. Sum over $j$ with $dn = \gamma\, dy$:
 #
+# $$ dx = s \,\big( dn - n\, \operatorname{mean}(dn\, n) \big) \qquad (\dots, D) $$
+#
+# Two paths, two terms. Stretching a row still changes nothing, so $dx$ is orthogonal to $n$. Shifting it does change $n$, so
+# the rows of $dx$ need not sum to 0. $d\gamma = \sum dy\, n$ is what it was.
+
+# %% [markdown]
 # Now the real thing, with every function of yours that passes so far. To train a model with yours, type
 # `minitransformer learn plug layer_norm_backward`.
 
