@@ -169,6 +169,16 @@ def averaged(dy, n, s, gamma):
     return dx, dgamma / (dy.size // dy.shape[-1])
 
 
+@mistake("dgamma is summed over the first axis only: every row, of every sentence, used gamma", hint=2)
+def first_axis_only(dy, n, s, gamma):
+    return rms_norm_backward(dy, n, s, gamma)[0], (dy * n).sum(axis=0)
+
+
+@mistake("dgamma is summed over the first two axes: right for (B, T, D), but x may have any number of axes", hint=2)
+def two_axes_only(dy, n, s, gamma):
+    return rms_norm_backward(dy, n, s, gamma)[0], (dy * n).sum(axis=(0, 1))
+
+
 # %% other right solutions
 @also_right
 def with_einsum(g, normed, inverse, weight):
