@@ -40,6 +40,8 @@ PARTS = {    # {part of the map: the exercises that make it the reader's own}
     "layer_norm": ["layer_norm", "layer_norm_backward"],
     "feed_forward": ["feed_forward_backward"],
     "dropout": ["dropouts_backward"],
+    "encoder": ["attention_backward", "residual_backward", "layer_norm_backward", "feed_forward_backward", "dropouts_backward",
+                "post_norm_backward"],
 }
 
 
