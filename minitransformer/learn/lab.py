@@ -13,9 +13,9 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minitransformer import Transformer, TransformerConfig, greedy, load_weights
+from minitransformer import Transformer, TransformerConfig, greedy, load_weights, make_batch
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
-from minitransformer.functional.special import EOS
+from minitransformer.functional.special import EOS, SPECIAL
 from minitransformer.learn.at_work import at_work as run
 from minitransformer.learn.course import PACKAGE, folder_in
 from minitransformer.learn.messages import _
@@ -131,6 +131,53 @@ class AddNeighbours(ToyTask):
 
     def make_vocabulary(self) -> SymbolVocabulary:
         return SymbolVocabulary(string.digits)
+
+
+def deep(pre_norm, seed) -> tuple[Transformer, Any, float]:
+    """(model, cache, dloss): an untrained model of 24 layers in each stack, before its backward on eight random texts."""
+    model = Transformer(TransformerConfig.named("toy", 30, num_layers=24, d_model=16, d_ff=64, pre_norm=pre_norm), seed=seed)
+    texts = np.random.default_rng(seed).integers(len(SPECIAL), 30, (8, 10)).tolist()
+    batch = make_batch([(text, text) for text in texts])
+    return model, model.loss_forward(batch)[1], 1 / batch.terms
+
+
+def show_norm(both, x, n, dx) -> None:
+    """Draw LayerNorm of rows of three numbers on two axes in 3-D: x on the way to n, and, seen along (1, 1, 1), dx from n.
+
+    x, n, dx: (N, 3).
+    """
+    angles = np.linspace(0, 2 * np.pi, 100)
+    circle = np.outer(np.cos(angles), (1, -1, 0)) / 2 ** 0.5 + np.outer(np.sin(angles), (1, 1, -2)) / 6 ** 0.5
+    both[0].scatter(*x.T, color="silver", label="rows x")
+    both[0].quiver(*x.T, *(n - x).T, color="silver", linewidth=1, arrow_length_ratio=0.1)
+    both[0].plot(*np.outer((1, 1, 1), (-3, 3)), ":", color="black", label="along (1, 1, 1)")
+    both[0].view_init(elev=12, azim=-35)
+    both[1].quiver(*n.T, *dx.T, color="tab:purple", label="dx, drawn from n")
+    both[1].view_init(elev=np.degrees(np.arctan(2 ** -0.5)), azim=45)
+    for axes, title, reach in zip(both, ("LayerNorm moves each row onto the circle", "seen along (1, 1, 1)"), (3, 2)):
+        axes.plot(*3 ** 0.5 * circle.T, color="gray", linewidth=1)
+        axes.scatter(*n.T, color="black", label="rows n")
+        axes.set(title=title, xlim=(-reach, reach), ylim=(-reach, reach), zlim=(-reach, reach),
+                 xlabel="first number", ylabel="second number", zlabel="third number")
+        axes.set_box_aspect((1, 1, 1), zoom=0.85)
+        axes.locator_params(nbins=4)
+        axes.legend(loc="upper left")
+
+
+def show_orders(both) -> None:
+    """Draw a sub-layer f in its residual with a LayerNorm, post-norm and pre-norm, and the gradient's direct path, on two axes."""
+    orders = (("post-norm: y = LayerNorm(x + f(x))", {"f": (1.5, 1.4), "+": (0, 2.1), "LayerNorm": (0, 3)}),
+              ("pre-norm: y = x + f(LayerNorm(x))", {"LayerNorm": (1.5, 1.2), "f": (1.5, 2.1), "+": (0, 3)}))
+    for axes, (title, boxes) in zip(both, orders):
+        top = boxes["+"][1]
+        axes.annotate("", (0, 0.2), (0, 4), arrowprops={"arrowstyle": "->", "color": "tab:purple", "linewidth": 5, "alpha": 0.5})
+        axes.plot([0, 0], [0, 4], color="black")
+        axes.plot([0, 1.5, 1.5, 0], [0.6, 0.6, top, top], color="black")
+        for name, (x, y) in {"x": (0, 0), **boxes, "y": (0, 4)}.items():
+            axes.text(x, y, name, ha="center", va="center", bbox={"boxstyle": "round", "facecolor": "white"})
+        axes.text(-0.2, 1.4, "the gradient's\ndirect path", ha="right", va="center", color="tab:purple")
+        axes.set(title=title, xlim=(-1.6, 2.3), ylim=(-0.4, 4.4))
+        axes.axis("off")
 
 
 def _show_figures(script) -> None:

@@ -18,6 +18,7 @@ from minitransformer.learn.source import BLANK, blanks, skeleton
 from minitransformer.checking.compare import relative_error
 
 EXERCISES = exercises()
+find_leaks = EXERCISES["find_leaks"].reference
 MISTAKES = [(name, mark) for name, one in EXERCISES.items() for mark in one.mistakes]
 
 
@@ -210,8 +211,8 @@ def test_the_terms_of_a_sum_are_told_with_their_factors():
 
 
 @pytest.mark.parametrize("name, wrong, words", [
-    ("find_leaks", lambda model, ids: ~EXERCISES["find_leaks"].reference(model, ids) & np.triu(np.ones((len(ids), len(ids)), bool), 1),
-     "leak: True in place of False"),
+    ("find_leaks", lambda model, ids: ~find_leaks(model, ids) & np.triu(np.ones((len(ids), len(ids)), bool), 1),
+     "leak: True where False belongs"),
     ("find_leaks", lambda model, ids: np.zeros((len(ids), len(ids)), bool), "leak is False everywhere"),
     ("shifted", lambda target: (
         EXERCISES["shifted"].reference(target)[0], np.concatenate([target, np.full_like(target[:, :1], 2)], axis=1)),
@@ -261,7 +262,7 @@ def test_one_change_of_the_reference_is_named_though_nobody_listed_it(words, wro
     ("tied_backward", "dW is 0 everywhere", lambda dlogits, h, W: (dlogits @ W, 0 * W)),
     ("contributions", "c has its axes 1 and 2 swapped", lambda heads, w_o: (
         EXERCISES["contributions"].reference(heads, w_o).swapaxes(1, 2))),
-    ("broadcast_backward", "in dg, g stands in place of x", lambda dy, x, g: (dy * g, (dy * g).sum(axis=0))),
+    ("broadcast_backward", "in dg, g is used where x belongs", lambda dy, x, g: (dy * g, (dy * g).sum(axis=0))),
     ("softmax", "all sums, means and maxima run over the wrong axis", lambda x: (
         np.exp(x - x.max(axis=0)) / np.exp(x - x.max(axis=0)).sum(axis=0))),
     ("broadcast_backward", "dx lacks the factor g: dy is passed on unchanged; dg lacks the factor x", lambda dy, x, g: (

@@ -6,6 +6,7 @@ Replace one token by another and run the model again: which outputs moved althou
 import numpy as np
 
 from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer.learn.given_model import GivenModel
 
 
 # %% reference
@@ -31,17 +32,6 @@ def find_leaks(model, ids):
 returns = "leak"
 section = "Caught: touch one token"
 stars, minutes = 3, 25
-LETTERS = range(3, 29)
-
-
-def reacting(y, step, ids):
-    """A model whose output t moves by step[u, t] if token u is not ids[u], and by rounding in any case."""
-    def model(given):
-        if np.shape(given) != ids.shape or not {*given} <= {*range(29)}:
-            raise ValueError(f"the model takes {len(ids)} token ids from 0 to 28, but it was given {given}")
-        rounding = 1e-6 * np.cos(np.arange(y.size).reshape(y.shape) * (1 + given.sum()))
-        return y + step[given != ids].sum(axis=0) + rounding
-    return model
 
 
 def case(rng, T, d):
@@ -58,20 +48,20 @@ def case(rng, T, d):
     step[kind == 6] = 0.1 * np.eye(d)[-1]              # the last one alone does
     touched = rng.random((T, T)) < 0.6
     touched[-2:] = True
-    return reacting(rng.standard_normal((T, d)), touched[..., None] * step, ids), ids
+    return GivenModel(rng.standard_normal((T, d)), touched[..., None] * step, ids), ids
 
 
 @edge("a model without a leak")
 def causal(rng, T, d):
     step = np.triu(np.ones((T, T)))[..., None] * (0.1 + rng.random((T, T, d)))
     ids = rng.integers(3, 29, T)
-    return reacting(rng.standard_normal((T, d)), step, ids), ids
+    return GivenModel(rng.standard_normal((T, d)), step, ids), ids
 
 
 @edge("every letter occurs, and every later token leaks")
 def alphabet(rng, d):
-    ids = rng.permutation(LETTERS)
-    return reacting(rng.standard_normal((26, d)), np.full((26, 26, d), 0.1), ids), ids
+    ids = rng.permutation(np.arange(3, 29))
+    return GivenModel(rng.standard_normal((26, d)), np.full((26, 26, d), 0.1), ids), ids
 
 
 @invariant("only a later token can leak: the number of True on the diagonal and below it must be 0")

@@ -21,7 +21,7 @@ def residual_backward(dy, x, W):
 # %% what it is called with
 returns = "dx dW"
 section = "Residual: a path around each layer"
-stars, minutes = 2, 15
+stars, minutes = 1, 10
 
 
 def case(rng, N, D):
