@@ -27,7 +27,7 @@ def three_masks(source, target):
 
 # %% what it is called with
 returns = "encoder decoder cross"
-section = "Three attentions, three masks"
+section = "Padding: what is not there must not count"
 stars, minutes = 2, 20
 
 
