@@ -6,6 +6,7 @@ The running example is a small trained Transformer that writes a word backwards.
 import atexit
 import string
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from minitransformer.learn.progress import PASSED, Progress
 from minitransformer.pictures import architecture
 from minitransformer.pictures.attention_map import Attended
 from minitransformer.tasks.text_to_text import attended
+from minitransformer.tasks.toy import LetterTask, ToyTask
 from minitransformer.training.gradients import add_gradients
 
 LETTERS = SymbolVocabulary(string.ascii_lowercase, joint="")
@@ -34,7 +36,7 @@ PARTS = {    # {part of the map: the exercises that make it the reader's own}
     "positions": ["sinusoids"],
     "softmax": ["softmax", "softmax_backward"],
     "attention": ["attention", "attention_backward"],
-    "masks": ["padding_mask", "causal_mask"],
+    "masks": ["causal_mask", "three_masks"],
     "heads": ["split_heads", "merge_heads"],
     "residual": ["residual_backward"],
     "layer_norm": ["layer_norm", "layer_norm_backward"],
@@ -72,6 +74,13 @@ def at_work(word="backward") -> None:
     run(*drawkcab(), write, word)
 
 
+def accuracy(model, batch) -> float:
+    """The share of letters that the model predicts when it is given the right ones before; the end of a word is no letter."""
+    logits, _cache = model.forward(batch.source, batch.target)
+    letters = batch.next_target > EOS
+    return float((logits.argmax(axis=-1) == batch.next_target)[letters].mean())
+
+
 def attention_of(model, vocabulary, word, kind="cross") -> Attended:
     """The attention of the last layer while the model reads `word` and writes its answer: weights (H, T_q, T_k) and the tokens.
 
@@ -90,6 +99,41 @@ def show_map(axes, found, head=0) -> Any:
     axes.set_ylabel("query: the letter being written" if found.predicted else "query: the letter that looks")
     axes.set_title(f"head {head}", fontsize=10)
     return image
+
+
+def show_mask(mask, tokens) -> None:
+    """Draw a mask (T, T) whose rows and columns are these tokens."""
+    figure, axes = plt.subplots(figsize=(4.8, 3.4), layout="constrained")
+    image = axes.imshow(mask, cmap=plt.get_cmap("Blues", 2), vmin=0, vmax=1)
+    axes.set(xlabel="key: the tokens it may look at", ylabel="query: the position that asks")
+    axes.set_xticks(range(len(tokens)), tokens)
+    axes.set_yticks(range(len(tokens)), tokens)
+    figure.colorbar(image, ticks=[0.25, 0.75]).set_ticklabels(["False", "True:\nmay attend"])
+
+
+def suspect_mask(ids) -> np.ndarray:
+    """A causal mask (T, T) with the mistake that chapter 6 hunts."""
+    return np.tri(ids.shape[1], k=1, dtype=bool)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dice(LetterTask):
+    """From eight letters to eight throws of a die, a to f: nothing in the source tells which."""
+
+    def draw(self, rng) -> tuple[list[str], list[str]]:
+        return [string.ascii_lowercase[i] for i in rng.integers(26, size=8)], ["abcdef"[i] for i in rng.integers(6, size=8)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddNeighbours(ToyTask):
+    """From three to five digits to the last digit of the sum of each and the next: 3 8 5 -> 1 3."""
+
+    def draw(self, rng) -> tuple[list[str], list[str]]:
+        digits = rng.integers(10, size=rng.integers(3, 6))
+        return [str(digit) for digit in digits], [str(total % 10) for total in digits[:-1] + digits[1:]]
+
+    def make_vocabulary(self) -> SymbolVocabulary:
+        return SymbolVocabulary(string.digits)
 
 
 def deep(pre_norm, seed) -> tuple[Transformer, Any, float]:
