@@ -13,7 +13,8 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minitransformer import Transformer, TransformerConfig, greedy, load_weights, make_batch
+from minitransformer import Transformer, TransformerConfig, greedy, load_weights
+from minitransformer.data.batches import Batch, make_batch
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.functional.special import BOS, EOS, SPECIAL
 from minitransformer.learn.at_work import at_work as run
@@ -24,7 +25,7 @@ from minitransformer.pictures import architecture
 from minitransformer.pictures.attention_map import Attended
 from minitransformer.tasks.text_to_text import attended
 from minitransformer.tasks.toy import LetterTask, ToyTask
-from minitransformer.training.gradients import add_gradients
+from minitransformer.training import gradients
 
 LETTERS = SymbolVocabulary(string.ascii_lowercase, joint="")
 CONFIG = TransformerConfig(num_layers=1, d_model=32, num_heads=4, d_ff=128, dropout=0.0,
@@ -199,15 +200,25 @@ def loss_of_weights(model, vocabulary, word) -> tuple[Any, np.ndarray, np.ndarra
 
     w: all its weights in one vector; f(w): the loss, for complex w, too; gradient: what the backwards of the library say.
     """
-    ids = vocabulary.encode(word)
-    batch = make_batch([(ids, ids[::-1])])
     model, complex_model = model.astype("float64"), model.astype("complex128")
-    add_gradients(model, [batch], batch.terms)
+    add_gradients(model, vocabulary, word)
+    batch = _batch(vocabulary, word)
 
     def loss(weights) -> Any:
         complex_model.flat.data[...] = weights
         return complex_model.loss_forward(batch)[0].loss / batch.terms
     return loss, model.flat.data, model.flat.grad
+
+
+def add_gradients(model, vocabulary, word) -> None:
+    """Add the gradients of the loss for each letter, while the model writes `word` backwards, to those of its parameters."""
+    batch = _batch(vocabulary, word)
+    gradients.add_gradients(model, [batch], batch.terms)
+
+
+def _batch(vocabulary, word) -> Batch:
+    ids = vocabulary.encode(word)
+    return make_batch([(ids, ids[::-1])])
 
 
 def show_graph(axes, inputs, values, gradients) -> None:
@@ -227,6 +238,24 @@ def show_graph(axes, inputs, values, gradients) -> None:
         for one in inputs.get(name, []):
             axes.annotate("", (x, y), places[one], arrowprops={"arrowstyle": "->", "color": "0.5", "shrinkA": 14, "shrinkB": 20})
     axes.set(xlim=(-1.7 * len(columns) + 1, 0.5), ylim=(-0.45 * len(columns[-1]), 0.45 * len(columns[-1])))
+    axes.axis("off")
+
+
+def show_lookup(axes, tokens, ids, vocabulary) -> None:
+    """Draw the table of an embedding, and arrows from the tokens below to the rows above that their gradients are added to.
+
+    ids: for each token the number of its row; vocabulary: what the rows belong to.
+    """
+    rows = np.arange(len(vocabulary)) + (len(tokens) - len(vocabulary)) / 2
+    frame = {"boxstyle": "round", "facecolor": "white", "edgecolor": "0.5"}
+    for x, name in zip(rows, vocabulary):
+        axes.text(x, 1, f"row of\n{name}", ha="center", va="center", bbox=frame)
+    for place, (token, x) in enumerate(zip(tokens, rows[ids])):
+        axes.text(place, 0, token, ha="center", va="center", bbox=frame | {"facecolor": "0.93"})
+        axes.annotate("", (x, 1), (place, 0), arrowprops={"arrowstyle": "->", "color": "tab:purple", "shrinkA": 12, "shrinkB": 22})
+        axes.text(place + 0.3 * (x - place), 0.3, "dy", ha="center", va="center", color="tab:purple",
+                  bbox={"color": "white", "pad": 1})
+    axes.set(xlim=(-0.6, len(tokens) - 0.4), ylim=(-0.25, 1.3))
     axes.axis("off")
 
 

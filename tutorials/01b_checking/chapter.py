@@ -84,7 +84,8 @@ legend = axes.legend()
 # A smaller $h$ brings the lines closer to the tangent. But $f(x + h)$ and $f(x - h)$ become nearly equal, and each is stored
 # with sixteen digits. Subtracting them leaves the digits in which they differ.
 #
-# **Predict:** the bend costs about $h^2$, and the lost digits about $10^{-16} / h$. At which $h$ are the two equal?
+# **Predict:** the bend costs about $h^2$, and the lost digits about $10^{-16} / h$. At which $h$ are the two
+# equal? (The next picture shows it.)
 #
 # ## Step sideways
 #
@@ -159,9 +160,9 @@ for name, dY in (("ones", np.ones((4, 3))), ("random numbers", rng.standard_norm
 #
 # $$ \frac{\partial y_j}{\partial x_i} = \frac{[i = j]}{s} - \frac{x_j}{s^2} $$
 #
-# Multiply by $dy_j$ and sum over $j$:
+# where $[i = j]$ is 1 for $i = j$ and 0 otherwise. Multiply by $dy_j$ and sum over $j$:
 #
-# $$ dx_i = \frac{dy_i}{s} - \sum_j dy_j \frac{x_j}{s^2} = \frac{1}{s} \Big( dy_i - \sum_j dy_j\, y_j \Big) \qquad (N, D) $$
+# $$ dx_i = \frac{dy_i}{s} - \sum_j dy_j \frac{x_j}{s^2} = \frac{1}{s} \left( dy_i - \sum_j dy_j\, y_j \right) \qquad (N, D) $$
 #
 # With $dy = 1$ the bracket is $1 - \sum_j y_j = 0$, whatever stands in front of it. Hence the blind spot.
 
@@ -221,7 +222,7 @@ print(gradcheck(layer, [X]))
 #
 # $$ dx = dh\, V^\top, \quad dV = x^\top dh \qquad (N, D), (D, D) $$
 #
-# Now let $V$ be $W$. A nudge of this one matrix moves the loss on both ways, so its gradient is the sum:
+# Now let $V$ be $W$. A nudge of this one matrix moves the loss along both paths, so its gradient is the sum:
 #
 # $$ dW = h^\top dy + x^\top dh \qquad (D, D) $$
 
