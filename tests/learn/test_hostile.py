@@ -23,8 +23,8 @@ HOSTILE = {    # what it does: (the file, the stage, words of the answer)
     "reads the reference": (FUNCTION + f"exec(open({str(ANSWERS)!r}).read().split('# %%')[1], globals()); return 1",
                             "own", "it reads 2_softmax_backward.py"),
     "reads it as bytes of a link": (
-        f"import os, tempfile\\nlink = tempfile.mktemp()\\ntext = os.symlink({str(ANSWERS)!r}, link) or "
-        "os.open(link, os.O_RDONLY)\\n" + FUNCTION + "return p if text else dp", "own", "it reads"),
+        f"import os, tempfile\nlink = tempfile.mktemp()\ntext = os.symlink({str(ANSWERS)!r}, link) or "
+        "os.open(link, os.O_RDONLY)\n" + FUNCTION + "return p if text else dp", "own", "it reads"),
     "reads the library": (FUNCTION + f"np.fromfile({str(PACKAGE / 'functional' / 'softmax.py')!r}); return p",
                           "own", "it reads softmax.py"),
     "imports it in the function": (FUNCTION + "from minitransformer.functional import softmax_backward as f; return f(dp, p)",
