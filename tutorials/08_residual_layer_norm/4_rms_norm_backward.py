@@ -89,7 +89,7 @@ def constant(dy, n, s, gamma):
     return with_dx(s * (dy * gamma), dy, n)
 
 
-@mistake("mean(dn) is subtracted, but the path through s is missing: RMSNorm subtracts no mean, and its s depends on x", hint=1)
+@mistake("mean(dn) is subtracted, but the path through s is missing: RMSNorm subtracts no mean, but s depends on x", hint=1)
 def mean_for_s(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn)), dy, n)
