@@ -163,7 +163,8 @@ with plugged(functional.causal_mask, causal_mask):
 # %%
 padded = np.array([[*source[0], 0, 0, 0]])
 _, decoder_mask, _ = three_masks(padded, np.array([[1, 5, 3, 0, 0]]))
-lab.show_mask(decoder_mask[0, 0], ["BOS", "c", "a", "pad", "pad"])
+figure, axes = plt.subplots(figsize=(4.8, 3.4), layout="constrained")
+lab.show_mask(axes, decoder_mask[0, 0], ["BOS", "c", "a", "pad", "pad"])
 
 # %% [markdown]
 # Does the encoder keep the rule? It reads a word alone, and then with three ids of padding behind it:
