@@ -29,7 +29,7 @@ def rotate_positions(PE, k):
 # %% what it is called with
 returns = "moved"
 section = "Walking is turning"
-stars, minutes = 3, 20
+stars, minutes = 3, 15
 
 
 def case(rng, T, half, k):

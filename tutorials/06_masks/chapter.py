@@ -225,8 +225,8 @@ print(suspect.astype(int))
 # %%
 honest = train(plugged(functional.causal_mask, causal_mask), task=reverse, steps=150)
 figure, axes = plt.subplots(figsize=(5.6, 3), layout="constrained")
-axes.plot(honest.losses, color="black", label="your mask")
-axes.plot(cheat.losses, color="tab:red", linestyle="--", label="the suspect")
+for run, colour, name in ((honest, "black", "your mask"), (cheat, "tab:red", "the suspect")):
+    axes.plot(run.losses, color=colour, label=name)
 axes.axhline(np.log(26), color="grey", linewidth=0.8, label=f"ln 26 = {np.log(26):.2f}")
 axes.set(xlabel="training step", ylabel="loss for each token (nats)")
 legend = axes.legend()
@@ -292,10 +292,10 @@ for name, own in (("your mask", causal_mask), ("the suspect", lab.suspect_mask))
 
 # %%
 dice = lab.Dice()
-throws = make_batch(draw_held_out(dice, 100))
+held_out = draw_held_out(dice, 100)
 for name, own in (("your mask", causal_mask), ("the suspect", lab.suspect_mask)):
     with plugged(functional.causal_mask, own):
-        print(f"{name}: {lab.accuracy(train(task=dice, steps=90).model, throws):.0%}")
+        print(f"{name}: {lab.accuracy(train(task=dice, steps=90).model, make_batch(held_out)):.0%}")
 
 # %% [markdown]
 # One in six is 17 %, give or take the chance of 800 throws. A model that does better has seen the throw. This test knows
@@ -312,8 +312,7 @@ class NotShifted(lab.Dice):
         return (batch := make_batch(pairs))._replace(target=batch.next_target)
 
 
-same = throws._replace(target=throws.next_target)
-print(f"not shifted: {lab.accuracy(train(task=NotShifted(), steps=60).model, same):.0%}")
+print(f"not shifted: {lab.accuracy(train(task=NotShifted(), steps=60).model, NotShifted().make_batch(held_out)):.0%}")
 
 # %% [markdown]
 # The die. Touching finds nothing, because no output depends on a *later* token.
