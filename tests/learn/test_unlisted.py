@@ -132,6 +132,19 @@ def test_a_weight_that_keeps_the_batch_is_told():
     assert "not summed over the batch" in diagnosis("projections_backward", wrong)
 
 
+def test_an_array_that_only_lacks_a_sum_is_told_over_which_axis():
+    """Whatever is wrong with the others: dx lacks two paths, dw_k is right."""
+    def wrong(dq, dk, dv, x, w_q, w_k, w_v):
+        _dx, dw_q, dw_k, dw_v = EXERCISES["projections_backward"].reference(dq, dk, dv, x, w_q, w_k, w_v)
+        merged = dq.swapaxes(1, 2).reshape(*x.shape[:2], -1)
+        return merged @ w_q.T, turned(x) @ merged, dw_k, dw_v
+
+    answer = check_function(EXERCISES["projections_backward"], wrong, watched=False)
+    assert answer.where.startswith("dw_q has the shape") and answer.why.startswith("summed over axis 0, it is right")
+    answer = check_function(EXERCISES["projections_backward"], lambda *given: [2 * one for one in wrong(*given)][1], watched=False)
+    assert "summed over" not in str(answer)
+
+
 def test_of_two_sentences_the_one_with_the_learners_own_names_comes_first():
     """At a square W, W^T in place of W; the learner writes dz, so no sentence speaks of it by its formula."""
     exercise = EXERCISES["post_norm_backward"]
