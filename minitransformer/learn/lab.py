@@ -14,7 +14,7 @@ import numpy as np
 
 from minitransformer import Transformer, TransformerConfig, greedy, load_weights, make_batch
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
-from minitransformer.functional.special import EOS, SPECIAL
+from minitransformer.functional.special import BOS, EOS, SPECIAL
 from minitransformer.learn.at_work import at_work as run
 from minitransformer.learn.course import PACKAGE, folder_in
 from minitransformer.learn.messages import _
@@ -22,6 +22,7 @@ from minitransformer.learn.progress import PASSED, Progress
 from minitransformer.pictures import architecture
 from minitransformer.pictures.attention_map import Attended
 from minitransformer.tasks.text_to_text import attended
+from minitransformer.training.gradients import add_gradients
 
 LETTERS = SymbolVocabulary(string.ascii_lowercase, joint="")
 CONFIG = TransformerConfig(num_layers=1, d_model=32, num_heads=4, d_ff=128, dropout=0.0,
@@ -39,6 +40,8 @@ PARTS = {    # {part of the map: the exercises that make it the reader's own}
     "layer_norm": ["layer_norm", "layer_norm_backward"],
     "feed_forward": ["feed_forward_backward"],
     "dropout": ["dropouts_backward"],
+    "encoder": ["attention_backward", "residual_backward", "layer_norm_backward", "feed_forward_backward", "dropouts_backward",
+                "post_norm_backward"],
 }
 
 
@@ -134,6 +137,79 @@ def show_orders(both) -> None:
         axes.text(-0.2, 1.4, "the gradient's\ndirect path", ha="right", va="center", color="tab:purple")
         axes.set(title=title, xlim=(-1.6, 2.3), ylim=(-0.4, 4.4))
         axes.axis("off")
+
+
+def cross_attention_inputs(model, vocabulary, word) -> tuple[np.ndarray, np.ndarray]:
+    """What the last cross-attention gets while the model writes `word` backwards: x (T_q, d_model) and the memory (T_k, d_model).
+
+    Rows of x: the letters of the word from the last to the first, and the end. Rows of the memory: the word, and the end.
+    """
+    ids = vocabulary.encode(word)
+    _y, cache = model.hidden(np.array([[*ids, EOS]]), np.array([[BOS, *ids[::-1]]]))
+    found = cache.decode.decoder.layers[-1].cross_attention.sublayer
+    return found.query.x[0], found.key.x[0]
+
+
+def loss_of_weights(model, vocabulary, word) -> tuple[Any, np.ndarray, np.ndarray]:
+    """(f, w, gradient) of the loss for each letter while the model writes `word` backwards.
+
+    w: all its weights in one vector; f(w): the loss, for complex w, too; gradient: what the backwards of the library say.
+    """
+    ids = vocabulary.encode(word)
+    batch = make_batch([(ids, ids[::-1])])
+    model, complex_model = model.astype("float64"), model.astype("complex128")
+    add_gradients(model, [batch], batch.terms)
+
+    def loss(weights) -> Any:
+        complex_model.flat.data[...] = weights
+        return complex_model.loss_forward(batch)[0].loss / batch.terms
+    return loss, model.flat.data, model.flat.grad
+
+
+def show_graph(axes, inputs, values, gradients) -> None:
+    """Draw a computation from left to right: on each node its value in black, its name, and its gradient in purple below.
+
+    inputs: {node: [the nodes that it is computed from]}, the last one computed last; values, gradients: {node: number}.
+    """
+    columns: list[list[str]] = [[list(inputs)[-1]]]    # from right to left
+    while made := [one for name in columns[-1] for one in inputs.get(name, [])]:
+        columns.append(made)
+    places = {name: (-1.7 * column, 0.85 * (len(names) - 1) / 2 - 0.85 * row)
+              for column, names in enumerate(columns) for row, name in enumerate(names)}
+    for name, (x, y) in places.items():
+        axes.text(x, y, f"${name}$", ha="center", va="center", bbox={"boxstyle": "round", "facecolor": "white", "edgecolor": "0.5"})
+        axes.text(x, y + 0.22, f"{values[name]:g}", ha="center", va="center")
+        axes.text(x, y - 0.24, f"{gradients[name]:g}", ha="center", va="center", color="tab:purple")
+        for one in inputs.get(name, []):
+            axes.annotate("", (x, y), places[one], arrowprops={"arrowstyle": "->", "color": "0.5", "shrinkA": 14, "shrinkB": 20})
+    axes.set(xlim=(-1.7 * len(columns) + 1, 0.5), ylim=(-0.45 * len(columns[-1]), 0.45 * len(columns[-1])))
+    axes.axis("off")
+
+
+def show_scores(axes, scores, queries, keys) -> Any:
+    """Draw scores that have not been through a softmax, red if they are positive and blue if negative. Returns the image.
+
+    scores: (T_q, T_k); queries, keys: the letters of the rows and of the columns.
+    """
+    largest = abs(scores).max()
+    image = axes.imshow(scores, cmap="RdBu_r", vmin=-largest, vmax=largest)
+    axes.set_xticks(range(len(keys)), keys)
+    axes.set_yticks(range(len(queries)), queries)
+    axes.set_xlabel("key: the letter it may look at", color="tab:orange")
+    axes.set_ylabel("query: the letter that looks", color="tab:blue")
+    axes.figure.colorbar(image, ax=axes, label="score: query times key")
+    return image
+
+
+def show_losses(axes, curves, level=None) -> None:
+    """Draw training losses {what they are: one number for each step}; level: (number, its name) of a dotted line."""
+    for (name, losses), colour, style in zip(curves.items(), ("black", "tab:red", "tab:brown"), ("-", "--", "-.")):
+        axes.plot(range(1, len(losses) + 1), losses, style, color=colour, label=name)
+    if level:
+        axes.axhline(level[0], color="0.5", linestyle=":", label=level[1])
+    axes.set_xlabel("training step")
+    axes.set_ylabel("loss for each token")
+    axes.legend()
 
 
 def _show_figures(script) -> None:

@@ -70,19 +70,19 @@ def plugs(own, wrapped=None) -> list:
     return [plugged(plug.replaced, plug.adapt(wrapped(name) if wrapped else own[name])) for name, plug in places.items() if plug]
 
 
-def train(*plugs, steps=STEPS, after_each=lambda step: None) -> Training:
+def train(*plugs, steps=STEPS, seed=0, after_each=lambda step: None) -> Training:
     """The Training of a small model on the copy task.
 
-    plugs: `plugged(...)` of functions of yours, each to run in the place of one of the library's. after_each(step) is called
-    after each step, counted from 1.
+    plugs: `plugged(...)` of functions of yours, each to run in the place of one of the library's. seed: of the initial weights and
+    of the letters. after_each(step) is called after each step, counted from 1.
     """
     task = TASKS["copy"](batch=24)
     vocabulary = task.make_vocabulary()
-    batches = DrawnBatches(task, 24, 0)
+    batches = DrawnBatches(task, 24, seed)
     with ExitStack() as stack, one_blas_thread, np.errstate(all="ignore"):
         for plug in plugs:
             stack.enter_context(plug)
-        model = Transformer(TransformerConfig.named("toy", vocabulary.size, num_layers=1), seed=0)
+        model = Transformer(TransformerConfig.named("toy", vocabulary.size, num_layers=1), seed=seed)
         adam, losses = Adam(model), []
         for step in range(1, steps + 1):
             batch = next(batches)

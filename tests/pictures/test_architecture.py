@@ -73,11 +73,11 @@ def test_every_configuration_is_drawn_and_can_be_read(name):
     assert min(text.get_fontsize() for text in texts(figure)) >= 9 and len(found) > 25
     for (one, extent), (other, further) in combinations(found, 2):
         assert not extent.overlaps(further), (one, other)
+    edges = [patch.get_window_extent(renderer) for patch in figure.axes[0].patches]
     for text, extent in found:
         assert figure.bbox.containsx(extent.x0) and figure.bbox.containsx(extent.x1), text
         assert figure.bbox.containsy(extent.y0) and figure.bbox.containsy(extent.y1), text
-        for patch in figure.axes[0].patches:
-            edge = patch.get_window_extent(renderer)
+        for edge in edges:
             inside = edge.x0 < extent.x0 < extent.x1 < edge.x1 and edge.y0 < extent.y0 < extent.y1 < edge.y1
             assert inside or not edge.overlaps(extent), text
 
