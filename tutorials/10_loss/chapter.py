@@ -27,15 +27,13 @@ lab.you_are_here("loss")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minitransformer import Adam, Transformer, gradcheck, make_batch, training_step
-from minitransformer.data.drawn import draw_held_out
-from minitransformer.tasks import TASKS
+from minitransformer import Transformer, functional, gradcheck, make_batch
+from minitransformer.learn import lab_training
 from minitransformer.training.evaluation import exact_match
 
 model, vocabulary = lab.drawkcab()
-pairs = draw_held_out(TASKS["reverse"](), 300)
-unseen, K = make_batch(pairs), vocabulary.size
-sums, cache = model.loss_forward(unseen, smoothing=0.1)
+pairs, K = lab_training.unseen_pairs(300), vocabulary.size
+sums, cache = model.loss_forward(unseen := make_batch(pairs), smoothing=0.1)
 print(f"words written right: {exact_match(model, pairs):.0%}, loss for each token: {float(sums.loss) / unseen.terms:.4f}")
 
 # %% [markdown]
@@ -64,29 +62,11 @@ for seed in range(3):
 # Now we train two models to reverse words of eight random letters. The second is *blind*: in its source, every letter was
 # replaced by an *a*. **Predict** the best loss for a letter that a blind model can reach.
 
-
 # %%
-def train(blind, steps=240):
-    """The model, and at each step the mean loss of a letter."""
-    model, rng = Transformer(lab.CONFIG, seed=0), np.random.default_rng(0)
-    adam, losses = Adam(model), []
-    for step in range(1, steps + 1):
-        words = rng.integers(3, 29, (16, 8)).tolist()
-        batch = make_batch([([3] * 8 if blind else word, word[::-1]) for word in words])
-        losses.append(-model.loss_forward(batch)[1].loss.log_likelihood[:, :8].mean())
-        training_step(model, adam, batch, learning_rate=0.002 * min(1, step / 20))
-    return model, losses
-
-
-# %%
-half_trained, reading = train(blind=False)
-_, blind = train(blind=True)
+half_trained, reading = lab_training.reverse(steps=240)
+_model, blind = lab_training.reverse(steps=240, blind=True)
 figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
-axes.plot(blind, "--", color="tab:gray", label="blind")
-axes.plot(reading, color="black", label="reads its source")
-axes.axhline(np.log(26), color="gold", zorder=0)
-axes.set(xlabel="training step", ylabel="loss of a letter (nats)", ylim=(0, 4.2))
-shown = axes.legend()
+lab.show_losses(axes, {"reads its source": reading, "blind": blind}, (np.log(26), "ln 26"))
 print(f"ln 26 = {np.log(26):.3f}; blind, last 100 steps: {np.mean(blind[-100:]):.3f}")
 
 # %% [markdown]
@@ -130,17 +110,11 @@ print("measured:", ((loss - below) / 2e-6).round(4))
 # %% [markdown]
 # **Prove it**, with a random upstream gradient:
 
-
 # %%
-def forward(x, ids):
-    log_p = x - np.log(np.exp(x).sum(axis=-1, keepdims=True))
-    return -(np.take_along_axis(log_p, ids[..., None], axis=-1)[..., 0] * (ids != 0)).sum(), (np.exp(log_p), ids)
-
-
-rng = np.random.default_rng(0)
-ids = np.array([[3, 1, 2], [4, 0, 0]])
-report = gradcheck((forward, lambda dloss, cache: cross_entropy_backward(dloss, *cache)),
-                   [rng.standard_normal((2, 3, 5)), ids], methods=["central"], name="cross-entropy")
+rng, ids = np.random.default_rng(0), np.array([[3, 1, 2], [4, 0, 0]])
+report = gradcheck((lambda x: functional.cross_entropy_forward(x, ids, padding=0),
+                    lambda dloss, cache: cross_entropy_backward(dloss, cache.p, ids)),
+                   [rng.standard_normal((2, 3, 5))], methods=["central"], name="cross-entropy")
 print(report)
 assert report.passed
 
@@ -149,19 +123,10 @@ assert report.passed
 # model from above is undecided. What does the slip tell the logits of the wrong letters?
 
 # %%
-batch = make_batch([(vocabulary.encode("backward"), vocabulary.encode("drawkcab"))])
-p = np.exp(logits := half_trained.forward(*batch.inputs)[0])
-p /= p.sum(axis=-1, keepdims=True)
-t = (p ** 2).sum(axis=-1)[0].argmin()    # the least certain of nine positions
-right = cross_entropy_backward(1.0, p, batch.next_target)[0, t]
-target = np.arange(K) == batch.next_target[0, t]
-figure, rows = plt.subplots(3, 1, figsize=(8, 4.6), sharex=True, layout="constrained")
-for axes, row, name in zip(rows, (p[0, t], right, right * target), ("probability", "your gradient", "the slip")):
-    axes.bar(range(3, K), row[3:], color="tab:gray" if name == "probability" else "tab:purple")
-    axes.axhline(0, color="black", linewidth=0.5)
-    axes.set_ylabel(name)
-rows[2].set_xticks(range(3, K), "abcdefghijklmnopqrstuvwxyz")
-label = rows[2].set_xlabel(f"letter; the target is {vocabulary.decode([batch.next_target[0, t]])}")
+p, ids, t = lab_training.undecided(half_trained, "backward")    # p (1, 9, 29), and the least certain of nine positions
+right = cross_entropy_backward(1.0, p, ids)[0, t]
+slip = right * (np.arange(K) == ids[0, t])
+lab_training.show_rows({"probability": p[0, t], "your gradient": right, "the slip": slip}, ids[0, t])
 
 # %% [markdown]
 # Nothing at all. The letters that the model wrongly prefers are never pushed down. The row of the slip does not sum to 0, and by
@@ -221,23 +186,10 @@ ids = np.array([[5]])
 q, floor = smoothed_targets(ids, K, 0.1)
 soft = gaps(lambda p: p - q)
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
-left.semilogx(hard, color="black", label="without smoothing")
-left.semilogx(soft, "--", color="tab:red", label="$\\epsilon$ = 0.1")
-left.set(xlabel="step", ylabel="gap of the logits")
-p = np.linspace(0.01, 0.9999, 500)    # of the target; the others share the rest
-for eps, style in ((0, "k-"), (0.1, "r--"), (0.3, "b:")):
-    q_target = smoothed_targets(ids, K, eps)[0][0, 0, 5]
-    right.plot(p, -q_target * np.log(p) - (1 - q_target) * np.log((1 - p) / (K - 1)), style, label=f"$\\epsilon$ = {eps}")
-right.set(xlabel="probability of the target", ylabel="loss (nats)", ylim=(0, 5))
-shown = left.legend(), right.legend()
-
-# %%
-logits, _ = model.forward(*unseen.inputs)
-target = np.arange(K) == unseen.next_target[..., None]
-others = logits[~target].reshape(*target.shape[:2], K - 1)
-gap = (logits[target].reshape(target.shape[:2]) - others.mean(axis=-1))[unseen.next_target != 0]
+lab_training.show_gaps(left, {"without smoothing": hard, "$\\epsilon$ = 0.1": soft})
+lab_training.show_floors(right, {eps: smoothed_targets(ids, K, eps)[0][0, 0, 5] for eps in (0, 0.1, 0.3)}, K)
 print(f"one row: gap {soft[-1]:.3f}, floor {floor:.4f}")
-print(f"the trained model: gap {gap.mean():.3f}, loss {float(sums.loss) / unseen.terms:.4f}")
+print(f"the trained model: gap {lab_training.gap(model, unseen):.3f}, loss {float(sums.loss) / unseen.terms:.4f}")
 
 # %% [markdown]
 # Four equal numbers, two by two. The trained model rests where your formula says, and 0.6392 is the floor: the loss of a
@@ -280,19 +232,19 @@ print(f"for each token {one:.3f}, for nine of them {one ** 9:.2f}")
 #
 # ## The mean of means
 #
-# A batch that does not fit into memory is cut into *micro-batches*, whose gradients are added up before one update. In 2024,
-# several large libraries turned out to do that wrongly for years: each micro-batch computed its own mean
-# loss, and the means were averaged. Nothing crashes, and the curves look plausible. Here are four micro-batches of 8 words each.
+# A batch that does not fit into memory is cut into *micro-batches*, whose gradients are added up before one update. Each of
+# them can compute the mean of its own losses, and then you can take the mean of the means. Nothing crashes, the curves look
+# plausible, and widely used trainers did so until 2024 (pull request 34191 of Hugging Face's transformers). Is it the same as the
+# mean over all tokens? Here are four micro-batches of 8 words each, sorted by length, and the gradient of each one's mean.
 
 # %%
-lengths = np.array([2, 4, 8, 12])
-parts = [make_batch([(word, word[::-1]) for word in rng.integers(3, 29, (8, n)).tolist()]) for n in lengths]
-gradients, counts = [], np.array([float(part.terms) for part in parts])
+lengths, gradients = np.array([2, 4, 8, 12]), []
+parts = [make_batch(lab_training.words(rng, 8, n)) for n in lengths]
 for part in parts:
     half_trained.zero_grad()
     half_trained.loss_backward(1 / part.terms, half_trained.loss_forward(part)[1])
-    gradients.append(half_trained.flat[1].copy())
-gradients = np.array(gradients, float)    # (4, P): of each mean loss
+    gradients.append(half_trained.flat.grad.copy())    # (P,): of the part's mean loss
+counts = np.array([float(part.terms) for part in parts])
 
 # %% [exercise] accumulated
 
@@ -310,14 +262,11 @@ gradients = np.array(gradients, float)    # (4, P): of each mean loss
 # of a word is a token, too.
 
 # %%
-right, wrong = accumulated(gradients, counts), gradients.mean(axis=0)
+right, wrong = accumulated(np.array(gradients), counts), np.mean(gradients, axis=0)
 print(f"the gradient is off by {np.linalg.norm(wrong - right) / np.linalg.norm(right):.0%}")
 figure, axes = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
-axes.bar(np.arange(4) - 0.2, 100 / counts / 4, 0.4, color="tab:red", label="mean of means")
-axes.bar(np.arange(4) + 0.2, 100 / counts.sum(), 0.4, color="black", label="mean over all tokens")
-axes.set_xticks(range(4), [f"{n} letters" for n in lengths])
-axes.set(xlabel="micro-batch", ylabel="weight of one token (%)")
-shown = axes.legend()
+shares = {"mean of means": 100 / counts / 4, "mean over all tokens": 100 / np.repeat(counts.sum(), 4)}
+lab_training.show_weights(axes, [f"{n} letters" for n in lengths], shares)
 
 # %% [markdown]
 # $13 / 3 = 4.3$ times. The model is pulled towards short texts, and more so with every cut.
