@@ -45,6 +45,8 @@ PARTS = {    # {part of the map: the exercises that make it the reader's own}
     "dropout": ["dropouts_backward"],
     "encoder": ["attention_backward", "residual_backward", "layer_norm_backward", "feed_forward_backward", "dropouts_backward",
                 "post_norm_backward"],
+    "loss": ["cross_entropy_backward", "smoothed_targets"],
+    "adam": ["adam_step"],
 }
 
 
