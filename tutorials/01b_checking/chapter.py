@@ -63,8 +63,8 @@ rng = np.random.default_rng(0)
 # upstream gradient needs no special treatment.
 
 # %% [markdown]
-# This is a *central difference*. The picture shows what it does for $\tanh$ at 0.5: a line through the point and its
-# right neighbour is flatter than the tangent, and a line through both neighbours is nearly parallel to it.
+# This is a *central difference*. The picture shows it for $\tanh$ at 0.5, with a step as large as 0.7. The slope measured to
+# the right alone is far too flat, because the curve bends. Measured to both sides, it is close to the tangent's.
 
 # %%
 x, h = np.array([0.5]), 0.7
