@@ -1,12 +1,12 @@
-"""Draw the loss, perplexity and learning rate of a RUN; or `architecture`, figure 1 of the paper for a configuration; or `positions`,
-the table of sinusoids; or `schedule`, the paper's learning rate for several values of d_model and warm-up.
+"""Draw the loss, perplexity and learning rate of a RUN; or `architecture`, figure 1 of the paper for a model's configuration;
+or `positions`, the table of sinusoids; or `schedule`, the paper's learning rate for several values of d_model and warm-up.
 """
 
 from pathlib import Path
 
 from minitransformer.cli.output import picture_path, write_picture
 from minitransformer.errors import InputError, choices
-from minitransformer.layers.config import NAMED
+from minitransformer.layers.config import NAMED, ModelConfig
 from minitransformer.models import TransformerConfig
 from minitransformer.pictures import plots
 from minitransformer.pictures.architecture import PAPERS_VOCABULARY, architecture
@@ -40,7 +40,7 @@ def execute(args) -> None:
     write_picture(figure, path)
 
 
-def _config(of):
+def _config(of) -> ModelConfig:
     """The configuration of a run, or of a model size with the paper's vocabulary."""
     if of in NAMED:
         return TransformerConfig.named(of, PAPERS_VOCABULARY)

@@ -6,6 +6,7 @@ The running example is a small trained Transformer that writes a word backwards.
 import atexit
 import string
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 from minitransformer import Transformer, TransformerConfig, greedy, load_weights
 from minitransformer.data.batches import Batch, make_batch
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
-from minitransformer.functional.special import BOS, EOS
+from minitransformer.functional.special import BOS, EOS, SPECIAL
 from minitransformer.learn.at_work import at_work as run
 from minitransformer.learn.course import PACKAGE, folder_in
 from minitransformer.learn.messages import _
@@ -23,6 +24,7 @@ from minitransformer.learn.progress import PASSED, Progress
 from minitransformer.pictures import architecture
 from minitransformer.pictures.attention_map import Attended
 from minitransformer.tasks.text_to_text import attended
+from minitransformer.tasks.toy import LetterTask, ToyTask
 from minitransformer.training import gradients
 
 LETTERS = SymbolVocabulary(string.ascii_lowercase, joint="")
@@ -35,12 +37,14 @@ PARTS = {    # {part of the map: the exercises that make it the reader's own}
     "positions": ["sinusoids"],
     "softmax": ["softmax", "softmax_backward"],
     "attention": ["attention", "attention_backward"],
-    "masks": ["padding_mask", "causal_mask"],
+    "masks": ["causal_mask", "three_masks"],
     "heads": ["split_heads", "merge_heads"],
     "residual": ["residual_backward"],
     "layer_norm": ["layer_norm", "layer_norm_backward"],
     "feed_forward": ["feed_forward_backward"],
     "dropout": ["dropouts_backward"],
+    "encoder": ["attention_backward", "residual_backward", "layer_norm_backward", "feed_forward_backward", "dropouts_backward",
+                "post_norm_backward"],
 }
 
 
@@ -71,6 +75,13 @@ def at_work(word="backward") -> None:
     run(*drawkcab(), write, word)
 
 
+def accuracy(model, batch) -> float:
+    """The share of letters that the model predicts when it is given the right ones before; the end of a word is no letter."""
+    logits, _cache = model.forward(batch.source, batch.target)
+    letters = batch.next_target > EOS
+    return float((logits.argmax(axis=-1) == batch.next_target)[letters].mean())
+
+
 def attention_of(model, vocabulary, word, kind="cross") -> Attended:
     """The attention of the last layer while the model reads `word` and writes its answer: weights (H, T_q, T_k) and the tokens.
 
@@ -89,6 +100,88 @@ def show_map(axes, found, head=0) -> Any:
     axes.set_ylabel("query: the letter being written" if found.predicted else "query: the letter that looks")
     axes.set_title(f"head {head}", fontsize=10)
     return image
+
+
+def show_mask(mask, tokens) -> None:
+    """Draw a mask (T, T) whose rows and columns are these tokens."""
+    figure, axes = plt.subplots(figsize=(4.8, 3.4), layout="constrained")
+    image = axes.imshow(mask, cmap=plt.get_cmap("Blues", 2), vmin=0, vmax=1)
+    axes.set(xlabel="key: the tokens it may look at", ylabel="query: the position that asks")
+    axes.set_xticks(range(len(tokens)), tokens)
+    axes.set_yticks(range(len(tokens)), tokens)
+    figure.colorbar(image, ticks=[0.25, 0.75]).set_ticklabels(["False", "True:\nmay attend"])
+
+
+def suspect_mask(ids) -> np.ndarray:
+    """A causal mask (T, T) with the mistake that chapter 6 hunts."""
+    return np.tri(ids.shape[1], k=1, dtype=bool)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dice(LetterTask):
+    """From eight letters to eight throws of a die, a to f: nothing in the source tells which."""
+
+    def draw(self, rng) -> tuple[list[str], list[str]]:
+        return [string.ascii_lowercase[i] for i in rng.integers(26, size=8)], ["abcdef"[i] for i in rng.integers(6, size=8)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddNeighbours(ToyTask):
+    """From three to five digits to the last digit of the sum of each and the next: 3 8 5 -> 1 3."""
+
+    def draw(self, rng) -> tuple[list[str], list[str]]:
+        digits = rng.integers(10, size=rng.integers(3, 6))
+        return [str(digit) for digit in digits], [str(total % 10) for total in digits[:-1] + digits[1:]]
+
+    def make_vocabulary(self) -> SymbolVocabulary:
+        return SymbolVocabulary(string.digits)
+
+
+def deep(pre_norm, seed) -> tuple[Transformer, Any, float]:
+    """(model, cache, dloss): an untrained model of 24 layers in each stack, before its backward on eight random texts."""
+    model = Transformer(TransformerConfig.named("toy", 30, num_layers=24, d_model=16, d_ff=64, pre_norm=pre_norm), seed=seed)
+    texts = np.random.default_rng(seed).integers(len(SPECIAL), 30, (8, 10)).tolist()
+    batch = make_batch([(text, text) for text in texts])
+    return model, model.loss_forward(batch)[1], 1 / batch.terms
+
+
+def show_norm(both, x, n, dx) -> None:
+    """Draw LayerNorm of rows of three numbers on two axes in 3-D: x on the way to n, and, seen along (1, 1, 1), dx from n.
+
+    x, n, dx: (N, 3).
+    """
+    angles = np.linspace(0, 2 * np.pi, 100)
+    circle = np.outer(np.cos(angles), (1, -1, 0)) / 2 ** 0.5 + np.outer(np.sin(angles), (1, 1, -2)) / 6 ** 0.5
+    both[0].scatter(*x.T, color="silver", label="rows x")
+    both[0].quiver(*x.T, *(n - x).T, color="silver", linewidth=1, arrow_length_ratio=0.1)
+    both[0].plot(*np.outer((1, 1, 1), (-3, 3)), ":", color="black", label="along (1, 1, 1)")
+    both[0].view_init(elev=12, azim=-35)
+    both[1].quiver(*n.T, *dx.T, color="tab:purple", label="dx, drawn from n")
+    both[1].view_init(elev=np.degrees(np.arctan(2 ** -0.5)), azim=45)
+    for axes, title, reach in zip(both, ("LayerNorm moves each row onto the circle", "seen along (1, 1, 1)"), (3, 2)):
+        axes.plot(*3 ** 0.5 * circle.T, color="gray", linewidth=1)
+        axes.scatter(*n.T, color="black", label="rows n")
+        axes.set(title=title, xlim=(-reach, reach), ylim=(-reach, reach), zlim=(-reach, reach),
+                 xlabel="first number", ylabel="second number", zlabel="third number")
+        axes.set_box_aspect((1, 1, 1), zoom=0.85)
+        axes.locator_params(nbins=4)
+        axes.legend(loc="upper left")
+
+
+def show_orders(both) -> None:
+    """Draw a sub-layer f in its residual with a LayerNorm, post-norm and pre-norm, and the gradient's direct path, on two axes."""
+    orders = (("post-norm: y = LayerNorm(x + f(x))", {"f": (1.5, 1.4), "+": (0, 2.1), "LayerNorm": (0, 3)}),
+              ("pre-norm: y = x + f(LayerNorm(x))", {"LayerNorm": (1.5, 1.2), "f": (1.5, 2.1), "+": (0, 3)}))
+    for axes, (title, boxes) in zip(both, orders):
+        top = boxes["+"][1]
+        axes.annotate("", (0, 0.2), (0, 4), arrowprops={"arrowstyle": "->", "color": "tab:purple", "linewidth": 5, "alpha": 0.5})
+        axes.plot([0, 0], [0, 4], color="black")
+        axes.plot([0, 1.5, 1.5, 0], [0.6, 0.6, top, top], color="black")
+        for name, (x, y) in {"x": (0, 0), **boxes, "y": (0, 4)}.items():
+            axes.text(x, y, name, ha="center", va="center", bbox={"boxstyle": "round", "facecolor": "white"})
+        axes.text(-0.2, 1.4, "the gradient's\ndirect path", ha="right", va="center", color="tab:purple")
+        axes.set(title=title, xlim=(-1.6, 2.3), ylim=(-0.4, 4.4))
+        axes.axis("off")
 
 
 def cross_attention_inputs(model, vocabulary, word) -> tuple[np.ndarray, np.ndarray]:

@@ -65,7 +65,7 @@ def file_of(folder, exercise) -> Path | None:
     own = learner_file(folder, exercise.chapter)
     begun = [path for _chapter, path in started(folder) if path != own]
     files = filter(None, [own, *begun])
-    return next((path for path in files if f"def {exercise.name}(" in path.read_text("utf-8", "replace")), own)
+    return next((path for path in files if f"def {exercise.name}(" in path.read_text(encoding="utf-8", errors="replace")), own)
 
 
 def started(folder) -> list[tuple[Chapter, Path]]:

@@ -31,8 +31,9 @@ PARTS = {    # {part: (what it is called, the kinds of its boxes)}, in the order
 PAPERS_VOCABULARY = 37_000
 INK, QUIET, PAPER, PANEL, OWN, HERE = "#1f2328", "#57606a", "#ffffff", "#f2f4f7", "#ffdf80", "#b5123e"
 TINTS = {"embedding": "#fbe4e6", "positions": "#fbe4e6", "self_attention": "#fdebd3", "cross_attention": "#fdebd3",
-         "scores": "#fdebd3", "weighted_sum": "#fdebd3", "feed_forward": "#d9ecf7", "layer_norm": "#f6f5cf", "linear": "#e6e3f4",
-         "output": "#e6e3f4", "softmax": "#d8eedd", **dict.fromkeys(PANELS := ("encoder", "decoder", "multi_head", "attention"), PANEL)}
+         "scores": "#fdebd3", "weighted_sum": "#fdebd3", "feed_forward": "#d9ecf7", "layer_norm": "#f6f5cf",
+         "linear": "#e6e3f4", "output": "#e6e3f4", "softmax": "#d8eedd"}
+PANELS = ("encoder", "decoder", "multi_head", "attention")
 BARE = ("tokens", "probabilities", "label")    # text without a frame
 
 
@@ -67,7 +68,7 @@ def draw(axes, config=None, here=(), own=()) -> None:
 
     for box in found.boxes:
         panel = box.kind in PANELS
-        fill = OWN if box.kind in filled else PAPER if neutral and not panel else TINTS.get(box.kind, PAPER)
+        fill = OWN if box.kind in filled else PANEL if panel else PAPER if neutral else TINTS.get(box.kind, PAPER)
         if box.kind not in BARE:
             rectangle(box.x - box.width / 2, box.bottom, box.width, box.height, fill, box.kind in outlined,
                       0.1 if panel or box.name == "+" else 0.04, 1 if panel else 3)
@@ -76,15 +77,14 @@ def draw(axes, config=None, here=(), own=()) -> None:
         axes.plot(*zip(*line.points), color=line.colour, linestyle=line.style, linewidth=1.2, zorder=2)
         axes.annotate("", line.points[-1], line.points[-2], zorder=2, arrowprops=dict(
             arrowstyle=line.end, color=line.colour, linewidth=0, shrinkA=0, shrinkB=0))
-    left, y = LEFT - 1.1, found.title
-    title, *notes = _notes(config)
-    axes.text(left, y, title, fontsize=14, color=INK)
-    for i, note in enumerate(notes):
-        axes.text(left, y - 0.26 - 0.2 * i, note, fontsize=9, color=INK)
+    left, y, notes = LEFT - 1.1, found.title, _notes(config)
+    axes.text(left, y, type(config).__name__.removesuffix("Config"), fontsize=14, color=INK)
+    for i, note in enumerate(notes, 1):
+        axes.text(left, y - 0.06 - 0.2 * i, note, fontsize=9, color=INK)
     meanings = [(PAPER, True, "you are here")] * bool(here) + [(OWN, False, "yours already")] * bool(own)
-    for i, (fill, marked, meaning) in enumerate(meanings, len(notes)):
-        rectangle(left, y - 0.34 - 0.2 * i, 0.28, 0.14, fill, marked)
-        axes.text(left + 0.38, y - 0.32 - 0.2 * i, meaning, fontsize=9, color=INK)
+    for i, (fill, marked, meaning) in enumerate(meanings, len(notes) + 1):
+        rectangle(left, y - 0.16 - 0.2 * i, 0.28, 0.14, fill, marked)
+        axes.text(left + 0.38, y - 0.14 - 0.2 * i, meaning, fontsize=9, color=INK)
 
 
 def _kinds(parts, boxes=None) -> set[str]:
@@ -113,14 +113,9 @@ def _write(axes, box) -> None:
 
 
 def _notes(config) -> list[str]:
-    """A title, and what the letters mean."""
+    """What the letters mean."""
     d_k, d_v = head_sizes(config.d_model, config.num_heads, config.d_k, config.d_v)
-    notes = [f"d_model = {config.d_model:,}", f"d_ff = {config.d_ff:,}",
-             f"H = {config.num_heads} heads, " + (f"d_k = d_v = {d_k:,}" if d_k == d_v else f"d_k = {d_k:,}, d_v = {d_v:,}")]
-    layers, dropout = f"N = {config.num_layers} layers", [f"dropout {config.dropout:g}"] * bool(config.dropout)
-    if isinstance(config, TransformerConfig):
-        return ["The Transformer", *notes, f"{layers} in each stack", f"V = {config.target_vocab:,} tokens", *dropout,
-                "same letter, same matrix"]
-    if isinstance(config, ClassifierConfig):
-        return ["A classifier", *notes, layers, f"C = {config.num_classes:,} classes", *dropout]
-    return ["A language model", *notes, layers, f"V = {config.vocab_size:,} tokens", *dropout, "same letter, same matrix"]
+    vocabulary = config.target_vocab if isinstance(config, TransformerConfig) else config.vocab_size
+    return [f"d_model = {config.d_model:,}", f"d_ff = {config.d_ff:,}", f"H = {config.num_heads:,} heads",
+            f"d_k = {d_k:,}, d_v = {d_v:,}", f"N = {config.num_layers:,} layers", f"V = {vocabulary:,} tokens",
+            f"C = {config.num_classes:,} classes" if isinstance(config, ClassifierConfig) else "same letter, same matrix"]

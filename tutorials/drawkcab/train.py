@@ -2,7 +2,11 @@
 
     python tutorials/drawkcab/train.py
 
-It sees random letters only, one to twelve of them, and never an English word.
+This takes about 50 seconds of one core and ends with an exact match of 100 % on 1,000 words that the model never saw. It is
+trained on random letters, one to twelve of them.
+
+Label smoothing makes the attention sharp. Without it, the loss soon reaches 0 and nothing pulls any more: the model reverses as
+well, but in words of nine letters its sharpest head puts 0.87 of its weight on the letter to write, and with it 0.98.
 """
 
 from pathlib import Path
