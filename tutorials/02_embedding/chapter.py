@@ -153,9 +153,9 @@ figure, axes = plt.subplots(figsize=(5.4, 3.2), layout="constrained")
 lab.show_losses(axes, {"right": right, "lost repeats": wrong}, level=(math.log(26), f"ln 26 = {math.log(26):.2f}"))
 
 # %% [markdown]
-# Both curves rest on a shelf at 3.26 between steps 10 and 25. The model knows by then that no answer is a padding token or
-# the beginning of a sentence, and it does not know yet which letter to write. Look for shelves in your own curves: the logarithm
-# of a number of choices tells you what a model has understood so far.
+# Both curves rest on a shelf at 3.26 between steps 10 and 25, where the model knows that the answer is a letter and does not
+# know yet which one. Look for shelves in your own curves. The logarithm of a number of choices tells you what a model has
+# understood so far.
 #
 # After step 100 the red curve falls behind. The mean losses of steps 181 to 200 for three seeds, from
 # `experiments/wrong_gradients.py`:
