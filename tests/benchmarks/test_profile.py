@@ -4,7 +4,7 @@ import pytest
 
 from minitransformer.benchmarks import matmul, profile
 from minitransformer.benchmarks.cases import Case
-from minitransformer.benchmarks.operations import necessary_operations
+from minitransformer.benchmarks.matmul import necessary_operations
 
 CASE = Case("toy", 50, 6, 9)
 
