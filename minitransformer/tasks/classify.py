@@ -14,7 +14,7 @@ from minitransformer.tasks import TASKS
 from minitransformer.tasks.classification import Classification
 from minitransformer.tasks.files import FromFiles, only_file
 from minitransformer.tasks.task import EXAMPLES, Data
-from minitransformer.training.config import setting
+from minitransformer.tables import setting
 
 MAX_LABELS = 1000
 

@@ -6,9 +6,8 @@ from typing import ClassVar
 
 from minitransformer.data import number_words
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
-from minitransformer.errors import InputError
 from minitransformer.tasks import TASKS
-from minitransformer.training.config import setting
+from minitransformer.tables import setting
 from minitransformer.tasks.toy import TOY_TRAINING, ToyTask, is_held_out
 
 
@@ -18,12 +17,7 @@ class Numbers(ToyTask):
     description: ClassVar[str] = "translate English number words to German or Korean ones"
     defaults: ClassVar[dict] = {**TOY_TRAINING, "steps": 1600}
 
-    language: str = setting("of the answers", "german", list(number_words.LANGUAGES))
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.language not in list(number_words.LANGUAGES):
-            raise InputError(f"language is {self.language!r}, expected {' or '.join(number_words.LANGUAGES)}")
+    language: str = setting("of the answers", "german", number_words.LANGUAGES)
 
     def draw(self, rng) -> tuple[list[str], list[str]]:
         digits = rng.integers(1, 7)    # as many short numbers as long ones

@@ -16,7 +16,7 @@ from minitransformer.parsing.treebank import Placed, read_trees
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import FromFiles, only_file
 from minitransformer.tasks.task import EXAMPLES, Data
-from minitransformer.training.config import setting
+from minitransformer.tables import setting
 from minitransformer.tasks.text_to_text import TextToText
 
 

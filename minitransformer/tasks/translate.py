@@ -15,7 +15,7 @@ from minitransformer.extras import require
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import FromFiles
 from minitransformer.tasks.task import EXAMPLES, Data
-from minitransformer.training.config import setting
+from minitransformer.tables import setting
 from minitransformer.tasks.text_to_text import TextToText
 
 
