@@ -6,7 +6,6 @@ from pathlib import Path
 
 from minitransformer.cli.output import picture_path, write_picture
 from minitransformer.errors import InputError, choices
-from minitransformer.pictures import plots
 from minitransformer.training.log import read_metrics
 
 
@@ -18,6 +17,8 @@ def add_arguments(parser) -> None:
 
 
 def execute(args) -> None:
+    from minitransformer.pictures import plots    # imports matplotlib
+
     if args.what in ("positions", "schedule"):
         path = picture_path(args.output, f"{args.what}.png")
         figure = plots.positions() if args.what == "positions" else plots.schedules()

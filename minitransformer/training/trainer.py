@@ -14,7 +14,7 @@ from minitransformer.training.evaluation import mean_loss, perplexity
 from minitransformer.workers.host import one_blas_thread
 from minitransformer.training.optim import Adam
 from minitransformer.workers.threads import Threads
-from minitransformer.training import checkpoint, retention
+from minitransformer.training import checkpoint
 from minitransformer.training.checkpoint import Checkpoint
 from minitransformer.training.interrupt import stop_on_interrupt
 from minitransformer.training.locate_non_finite import locate_non_finite
@@ -184,7 +184,7 @@ class _Loop:
             self.step, {name: p.data for name, p in self.model.parameters().items()},
             {"m": self.optimizer.m, "v": self.optimizer.v, **sums}, state, (self.run.path / FILE).read_bytes())))
         if self.workers.is_main:
-            retention.forget_old(self.run.path, self.config, self.step, self.best_step)
+            checkpoint.forget_old(self.run.path, self.config, self.step, self.best_step)
         self.saved = self.step
 
     def _resume_from(self, last) -> None:
@@ -231,13 +231,13 @@ class _Loop:
     def _finish(self) -> None:
         """Set the run's weights: the mean of the last checkpoints, or those of the best one if `patience` was set."""
         if self.config.average > 1:
-            count = self._take_weights(lambda: retention.averaged_weights(self.run.path, self.config))
+            count = self._take_weights(lambda: checkpoint.averaged_weights(self.run.path, self.config))
             with self.workers.sharing():
                 nll = mean_loss(self.model, self.valid, self.config.threads)
             self._record(averaged=count, averaged_nll=nll, averaged_perplexity=perplexity(nll))
             self.progress.write(f"{count} checkpoints averaged: {_as_text(self.log[-1])}")
         elif self.config.patience:
-            self._take_weights(lambda: (retention.best_weights(self.run.path, self.log), 1))
+            self._take_weights(lambda: (checkpoint.best_weights(self.run.path, self.log), 1))
 
         self._write("the trained weights", lambda: self.run.save_weights({"step": self.step, "config": asdict(self.config)}))
 
