@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 from minitransformer.backend import Array
 from minitransformer.checks import check_cache, check_share
 from minitransformer.errors import InputError
-from minitransformer.functional import dropout_sum_backward, dropout_sum_forward
-from minitransformer.functional.dropout import DropoutCache
+from minitransformer.functional.dropout import DropoutCache, dropout_sum_backward, dropout_sum_forward
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.layer_norm import LayerNorm

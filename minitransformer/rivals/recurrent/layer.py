@@ -6,8 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_cache, check_floats, check_positions, check_shape, check_share, check_whole
 from minitransformer.errors import InputError
-from minitransformer.functional import dropout_backward, dropout_forward
-from minitransformer.functional.dropout import DropoutCache
+from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
 from minitransformer.layers.parameter import Parameter
