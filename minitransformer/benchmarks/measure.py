@@ -72,17 +72,14 @@ class Worker:
         """Make steps for at least TURN seconds, estimated from the fastest turn so far; at first, make one."""
         if self.failed:
             return
-        answer = self._ask(math.ceil(TURN / min(self.seconds, default=TURN)))
+        with suppress(BrokenPipeError):
+            print(math.ceil(TURN / min(self.seconds, default=TURN)), file=self._process.stdin, flush=True)
+        line = self._process.stdout.readline()
+        answer: dict[str, Any] = json.loads(line) if line else {"failed": f"its process ended ({self._process.wait()})"}
         self.failed = answer.get("failed")
         if not self.failed:
             self.seconds.append(answer["seconds"])
             self.peak, self.outputs = answer["peak"], answer.get("outputs")
-
-    def _ask(self, steps) -> dict[str, Any]:
-        with suppress(BrokenPipeError):
-            print(steps, file=self._process.stdin, flush=True)
-        answer = self._process.stdout.readline()
-        return json.loads(answer) if answer else {"failed": f"its process ended ({self._process.wait()})"}
 
 
 class OtherWork:

@@ -235,17 +235,14 @@ def _targets(args, progress) -> list[tuple[Path, list[str] | None]]:
             raise InputError(_("--all checks all that you started; leave {target} out").format(target=args.target))
         _check_started()
         return [(path, [one.name for one in chapter.exercises]) for chapter, path in started(".")]
-    if args.target and _is_file(args.target):
-        return [(Path(args.target), None)]
+    path = Path(args.target or "")
+    if args.target and args.target not in exercises() and (path.suffix in (".py", ".ipynb") or path.exists()):
+        return [(path, None)]
     if args.target and args.target.isdecimal():
         chapter = find_chapter(args.target)
         return [(_file_of(chapter), [one.name for one in chapter.exercises])]
     exercise = find_exercise(args.target) if args.target else _first_to_solve(progress)
     return [(_file_of(exercise.chapter), [exercise.name])]
-
-
-def _is_file(target) -> bool:
-    return target not in exercises() and (Path(target).suffix in (".py", ".ipynb") or Path(target).exists())
 
 
 def _file_of(chapter) -> Path:

@@ -187,13 +187,10 @@ class CachedSelfAttention:
     def make_room(self, places, room) -> None:
         """New lists with that much room, filled with the entries at `places` (B, length) of the old ones."""
         self.length = places.shape[1]
-        self.keys, self.values = (self._gathered(old, places, room) for old in (self.keys, self.values))
-
-    def _gathered(self, old, places, room) -> Array:
-        batch, heads, _, d = old.shape
-        new = self.xp.empty((batch, heads, room, d), old.dtype)
-        new[:, :, :self.length] = _entries(old, places)
-        return new
+        for name, old in ("keys", self.keys), ("values", self.values):
+            new = self.xp.empty((*old.shape[:2], room, old.shape[3]), old.dtype)
+            new[:, :, :self.length] = _entries(old, places)
+            setattr(self, name, new)
 
     def _of_each(self, kept, past) -> Array:
         """The entries of each hypothesis, (B, H width, T, d)."""

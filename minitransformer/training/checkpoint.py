@@ -101,15 +101,6 @@ def undamaged(run_folder, steps) -> Iterator[Checkpoint]:
             yield found
 
 
-def keep_only(run_folder, kept) -> None:
-    """Remove all checkpoints except those of the steps `kept`."""
-    old = run_folder / FOLDER / "old"
-    for step in set(steps(run_folder)) - set(kept):
-        shutil.rmtree(old, ignore_errors=True)
-        os.rename(_folder(run_folder, step), old)    # a partial checkpoint never has a checkpoint's name
-        shutil.rmtree(old, ignore_errors=True)
-
-
 def regular(steps, config) -> list[int]:
     """Those checkpoints at `steps` that may be averaged: not the ones that Ctrl-C added in between."""
     kept = [step for step in steps if step and (step % config.validate_every == 0 or step == config.steps)]
@@ -118,9 +109,12 @@ def regular(steps, config) -> list[int]:
 
 def forget_old(run_folder, config, step, best_step) -> None:
     """Remove the checkpoints that are no longer needed once that of `step` is saved."""
-    intact = [old for old in steps(run_folder) if old <= step]    # later ones are damaged
-    best = {best_step} if config.patience else set()
-    keep_only(run_folder, {*intact[:2], *regular(intact, config), *best})
+    known, old = steps(run_folder), run_folder / FOLDER / "old"
+    intact = [other for other in known if other <= step]    # later ones are damaged
+    for other in set(known) - {*intact[:2], *regular(intact, config), *({best_step} if config.patience else ())}:
+        shutil.rmtree(old, ignore_errors=True)
+        os.rename(_folder(run_folder, other), old)    # a partial checkpoint never has a checkpoint's name
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def averaged_weights(run_folder, config) -> tuple[dict[str, Array], int]:

@@ -86,7 +86,8 @@ class _Loop:
         with make_progress(config.steps, self.step) as self.progress, one_blas_thread, np.errstate(all="ignore"):
             with stop_on_interrupt() as stop:
                 self._start_clock()
-                while not (stopped := self.workers.agree(stop.is_set())) and not self._at_the_end():
+                while not (stopped := self.workers.agree(stop.is_set())) and (
+                        self.step < config.steps and not 0 < config.patience <= self.worse):
                     self._make_step()
                     validating = self.step % config.validate_every == 0 or self.step == config.steps
                     if self.step % LOG_EVERY == 0 or validating:
@@ -159,9 +160,6 @@ class _Loop:
             self.best_step, self.best_nll, self.worse = self.step, nll, 0
         else:
             self.worse += 1
-
-    def _at_the_end(self) -> bool:
-        return self.step >= self.config.steps or 0 < self.config.patience <= self.worse
 
     def _check_alike(self) -> None:
         """Raise InputError where the processes do not hold the same weights: each moves its own."""

@@ -1,9 +1,11 @@
 """Operations, steps, paths, time and memory of a layer of each kind."""
 
 import math
-import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from functools import partial
+from time import process_time
+from timeit import repeat
 from typing import Any
 
 import numpy as np
@@ -78,12 +80,14 @@ def _costs(kind, sizes, rounds) -> list[dict[str, Any]]:
     """
     passes = [_pass(kind.make(d), n, d) for n, d in sizes]
     peaks = [_peak(one) for one in passes]
-    seconds = [min(_seconds(one) for _ in range(2)) for one in passes]
+    seconds = [min(_seconds(one, repeat=2)) for one in passes]
     for _ in range(rounds):
         for i, one in enumerate(passes):
-            turns = max(1, int(TURN / seconds[i]))
-            seconds[i] = min(seconds[i], *(_seconds(one) for _ in range(turns)))
+            seconds[i] = min(seconds[i], *_seconds(one, repeat=max(1, int(TURN / seconds[i]))))
     return [{"n": n, "d": d, "seconds": best, "bytes": peak} for (n, d), best, peak in zip(sizes, seconds, peaks)]
+
+
+_seconds = partial(repeat, timer=process_time, number=1)    # _seconds(a pass, repeat=2) -> [seconds, seconds]
 
 
 def _pass(layer, n, d) -> Callable[[], None]:
@@ -94,12 +98,6 @@ def _pass(layer, n, d) -> Callable[[], None]:
         layer.backward((y[0], np.zeros_like(y[1])) if isinstance(y, tuple) else y, cache)
 
     return once
-
-
-def _seconds(once) -> float:
-    start = time.process_time()
-    once()
-    return time.process_time() - start
 
 
 def _peak(once) -> int:
