@@ -21,6 +21,8 @@ TURN = 0.02                                                       # seconds of a
 LONG = 256                                                        # the shortest of LENGTHS whose slope is told
 N, D = 1024, 256                                                  # where multiplications, steps and paths are counted
 
+_seconds = partial(repeat, timer=process_time, number=1)    # _seconds(a pass, repeat=2) -> [seconds, seconds]
+
 
 def measure(rounds) -> Iterator[dict[str, Any]]:
     """One dict for JSON for each kind, as soon as it is measured. Times are the shortest of `rounds`, on one thread."""
@@ -85,9 +87,6 @@ def _costs(kind, sizes, rounds) -> list[dict[str, Any]]:
         for i, one in enumerate(passes):
             seconds[i] = min(seconds[i], *_seconds(one, repeat=max(1, int(TURN / seconds[i]))))
     return [{"n": n, "d": d, "seconds": best, "bytes": peak} for (n, d), best, peak in zip(sizes, seconds, peaks)]
-
-
-_seconds = partial(repeat, timer=process_time, number=1)    # _seconds(a pass, repeat=2) -> [seconds, seconds]
 
 
 def _pass(layer, n, d) -> Callable[[], None]:
