@@ -3,7 +3,7 @@
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar
 
-from minitransformer.checks import is_real, is_whole
+from minitransformer.checks import check_share, check_whole
 from minitransformer.errors import InputError, choices
 from minitransformer.functional.activations import ACTIVATIONS
 from minitransformer.layers.attention_kinds import ATTENTIONS, check_attention
@@ -35,10 +35,10 @@ class ModelConfig(ShownAsTable):
             name, value = one.name, getattr(self, one.name)
             if value is None and one.default is None:
                 continue
-            if one.type in (int, int | None) and not is_whole(value, 1):
-                raise InputError(f"{name} is {value!r}, expected a whole number of at least 1")
-            if name.endswith("dropout") and not (is_real(value) and 0 <= value < 1):
-                raise InputError(f"{name} is {value!r}, expected a dropout rate of at least 0 and below 1")
+            if one.type in (int, int | None):
+                check_whole(name, value)
+            if name.endswith("dropout"):
+                check_share(name, value)
             if one.type is bool and not isinstance(value, bool):
                 raise InputError(f"{name} is {value!r}, expected True or False")
         check_choices(self)

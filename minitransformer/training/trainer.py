@@ -9,6 +9,7 @@ from zlib import crc32
 import numpy as np
 
 from minitransformer.backend import to_device, to_host
+from minitransformer.checks import check_kind
 from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.training.evaluation import mean_loss, perplexity
 from minitransformer.workers.host import one_blas_thread
@@ -52,8 +53,7 @@ def train(run, config, batches, valid, measure=None, resume=False, make_workers=
 
 class _Loop:
     def __init__(self, run, config, batches, valid, measure, make_workers):
-        if not hasattr(batches, "__next__"):
-            raise InputError(f"batches is a {type(batches).__name__}, expected an endless iterator such as EpochBatches")
+        check_kind(hasattr(batches, "__next__"), "batches", batches, "an endless iterator such as EpochBatches")
         self.run, self.config, self.batches, self.valid = run, config, batches, valid
         self.measure = measure or (lambda model: {})
         self.model = run.model
