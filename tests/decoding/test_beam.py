@@ -188,7 +188,7 @@ def test_lengths_stay_within_their_limits():
 
 @pytest.mark.parametrize("changes, words", [
     (dict(width=0), "the beam width is 0"), (dict(min_length=-1), "min_length is -1"),
-    (dict(min_length=5, max_length=4), "max_length is 4, expected a whole number of at least 5"), (dict(max_length=0), "max_length is 0"),
+    (dict(min_length=5, max_length=4), "max_length is 4, expected .* of at least 5"), (dict(max_length=0), "max_length is 0"),
 ])
 def test_wrong_searches_are_explained(changes, words):
     with pytest.raises(InputError, match=words):
