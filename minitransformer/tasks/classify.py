@@ -41,6 +41,11 @@ class Classify(FromFiles, Classification):
     pooling: str = setting("what represents a sentence: the mean over its positions, or the first of them", "mean", POOLINGS)
     labels: list = field(default_factory=list)    # type: ignore[misc]    # the classes' names, as in the training file
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_length + 1 > self.batch:
+            raise InputError(f"batch is {self.batch} tokens, expected at least max_length + 1 = {self.max_length + 1}")
+
     def read_files(self, files, name, read) -> list[tuple[str, str]]:
         return read_labelled(files[0], name, read)
 

@@ -36,9 +36,6 @@ class FromFiles(Task):
             files = getattr(self, name)
             if not (isinstance(files, list) and files and all(isinstance(file, str) for file in files)):
                 raise InputError(f"{name} is {files!r}, expected a list of file names")
-        longest = getattr(self, "max_length", 0) + 1    # with EOS
-        if self.batch_unit == "tokens" and longest > self.batch:
-            raise InputError(f"batch is {self.batch} tokens, expected at least max_length + 1 = {longest}")
 
     @classmethod
     def add_arguments(cls, parser) -> None:

@@ -41,8 +41,12 @@ class Task(ShownAsTable):
 
     def __post_init__(self) -> None:
         for name in [field.name for field in fields(self) if field.name in LARGEST]:
-            check_whole(name, getattr(self, name), 1, LARGEST[name])
+            self.check_whole(name, 1, LARGEST[name])
         check_choices(self)
+
+    def check_whole(self, name, least, most) -> None:
+        """Raise InputError unless the field `name` is a whole number from `least` to `most`."""
+        check_whole(name, getattr(self, name), least, most)
 
     @classmethod
     def add_arguments(cls, parser) -> None:

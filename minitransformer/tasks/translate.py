@@ -9,6 +9,7 @@ from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.parallel import encode_pairs, read_pairs
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.decoding import Search, translate
+from minitransformer.errors import InputError
 from minitransformer.training.evaluation import bleu, chrf, mean_loss, pair_batches, perplexity
 from minitransformer.extras import require
 from minitransformer.tasks import TASKS
@@ -40,6 +41,11 @@ class Translate(FromFiles, TextToText):
     batch: int = setting("tokens in a batch, padding included", 2048)
     vocab_size: int = setting("subwords learned on both languages together", 6000)
     max_length: int = setting("longest sentence, in subwords", 256)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_length + 1 > self.batch:
+            raise InputError(f"batch is {self.batch} tokens, expected at least max_length + 1 = {self.max_length + 1}")
 
     def read_files(self, files, name, read) -> list[tuple[str, str]]:
         """`files`: [SOURCE, TARGET], or [TSV]."""

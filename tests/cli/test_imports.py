@@ -42,7 +42,8 @@ def test_the_help_of_a_command_does_without_matplotlib(name):
 def test_matplotlib_is_imported_when_a_picture_is_drawn(tmp_path):
     """Not by a training run from Python."""
     code = """
-from minitransformer import Run, train
+import minitransformer
+minitransformer.Run, minitransformer.train
 repr(minitransformer.TrainingConfig(steps=1, warmup=1)._repr_html_())
 """
     assert "matplotlib" not in imported(code)
