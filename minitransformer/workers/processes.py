@@ -75,11 +75,8 @@ class Job:
     def __init__(self):
         place = launched()
         self.processes, self.rank, self._rank_here = place.processes, place.rank, place.rank_here
+        self.is_main = self.rank == 0
         self.workers = Threads if self.processes == 1 else Processes
-
-    @property
-    def is_main(self) -> bool:
-        return self.rank == 0
 
     def gather(self, value) -> list:
         """`value` of each process, in the order of their ranks."""
