@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError, Run
-from minitransformer.data import number_words
+from minitransformer.tasks import numbers as number_words
 from minitransformer.data.drawn import DrawnBatches, draw_examples, draw_held_out
 from minitransformer.training.evaluation import exact_match, mean_loss, pair_batches, perplexity
 from minitransformer.decoding import GREEDY, decode_all
