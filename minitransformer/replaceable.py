@@ -187,14 +187,13 @@ def textbook_of(function) -> Callable:
 
 def running(module="numpy", dtype="float32") -> dict[str, Callable]:
     """{name of a replaceable function: the function that runs for arrays of that module and dtype}."""
-    return {name: _running(entry, module, dtype) for name, entry in list(TABLE.items())}
-
-
-def _running(entry, module, dtype) -> Callable:
-    entry.load()
-    if entry.own or _state.textbooks or _state.replaced:
-        return entry.own or entry.textbook
-    return next((kernel.function for kernel in entry.kernels if kernel.module == module and dtype in kernel.dtypes), entry.textbook)
+    found = {}
+    for name, entry in list(TABLE.items()):
+        entry.load()
+        kernels = [] if _state.textbooks or _state.replaced else entry.kernels
+        fitting = (kernel.function for kernel in kernels if kernel.module == module and dtype in kernel.dtypes)
+        found[name] = next(fitting, entry.own or entry.textbook)
+    return found
 
 
 def _entry(function) -> Replaceable:

@@ -40,7 +40,6 @@ class Language(FromFiles):
                                 peak_rate=0.003, warmup=100, cooldown=0.6, steps=7000, validate_every=1000),
     }
     evaluate_options: ClassVar[tuple] = ("test",)
-    batch_unit: ClassVar[str] = "windows"
     files_option: ClassVar[dict] = dict(nargs=1, metavar="FILE", help="text file, plain or .gz")
 
     batch: int = setting("windows in a batch", 32)

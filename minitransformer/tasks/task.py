@@ -35,9 +35,8 @@ class Task(ShownAsTable):
     defaults: ClassVar[dict] = {}           # {option of train: value} if it differs from the option's own default
     presets: ClassVar[dict] = {}            # {name: such a dict}
     evaluate_options: ClassVar[tuple] = ()  # the options of evaluate that apply to it
-    batch_unit: ClassVar[str] = "examples"
 
-    batch: int = setting("examples in a batch", 64)    # in units of batch_unit
+    batch: int = setting("examples in a batch", 64)
 
     def __post_init__(self) -> None:
         for name in [field.name for field in fields(self) if field.name in LARGEST]:

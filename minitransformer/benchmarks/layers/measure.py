@@ -1,4 +1,4 @@
-"""Operations, steps, paths, time and memory of a layer of each kind."""
+"""The layers of Table 1: the operations, steps, paths, time and memory of each."""
 
 import math
 import tracemalloc
@@ -6,15 +6,17 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from time import process_time
 from timeit import repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from minitransformer.benchmarks.layers.counted import Counted, counted_copy, counting
-from minitransformer.benchmarks.layers.kinds import KINDS
-from minitransformer.rivals import RNN
+from minitransformer.layers import SelfAttention
+from minitransformer.rivals import RNN, Convolution, RestrictedSelfAttention, SeparableConvolution
 from minitransformer.workers.host import limits
 
+KERNEL = 3     # positions that a convolution sees
+RADIUS = 32    # positions to each side that restricted attention sees
 LENGTHS, WIDTH = (32, 64, 128, 256, 512, 1024, 2048, 4096), 64    # n is doubled, while d stays
 WIDTHS, LENGTH = (64, 128, 256, 512), 256                         # d is doubled, while n stays
 TURN = 0.02                                                       # seconds of a size's turn at least
@@ -22,6 +24,31 @@ LONG = 256                                                        # the shortest
 N, D = 1024, 256                                                  # where multiplications, steps and paths are counted
 
 _seconds = partial(repeat, timer=process_time, number=1)    # _seconds(a pass, repeat=2) -> [seconds, seconds]
+
+
+class Kind(NamedTuple):
+    make: Callable[[int], Any]               # of d: the layer
+    operations: Callable[[int, int], int]    # of n and d: the multiplications of a forward pass, as derived below
+
+
+def _rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+# For one sequence of n vectors of width d, as docs/why_self_attention.md derives them:
+KINDS = {
+    # 4 projections of d x d at each position; n x n scores of d terms each, and as many for the values.
+    "self-attention": Kind(lambda d: SelfAttention(d, 1, _rng()), lambda n, d: 4 * n * d * d + 2 * n * n * d),
+    # A product with d x d for the input, and another one for the state.
+    "recurrent": Kind(lambda d: RNN(d, d, _rng()), lambda n, d: 2 * n * d * d),
+    # A product with d x d for each of k positions.
+    "convolutional": Kind(lambda d: Convolution(d, d, _rng(), KERNEL), lambda n, d: KERNEL * n * d * d),
+    # k numbers for each of d dimensions, then a product with d x d.
+    "separable": Kind(lambda d: SeparableConvolution(d, d, _rng(), KERNEL), lambda n, d: KERNEL * n * d + n * d * d),
+    # As self-attention, with 2 r + 1 keys for each query.
+    "restricted": Kind(lambda d: RestrictedSelfAttention(d, 1, _rng(), RADIUS),
+                       lambda n, d: 4 * n * d * d + 2 * n * (2 * RADIUS + 1) * d),
+}
 
 
 def measure(rounds) -> Iterator[dict[str, Any]]:
