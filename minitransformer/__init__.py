@@ -7,7 +7,7 @@ before NumPy is loaded.
 from importlib import import_module
 
 from minitransformer.moved import say_new_modules
-from minitransformer.registry import found_in
+from minitransformer.registry import PACKAGES
 from minitransformer.replaceable import load_kernels_with
 
 __version__ = "0.1.0"
@@ -38,11 +38,9 @@ __all__ = list(_HOME)
 
 # The core knows its tables, and not what else stands in them. Here it is said, and imported when it is first needed.
 load_kernels_with(lambda textbook: import_module("minitransformer.kernels").load(textbook))
-found_in("attention", "minitransformer.rivals")
-found_in("decoding state", "minitransformer.decoding")
-found_in("model", "minitransformer.models", "minitransformer.rivals")
-found_in("task", "minitransformer.tasks")
-found_in("vocabulary", "minitransformer.data.vocabularies")
+PACKAGES.update({"attention": ["minitransformer.rivals"], "decoding state": ["minitransformer.decoding"],
+                 "model": ["minitransformer.models", "minitransformer.rivals"], "task": ["minitransformer.tasks"],
+                 "vocabulary": ["minitransformer.data.vocabularies"]})
 say_new_modules()
 
 
