@@ -2,6 +2,7 @@
 
 import math
 import time
+from contextlib import nullcontext
 from dataclasses import asdict
 from itertools import islice
 from zlib import crc32
@@ -44,11 +45,8 @@ def train(run, config, batches, valid, measure=None, resume=False, make_workers=
     run has already been trained and `resume` is False, or has been trained to its end and no checkpoint is left.
     """
     loop = _Loop(run, config, batches, valid, measure, make_workers)
-    with loop.workers:
-        if not loop.workers.is_main:
-            return loop.train(resume)
-        with only_trainer(run.path):
-            return loop.train(resume)
+    with loop.workers, only_trainer(run.path) if loop.workers.is_main else nullcontext():
+        return loop.train(resume)
 
 
 class _Loop:
