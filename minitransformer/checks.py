@@ -43,17 +43,18 @@ def _fits(shape, expected) -> bool:
     return len(shape) == len(expected) and all(size == got or isinstance(size, str) for size, got in zip(expected, shape))
 
 
-def check_positions(name, array) -> None:
-    """Raise InputError unless `array` (B, T, ...) has positions; an empty batch, B = 0, is allowed."""
-    if not array.shape[1]:
-        raise InputError(f"{name} has no positions, expected at least one")
-
-
 def check_floats(name, array, *expected) -> None:
     """Raise InputError unless `array` has the `expected` shape and contains floats: NumPy would turn integers into float64."""
     check_shape(name, array, *expected)
     if array.dtype.kind not in "fc":    # complex ones are those of the complex step
         raise InputError(f"{name} has dtype {array.dtype}, expected real numbers such as float32")
+
+
+def check_sequence(name, array, *expected) -> None:
+    """`check_floats` of an `array` (B, T, ...), which must have positions; an empty batch, B = 0, is allowed."""
+    check_floats(name, array, *expected)
+    if not array.shape[1]:
+        raise InputError(f"{name} has no positions, expected at least one")
 
 
 def check_mask(name, mask, axes, shape) -> None:
