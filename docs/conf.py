@@ -20,7 +20,7 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "api", "ch
 
 # Pages: Markdown, chapters, and the source files that a page links to.
 root_doc = "docs/index"
-pages = ["README.md", "CONTRIBUTING.md", "docs/*.md", "experiments/*.md", "benchmarks/*.md"]
+pages = ["README.md", "README.ko.md", "CONTRIBUTING.md", "docs/*.md", "experiments/*.md", "benchmarks/*.md"]
 linked = {(page.parent / link).resolve().relative_to(ROOT).as_posix()
           for pattern in pages for page in ROOT.glob(pattern)
           for link in re.findall(r"\]\(([^):#]+\.py)\)", page.read_text(encoding="utf-8"))

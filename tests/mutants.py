@@ -225,8 +225,9 @@ def caught(mutant, tree):
     lines = text.splitlines()
     lines[mutant.line - 1] = mutant.after
     _write(file, "\n".join(lines) + "\n")
+    own = sorted(map(str, (tree / "tests").rglob(f"test_*{file.stem}*.py")))    # collected in a moment, they catch most
     try:
-        return _fails(tree, nearest(mutant.path))
+        return (bool(own) and _fails(tree, own)) or _fails(tree, nearest(mutant.path))
     finally:
         _write(file, text)
 

@@ -23,7 +23,7 @@ ROOMS = {"checking", "cli", "data", "decoding", "diagnosis", "benchmarks", "inte
          "rivals", "tasks", "workers"}
 RIVALS = re.compile(r"rnn|lstm|\bgru|recurrent|convolution|restricted|additive|unscaled|radius|rival", re.IGNORECASE)
 HOMES = {"functional": {"lstm_forward": "rivals"}, "layers": {"GRU": "rivals"}, "models": {"RecurrentConfig": "rivals"},
-         "checking": {"Finding": "diagnosis.finding", "judge": "diagnosis.judge", "mistake": "diagnosis.mistakes"},
+         "checking": {"Finding": "diagnosis.finding", "mistake": "diagnosis.mistakes"},
          "interchange": {"to_pytorch": "interchange.pytorch"}}    # {package: {a name that it had: where it is}}
 
 

@@ -11,6 +11,7 @@ import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 
+import matplotlib.image
 import numpy as np
 import pytest
 
@@ -150,11 +151,15 @@ def test_the_readme_quotes_the_doctor():
     assert re.search(r'It can: "([^"]+)"', text)[1] in printed.getvalue()
 
 
-def test_the_picture_of_the_readme_can_be_drawn(a_copy_run):
-    script = runpy.run_path(str(ROOT / "docs" / "pictures" / "front_door.py"))
-    script["draw"].__globals__["SHOWN"] = ("linear", "dropout")    # a few blocks will do
-    script["draw"]("runs/copy", "picture.png")
-    assert Path("picture.png").read_bytes().startswith(b"\x89PNG")
+def test_the_picture_of_the_readme_can_be_drawn(tmp_path):
+    """By the command that its script gives; it is as large as the committed one, and small enough for a page."""
+    script = ROOT / "docs" / "pictures" / "architecture.py"
+    (command,) = re.findall("^    python (docs/.+)$", script.read_text(encoding="utf-8"), re.MULTILINE)
+    assert command == "docs/pictures/architecture.py docs/pictures/architecture.png"
+    runpy.run_path(str(script))["draw"](tmp_path / "picture.png")
+    drawn, committed = tmp_path / "picture.png", ROOT / command.split()[1]
+    sizes = [matplotlib.image.imread(picture).shape for picture in (drawn, committed)]
+    assert all(abs(one - other) <= 8 for one, other in zip(*sizes)) and committed.stat().st_size <= 150_000
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=by_stem)

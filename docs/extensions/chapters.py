@@ -1,24 +1,57 @@
-"""Below each chapter: its exercises, and the command that starts them. In it: sentences that break at the page's edge."""
+"""A chapter on the site: exercises in their places, derivations in folds, and sentences that break at the page's edge."""
 
 import re
+from collections.abc import Iterator
 
 from docutils.nodes import literal_block
 
+from minitransformer.learn import cells
 from minitransformer.learn.course import chapters
+from minitransformer.learn.source import blanks, skeleton
 
 WIDEST_TABLE = 110    # characters of a line
 
 
-def add_exercises(app, docname, content) -> None:
+def show_chapter(app, docname, content) -> None:
+    """The source of a page, with each exercise in its place: its blank, and below it the derivation in a fold."""
     found = re.fullmatch(r"tutorials/(\w+)/chapter", docname)
-    if not found:
-        return
-    chapter = next(one for one in chapters() if one.name == found[1])
-    lines = ["### Write them yourself", "",
-             f"`minitransformer learn start {int(chapter.name[:2])}` writes this chapter and its exercises into your folder.", "",
-             "| exercise | check it with |", "|---|---|",
-             *(f"| {one.title} | `minitransformer learn check {one.name}` |" for one in chapter.exercises)]
-    content[0] += "\n# %% [markdown]\n" + "".join(f"# {line}\n" for line in lines)
+    if found:
+        chapter = next(one for one in chapters() if one.name == found[1])
+        content[0] = "\n".join(_shown(cells.parse(content[0]), {one.name: one for one in chapter.exercises}))
+
+
+def _shown(page, exercises) -> Iterator[str]:
+    """The cells in jupytext's percent format."""
+    open_fold = None    # the exercise whose derivation is being shown
+    for cell in page:
+        if open_fold and cell.kind != "derivation":
+            yield _markdown(f"```python\n{_answer(open_fold)}\n```\n\n</details>")
+            open_fold = None
+        if cell.kind == "exercise":
+            open_fold = exercises[cell.name]
+            yield _markdown(_task(open_fold))
+            yield "# %% tags=[\"remove-cell\"]\nfrom minitransformer.learn.course import find_exercise\n"
+            yield f"{cell.name} = find_exercise({cell.name!r}).reference\n"
+            yield _markdown("<details class=\"derivation\">\n<summary>Derive it first, then open</summary>")
+        else:
+            yield _markdown(cell.source) if cells.is_text(cell.kind, cell.name) else f"# %%\n{cell.source}\n"
+    if open_fold:
+        yield _markdown(f"```python\n{_answer(open_fold)}\n```\n\n</details>")
+
+
+def _task(exercise) -> str:
+    return (f"### Exercise: {exercise.title}\n\n{exercise.effort}\n\n{exercise.task}\n\n"
+            f"```python\n{skeleton(exercise.source, exercise.name)}```\n\n"
+            f"Write it in your copy of this page, which `minitransformer learn start {exercise.chapter.number}` makes,\n"
+            f"and ask the judge: `minitransformer learn check {exercise.name}`.")
+
+
+def _answer(exercise) -> str:
+    return "\n".join(line for lines in blanks(exercise.source) for line in lines)
+
+
+def _markdown(text) -> str:
+    return "# %% [markdown]\n" + "".join(f"# {line}\n" for line in text.splitlines())
 
 
 def break_sentences(app, doctree) -> None:
@@ -29,6 +62,6 @@ def break_sentences(app, doctree) -> None:
 
 
 def setup(app) -> dict:
-    app.connect("source-read", add_exercises)
+    app.connect("source-read", show_chapter)
     app.connect("doctree-read", break_sentences)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -5,4 +5,4 @@ from minitransformer.checking.own_layer import check_contract
 from minitransformer.checking.report import BOUNDS, Report, Result
 from minitransformer.moved import say_new_names
 
-__getattr__ = say_new_names(__name__, "diagnosis.finding", "diagnosis.judge", "diagnosis.mistakes")
+__getattr__ = say_new_names(__name__, "diagnosis.finding", "diagnosis.mistakes")

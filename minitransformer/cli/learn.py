@@ -40,9 +40,10 @@ def add_arguments(parser) -> None:
     option("name", nargs="?", metavar="NAME", help=_("(default: the first that is not right yet)"))
 
     option = add("plug", actions.plug, _("run your function inside the real model: 200 steps of the copy task"))
-    option("name", metavar="NAME")
+    option("name", nargs="?", metavar="NAME", help=_("(default: the first that is not right yet)"))
+    option("--all", action="store_true", help=_("every function of yours that passes, at once"))
 
-    option = add("solution", actions.solution, _("the reference, once yours passes"))
+    option = add("solution", actions.solution, _("the derivation and the reference, once yours passes"))
     option("name", metavar="NAME")
     option("--give-up", action="store_true", help=_("show it before; that is recorded"))
 

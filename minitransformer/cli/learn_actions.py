@@ -8,12 +8,13 @@ from pathlib import Path
 
 from minitransformer.cli.output import check_new, write_new
 from minitransformer.errors import InputError
-from minitransformer.learn.course import chapters, exercises, find_chapter, find_exercise
+from minitransformer.learn import my_transformer, submission
+from minitransformer.learn.course import PACKAGE, chapters, exercises, find_chapter, find_exercise, folder_in
 from minitransformer.learn.exercise import Exercise
 from minitransformer.learn.hints import STEPS, hint, next_hint
 from minitransformer.learn.learner_file import notebook_page, percent_page
 from minitransformer.learn.messages import _
-from minitransformer.learn.progress import NOT_STARTED, PASSED, Progress, learner_file, started
+from minitransformer.learn.progress import NOT_STARTED, PASSED, Progress, file_of, learner_file, started
 from minitransformer.training.files import free_name
 
 MOST_LINES, WIDEST = 20, 100    # of what the learner's code prints
@@ -33,17 +34,19 @@ def status(args) -> None:
                 "It writes {name}.py: read it in an editor, fill the blanks at its end, then\n"
                 "        minitransformer learn check\n"
                 "An unsolved exercise fails; that is where you begin. All commands:  minitransformer learn --help").format(
-                    number=int(first.name[:2]), name=first.name))
+                    number=first.number, name=first.name))
         return
     one = _next_exercise(progress)
     if one:
         print(_("Next:   {name} ({title}), in {file}\n        minitransformer learn check {name}").format(
             name=one.name, title=_(one.title),
-                file=learner_file(".", one.chapter).name))    # type: ignore[union-attr]    # its chapter has begun
+                file=_file_of(one).name))
+        _say_what_moved(progress)
         return
     rest = [chapter for chapter in chapters() if chapter not in [begun for begun, _path in begun]]
-    print(_("Next:   minitransformer learn start {number}").format(number=int(rest[0].name[:2])) if rest
-          else _("That was the last chapter."))
+    print(_("Next:   minitransformer learn start {number}").format(number=rest[0].number) if rest
+          else _("That was the last chapter. Train a model made of your functions:  minitransformer learn plug --all\n"
+                 "Then read the whole paper in one file: {path}").format(path=folder_in(PACKAGE) / "one_file.py"))
 
 
 def show_list(args) -> None:
@@ -55,7 +58,7 @@ def show_list(args) -> None:
     for chapter in chapters():
         print(chapter.title)
         for one in chapter.exercises:
-            print(f"  {progress.state(one):11}  {one.name:26}  {_(one.title)}")
+            print(f"  {progress.state(one):11}  {one.effort:>16}  {one.name:26}  {_(one.title)}")
 
 
 def start(args) -> None:
@@ -66,7 +69,8 @@ def start(args) -> None:
                            "minitransformer learn reset {name}").format(path=existing, name=chapter.name))
     path = Path(chapter.name + (".ipynb" if args.notebook else ".py"))
     _write(path, chapter)
-    print(_("{path}: read it from the top; its {n} exercises are at the end.").format(path=path, n=len(chapter.exercises)))
+    print(_("{path}: read it from the top, and fill its {n} blanks as you come to them.").format(
+        path=path, n=len(chapter.exercises)))
     if args.notebook:
         print(_("Run its cells in order: the cell below each function asks the judge. Save, and a terminal can ask, too."))
     print(_("An unsolved exercise fails; that is where you begin:  minitransformer learn check {name}").format(
@@ -85,9 +89,8 @@ def check(args) -> int:
         found, printed = check_file(path, names)
         if not args.json:
             _print_answers(found, printed)
+        _note(progress, path, found)
         answers += found
-    for answer in answers:
-        progress.take(answer)
     progress.save()
     if args.html:
         write_new(args.html, page(answers).encode("utf-8"))
@@ -97,6 +100,18 @@ def check(args) -> int:
         alone = args.target in exercises()
         print(json.dumps(answers[0].as_dict() if alone else {"exercises": [answer.as_dict() for answer in answers]}))
     return 0 if all(answer.passed for answer in answers) else NOT_DONE
+
+
+def _note(progress, path, answers) -> None:
+    """Note the answers on a file, and let my_transformer.py grow by the functions that pass."""
+    for answer in answers:
+        progress.take(answer)
+    passed = [answer.exercise for answer in answers if answer.passed]
+    try:
+        if passed:
+            my_transformer.add(".", submission.read(path), passed)
+    except InputError as error:
+        print(error, file=sys.stderr)
 
 
 def watch(args) -> None:
@@ -115,8 +130,7 @@ def watch(args) -> None:
         except InputError as error:
             print(f"\n{error}", flush=True)
             return
-        for answer in answers:
-            progress.take(answer)
+        _note(progress, path, answers)
         wrong = [answer for answer in answers if not answer.passed]
         print()
         _print_answers(wrong[:1], printed)
@@ -125,7 +139,7 @@ def watch(args) -> None:
         progress.save()
 
     if newest() is None:
-        raise InputError(_none_started(int(chosen[0].name[:2])))
+        raise InputError(_none_started(chosen[0].number))
     at_each_save(newest, check_one)
 
 
@@ -161,15 +175,28 @@ def plug(args) -> int:
     from minitransformer.learn.plug import STEPS as TRAINING_STEPS, report
     from minitransformer.learn.run_file import run_plug
 
-    exercise = find_exercise(args.name)
-    if not exercise.plug:
-        with_plug = [one.name for one in exercises().values() if one.plug]
-        raise InputError(_("{name} has no place of its own in the model; these have: {names}").format(
-            name=exercise.name, names=", ".join(with_plug)))
-    result = run_plug(_file_of(exercise.chapter), exercise.name, TRAINING_STEPS)
-    print(report(exercise, result))
-    if not result.get("passed"):
-        print(_("Next:   minitransformer learn check {name}").format(name=exercise.name))
+    with_plug = [one.name for one in exercises().values() if one.plug]
+    if args.all:
+        if args.name:
+            raise InputError(_("--all plugs in all that passes; leave {name} out").format(name=args.name))
+        path, names = Path(my_transformer.FILE), [name for name in my_transformer.names_in(".") if name in with_plug]
+        if not names:
+            raise InputError(_("nothing that passes so far has a place of its own in the model; these have: {names}").format(
+                names=", ".join(with_plug)))
+    else:
+        exercise = find_exercise(args.name or _first_to_solve(Progress(".")).name)
+        if not exercise.plug:
+            raise InputError(_("{name} has no place of its own in the model; these have: {names}").format(
+                name=exercise.name, names=", ".join(with_plug)))
+        path, names = _file_of(exercise), [exercise.name]
+    result = run_plug(path, names, TRAINING_STEPS)
+    print(report(result))
+    if args.all:
+        missing = [name for name in with_plug if name not in names]
+        print(_("{n} of {all} parts are yours").format(n=len(names), all=len(with_plug))
+              + (_("; the library's: {names}").format(names=", ".join(missing)) if missing else ""))
+    if result.get("not_passed", names):
+        print(_("Next:   minitransformer learn check {name}").format(name=names[0] if len(names) == 1 else "--all"))
         return NOT_DONE
     print(_("Next:   minitransformer learn"))
     return 0
@@ -185,13 +212,13 @@ def solution(args) -> int:
     if progress.of(exercise.name)["state"] != PASSED:
         progress.update(exercise.name, gave_up=True)
         progress.save()
-    print(exercise.source, end="")
+    print("\n\n".join(cell.source for cell in exercise.chapter.derivation(exercise)) + "\n\n" + exercise.source, end="")
     return 0
 
 
 def reset(args) -> None:
     chapter = find_chapter(args.chapter)
-    path = _file_of(chapter)
+    path = _chapters_file(chapter)
     kept = free_name(path.with_name(f"{path.stem}.before-reset{path.suffix}"))
     path.rename(kept)
     _write(path, chapter)
@@ -234,23 +261,51 @@ def _targets(args, progress) -> list[tuple[Path, list[str] | None]]:
         if args.target:
             raise InputError(_("--all checks all that you started; leave {target} out").format(target=args.target))
         _check_started()
-        return [(path, [one.name for one in chapter.exercises]) for chapter, path in started(".")]
-    path = Path(args.target or "")
-    if args.target and args.target not in exercises() and (path.suffix in (".py", ".ipynb") or path.exists()):
-        return [(path, None)]
-    if args.target and args.target.isdecimal():
+        return _by_file([one for chapter, _path in started(".") for one in chapter.exercises])
+    if args.target and _is_file(args.target):
+        return [(Path(args.target), None)]
+    if args.target and args.target not in exercises() and args.target[0].isdecimal():
         chapter = find_chapter(args.target)
-        return [(_file_of(chapter), [one.name for one in chapter.exercises])]
+        _chapters_file(chapter)
+        return _by_file(chapter.exercises)
     exercise = find_exercise(args.target) if args.target else _first_to_solve(progress)
-    return [(_file_of(exercise.chapter), [exercise.name])]
+    return _by_file([exercise])
 
 
-def _file_of(chapter) -> Path:
+def _by_file(wanted) -> list[tuple[Path, list[str] | None]]:
+    """[(file, names)] of these exercises."""
+    found: dict[Path, list[str] | None] = {}
+    for one in wanted:
+        found.setdefault(_file_of(one), []).append(one.name)    # type: ignore[union-attr]
+    return list(found.items())
+
+
+def _is_file(target) -> bool:
+    return target not in exercises() and (Path(target).suffix in (".py", ".ipynb") or Path(target).exists())
+
+
+def _file_of(exercise) -> Path:
+    return file_of(".", exercise) or _chapters_file(exercise.chapter)
+
+
+def _chapters_file(chapter) -> Path:
     path = learner_file(".", chapter)
     if path is None:
         raise InputError(_("{name} was not started in this folder: minitransformer learn start {number}").format(
-            name=chapter.name, number=int(chapter.name[:2])))
+            name=chapter.name, number=chapter.number))
     return path
+
+
+def _say_what_moved(progress) -> None:
+    """What a folder of an earlier edition holds that stands elsewhere today, or nowhere."""
+    for one in exercises().values():
+        path = file_of(".", one)
+        if path and path.stem != one.chapter.name and progress.of(one.name)["state"] != NOT_STARTED:
+            print(_("{name} is in chapter {number} now; yours stays in {path}, and counts").format(
+                name=one.name, number=one.chapter.number, path=path.name))
+    gone = [name for name in progress.exercises if name not in exercises()]
+    if gone:
+        print(_("no longer exercises: {names}; your solutions stay in your files").format(names=", ".join(gone)))
 
 
 def _first_to_solve(progress) -> Exercise:
@@ -264,7 +319,7 @@ def _first_to_solve(progress) -> Exercise:
 
 def _check_started() -> None:
     if not started("."):
-        raise InputError(_none_started(1))
+        raise InputError(_none_started("1"))
 
 
 def _none_started(number) -> str:

@@ -10,6 +10,7 @@ from minitransformer.backend import Array
 from minitransformer.checking.compare import relative_error
 from minitransformer.diagnosis.factors import is_time_first, named_factors, ratio
 from minitransformer.diagnosis.fitting import fitting
+from minitransformer.diagnosis.rearranged import MOVED, PARTS, only, without
 
 
 def explanations(cases) -> list[tuple[str, float]]:
@@ -67,17 +68,16 @@ def _fitting(changes, cases, names, what) -> list[tuple[str, float]]:
             raise ValueError("the change is none for these shapes")
         return [changed[name] for name in names]
     observed = [[case.observed[name] for name in names] for case in cases]
-    return fitting(observed, ((f"{what} {sentence}", partial(made, change)) for sentence, change in changes))
+    fit = fitting(observed, ((f"{what} {sentence}", partial(made, change)) for sentence, change in changes))
+    return list(dict(fit).items())    # where zeros come in, shifted and rolled are alike, and so is their sentence
 
 
 def _changes(cases, names) -> Iterator[tuple[str, Callable]]:
     """(sentence, change(case, right gradients)) for the ways in which the gradients with these names can go wrong."""
-    def each(change) -> Callable:
-        return lambda case, right: {name: change(g) for name, g in right.items()}
-
     def along(axis, change) -> Callable:
         """If there are one or two axes, the last is the first or the second and is not tried again."""
-        return lambda case, right: None if any(axis == -1 and g.ndim < 3 for g in right.values()) else each(change)(case, right)
+        return lambda case, right: (None if any(axis == -1 and g.ndim < 3 for g in right.values())
+                                    else {name: change(g, axis) for name, g in right.items()})
 
     def of_square(g) -> Array | None:
         return g.swapaxes(-1, -2) if g.ndim >= 2 else None
@@ -91,24 +91,12 @@ def _changes(cases, names) -> Iterator[tuple[str, Callable]]:
         counts = " (the batch, sentences)", " (the positions)"
         counts = counts[::-1] if is_time_first(cases[0]) else counts
     for axis, axis_name in ((0, f"first axis{counts[0]}"), (1, f"second axis{counts[1]}"), (-1, "last axis")):
-        for step, way in ((1, "later"), (-1, "earlier")):
-            yield (f"is shifted: each row is one place too far ({way}) along the {axis_name} (off by one)",
-                   along(axis, lambda g, axis=axis, step=step: shifted(g, step, axis)))
-            yield (f"is rolled by one place ({way}) along the {axis_name} (off by one)",
-                   along(axis, lambda g, axis=axis, step=step: _rolled(g, step, axis)))
-        yield (f"is reversed along the {axis_name}", along(axis, lambda g, axis=axis: np.flip(g, axis)))
-        yield (f"is averaged over the {axis_name}: every row there is the mean of all",
-               along(axis, lambda g, axis=axis: np.broadcast_to(g.mean(axis=axis, keepdims=True), g.shape)))
-        yield (f"is summed over the {axis_name}: every row there is the sum of all",
-               along(axis, lambda g, axis=axis: np.broadcast_to(g.sum(axis=axis, keepdims=True), g.shape)))
-        for place, place_name in ((0, "first"), (-1, "last")):
-            yield (f"is missing (zero) at the {place_name} place of the {axis_name}",
-                   along(axis, lambda g, axis=axis, place=place: _without(g, place, axis)))
-            yield (f"is there only at the {place_name} place of the {axis_name}, and zero elsewhere",
-                   along(axis, lambda g, axis=axis, place=place: g - _without(g, place, axis)))
+        for sentence, change in MOVED + PARTS:
+            yield sentence.format(at=f" along the {axis_name}"), along(axis, change)
     yield "has the right numbers in the wrong places: transposed, and then reshaped to fit", lambda case, right: (
         {name: g.T.reshape(g.shape) for name, g in right.items()} if all(g.ndim == 2 for g in right.values()) else None)
-    yield "has lost its sign: it is the absolute value of the true one", each(np.abs)
+    yield "has lost its sign: it is the absolute value of the true one", lambda case, right: {
+        name: np.abs(g) for name, g in right.items()}
     for one, other in combinations(names, 2):
         yield (f"are swapped: {one} gets that of {other} and {other} that of {one} (the wrong order)",
                lambda case, right, one=one, other=other: _swapped(right, one, other))
@@ -159,11 +147,9 @@ def _of_upstream(case) -> Iterator[tuple[str, Callable]]:
     for axis, what, missing in ((sentence, "sentence of the batch", "batch"), (position, "position", "length (positions)")):
         for place, which in ((0, "first"), (-1, "last")):
             yield (f"counts the {which} {what} only: the sum over the {missing} is missing",
-                   seen(lambda dy, axis=axis, place=place: dy - _without(dy, place, axis)))
-            yield (f"is that of the {which} {what} everywhere: dy is taken from it for all",
-                   seen(lambda dy, axis=axis, place=place: np.broadcast_to(np.take(dy, [place], axis), dy.shape).copy()))
+                   seen(lambda dy, axis=axis, place=place: only(dy, place, axis)))
             yield (f"leaves the {which} {what} out of the sum over the {missing}",
-                   seen(lambda dy, axis=axis, place=place: _without(dy, place, axis)))
+                   seen(lambda dy, axis=axis, place=place: without(dy, place, axis)))
 
     yield f"does not depend on {upstream}: the upstream gradient is ignored (missing), as if it were 1", seen(np.ones_like)
     for limit in (0.1, 0.5, 1, 2, 5, 10):
@@ -172,34 +158,9 @@ def _of_upstream(case) -> Iterator[tuple[str, Callable]]:
     yield "is that of dy with its negative numbers cut off: a backward is linear in dy", seen(lambda dy: np.maximum(dy, 0))
     yield "has dy twice: the upstream gradient is squared", seen(lambda dy: dy * dy)
     for axis, what in ((sentence, "batch"), (position, "positions")):
-        yield (f"belongs to dy reversed along the {what}", seen(lambda dy, axis=axis: np.flip(dy, axis).copy()))
-        yield (f"belongs to dy averaged over the {what}", seen(
-            lambda dy, axis=axis: np.broadcast_to(dy.mean(axis=axis, keepdims=True), dy.shape).copy()))
-        for step in (1, -1):
-            yield (f"belongs to dy shifted by one place along the {what} (off by one)", seen(
-                lambda dy, axis=axis, step=step: shifted(dy, step, axis)))
-
-
-def shifted(g, step, axis) -> Array:
-    """As np.roll by 1 or -1 along the axis, with 0 in the gap."""
-    moved = np.roll(g, step, axis)
-    moved[(slice(None),) * (axis % g.ndim) + (0 if step > 0 else -1,)] = 0
-    return moved
-
-
-def _rolled(g, step, axis) -> Array:
-    rolled = np.roll(g, step, axis)
-    if np.array_equal(rolled, shifted(g, step, axis)):
-        raise ValueError("the same as shifted")
-    return rolled
-
-
-def _without(g, place, axis) -> Array:
-    if not -g.ndim <= axis < g.ndim:
-        raise IndexError
-    kept = np.array(g)
-    kept[(slice(None),) * (axis % g.ndim) + (place,)] = 0
-    return kept
+        for sentence, change in MOVED:
+            yield (f"belongs to a dy that {sentence.format(at=f' along the {what}')}",
+                   seen(lambda dy, axis=axis, change=change: change(dy, axis).copy()))
 
 
 def _swapped(right, one, other) -> dict[str, Array] | None:

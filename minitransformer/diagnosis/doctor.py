@@ -19,7 +19,7 @@ from minitransformer.diagnosis import arrays, backward_calls, forwards, known, t
 from minitransformer.diagnosis.case import case_or_none
 from minitransformer.diagnosis.counterpart import find_counterpart, name_of, put_in_place
 from minitransformer.diagnosis.evidence import observations
-from minitransformer.diagnosis.fitting import fitting, one_mistake
+from minitransformer.diagnosis.fitting import are_one, fitting
 from minitransformer.diagnosis.finding import CONTRACT, EVIDENCE, NAMED, OBSERVED, Finding
 from minitransformer.diagnosis.locate import locate
 from minitransformer.diagnosis.mistakes import Mistake, mistakes_of, of_exercises
@@ -187,7 +187,8 @@ def _formulas(cases, mistakes) -> list[tuple[str, float]]:
         further = other_cases(cases[0], seed=8)
         for case in further:
             case.counterpart = find_counterpart(case)
-        found = one_mistake(found, made, [case for case in further if case.counterpart])
+        if are_one([mistake for mistake, _ in found], made, [case for case in further if case.counterpart]):
+            found = found[:1]
     return [(mistake.sentence, error) for mistake, error in found]
 
 

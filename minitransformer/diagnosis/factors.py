@@ -20,19 +20,19 @@ CONSTANTS = {
     0.5: "is exactly half the true one (halved, divided by 2): it lacks a factor 2 of the forward, or one of two equal parts, "
          "or has a factor 1/2 too many",
     -2.0: "is exactly -2 times the true one: it has the wrong sign, and is doubled"}
-FORMS = {    # of a size: its value, and what to say
-    "times": (lambda n: n, "is exactly the true one times {what}: a division by it is missing (the forward has a mean where "
-                           "backward has a sum), or it is multiplied by it"),
-    "over": (lambda n: 1 / n, "is exactly the true one divided by {what}: averaged over it (a mean for a sum)"),
-    "times squared": (lambda n: n ** 2, "is exactly the true one times the square of {what}"),
-    "over squared": (lambda n: n ** -2, "is exactly the true one divided by the square of {what} (divided twice)"),
-    "times root": (lambda n: n ** 0.5, "is exactly the true one times sqrt({n}), the square root of {what}: a scale that only "
-                                       "backward has, or a division by it is missing"),
-    "over root": (lambda n: n ** -0.5, "is exactly the true one divided by sqrt({n}), the square root of {what}: a scale that "
-                                       "only backward has, or a factor sqrt is missing"),
-    "unbiased": (lambda n: n / (n - 1), "is exactly the true one divided by one less than {what} (unbiased), where the division is "
-                                        "by all of them"),
-    "biased": (lambda n: (n - 1) / n, "is exactly the true one divided by {what}, where the division is by one less")}
+FORMS = {    # {a number made of a size n: (its value, what to say of a gradient that is wrong by it)}
+    "{n}": (lambda n: n, "is exactly the true one times {what}: a division by it is missing (the forward has a mean where "
+                         "backward has a sum), or it is multiplied by it"),
+    "1/{n}": (lambda n: 1 / n, "is exactly the true one divided by {what}: averaged over it (a mean for a sum)"),
+    "{n}^2": (lambda n: n ** 2, "is exactly the true one times the square of {what}"),
+    "1/{n}^2": (lambda n: n ** -2, "is exactly the true one divided by the square of {what} (divided twice)"),
+    "sqrt({n})": (lambda n: n ** 0.5, "is exactly the true one times sqrt({n}), the square root of {what}: a scale that only "
+                                      "backward has, or a division by it is missing"),
+    "1/sqrt({n})": (lambda n: n ** -0.5, "is exactly the true one divided by sqrt({n}), the square root of {what}: a scale that "
+                                         "only backward has, or a factor sqrt is missing"),
+    "{n}/({n} - 1)": (lambda n: n / (n - 1), "is exactly the true one divided by one less than {what} (unbiased), where the "
+                                             "division is by all of them"),
+    "({n} - 1)/{n}": (lambda n: (n - 1) / n, "is exactly the true one divided by {what}, where the division is by one less")}
 WELL_KNOWN = {"log(2)": math.log(2), "log(10)": math.log(10), "pi": math.pi, "pi/2": math.pi / 2, "sqrt(2)": math.sqrt(2),
               "sqrt(2/pi)": math.sqrt(2 / math.pi)}
 TIME_FIRST = "through_time", "lstm"    # pairs of functions

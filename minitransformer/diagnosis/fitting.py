@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from minitransformer.backend import Array
 from minitransformer.checking.compare import SAME, relative_error
 
 
@@ -33,21 +34,27 @@ def _error(observed, make) -> float:
     return worst
 
 
-def one_mistake(fit, make, cases) -> list[tuple[Any, float]]:
-    """The first of those that fit, if all give the same in further cases, too: then they are one mistake in several words.
+def are_one(mistakes, make, cases) -> bool:
+    """Whether they are one mistake in several words: in further cases, each gives what one with the first sentence does.
 
-    fit: as `fitting` returns it; make(mistake, case) -> arrays.
+    make(mistake, case) -> arrays.
     """
-    def same(one, other) -> bool:
-        return all(_outcomes_agree(make, one, other, case) for case in cases)
-    return fit[:1] if cases and all(same(fit[0][0], other) for other, _ in fit[1:]) else fit
+    made = [[_made_if_it_runs(make, mistake, case) for case in cases] for mistake in mistakes]
+    first = [arrays for mistake, arrays in zip(mistakes, made) if mistake.sentence == mistakes[0].sentence]
+    return bool(cases) and all(any(all(map(_is_same, one, other)) for other in first) for one in made)
 
 
-def _outcomes_agree(make, one, other, case) -> bool:
-    made = []
-    for mistake in (one, other):
-        try:
-            made.append(make(mistake, case))
-        except Exception:    # neither runs there: no difference is seen
-            made.append([])
-    return relative_error(*made) <= SAME
+def _made_if_it_runs(make, mistake, case) -> list[Array]:
+    try:
+        return make(mistake, case)
+    except Exception:    # where neither runs, no difference is seen
+        return []
+
+
+def _is_same(some, others) -> bool:
+    return relative_error(some, others) <= SAME
+
+
+def tuple_of(returned) -> tuple[Array, ...]:
+    """What a function returned, one array or several, as a tuple of arrays."""
+    return tuple(map(np.asarray, returned if isinstance(returned, tuple) else (returned,)))

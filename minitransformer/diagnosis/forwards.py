@@ -3,7 +3,6 @@
 Even the library's own backward then gives a wrong gradient for this forward.
 """
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -13,28 +12,17 @@ from minitransformer.checking.checked_block import flat
 from minitransformer.checking.compare import SAME, relative_error
 from minitransformer.diagnosis.counterpart import candidates, library_block
 from minitransformer.diagnosis.fitting import fitting
-from minitransformer.diagnosis.mistakes import Mistake
+from minitransformer.diagnosis.mistakes import mistakes_of
 from minitransformer.diagnosis.operations import OPERATIONS, in_place, library_only
 from minitransformer.errors import InputError
-
-TAUGHT_FORWARDS = []    # every Mistake whose `wrong` is a forward, with the parameters of the right one
-
-
-def forward_mistake(of, sentence) -> Callable:
-    """Teach the doctor a wrong forward that goes with the right backward."""
-    def teach(wrong) -> Callable:
-        TAUGHT_FORWARDS.append(Mistake(of, sentence, wrong))
-        return wrong
-    return teach
 
 
 def explanations(cases) -> list[tuple[str, float]]:
     """[(sentence, error)] of the mistakes that the forward makes in every case."""
     if all(case.counterpart for case in cases):
         return _of_cache(cases)
-    names = {operation.name for operation in candidates(cases[0].block)}
+    taught = mistakes_of([operation.name for operation in candidates(cases[0].block)], forward=True)
     observed = [list(case.observed.values()) for case in cases]
-    taught = [mistake for mistake in TAUGHT_FORWARDS if mistake.of in names]
     return fitting(observed, ((mistake.sentence, partial(_made, cases, mistake)) for mistake in taught))
 
 

@@ -19,7 +19,7 @@ class Mistake(NamedTuple):
     of: str          # the operation: "softmax", or a class's name, "Linear"
     sentence: str
     wrong: Any       # wrong(dy, cache), a method's wrong(self, dy, cache); more parameters are forward's arguments
-    method: str = "backward"    # or the class's part of one that its base class calls
+    method: str = "backward"    # or the class's part of one that its base class calls; or "forward", for the right backward
 
 
 def mistake(of, sentence) -> Callable:
@@ -49,44 +49,44 @@ def mistake(of, sentence) -> Callable:
     return teach_one
 
 
-def teach(of, mistakes, *arguments) -> None:
-    """Teach mistakes that change the source of the right backward: {sentence: (right text, wrong text, ...)}.
+def teach(of, mistakes, *arguments, method="backward") -> None:
+    """Teach mistakes that change the source of the right backward, or forward: {sentence: (right text, wrong text, ...)}.
 
         teach("rnn_step", {"the derivative of tanh is missing": ("* (1 - after * after)", "")})
 
-    arguments: those of forward that the wrong text needs, by name. Raises InputError, when the mistake is first tried, if
-    the backward of `of` does not contain the right text.
+    arguments: those of forward that the wrong backward needs, by name. Raises InputError, when the mistake is first tried, if
+    the method of `of` does not contain the right text.
     """
-    method, textbook = _backward_of(of)
+    method, textbook = _method_of(of, method)
     own = inspect.signature(textbook)
     more = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in arguments]
     for sentence, changes in mistakes.items():
         @wraps(textbook)
         def wrong(*values, changes=changes, **options) -> Any:
-            return _changed(of, changes, arguments)(*values, **options)
+            return _changed(of, method, changes, arguments)(*values, **options)
         wrong.__signature__ = own.replace(parameters=[*own.parameters.values(), *more])    # type: ignore[attr-defined]
         TAUGHT.append(Mistake(of, sentence, wrong, method))
 
 
-def _backward_of(of) -> tuple[str, Callable]:
-    """(name, function) of the backward that an operation has itself: "read_backward" if its base class calls that."""
+def _method_of(of, method) -> tuple[str, Callable]:
+    """(name, function) of the method that an operation has itself: "read_backward" if its base class calls that."""
     operation = OPERATIONS[of]
-    names = [] if operation.is_pair else [name for name in vars(operation.owner) if name.endswith("backward")]
-    if not names or "backward" in names:
-        return "backward", textbook_of(operation.backward)
+    names = [] if operation.is_pair else [name for name in vars(operation.owner) if name.endswith(method)]
+    if not names or method in names:
+        return method, textbook_of(getattr(operation, method))
     return names[0], METHODS[operation.owner, names[0]]    # the library's, even if a reader has replaced it
 
 
 @cache
-def _changed(of, changes, arguments) -> Callable:
-    """The operation's right backward with other text in place of some of its own."""
-    _, textbook = _backward_of(of)
+def _changed(of, method, changes, arguments) -> Callable:
+    """The operation's right method with other text in place of some of its own."""
+    _, textbook = _method_of(of, method)
     source = inspect.getsource(textbook)
     head, quotes, body = source[source.index("def "):].rpartition('"""')    # the docstring stays
     head = head.replace("cache)", ", ".join(["cache", *arguments]) + ")", 1)
     for right, wrong in zip(changes[::2], changes[1::2]):
         if right not in body:
-            raise InputError(f"the backward of {of} does not contain {right!r}")
+            raise InputError(f"the {method} of {of} does not contain {right!r}")
         body = body.replace(right, wrong)
     namespace = {**vars(functional), **textbook.__globals__, "np": np}
     exec(f"def make(__class__):\n {head}{quotes}{body}\n return {textbook.__name__}", namespace)    # super() needs __class__
@@ -98,9 +98,9 @@ def textbook_of(function) -> Callable:
     return function.replaceable.textbook if hasattr(function, "replaceable") else function
 
 
-def mistakes_of(names) -> list[Mistake]:
-    """The mistakes of these operations, beginning with those of the first operation."""
-    return [one for name in names for one in TAUGHT if one.of == name]
+def mistakes_of(names, forward=False) -> list[Mistake]:
+    """The mistakes of these operations in backward, or in forward, beginning with those of the first operation."""
+    return [one for name in names for one in TAUGHT if one.of == name and (one.method == "forward") == forward]
 
 
 @cache

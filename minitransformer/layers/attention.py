@@ -29,7 +29,7 @@ class MultiHeadAttention(Layer):
     """
 
     def __init__(self, d_model, num_heads, rng=None, d_k=None, d_v=None, dropout=0.0):
-        d_k, d_v = _head_sizes(d_model, num_heads, d_k, d_v)
+        d_k, d_v = head_sizes(d_model, num_heads, d_k, d_v)
         check_share("the dropout rate", dropout)
         self.query = Linear(d_model, num_heads * d_k, rng)
         self.key = Linear(d_model, num_heads * d_k, rng)
@@ -115,7 +115,7 @@ class CrossAttention(MultiHeadAttention):
         return dquery, dkey + dvalue
 
 
-def _head_sizes(d_model, num_heads, d_k, d_v) -> tuple[int, int]:
+def head_sizes(d_model, num_heads, d_k, d_v) -> tuple[int, int]:
     """d_k and d_v, with their defaults. Raises InputError for sizes that make no heads."""
     check_whole("num_heads", num_heads)
     check_whole("d_model", d_model)

@@ -1,36 +1,41 @@
 """Cells of a page in the percent format, and the same as a notebook."""
 
 import json
+import re
 from typing import NamedTuple
 
-MARKDOWN, CODE = "# %% [markdown]", "# %%"
+HEAD = re.compile(r"# %%(?: \[(?P<kind>\w+)\])?(?: (?P<rest>.*))?")
 FILE, CELL = "<file>", "<cell "    # the names under which Python runs a script, and how those of a notebook's cells begin
 
 
 class Cell(NamedTuple):
-    kind: str      # "markdown" or "code"
+    kind: str         # "markdown" or "code"; in a chapter also "exercise" and "derivation"
     source: str
+    name: str = ""    # of an exercise; of a derivation "code" if it is not text
 
 
 def parse(text) -> list[Cell]:
     """The cells of a page; what stands before the first one, the header of jupytext, is left out."""
-    cells, lines = [], None
+    found, lines = [], None
     for line in text.splitlines():
-        if line.startswith(CODE):
+        head = HEAD.fullmatch(line)
+        if head:
             lines = []
-            cells.append(("markdown" if line.startswith(MARKDOWN) else "code", lines))
+            found.append((head["kind"] or "code", head["rest"] or "", lines))
         elif lines is not None:
             lines.append(line)
-    return [Cell(kind, "\n".join(_uncommented(lines) if kind == "markdown" else lines).strip("\n")) for kind, lines in cells]
+    return [Cell(kind, "\n".join(_uncommented(lines) if is_text(kind, name) else lines).strip("\n"), name)
+            for kind, name, lines in found]
 
 
-def markdown(text) -> str:
-    """A markdown cell in the percent format."""
-    return "\n".join([MARKDOWN, *(f"# {line}".rstrip() for line in text.splitlines())]) + "\n\n"
+def is_text(kind, name="") -> bool:
+    return kind == "markdown" or (kind == "derivation" and name != "code")
 
 
-def code(source) -> str:
-    return f"{CODE}\n{source.rstrip()}\n\n"
+def percent(cells) -> str:
+    """A page of markdown and code."""
+    return "\n\n".join("\n".join(["# %% [markdown]", *(f"# {line}".rstrip() for line in cell.source.splitlines())])
+                       if cell.kind == "markdown" else f"# %%\n{cell.source.rstrip()}" for cell in cells) + "\n"
 
 
 def notebook(cells) -> str:

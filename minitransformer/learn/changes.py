@@ -38,7 +38,7 @@ def _of_this(node, names) -> Found:
     elif isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith(".shape"):
         for name in dict.fromkeys([ast.unparse(node.value).removesuffix(".shape"), *names]):
             for axis in (-1, -2, 0, 1, 2):
-                yield _("{wrong} stands in place of {all}"), expression(f"{name}.shape[{axis}]"), NAME, {}
+                yield _("{wrong} is used where {all} belongs"), expression(f"{name}.shape[{axis}]"), NAME, {}
     elif isinstance(node, ast.Subscript):
         yield from _of_index(node)
     elif _is_number(node):
@@ -53,11 +53,10 @@ def _of_name(node, names) -> Found:
     """Of x: another name, or x with something done to it."""
     others = [expression(other) for other in names if other != node.id]
     for other in others:
-        yield _("{wrong} stands in place of {all}"), other, NAME, {}
+        yield _("{wrong} is used where {all} belongs"), other, NAME, {}
     for wrong, sentence in (("~a", _("{a} is the wrong way round")), ("a * a", _("{a} is squared")),
                             ("a + 1", _("1 is added to {a}")), ("a - 1", _("1 is subtracted from {a}")),
-                            ("1", _("1 stands in place of {a}")),
-                            ("1 - a", _("1 - {a} stands in place of {a}"))):
+                            ("1", _("1 is used where {a} belongs")), ("1 - a", _("1 - {a} is used where {a} belongs"))):
         yield sentence, expression(wrong), RARE, {"a": node}
     for other in others:
         for wrong, sentence in (("a * b", _("{a} is multiplied by {b}, which does not belong there")),
@@ -68,7 +67,8 @@ def _of_name(node, names) -> Found:
 def _of_number(number) -> Found:
     """Of 0.5: another number."""
     for value in dict.fromkeys([0, 1, 2, number + 1, number - 1, number * 2, number / 2, number * 10, number / 10, -number]):
-        yield (_("{wrong} stands in place of {all}"), ast.Constant(type(number)(value) if value == int(value) else value), RARE, {})
+        other = ast.Constant(type(number)(value) if value == int(value) else value)
+        yield _("{wrong} is used where {all} belongs"), other, RARE, {}
 
 
 def _of_index(node) -> Found:
@@ -83,7 +83,7 @@ def _of_index(node) -> Found:
         for elements in others:
             index = ast.Tuple(elements, ast.Load()) if len(elements) != 1 else elements[0]
             rank = USUAL if isinstance(part, ast.Slice) and part.step else RARE
-            yield _("{wrong} stands in place of {all}"), ast.Subscript(node.value, index, node.ctx), rank, {}
+            yield _("{wrong} is used where {all} belongs"), ast.Subscript(node.value, index, node.ctx), rank, {}
 
 
 def _slices(part) -> Iterator[ast.Slice]:

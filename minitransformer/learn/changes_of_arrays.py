@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer.backend import Array
-from minitransformer.diagnosis.arrays import shifted
-from minitransformer.diagnosis.judge import tuple_of
+from minitransformer.diagnosis.factors import FORMS
+from minitransformer.diagnosis.fitting import tuple_of
+from minitransformer.diagnosis.rearranged import MOVED, PARTS
 from minitransformer.learn.lines import scaled
 from minitransformer.learn.messages import _
 from minitransformer.learn.search import Changed
@@ -36,7 +36,7 @@ def other_outputs(exercise, cases, factors, ks) -> Iterator[Changed]:
             yield changed(scaled(names[k], text), rank,
                           lambda outputs, given, k=k, factor=factor: _put(outputs, k, outputs[k] * factor(given)))
     for k in ks:
-        for text, change in (*_rearranged(expected[k].ndim, expected[k].dtype), *_partly_written(expected[k])):
+        for text, change in _rearranged(expected[k].ndim, expected[k].dtype, MOVED + PARTS):
             yield changed(text.format(name=names[k]), WHOLE,
                           lambda outputs, given, k=k, change=change: _put(outputs, k, change(outputs[k])))
         for i, other in enumerate(exercise.parameters):
@@ -61,12 +61,12 @@ def other_inputs(exercise, cases) -> Iterator[Changed]:
     for i, name, value in inputs:
         array = np.asarray(value)
         throughout = [(_("everywhere, {what}").replace("{what}", text), change) for text, change in _rearranged(
-            array.ndim, array.dtype) if array.dtype.kind != "b" or "everywhere" not in text]
+            array.ndim, array.dtype, MOVED) if array.dtype.kind != "b" or "everywhere" not in text]
         for text, change in (*_wrong_numbers(array.dtype), *throughout):
             yield changed(text, lambda given, i=i, change=change: _put(given, i, change(given[i])), name=name)
         for j, other, another in [one for one in inputs if one[0] != i]:
             if np.ndim(value) == np.ndim(another):
-                yield changed(_("{other} is used in place of {name}"), lambda given, i=i, j=j: _put(given, i, given[j]),
+                yield changed(_("{other} is used where {name} belongs"), lambda given, i=i, j=j: _put(given, i, given[j]),
                               name=name, other=other)
                 if j > i:
                     yield changed(_("{name} and {other} have changed places"), lambda given, i=i, j=j: _exchanged(i, j, given),
@@ -107,7 +107,7 @@ def _wrong_numbers(dtype) -> Named:
         yield _("{name} is doubled"), lambda array: 2 * array
 
 
-def _rearranged(ndim, dtype) -> Named:
+def _rearranged(ndim, dtype, along_an_axis) -> Named:
     """Swapped axes, a shift, a sum too many and so on."""
     def said(text, **parts) -> str:
         return text.replace("{at}", _(" along axis {axis}") if ndim > 1 else "").format(name="{name}", **parts)
@@ -116,44 +116,19 @@ def _rearranged(ndim, dtype) -> Named:
         yield _("{name} is the wrong way round: True and False are exchanged"), np.logical_not
         yield _("{name} is True everywhere"), np.ones_like
         yield _("{name} is False everywhere"), np.zeros_like
+    if dtype.kind == "f":
+        yield _("{name} is cut to whole numbers: is it written into an array of integers?"), np.trunc
     for a, b in combinations(range(ndim), 2):
         yield said(_("{name} has its axes {a} and {b} swapped"), a=a, b=b), lambda array, a=a, b=b: array.swapaxes(a, b)
     for axis in range(ndim):
-        yield said(_("{name} is reversed{at}"), axis=axis), lambda array, axis=axis: np.flip(array, axis)
+        for sentence, change in along_an_axis:
+            yield said("{name} " + _(sentence), axis=axis), lambda array, axis=axis, change=change: change(array, axis)
         for place, word in ((0, _("first")), (-1, _("last"))):
-            yield (said(_("{name} repeats the {word} of all{at}"), axis=axis, word=word),
-                   lambda array, axis=axis, place=place: np.broadcast_to(np.take(array, [place], axis), array.shape))
             yield (said(_("{name} lacks the {word}{at}"), axis=axis, word=word),
                    lambda array, axis=axis, place=place: np.delete(array, place, axis))
-        for step, way in ((1, _("late")), (-1, _("early"))):
-            for move in (np.roll, shifted):
-                yield (said(_("{name} is shifted{at}: everything stands one place too {way}"), axis=axis, way=way),
-                       lambda array, axis=axis, step=step, move=move: move(array, step, axis))
-        for total, text in ((np.sum, _("{name} is the sum of all{at}")), (np.mean, _("{name} is the mean of all{at}"))):
-            yield said(text, axis=axis), lambda array, axis=axis, total=total: np.broadcast_to(
-                total(array, axis=axis, keepdims=True), array.shape)
-        yield said(_("{name} is summed up{at}"), axis=axis), lambda array, axis=axis: np.cumsum(array, axis)
     yield said(_("{name} has an axis of length 1 too many")), lambda array: array[None]
     yield said(_("{name} has two axes of length 1 too many")), lambda array: array[None, None]
     yield said(_("{name} lacks its axes of length 1")), np.squeeze
-
-
-def _partly_written(array) -> Named:
-    """Rows that stayed 0, numbers cut by an array of whole numbers."""
-    for kept, text in ((slice(1, None), _("the first row of {name} is left out: it is 0")),
-                       (slice(None, -1), _("the last row of {name} is left out: it is 0")),
-                       (slice(1), _("only the first row of {name} is filled: is `return` inside the loop?")),
-                       (slice(-1, None), _("only the last row of {name} is filled"))) if array.ndim else ():
-        yield text, lambda array, kept=kept: np.where(_is_row(array, kept), array, array.dtype.type(0))
-    if array.dtype.kind == "f":
-        yield _("{name} is cut to whole numbers: is it written into an array of integers?"), np.trunc
-
-
-def _is_row(array, kept) -> Array:
-    """A mask of the rows in `kept`, for numpy.where."""
-    rows = np.zeros((len(array), *(1,) * (array.ndim - 1)), bool)
-    rows[kept] = True
-    return rows
 
 
 def factors(exercise, cases) -> dict[str, Callable]:
@@ -169,7 +144,7 @@ def factors(exercise, cases) -> dict[str, Callable]:
     for name, one in of_input + of_output:
         value = one(cases[0][1])
         if np.ndim(value) == 0 and not callable(value) and (name, one) in of_input:
-            named += _powers(name, lambda given, one=one: float(one(given)))
+            named += _powers(name, one)
         least = min(np.ndim(one(given)) for _case, given in cases)
         for axis in range(-least, 0):
             text = f"{name}.shape[{axis + least if least == np.ndim(value) else axis}]"
@@ -178,20 +153,17 @@ def factors(exercise, cases) -> dict[str, Callable]:
             named += _powers(f"({name}.size / {name}.shape[-1])", lambda given, one=one: one(given).size // one(given).shape[-1])
     distinct = {}
     for text, factor in named:
-        try:
-            with np.errstate(all="ignore"):    # a number may have no root
-                key = tuple(round(float(factor(given)), 12) for _case, given in cases)
-        except ZeroDivisionError:    # of a number that is 0
-            continue
+        with np.errstate(all="ignore"):    # a number may be 0, or have no root
+            key = tuple(round(float(factor(given)), 12) for _case, given in cases)
         if np.isfinite(key).all():
             distinct.setdefault(key, (text, factor))
     return {text: factor for key, (text, factor) in distinct.items() if set(key) != {1.0}}
 
 
 def _powers(text, number) -> list[tuple[str, Callable]]:
-    """[(text, function of the arguments)]: the number, its root, and 1 over both."""
-    return [(text, number), (f"1/{text}", lambda given: 1 / number(given)),
-            (f"sqrt({text})", lambda given: np.sqrt(number(given))), (f"1/sqrt({text})", lambda given: 1 / np.sqrt(number(given)))]
+    """[(text, function of the arguments)]: the number, its root, its square, and 1 over them."""
+    return [(form.format(n=text), lambda given, value=value: value(np.float64(number(given))))
+            for form, (value, _said) in FORMS.items()]
 
 
 def _put(arrays, k, array) -> tuple:

@@ -4,6 +4,7 @@ from functools import cache
 from pathlib import Path
 
 from minitransformer.errors import InputError, choices, nearest_of
+from minitransformer.learn import cells
 from minitransformer.learn.exercise import Exercise
 from minitransformer.learn.messages import _
 
@@ -11,7 +12,7 @@ PACKAGE = Path(__file__).parents[1]
 
 
 class Chapter:
-    """A folder NUMBER_NAME: chapter.py, the page, and its exercises 1_NAME.py, 2_NAME.py, ..."""
+    """A folder NUMBER_NAME, such as 08b_dropout: chapter.py, the page, and its exercises 1_NAME.py, 2_NAME.py, ..."""
 
     def __init__(self, folder):
         self.folder, self.name = folder, folder.name
@@ -19,8 +20,21 @@ class Chapter:
         self.exercises = [Exercise(path, self) for path in sorted(folder.glob("[0-9]_*.py"))]
 
     @property
+    def number(self) -> str:
+        """As a reader types it: 4, 8b."""
+        return self.name.partition("_")[0].lstrip("0")
+
+    @property
     def text(self) -> str:
         return self.page.read_text(encoding="utf-8")
+
+    def derivation(self, exercise) -> list[cells.Cell]:
+        """The cells of the page that derive an exercise's answer."""
+        found, inside = [], False
+        for cell in cells.parse(self.text):
+            inside = cell.name == exercise.name if cell.kind == "exercise" else inside
+            found += [cell] if inside and cell.kind == "derivation" else []
+        return found
 
     @property
     def title(self) -> str:
@@ -39,7 +53,7 @@ def folder_in(package) -> Path:
 @cache
 def chapters() -> list[Chapter]:
     """All chapters, in order. Raises InputError if they are not installed."""
-    chapters = [Chapter(page.parent) for page in sorted(folder_in(PACKAGE).glob("[0-9][0-9]_*/chapter.py"))]
+    chapters = [Chapter(page.parent) for page in sorted(folder_in(PACKAGE).glob("[0-9][0-9]*_*/chapter.py"))]
     if not chapters:
         raise InputError(_("the chapters are not installed: this copy was made from a clone without symbolic links; "
                            "install the clone with pip install -e ."))
@@ -62,11 +76,11 @@ def find_exercise(name) -> Exercise:
 
 
 def find_chapter(text) -> Chapter:
-    """By number (5 or 05), name (05_attention or attention), or the learner's file. Raises InputError if there is none."""
+    """By number (5, 05, 8b), name (05_attention or attention), or the learner's file. Raises InputError if there is none."""
     wanted = Path(text).stem.lower()
     for chapter in chapters():
         number, _underscore, name = chapter.name.partition("_")
-        if wanted in (chapter.name, name) or (wanted.isdecimal() and int(wanted) == int(number)):
+        if wanted in (chapter.name, name, number, chapter.number):
             return chapter
     names = [chapter.name for chapter in chapters()]
     raise InputError(_("there is no chapter {name!r}; {choices}").format(name=text, choices=choices(wanted, names)))

@@ -2,14 +2,13 @@
 
 import inspect
 import sys
-from collections.abc import Callable
-from functools import cached_property
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
+from minitransformer.learn.messages import _
 from minitransformer.learn.marks import Edge, Invariant, Mistake, Plug, Style
 from minitransformer.learn.source import reference_source
 
@@ -22,80 +21,26 @@ class Exercise:
     def __init__(self, path, chapter):
         self.path, self.chapter = path, chapter
         self.name = path.stem.partition("_")[2]
-
-    @cached_property
-    def module(self) -> Any:
-        """The file, imported under a name by which the judge knows its functions."""
-        loader = SourceFileLoader(f"tutorials.{self.name}", str(self.path))
-        module = module_from_spec(ModuleSpec(loader.name, loader, origin=loader.path))
-        writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True    # the folder may be read-only, or a clone
-        try:
-            loader.exec_module(module)
-        finally:
-            sys.dont_write_bytecode = writes
-        return module
-
-    @property
-    def title(self) -> str:
-        return self.module.__doc__.strip().partition("\n")[0]
-
-    @property
-    def task(self) -> str:
-        return self.module.__doc__.strip().partition("\n")[2].strip()
-
-    @property
-    def reference(self) -> Callable:
-        return getattr(self.module, self.name)
-
-    @cached_property
-    def source(self) -> str:
-        return reference_source(self.path.read_text(encoding="utf-8"))
-
-    @property
-    def parameters(self) -> list[str]:
-        return list(inspect.signature(self.reference).parameters)
-
-    @property
-    def returns(self) -> list[str]:
-        return self.module.returns.split()
-
-    @property
-    def loss(self) -> Callable | None:
-        return getattr(self.module, "loss", None)
-
-    @property
-    def terms(self) -> Callable | None:
-        return getattr(self.module, "terms", None)
-
-    @property
-    def float64_only(self) -> bool:
-        return getattr(self.module, "float64_only", False)
-
-    @property
-    def plug(self) -> Plug | None:
-        return next(iter(self._marked(Plug)), None)
-
-    @property
-    def invariants(self) -> list[Invariant]:
-        return self._marked(Invariant)
-
-    @property
-    def mistakes(self) -> list[Mistake]:
-        return self._marked(Mistake)
-
-    @property
-    def styles(self) -> list[Style]:
-        return self._marked(Style)
-
-    def _marked(self, kind) -> list:
-        marks = (getattr(value, "mark", None) for value in vars(self.module).values())
-        return [mark for mark in marks if isinstance(mark, kind)]
+        self.source = reference_source(path.read_text(encoding="utf-8"))
+        self.module = module = _imported(f"tutorials.{self.name}", path)
+        self.title, _line, task = module.__doc__.strip().partition("\n")
+        self.task = task.strip()
+        self.effort = f"{'★' * module.stars}{'☆' * (3 - module.stars)} {module.minutes} {_('minutes')}"    # "★★☆ 15 minutes"
+        self.reference = getattr(module, self.name)
+        self.parameters = list(inspect.signature(self.reference).parameters)
+        self.returns = module.returns.split()
+        self.loss, self.terms = getattr(module, "loss", None), getattr(module, "terms", None)
+        self.float64_only = getattr(module, "float64_only", False)
+        marks = [value.mark for value in vars(module).values() if hasattr(value, "mark")]
+        self.edges, self.invariants, self.mistakes, self.styles, plugs = (
+            [mark for mark in marks if isinstance(mark, kind)] for kind in (Edge, Invariant, Mistake, Style, Plug))
+        self.plug = next(iter(plugs), None)
 
     def cases(self, seed=0) -> list[tuple[str, tuple]]:
         """[(name, arguments)]: two usual cases of other sizes, then the edges. The same seed makes the same numbers."""
         rng, (first, second) = self._sizes(seed)
         made = [("", self.module.case(rng, *sizes)) for sizes in (first, second)]
-        for one in self._marked(Edge):
+        for one in self.edges:
             sizes = rng.permutation(SIZES)[:len(inspect.signature(one.make).parameters) - 1]
             made.append((one.name, one.make(rng, *map(int, sizes))))
         return made
@@ -113,3 +58,15 @@ class Exercise:
         while (first == second).any():
             second = rng.permutation(SIZES)[:letters]
         return rng, [first.tolist(), second.tolist()]
+
+
+def _imported(name, path) -> ModuleType:
+    """The file as a module, under a name by which the judge knows its functions."""
+    loader = SourceFileLoader(name, str(path))
+    module = module_from_spec(ModuleSpec(name, loader, origin=loader.path))
+    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True    # the folder may be read-only, or a clone
+    try:
+        loader.exec_module(module)
+    finally:
+        sys.dont_write_bytecode = writes
+    return module

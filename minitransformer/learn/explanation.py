@@ -68,7 +68,7 @@ def _mask_difference(name, yours, right) -> str:
         return _("{name}: True and False are exchanged everywhere").format(name=name)
     if yours.size > 1 and (yours.all() or not yours.any()):
         return _("{name} is {value} everywhere").format(name=name, value=bool(yours.flat[0]))
-    return _("{name}: True in place of False {more} times, False in place of True {fewer} times").format(
+    return _("{name}: True where False belongs {more} times, False where True belongs {fewer} times").format(
         name=name, more=more, fewer=fewer)
 
 

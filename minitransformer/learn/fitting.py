@@ -1,15 +1,14 @@
 """Which mistakes give the learner's numbers? Those that the exercise lists, or else one change of the reference, or else two."""
 
+import ast
 import re
 
 import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checking.compare import SAME, relative_error
-from minitransformer.diagnosis.fitting import fitting
-from minitransformer.diagnosis.judge import tuple_of
+from minitransformer.diagnosis.fitting import are_one, fitting, tuple_of
 from minitransformer.learn.changes_of_arrays import everywhere, factors, other_inputs, other_outputs
-from minitransformer.learn.marks import Mistake
 from minitransformer.learn.messages import _
 from minitransformer.learn.search import programs
 
@@ -17,11 +16,12 @@ LISTED, ONE_CHANGE, TWO_CHANGES = range(3)    # kinds of mistakes; the last two 
 FURTHER = (1001, 1002)    # seeds of cases that tell apart the mistakes that fit equally well
 
 
-def fitting_mistakes(exercise, cases, given, source="") -> list[list[Mistake]]:
+def fitting_mistakes(exercise, cases, given, source="") -> list[list]:
     """What explains the arrays `given`, a tuple for each case: one list if it is one mistake, or a list for each wrong output.
 
-    Of several mistakes in one list, the numbers cannot tell which it is. What is listed comes before one change of the reference,
-    one change before two, and one mistake before one in each output. source: the learner's code, if that is known.
+    Each is a Mistake of the exercise (marks.py) or a Changed (search.py): a sentence, `wrong` and a hint. Of several in one list,
+    the numbers cannot tell which it is. What is listed comes before one change of the reference, one change before two, and one
+    mistake before one in each output. source: the learner's code, if that is known.
     """
     return _Search(exercise, cases, given, source).mistakes()
 
@@ -35,9 +35,11 @@ class _Search:
         self.outputs = range(len(exercise.returns))
         self.wrong = [k for k in self.outputs if any(_error(mine, right, [k]) > SAME for mine, right in zip(given, self.expected))]
         self.factors = factors(exercise, cases)
+        self.names = {node.id for node in ast.walk(ast.parse(exercise.source)) if isinstance(node, ast.Name)}
+        self.further = [arguments for seed in FURTHER for _case, arguments in exercise.cases(seed)]
         self.tried = {}    # programs, by how many changes they have and which case they ran on
 
-    def mistakes(self) -> list[list[Mistake]]:
+    def mistakes(self) -> list[list]:
         """As `fitting_mistakes`: the first kind of mistake that explains everything."""
         by_output = {k: [] for k in self.wrong}
         for kind in (LISTED, ONE_CHANGE, TWO_CHANGES):
@@ -51,7 +53,7 @@ class _Search:
                 return list(by_output.values())
         return []
 
-    def _of_output(self, kind, k) -> list[Mistake]:
+    def _of_output(self, kind, k) -> list:
         """What explains the k-th output by itself. If it would make another one wrong too, the sentence says so."""
         alone = [(*right[:k], mine[k], *right[k + 1:]) for mine, right in zip(self.given, self.expected)]
         if kind == LISTED:
@@ -60,7 +62,7 @@ class _Search:
             sentence=_("in {name} alone: {what}").format(name=self.exercise.returns[k], what=mark.sentence))
             for mark in self._of_kind(kind, [k])]
 
-    def _of_kind(self, kind, ks) -> list[Mistake]:
+    def _of_kind(self, kind, ks) -> list:
         """The mistakes of the kind, LISTED or this number of changes, that give the outputs `ks`; the most usual first."""
         if kind == LISTED:
             return self._fitting(self.exercise.mistakes, self.given, ks)
@@ -69,8 +71,8 @@ class _Search:
             made = [*other_outputs(self.exercise, self.cases, self.factors, ks), *made, *everywhere(self.exercise),
                     *other_inputs(self.exercise, self.cases)]
         made.sort(key=lambda one: (self._names_the_unknown(one.sentence), one.rank))
-        marks = self._fitting([Mistake(one.sentence, one.function, 2) for one in made], self.given, ks)
-        return marks[:1] if marks and self._are_one(marks, ks) else marks
+        marks = self._fitting(made, self.given, ks)
+        return marks[:1] if are_one(marks, lambda mark, arguments: _made(mark, arguments, ks), self.further) else marks
 
     def _programs(self, number, ks) -> list:
         """The references with `number` changes that give a wrong output in the first case where one of `ks` is wrong."""
@@ -83,29 +85,13 @@ class _Search:
 
     def _names_the_unknown(self, sentence) -> bool:
         """Whether it has a name of the reference that is not in the learner's code."""
-        names = set(re.findall(r"\w+", self.exercise.source)) & set(re.findall(r"\w+", sentence))
-        return bool(self.source) and not names <= set(re.findall(r"\w+", self.source))
+        return bool(self.source) and bool(self.names & set(re.findall(r"\w+", sentence)) - set(re.findall(r"\w+", self.source)))
 
-    def _fitting(self, marks, given, ks) -> list[Mistake]:
+    def _fitting(self, marks, given, ks) -> list:
         """Those of the marks whose function gives the outputs `ks` of the arrays `given`."""
         observed = [[arrays[k] for k in ks] for arrays in given]
         return [mark for mark, _after in fitting(observed, (
             (mark, lambda i, mark=mark: _made(mark, self.cases[i][1], ks)) for mark in marks))]
-
-    def _are_one(self, marks, ks) -> bool:
-        """Whether they are one mistake in other words: on further cases, each gives what one of the first sentence does."""
-        further = [arguments for seed in FURTHER for _case, arguments in self.exercise.cases(seed)]
-        made = [[_made_if_it_runs(mark, arguments, ks) for arguments in further] for mark in marks]
-        first = [outcomes for mark, outcomes in zip(marks, made) if mark.sentence == marks[0].sentence]
-        return all(any(all(relative_error(*both) <= SAME for both in zip(outcomes, others)) for others in first)
-                   for outcomes in made)
-
-
-def _made_if_it_runs(mark, arguments, ks) -> list[Array]:
-    try:
-        return _made(mark, arguments, ks)
-    except Exception:    # a wrong formula need not fit every shape
-        return []
 
 
 def _made(mark, arguments, ks) -> list[Array]:

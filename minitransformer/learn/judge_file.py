@@ -7,9 +7,9 @@ from minitransformer.errors import InputError, nearest_of
 from minitransformer.learn.answer import Answer
 from minitransformer.learn.course import exercises, find_exercise
 from minitransformer.learn.judgement import cases_of, check_outcomes
-from minitransformer.learn.learner_file import names_in
 from minitransformer.learn.messages import _
-from minitransformer.learn.run_file import LIMIT, compiled, run_file
+from minitransformer.learn.run_file import LIMIT, run_file
+from minitransformer.learn.submission import names_in, read
 
 
 def check_file(path, names=None, seed=0, limit=LIMIT, graded=False) -> tuple[list[Answer], str]:
@@ -17,8 +17,9 @@ def check_file(path, names=None, seed=0, limit=LIMIT, graded=False) -> tuple[lis
 
     graded: as in `run_file`. Raises InputError if the file cannot be judged.
     """
-    source = "\n".join(compiled(path).values())
-    names = names or names_in(source)
+    sources = read(path)
+    source = "\n".join(sources.values())
+    names = names or names_in(sources)
     if not names:
         defined = re.findall(r"^def +(\w+)", source, re.MULTILINE)
         nearest = next(filter(None, (nearest_of(name, exercises()) for name in defined)), None)

@@ -8,7 +8,7 @@ import numpy as np
 from minitransformer.backend import Array
 from minitransformer.checking.compare import relative_error
 from minitransformer.checking.numeric import central, complex_step
-from minitransformer.diagnosis.judge import tuple_of
+from minitransformer.diagnosis.fitting import tuple_of
 from minitransformer.learn.answer import Answer
 from minitransformer.learn.bounded import Bounded
 from minitransformer.learn.call import call_on

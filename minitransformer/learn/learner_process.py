@@ -6,6 +6,8 @@ import os
 import pickle
 import sys
 import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -28,35 +30,55 @@ def main(folder) -> NoReturn:
             refuse(job["course"])
             sys.modules["minitransformer.learn"] = _course_without_answers()
         namespace = _load(folder, job)
-        for name, work in job["work"].items() if namespace else ():
-            _stop_after(job["limit"], late)
-            function = namespace.get(name)
-            if not callable(function):
-                _write(folder, name, {"missing": [one for one in namespace if not one.startswith("__")]})
-                continue
-            try:
-                {"check": check, "plug": plug}[job["kind"]](folder, name, function, work, job)
-            except Exception as error:    # not the learner's: that one was caught where it was called
-                _write(folder, name, {"failed": f"{type(error).__name__}: {error}"})
+        if namespace and job["kind"] == "plug":
+            plug(folder, namespace, job)
+        elif namespace:
+            for name, cases in job["work"].items():
+                _stop_after(job["limit"], late)
+                check(folder, name, namespace, cases, job)
     os._exit(0)    # not waiting for threads that the learner's code started
 
 
-def check(folder, name, function, cases, job) -> None:
+def check(folder, name, namespace, cases, job) -> None:
     """Call the function on the cases; each Outcome is there as soon as the call has returned."""
-    for i, outcome in enumerate(call_on(function, cases, watched=job["graded"])):
-        outcome.save(folder / f"{name}.{i}")
+    with _reported(folder, name):
+        for i, outcome in enumerate(call_on(_function(name, namespace), cases, watched=job["graded"])):
+            outcome.save(folder / f"{name}.{i}")
 
 
-def plug(folder, name, function, steps, job) -> None:
-    """Train with the function in the model's place of the exercise NAME, and without; say whether it passes its check."""
+def plug(folder, namespace, job) -> None:
+    """Train with the functions in the model's places of their exercises, and without; say which do not pass their checks."""
     from minitransformer.learn.course import find_exercise    # late: a check does without the chapters
     from minitransformer.learn.judgement import check_function
     from minitransformer.learn.plug import train_with
 
-    with bounded_output():
-        result = train_with(find_exercise(name), function, steps, job["limit"])
-        result["passed"] = "yours" in result and check_function(find_exercise(name), function, watched=False).passed
-        _write(folder, name, result)
+    with _reported(folder, "plug"), bounded_output():
+        own = {name: _function(name, namespace) for name in job["work"]}
+        result = train_with(own, job["steps"], job["limit"])
+        result["not_passed"] = [name for name in own if "yours" not in result
+                                or not check_function(find_exercise(name), own[name], watched=False).passed]
+        _write(folder, "plug", result)
+
+
+class _Missing(Exception):
+    """The file has no function of that name."""
+
+
+def _function(name, namespace) -> Callable:
+    if not callable(namespace.get(name)):
+        raise _Missing(name)
+    return namespace[name]
+
+
+@contextmanager
+def _reported(folder, name) -> Iterator[None]:
+    """Say in the folder what the judge could not do."""
+    try:
+        yield
+    except _Missing as error:
+        _write(folder, name, {"missing": error.args[0]})
+    except Exception as error:    # not the learner's: that one was caught where it was called
+        _write(folder, name, {"failed": f"{type(error).__name__}: {error}"})
 
 
 def _stop_after(seconds, file) -> None:

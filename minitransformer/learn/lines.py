@@ -75,14 +75,14 @@ class Line:
         used = [node.id for node in ast.walk(self.tree.value) if isinstance(node, ast.Name)]
         for right in dict.fromkeys(name for name in used if name in self.names and used.count(name) > 1):
             for other in [name for name in self.names if name != right]:
-                yield Change(_("in {name}, {other} stands everywhere in place of {right}").format(
+                yield Change(_("in {name}, {other} is used wherever {right} belongs").format(
                     name=self.name, other=formula(expression(other), self.means), right=formula(expression(right), self.means)),
                     fill(self.tree.value, {right: expression(other)}), RARE)
 
     def _other_parts(self) -> Iterator[Change]:
         """The line with the value of another part of the same array: what belongs into PE[:, 0::2] in PE[:, 1::2]."""
         for other in self.others:
-            said = _("{name} holds what belongs into {other}").format(name=self.name, other=ast.unparse(other.targets[0]))
+            said = _("{name} holds what belongs in {other}").format(name=self.name, other=ast.unparse(other.targets[0]))
             yield Change(said, other.value, NAME)
 
     def _with(self, change) -> Change:

@@ -1,6 +1,7 @@
-"""The reader's function inside the real model: 200 steps of the copy task, beside the library's own."""
+"""The reader's functions inside the real model: 200 steps of the copy task, beside the library's own."""
 
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
@@ -11,10 +12,12 @@ from minitransformer.data.batches import make_batch
 from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.workers.host import one_blas_thread
 from minitransformer.learn.call import describe
+from minitransformer.learn.course import find_exercise
 from minitransformer.learn.messages import _
 from minitransformer.tasks import TASKS
 
 STEPS = 200
+COPY = TASKS["copy"]()
 SHOWN = 8      # lines of the curve
 WIDTH = 30     # characters of the longest bar
 
@@ -29,23 +32,24 @@ class TooSlow(Exception):
     """The reader's function takes too many seconds of each step."""
 
 
-def train_with(exercise, own, steps=STEPS, limit=float("inf")) -> dict[str, Any]:
-    """{"library": losses, "yours": losses, "calls": how often `own` was called, "example": ...}, or {"error": ..., "calls"}.
+def train_with(own, steps=STEPS, limit=float("inf")) -> dict[str, Any]:
+    """{"library": losses, "yours": losses, "calls": {name: how often it ran}, "example": ...}, or {"error": ..., "calls"}.
 
-    If `own` alone would take more than `limit` seconds, {"slow": seconds for each step, "calls"}.
+    own: {name of an exercise: the reader's function}. If these alone would take more than `limit` seconds, {"slow": seconds for
+    each step, "calls"}.
     """
-    calls, seconds = 0, 0.0
+    calls, seconds = dict.fromkeys(own, 0), 0.0
 
-    def counted(*arguments) -> Any:
-        nonlocal calls, seconds
-        calls, started = calls + 1, time.monotonic()
-        try:
-            return own(*arguments)
-        finally:
-            seconds += time.monotonic() - started
-
-    def train_it(steps) -> Training:
-        return train(plugged(exercise.plug.replaced, exercise.plug.adapt(counted)), steps=steps)
+    def counted(name) -> Callable:
+        def run(*arguments) -> Any:
+            nonlocal seconds
+            calls[name] += 1
+            started = time.monotonic()
+            try:
+                return own[name](*arguments)
+            finally:
+                seconds += time.monotonic() - started
+        return run
 
     def pace(step) -> None:
         if seconds / step * steps > limit:
@@ -53,7 +57,7 @@ def train_with(exercise, own, steps=STEPS, limit=float("inf")) -> dict[str, Any]
 
     library = train(steps=steps)
     try:
-        yours = train(plugged(exercise.plug.replaced, exercise.plug.adapt(counted)), steps=steps, after_each=pace)
+        yours = train(*plugs(own, counted), steps=steps, after_each=pace)
     except TooSlow as error:
         return {"slow": error.args[0], "calls": calls}
     except Exception as error:    # the reader's function, or the model that got its answer
@@ -61,19 +65,24 @@ def train_with(exercise, own, steps=STEPS, limit=float("inf")) -> dict[str, Any]
     return {"library": library.losses, "yours": yours.losses, "calls": calls, "example": yours.example}
 
 
-def train(*plugs, steps=STEPS, after_each=lambda step: None) -> Training:
-    """The Training of a small model on the copy task.
+def plugs(own, wrapped=None) -> list:
+    """The contexts in which the reader's functions {name: function} take their places in the library, each as wrapped(name)."""
+    places = {name: find_exercise(name).plug for name in own}
+    return [plugged(plug.replaced, plug.adapt(wrapped(name) if wrapped else own[name])) for name, plug in places.items() if plug]
 
-    plugs: `plugged(...)` of functions of yours, each to run in the place of one of the library's. after_each(step) is called
-    after each step, counted from 1.
+
+def train(*plugs, steps=STEPS, after_each=lambda step: None, task=COPY, seed=0, **sizes) -> Training:
+    """The Training of a small model on a toy task; `sizes` change its TransformerConfig.
+
+    plugs: `plugged(...)` of functions of yours, each to run in the place of one of the library's. seed: of the initial weights and
+    of the letters. after_each(step) is called after each step, counted from 1.
     """
-    task = TASKS["copy"](batch=24)
     vocabulary = task.make_vocabulary()
-    batches = DrawnBatches(task, 24, 0)
+    batches = DrawnBatches(task, 24, seed)
     with ExitStack() as stack, one_blas_thread, np.errstate(all="ignore"):
         for plug in plugs:
             stack.enter_context(plug)
-        model = Transformer(TransformerConfig.named("toy", vocabulary.size, num_layers=1), seed=0)
+        model = Transformer(TransformerConfig.named("toy", vocabulary.size, num_layers=1, **sizes), seed=seed)
         adam, losses = Adam(model), []
         for step in range(1, steps + 1):
             batch = next(batches)
@@ -85,18 +94,18 @@ def train(*plugs, steps=STEPS, after_each=lambda step: None) -> Training:
     return Training(losses, [" ".join(vocabulary.tokens(source)), vocabulary.decode(answer[:2 * len(source)])], model)
 
 
-def report(exercise, result) -> str:
+def report(result) -> str:
     """What `learn plug` prints: both curves, the calls, and an example."""
+    calls = result["calls"]
+    names = ", ".join(calls)
     if "error" in result:
         said, line = result["error"]
-        error = f"{line}: {said}" if line else said
-        text = (_("your {name} stopped at its call number {calls:,}: {error}") if result["calls"]
-                else _("your {name} stopped: {error}"))
-        return text.format(name=exercise.name, calls=result["calls"], error=error)
+        return _("with your {name} it stopped, after {calls:,} calls: {error}").format(
+            name=names, calls=sum(calls.values()), error=f"{line}: {said}" if line else said)
     if "slow" in result:
-        slow = _("your {name} is too slow for {n} steps of training: it takes {seconds:.2g} s of each. It need not be wrong;\n"
+        slow = _("your {name}: too slow for {n} steps of training, {seconds:.2g} s of each. It need not be wrong;\n"
                  "a loop over single numbers is slow, and a formula for the array is not.")
-        return slow.format(name=exercise.name, n=STEPS, seconds=result["slow"])
+        return slow.format(name=names, n=STEPS, seconds=result["slow"])
     largest = max(result["library"][0], 1e-9)
     lines = [_("the copy task, {n} steps: loss for each token").format(n=len(result["yours"])), "",
              f'{_("step"):>6}  {_("library"):>8}  {_("yours"):>8}']
@@ -107,12 +116,12 @@ def report(exercise, result) -> str:
     source, answer = result["example"]
     example = _("an example it was not trained on: {source} -> {answer}")
     lines += ["", example.format(source=source, answer=answer or _("(nothing)")),
-              _("your {name} ran {calls:,} times").format(name=exercise.name, calls=result["calls"])]
-    if not result["passed"]:
+              *(_("your {name} ran {calls:,} times").format(name=name, calls=n) for name, n in calls.items())]
+    if result["not_passed"]:
         wrong = _("Your {name} does not pass its check yet. The rest of the model is the library's, and its gradients are right\n"
                   "for the right {name} only. A loss that falls proves nothing: a wrong function can train, too.")
-        lines += ["", wrong.format(name=exercise.name)]
-        if exercise.plug.replaced.__name__.endswith("_mask"):
+        lines += ["", wrong.format(name=", ".join(result["not_passed"]))]
+        if any("mask" in name for name in result["not_passed"]):
             lines.append(_("A lower loss proves nothing, either: a mask that lets the model see the tokens that it has to predict\n"
                            "lowers it. The example shows what the model can do when it does not see them."))
     return "\n".join(lines)

@@ -42,7 +42,7 @@ def _operators() -> Iterator[Row]:
         ("a - b", "a + b", _("{b} is added, not subtracted"), USUAL),
         ("a - b", "a", _("the term - {b} is missing"), USUAL),
         ("a - b", "-b", _("the term {a} is missing"), USUAL),
-        ("a - b", "b", _("{b} stands in place of {all}"), USUAL),
+        ("a - b", "b", _("{b} is used where {all} belongs"), USUAL),
         ("a - b", "b - a", _("the difference {all} has the wrong sign"), NAME),
         ("a - b", "a - b - b", _("the term {b} is counted twice"), RARE),
         ("a - b", "a - b + a", _("the term {a} is counted twice"), RARE),
@@ -56,8 +56,8 @@ def _operators() -> Iterator[Row]:
         ("a * (b - c)", "a * b - c", _("the brackets are missing: {a} multiplies only {b} of {b} - {c}"), USUAL),
         ("a * (b - c - d)", "a * b - c - d", _("the brackets are missing: {a} multiplies only {b} of {b} - {c} - {d}"), USUAL),
         ("a * b", "a + b", _("{a} and {b} are added, not multiplied"), RARE),
-        ("a * b", "a * b * a", _("the factor {a} stands there twice"), RARE),
-        ("a * b", "a * b * b", _("the factor {b} stands there twice"), RARE),
+        ("a * b", "a * b * a", _("the factor {a} appears twice"), RARE),
+        ("a * b", "a * b * b", _("the factor {b} appears twice"), RARE),
 
         ("a / b", "a", _("the division by {b} is missing"), USUAL),
         ("a / b", "a * b", _("{a} is multiplied by {b}, not divided"), USUAL),
@@ -68,7 +68,7 @@ def _operators() -> Iterator[Row]:
         ("a / b", "a / b / b", _("it is divided by {b} twice"), RARE),
         ("a / b", "a / np.sqrt(b)", _("it is divided by the root of {b}"), RARE),
         ("a / b", "a - b", _("{b} is subtracted, not divided by"), RARE),
-        ("a / b", "a // b", _("// stands in place of / in {all}: what is behind the point is lost"), RARE),
+        ("a / b", "a // b", _("{all} is computed with //, which cuts off what is behind the point"), RARE),
         *(("a / b", f"a / (b + {tiny})", _("{number} is added to {b}").replace("{number}", f"{float(tiny):g}"), RARE)
           for tiny in TINY),
 
@@ -96,7 +96,7 @@ def _operators() -> Iterator[Row]:
 def _conditions() -> Iterator[Row]:
     for sign, other in ("&|", "|&"):
         yield from (
-            (f"a {sign} b", f"a {other} b", _("{wrong} stands in place of {all}"), USUAL),
+            (f"a {sign} b", f"a {other} b", _("{wrong} is used where {all} belongs"), USUAL),
             (f"a {sign} b", "a", _("the condition {b} is missing"), USUAL),
             (f"a {sign} b", "b", _("the condition {a} is missing"), USUAL),
             (f"a {sign} b", f"~a {sign} b", _("{a} is the wrong way round"), USUAL),
@@ -114,16 +114,16 @@ def _functions() -> Iterator[Row]:
         yield f"np.{name}(a)", "a", _("{name} is missing: {a} is taken as it is").replace("{name}", name), USUAL
         if other:
             yield (f"np.{name}(a)", f"np.{other}(a)",
-                   _("{other} of {a} stands in place of {name}").replace("{other}", other).replace("{name}", name), USUAL)
+                   _("{other} of {a} is used where {name} belongs").replace("{other}", other).replace("{name}", name), USUAL)
     yield from (
         ("np.sqrt(a)", "a * a", _("{a} is squared: its root is needed"), RARE),
         ("np.maximum(a, b)", "a", _("{all} is missing: {a} is taken as it is"), USUAL),
-        ("np.maximum(a, b)", "np.minimum(a, b)", _("minimum stands in place of {all}"), USUAL),
-        ("np.maximum(a, b)", "np.abs(a)", _("the absolute value of {a} stands in place of {all}"), RARE),
+        ("np.maximum(a, b)", "np.minimum(a, b)", _("minimum is used where {all} belongs"), USUAL),
+        ("np.maximum(a, b)", "np.abs(a)", _("the absolute value of {a} is used where {all} belongs"), RARE),
         ("np.where(a, b, c)", "np.where(a, c, b)", _("the condition {a} is the wrong way round"), USUAL),
         ("np.where(a, b, c)", "b", _("the condition {a} is missing"), USUAL),
         *(("np.where(a, b, c)", f"np.where(a, b, {value})",
-           _("{value} stands in place of {c} where {a} is False").replace("{value}", value), RARE)
+           _("where {a} is False, {value} is used, and not {c}").replace("{value}", value), RARE)
           for value in ("0", "1", "-1", "-10", "1e-09", "-1e+09")),
         ("np.arange(a)", "np.arange(a) + 1", _("the numbers of {all} begin with 1"), RARE),
         ("np.arange(a, b, c)", "np.arange(a, b, c) + c", _("the numbers of {all} begin with {c}"), RARE),
@@ -172,7 +172,7 @@ def _of_reduction(called, name, others, axis, keeps) -> Iterator[tuple[str, str,
     elif axis:
         yield called("a", keeps=", keepdims=True"), _("the {name} of {a} keeps its axis: keepdims=True is too much"), RARE
     if name == "sum":
-        yield f"np.sqrt({called('(a * a)')})", _("the root of the sum of squares of {a} stands in place of its sum"), RARE
+        yield f"np.sqrt({called('(a * a)')})", _("the root of the sum of squares of {a} is used where its sum belongs"), RARE
     if name == "mean" and axis:
         yield f"{called('a', 'sum')} / (a.shape[x] - 1)", _("the mean of {a} is divided by D - 1, not by D"), RARE
 

@@ -8,19 +8,19 @@ import re
 import subprocess
 import sys
 import tempfile
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from minitransformer.errors import InputError, nearest_of
 from minitransformer.learn import cells
-from minitransformer.learn.call import place_of, remember
+from minitransformer.learn.call import place_of
 from minitransformer.learn.course import PACKAGE, folder_in
-from minitransformer.learn.learner_file import is_above, read
 from minitransformer.learn.messages import _
 from minitransformer.learn.outcome import Outcome
+from minitransformer.learn.own_code import statements
 from minitransformer.learn.sandbox import wrapped
+from minitransformer.learn.submission import is_of_the_page, read, solutions_in
 from minitransformer.learn.time_limit import still_running
 
 LIMIT = 10    # seconds, for the file and for each function
@@ -39,39 +39,41 @@ def run_file(path, cases, limit=LIMIT, graded=False) -> tuple[dict[str, list[Out
     cases: {name of a function: [(name, arguments)]}. graded: within bubblewrap where it runs, and each call is watched. Raises
     InputError if the file itself does not run, if it changes NumPy, or if it lacks one of the functions.
     """
-    sources = compiled(path)
+    sources = read(path)
+    own = solutions_in(sources, cases)
     results, waiting, printed = {}, dict(cases), ""
     while waiting:    # again without a function that never came back
-        with _process(path, sources, "check", waiting, limit, graded) as folder:
+        with _process(path, own, "check", waiting, limit, graded) as folder:
             printed = _file_ran(path, folder)
             for name, work in list(waiting.items()):
-                _function_ran(path, folder, name)
+                _judge_ran(path, sources, folder, name)
                 results[name] = [Outcome.load(file) for i in range(len(work)) if (file := folder / f"{name}.{i}").exists()]
                 del waiting[name]
                 if len(results[name]) < len(work) and not (results[name] and results[name][-1].is_last):
                     results[name].append(_stopped(folder, limit))
                     break
     for outcomes in results.values():
-        outcomes[-1] = outcomes[-1]._replace(error=_explained(path, outcomes[-1].error))
+        outcomes[-1] = outcomes[-1]._replace(error=_explained(outcomes[-1].error))
     return results, printed
 
 
-def run_plug(path, name, steps) -> dict[str, Any]:
-    """What plug.train_with returns for the function `name` of a file. Raises InputError as run_file does."""
-    with _process(path, compiled(path), "plug", {name: steps}, PLUG_LIMIT) as folder:
+def run_plug(path, names, steps) -> dict[str, Any]:
+    """What plug.train_with returns for the functions `names` of a file. Raises InputError as run_file does."""
+    sources = read(path)
+    with _process(path, solutions_in(sources, names), "plug", names, PLUG_LIMIT, steps=steps) as folder:
         _file_ran(path, folder)
-        _function_ran(path, folder, name)
+        _judge_ran(path, sources, folder, "plug")
         late = _stopped(folder, PLUG_LIMIT)
-        return _read(folder, name) or {"error": (late.error, late.line), "calls": 0}
+        return _read(folder, "plug") or {"error": (late.error, late.line), "calls": dict.fromkeys(names, 0)}
 
 
 @contextlib.contextmanager
-def _process(path, sources, kind, work, limit, graded=False) -> Iterator[Path]:
+def _process(path, sources, kind, work, limit, graded=False, steps=0) -> Iterator[Path]:
     """The folder with what the learner's process left, once it has ended."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         job = {"path": str(path.resolve()), "sources": sources, "kind": kind, "work": work, "limit": limit, "graded": graded,
-               "course": [str(PACKAGE), str(folder_in(PACKAGE))]}
+               "steps": steps, "course": [str(PACKAGE), str(folder_in(PACKAGE))]}
         (folder / "job.pickle").write_bytes(pickle.dumps(job))
         _start(folder, path, limit * (1 + len(work)), graded)
         try:
@@ -81,23 +83,6 @@ def _process(path, sources, kind, work, limit, graded=False) -> Iterator[Path]:
         except Exception as error:    # whatever a learner's process may leave behind
             raise InputError(_("{path} leaves no answer that can be read ({error}): does it replace functions of Python?").format(
                 path=path.name, error=type(error).__name__)) from None
-
-
-def compiled(path) -> dict[str, str]:
-    """The sources that the judge runs, {name: source}. Raises InputError if one is no Python."""
-    sources = read(path)
-    remember(sources)
-    for name, source in sources.items():
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                compile(source, name, "exec")
-        except SyntaxError as error:
-            where = f"{place_of(name, error.lineno or 1)}: {(error.text or '').strip()}"
-            raise InputError(_("{path}, {where}: {error}").format(path=path.name, where=where, error=error.msg)) from None
-        except (ValueError, RecursionError, MemoryError) as error:
-            raise InputError(_("{path}: {error}").format(path=path.name, error=error)) from None
-    return sources
 
 
 def _start(folder, path, seconds, graded) -> None:
@@ -119,21 +104,22 @@ def _file_ran(path, folder) -> str:
                 if late is None else _("{path}: still running after the time limit: an endless loop?"))
         raise InputError(said.format(path=_at(path, late)))
     if file["error"]:
-        raise InputError(_("{path}: {error}").format(path=_at(path, file["line"]), error=_explained(path, file["error"])))
+        raise InputError(_("{path}: {error}").format(path=_at(path, file["line"]), error=_explained(file["error"])))
     if file["changed"]:
         raise InputError(_("{path} replaces {name}: remove that; the judge runs in another process and does not notice").format(
             path=path.name, name=file["changed"][0]))
     return file["printed"]
 
 
-def _function_ran(path, folder, name) -> None:
+def _judge_ran(path, sources, folder, name) -> None:
     """Raises InputError if there is no such function, or if the judge failed to call it."""
     result = _read(folder, name) or {}
     if "missing" in result:
-        nearest = nearest_of(name, result["missing"])
+        missing = result["missing"]
+        nearest = nearest_of(missing, {word for one in statements(sources) for word in one.defined})
         raise InputError((_("{path} has no function {name}; did you mean {name} where it says {nearest}?") if nearest else _(
-            "{path} has no function {name}; `minitransformer learn reset` writes the chapter anew")).format(
-                path=path.name, name=name, nearest=nearest))
+            "{path} has no function {name}; `minitransformer learn reset` writes the chapter again")).format(
+                path=path.name, name=missing, nearest=nearest))
     if "failed" in result:
         raise InputError(_("the judge itself failed ({error}): is the installation complete?").format(error=result["failed"]))
 
@@ -144,11 +130,11 @@ def _stopped(folder, limit) -> Outcome:
     return Outcome(error=_("it ends the process") if line is None else still_running(limit), line=line or "", late=line is not None)
 
 
-def _explained(path, error) -> str:
-    """The error, with the reason why a name is missing that the page defines above its exercises."""
+def _explained(error) -> str:
+    """The error, with the reason why a name is missing that the page defines."""
     name = re.fullmatch(r"NameError: name '(\w+)' is not defined", error)
-    return error + _("; the judge runs nothing above its line: copy {name} below it").format(name=name[1]) if (
-        name and is_above(path, name[1])) else error
+    return error + _("; the judge runs your own code without the page's cells: define {name} yourself").format(name=name[1]) if (
+        name and is_of_the_page(name[1])) else error
 
 
 def _at(path, line) -> str:

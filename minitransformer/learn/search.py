@@ -18,9 +18,10 @@ class Changed(NamedTuple):
     """The reference with a change that nobody listed."""
 
     sentence: str
-    function: Callable
+    wrong: Callable
     rank: int    # as in syntax_tree.py
     outputs: frozenset[int] = frozenset()    # the learner's outputs that it gives, on the arguments that it was tried on
+    hint: int = 2    # the one to begin with, as of a listed mistake
 
 
 def programs(exercise, arguments, given, wrong, factors, number, source) -> list[Changed]:

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from minitransformer.pictures.attention_map import Attended
-from minitransformer.decoding import decode_all, encode, translate
+from minitransformer.decoding import GREEDY, decode_all, encode, translate
 from minitransformer.errors import InputError
 from minitransformer.functional.special import BOS, EOS
 from minitransformer.tasks.task import Task
@@ -37,10 +37,15 @@ class TextToText(Task):
         (source,) = encode(run.vocabulary, [text], self.max_length)
         if not source:
             raise InputError("the text is empty, expected a source text")
-        ((best, *_),) = decode_all(run.model, [source], self.search)
-        source, target = [*source, EOS], [BOS, *best.ids]
-        weights = run.model.attention_weights(np.array([source]), np.array([target]))
-        read, written = run.vocabulary.tokens(source), run.vocabulary.tokens(target)
-        predicted = run.vocabulary.tokens([*best.ids, EOS])
-        sides = {"cross": (written, read, predicted), "encoder": (read, read), "decoder": (written, written, predicted)}
-        return {kind: Attended(weights[kind], *tokens) for kind, tokens in sides.items() if kind in weights}
+        return attended(run.model, run.vocabulary, source, self.search)
+
+
+def attended(model, vocabulary, source, search=GREEDY) -> dict[str, Attended]:
+    """{kind: Attended} while the model reads a list of ids and writes the answer that it finds best."""
+    ((best, *_),) = decode_all(model, [source], search)
+    source, target = [*source, EOS], [BOS, *best.ids]
+    weights = model.attention_weights(np.array([source]), np.array([target]))
+    read, written = vocabulary.tokens(source), vocabulary.tokens(target)
+    predicted = vocabulary.tokens([*best.ids, EOS])
+    sides = {"cross": (written, read, predicted), "encoder": (read, read), "decoder": (written, written, predicted)}
+    return {kind: Attended(weights[kind], *tokens) for kind, tokens in sides.items() if kind in weights}

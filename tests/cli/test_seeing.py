@@ -141,6 +141,34 @@ def test_plots(run_cli, trained, tmp_path, monkeypatch):
     size_of("mine.png")
 
 
+def test_the_architecture(run_cli, trained, tmp_path):
+    """Of the paper's base model, of a model size, of a run; a PNG, or the format that the file's name says."""
+    for i, of in enumerate(([], ["tiny"], [trained])):
+        code, out, _ = run_cli("plot", "architecture", *of, "--output", tmp_path / f"{i}.svg")
+        assert code == 0 and out == f"drawn: {tmp_path / f'{i}.svg'}\n"
+    for i, d_model in enumerate(("512", "128", "64")):
+        assert f"<!-- d_model = {d_model} -->" in (tmp_path / f"{i}.svg").read_text(encoding="utf-8")
+    assert run_cli("plot", "architecture", "--output", tmp_path / "a")[0] == 0
+    assert min(size_of(tmp_path / "a.png")) > 800
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (("architecture", "tinny"), "tinny: neither a run nor a model size; did you mean tiny?"),
+    (("architectur",), "architectur: neither a run nor the name of a picture; did you mean architecture?"),
+    (("positions", "tiny"), "tiny: of no use to positions; leave it out"), (("architecture", "."), "no run here"),
+])
+def test_an_architecture_that_is_not_there(run_cli, tmp_path, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    code, _, error = run_cli("plot", *arguments)
+    assert code == 2 and words in error and one_line(error) and not list(tmp_path.iterdir())
+
+
+def test_the_architecture_of_another_model(run_cli, tmp_path):
+    run_cli("train", "copy", "--steps", 1, "--batch", 2, "--model", "rnn", "--run", tmp_path / "run")
+    code, _, error = run_cli("plot", "architecture", tmp_path / "run", "--output", tmp_path / "a.png")
+    assert code == 2 and "a recurrent model is no Transformer" in error and one_line(error) and not (tmp_path / "a.png").exists()
+
+
 @pytest.mark.parametrize("content, words", [
     (None, "No such file"), ("{", "cannot be read"), ("", "nothing has been logged yet"), ("[1]", "not the log of a run"),
     ("3", "not the log of a run"), ('{"step": NaN}', "not the log of a run"),

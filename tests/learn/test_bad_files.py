@@ -3,11 +3,11 @@
 import pytest
 
 from minitransformer.errors import InputError
-from minitransformer.learn import run_file
+from minitransformer.learn import cells, run_file
 from minitransformer.learn.course import find_exercise
 from minitransformer.learn.judge_file import check_file
-from minitransformer.learn.learner_file import MARK
 from minitransformer.learn.progress import FILE
+from minitransformer.learn.submission import FIRST_EDITION
 
 HEAD = "import numpy as np\n"
 FUNCTION = "def softmax_backward(dp, p):\n    "
@@ -18,15 +18,15 @@ CANNOT = {    # what the file holds: words of the one line
     b"\xff\xfe\xfa def": "no Python file",
     b"x = 1\n": "none of the exercises' functions",
     b"def softmax_backward(dp, p:\n    pass": "line 1",
-    b"import nothing_of_that_name\ndef softmax_backward(dp, p): pass": "line 1: import nothing_of_that_name: ModuleNotFoundError",
-    b"import sys\ndef softmax_backward(dp, p): pass\nsys.exit(0)": "line 3: sys.exit(0): it calls exit",
-    b"import os\ndef softmax_backward(dp, p): pass\nos._exit(0)": "ends the process",
-    b"def softmax_backward(dp, p): pass\nwhile True: pass": "line 2: still running",
-    b"softmax_backward = 3\n": "no function softmax_backward",
-    b"def softmax_backward(dp, p): pass\nx = 1 / 0": "line 2: x = 1 / 0: ZeroDivisionError",
-    b"import numpy\nnumpy.abs = None\ndef softmax_backward(dp, p): pass": "replaces numpy.abs",
-    b"import json\njson.dumps = lambda *a: '{}'\ndef softmax_backward(dp, p): pass": "does it replace functions of Python?",
-    b"import builtins\nbuiltins.len = 3\ndef softmax_backward(dp, p): pass": "does it replace functions of Python?",
+    b"import nothing_of_that_name\ndef softmax_backward(dp, p): nothing_of_that_name": "ModuleNotFoundError",
+    b"import sys\nx = sys.exit(0)\ndef softmax_backward(dp, p): return x": "line 2: x = sys.exit(0): it calls exit",
+    b"import os\nx = os._exit(0)\ndef softmax_backward(dp, p): return x": "ends the process",
+    b"def softmax_backward(dp, p): return x\nwhile True: x = 1": "line 2: still running",
+    b"softmax_backward = 3 * 1\n": "no function softmax_backward",
+    b"x = 1 / 0\ndef softmax_backward(dp, p): return x": "line 1: x = 1 / 0: ZeroDivisionError",
+    b"import numpy\nnumpy.abs = None\ndef softmax_backward(dp, p): return numpy": "replaces numpy.abs",
+    b"import json\njson.dumps = lambda *a: '{}'\ndef softmax_backward(dp, p): json": "does it replace functions of Python?",
+    b"import builtins\nbuiltins.len = 3\ndef softmax_backward(dp, p): builtins": "does it replace functions of Python?",
 }
 MISBEHAVES = {    # the body: the stage, words of the answer
     "while True: pass": ("runs", "an endless loop?"),
@@ -103,16 +103,29 @@ def test_a_name_that_is_nearly_the_exercises_is_asked_for(tmp_path):
             check_file(tmp_path / "mine.py", names)
 
 
-def test_what_the_page_defines_above_the_exercises_is_told(tmp_path):
-    page = f"def rows(x):\n    return x\n{MARK}\n{HEAD}{FUNCTION}return {{}}\n"
-    (tmp_path / "mine.py").write_text(page.format("rows(p)"))
+def test_what_is_not_needed_is_not_run(tmp_path):
+    """A page has cells of its own, and a reader tries things in it."""
+    (tmp_path / "mine.py").write_text(f"import sys, minitransformer\n{HEAD}x = 1 / 0\n{FUNCTION}return p * dp\nsys.exit(1)\n")
+    assert "the sum over the row is missing" in check_file(tmp_path / "mine.py")[0][0].diagnosis
+
+
+def test_what_the_page_defines_is_told(tmp_path):
+    page = cells.parse(find_exercise("softmax_backward").chapter.text)
+    helper = next(cell.source for cell in page if "\ndef diagonal(" in f"\n{cell.source}")
+    (tmp_path / "mine.py").write_text(f"{helper}\n{HEAD}{FUNCTION}return diagonal(dp, p)\n")
     answer = check_file(tmp_path / "mine.py")[0][0]
-    assert "name 'rows' is not defined; the judge runs nothing above its line: copy rows below it" in answer.why
-    (tmp_path / "mine.py").write_text(page.format("p") + "rows(1)\n")
-    with pytest.raises(InputError, match="copy rows below it"):
-        check_file(tmp_path / "mine.py")
-    (tmp_path / "mine.py").write_text(page.format("row(p)"))
-    assert "above its line" not in check_file(tmp_path / "mine.py")[0][0].why
+    assert "name 'diagonal' is not defined; the judge runs your own code without the page's cells: define diagonal" in answer.why
+    (tmp_path / "mine.py").write_text(HEAD + FUNCTION + "return no_such_name(p)\n")
+    assert "page's cells" not in check_file(tmp_path / "mine.py")[0][0].why
+
+
+def test_a_file_of_the_first_edition_is_judged_as_before(tmp_path):
+    """Its page came first, and the exercises below a line."""
+    page = "from minitransformer import functional\n\n\ndef softmax(x):\n    return functional.softmax_forward(x)[0]\n\n"
+    right = find_exercise("softmax").source
+    (tmp_path / "04_softmax.py").write_text(page + FIRST_EDITION + "\nimport math\n\nimport numpy as np\n\n" + right)
+    ((answer,), _) = check_file(tmp_path / "04_softmax.py")
+    assert answer.passed and answer.exercise == "softmax"
 
 
 def test_one_endless_loop_does_not_hide_the_others(tmp_path):

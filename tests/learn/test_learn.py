@@ -4,21 +4,24 @@ import argparse
 import gettext
 import json
 import os
+import runpy
 import subprocess
 import sys
+import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from minitransformer.cli import learn as cli_learn
 from minitransformer.cli.learn_actions import at_each_save
-from minitransformer.learn import check
+from minitransformer.learn import check, lab, yours
 from minitransformer.learn.course import chapters, exercises, find_chapter, find_exercise
 from minitransformer.learn.hints import next_hint
 from minitransformer.learn.judgement import check_function
-from minitransformer.learn.learner_file import MARK
 from minitransformer.learn.page import page
 from minitransformer.learn.progress import FILE
+from minitransformer.learn.source import blanks
 from tests import chromium
 
 DIAGONAL = "def softmax_backward(dp, p):\n    return p * (1 - p) * dp\n"
@@ -34,7 +37,7 @@ def learn(run_cli, tmp_path, monkeypatch):
 def solve(path, name, source=None):
     """Write the reference, or another source, over a blank function of a learner's file."""
     text = path.read_text(encoding="utf-8")
-    start = text.index(f"def {name}(", text.index(MARK))    # a chapter may have a function of that name
+    start = text.rindex(f"def {name}(")
     end = text.index("# end of your code\n", start) + len("# end of your code\n")
     path.write_text(text[:start] + (source or find_exercise(name).source) + text[end:], encoding="utf-8")
 
@@ -117,7 +120,7 @@ def test_a_command_without_a_name_says_what_to_do_first(learn, tmp_path):
         assert code == 2 and "no chapter was started in this folder: minitransformer learn start 1" in error
     assert "learn start 4" in learn("watch", "4")[2]
     learn("start", "4")
-    for name in [one.name for one in chapters()[3].exercises]:
+    for name in [one.name for one in find_chapter("4").exercises]:
         solve(tmp_path / "04_softmax.py", name)
     assert learn("check", "--all")[0] == 0
     code, _, error = learn("check")
@@ -155,7 +158,7 @@ def test_the_solution_is_shown_after_passing_or_giving_up(learn, tmp_path):
     code, out, _ = learn("solution", "softmax_backward")
     assert code == 1 and "along" not in out
     code, out, _ = learn("solution", "softmax_backward", "--give-up")
-    assert code == 0 and out == find_exercise("softmax_backward").source
+    assert code == 0 and out.endswith("\n\n" + find_exercise("softmax_backward").source)
     assert json.loads((tmp_path / FILE).read_text())["exercises"]["softmax_backward"]["gave_up"]
 
 
@@ -165,7 +168,7 @@ def test_a_notebook_is_checked_like_a_script(learn, tmp_path):
     notebook = nbformat.read(tmp_path / "04_softmax.ipynb", 4)
     nbformat.validate(notebook)
     cell = [cell for cell in notebook.cells if cell.source.startswith("def softmax(")][-1]
-    assert notebook.cells[notebook.cells.index(cell) + 1].source == 'check("softmax", softmax)'
+    assert notebook.cells[notebook.cells.index(cell) + 1].source.endswith('\n\ncheck("softmax", softmax)')
     cell.source = find_exercise("softmax").source
     nbformat.write(notebook, tmp_path / "04_softmax.ipynb")
     code, out, error = learn("check", "softmax")
@@ -208,7 +211,7 @@ def test_a_line_of_a_notebook_is_counted_within_its_cell(learn, tmp_path):
         "# mine\ndef softmax(x):\n    return x.nothing": "WHERE   line 3 of the cell `def softmax(x):`: return x.nothing",
         "def softmax(x):\n    while True:\n        pass": "of the cell `def softmax(x):`",
         "%time\ndef softmax(x):\n    return (x": "line 3 of the cell `def softmax(x):`: return (x: '(' was never closed",
-        "x = 1\n\nx / 0": "04_softmax.ipynb, line 3 of the cell `x = 1`: x / 0: ZeroDivisionError",
+        "x = 1\n\ny = x / 0\ndef softmax(x):\n    return y": "ipynb, line 3 of the cell `x = 1`: y = x / 0: ZeroDivisionError",
     }.items():
         cell["source"] = source
         path.write_text(json.dumps(broken), encoding="utf-8")
@@ -291,9 +294,89 @@ def test_a_function_of_the_reader_trains_a_model(learn, tmp_path, monkeypatch):
     solve(tmp_path / "04_softmax.py", "softmax_backward",
           "def softmax_backward(dp, p):\n    return dp[0, 99]\n# end of your code\n")
     code, out, _ = learn("plug", "softmax_backward")
-    assert code == 1 and "IndexError" in out and "stopped at its call number 1: line" in out
+    assert code == 1 and "IndexError" in out and "stopped, after 1 calls: line" in out
     code, _, error = learn("plug", "temperature_backward")
     assert code == 2 and "softmax_backward" in error
+
+
+def test_what_passes_grows_into_a_transformer_of_the_readers_own(learn, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("minitransformer.learn.plug.STEPS", 2)
+    code, _, error = learn("plug", "--all")
+    assert code == 2 and "nothing that passes so far" in error and "softmax_backward" in error
+    learn("start", "4")
+    learn("start", "5")
+    own = "from my_transformer import softmax\n\n\ndef rows(x):\n    return x.sum(axis=-1, keepdims=True)\n\n\n"
+    solve(tmp_path / "04_softmax.py", "softmax")
+    solve(tmp_path / "04_softmax.py", "softmax_backward", own.partition("\n")[2] + "def softmax_backward(dp, p):\n"
+          "    return p * (dp - rows(dp * p))\n")
+    assert learn("check", "4")[0] == 1
+    made = runpy.run_path("my_transformer.py")
+    for name in ("softmax", "softmax_backward"):
+        assert check_function(find_exercise(name), made[name], watched=False).passed
+    text = (tmp_path / "my_transformer.py").read_text()
+    assert "rows" in made and "yours" not in text and "raise" not in text and "minitransformer import" not in text
+    learn("check", "4")
+    assert (tmp_path / "my_transformer.py").read_text() == text
+    solve(tmp_path / "05_attention.py", "attention",
+          own + "def attention(Q, K, V, mask):\n    return Q, softmax(Q @ K.swapaxes(-1, -2))\n")
+    learn("check", "attention")
+    assert (tmp_path / "my_transformer.py").read_text() == text    # it does not pass
+    code, out, error = learn("plug", "--all")
+    assert code == 0 and "your softmax ran" in out and "2 of " in out and "the library's: linear_backward" in out, out + error
+    lab.at_work()
+    assert "backward -> drawkcab\n2 of " in (out := capsys.readouterr().out) and "softmax, softmax_backward" in out
+    assert float(out.split()[-1]) < 1e-9
+    (tmp_path / "my_transformer.py").write_text(text.replace("return p * (", "return 1.001 * p * ("))
+    lab.at_work()
+    assert float(capsys.readouterr().out.split()[-1]) > 1e-5
+
+
+def test_parts_of_my_transformer_that_cannot_stand_together_are_told(learn, tmp_path):
+    learn("start", "4")
+    solve(tmp_path / "04_softmax.py", "softmax")
+    learn("check", "softmax")
+    before = (tmp_path / "my_transformer.py").read_text()
+    path = tmp_path / "mine.py"
+    right = find_exercise("softmax_backward").source.replace("dp * p)", "times(dp, p))")
+    path.write_text("import numpy as np\ndef times(a, b):\n    return a * b\n" + right)
+    assert learn("check", path)[0] == 0
+    right = find_exercise("log_softmax_backward").source.replace("dy, y):", "dy, y):\n    times(dy, y)")
+    path.write_text("import numpy as np\ndef times(a, b):\n    return b * a\n" + right)
+    code, _, error = learn("check", path)
+    assert code == 0 and error.count("\n") == 1 and "helper 'times', and the two differ" in error
+    (tmp_path / "my_transformer.py").write_text("def f(:")
+    code, _, error = learn("check", "softmax")
+    assert code == 0 and "my_transformer.py cannot be read (SyntaxError)" in error
+    assert (tmp_path / "my_transformer.py").read_text() == "def f(:" and before
+
+
+def test_what_an_earlier_edition_had_elsewhere_is_found(learn, tmp_path):
+    """An exercise that moved to another chapter, and one that is gone."""
+    learn("start", "5")
+    with (tmp_path / "05_attention.py").open("a", encoding="utf-8") as file:
+        file.write("\n\n" + find_exercise("softmax").source)
+    learn("start", "4")
+    (tmp_path / "04_softmax.py").write_text("import numpy as np\n")
+    assert learn("check", "softmax")[1].startswith("softmax: passed")
+    known = json.loads((tmp_path / FILE).read_text())
+    known["exercises"]["complex_numbers"] = {"state": "passed"}
+    (tmp_path / FILE).write_text(json.dumps(known))
+    code, out, _ = learn()
+    assert "softmax is in chapter 4 now; yours stays in 05_attention.py, and counts" in out
+    assert "no longer exercises: complex_numbers" in out
+    learn("check", "softmax")
+    assert json.loads((tmp_path / FILE).read_text())["exercises"]["complex_numbers"] == {"state": "passed"}
+
+
+def test_a_page_goes_on_over_a_blank(capsys):
+    def softmax(x):
+        raise NotImplementedError
+
+    used = yours(softmax)
+    assert used is find_exercise("softmax").reference and "softmax: the reference, until yours passes" in capsys.readouterr().out
+    right = find_exercise("softmax").styles[0].function
+    right.__name__ = "softmax"
+    assert yours(right) is right and capsys.readouterr().out == "softmax: yours\n"
 
 
 def test_a_function_that_is_too_slow_to_train_with_is_told_before(learn, tmp_path, monkeypatch):
@@ -302,7 +385,7 @@ def test_a_function_that_is_too_slow_to_train_with_is_told_before(learn, tmp_pat
     slow = find_exercise("softmax_backward").source.replace("    return", "    __import__('time').sleep(0.1)\n    return")
     solve(tmp_path / "04_softmax.py", "softmax_backward", slow)
     code, out, error = learn("plug", "softmax_backward")
-    assert code == 1 and "too slow for 200 steps of training: it takes 0.3" in out and "It need not be wrong" in out, out + error
+    assert code == 1 and "too slow for 200 steps of training, 0.3" in out and "It need not be wrong" in out, out + error
 
 
 def test_a_plugged_function_that_is_wrong_proves_nothing(learn, tmp_path, monkeypatch):
@@ -349,7 +432,12 @@ def test_a_folder_is_graded(learn, tmp_path):
 def test_the_file_of_a_chapter_holds_blanks_and_no_answers(learn, tmp_path, chapter):
     assert learn("start", chapter.name)[0] == 0
     text = (tmp_path / f"{chapter.name}.py").read_text(encoding="utf-8")
-    assert text.count(MARK) == 1 and text.count("raise NotImplementedError") >= len(chapter.exercises)
+    assert text.count("raise NotImplementedError(") == sum(len(blanks(one.source)) for one in chapter.exercises)
+    for one in chapter.exercises:
+        assert text.count(f"\n{one.name} = yours({one.name})") == 1
+        assert all("\n".join(lines) not in textwrap.dedent(text) for lines in blanks(one.source))
+    for cell in chapter.text.split("# %% [derivation]")[1:]:
+        assert cell.partition("# %%")[0].strip() not in text
     compile(text, chapter.name, "exec")
 
 
@@ -386,3 +474,20 @@ def test_every_text_of_the_help_can_be_translated(learn, monkeypatch):
     for command in commands.choices.values():
         texts += [command.description, *(action.help for action in command._actions if action.dest != "help")]
     assert len(texts) > 30 and not [text for text in texts if text and not text.startswith("<")]
+
+
+def test_the_end_of_the_course_is_a_model_of_the_readers_own(learn, tmp_path):
+    passed = {"exercises": {name: {"state": "passed"} for name in exercises()}}
+    (tmp_path / FILE).write_text(json.dumps(passed))
+    for chapter in chapters():
+        learn("start", chapter.name)
+    code, out, _ = learn()
+    assert code == 0 and "learn plug --all" in out and (path := out.split()[-1]).endswith("one_file.py")
+    assert "def main" in Path(path).read_text(encoding="utf-8")
+
+
+def test_an_exercise_says_how_hard_and_how_long_it_is(learn):
+    out = learn("list")[1]
+    assert all(f"{one.effort}  {name}" in out for name, one in exercises().items())
+    assert all(one.module.stars in (1, 2, 3) for one in exercises().values())
+    assert sum(one.module.minutes for one in exercises().values()) <= 560    # to become 9 * 60

@@ -28,15 +28,20 @@ def test_a_wheel_teaches_in_a_bare_folder_without_a_clone(tmp_path):
     (wheel,) = built.iterdir()
     with zipfile.ZipFile(wheel) as archive:
         assert {name.partition("/")[0].partition("-")[0] for name in archive.namelist()} == {"minitransformer"}
-        assert "minitransformer/tutorials/one_file.py" in archive.namelist()
+        assert {"minitransformer/tutorials/one_file.py", "minitransformer/tutorials/drawkcab/weights.safetensors"} <= set(
+            archive.namelist())
         modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "minitransformer").rglob("*.py")}
         assert modules <= set(archive.namelist())    # a folder without __init__.py is left out
         archive.extractall(site)
+    environment = {**os.environ, "PYTHONPATH": str(site)}
     for words, code in ((["start", "4"], 0), (["check", "softmax", "--json"], 1)):
         done = subprocess.run([sys.executable, "-m", "minitransformer", "learn", *words], cwd=bare, capture_output=True, text=True,
-                              env={**os.environ, "PYTHONPATH": str(site)})
+                              env=environment)
         assert done.returncode == code, done.stderr
     assert '"stage": "runs"' in done.stdout and (bare / "04_softmax.py").exists()
+    code = "from minitransformer.learn import lab; print(lab.__file__, lab.write(*lab.drawkcab(), 'backward'))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=bare, capture_output=True, text=True, env=environment)
+    assert done.stdout.split() == [str(site / "minitransformer" / "learn" / "lab.py"), "drawkcab"], done.stderr
 
 
 def test_the_chapters_are_found_where_git_wrote_a_text_file_for_the_link(tmp_path):

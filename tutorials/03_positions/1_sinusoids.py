@@ -1,6 +1,7 @@
 """The table of positions
 
-Sines in the even columns, cosines in the odd ones; each pair of columns is a clock that turns more slowly than the pair before it.
+Each pair of columns is the hand of a clock: first how far it points to the right, a sine, then how far it points up, a cosine.
+At position 0 all hands point straight up. Clock i needs 2 pi 10000^(2i / d_model) positions for one turn. Derive the angles.
 """
 
 import numpy as np
@@ -13,9 +14,9 @@ from minitransformer.learn import also_right, edge, invariant, mistake, plugs
 def sinusoids(positions, d_model):
     """positions: (T,), whole numbers in any order, such as [4, 0, 7]; d_model: even. Returns PE (T, d_model).
 
-    PE[t, 2i] = sin(t / 10000^(2i / d_model)), PE[t, 2i + 1] = cos(the same).
+    Columns 2i and 2i + 1 are the sine and the cosine of clock i.
     """
-    # your code: the angle of each position and pair, (T, d_model / 2); then every second column
+    # your code: how far is each hand at each position?
     frequencies = 10000.0 ** (-np.arange(0, d_model, 2) / d_model)
     angles = positions[:, None] * frequencies
     PE = np.empty((len(positions), d_model))
@@ -28,6 +29,7 @@ def sinusoids(positions, d_model):
 # %% what it is called with
 returns = "PE"
 section = "A row of clocks"
+stars, minutes = 2, 15
 
 
 def case(rng, T, half):
@@ -59,7 +61,8 @@ def in_the_model(own):
 # %% hints
 hints = (
     "What are sine and cosine of 0? So what must the row of position 0 look like: 0 1 0 1 or 0 0 1 1?",
-    "angle[t, i] = t / 10000^(2i / d_model) for i = 0 ... d_model / 2 - 1. Its sine goes to column 2i, its cosine to 2i + 1.",
+    "After t of its w positions a hand has made t / w of a turn, and a turn is an angle of 2 pi: what is left of 2 pi t / w? "
+    "Its sine goes to column 2i, its cosine to 2i + 1.",
     "PE[:, ___] = np.cos(angles)",
 )
 

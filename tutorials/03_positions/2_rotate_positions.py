@@ -1,6 +1,7 @@
 """Walking k steps is a turn
 
-From the row of position t alone, and without knowing t, make the row of position t + k.
+You get rows of the table of sinusoids, but not their positions. Make the rows that stand k positions further on: the row of t
+becomes that of t + k, whatever t is. Walking k and then -k has to lead back.
 """
 
 import numpy as np
@@ -14,7 +15,7 @@ def rotate_positions(PE, k):
 
     Returns moved (T, d_model), the rows of t + k.
     """
-    # your code: turn each pair (sine, cosine) by k times its frequency, with the addition formulas
+    # your code: t is unknown, but two numbers say where each of its hands points
     d_model = PE.shape[1]
     turn = k * 10000.0 ** (-np.arange(0, d_model, 2) / d_model)
     sine, cosine = PE[:, 0::2], PE[:, 1::2]
@@ -28,6 +29,7 @@ def rotate_positions(PE, k):
 # %% what it is called with
 returns = "moved"
 section = "Walking is turning"
+stars, minutes = 3, 15
 
 
 def case(rng, T, half, k):

@@ -1,7 +1,7 @@
 """Positions that are learned
 
-The forward was y = x + W[:T]: row t of a table of parameters is added to place t of every sentence. Return the gradients
-with respect to x and W.
+The forward was y = x + W[:T], for a batch x (B, T, D) and a table of parameters W (L, D). Return the gradients with respect to
+x and W.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 # %% reference
 def learned_positions_backward(dy, W):
     """dy: (B, T, D); W: (L, D), L >= T rows. Returns dx (B, T, D) and dW (L, D)."""
-    # your code: x is only added to; row t of W touches place t of every sentence; rows that were not used get 0
+    # your code: which numbers of y does row t of W touch?
     T = dy.shape[1]
     dW = np.zeros_like(W)
     dW[:T] = dy.sum(axis=0)
@@ -23,6 +23,7 @@ def learned_positions_backward(dy, W):
 # %% what it is called with
 returns = "dx dW"
 section = "Learned positions"
+stars, minutes = 1, 5
 
 
 def case(rng, B, T, more, D):

@@ -12,164 +12,29 @@
 
 # %% [markdown]
 # # 3. Positions: how a model knows who stands where
-#
-# "dog bites man" and "man bites dog" hold the same three words. An embedding gives each word its vector, and attention
-# takes means of vectors. A mean does not depend on the order. So what tells the two sentences apart? With embeddings
-# alone: nothing. This chapter adds what is missing.
 
 # %%
+from minitransformer.learn import lab, yours
+
+lab.you_are_here("positions")
+
+# %% [markdown]
+# The model of this book reads a word and writes it backwards: give it *stressed*, and it writes *desserts*. The two words
+# hold the same eight letters, and the embedding of chapter 2 gave each letter its vector without asking where the letter
+# stands. So how does the model know which of the two words it is reading?
+#
+# **Predict:** take away from the trained model whatever tells it where a letter stands, and let it read *stressed* and
+# *desserts*. Does it write two different answers, or the same answer twice?
+
+# %%
+import math
+
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minitransformer import functional, gradcheck, greedy, make_batch, plugged
-from minitransformer.layers import LearnedPositions, SelfAttention
-from minitransformer.learn.plug import train
+from minitransformer import functional, gradcheck, plugged
 
-rng = np.random.default_rng(0)
-
-# %% [markdown]
-# ## Attention does not know an order
-#
-# **Predict:** three tokens, of 8 numbers each, go through self-attention (chapter 5 opens this box). Then the same
-# three in another order. How do the two outputs differ?
-
-# %%
-attention = SelfAttention(8, 2, rng)
-x, order = rng.standard_normal((1, 3, 8)), [2, 0, 1]
-y, _ = attention.forward(x)
-shuffled, _ = attention.forward(x[:, order])
-print("the same outputs, shuffled:", np.allclose(shuffled, y[:, order]))
-
-# %% [markdown]
-# Each token gets exactly what it got before, wherever it stands. Attention sums over all tokens, and a sum does not
-# depend on the order of its terms. So the *vectors* must say where they stand: to each embedding the model adds a
-# vector that depends on the position alone, $y_t = x_t + PE_t$.
-#
-# ## A row of clocks
-#
-# How would you write a position as numbers? As 0, 1, 2, ...: then position 500 drowns every word. As bits: 0 or 1,
-# each column half as fast as the one before. The paper's table is a smooth version of bits. Each *pair* of columns is
-# the hand of a clock, and each clock turns more slowly than the one before:
-#
-# $$ PE_{t, 2i} = \sin(t\, \omega_i), \quad PE_{t, 2i+1} = \cos(t\, \omega_i) $$
-#
-# $$ \omega_i = 10000^{-2i / d_{model}} $$
-#
-# **By hand**, for $d_{model} = 4$: the frequencies are $\omega_0 = 1$ and $\omega_1 = 10000^{-1/2} = 0.01$. Position
-# 0 is $(0, 1, 0, 1)$. Position 1 is $(\sin 1, \cos 1, \sin 0.01, \cos 0.01)$, that is, $(0.84, 0.54, 0.01, 1.00)$. One
-# clock has moved, the other one hardly.
-#
-# **Predict:** in a picture of the table, with a row for each position, where are the columns that change fast?
-
-# %%
-PE = functional.sinusoids(100, 64)    # (T, d_model)
-print(functional.sinusoids(2, 4).round(2))
-figure, axes = plt.subplots(figsize=(4.8, 3.4), layout="constrained")
-image = axes.imshow(PE, cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
-axes.set_xlabel("dimension: sines in even columns, cosines in odd ones")
-axes.set_ylabel("position")
-bar = figure.colorbar(image, label="value")
-
-# %% [markdown]
-# On the left, neighbours differ; on the right, only far positions do. Together the clocks name every position.
-#
-# ## Walking is turning
-#
-# To look "three places back", attention has to know how a position changes when you walk three places. With clocks,
-# every hand turns by the same angle, wherever it started. From the addition formulas, with $a = t\, \omega$
-# and $b = k\, \omega$,
-#
-# $$ \sin(a + b) = \sin a \cos b + \cos a \sin b $$
-#
-# $$ \cos(a + b) = \cos a \cos b - \sin a \sin b $$
-#
-# The right sides need $\sin a$ and $\cos a$, which are in the row of $t$, and $b$, which does not depend on $t$. So
-# $PE_{t+k}$ is a *rotation* of $PE_t$, the same for every $t$: a matrix that one linear layer can learn.
-#
-# **Predict:** what is the dot product of the rows of 10 and 13, and of 80 and 83?
-
-# %%
-turn = 3 * 10000.0 ** (-np.arange(0, 64, 2) / 64)
-rotated = np.empty((90, 64))
-rotated[:, 0::2] = PE[:90, 0::2] * np.cos(turn) + PE[:90, 1::2] * np.sin(turn)
-rotated[:, 1::2] = PE[:90, 1::2] * np.cos(turn) - PE[:90, 0::2] * np.sin(turn)
-print("three steps on, by turning: error", np.abs(rotated - PE[3:93]).max().round(12))
-print("dot products:", (PE[10] @ PE[13]).round(6), (PE[80] @ PE[83]).round(6))
-
-# %% [markdown]
-# They are equal: if two rows turn together, the angle between them stays. The dot product of two positions depends on
-# their distance alone. **Predict:** what does its curve over the distance look like?
-
-# %%
-figure, axes = plt.subplots(figsize=(4.8, 2.8), layout="constrained")
-for t, style, color, width in ((20, "-", "tab:gray", 5), (50, "--", "black", 1.5)):
-    axes.plot(np.arange(-15, 16), PE[t - 15:t + 16] @ PE[t], style, color=color, linewidth=width,
-              label=f"position {t}")
-axes.set_xlabel("distance: how many places away the other position is")
-axes.set_ylabel("dot product of the two rows")
-legend = axes.legend()
-
-# %% [markdown]
-# ## Learned positions
-#
-# The other way is a table of parameters, $y_t = x_t + W_t$, of the shape $(L, d_{model})$ for at most $L$ places.
-# Backward: $x$ is only added to, so $dx = dy$. Row $t$ touches place $t$ of every sentence of the batch, so
-# $dW_t = \sum_b dy_{bt}$. Rows that were not used get 0. **By hand:** if $dy$ at place 0 is 3 in one sentence and 4 in the
-# other, $dW_0 = 7$.
-#
-# ## Prove it
-
-# %%
-report = gradcheck(LearnedPositions(7, 4, rng), [rng.standard_normal((2, 3, 4))], name="learned positions")
-print(report)
-assert report.passed
-
-# %% [markdown]
-# ## Beyond the trained length
-#
-# A learned table has no row $L$. The sinusoids have a row for every position. Does that mean that a model can use it?
-# Our model learns to copy up to 12 letters. **Predict:** how many of 20 letters does it copy?
-
-# %%
-trained = train()
-
-
-# %%
-def copied(length):
-    """(50, length), True or False: which letters of 50 sequences the model copies to the right place."""
-    draw = np.random.default_rng(length)
-    sources = [draw.integers(3, 29, length).tolist() for _ in range(50)]
-    answers = greedy(trained.model, make_batch([(source, source) for source in sources]).source)
-    return np.array([[a == b for a, b in zip(source, list(answer) + [0] * length)]
-                     for source, answer in zip(sources, answers)])
-
-
-for length in (4, 8, 12, 16, 20):
-    right = copied(length)
-    behind = f", of the others {right[:, 12:].mean():4.0%}" if length > 12 else ""
-    print(f"{length:2} letters: {right[:, :12].mean():4.0%} of the first twelve are right{behind}")
-
-# %% [markdown]
-# After the twelfth letter little is right. The table has a row for position 15, but the model never trained on it: the
-# slow clocks stand where no training sentence saw them. This is why "sinusoids extrapolate" should be read with care.
-#
-# ## Why added, and not concatenated?
-#
-# If the position's numbers stood *beside* the word's, the two would be kept apart, but every matrix that reads them
-# would have to be larger. A sum costs nothing. Is anything lost? In 512 dimensions there is room: two vectors drawn
-# at random are nearly orthogonal, so a layer can read one and ignore the other. **Predict:** how large is the cosine of
-# the angle between an embedding and a position, for $d_{model} = 512$?
-
-# %%
-words, places = rng.standard_normal((1000, 512)), functional.sinusoids(1000, 512)
-cosines = (words * places).sum(axis=1) / np.sqrt((words ** 2).sum(axis=1) * (places ** 2).sum(axis=1))
-print(f"typically {np.abs(cosines).mean():.3f}, at most {np.abs(cosines).max():.3f}")
-
-# %% [markdown]
-# ## Break it
-#
-# Take the positions away. When the model writes a letter, it still sees only the letters that it has written so far
-# (the causal mask, chapter 6). **Predict:** what can it learn of the copy task?
+model, vocabulary = lab.drawkcab()
 
 
 # %%
@@ -177,17 +42,230 @@ def nowhere(length, d_model, xp=np, dtype="float64"):    # called as functional.
     return np.zeros((length, d_model), dtype)
 
 
-wrong = train(plugged(functional.sinusoids, nowhere)).losses
-for step in (1, 50, 100, 200):
-    print(f"step {step:3}: with positions {trained.losses[step - 1]:.3f}, without {wrong[step - 1]:.3f}")
+words = "stressed", "desserts"
+print("the trained model: ", [lab.write(model, vocabulary, word) for word in words])
+with plugged(functional.sinusoids, nowhere):
+    print("without positions: ", [lab.write(model, vocabulary, word) for word in words])
 
 # %% [markdown]
-# It learns which letters are there, and little of their order: after 200 steps its loss is ten times as large. Every
-# gradient of this model is right: a gradient check proves derivatives, not ideas.
+# The same answer twice, and a useless one. The model reads with attention, which chapter 5 opens, and attention takes
+# weighted means of vectors. A mean does not depend on the order of its terms, so both words look the same to it. That
+# leaves the vectors themselves to say where they stand: to each embedding the model adds a vector that depends on the
+# position alone.
 #
-# ## Exercises
+# $$ y_t = x_t + PE_t $$
 #
-# `minitransformer learn start 3` writes this page into your folder, followed by three functions with blanks. Fill
-# one, save, and ask `minitransformer learn check`. When `sinusoids` passes: `minitransformer learn plug sinusoids`.
+# ## A row of clocks
 #
-# **Read next:** `sinusoids` in `minitransformer/functional/positions.py`, and `minitransformer/layers/positions.py`.
+# How would you write a position as numbers? If you count 0, 1, 2, ..., then position 500 drowns every word. Bits are
+# better: the last bit changes at every step, the one before it half as often, and no number is ever larger than 1. The
+# paper's table is a smooth version of bits, in which each *pair* of columns is the hand of a clock. The sine says how far
+# the hand points to the right, and the cosine how far it points up. All hands start at the top, and each clock turns more
+# slowly than the one before it. The number of positions that a hand needs for one turn is its *wavelength*.
+#
+# **By hand**, for $d_{model} = 4$: there are two clocks, with wavelengths $2 \pi \approx 6.28$ and
+# $200 \pi \approx 628$. At position 0 both hands point up, so the row is $(0, 1, 0, 1)$. At position 1 the first hand has
+# made $1 / 6.28$ of a turn, which is an angle of 1, and the second $1 / 628$ of a turn, which is an angle of 0.01. The row
+# is therefore $(\sin 1, \cos 1, \sin 0.01, \cos 0.01)$, or $(0.84, 0.54, 0.01, 1.00)$.
+#
+# Here are the four clocks of $d_{model} = 8$ at the first eight positions.
+
+# %%
+right, up = functional.sinusoids(8, 8).reshape(8, 4, 2).T    # each (4, 8): of each clock, at each position
+figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+t, i = np.meshgrid(range(8), range(4))
+axes.scatter(t, i, s=1200, facecolors="white", edgecolors="lightgray")
+axes.quiver(t, i, right, up, scale=22, width=0.006)
+axes.set(xlim=(-0.5, 7.5), ylim=(3.5, -0.5), aspect="equal", xlabel="position")
+axes.set_yticks(range(4), [f"clock {i}: columns {2 * i}, {2 * i + 1}" for i in range(4)])
+axes.set_title("how far to the right: the sine; how far up: the cosine", fontsize=10)
+axes.spines[:].set_visible(False)
+
+# %% [markdown]
+# Clock 0 makes more than one turn and clock 1 a ninth of a turn, while the other two seem to stand still. They wait for
+# longer texts, since their wavelengths are 628 and 6,283. Each wavelength is the same multiple of the one before it, and
+# with the wavelengths you know all that you need to fill the table.
+
+# %% [exercise] sinusoids
+
+# %% [derivation]
+# **The rule: an angle is the share of a turn that is done, times $2 \pi$.** A wavelength of
+# $\lambda_i = 2 \pi \cdot 10000^{2i / d_{model}}$ positions makes a turn, so $t$ positions make $t / \lambda_i$ turns:
+#
+# $$ \text{angle}_{t, i} = 2 \pi \, \frac{t}{\lambda_i} = t \cdot 10000^{-2i / d_{model}} = t \, \omega_i $$
+#
+# The $2 \pi$ cancels, and $\omega_i = 10000^{-2i / d_{model}}$ is the *frequency* of the clock. This is the formula that
+# the paper prints:
+#
+# $$ PE_{t, 2i} = \sin(t\, \omega_i), \qquad PE_{t, 2i+1} = \cos(t\, \omega_i) $$
+#
+# In arrays: positions as a column, $(T, 1)$, times the frequencies as a row, $(d_{model} / 2)$, give all angles,
+# $(T, d_{model} / 2)$. Their sines fill every second column of the table, $(T, d_{model})$, starting with column 0, and
+# their cosines fill the columns between.
+
+# %% [markdown]
+# From here on the page uses your `sinusoids` if it passes. **Predict:** the paper says that the wavelengths go from
+# $2 \pi$ to $10000 \cdot 2 \pi = 62{,}832$. Does the slowest clock of $d_{model} = 512$ need exactly that many positions
+# for a turn, or fewer?
+
+# %%
+wavelengths = 2 * math.pi * 10000.0 ** (np.arange(0, 512, 2) / 512)
+print(f"the fastest clock {wavelengths[0]:.2f}, the slowest {wavelengths[-1]:,.0f}")
+figure, (table, waves) = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
+for pair, style in ((0, "-"), (64, "--"), (128, ":")):
+    sine = sinusoids(np.arange(100), 512)[:, 2 * pair]
+    table.plot(sine, style, color="black", label=f"pair {pair}: wavelength {wavelengths[pair]:,.0f}")
+table.set(xlabel="position", ylabel="sine", ylim=(-1.1, 2.2))
+table.legend(loc="upper right", fontsize=9)
+waves.semilogy(wavelengths, color="black")
+waves.set(xlabel="pair of columns", ylabel="positions for one turn")
+waves.axhspan(1, 100, color="gold", alpha=0.4, label="a text of 100 words")
+shown = waves.legend(fontsize=9)
+
+# %% [markdown]
+# Fewer: 60,611, because the last exponent is 510/512. Some summaries of the paper speak of "one period from $2 \pi$ to
+# $10000 \cdot 2 \pi$", but each pair has a wavelength of its own. In a text of 100 words only the clocks in the
+# yellow band make a full turn: they tell neighbours apart. The slow ones tell the beginning of a long text from its end.
+#
+# ## Walking is turning
+#
+# The paper's authors chose sines because they hoped that a model could then learn to look, say, three places back. For
+# that, the row of position $t - 3$ has to follow from the row of position $t$ by one rule that is the same for all $t$.
+# Look at the clocks again: whenever you walk one position, the hand of clock $i$ turns by the same angle, wherever it
+# pointed before.
+#
+# You get rows of the table without their positions, and you make the rows that stand $k$ positions further on. Two
+# checks are free: no hand may change its length, and walking $k$ and then $-k$ brings you home.
+
+# %% [exercise] rotate_positions
+
+# %% [derivation]
+# **The rule: the addition formulas.** Write $a = t\, \omega_i$ for the angle of the old hand, which is unknown, and
+# $b = k\, \omega_i$ for the turn, which is known:
+#
+# $$ \sin(a + b) = \sin a \cos b + \cos a \sin b $$
+#
+# $$ \cos(a + b) = \cos a \cos b - \sin a \sin b $$
+#
+# The right sides need $\sin a$ and $\cos a$, which are two numbers of the row of $t$, each $(T, d_{model} / 2)$, and
+# $\cos b$ and $\sin b$, $(d_{model} / 2)$, which are the same for every $t$. The angle $a$ itself is never needed. Each
+# pair is multiplied by the matrix of a rotation, so $PE_{t + k}$ is a linear function of $PE_t$, the same function at
+# every position:
+#
+# $$ \begin{pmatrix} \sin(a + b) \\ \cos(a + b) \end{pmatrix} =
+# \begin{pmatrix} \cos b & \sin b \\ -\sin b & \cos b \end{pmatrix} \begin{pmatrix} \sin a \\ \cos a \end{pmatrix} $$
+#
+# A linear layer can learn such a matrix. In chapter 5 you write one yourself.
+
+# %% [markdown]
+# Two hands that turn together keep the angle between them. **Predict:** the rows of positions 10 and 13 have some dot
+# product. Do the rows of 80 and 83 have the same one, or another?
+
+# %%
+PE = sinusoids(np.arange(100), 64)
+moved = rotate_positions(PE[10:14], 70)    # 10, 11, 12, 13 walk to 80, 81, 82, 83
+print("walked, not looked up: error", np.abs(moved - PE[80:84]).max().round(12))
+print("dot products:", (PE[10] @ PE[13]).round(6), (moved[0] @ moved[3]).round(6))
+figure, axes = plt.subplots(figsize=(4.8, 2.8), layout="constrained")
+for t, style, color, width in ((20, "-", "silver", 5), (50, "--", "black", 1.5)):
+    axes.plot(np.arange(-15, 16), PE[t - 15:t + 16] @ PE[t], style, color=color, linewidth=width,
+              label=f"from position {t}")
+axes.set(xlabel="distance: how many positions away the other row is", ylabel="dot product of the two rows")
+shown = axes.legend()
+
+# %% [markdown]
+# The same. The dot product of two rows depends on their distance alone: it is largest at distance 0 and falls off in the
+# same way on both sides. Chapter 5 makes the model's decisions from dot products, so this is what it sees of a position.
+#
+# ## Learned positions
+#
+# The paper tried another way, too, and found nearly identical results: a table $W$ of parameters with a row for each of at
+# most $L$ positions, $y_t = x_t + W_t$. Such a table needs a gradient, and the embedding of chapter 2 has shown what
+# happens to a row that many tokens use.
+
+# %% [exercise] learned_positions_backward
+
+# %% [derivation]
+# **The rule: a parameter collects the gradient of everything that it touches.** $x$ is only added to, so $dx = dy$, of
+# shape $(B, T, D)$. Row $t$ of $W$ is added at position $t$ of *every* sentence of the batch, so its gradient is the sum
+# over the sentences:
+#
+# $$ dW_t = \sum_b dy_{b, t} $$
+#
+# If $dy$ at position 0 is 3 in one sentence and 4 in the other, $dW_0 = 7$. Rows behind the last position touch nothing.
+# They get 0 and keep their place, because $dW$ has the shape of $W$, $(L, D)$.
+
+# %% [markdown]
+# **Prove it**, with your backward behind a forward of one line:
+
+# %%
+rng = np.random.default_rng(0)
+report = gradcheck((lambda x, W: (x + W[:x.shape[1]], W), learned_positions_backward),
+                   [rng.standard_normal((2, 3, 4)), rng.standard_normal((7, 4))], name="learned positions")
+print(report)
+assert report.passed
+
+# %% [markdown]
+# ## Beyond the trained length
+#
+# A learned table ends with row $L - 1$, while the sinusoids never end: there is a row for position 13, and one for position
+# 60,000. The model of this book was trained with words of up to 12 letters. **Predict:** it reverses random words of
+# 12 letters without a mistake. Of 20 words of 13 letters, does it get more than half right, or fewer?
+
+
+# %%
+def exact(length):
+    """The share of 20 random words of so many letters that the model writes backwards without a mistake."""
+    draw = np.random.default_rng(length)
+    words = ["".join(draw.choice(list("abcdefghijklmnopqrstuvwxyz"), length)) for _ in range(20)]
+    return np.mean([lab.write(model, vocabulary, word) == word[::-1] for word in words])
+
+
+for length in (4, 8, 12, 13, 16):
+    print(f"{length:2} letters: {exact(length):4.0%} of the words")
+
+# %% [markdown]
+# Fewer, by far. The table has the row, but no training word ever used it, and the layers above it have never seen the
+# slow hands where they stand now. That sinusoids extrapolate to longer texts is a hope of the paper, not a finding.
+#
+# ## Why added, and not put beside?
+#
+# If the position's numbers stood *beside* the word's, the two would be kept apart, but every matrix that reads them
+# would have to be larger. A sum costs nothing, and with 512 dimensions it loses little: two vectors drawn at random are
+# nearly orthogonal, so a layer can read one and ignore the other.
+
+# %%
+words, places = rng.standard_normal((1000, 512)), sinusoids(np.arange(1000), 512)
+cosines = (words * places).sum(axis=1) / np.sqrt((words ** 2).sum(axis=1) * (places ** 2).sum(axis=1))
+print(f"cosine of word and position: typically {np.abs(cosines).mean():.3f}, at most {np.abs(cosines).max():.3f}")
+
+# %% [markdown]
+# ## Break it
+#
+# Some libraries count positions from 0, others from 1. If you train with one and run with the other, every letter gets
+# its neighbour's row, and all distances between positions are still right. **Predict:** does the trained model still
+# write *desserts*, or something else?
+
+
+# %%
+def from_one(length, d_model, xp=np, dtype="float64"):
+    return sinusoids(np.arange(1, length + 1), d_model).astype(dtype)
+
+
+with plugged(functional.sinusoids, from_one):
+    print([lab.write(model, vocabulary, word) for word in ("stressed", "desserts", "backward")])
+
+# %% [markdown]
+# Something else. To write letter $t$ of a word of $n$ letters, the model has to read letter $n - 1 - t$, so what counts
+# here is not the distance of the two positions but their sum. Distances survive the shift, while a sum grows by 2 when
+# both of its terms grow by 1. Every shape and every gradient is right, and still the model and its table disagree about
+# what a row means. If you load weights that somebody else trained, compare the tables of positions first.
+#
+# ## Your Transformer
+
+# %%
+lab.at_work()
+
+# %% [markdown]
+# **Read next:** `sinusoids` in `minitransformer/functional/positions.py`, then `LearnedPositions` in
+# `minitransformer/layers/positions.py`.

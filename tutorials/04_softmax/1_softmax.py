@@ -13,7 +13,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake, plugs
 # %% reference
 def softmax(x):
     """x: (..., K), scores. Returns p (..., K), probabilities: each row sums to 1."""
-    # your code: make the row's largest score 0, take exp, divide by the row's sum
+    # your code: no exponential may overflow, and no row's sum may be 0
     shifted = x - x.max(axis=-1, keepdims=True)
     e = np.exp(shifted)
     return e / e.sum(axis=-1, keepdims=True)
@@ -23,6 +23,7 @@ def softmax(x):
 # %% what it is called with
 returns = "p"
 section = "One score is 1,000"
+stars, minutes = 1, 10
 
 
 def case(rng, B, T, K):

@@ -1,7 +1,7 @@
 """The gradient of a softmax
 
-Above the softmax somebody has computed `dp`, the gradient of the loss with respect to the probabilities. Return `dx`, the
-gradient of the loss with respect to the scores. Do not build the Jacobian: one sum for each row is enough.
+You get `dp`, the gradient of the loss with respect to the probabilities. Return `dx`, the gradient of the loss with respect to
+the scores. Each of its rows sums to 0. Do not build the Jacobian: it is K times as large as p.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake, plugs
 # %% reference
 def softmax_backward(dp, p):
     """dp, p: (..., K), the gradient of p and p itself; each row of p sums to 1. Returns dx (..., K)."""
-    # your code: one sum for each row, then dx
+    # your code: what arrives at a score, through all probabilities of its row?
     along = (dp * p).sum(axis=-1, keepdims=True)
     return p * (dp - along)
     # end of your code
@@ -22,6 +22,7 @@ def softmax_backward(dp, p):
 # %% what it is called with
 returns = "dx"
 section = "The Jacobian that nobody builds"
+stars, minutes = 3, 20
 
 
 def case(rng, B, T, K):

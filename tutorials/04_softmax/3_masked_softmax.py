@@ -1,7 +1,7 @@
 """A row with nothing to attend to
 
-Softmax over the entries that a mask allows. The others get probability 0. A row of which nothing is allowed is 0 throughout:
-no NaN, and no attention to what is masked out. Again, scores may be as large as 1,000.
+Softmax over the entries that a mask allows. The others get probability 0. A row in which nothing is allowed is 0 throughout:
+no NaN, and no attention to what is masked out. Again, scores may be as large as 1,000, those that are masked out, too.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake, plugs
 # %% reference
 def masked_softmax(x, mask):
     """x: (..., K); mask: bool, broadcastable to x, True where an entry takes part. Returns p (..., K)."""
-    # your code: exp of the allowed scores, 0 elsewhere; then divide, but not by 0
+    # your code: nothing that is masked out may matter, and an empty row must stay 0
     allowed = np.where(mask, x, -np.inf)
     largest = allowed.max(axis=-1, keepdims=True)
     e = np.exp(allowed - np.where(np.isfinite(largest), largest, 0))
@@ -26,6 +26,7 @@ def masked_softmax(x, mask):
 # %% what it is called with
 returns = "p"
 section = "A row with nothing to attend to"
+stars, minutes = 2, 15
 
 
 def case(rng, B, T, K):

@@ -12,7 +12,7 @@ from minitransformer.learn import also_right, invariant, mistake
 # %% reference
 def temperature_backward(ds, x, t):
     """ds, x: (..., K); t: (), one number for all rows. Returns dx (..., K) and dt ()."""
-    # your code: s = x / t depends on x and on t; t touches every s
+    # your code: which numbers of s does t touch?
     dx = ds / t
     dt = -(ds * x).sum() / t ** 2
     return dx, dt
@@ -22,6 +22,7 @@ def temperature_backward(ds, x, t):
 # %% what it is called with
 returns = "dx dt"
 section = "Temperature"
+stars, minutes = 2, 10
 
 
 def case(rng, B, K):

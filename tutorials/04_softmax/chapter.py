@@ -12,21 +12,26 @@
 
 # %% [markdown]
 # # 4. Softmax: from scores to probabilities
+
+# %%
+from minitransformer.learn import lab, yours
+
+lab.you_are_here("softmax")
+
+# %% [markdown]
+# A letter looks at eight other letters and gives each of them a score, and one of the scores is 1,000. You compute the
+# softmax by its formula, as every textbook prints it, and the answer is NaN. Nothing in the mathematics is wrong. So what
+# happened?
 #
-# A word looks at eight other words and gives each of them a score. One score is 1,000. You compute the softmax by its
-# formula, and the answer is NaN. Nothing in the mathematics is wrong. What happened?
-#
-# In this chapter you find out, and you derive the backward of the softmax. It is one line long. It is also the line
-# that most people get wrong, and the shapes do not show it.
+# In this chapter you find out, and you derive the backward of the softmax. It is one line long, and it is the line that
+# most people get wrong without noticing, because every wrong version has the right shape.
 
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minitransformer import functional, gradcheck, plugged
-from minitransformer.learn.plug import train
-
-rng = np.random.default_rng(0)
+from minitransformer import gradcheck, sample
+from minitransformer.functional.special import EOS
 
 # %% [markdown]
 # ## From scores to probabilities
@@ -36,8 +41,7 @@ rng = np.random.default_rng(0)
 # $$ p_i = \frac{e^{x_i}}{\sum_j e^{x_j}} $$
 #
 # **By hand.** Take two scores, $x = (0, \ln 3)$. Then $e^{x} = (1, 3)$, the sum is 4, and $p = (1/4, 3/4)$. Adding
-# $\ln 3 \approx 1.1$ to a score makes its entry three times as large, whatever the other scores are: a softmax
-# looks at *differences* of scores.
+# $\ln 3 \approx 1.1$ to one score makes its exponential three times as large, whatever the other scores are.
 #
 # **Predict:** what are the probabilities for $x = (100, 100 + \ln 3)$?
 
@@ -52,226 +56,261 @@ print(by_the_formula(np.array([0, np.log(3)])))
 print(by_the_formula(np.array([100, 100 + np.log(3)])))
 
 # %% [markdown]
-# The same. A constant $c$ that is added to all scores cancels: $e^{x_i + c} = e^c e^{x_i}$ above and below the line.
-# Remember this. The rest of the chapter follows from it.
+# They are the same. A constant $c$ that is added to all scores cancels, because $e^{x_i + c} = e^c e^{x_i}$ above and
+# below the line. Most of this chapter follows from that one property.
 #
 # ## One score is 1,000
-#
-# **Predict:** what does the cell print for $x = (1000, 1000 + \ln 3)$?
 
 # %%
 with np.errstate(all="ignore"):
     print(by_the_formula(np.array([1000, 1000 + np.log(3)])))
-    print("exp(709) =", np.exp(709.0), "  exp(710) =", np.exp(710.0))
-    print("in float32: exp(88) =", np.exp(np.float32(88)), "  exp(89) =", np.exp(np.float32(89)))
+    print("float64: exp(709) =", np.exp(709.0), "  exp(710) =", np.exp(710.0))
+    print("float32: exp(88) =", np.exp(np.float32(88)), "  exp(89) =", np.exp(np.float32(89)))
 
 # %% [markdown]
-# A float64 holds numbers up to about $10^{308}$, and a float32, in which models are trained, up to about $10^{38}$.
-# Above that there is only infinity, and infinity divided by infinity is NaN.
+# A float64 holds numbers up to about $10^{308}$, and a float32, in which models are trained, up to about $10^{38}$. Above
+# that there is only infinity, and infinity divided by infinity is NaN. At the other end, the exponentials of very negative
+# scores become 0, and 0 divided by 0 is NaN as well.
 #
-# The cure is the property that you have seen. A constant may be added, so subtract the largest score of the row. Then
-# the largest exponent is 0, the largest exponential is 1, and the sum lies between 1 and $K$. It can neither overflow
-# nor be 0. Exponentials that become too small end as 0, which is what they are next to a 1.
+# You have already seen the property that saves you. The scores come as an array of shape $(\dots, K)$, in which each row of
+# $K$ scores is a softmax of its own and the dots stand for any number of axes in front. One row may hold scores near 1,000
+# while the next one holds scores near $-1000$.
+
+# %% [exercise] softmax
+
+# %% [derivation]
+# **The rule: a constant that is added to all scores of a row changes no probability.** So choose the constant that keeps
+# the exponentials in range. Subtract the row's largest score $m$:
 #
-# With arrays: scores have the shape $(\dots, K)$, one row of $K$ scores for each word that looks. The dots stand for any
-# number of axes, so say `axis=-1`, not `axis=1`. The maximum and the sum are taken for each row. With `keepdims=True`
-# they have the shape $(\dots, 1)$, and broadcasting repeats them along the row. Writing this is your first exercise;
-# until then this page uses the library's softmax.
-
-
-# %%
-def softmax(x):
-    return functional.softmax_forward(x)[0]    # p, without what backward needs
-
-
-print(softmax(np.array([1000, 1000 + np.log(3)])))
-
-# %% [markdown]
-# One maximum for the complete array is tempting, and works on most days. **Predict:** which row fails here?
-
-# %%
-x = np.array([[0.0, 1.0], [1000.0, 1001.0]])
-with np.errstate(all="ignore"):
-    e = np.exp(x - x.max())
-    print("one maximum for all: ", (e / e.sum(axis=-1, keepdims=True)).tolist())
-print("one for each row:    ", softmax(x).round(3).tolist())
+# $$ p_i = \frac{e^{x_i - m}}{\sum_j e^{x_j - m}}, \qquad m = \max_j x_j $$
+#
+# Now the largest exponent is 0 and the largest exponential is 1, so the sum lies between 1 and $K$: it can neither overflow
+# nor be 0. Exponentials that become too small end as 0, which is what they are next to a 1. In arrays, maximum and sum run
+# over the last axis, `axis=-1`, and `keepdims=True` leaves them with shape $(\dots, 1)$, so that broadcasting repeats
+# them along each row of $(\dots, K)$.
 
 # %% [markdown]
 # ## The Jacobian that nobody builds
 #
-# Now backward. Above the softmax somebody has computed $dp_i = \partial L / \partial p_i$. You need
-# $dx_i = \partial L / \partial x_i$.
+# Here is a row from real life. While the model of this book writes *drawkcab*, it distributes its attention over the
+# letters of *backward* and the end of the word, `</s>`, and this is the row in which it is least certain. Beside the row
+# stands its *Jacobian*, the table of all derivatives $\partial p_i / \partial x_j$, measured as in chapter 1: nudge each
+# score in turn, and see how every probability answers.
 #
-# **By hand.** Go back to $p = (1/4, 3/4)$. Let the first score grow by a little. Its probability grows, and the other
-# one shrinks by the same amount, because they sum to 1. The derivatives are
-#
-# $$ \frac{\partial p_1}{\partial x_1} = p_1 (1 - p_1) = \tfrac{3}{16} $$
-#
-# $$ \frac{\partial p_2}{\partial x_1} = - p_1 p_2 = -\tfrac{3}{16} $$
-#
-# Let $dp = (10, 2)$. The loss changes through both probabilities:
-# $dx_1 = 10 \cdot \tfrac{3}{16} - 2 \cdot \tfrac{3}{16} = 1.5$. **Predict** $dx_2$ before you read on.
+# **Predict:** a column says how all the probabilities change when one score grows. What does a column sum to?
 
 # %%
-p, dp = np.array([1 / 4, 3 / 4]), np.array([10.0, 2.0])
-jacobian = np.diag(p) - np.outer(p, p)    # row i, column j: how p_i changes with x_j
-print(jacobian * 16, "/ 16")
-print("dx =", dp @ jacobian)
+model, vocabulary = lab.drawkcab()
+found = lab.attention_of(model, vocabulary, "backward")    # weights (H, T_q, T_k): each row sums to 1
+rows = found.weights.reshape(-1, 9).astype(float)
+p = rows[rows.max(axis=1).argmin()]
+scores = np.log(p)    # up to a constant, which softmax does not notice
+jacobian = np.stack([(softmax(scores + nudge) - softmax(scores - nudge)) / 2e-6 for nudge in 1e-6 * np.eye(9)], axis=1)
+print("sums of the columns:", np.abs(jacobian.sum(axis=0)).max().round(9))
+
+# %%
+figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained", width_ratios=(1, 2))
+left.barh(range(9), p, color="tab:gray")
+image = right.imshow(jacobian, cmap="PuOr", vmin=-0.25, vmax=0.25)
+left.set(ylim=(8.5, -0.5), xlabel="probability", ylabel="letter that is looked at")
+right.set(xlabel="the score that grows", ylabel="the probability that answers")
+for axis in (left.yaxis, right.yaxis, right.xaxis):
+    axis.set_ticks(range(9), found.keys)
+bar = figure.colorbar(image, label="derivative")
 
 # %% [markdown]
-# $dx_2 = -1.5$. The two sum to 0, and they have to: adding the same number to both scores changes nothing.
+# Each column sums to 0, because the probabilities always sum to 1: whatever one of them gains, the others lose. The
+# diagonal is positive, everything else is negative, and the large entries belong to the large probabilities.
 #
-# **The general case.** The quotient rule gives one formula for both cases ($\delta_{ij}$ is 1 if $i = j$, else 0):
+# **By hand**, for two scores. With $p = (1/4, 3/4)$ the same measurement gives
 #
-# $$ \frac{\partial p_i}{\partial x_j} = p_i (\delta_{ij} - p_j) $$
+# $$ \begin{pmatrix} 3/16 & -3/16 \\ -3/16 & 3/16 \end{pmatrix} $$
 #
-# The chain rule sums over every $p_i$ that $x_j$ touches, and it touches all of its row:
+# Now the layer above hands you $dp = (10, 2)$, the gradient of the loss with respect to $p$. The first score touches *both*
+# probabilities, so the chain rule adds two products: $dx_1 = 10 \cdot \tfrac{3}{16} - 2 \cdot \tfrac{3}{16} = 1.5$. In the
+# same way $dx_2 = -1.5$. The two sum to 0, as they must, because adding the same number to both scores changes nothing.
 #
-# $$ dx_j = \sum_i dp_i \, p_i (\delta_{ij} - p_j) $$
+# Which formula makes $3/16$ of $1/4$ and $3/4$? Differentiate $p_i$ with respect to $x_j$, once for $i = j$ and once for
+# $i \neq j$. Then add up what arrives at one score, and look for a way to do so that never stores the table.
+
+# %% [exercise] softmax_backward
+
+# %% [derivation]
+# **The rule: the quotient rule.** Write $p_i = e^{x_i} / s$ with $s = \sum_k e^{x_k}$, so
+# $\partial s / \partial x_j = e^{x_j}$. Then
 #
-# From $\delta_{ij}$ comes $p_j\, dp_j$, from the second term $- p_j \sum_i dp_i\, p_i$. Take $p_j$ out:
+# $$ \frac{\partial p_i}{\partial x_j} = \frac{\delta_{ij}\, e^{x_i}\, s - e^{x_i} e^{x_j}}{s^2} = p_i (\delta_{ij} - p_j) $$
+#
+# where $\delta_{ij}$ is 1 if $i = j$ and 0 otherwise. For $p = (1/4, 3/4)$ this is
+# $\tfrac14 (1 - \tfrac14) = \tfrac{3}{16}$ on the diagonal and $-\tfrac14 \cdot \tfrac34 = -\tfrac{3}{16}$ beside it, as
+# measured.
+#
+# **The chain rule** sums over every $p_i$ that $x_j$ touches, and it touches all of its row:
+#
+# $$ dx_j = \sum_i dp_i\, p_i (\delta_{ij} - p_j) $$
+#
+# From $\delta_{ij}$ comes $p_j\, dp_j$, and from the second term $- p_j \sum_i dp_i\, p_i$. Take $p_j$ out:
 #
 # $$ dx_j = p_j \Big( dp_j - \sum_i dp_i\, p_i \Big) $$
 #
-# The sum is one number for each row. In arrays: $dp$ and $p$ are $(\dots, K)$, the sum is $(\dots, 1)$, and $dx$ is
-# $(\dots, K)$. A Jacobian would be $(\dots, K, K)$. In a Transformer, each of the $T$ tokens of a sentence scores all $T$
-# tokens, and it does so 8 times, in 8 *heads* (chapter 7). **Predict:** how many gigabytes do the Jacobians take for a
-# batch of 32 sentences of 128 tokens, in float32 (4 bytes a number)?
+# The sum is one number for each row, the mean of $dp$ weighted by $p$. In arrays: $dp$ and $p$ are $(\dots, K)$, the sum
+# is $(\dots, 1)$, and $dx$ is $(\dots, K)$. A Jacobian would be $(\dots, K, K)$.
+
+# %% [markdown]
+# In the Transformer of the paper, each of the $T$ tokens of a sentence scores all $T$ tokens, and it does so in 8 heads
+# (chapter 7). **Predict:** how many gigabytes would the Jacobians of one layer take for a batch of 32 sentences of
+# 128 tokens, in float32 (4 bytes a number)?
 
 # %%
 B, H, T = 32, 8, 128
-print(f"p: {4 * B * H * T * T / 1e9:.3f} GB, the Jacobians: {4 * B * H * T * T * T / 1e9:.1f} GB")
+print(f"p: {4 * B * H * T ** 2 / 1e9:.3f} GB, the Jacobians: {4 * B * H * T ** 3 / 1e9:.1f} GB")
 
 # %% [markdown]
-# ## Prove it
-#
-# The library's `softmax_backward` is this formula. The gradient check nudges every score, by central differences and
-# by the complex step, and compares.
+# **Prove it.** The check below runs your `softmax` and your `softmax_backward` with a random `dp`, as in chapter 1. With a
+# `dp` of ones it would prove nothing: the loss is then the sum of all probabilities, which no score can change,
+# so $dx$ is 0.
 
 # %%
+rng = np.random.default_rng(0)
 x = rng.standard_normal((2, 3, 5))
-report = gradcheck((functional.softmax_forward, functional.softmax_backward), [x], name="softmax")
+report = gradcheck((lambda x: (softmax(x), softmax(x)), softmax_backward), [x], methods=["central"], name="softmax")
 print(report)
+print("dp of ones:", np.abs(softmax_backward(np.ones_like(x), softmax(x))).max())
 assert report.passed
 
 # %% [markdown]
-# As in chapter 1, the check draws a random `dp`. **Predict:** what is $dx$ if every $dp_i$ is 1?
+# **Break it.** A published reading of the paper calls $p (1 - p)$ "the gradient of softmax". **Predict:** with
+# $dx = p (1 - p)\, dp$, does each row of $dx$ still sum to 0?
+
 
 # %%
-p, cache = functional.softmax_forward(x)
-print(np.abs(functional.softmax_backward(np.ones_like(p), cache)).max())
+def diagonal(dp, p):
+    return p * (1 - p) * dp
+
+
+print("largest sum of a row:", np.abs(diagonal(rng.standard_normal(x.shape), softmax(x)).sum(axis=-1)).max().round(3))
+report = gradcheck((lambda x: (softmax(x), softmax(x)), diagonal), [x], methods=["central"], name="diagonal")
+print(report.findings["diagonal"])
 
 # %% [markdown]
-# It is 0, up to rounding: the probabilities sum to 1 whatever the scores are. A check with ones would prove nothing here.
-#
-# ## Temperature
-#
-# Divide all scores by a number $t$ before the softmax. It is called *temperature*. **Predict:** which of $t = 0.2$,
-# $1$ and $5$ gives nearly equal probabilities?
-
-# %%
-scores = np.array([2.0, 1.0, 0.5, 0.0, -1.0])
-figure, axes = plt.subplots(1, 3, figsize=(9, 2.6), sharey=True, layout="constrained")
-for one, t in zip(axes, (0.2, 1, 5)):
-    one.bar(range(5), softmax(scores / t), color="tab:gray")
-    one.set_title(f"t = {t}")
-    one.set_xlabel("which score")
-axes[0].set_ylabel("probability")
-for t in (0.2, 1, 5):
-    p = softmax(scores / t)
-    jacobian = np.diag(p) - np.outer(p, p)
-    print(f"t = {t}: largest p {p.max():.3f}, largest entry of the Jacobian {np.abs(jacobian).max():.3f}")
-
-# %% [markdown]
-# A high temperature makes the probabilities nearly equal; a low one makes the largest nearly 1. At $t = 0.2$ the entries
-# of the Jacobian are nearly 0: the softmax is *saturated*, and almost no gradient comes through. In chapter 5 you meet
-# attention, which divides its scores by a number. Without that division its softmax is saturated, as here.
-#
-# Write $s = x / t$, and $ds$ for the gradient that comes out of `softmax_backward`. Then $dx = ds / t$, and $t$ touches
-# every $s_i$ with the derivative $-x_i / t^2$, so $dt = -\sum_i ds_i\, x_i / t^2$. There is one $t$ for all rows, so the
-# sum runs over all rows as well.
+# It does not. In the picture, $p (1 - p)$ is the diagonal of the Jacobian and nothing else. You may know it from the
+# sigmoid, where each score has an output of its own, but in a softmax all scores of a row share one sum.
 #
 # ## A row with nothing to attend to
 #
-# Sometimes a word must not look at some of the others. To *attend* to a word is to give it a probability above 0, and a
-# *mask* is an array of True and False, where True means "may attend". `np.where(mask, x, -np.inf)` makes the forbidden
-# scores $-\infty$, and $e^{-\infty} = 0$. **Predict:** what if a row has no allowed entry?
+# Sometimes a letter must not look at some of the others. A *mask* is an array of True and False, in which True means
+# "may be looked at". The usual trick replaces a forbidden score by $-\infty$, because $e^{-\infty} = 0$, or by a large
+# negative number such as $-10^9$. **Predict:** in a row of three scores, *all three* are forbidden. Which
+# probabilities does each of the two tricks give?
 
 # %%
 with np.errstate(all="ignore"):
-    print("the formula: ", softmax(np.array([-np.inf, -np.inf, -np.inf])))
-print("with -1e9:   ", softmax(np.array([-1e9, -1e9, -1e9])))
-x, mask = np.array([[1.0, 2.0, 3.0]]), np.array([[False, False, False]])
-print("the library: ", functional.softmax_forward(x, mask)[0])
+    print("minus infinity:", by_the_formula(np.array([-np.inf, -np.inf, -np.inf])))
+print("-1e9:          ", softmax(np.array([-1e9, -1e9, -1e9])))
 
 # %% [markdown]
-# Three answers. NaN spoils all the model's parameters at the first update. The popular $-10^9$ is worse in its own way: a
-# row that may look at nothing looks at everything, and nobody notices. In the library such a row is all zeros: it
-# attends to nothing, and sends no gradient. Subtract the largest of the *allowed* scores: next to a masked score of 1,000, the
-# exponential of every other score is 0.
+# Two answers, and both are wrong. NaN spoils all the model's parameters at the first update, so at least you notice it.
+# With the popular $-10^9$, a row that may look at nothing looks at everything, and no error ever says so. Your function
+# gives such a row zeros, with which it attends to nothing and sends no gradient either.
+
+# %% [exercise] masked_softmax
+
+# %% [derivation]
+# **The rule: what is masked out must not matter, neither in the sum nor in the maximum.** With $-\infty$ in the forbidden
+# places, each of shape $(\dots, K)$, their exponentials are 0. The row's maximum, $(\dots, 1)$, has to be taken over the
+# *allowed* scores: next to a forbidden score of 1,000, the exponential of every allowed one would be 0.
 #
+# An empty row needs two exceptions. Its maximum is $-\infty$, and $-\infty - (-\infty)$ is NaN, so subtract 0 there. Its
+# sum is 0, and $0 / 0$ is NaN, so divide by 1 there. Both leave zeros.
+
+# %%
+x, mask = np.array([[1.0, 2.0, 1000.0], [1.0, 2.0, 3.0]]), np.array([[True, True, False], [False, False, False]])
+print(masked_softmax(x, mask).round(3))
+
+# %% [markdown]
+# ## Temperature
+#
+# Divide all scores of a row by a number $t$ before the softmax, and you can make it more or less certain. The number is
+# called *temperature*. Here is the row from above at three temperatures.
+
+# %%
+figure, axes = plt.subplots(1, 3, figsize=(9, 2.6), sharey=True, layout="constrained")
+for one, t in zip(axes, (0.1, 1, 10)):
+    one.bar(range(9), softmax(scores / t), color="tab:gray")
+    one.set_xticks(range(9), found.keys)
+    one.set(title=f"t = {t}", xlabel="letter that is looked at")
+label = axes[0].set_ylabel("probability")
+
+# %% [markdown]
+# A low temperature pushes the largest probability towards 1, and a high one makes all of them nearly equal. When $p$ is
+# close to 1 in one place and close to 0 in all others, every entry of the Jacobian is close to 0. Such a softmax is
+# *saturated*, and almost no gradient comes through it. Chapter 5 shows how attention keeps away from that.
+#
+# A model can even learn its temperature, if the temperature has a gradient. Here one $t$ divides the scores of all rows.
+
+# %% [exercise] temperature_backward
+
+# %% [derivation]
+# **The rule: a parameter collects the gradient of everything that it touches.** Each $s_{bk} = x_{bk} / t$ has the
+# derivative $1 / t$ with respect to its own score, so $dx = ds / t$, of shape $(\dots, K)$. With respect to $t$ its
+# derivative is $-x_{bk} / t^2$, and $t$ touches all of them, so $dt$, a single number, is a sum over all axes:
+#
+# $$ dt = - \frac{1}{t^2} \sum_{b, k} ds_{bk}\, x_{bk} $$
+
+# %% [markdown]
 # ## The logarithm, for the loss
 #
-# A loss needs $\log p$. A very small probability is rounded to 0, and $\log 0$ is $-\infty$. So do not take the logarithm
-# of a finished softmax. Put the formula into the logarithm first, and the exponential of $x_i$ disappears:
+# A loss needs $\log p$, but a very small probability is rounded to 0, and $\log 0$ is $-\infty$. So do not take the
+# logarithm of a finished softmax. Put the formula into the logarithm first, and the exponential of $x_i$ disappears:
 #
 # $$ y_i = \log p_i = x_i - \log \sum_j e^{x_j} $$
-#
-# Differentiate with respect to $x_j$. The first term gives $\delta_{ij}$. The sum's logarithm gives
-# $e^{x_j} / \sum_k e^{x_k} = p_j$ (the derivative of a logarithm times that of the exponential). Sum over all $y_i$, as
-# before: $dx_j = \sum_i dy_i (\delta_{ij} - p_j) = dy_j - p_j \sum_i dy_i$. The sum is that of $dy$ alone, without $p$.
-#
-# **Predict:** what does each of the two ways print for $x = (0, 800)$?
 
 # %%
 x = np.array([0.0, 800.0])
 with np.errstate(all="ignore"):
     print("log of the softmax:", np.log(softmax(x)))
-print("written out:       ", x - x.max() - np.log(np.exp(x - x.max()).sum()))
+print("written out:       ", x - np.logaddexp(*x))    # logaddexp(a, b) = log(e^a + e^b), without overflow
 
-# %% [markdown]
-# ## Break it
-#
-# "A probability grows with its own score, so $dx = p (1 - p)\, dp$." This uses the diagonal of the Jacobian and
-# forgets the rest. It has the right shape, and it looks like a derivative that you know from the sigmoid. Does a
-# model train with it?
-#
-# Put it in the place of the library's, and train, as in chapter 1. The loss is made of $-\log p$; with the natural
-# logarithm its unit is called the *nat*. **Predict:** how far apart are the two losses after 100 steps?
+# %% [exercise] log_softmax_backward
 
+# %% [derivation]
+# **The rules: the chain rule, and the derivative of a logarithm.** In $y_i = x_i - \log s$ with $s = \sum_k e^{x_k}$, the
+# first term gives $\delta_{ij}$, and the second gives $\frac{1}{s} \frac{\partial s}{\partial x_j} = e^{x_j} / s = p_j$:
+#
+# $$ \frac{\partial y_i}{\partial x_j} = \delta_{ij} - p_j $$
+#
+# Every $y_i$ of the row is touched by $x_j$, so sum over $i$:
+#
+# $$ dx_j = \sum_i dy_i (\delta_{ij} - p_j) = dy_j - p_j \sum_i dy_i $$
+#
+# The sum is that of $dy$ alone, without $p$, because the factor $p_i$ of the softmax's Jacobian has cancelled. It has
+# shape $(\dots, 1)$, and $p = e^y$ has the shape of $y$, $(\dots, K)$.
 
 # %%
-def diagonal(dp, cache):
-    return cache.p * (1 - cache.p) * dp
-
-
-right = train(steps=100).losses
-wrong = train(plugged(functional.softmax_backward, diagonal), steps=100).losses
-for step in (1, 25, 50, 75, 100):
-    print(f"step {step:3}: right {right[step - 1]:.3f}, wrong {wrong[step - 1]:.3f}")
-
-# %%
-figure, axes = plt.subplots(figsize=(4.8, 2.8), layout="constrained")
-axes.plot(right, color="black", label="the right gradient")
-axes.plot(wrong, color="tab:red", linestyle="--", label="the diagonal only")
-axes.set_xlabel("training step")
-axes.set_ylabel("loss for each token (nats)")
-legend = axes.legend()
+report = gradcheck((lambda x: (np.log(softmax(x)), np.log(softmax(x))), log_softmax_backward),
+                   [rng.standard_normal((2, 5))], methods=["central"], name="log softmax")
+print(report)
+assert report.passed
 
 # %% [markdown]
-# The loss of the wrong one goes down too, but more slowly: to 2.9 after 100 steps, not to 1.2. On a new task you have no
-# second curve to compare with: you would search for a better learning rate. The gradient doctor does not look at the
-# curve:
+# ## Your Transformer
+#
+# The model's last step is a softmax over its vocabulary, which says how likely each letter is to come next. It gives the
+# right letter a probability of about 0.90 each time. **Predict:** if you *draw* each letter with these probabilities, how
+# often are the eight letters of *drawkcab* and the end of the word all right?
 
 # %%
-report = gradcheck((functional.softmax_forward, diagonal), [rng.standard_normal((2, 3, 5))], name="diagonal")
-print(report.findings["diagonal"])
+source = np.array([[*vocabulary.encode("backward"), EOS]])
+for t in (0.5, 1, 2):
+    drawn = [vocabulary.decode(one.ids) for one in sample(model, source, [np.random.default_rng(0)], 200, temperature=t)[0]]
+    print(f"t = {t}: {np.mean([word == 'drawkcab' for word in drawn]):6.1%} right, the least likely: {drawn[-1]}")
 
 # %% [markdown]
-# ## Exercises
-#
-# `minitransformer learn start 4` writes this page into your folder, followed by five functions with blanks. Fill one,
-# save, and ask `minitransformer learn check`. When `softmax_backward` passes, let it train a model:
-# `minitransformer learn plug softmax_backward`.
-#
+# Nine draws have to succeed, so about $0.90^9 = 39\,\%$ of the words are right. A temperature of 0.5 doubles all
+# differences between scores, which leaves a wrong letter next to no chance, and at 2 the model babbles.
+
+# %%
+lab.at_work()
+
+# %% [markdown]
 # **Read next:** `softmax_forward` and `softmax_backward` in `minitransformer/functional/softmax.py`.

@@ -22,6 +22,7 @@ def merge_heads(heads):
 # %% what it is called with
 returns = "y"
 section = "The merge that still trains"
+stars, minutes = 2, 15
 
 
 def case(rng, B, H, T, d):

@@ -29,6 +29,7 @@ def multi_head(x, w_q, w_k, w_v, w_o, num_heads):
 # %% what it is called with
 returns = "y"
 section = "Many small questions in place of a large one"
+stars, minutes = 2, 15
 
 
 def case(rng, B, T, H, d_k, d_v):

@@ -22,6 +22,8 @@
 # and what they learn.
 
 # %%
+import math
+
 import matplotlib.pyplot as plt
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -32,6 +34,7 @@ from minitransformer.data.drawn import DrawnBatches, draw_held_out
 from minitransformer.training.evaluation import exact_match
 from minitransformer.functional import attention_backward, attention_forward
 from minitransformer.layers.attention import MultiHeadAttention, SelfAttention
+from minitransformer.learn import yours
 from minitransformer.learn.plug import train
 from minitransformer.tasks import TASKS
 
@@ -360,3 +363,13 @@ for h in range(4):
 #
 # **Read next:** `MultiHeadAttention` in `minitransformer/layers/attention.py`: its `split`, its `merge`, and a
 # `backward` that uses them the other way round.
+
+# %% [exercise] split_heads
+
+# %% [exercise] merge_heads
+
+# %% [exercise] contributions
+
+# %% [exercise] multi_head
+
+# %% [exercise] projections_backward

@@ -11,7 +11,7 @@ from minitransformer.learn import also_right, invariant, mistake
 # %% reference
 def residual_backward(dy, x, W):
     """dy, x: (N, D); W: (D, D). Returns dx (N, D) and dW (D, D)."""
-    # your code: x reaches y by two paths
+    # your code: how many paths lead from x to y?
     dx = dy + dy @ W.T
     dW = x.T @ dy
     return dx, dW
@@ -21,6 +21,7 @@ def residual_backward(dy, x, W):
 # %% what it is called with
 returns = "dx dW"
 section = "Residual: a path around each layer"
+stars, minutes = 1, 10
 
 
 def case(rng, N, D):

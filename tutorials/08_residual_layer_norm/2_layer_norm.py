@@ -1,7 +1,7 @@
 """LayerNorm
 
 Bring each row to mean 0 and variance 1, then stretch it by gamma and shift it by beta. Return what backward needs, too: the
-normalised rows n and the factor s = 1 / sqrt(variance + epsilon).
+normalised rows n, and s, the factor that a centred row is multiplied by. epsilon keeps a row of equal numbers from dividing by 0.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake, plugs
 # %% reference
 def layer_norm(x, gamma, beta, epsilon):
     """x: (..., D); gamma, beta: (D,); epsilon: a number. Returns y (..., D), n (..., D) and s (..., 1)."""
-    # your code: the mean and the variance of each row, then s, n and y
+    # your code: s, n and y, row by row, without a loop
     centred = x - x.mean(axis=-1, keepdims=True)
     variance = (centred * centred).mean(axis=-1, keepdims=True)
     s = 1 / np.sqrt(variance + epsilon)
@@ -25,6 +25,7 @@ def layer_norm(x, gamma, beta, epsilon):
 # %% what it is called with
 returns = "y n s"
 section = "LayerNorm: every row on the same scale"
+stars, minutes = 1, 10
 
 
 def case(rng, B, T, D):

@@ -1,7 +1,7 @@
 """The gradient of LayerNorm
 
-From dy, the gradient of the loss with respect to y = gamma n + beta, to the gradients of x, gamma and beta. Three paths lead
-from a number of x to the loss: do not forget two of them.
+From dy, the gradient of the loss with respect to y = gamma n + beta, derive the gradients of x, gamma and beta. Three paths lead
+from a number of x to the n of its row: do not forget two of them. A row of dx sums to 0, and it is orthogonal to n.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake, plugs
 # %% reference
 def layer_norm_backward(dy, n, s, gamma):
     """dy, n: (..., D); s: (..., 1), 1 / standard deviation; gamma: (D,). Returns dx (..., D), dgamma (D,), dbeta (D,)."""
-    # your code: dn, then the three terms of dx; then a sum over all rows, twice
+    # your code: three terms make dx; gamma and beta were used in every row
     dn = dy * gamma
     mean = dn.mean(axis=-1, keepdims=True)
     along = (dn * n).mean(axis=-1, keepdims=True)
@@ -28,6 +28,7 @@ def layer_norm_backward(dy, n, s, gamma):
 # %% what it is called with
 returns = "dx dgamma dbeta"
 section = "LayerNorm's backward: three paths to the loss"
+stars, minutes = 3, 25
 
 
 def case(rng, B, T, D):

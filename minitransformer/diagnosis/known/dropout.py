@@ -5,9 +5,6 @@ from minitransformer.diagnosis.mistakes import teach
 RIGHT, SCALE, KEPT = "dy * cache.mask", "cache.mask.max(initial=1)", "(cache.mask > 0)"
 teach("dropout", {sentence: (RIGHT, wrong) for sentence, wrong in {
     "the dropout mask is not applied in backward: dx = dy (the mask is forgotten, dropout is skipped)": "dy",
-    "the dropout's scale 1 / (1 - rate) is forgotten in backward: the mask is applied without it (only zeros and ones)":
-        f"dy * {KEPT}",
-    "the dropout mask and its scale 1 / (1 - rate) are applied twice (squared)": f"{RIGHT} * cache.mask",
     "the dropout's scale is inverted: multiplied by 1 - rate, not divided by it": f"dy * {KEPT} / {SCALE}",
     "the dropout mask is not applied in backward, only its scale 1 / (1 - rate)": f"dy * {SCALE}",
     "the dropout mask is inverted: dropped elements get the gradient, kept ones get none, with the scale": f"dy * ~{KEPT} * {SCALE}",

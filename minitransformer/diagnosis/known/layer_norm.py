@@ -15,7 +15,6 @@ teach("layer_norm", {
     f"{SECOND} lacks n inside the mean: n mean(dn) in place of it": (VARIANCE, MEAN),
     "gamma is applied twice in dx: inside the two means and outside": ("dx = inverse", "dx = gamma * inverse"),
     "dy is divided by gamma, not multiplied": ("dn = dy * gamma", "dn = dy / gamma"),
-    "dx is multiplied by the standard deviation, not divided: the inverse is inverted": ("dx = inverse *", "dx = 1 / inverse *"),
     f"{SECOND} has one factor 1 / standard deviation (inverse) too many": ("normed * through_v", "inverse * normed * through_v"),
     f"{SECOND} contains the variance, which does not belong there: x - mean replaces the normed n twice":
         ("normed * through_v", "normed / inverse ** 2 * through_v"),
@@ -23,15 +22,11 @@ teach("layer_norm", {
     "the means are taken over the wrong axis: over the batch (the first axis), not over the last axis (features)":
         (".mean(axis=-1, keepdims=True)", ".mean(axis=0, keepdims=True)"),
     "the means are taken over all axes, not only over the last axis (features)": (".mean(axis=-1, keepdims=True)", ".mean()"),
-    "the LayerNorm is skipped in dx: dx = dy": ("return dx", "return dy"),
     "only gamma is applied in dx: dx = dy gamma, without the standard deviation and the two mean terms": ("return dx", "return dn"),
     "dgamma uses x - mean, before the division by the standard deviation, in place of the normed n":
         ("(dy * normed).sum", "(dy * normed / inverse).sum"),
     "dgamma is multiplied by 1 / standard deviation, which belongs to dx only": ("(dy * normed).sum", "(dy * normed * inverse).sum"),
-    "dgamma is summed over the batch only, and averaged over the positions":
-        ("(dy * normed).sum(axis=rows)", "(dy * normed).sum(axis=0).mean(axis=0)"),
     "dbeta is multiplied by gamma: dn is summed in place of dy": ("dy.sum", "dn.sum"),
-    "dbeta is multiplied by the normed n: sum(dy n) is dgamma's formula": ("dy.sum", "(dy * normed).sum"),
     "dbeta is multiplied by 1 / standard deviation, which belongs to dx only": ("dy.sum", "(dy * inverse).sum"),
     "dbeta is the sum of dx, not the sum of dy: the wrong array is summed": ("dy.sum", "dx.sum")})
 SPREAD = "spread = normed.std(axis=-1, keepdims=True)\n    normed, inverse = normed / spread, inverse / spread"

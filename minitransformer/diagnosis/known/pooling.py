@@ -14,7 +14,6 @@ teach("MeanOverTokens", {sentence: (RIGHT, wrong) for sentence, wrong in {
     "the mask of real positions is ignored: padding gets a gradient too, with the right divisor":
         f"{EVERY} * cache.share.max(axis=1, keepdims=True)",
     "the division is by all real positions of the batch, not by those of each sentence": f"dy[:, None, :] * {REAL} / {REAL}.sum()",
-    "only the first position gets the gradient": f"{RIGHT} * (np.arange({LENGTH}) == 0)[:, None]",
     "the mask of real positions is inverted: only padding gets a gradient":
         f"dy[:, None, :] * ~{REAL} * cache.share.max(axis=1, keepdims=True)"}.items()})
 
@@ -23,5 +22,4 @@ teach("FirstToken", {
     "every position gets the gradient dy, not only the first": (FIRST, "dx[:] = dy[:, None]"),
     "dy is spread over all positions (divided by the length), as for a mean: only the first position was used":
         (FIRST, "dx[:] = dy[:, None] / dx.shape[1]"),
-    "the gradient goes to the last position, not to the first": (FIRST, "dx[:, -1] = dy"),
-    "the gradient goes to the second position, not to the first (off by one)": (FIRST, "dx[:, 1] = dy")})
+    "the gradient goes to the last position, not to the first": (FIRST, "dx[:, -1] = dy")})

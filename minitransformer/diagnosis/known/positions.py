@@ -3,15 +3,12 @@
 from minitransformer.diagnosis.mistakes import teach
 
 ROWS = "self.weight.grad[: cache.length] += dy.sum(axis=0)"
-SQRT = "dy.shape[-1] ** 0.5"
 teach("LearnedPositions", {
     "the positions' gradient goes to the last rows of the table, not to the first": ("[: cache.length]", "[-cache.length:]"),
     "every position gets the sum over all positions: the gradient is summed over the length (time) too, not only over the batch":
         (ROWS, "self.weight.grad[:cache.length] += dy.sum(axis=(0, 1))"),
     "all rows of the table get the gradient summed over all positions, not only those that were used":
         (ROWS, "self.weight.grad += dy.sum(axis=(0, 1))"),
-    "the positions' gradient is multiplied by sqrt(d_model), which belongs to the embedding only": (ROWS, f"{ROWS} * {SQRT}"),
-    "the positions' gradient is reversed in time: that of the last position goes to the first row": (ROWS, f"{ROWS}[::-1]"),
     "dx is multiplied by the position's vector: the positions are added, not multiplied":
         ("return dy", "return dy * self.weight.data[:cache.length]"),
     "the position's vector is added to dx: dx is dy alone": ("return dy", "return dy + self.weight.data[:cache.length]")})
@@ -20,5 +17,4 @@ TABLE = "sinusoids(cache.length, dy.shape[-1])"
 teach("SinusoidalPositions", {
     "dx is multiplied by the table of sinusoids: the positions are added, not multiplied, so dx = dy": ("return dy", f"return dy * {TABLE}"),
     "the table of sinusoids is added to dx: a constant has no gradient, so dx = dy": ("return dy", f"return dy + {TABLE}"),
-    "the table of sinusoids is subtracted from dx: a constant has no gradient, so dx = dy": ("return dy", f"return dy - {TABLE}"),
-    "dx is multiplied by sqrt(d_model), which belongs to the embedding: dx = dy": ("return dy", f"return dy * {SQRT}")})
+    "the table of sinusoids is subtracted from dx: a constant has no gradient, so dx = dy": ("return dy", f"return dy - {TABLE}")})

@@ -12,7 +12,6 @@ teach("rnn_step", {
     "the weight's gradient is transposed: dz^T h in place of h^T dz": ("h.T @ dz", "dz.T @ h"),
     "the state's gradient lacks a transpose: dz U in place of dz U^T": ("weight.T", "weight"),
     "the state's gradient comes from dh', before the derivative of tanh": ("dz @ weight.T", "dafter @ weight.T"),
-    "the state's gradient skips the weight: dh = dz": ("dz @ weight.T", "dz"),
     "dh' is added to the state's gradient, as if the state were carried on unchanged": ("dz @ weight.T", "dz @ weight.T + dafter")})
 
 for gate, name, times in (("r", "reset", "dz_n * p"), ("u", "update", "dafter * (h - n)"),

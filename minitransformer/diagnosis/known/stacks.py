@@ -1,8 +1,6 @@
 """Feed-forward, input, encoder and decoder: a composite's backward is its forward read upside down, line for line."""
 
-from collections.abc import Callable
-
-from minitransformer.diagnosis.mistakes import mistake, teach
+from minitransformer.diagnosis.mistakes import teach
 
 ACTIVATE = "activate_backward(dh, ActivationDropoutCache(cache.activation, cache.dropout))"
 MASK = "ActivationDropoutCache(cache.activation"
@@ -60,25 +58,14 @@ teach("Decoder", {
     **{f"the memory's gradient {what} the {which} layer's": (ADDED, f"{ADDED} * ({factor} (layer is self.layers[{place}]))")
        for what, factor in (("lacks", "1 -"), ("counts twice", "1 +")) for which, place in (("first", 0), ("last", -1))}})
 
-teach("DecoderLayer", {f"the memory's gradient is {what}": ("return dx, dmemory", f"return dx, {factor} * dmemory") for what, factor in (
-    ("missing: it is zero", 0), ("counted twice (doubled)", 2), ("of the wrong sign", -1))})
-
-
-def in_order(steps) -> Callable:
-    """A backward of an encoder or decoder layer that takes its steps in this order."""
-    def wrong(self, dy, cache) -> object:
-        dmemory = []
-        for step in steps:
-            dy = getattr(self, f"{step}_residual").backward(dy, getattr(cache, step))
-            if isinstance(dy, tuple):
-                dy, *dmemory = dy
-        return (dy, *dmemory) if dmemory else dy
-    return wrong
-
-
-mistake("EncoderLayer", "the sub-layers run backward in the order of the forward (not reversed): self-attention first")(
-    in_order(("self_attention", "feed_forward")))
+teach("EncoderLayer", {"the sub-layers run backward in the order of the forward (not reversed): self-attention first": (
+    "feed_forward", "<other>", "self_attention", "feed_forward", "<other>", "self_attention")})
+STEPS = {"feed_forward": "dx = self.feed_forward_residual.backward(dx, cache.feed_forward)",
+         "cross_attention": "dx, dmemory = self.cross_attention_residual.backward(dx, cache.cross_attention)",
+         "self_attention": "dx = self.self_attention_residual.backward(dx, cache.self_attention)"}
+RIGHT_ORDER = "\n        ".join(STEPS.values()).replace("(dx", "(dy", 1)    # the first gets dy
 for order in (("feed_forward", "self_attention", "cross_attention"), ("cross_attention", "feed_forward", "self_attention"),
               ("self_attention", "cross_attention", "feed_forward")):
-    mistake("DecoderLayer", f"the sub-layers run backward in the wrong order: {', '.join(order)}; it is the forward's order "
-                            "reversed".replace("_", "-"))(in_order(order))
+    said = ", ".join(order).replace("_", "-")
+    teach("DecoderLayer", {f"the sub-layers run backward in the wrong order: {said}; it is the forward's order reversed": (
+        RIGHT_ORDER, "\n        ".join(["dx = dy", *(STEPS[one] for one in order)]))})

@@ -30,7 +30,8 @@ def shifted(target):
 
 # %% what it is called with
 returns = "decoder_input next_target"
-section = "The future: the causal mask"
+section = "What the decoder reads"
+stars, minutes = 2, 15
 
 
 def case(rng, B, T):

@@ -12,7 +12,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 # %% reference
 def post_norm_backward(dy, x, W, n, s):
     """dy, x, n: (..., D); W: (D, D); s: (..., 1), 1 / standard deviation of z. Returns dx (..., D) and dW (D, D)."""
-    # your code: through the LayerNorm to dz; dz reaches x by two paths
+    # your code: dy comes from above; what does it meet first?
     along = (dy * n).mean(axis=-1, keepdims=True)
     dz = s * (dy - dy.mean(axis=-1, keepdims=True) - n * along)
     dx = dz + dz @ W.T
@@ -25,6 +25,7 @@ def post_norm_backward(dy, x, W, n, s):
 # %% what it is called with
 returns = "dx dW"
 section = "Pre-norm and post-norm"
+stars, minutes = 3, 20
 
 
 def case(rng, B, T, D):

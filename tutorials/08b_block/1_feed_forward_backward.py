@@ -1,4 +1,4 @@
-"""The feed-forward network
+"""The gradients of the feed-forward network
 
 Forward, at each position alone: a = x W1 + b1, h = max(0, a), y = h W2 + b2. Return the gradients of all five arrays.
 """
@@ -14,7 +14,7 @@ def feed_forward_backward(dy, x, W1, b1, W2):
 
     Returns dx (N, D), dW1 (D, F), db1 (F,), dW2 (F, D) and db2 (D,).
     """
-    # your code: the forward again, as far as a and h; then upside down
+    # your code: the forward again, as far as you need it; then read it from the bottom up
     a = x @ W1 + b1
     h = np.maximum(a, 0)
     dW2 = h.T @ dy
@@ -31,6 +31,7 @@ def feed_forward_backward(dy, x, W1, b1, W2):
 # %% what it is called with
 returns = "dx dW1 db1 dW2 db2"
 section = "Feed-forward: each position alone"
+stars, minutes = 2, 15
 
 
 def case(rng, N, D, F):

@@ -13,7 +13,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 # %% reference
 def dropouts_backward(dy, x, W, keep1, keep2, rate):
     """dy, x: (..., D); W: (D, D); keep1, keep2: bool (..., D). Returns dx (..., D) and dW (D, D)."""
-    # your code: h again, then upside down: the second dropout, the product, the first dropout
+    # your code: make h again, then read the forward from the bottom up
     h = x * keep1 / (1 - rate)
     dz = dy * keep2 / (1 - rate)
     dh = dz @ W.T
@@ -27,6 +27,7 @@ def dropouts_backward(dy, x, W, keep1, keep2, rate):
 # %% what it is called with
 returns = "dx dW"
 section = "Dropout: a mask belongs to one call"
+stars, minutes = 2, 10
 
 
 def case(rng, B, T, D):

@@ -1,0 +1,58 @@
+"""What happens to an array along one of its axes when the right numbers stand in the wrong places, or only some of them.
+
+The doctor looks for it in a gradient and in dy, the judge in what an exercise returns and in what it was given.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from minitransformer.backend import Array
+
+
+def shifted(array, step, axis) -> Array:
+    """As np.roll by 1 or -1 along the axis, with 0 in the gap."""
+    return without(np.roll(array, step, axis), 0 if step > 0 else -1, axis)
+
+
+def without(array, place, axis) -> Array:
+    """The array with 0 at one place of the axis."""
+    kept = np.array(array)
+    np.moveaxis(kept, axis, 0)[place] = 0
+    return kept
+
+
+def only(array, place, axis) -> Array:
+    """The array with 0 at all places of the axis but one."""
+    kept = np.zeros_like(array)
+    np.moveaxis(kept, axis, 0)[place] = np.take(array, place, axis)
+    return kept
+
+
+def repeated(array, place, axis) -> Array:
+    """What stands at one place of the axis, at all of them."""
+    return np.broadcast_to(np.take(array, [place], axis), array.shape).copy()
+
+
+def combined(combine) -> Callable[[Array, int], Array]:
+    """The sum or the mean of all places of the axis, at all of them."""
+    return lambda array, axis: np.broadcast_to(combine(array, axis=axis, keepdims=True), array.shape).copy()
+
+
+# (sentence on the array, function(array, axis)); {at} says along which axis.
+LATE, EARLY = (f"is shifted{{at}}: everything is one place too {when} (off by one)" for when in ("late", "early"))
+MOVED = [
+    ("is reversed{at}", np.flip),
+    (LATE, lambda array, axis: shifted(array, 1, axis)), (LATE, lambda array, axis: np.roll(array, 1, axis)),
+    (EARLY, lambda array, axis: shifted(array, -1, axis)), (EARLY, lambda array, axis: np.roll(array, -1, axis)),
+    ("is averaged{at}: every place holds the mean of all", combined(np.mean)),
+    ("is summed{at}: every place holds the sum of all", combined(np.sum)),
+    ("is summed up{at}: every place also holds all before it", np.cumsum),
+    ("repeats the first{at} in every place", lambda array, axis: repeated(array, 0, axis)),
+    ("repeats the last{at} in every place", lambda array, axis: repeated(array, -1, axis))]
+PARTS = [
+    ("is missing (zero) at the first place{at}", lambda array, axis: without(array, 0, axis)),
+    ("is missing (zero) at the last place{at}", lambda array, axis: without(array, -1, axis)),
+    ("is there only at the first place{at}, and zero elsewhere: is `return` inside the loop?",
+     lambda array, axis: only(array, 0, axis)),
+    ("is there only at the last place{at}, and zero elsewhere", lambda array, axis: only(array, -1, axis))]

@@ -1,0 +1,43 @@
+"""What a reader has written so far, at work in the running example."""
+
+import runpy
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+
+from minitransformer.checking.compare import relative_error
+from minitransformer.data.batches import make_batch
+from minitransformer.learn import my_transformer
+from minitransformer.learn.course import exercises
+from minitransformer.learn.messages import _
+from minitransformer.learn.plug import plugs
+from minitransformer.training.gradients import add_gradients
+
+
+def at_work(model, vocabulary, write, word) -> None:
+    """Let the functions of the folder's my_transformer.py write a word backwards; compare their gradients with the library's."""
+    with_place = [name for name, one in exercises().items() if one.plug]
+    names = [name for name in my_transformer.names_in(".") if name in with_place]
+    made = runpy.run_path(str(Path(my_transformer.FILE))) if names else {}
+    pair = vocabulary.encode(word), vocabulary.encode(word[::-1])
+    model = model.astype("float64")
+    expected = _gradients(model, pair)
+    with ExitStack() as stack:
+        for one in plugs({name: made[name] for name in names}):
+            stack.enter_context(one)
+        written, found = write(model, vocabulary, word), _gradients(model, pair)
+    print(f"{word} -> {written}")
+    print(_("{n} of {all} parts are yours: {names}").format(
+        n=len(names), all=len(with_place), names=", ".join(names) or _("none yet")))
+    if names:
+        print(_("with them, the gradients of all parameters differ from the library's by {error:.0e}").format(
+            error=relative_error(found, expected)))
+
+
+def _gradients(model, pair) -> list[np.ndarray]:
+    """Of the loss of one pair of ids, one array for each parameter."""
+    model.zero_grad()
+    batch = make_batch([pair])
+    add_gradients(model, [batch], batch.terms)
+    return [parameter.grad.copy() for parameter in model.parameters().values()]

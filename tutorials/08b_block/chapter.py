@@ -1,0 +1,278 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 8b. Feed-forward, dropout, and the complete encoder layer
+#
+# The best-known Transformer in NumPy makes one dropout object in each encoder layer and uses it in three places. All
+# shapes fit, and with a dropout rate of 0 its gradients are right to nine digits. At 0.3, they are 27 % off. Where do the
+# 27 % come from?
+#
+# And a second riddle. The paper says that LayerNorm comes after the sum. The code that its authors published puts it in
+# front of each layer, and so does the Annotated Transformer, whose readers have asked for years which of the two is right.
+#
+# When you have answered both, the encoder layer is complete, and part one of the book with it.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+
+from minitransformer import TransformerConfig, functional, gradcheck, make_batch
+from minitransformer.layers import EncoderLayer, FeedForward
+from minitransformer.learn import lab, yours
+from minitransformer.rivals import Convolution
+
+rng = np.random.default_rng(0)
+lab.you_are_here("feed_forward", "dropout", "encoder")
+
+# %% [markdown]
+# ## Feed-forward: each position alone
+#
+# Attention moves information between positions. The second sub-layer works on each position alone: two linear layers with
+# a ReLU between them, $a = x W_1 + b_1$, $h = \max(0, a)$ and $y = h W_2 + b_2$. Without the ReLU, $W_1 W_2$ would be one
+# matrix. The paper makes $h$ four times as wide as $x$, with 2,048 numbers for 512.
+#
+# **Predict:** in an encoder layer with $d_{model} = 512$ and $d_{ff} = 2048$, which has more weights, the attention with its
+# four square matrices or the feed-forward network with its two wide ones?
+
+# %%
+print(f"attention {4 * 512 * 512:,}, feed-forward {2 * 512 * 2048:,}")
+
+# %% [markdown]
+# Two thirds of the layer's weights are in its least famous part.
+#
+# The paper calls the network *position-wise*, since it is applied to each position "separately and identically", and adds
+# that it could also be described as two convolutions with kernel size 1. A convolution slides a window along the sentence,
+# and multiplies what it sees by the same weights at each stop. A window of one position sees one token, so nothing is left
+# of the neighbours. Instead of believing this, copy the weights into two convolutions of the library.
+
+# %%
+block, first, second = FeedForward(8, 32, rng), Convolution(8, 32, rng, kernel_size=1), Convolution(32, 8, rng, kernel_size=1)
+for convolution, linear in ((first, block.inner), (second, block.outer)):
+    convolution.weight.data[0], convolution.bias.data[:] = linear.weight.data, linear.bias.data
+x = rng.standard_normal((2, 5, 8))
+convolved = second.forward(np.maximum(first.forward(x)[0], 0))[0]
+print("two convolutions with kernel 1 differ by", np.abs(block.forward(x)[0] - convolved).max().round(15))
+
+# %% [markdown]
+# **By hand.** One number everywhere: $W_1 = 2$, $b_1 = -3$, $W_2 = 5$, $b_2 = 0$ and $dy = 1$. For $x = 2$, $a = h = 1$ and
+# $y = 5$. A nudge of $x$ arrives at $y$ ten times as large, so $dx = 10$. **Predict** $dx$, $dW_1$ and $dW_2$ for $x = 1$.
+
+# %%
+layer, one = FeedForward(1, 1, rng).astype("float64"), np.ones((1, 1))
+layer.inner.weight.data[:], layer.inner.bias.data[:], layer.outer.weight.data[:] = 2, -3, 5
+dx = layer.backward(one, layer.forward(one)[1])
+print(f"dx = {dx.item()}, dW1 = {layer.inner.weight.grad.item()}, dW2 = {layer.outer.weight.grad.item()}")
+
+# %% [markdown]
+# All three are 0. Where $a$ is negative, the ReLU lets nothing through, in either direction.
+#
+# In the exercise, the rows of $x$ are $N$ positions of all sentences together. The forward kept nothing for you, so begin by
+# computing what you need of it again. One relation to check yourself by: if $W_1$ and $b_1$ are doubled and $W_2$ is halved,
+# $y$ stays the same.
+
+# %% [exercise] feed_forward_backward
+
+# %% [derivation]
+# **Read the forward from the bottom up.** Each line of it has a backward that you know: twice the product of chapter 1, and
+# between them the chain rule for single numbers, where the ReLU's slope is 1 or 0. A bias is used in every row, so its
+# gradient is summed over the rows.
+#
+# | forward | backward | shape |
+# |---|---|---|
+# | $y = h W_2 + b_2$ | $dh = dy\, W_2^\top$, $dW_2 = h^\top dy$, $db_2 = \sum dy$ | $y$: $(N, d_{model})$ |
+# | $h = \max(0, a)$ | $da = dh$ where $a > 0$, else 0 | $a$, $h$: $(N, d_{ff})$ |
+# | $a = x W_1 + b_1$ | $dx = da\, W_1^\top$, $dW_1 = x^\top da$, $db_1 = \sum da$ | $x$: $(N, d_{model})$ |
+
+# %% [markdown]
+# **Prove it**, with your backward below a forward of one line:
+
+
+# %%
+def forward(x, W1, b1, W2, b2):
+    return np.maximum(x @ W1 + b1, 0) @ W2 + b2, (x, W1, b1, W2)
+
+
+inputs = [rng.standard_normal(shape) for shape in ((5, 3), (3, 7), (7,), (7, 3), (3,))]
+report = gradcheck((forward, lambda dy, cache: feed_forward_backward(dy, *cache)), inputs, methods=["central"])
+print(str(report).splitlines()[-1])
+
+# %% [markdown]
+# What does the trained model do with its 128 hidden numbers? The word *backward* has two a's. **Predict:** which numbers are
+# above 0 at the second *a*: nearly those of the first *a*, or rather those of its neighbours?
+
+# %%
+model, vocabulary = lab.drawkcab()
+word = vocabulary.encode("backward")
+cache = model.loss_forward(make_batch([(word, word[::-1])]))[1].hidden
+stacks = ("encoder, reads", "backward", cache.encode.encoder), ("decoder, writes", "drawkcab", cache.decode.decoder)
+figure, both = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+for axes, (title, letters, stack) in zip(both, stacks):
+    on = stack.layers[0].feed_forward.sublayer.activation.positive[0, :8]    # (8, 128)
+    image = axes.imshow((on[:, None] == on).mean(axis=-1), vmin=0.5, vmax=1, cmap="Greys")
+    axes.set(title=title, xticks=range(8), yticks=range(8), xticklabels=letters, yticklabels=letters)
+    axes.set(xlabel="position, with its letter", ylabel="position, with its letter")
+bar = figure.colorbar(image, ax=both, label="share of the hidden numbers\nthat are on or off in both")
+
+# %% [markdown]
+# That depends on whom you ask. In the encoder the pattern fades away from the diagonal: the hidden numbers tell mostly *where* a
+# letter is, and neighbours look alike. In the decoder the two a's are almost black: there they tell *which* letter to write.
+#
+# ## Dropout: a mask belongs to one call
+#
+# In training, dropout sets each number to 0 with probability $p$, the *dropout rate*, and divides the others by $1 - p$. At
+# inference it does nothing. The paper drops what each sub-layer puts out, and the sum of embeddings and positions.
+#
+# **By hand.** $x = (2, 4, 6, 8)$, $p = 0.5$, and the draw keeps the second and the third number: $y = (0, 8, 12, 0)$.
+# **Predict** the mean of $y$ over many draws.
+
+# %%
+y, _ = functional.dropout_forward(np.tile([2.0, 4.0, 6.0, 8.0], (200_000, 1)), 0.5, rng)    # (200000, 4)
+print("the mean over 200,000 draws:", y.mean(axis=0).round(1))
+
+# %% [markdown]
+# It is $x$, and this is why the division is there: the next layer sees numbers of the same size in training and at inference.
+#
+# Now drop twice in one layer. A number that was dropped cannot have changed the loss. Which of the two masks knows about
+# $x$, and which about $y$?
+
+# %% [exercise] dropouts_backward
+
+# %% [derivation]
+# **Once drawn, a mask is a constant,** so each dropout is a product with a constant, and the chain rule multiplies by the same
+# constant in backward. With $m_1$ and $m_2$ for the masks divided by $1 - p$, the forward is $h = x\, m_1$, $z = h W$ and
+# $y = z\, m_2$, and from the bottom up
+#
+# $$ dz = dy\, m_2, \qquad dh = dz\, W^\top, \qquad dW = h^\top dz, \qquad dx = dh\, m_1 $$
+#
+# All but $dW$ and $W$ are $(\dots, D)$. In $dW$, which is $(D, D)$, the sum runs over all rows, so flatten the axes in front.
+# Each mask occurs at its own place, and it is *the very mask of this call*: it belongs in the cache.
+
+# %% [markdown]
+# **Break it.** One object for both places keeps only the mask that it drew last, so backward uses the second mask twice. Here
+# is your function, called that way:
+
+# %%
+x, dy, W = rng.standard_normal((2, 40, 8)), rng.standard_normal((2, 40, 8)), rng.standard_normal((8, 8))
+for rate in (0.0, 0.3):
+    keep1, keep2 = rng.random((2, *x.shape)) >= rate
+    right, wrong = (dropouts_backward(dy, x, W, mask, keep2, rate)[0] for mask in (keep1, keep2))
+    print(f"p = {rate}: dx is off by {np.linalg.norm(wrong - right) / np.linalg.norm(right):.0%}")
+
+# %% [markdown]
+# A test without dropout finds nothing, because both masks are all True. In the library of the opening, where residual
+# connections carry part of the gradient around the mistake, it is 27 %. The remedy is the contract of chapter 1: what backward
+# needs is in the cache of that call, and no layer keeps anything on `self`.
+#
+# ## Pre-norm and post-norm
+#
+# Back to the second riddle. A sub-layer $f$, attention or feed-forward, is in a residual with a LayerNorm, and there are two
+# orders:
+
+# %%
+figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+lab.show_orders(axes)
+
+# %% [markdown]
+# Both are right, and they are two different models. Follow the purple arrow in each, and count what it passes.
+#
+# Derive the paper's order, with a matrix as its sub-layer: $z = x + xW$, then $y = \operatorname{LayerNorm}(z)$ with $\gamma = 1$
+# and $\beta = 0$. You may build on what is yours: after `from my_transformer import layer_norm_backward`, your own function works
+# here, too.
+
+# %% [exercise] post_norm_backward
+
+# %% [derivation]
+# **Start at $y$ and go down.** The first thing on the way is the LayerNorm, and chapter 8 has its backward, here with
+# $\gamma = 1$, so $dn = dy$:
+#
+# $$ dz = s \,\big( dy - \operatorname{mean}(dy) - n\, \operatorname{mean}(dy\, n) \big) \qquad (\dots, D) $$
+#
+# Below it is the residual of chapter 8, and **the sum rule** adds its two paths: $dx = dz + dz\, W^\top$, and
+# $dW = x^\top dz$, summed over all rows. No term of $dx$ gets past the LayerNorm.
+#
+# Write $N^\top$ for LayerNorm's backward and $J^\top$ for the sub-layer's. The two orders then read
+#
+# $$ \text{post-norm:}\quad dz = N^\top dy, \quad dx = dz + J^\top dz $$
+#
+# $$ \text{pre-norm:}\quad dx = dy + N^\top J^\top dy $$
+
+# %% [markdown]
+# In pre-norm, $dy$ arrives at the bottom untouched. In post-norm, it passes a LayerNorm in every sub-layer. If $x$ and $f(x)$
+# both have variance 1, their sum has variance 2, and LayerNorm multiplies by about $1/\sqrt2 = 0.71$ on the way back. Does
+# that matter? We measure the gradient of $W_2$ in untrained models with 24 layers in each stack. **Predict:** does the decoder's
+# first layer get more in pre-norm or in post-norm?
+
+
+# %%
+def norms_by_layer(pre_norm, seed):
+    model, cache, dloss = lab.deep(pre_norm, seed)
+    model.loss_backward(dloss, cache)
+    return [[np.linalg.norm(layer.feed_forward.outer.weight.grad) for layer in stack.layers]
+            for stack in (model.encoder, model.decoder)]
+
+
+# %%
+figure, both = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout="constrained")
+for pre_norm, style, name in ((False, "--", "post-norm"), (True, "-", "pre-norm")):
+    norms = np.array([norms_by_layer(pre_norm, seed) for seed in range(3)])    # (3 seeds, 2 stacks, 24 layers)
+    for axes, stack, of_stack in zip(both, ("encoder", "decoder"), norms.transpose(1, 2, 0)):
+        axes.semilogy(range(1, 25), of_stack, style, color="tab:purple", label=[name, None, None])
+        axes.set(title=stack, xlabel="layer (24 is nearest to the loss)", ylabel="norm of the gradient of $W_2$")
+        print(f"{stack}, {name:9} layer 1: {of_stack[0].mean():.4f}, layer 24: {of_stack[-1].mean():.4f}")
+legend = axes.legend()
+
+# %% [markdown]
+# Each line is one of three seeds. In the decoder, post-norm leaves the first layer less than a thousandth of what the last
+# one gets. In the encoder it does not, because the path through $f$ makes up for the factor 0.71. So which of the decoder's three
+# sub-layers loses the gradient? Walk down the stack, and measure by what factor each changes the norm of what passes it.
+
+# %%
+model, cache, dloss = lab.deep(pre_norm=False, seed=0)
+dy, factors = model.loss.backward(dloss, cache.loss), {}
+for layer, caches in zip(reversed(model.decoder.layers), reversed(cache.hidden.decode.decoder.layers)):
+    for name in ("feed_forward", "cross_attention", "self_attention"):
+        dx = getattr(layer, f"{name}_residual").backward(dy, getattr(caches, name))
+        dx = dx[0] if name == "cross_attention" else dx    # the second one goes to the encoder
+        factors.setdefault(name, []).append(np.linalg.norm(dx) / np.linalg.norm(dy))
+        dy = dx
+print(", ".join(f"{name}: {np.mean(of_layers):.2f}" for name, of_layers in factors.items()))
+
+# %% [markdown]
+# Cross-attention. The gradient of its keys and values goes to the encoder, and what is left for the decoder shrinks at every
+# layer, as in the case by hand that chapter 8 began with. Six layers and a warm-up of the learning rate cope with it, as in the
+# paper. Deep models of today are pre-norm, with one more LayerNorm at the end of each stack, because nothing has normalised the
+# last sum.
+#
+# ## Your Transformer
+#
+# An encoder layer is what you have now: self-attention in a residual, feed-forward in a residual, a dropout and a LayerNorm
+# in each. The library's is two lines of forward and two of backward, and this is its check, with dropout and in both orders:
+
+# %%
+for pre_norm in (False, True):
+    config = TransformerConfig.named("toy", 30, d_model=8, d_ff=16, num_heads=2, dropout=0.3, pre_norm=pre_norm)
+    report = gradcheck(EncoderLayer(config, rng), [rng.standard_normal((2, 3, 8))], name="encoder layer")
+    print("pre-norm" if pre_norm else "post-norm", str(report).splitlines()[-1])
+lab.at_work()
+
+# %% [markdown]
+# This was the last chapter of part one. In your folder, `my_transformer.py` holds everything that passed. Let all of it train
+# a model from nothing:
+#
+#     minitransformer learn plug --all
+#
+# It prints the loss beside the library's, lets the model copy a word that it never saw, and says how many parts are yours.
+#
+# **Read next:** `tutorials/one_file.py`, the Transformer with its gradients and its training in fewer than 500 lines of
+# NumPy. You have derived nearly every backward in it. Then `EncoderLayer` in `minitransformer/layers/encoder.py` and
+# `Residual` in `minitransformer/layers/residual.py`: both orders, forward and backward, on one screen.
