@@ -45,6 +45,8 @@ PARTS = {    # {part of the map: the exercises that make it the reader's own}
     "dropout": ["dropouts_backward"],
     "encoder": ["attention_backward", "residual_backward", "layer_norm_backward", "feed_forward_backward", "dropouts_backward",
                 "post_norm_backward"],
+    "loss": ["cross_entropy_backward", "smoothed_targets"],
+    "adam": ["adam_step"],
 }
 
 
@@ -102,14 +104,33 @@ def show_map(axes, found, head=0) -> Any:
     return image
 
 
-def show_mask(mask, tokens) -> None:
+def show_mask(axes, mask, tokens) -> None:
     """Draw a mask (T, T) whose rows and columns are these tokens."""
-    figure, axes = plt.subplots(figsize=(4.8, 3.4), layout="constrained")
     image = axes.imshow(mask, cmap=plt.get_cmap("Blues", 2), vmin=0, vmax=1)
     axes.set(xlabel="key: the tokens it may look at", ylabel="query: the position that asks")
     axes.set_xticks(range(len(tokens)), tokens)
     axes.set_yticks(range(len(tokens)), tokens)
-    figure.colorbar(image, ticks=[0.25, 0.75]).set_ticklabels(["False", "True:\nmay attend"])
+    axes.figure.colorbar(image, ticks=[0.25, 0.75]).set_ticklabels(["False", "True:\nmay attend"])
+
+
+def show_split(three, x) -> None:
+    """Draw x (T, 2 d) on three axes: as it lies, reshaped straight to (2, T, d), and as two heads need it, blue and yellow."""
+    length, width = x.shape
+    size = width // 2
+    owner = np.broadcast_to(np.arange(width) // size, x.shape)
+    for axes, title, split in zip(three, ("x", "x, reshaped straight", "what each head needs"), (
+            lambda array: array[None], lambda array: array.reshape(2, length, size),
+            lambda array: array.reshape(length, 2, size).swapaxes(0, 1))):
+        for block, (numbers, colours) in enumerate(zip(split(x), split(owner))):
+            for (i, k), number in np.ndenumerate(numbers):
+                place = k, block * (length + 0.4) + i
+                axes.add_patch(plt.Rectangle(place, 1, 1, facecolor=("lightskyblue", "khaki")[colours[i, k]], edgecolor="white"))
+                axes.text(place[0] + 0.5, place[1] + 0.5, f"{number:02}", ha="center", va="center")
+            if title != "x":
+                axes.text(-0.2, block * (length + 0.4) + length / 2, f"head {block}", ha="right", va="center")
+        axes.text(1 if title != "x" else 2, -0.3, title, ha="center", fontsize=12)
+        axes.set(xlim=(-1.4, 4.2), ylim=(2 * (length + 0.4), -1), aspect="equal")
+        axes.axis("off")
 
 
 def suspect_mask(ids) -> np.ndarray:
@@ -253,7 +274,7 @@ def show_lookup(axes, tokens, ids, vocabulary) -> None:
     for place, (token, x) in enumerate(zip(tokens, rows[ids])):
         axes.text(place, 0, token, ha="center", va="center", bbox=frame | {"facecolor": "0.93"})
         axes.annotate("", (x, 1), (place, 0), arrowprops={"arrowstyle": "->", "color": "tab:purple", "shrinkA": 12, "shrinkB": 22})
-        axes.text(place + 0.3 * (x - place), 0.3, "dy", ha="center", va="center", color="tab:purple",
+        axes.text(place + 0.2 * (x - place), 0.2, "dy", ha="center", va="center", color="tab:purple",
                   bbox={"color": "white", "pad": 1})
     axes.set(xlim=(-0.6, len(tokens) - 0.4), ylim=(-0.25, 1.3))
     axes.axis("off")
