@@ -45,6 +45,8 @@ PARTS = {    # {part of the map: the exercises that make it the reader's own}
     "dropout": ["dropouts_backward"],
     "encoder": ["attention_backward", "residual_backward", "layer_norm_backward", "feed_forward_backward", "dropouts_backward",
                 "post_norm_backward"],
+    "loss": ["cross_entropy_backward", "smoothed_targets"],
+    "adam": ["adam_step"],
 }
 
 
@@ -272,7 +274,7 @@ def show_lookup(axes, tokens, ids, vocabulary) -> None:
     for place, (token, x) in enumerate(zip(tokens, rows[ids])):
         axes.text(place, 0, token, ha="center", va="center", bbox=frame | {"facecolor": "0.93"})
         axes.annotate("", (x, 1), (place, 0), arrowprops={"arrowstyle": "->", "color": "tab:purple", "shrinkA": 12, "shrinkB": 22})
-        axes.text(place + 0.3 * (x - place), 0.3, "dy", ha="center", va="center", color="tab:purple",
+        axes.text(place + 0.2 * (x - place), 0.2, "dy", ha="center", va="center", color="tab:purple",
                   bbox={"color": "white", "pad": 1})
     axes.set(xlim=(-0.6, len(tokens) - 0.4), ylim=(-0.25, 1.3))
     axes.axis("off")

@@ -45,7 +45,7 @@ ONE = [
     ("linear_backward", "in db, the sum of dy became a max", lambda dy, x, W: (dy @ W.T, x.T @ dy, dy.max(axis=0))),
     ("linear_backward", "in db, the sum of dy runs over the wrong axis", lambda dy, x, W: (dy @ W.T, x.T @ dy, dy.sum(axis=1))),
     ("linear_backward", "every output has the wrong sign", lambda dy, x, W: (-dy @ W.T, -x.T @ dy, -dy.sum(axis=0))),
-    ("numeric_gradient", "dx is h times what is expected",
+    ("numeric_gradient", "in dx, the factor h is missing",
      lambda f, dy, x, h: h * EXERCISES["numeric_gradient"].reference(f, dy, x, h)),
     ("tied_backward", "dW has an axis of length 1 too many", lambda dlogits, h, W: (dlogits @ W, (dlogits.T @ h)[None])),
     ("twice_backward", "in dx, W is not transposed",
