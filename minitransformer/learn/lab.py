@@ -43,6 +43,8 @@ PARTS = {    # {part of the map: the exercises that make it the reader's own}
     "layer_norm": ["layer_norm", "layer_norm_backward"],
     "feed_forward": ["feed_forward_backward"],
     "dropout": ["dropouts_backward"],
+    "encoder": ["multi_head", "feed_forward_backward", "post_norm_backward"],
+    "decoder": ["decoder_layer", "memory_backward"],
     "decoding": ["nucleus", "beam_step", "ranked", "cached_step"],
 }
 
