@@ -6,6 +6,7 @@ The running example is a small trained Transformer that writes a word backwards.
 import atexit
 import string
 import sys
+from dataclasses import dataclass
 import time
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from unittest import mock
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minitransformer import Transformer, TransformerConfig, beam_search, greedy, load_weights, make_batch
+from minitransformer import Transformer, TransformerConfig, beam_search, greedy, load_weights
+from minitransformer.data.batches import Batch, make_batch
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.decoding.cached import CachedStack
 from minitransformer.functional import attention_forward, softmax_forward
@@ -26,6 +28,8 @@ from minitransformer.learn.progress import PASSED, Progress
 from minitransformer.pictures import architecture
 from minitransformer.pictures.attention_map import Attended
 from minitransformer.tasks.text_to_text import attended
+from minitransformer.tasks.toy import LetterTask, ToyTask
+from minitransformer.training import gradients
 
 LETTERS = SymbolVocabulary(string.ascii_lowercase, joint="")
 CONFIG = TransformerConfig(num_layers=1, d_model=32, num_heads=4, d_ff=128, dropout=0.0,
@@ -37,14 +41,17 @@ PARTS = {    # {part of the map: the exercises that make it the reader's own}
     "positions": ["sinusoids"],
     "softmax": ["softmax", "softmax_backward"],
     "attention": ["attention", "attention_backward"],
-    "masks": ["padding_mask", "causal_mask"],
+    "masks": ["causal_mask", "three_masks"],
     "heads": ["split_heads", "merge_heads"],
     "residual": ["residual_backward"],
     "layer_norm": ["layer_norm", "layer_norm_backward"],
     "feed_forward": ["feed_forward_backward"],
     "dropout": ["dropouts_backward"],
-    "encoder": ["multi_head", "feed_forward_backward", "post_norm_backward"],
+    "encoder": ["attention_backward", "residual_backward", "layer_norm_backward", "feed_forward_backward", "dropouts_backward",
+                "post_norm_backward"],
     "decoder": ["decoder_layer", "memory_backward"],
+    "loss": ["cross_entropy_backward", "smoothed_targets"],
+    "adam": ["adam_step"],
     "decoding": ["nucleus", "beam_step", "ranked", "cached_step"],
 }
 
@@ -76,6 +83,13 @@ def at_work(word="backward") -> None:
     run(*drawkcab(), write, word)
 
 
+def accuracy(model, batch) -> float:
+    """The share of letters that the model predicts when it is given the right ones before; the end of a word is no letter."""
+    logits, _cache = model.forward(batch.source, batch.target)
+    letters = batch.next_target > EOS
+    return float((logits.argmax(axis=-1) == batch.next_target)[letters].mean())
+
+
 def attention_of(model, vocabulary, word, kind="cross") -> Attended:
     """The attention of the last layer while the model reads `word` and writes its answer: weights (H, T_q, T_k) and the tokens.
 
@@ -94,6 +108,60 @@ def show_map(axes, found, head=0) -> Any:
     axes.set_ylabel("query: the letter being written" if found.predicted else "query: the letter that looks")
     axes.set_title(f"head {head}", fontsize=10)
     return image
+
+
+def show_mask(axes, mask, tokens) -> None:
+    """Draw a mask (T, T) whose rows and columns are these tokens."""
+    image = axes.imshow(mask, cmap=plt.get_cmap("Blues", 2), vmin=0, vmax=1)
+    axes.set(xlabel="key: the tokens it may look at", ylabel="query: the position that asks")
+    axes.set_xticks(range(len(tokens)), tokens)
+    axes.set_yticks(range(len(tokens)), tokens)
+    axes.figure.colorbar(image, ticks=[0.25, 0.75]).set_ticklabels(["False", "True:\nmay attend"])
+
+
+def show_split(three, x) -> None:
+    """Draw x (T, 2 d) on three axes: as it lies, reshaped straight to (2, T, d), and as two heads need it, blue and yellow."""
+    length, width = x.shape
+    size = width // 2
+    owner = np.broadcast_to(np.arange(width) // size, x.shape)
+    for axes, title, split in zip(three, ("x", "x, reshaped straight", "what each head needs"), (
+            lambda array: array[None], lambda array: array.reshape(2, length, size),
+            lambda array: array.reshape(length, 2, size).swapaxes(0, 1))):
+        for block, (numbers, colours) in enumerate(zip(split(x), split(owner))):
+            for (i, k), number in np.ndenumerate(numbers):
+                place = k, block * (length + 0.4) + i
+                axes.add_patch(plt.Rectangle(place, 1, 1, facecolor=("lightskyblue", "khaki")[colours[i, k]], edgecolor="white"))
+                axes.text(place[0] + 0.5, place[1] + 0.5, f"{number:02}", ha="center", va="center")
+            if title != "x":
+                axes.text(-0.2, block * (length + 0.4) + length / 2, f"head {block}", ha="right", va="center")
+        axes.text(1 if title != "x" else 2, -0.3, title, ha="center", fontsize=12)
+        axes.set(xlim=(-1.4, 4.2), ylim=(2 * (length + 0.4), -1), aspect="equal")
+        axes.axis("off")
+
+
+def suspect_mask(ids) -> np.ndarray:
+    """A causal mask (T, T) with the mistake that chapter 6 hunts."""
+    return np.tri(ids.shape[1], k=1, dtype=bool)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dice(LetterTask):
+    """From eight letters to eight throws of a die, a to f: nothing in the source tells which."""
+
+    def draw(self, rng) -> tuple[list[str], list[str]]:
+        return [string.ascii_lowercase[i] for i in rng.integers(26, size=8)], ["abcdef"[i] for i in rng.integers(6, size=8)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddNeighbours(ToyTask):
+    """From three to five digits to the last digit of the sum of each and the next: 3 8 5 -> 1 3."""
+
+    def draw(self, rng) -> tuple[list[str], list[str]]:
+        digits = rng.integers(10, size=rng.integers(3, 6))
+        return [str(digit) for digit in digits], [str(total % 10) for total in digits[:-1] + digits[1:]]
+
+    def make_vocabulary(self) -> SymbolVocabulary:
+        return SymbolVocabulary(string.digits)
 
 
 def deep(pre_norm, seed) -> tuple[Transformer, Any, float]:
@@ -141,6 +209,107 @@ def show_orders(both) -> None:
         axes.text(-0.2, 1.4, "the gradient's\ndirect path", ha="right", va="center", color="tab:purple")
         axes.set(title=title, xlim=(-1.6, 2.3), ylim=(-0.4, 4.4))
         axes.axis("off")
+
+
+def cross_attention_inputs(model, vocabulary, word) -> tuple[np.ndarray, np.ndarray]:
+    """What the last cross-attention gets while the model writes `word` backwards: x (T_q, d_model) and the memory (T_k, d_model).
+
+    Rows of x: the letters of the word from the last to the first, and the end. Rows of the memory: the word, and the end.
+    """
+    ids = vocabulary.encode(word)
+    _y, cache = model.hidden(np.array([[*ids, EOS]]), np.array([[BOS, *ids[::-1]]]))
+    found = cache.decode.decoder.layers[-1].cross_attention.sublayer
+    return found.query.x[0], found.key.x[0]
+
+
+def loss_of_weights(model, vocabulary, word) -> tuple[Any, np.ndarray, np.ndarray]:
+    """(f, w, gradient) of the loss for each letter while the model writes `word` backwards.
+
+    w: all its weights in one vector; f(w): the loss, for complex w, too; gradient: what the backwards of the library say.
+    """
+    model, complex_model = model.astype("float64"), model.astype("complex128")
+    add_gradients(model, vocabulary, word)
+    batch = _batch(vocabulary, word)
+
+    def loss(weights) -> Any:
+        complex_model.flat.data[...] = weights
+        return complex_model.loss_forward(batch)[0].loss / batch.terms
+    return loss, model.flat.data, model.flat.grad
+
+
+def add_gradients(model, vocabulary, word) -> None:
+    """Add the gradients of the loss for each letter, while the model writes `word` backwards, to those of its parameters."""
+    batch = _batch(vocabulary, word)
+    gradients.add_gradients(model, [batch], batch.terms)
+
+
+def _batch(vocabulary, word) -> Batch:
+    ids = vocabulary.encode(word)
+    return make_batch([(ids, ids[::-1])])
+
+
+def show_graph(axes, inputs, values, gradients) -> None:
+    """Draw a computation from left to right: on each node its value in black, its name, and its gradient in purple below.
+
+    inputs: {node: [the nodes that it is computed from]}, the last one computed last; values, gradients: {node: number}.
+    """
+    columns: list[list[str]] = [[list(inputs)[-1]]]    # from right to left
+    while made := [one for name in columns[-1] for one in inputs.get(name, [])]:
+        columns.append(made)
+    places = {name: (-1.7 * column, 0.85 * (len(names) - 1) / 2 - 0.85 * row)
+              for column, names in enumerate(columns) for row, name in enumerate(names)}
+    for name, (x, y) in places.items():
+        axes.text(x, y, f"${name}$", ha="center", va="center", bbox={"boxstyle": "round", "facecolor": "white", "edgecolor": "0.5"})
+        axes.text(x, y + 0.22, f"{values[name]:g}", ha="center", va="center")
+        axes.text(x, y - 0.24, f"{gradients[name]:g}", ha="center", va="center", color="tab:purple")
+        for one in inputs.get(name, []):
+            axes.annotate("", (x, y), places[one], arrowprops={"arrowstyle": "->", "color": "0.5", "shrinkA": 14, "shrinkB": 20})
+    axes.set(xlim=(-1.7 * len(columns) + 1, 0.5), ylim=(-0.45 * len(columns[-1]), 0.45 * len(columns[-1])))
+    axes.axis("off")
+
+
+def show_lookup(axes, tokens, ids, vocabulary) -> None:
+    """Draw the table of an embedding, and arrows from the tokens below to the rows above that their gradients are added to.
+
+    ids: for each token the number of its row; vocabulary: what the rows belong to.
+    """
+    rows = np.arange(len(vocabulary)) + (len(tokens) - len(vocabulary)) / 2
+    frame = {"boxstyle": "round", "facecolor": "white", "edgecolor": "0.5"}
+    for x, name in zip(rows, vocabulary):
+        axes.text(x, 1, f"row of\n{name}", ha="center", va="center", bbox=frame)
+    for place, (token, x) in enumerate(zip(tokens, rows[ids])):
+        axes.text(place, 0, token, ha="center", va="center", bbox=frame | {"facecolor": "0.93"})
+        axes.annotate("", (x, 1), (place, 0), arrowprops={"arrowstyle": "->", "color": "tab:purple", "shrinkA": 12, "shrinkB": 22})
+        axes.text(place + 0.2 * (x - place), 0.2, "dy", ha="center", va="center", color="tab:purple",
+                  bbox={"color": "white", "pad": 1})
+    axes.set(xlim=(-0.6, len(tokens) - 0.4), ylim=(-0.25, 1.3))
+    axes.axis("off")
+
+
+def show_scores(axes, scores, queries, keys) -> Any:
+    """Draw scores that have not been through a softmax, red if they are positive and blue if negative. Returns the image.
+
+    scores: (T_q, T_k); queries, keys: the letters of the rows and of the columns.
+    """
+    largest = abs(scores).max()
+    image = axes.imshow(scores, cmap="RdBu_r", vmin=-largest, vmax=largest)
+    axes.set_xticks(range(len(keys)), keys)
+    axes.set_yticks(range(len(queries)), queries)
+    axes.set_xlabel("key: the letter it may look at", color="tab:orange")
+    axes.set_ylabel("query: the letter that looks", color="tab:blue")
+    axes.figure.colorbar(image, ax=axes, label="score: query times key")
+    return image
+
+
+def show_losses(axes, curves, level=None) -> None:
+    """Draw training losses {what they are: one number for each step}; level: (number, its name) of a dotted line."""
+    for (name, losses), colour, style in zip(curves.items(), ("black", "tab:red", "tab:brown"), ("-", "--", "-.")):
+        axes.plot(range(1, len(losses) + 1), losses, style, color=colour, label=name)
+    if level:
+        axes.axhline(level[0], color="0.5", linestyle=":", label=level[1])
+    axes.set_xlabel("training step")
+    axes.set_ylabel("loss for each token")
+    axes.legend()
 
 
 def show_tree(axes, tried, finished) -> None:

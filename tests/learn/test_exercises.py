@@ -18,6 +18,7 @@ from minitransformer.learn.source import BLANK, blanks, skeleton
 from minitransformer.checking.compare import relative_error
 
 EXERCISES = exercises()
+find_leaks = EXERCISES["find_leaks"].reference
 MISTAKES = [(name, mark) for name, one in EXERCISES.items() for mark in one.mistakes]
 
 
@@ -145,8 +146,8 @@ def test_a_plugged_function_runs_in_the_model_and_trains_like_the_librarys(name)
 
 
 def test_what_happens_at_a_loss_of_0_and_at_a_small_move_is_seen():
-    leaks, loss = EXERCISES["leaks"].module, EXERCISES["masked_loss"].module
-    assert "threshold is larger" in judged(EXERCISES["leaks"], leaks.large_threshold).diagnosis
+    leaks, loss = EXERCISES["find_leaks"].module, EXERCISES["masked_loss"].module
+    assert "threshold is larger" in judged(EXERCISES["find_leaks"], leaks.large_threshold).diagnosis
     assert not judged(EXERCISES["masked_loss"], loss.losses_not_0).passed
 
 
@@ -195,8 +196,8 @@ def test_wrong_numbers_are_told_before_float32():
 
 
 def test_a_numeric_derivative_need_not_keep_float32():
-    function = lambda f, x, h: f(x.astype(complex) + 1j * h).imag / h
-    assert judged(EXERCISES["complex_step"], function).passed
+    function = lambda f, dy, x, v, h: (dy * f(x.astype(complex) + 1j * h * v).imag).sum() / h
+    assert judged(EXERCISES["slope_along"], function).passed
 
 
 def test_an_exception_says_what_the_function_was_called_with():
@@ -210,14 +211,14 @@ def test_the_terms_of_a_sum_are_told_with_their_factors():
 
 
 @pytest.mark.parametrize("name, wrong, words", [
-    ("leaks", lambda y, changed: ~EXERCISES["leaks"].reference(y, changed) & np.triu(np.ones((len(y), len(y)), bool), 1),
+    ("find_leaks", lambda model, ids: ~find_leaks(model, ids) & np.triu(np.ones((len(ids), len(ids)), bool), 1),
      "leak: True where False belongs"),
-    ("leaks", lambda y, changed: np.zeros((len(y), len(y)), bool), "leak is False everywhere"),
+    ("find_leaks", lambda model, ids: np.zeros((len(ids), len(ids)), bool), "leak is False everywhere"),
     ("shifted", lambda target: (
         EXERCISES["shifted"].reference(target)[0], np.concatenate([target, np.full_like(target[:, :1], 2)], axis=1)),
      "right: decoder_input; next_target["),
-    ("scores", lambda query, key: 3 * EXERCISES["scores"].reference(query, key), "S is 3 times what is expected, everywhere"),
-    ("scores", lambda query, key: EXERCISES["scores"].reference(query, key) ** 2, "S is not what is expected times one factor"),
+    ("multi_head", lambda *given: 3 * EXERCISES["multi_head"].reference(*given), "y is 3 times what is expected, everywhere"),
+    ("multi_head", lambda *given: EXERCISES["multi_head"].reference(*given) ** 2, "y is not what is expected times one factor"),
     ("softmax_backward", lambda dp, p: p * (dp - dp * p.sum(axis=-1, keepdims=True)), "dx is 0 everywhere"),
 ])
 def test_the_difference_is_told_in_the_words_of_its_kind(name, wrong, words):
@@ -236,8 +237,8 @@ def test_where_and_why_speak_of_the_same_numbers():
 
 
 @pytest.mark.parametrize("name, wrong, stage, words", [
-    ("scores", lambda query, key: EXERCISES["scores"].reference(query, key) * np.sqrt(1), "float32", "math.sqrt(number)"),
-    ("scores", lambda query, key: EXERCISES["scores"].reference(query, key).astype(float), "float32", "which line makes float64"),
+    ("softmax", lambda x: EXERCISES["softmax"].reference(x) * np.sqrt(1), "float32", "math.sqrt(number)"),
+    ("softmax", lambda x: EXERCISES["softmax"].reference(x).astype(float), "float32", "which line makes float64"),
     ("causal_mask", lambda ids: np.tri(ids.shape[1]), "shape", "has to hold True and False"),
 ])
 def test_another_dtype_gets_the_usual_reason(name, wrong, stage, words):
@@ -261,18 +262,19 @@ def test_one_change_of_the_reference_is_named_though_nobody_listed_it(words, wro
     ("tied_backward", "dW is 0 everywhere", lambda dlogits, h, W: (dlogits @ W, 0 * W)),
     ("contributions", "c has its axes 1 and 2 swapped", lambda heads, w_o: (
         EXERCISES["contributions"].reference(heads, w_o).swapaxes(1, 2))),
-    ("broadcast_backward", "in dg, g is used where x belongs", lambda dy, x, g: (dy * g, (dy * g).sum(axis=0))),
+    ("shares_backward", "in dx, y is used where s belongs", lambda dy, x: (
+        EXERCISES["shares_backward"].reference(dy, x) * x.sum(axis=-1, keepdims=True) ** 2 / x)),
     ("softmax", "all sums, means and maxima run over the wrong axis", lambda x: (
         np.exp(x - x.max(axis=0)) / np.exp(x - x.max(axis=0)).sum(axis=0))),
-    ("broadcast_backward", "dx lacks the factor g: dy is passed on unchanged; dg lacks the factor x", lambda dy, x, g: (
-        dy.copy(), dy.sum(axis=0))),
+    ("tied_backward", "dh has the factor sqrt(d_model): that belongs to the embedding only; dW has the wrong sign",
+     lambda dlogits, h, W: (dlogits @ W * float(np.sqrt(W.shape[1])), -dlogits.T @ h)),
 ])
 def test_what_is_wrong_with_an_output_is_named_though_nobody_listed_it(name, diagnosis, wrong):
     assert judged(EXERCISES[name], wrong).diagnosis == diagnosis
 
 
 def test_two_wrong_outputs_are_not_named_if_one_of_them_is_unknown():
-    answer = judged(EXERCISES["broadcast_backward"], lambda dy, x, g: (dy.copy(), dy.sum(axis=0) + 1e-3))
+    answer = judged(EXERCISES["tied_backward"], lambda dlogits, h, W: (dlogits @ W, -dlogits.T @ h + 1e-3))
     assert not answer.diagnosis
 
 

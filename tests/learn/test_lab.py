@@ -11,6 +11,7 @@ import pytest
 
 from minitransformer import InputError, load_weights
 from minitransformer.data.drawn import draw_held_out
+from minitransformer.functional import layer_norm_backward, layer_norm_forward
 from minitransformer.learn import lab
 from minitransformer.learn.course import PACKAGE, exercises, folder_in
 from minitransformer.learn.progress import PASSED, Progress
@@ -106,6 +107,82 @@ def test_the_map_shows_where_the_reader_is_and_what_is_the_readers_own(tmp_path,
 def test_the_parts_are_on_the_map_and_their_exercises_exist():
     assert lab.PARTS.keys() <= architecture.PARTS.keys()
     assert {name for names in lab.PARTS.values() for name in names} <= exercises().keys()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_post_norm_starves_the_first_layers_of_a_deep_decoder_and_pre_norm_does_not(seed):
+    def first_to_last(pre_norm):
+        model, cache, dloss = lab.deep(pre_norm, seed)
+        model.loss_backward(dloss, cache)
+        first, *_, last = (np.linalg.norm(layer.feed_forward.outer.weight.grad) for layer in model.decoder.layers)
+        return first / last
+    assert first_to_last(pre_norm=False) < 1e-3 and first_to_last(pre_norm=True) > 1
+
+
+def test_the_circle_of_layer_norm_is_where_it_moves_rows():
+    x = np.random.default_rng(0).standard_normal((5, 3))
+    n, cache = layer_norm_forward(x, np.ones(3), np.zeros(3))
+    _, both = plt.subplots(1, 2, subplot_kw={"projection": "3d"})
+    lab.show_norm(both, x, n, layer_norm_backward(x, cache)[0])
+    for axes in both:
+        circle = np.transpose(axes.lines[-1].get_data_3d())
+        assert np.abs(circle.mean(axis=1)).max() < 1e-9 and np.abs(circle.var(axis=1) - 1).max() < 1e-9
+        assert all(np.linalg.norm(circle - row, axis=1).min() < 0.1 for row in n)
+
+
+def test_only_post_norm_has_its_norm_on_the_direct_path():
+    _, both = plt.subplots(1, 2)
+    lab.show_orders(both)
+    on_the_path = [[text.get_text() for text in axes.texts if text.get_position()[0] == 0 and text.get_text()] for axes in both]
+    assert on_the_path == [["x", "+", "LayerNorm", "y"], ["x", "+", "y"]]
+
+
+def test_the_inputs_of_cross_attention_are_those_that_give_its_weights():
+    model, vocabulary = lab.drawkcab()
+    x, memory = lab.cross_attention_inputs(model, vocabulary, "softmax")
+    layer = model.decoder.layers[-1].cross_attention
+    _y, cache = layer.forward(x[None], memory[None])
+    np.testing.assert_allclose(layer.attended(cache)[0], lab.attention_of(model, vocabulary, "softmax").weights, atol=1e-5)
+
+
+def test_the_loss_as_a_function_of_all_weights_has_the_gradient_of_the_library():
+    f, w, gradient = lab.loss_of_weights(*lab.drawkcab(), "key")
+    v = np.random.default_rng(0).standard_normal(w.size)
+    assert f(w + 1e-20j * v).imag / 1e-20 == pytest.approx((gradient * v).sum(), rel=1e-12)
+    model, vocabulary = lab.drawkcab()
+    for _twice in range(2):
+        lab.add_gradients(model, vocabulary, "key")
+    np.testing.assert_allclose(model.flat.grad, 2 * gradient, atol=1e-5)
+
+
+def texts(axes):
+    return [text.get_text() for text in axes.texts if text.get_text()]
+
+
+def test_a_graph_shows_each_node_with_its_value_and_its_gradient():
+    axes = plt.figure().subplots()
+    lab.show_graph(axes, {"p": ["x", "W"], "y": ["p", "b"]}, {"x": 3, "W": 2, "p": 6, "b": 4, "y": 10}, dict.fromkeys("xWpby", 0.5))
+    assert sorted(texts(axes)) == sorted(["$x$", "$W$", "$p$", "$b$", "$y$", "3", "2", "6", "4", "10", *5 * ["0.5"]])
+    places = {text.get_text(): text.get_position() for text in axes.texts if text.get_text().startswith("$")}
+    assert places["$x$"][0] == places["$W$"][0] < places["$p$"][0] == places["$b$"][0] < places["$y$"][0]
+
+
+def test_a_lookup_has_two_arrows_into_the_row_of_a_repeated_token():
+    axes = plt.figure().subplots()
+    lab.show_lookup(axes, ["the", "cat", "the"], np.array([0, 1, 0]), ["the", "cat"])
+    ends = [one.xy for one in axes.texts if hasattr(one, "xy")]
+    assert len(ends) == 3 and ends[0] == ends[2] != ends[1]
+    assert texts(axes).count("dy") == 3 and "row of\ncat" in texts(axes)
+
+
+def test_scores_and_losses_name_their_axes():
+    axes = plt.figure().subplots()
+    image = lab.show_scores(axes, np.array([[1.0, -3.0]]), "a", "bc")
+    assert image.get_clim() == (-3, 3) and "query" in axes.get_ylabel() and "key" in axes.get_xlabel()
+    axes = plt.figure().subplots()
+    lab.show_losses(axes, {"right": [3, 2], "wrong": [3, 3]}, level=(1, "floor"))
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["right", "wrong", "floor"]
+    assert axes.get_xlabel() == "training step" and axes.lines[0].get_xdata()[0] == 1
 
 
 def run(folder, *arguments):

@@ -1,7 +1,7 @@
 """The backward of a linear layer
 
-The forward was y = x W + b. Return the gradients with respect to x, W and b, without a loop: the page's sums are two matrix
-products and a sum over the rows. In the model your function runs thousands of times, on far more numbers.
+The forward was y = x W + b. From dy, the gradient with respect to y, return the gradients with respect to x, W and b. Write it
+without a loop, because a model calls it thousands of times.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ def linear_backward(dy, x, W):
 
 # %% what it is called with
 returns = "dx dW db"
-section = "The backward, derived"
+section = "One number by hand"
 stars, minutes = 2, 15
 
 

@@ -13,98 +13,131 @@
 # %% [markdown]
 # # 1. A layer is two functions
 #
-# You write a layer, the shapes fit, the loss goes down. Is its gradient right? A wrong one often trains, too, and
-# nobody tells you. By the end of this chapter you can tell, to twelve digits.
+# A small Transformer reads *backward* and writes *drawkcab*, one letter at a time. Before it writes a letter, it has to
+# look at the right letter of the word that it has read. How can something made of multiplications look anywhere, and how
+# does it find out where?
 #
-# This page is a script and a notebook. An editor that knows `# %%` cells (VS Code, Spyder, PyCharm) runs one cell at a
-# time; `python 01_linear.py` runs them all; `minitransformer learn start 1 --notebook` writes it for Jupyter. Under
-# **Predict**, write down your guess before you run the next cell.
+# Most of the answer is a single layer, the linear one. In this chapter you derive its backward, write it, and prove it
+# right. Then you use it to train two matrices that learn to look.
 #
-# A Transformer is a stack of small functions. To train it, each of them has to answer two questions:
+# This page is a script. An editor that knows `# %%` cells (VS Code, Spyder, PyCharm) runs one cell at a time. Where it says
+# *predict*, write your guess down before you run the next cell. An exercise is a function with a blank: write your code in
+# place of the line with `raise`, save, and type `minitransformer learn check` in a terminal in the same folder. If you are
+# stuck, `minitransformer learn hint` helps a little, and then a little more.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+
+from minitransformer import Layer, Parameter, gradcheck, layers, plugged
+from minitransformer.learn import lab, yours
+from minitransformer.learn.plug import train
+
+lab.you_are_here("linear")     # the parts of this chapter in red; what you have written already is yellow
+
+# %% [markdown]
+# ## Where the model looks
+#
+# The model holds a vector of 32 numbers for each letter that it has read, and another one for each letter that it is
+# about to write. From the vector of a letter to write, a linear layer makes a *query*: what am I looking for? From the
+# vector of each letter read, another linear layer makes a *key*: what do I have? The *score* of a query and a key is their
+# dot product, which is large if the two point in the same direction.
+#
+# **Predict:** the model writes *backward* from its end, so it writes the *d* first. Which column has the largest number
+# of the first row?
+
+# %%
+model, vocabulary = lab.drawkcab()
+x, memory = lab.cross_attention_inputs(model, vocabulary, "backward")    # (9, 32) each: eight letters and the end
+attention = model.decoder.layers[0].cross_attention
+queries, keys = attention.query.forward(x)[0], attention.key.forward(memory)[0]
+scores = queries[:, :8] @ keys[:, :8].T    # (9, 9): the first of four heads, which chapter 7 is about
+figure, axes = plt.subplots(figsize=(5.4, 4), layout="constrained")
+image = lab.show_scores(axes, scores, [*"drawkcab", "end"], [*"backward", "end"])
+print("largest in each row:", *([*"backward", "end"][column] for column in scores.argmax(axis=1)))
+
+# %% [markdown]
+# The dark red cells run from the upper right to the lower left, and every letter to write has its largest score at its own
+# place in the word. Nobody told the model where to look. Its matrices were random in the beginning, and a few thousand small
+# steps along their gradients made them what they are.
+#
+# ## Forward and backward
+#
+# A Transformer is a stack of small functions, and each of them has to answer two questions:
 #
 # 1. **forward**: given the input $x$, what is the output $y$?
 # 2. **backward**: given how the loss changes with $y$, how does it change with $x$, and with the parameters?
 #
-# minitransformer has no autograd, so somebody has to answer the second question with pencil and paper. In
-# this chapter that is you, for the most useful layer there is: the linear one. You derive its backward, write
-# it, prove it in two ways, and meet the contract that every other layer keeps.
-
-# %%
-from typing import Any, NamedTuple
-
-import math
-
-import numpy as np
-
-from minitransformer import Layer, Parameter, gradcheck, layers, plugged
-from minitransformer.learn import yours
-from minitransformer.learn.plug import train
-
-# %% [markdown]
-# ## The forward
+# Most libraries answer the second one for you, with a program that differentiates your forward (*autograd*). Every backward
+# in minitransformer was derived with pencil and paper instead, as you are about to do.
 #
-# Each of the $N$ rows of $X$ is one token (a word, say), described by $d_{in}$ numbers. The layer mixes them into
-# $d_{out}$ new numbers, with the weight $W$ of the shape $(d_{in}, d_{out})$ and the bias $b$ of the shape
-# $(d_{out},)$:
+# The linear layer takes $N$ tokens (here letters), one in each row of $X$, and mixes the $d_{in}$ numbers of each into
+# $d_{out}$ new ones, with a weight $W$ of shape $(d_{in}, d_{out})$ and a bias $b$ of shape $(d_{out},)$:
 #
 # $$ Y = X W + b, \qquad y_{nj} = \sum_i x_{ni} W_{ij} + b_j $$
 #
-# The index $n$ counts tokens, $i$ inputs and $j$ outputs.
+# The index $n$ counts tokens, $i$ inputs and $j$ outputs. From $Y$, the rest of the model computes a loss $L$. Backward has
+# already passed that rest when it reaches this layer, and hands us the *upstream gradient*
+# $dY_{nj} = \partial L / \partial y_{nj}$. The code calls it `dy`, and the gradients that we want `dx`, `dW` and `db`.
 #
-# Choose small sizes, all different: if $N = d_{in}$, a forgotten transpose goes unnoticed.
+# ## One number by hand
 #
-# **Predict:** which shape does $Y$ have?
+# **By hand.** Take one token with two numbers, $x = (3, 5)$, one output, $W_1 = 2$, $W_2 = -1$ and $b = 4$. Then
+# $y = 6 - 5 + 4 = 5$. Let the upstream gradient be 10: if $y$ grows by 0.01, the loss grows by 0.1. What if $W_2$ grows by
+# 0.01? It is multiplied by 5, so $y$ grows by 0.05 and the loss by 0.5, which is 50 times as much as $W_2$ grew.
+#
+# In the picture, each value is above its name, and the gradient of the loss with respect to it is below. The cell measures the
+# gradients of all inputs in this way: it nudges one of them by 0.01 and looks how far the loss moves.
 
 # %%
-N, d_in, d_out = 4, 3, 2
-rng = np.random.default_rng(0)
-X, W, b = rng.standard_normal((N, d_in)), rng.standard_normal((d_in, d_out)), rng.standard_normal(d_out)
+numbers = {"x_1": 3.0, "W_1": 2.0, "x_2": 5.0, "W_2": -1.0, "b": 4.0}
 
-Y = X @ W + b
-Y.shape
+
+def loss(x_1, W_1, x_2, W_2, b):
+    return 10 * (x_1 * W_1 + x_2 * W_2 + b)    # as if the rest of the model multiplied y by 10
+
+
+gradients = {name: (loss(**{**numbers, name: value + 0.01}) - loss(**numbers)) / 0.01 for name, value in numbers.items()}
+parts = {"x_1 W_1": ["x_1", "W_1"], "x_2 W_2": ["x_2", "W_2"], "y": ["x_1 W_1", "b", "x_2 W_2"]}
+figure, axes = plt.subplots(figsize=(5, 3.6), layout="constrained")
+lab.show_graph(axes, parts, numbers | {"x_1 W_1": 6, "x_2 W_2": -5, "y": 5}, gradients | {"x_1 W_1": 10, "x_2 W_2": 10, "y": 10})
 
 # %% [markdown]
-# ## The backward, derived
+# Now give the same layer a second token, $x' = (1, 2)$, whose output has the upstream gradient $-4$. The chain rule says
+# that the loss changes with a number *through every $y$ that this number touches*, so those effects are added up.
 #
-# Somewhere above, a loss $L$ is computed from $Y$. Backward has already passed that part, and hands us the
-# gradient of the loss with respect to $Y$:
-#
-# $$ dY_{nj} = \frac{\partial L}{\partial y_{nj}} \qquad \text{(it has the shape of } Y). $$
-#
-# This is the *upstream gradient*. The layer's code calls it `dy`, and the other gradients `dx`, `dW`, `db`.
-#
-# We need three gradients from it: those with respect to $W$, $b$ and $X$. All three come from the chain rule:
-# *the loss changes with a number through every $y$ that this number touches, so sum over those.*
-#
-# **One number by hand.** Take one token with $d_{in} = 2$ and $d_{out} = 1$: $x = (3, 5)$, so
-# $y = 3 W_{11} + 5 W_{21} + b_1$. Let $dY = 10$: if $y$ grows by 0.01, the loss grows by 0.1. How much does the
-# loss grow if $W_{21}$ grows by 0.01? Then $y$ grows by 0.05 and the loss by 0.5. So
-# $\partial L / \partial W_{21} = 5 \cdot 10 = 50$: the input times the gradient that arrived.
-#
-# **The weight.** $W_{ij}$ appears in $y_{nj}$ for every $n$, with the factor $x_{ni}$:
-#
-# $$ \frac{\partial L}{\partial W_{ij}}
-#    = \sum_n \frac{\partial L}{\partial y_{nj}} \frac{\partial y_{nj}}{\partial W_{ij}}
-#    = \sum_n x_{ni}\, dY_{nj} $$
-#
-# which is $dW = X^\top dY$.
-#
-# **The bias.** $b_j$ appears in $y_{nj}$ for every $n$, with the factor 1:
-#
-# $$ db_j = \sum_n dY_{nj} $$
-#
-# **The input.** $x_{ni}$ appears in $y_{nj}$ for every $j$, with the factor $W_{ij}$:
-#
-# $$ dX_{ni} = \sum_j dY_{nj} W_{ij} \quad\Longrightarrow\quad dX = dY\, W^\top $$
-#
-# One check costs nothing: a gradient has the shape of the array it belongs to. $X^\top dY$ has the shape
-# $(d_{in}, N)(N, d_{out}) = (d_{in}, d_{out})$, as $W$ does. It could not have been $dY^\top X$.
-#
-# Here are the three sums, one product at a time. They are slow, and exactly what the derivation says. The short form,
-# with matrix products, is your first exercise, and you can write it now.
-
+# **Predict:** what is the gradient with respect to $W_2$ now?
 
 # %%
+X, W, dY = np.array([[3.0, 5.0], [1.0, 2.0]]), np.array([[2.0], [-1.0]]), np.array([[10.0], [-4.0]])
+nudged = W + np.array([[0], [0.01]])
+print(f"measured: {((dY * (X @ nudged)).sum() - (dY * (X @ W)).sum()) / 0.01:.4g}")
+
+# %% [markdown]
+# Ask the same of one $W_{ij}$, one $b_j$ and one $x_{ni}$, write down the sums, and find the matrix products that compute
+# them. One check costs nothing: a gradient has the shape of the array that it belongs to.
+
+# %% [exercise] linear_backward
+
+# %% [derivation]
+# All three follow from one rule, the chain rule: a number changes the loss through every $y$ that it touches.
+#
+# **The weight.** $W_{ij}$ touches $y_{nj}$ for every $n$, with the factor $x_{ni}$:
+#
+# $$ dW_{ij} = \sum_n \frac{\partial L}{\partial y_{nj}} \frac{\partial y_{nj}}{\partial W_{ij}} = \sum_n x_{ni}\, dY_{nj}
+#    \quad\Longrightarrow\quad dW = X^\top dY \qquad (d_{in}, N)(N, d_{out}) $$
+#
+# **The bias.** $b_j$ touches $y_{nj}$ for every $n$, with the factor 1:
+#
+# $$ db_j = \sum_n dY_{nj} \qquad (d_{out},) $$
+#
+# **The input.** $x_{ni}$ touches $y_{nj}$ for every $j$, with the factor $W_{ij}$:
+#
+# $$ dX_{ni} = \sum_j dY_{nj} W_{ij} \quad\Longrightarrow\quad dX = dY\, W^\top \qquad (N, d_{out})(d_{out}, d_{in}) $$
+#
+# Here are the sums as they are written, one product at a time. They are slow and say exactly what the derivation says.
+
+# %% [derivation] code
 def backward_in_loops(dy, x, W):
     dx, dW, db = np.zeros_like(x), np.zeros_like(W), np.zeros(W.shape[1])
     for n in range(x.shape[0]):
@@ -116,216 +149,170 @@ def backward_in_loops(dy, x, W):
     return dx, dW, db
 
 
-dY = rng.standard_normal(Y.shape)
-dX, dW, db = backward_in_loops(dY, X, W)
-assert dW.shape == W.shape and db.shape == b.shape and dX.shape == X.shape
+for short, long in zip(linear_backward(dY, X, W), backward_in_loops(dY, X, W)):
+    assert np.allclose(short, long)
 
 # %% [markdown]
-# ## Checked: central differences
+# ## Prove it
 #
-# A derivation can be wrong and still have the right shapes. But a derivative has a definition, and a
-# definition can be computed: nudge one number and see how much the loss moves. As a stand-in for the loss we
-# take $L = \sum dY \cdot Y$, whose gradient with respect to $Y$ is exactly $dY$:
+# A wrong gradient can have the right shapes. So we measure: `gradcheck` nudges every number of the input and of the
+# parameters, and compares what the loss does with what backward says. It wants a *layer*, which keeps a short contract:
 #
-# $$ \frac{\partial L}{\partial W_{ij}} \approx \frac{L(W_{ij} + h) - L(W_{ij} - h)}{2h} $$
-
-
-# %%
-def loss(X, W, b):
-    return (dY * (X @ W + b)).sum()
-
-
-def slope(h):
-    up, down = W.copy(), W.copy()
-    up[1, 0] += h
-    down[1, 0] -= h
-    return (loss(X, up, b) - loss(X, down, b)) / (2 * h)
-
-
-print(f"derived {dW[1, 0]:+.15f}")
-print(f"numeric {slope(1e-5):+.15f}")
-assert abs(slope(1e-5) - dW[1, 0]) < 1e-9
-
-# %% [markdown]
-# They agree, but not in every digit: $L(W+h)$ and $L(W-h)$ are nearly equal, and subtracting them throws most
-# digits away.
-#
-# **Predict:** would a smaller $h$ help? Here is the error for $\tanh$ at 0.5, from large steps to tiny ones:
-
-# %%
-for h in 10.0 ** -np.arange(1, 16, 2):
-    error = abs((np.tanh(0.5 + h) - np.tanh(0.5 - h)) / (2 * h) - (1 - np.tanh(0.5) ** 2))
-    print(f"h = {h:.0e}: error {error:.0e}")
-
-# %% [markdown]
-# Both ends are bad. A large step misses the curve, a small one loses the digits, and the best step in between
-# gives about eleven digits.
-#
-# ## Checked again: the complex step
-#
-# There is a way to lose no digits at all. Step along the imaginary axis instead of the real one:
-#
-# $$ f(x + ih) = f(x) + i h f'(x) - \tfrac{h^2}{2} f''(x) - \dots $$
-#
-# $$ f'(x) = \frac{\operatorname{Im} f(x + ih)}{h} + O(h^2) $$
-#
-# Here $i$ is the imaginary unit, which Python writes `1j`. The term $f(x)$ is real, and so is the one with $h^2$: the
-# imaginary part, $\operatorname{Im}$, holds only $h f'(x)$ and terms with $h^3$ and above. **By hand**, for
-# $f(x) = x^2$ at 3: $(3 + ih)^2 = 9 - h^2 + 6hi$, and $6h / h = 6$.
-#
-# Nothing is subtracted, so $h$ can be $10^{-20}$, and $h^2$ is far below the last digit. It asks one thing: each
-# operation of the forward must have a complex derivative and keep the imaginary part. Ours are only `@` and `+`.
-
-# %%
-h = 1e-20
-nudged = W.astype(complex)
-nudged[1, 0] += 1j * h
-numeric = loss(X, nudged, b).imag / h
-print(f"derived {dW[1, 0]:+.15f}")
-print(f"numeric {numeric:+.15f}")
-assert abs(numeric - dW[1, 0]) < 1e-14
-
-# %% [markdown]
-# ## The layer
-#
-# Now write the same as a `Layer`. The contract is short:
-#
-# - `forward` returns `y` and a `cache` with what `backward` needs. The layer keeps nothing else: it may be used
-#   twice before backward reaches it, and the second use must not disturb the first.
-# - `backward(dy, cache)` returns the gradient with respect to the input, and **adds** the gradients of the
-#   parameters to their `grad`. Because it adds, a weight that is used in two places gets the sum of both.
-
-
-# %%
-class LinearCache(NamedTuple):
-    x: Any    # (N, d_in)
+# - `forward` returns `y` and a `cache` with what `backward` needs. The layer itself remembers nothing.
+# - `backward(dy, cache)` returns the gradient with respect to the input, and **adds** the gradients of the parameters to
+#   their `grad`. Because it adds, a weight that is used in two places gets the sum of both.
 
 
 # %%
 class Linear(Layer):
     def __init__(self, d_in, d_out, rng):
-        self.weight = Parameter(rng.standard_normal((d_in, d_out)))
-        self.bias = Parameter(np.zeros(d_out))
+        self.weight, self.bias = Parameter(rng.standard_normal((d_in, d_out))), Parameter(np.zeros(d_out))
 
     def forward(self, x):
-        return x @ self.weight.data + self.bias.data, LinearCache(x)
+        return x @ self.weight.data + self.bias.data, x                # y, and x as the cache
 
     def backward(self, dy, cache):
-        dx, dW, db = backward_in_loops(dy, cache.x, self.weight.data)
+        dx, dW, db = linear_backward(dy, cache, self.weight.data)    # yours, once it passes
         self.weight.grad += dW
         self.bias.grad += db
         return dx
 
 
+# %%
+rng = np.random.default_rng(0)
+print(gradcheck(Linear(3, 2, rng), [rng.standard_normal((4, 3))]))
+
 # %% [markdown]
-# You never have to write the check again. `gradcheck` nudges every input and every parameter, in both ways, with
-# a random $dY$. A row of its table says how large the worst error is, where it is, and what both sides gave there.
+# The sizes are all different, because with $N = d_{in}$ a forgotten transpose could go unnoticed. How a check reaches
+# fifteen digits, and what it cannot see, is the subject of chapter 1b.
+#
+# ## Sentences have more axes
+#
+# A model reads $B$ sentences of $T$ tokens at once: $x$ has shape $(B, T, d)$. In the forward nothing changes, because
+# `@` mixes each token alone. In the backward something does: there are $B \cdot T$ tokens now, and still a single $W$.
+#
+# **Predict:** let $x$ of shape (2, 3, 4) and `dy` be full of ones. Is the gradient with respect to one number of $W$ then
+# 2, 3 or 6?
 
 # %%
-layer = Linear(d_in, d_out, rng)
-report = gradcheck(layer, [X])
-print(report)
-assert report.passed
+x, W = np.ones((2, 3, 4)), np.zeros((4, 5))    # with these weights the loss is 0
+W[0, 0] += 0.01
+print(f"measured: {(x @ W).sum() / 0.01:.4g}")
 
 # %% [markdown]
-# ## What a mistake looks like
+# Now put the pieces together as in the first picture, but let each token look at all tokens of its own sentence. The queries
+# are $q = x W_q$ and the keys $k = x W_k$, both $(B, T, d_k)$ and without a bias. The scores are $s = q k^\top$, sentence by
+# sentence. (On a stack of matrices `.T` reverses all axes, while `swapaxes(-1, -2)` exchanges the last two.)
 #
-# Forget that the bias touches every row. **Predict:** which of the three gradients fails?
+# Two more rules must hold for your answer. The scores double if you double $W_q$, or $W_k$, and grow four times if you
+# double $x$. So `(dw_q * w_q).sum()` equals `(dw_k * w_k).sum()`, and `(dx * x).sum()` is the sum of both.
+
+# %% [exercise] query_key_backward
+
+# %% [derivation]
+# Read the forward from the bottom up. Each line is a linear layer, so one rule serves for all of them: from $y = x W$ follow
+# $dx = dy\, W^\top$ and $dW = x^\top dy$.
+#
+# **The scores.** In $s = q k^\top$ the input is $q$ and the weight is $k^\top$, sentence by sentence:
+#
+# $$ dq = ds\, k \qquad (B, T, T)(B, T, d_k) $$
+#
+# $$ d(k^\top) = q^\top ds, \quad\text{so}\quad dk = ds^\top q \qquad (B, T, T)(B, T, d_k) $$
+#
+# **The tokens.** $x$ made the queries and the keys, so it reaches the loss on two paths, and their gradients are added:
+#
+# $$ dx = dq\, W_q^\top + dk\, W_k^\top \qquad (B, T, d_{model}) $$
+#
+# **The weights.** One $W_q$ made the queries of all $B\, T$ tokens. The sum over $n$ of the first exercise runs over both
+# axes. Seen as $B\, T$ rows, $x$ is an ordinary matrix:
+#
+# $$ dW_q = \sum_{b, t} x_{bt}^\top\, dq_{bt} \qquad (d_{model}, B\, T)(B\, T, d_k) $$
+#
+# and $dW_k$ likewise, with $dk$.
+
+# %% [markdown]
+# ## Use it: learn to look
+#
+# Eight letters make a word. A token's vector is the sum of a vector for its letter and one for its place. We want the score
+# of place $t$ and place $7 - t$ to be 1 and all others to be 0, and take half the squared differences for the loss, so
+# $ds = s - \text{wanted}$. Every step draws 16 random words and moves both weights a little against their gradients.
 
 
 # %%
-class Forgetful(Linear):
-    def backward(self, dy, cache):
-        dx, dW, db = backward_in_loops(dy, cache.x, self.weight.data)
-        self.weight.grad += dW
-        self.bias.grad += dy[0]    # the sum over the rows is gone
-        return dx
-
-
-report = gradcheck(Forgetful(d_in, d_out, rng), [X], methods=["complex"])
-print(report)
-assert not report.passed
-
-# %% [markdown]
-# The table names the array, the position and both numbers. The last line names the mistake. (It takes the first axis for
-# the batch, so it calls a row of $X$ a sentence.) How does it know? The *gradient doctor* makes this very mistake in
-# the right gradient, and gets yours, in every digit and at other sizes: the last number in brackets is the error that
-# remains.
-#
-# Would training have told you? You will see below.
-#
-# ## Why a random upstream gradient
-#
-# Many checks take a $dY$ of ones: they compute $\partial (\sum Y) / \partial X$. Here is a layer that subtracts from
-# each row its mean, with a backward that returns nothing but zeros. **Predict:** does it pass with ones? With random
-# numbers?
-
+letters, places = rng.standard_normal((26, 32)) / 12, rng.standard_normal((8, 32)) / 6
+w_q, w_k = rng.standard_normal((2, 32, 8)) / 3
+word = letters[[ord(letter) - ord("a") for letter in "backward"]] + places    # (8, 32), a word that it never trains on
+wanted, before = np.eye(8)[::-1], word @ w_q @ (word @ w_k).T
+for step in range(301):
+    x = letters[rng.integers(0, 26, (16, 8))] + places                        # (16, 8, 32)
+    ds = (x @ w_q) @ (x @ w_k).swapaxes(1, 2) - wanted                        # (16, 8, 8)
+    _dx, dw_q, dw_k = query_key_backward(ds, x, w_q, w_k)                     # yours, once it passes
+    w_q, w_k = w_q - 0.3 * dw_q / 16, w_k - 0.3 * dw_k / 16
+    if step % 100 == 0:
+        print(f"step {step:3}: loss {(ds * ds).sum() / 32:.2f} for each word")
 
 # %%
-def centre(x):
-    return x - x.mean(axis=-1, keepdims=True)
-
-
-for name, upstream in (("ones", np.ones((N, d_in))), ("random", rng.standard_normal((N, d_in)))):
-    nudged = X.astype(complex)
-    nudged[1, 0] += 1e-20j
-    true = (upstream * centre(nudged)).sum().imag / 1e-20
-    print(f"dY of {name}: the true gradient of one number is {true:+.4f}, ours is 0")
+figure, both = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
+for axes, scores, title in zip(both, (before, word @ w_q @ (word @ w_k).T), ("random weights", "after 300 steps")):
+    title = lab.show_scores(axes, scores, "backward", "backward").axes.set_title(title)
 
 # %% [markdown]
-# With ones, zeros are right: the sum of a centred row is 0, whatever $X$ is. LayerNorm, in chapter 8, is such a
-# layer, and a wrong sign in its backward passes a check with ones. So take random numbers.
+# The same line runs across the picture as in the trained model, for a word that was in no batch. This is the part of
+# attention that looks. In chapter 5, each letter also takes something from where it looks.
 #
-# ## Use it
+# ## Break it
 #
-# `plugged` puts a function of yours in the place of one of the library's. `train` takes it and trains a small
-# Transformer to copy letters. Here every linear layer of it has the forgetful bias. **Predict:** will you see it in the
-# loss? (It begins near 4.4, and a model that copies everything right reaches 0.)
-# `np.einsum` computes the sums of the derivation from their indices, much faster than the loops.
+# Suppose that you forget that the bias touches every row, and keep the first row of `dy` alone. `plugged` puts this mistake
+# into every linear layer of the library, so that we can check one layer and train a Transformer with it.
+#
+# **Predict:** which of the three gradients fails the check? And will the loss show it?
 
 
 # %%
 def forgetful(self, dy, cache):
-    rows, drows = cache.x.reshape(-1, cache.x.shape[-1]), dy.reshape(-1, dy.shape[-1])
-    self.weight.grad += np.einsum("ni,nj->ij", rows, drows, optimize=True)    # the sum over n
-    self.bias.grad += drows[0]                                                # of the first row only
-    dx = np.einsum("nj,ij->ni", drows, self.weight.data, optimize=True)       # the sum over j
+    x, drows = cache.x.reshape(-1, cache.x.shape[-1]), dy.reshape(-1, dy.shape[-1])
+    dx, dW, _db = linear_backward(drows, x, self.weight.data)
+    self.weight.grad += dW
+    self.bias.grad += drows[0]    # the sum over the rows is gone
     return dx.reshape(cache.x.shape)
 
 
-right = train(steps=100).losses
-wrong = train(plugged(layers.Linear.backward, forgetful), steps=100).losses
-for step in (1, 50, 100):
-    print(f"step {step:3}: right {right[step - 1]:.3f}, forgetful {wrong[step - 1]:.3f}")
+with plugged(layers.Linear.backward, forgetful):
+    print(gradcheck(layers.Linear(3, 2, rng), [rng.standard_normal((2, 4, 3))], methods=["complex"]))
 
 # %% [markdown]
-# After a hundred steps with every bias gradient wrong, the loss is about the same: here it is even a little lower, by
-# luck. The biases still move, and the weights make up for them. That is how wrong gradients survive for years. Only
-# the check sees them.
-#
-# ## Exercises
-#
-# `minitransformer learn start 1` writes this page into your folder as `01_linear.py`, followed by five functions with
-# blanks. Write your code between `# your code` and `# end of your code`, in place of the line with `raise`. Save, and
-# type `minitransformer learn check` in a terminal in that folder. An unsolved exercise fails; that is where you begin.
-# The answer says where your numbers differ and which rule they break. If you are stuck, `minitransformer learn hint`
-# helps a little, and then a little more.
-#
-# When `linear_backward` passes, let it train a model: `minitransformer learn plug linear_backward`.
-#
-# Three more, on paper: (1) Write `self.weight.grad[...] =` in place of `+=`: `gradcheck(layer, [X])` still passes.
-# Why? (2) `abs` breaks the complex step. What does `np.abs(3 + 1e-20j)` return, and why is that useless? (3) Build a
-# small `Layer` that uses one `Linear` twice, and check it.
-#
-# **Read next:** `Linear` in `minitransformer/layers/linear.py`. It is the layer of this page, for inputs with any
-# number of leading axes.
+# The table names the array, the place in it, and both numbers. The last line names the mistake, because the *gradient
+# doctor* plants it in the correct gradient and reproduces yours. Now a small Transformer learns to copy letters, once as it
+# should and once with the mistake.
 
-# %% [exercise] linear_backward
+# %%
+figure, axes = plt.subplots(figsize=(4.8, 2.9), layout="constrained")
+lab.show_losses(axes, {"right": train(steps=100).losses,
+                       "forgetful": train(plugged(layers.Linear.backward, forgetful), steps=100).losses})
 
-# %% [exercise] central_difference
+# %% [markdown]
+# The two curves lie on each other, although the gradient of every bias is wrong. The biases still move, the weights make up
+# for them, and the loss goes down anyway. Here is its mean over steps 81 to 100 for three seeds, from
+# `experiments/wrong_gradients.py`:
+#
+# | seed | right | forgetful |
+# |---|--:|--:|
+# | 0 | 1.44 | 1.45 |
+# | 1 | 1.41 | 1.40 |
+# | 2 | 1.49 | 1.57 |
+#
+# Wrong gradients survive for years this way, and only the check sees them.
+#
+# ## Your Transformer
+#
+# Every function of yours that passes is copied into `my_transformer.py`. Here they run inside the trained model, while it
+# writes a word.
 
-# %% [exercise] complex_step
+# %%
+lab.at_work()
 
-# %% [exercise] broadcast_backward
-
-# %% [exercise] twice_backward
+# %% [markdown]
+# `minitransformer learn plug linear_backward` trains a model with your function inside.
+#
+# **Read next:** `Linear` in `minitransformer/layers/linear.py`. It is the layer of this page, for inputs with any number of
+# leading axes.

@@ -61,8 +61,8 @@ def in_the_model(own):
 # %% hints
 hints = (
     "What are sine and cosine of 0? So what must the row of position 0 look like: 0 1 0 1 or 0 0 1 1?",
-    "After t of its w positions a hand has made t / w of a turn, and a turn is an angle of 2 pi: what is left of 2 pi t / w? Its sine "
-    "goes to column 2i, its cosine to 2i + 1.",
+    "After t of its w positions a hand has made t / w of a turn, and a turn is an angle of 2 pi: what is left of 2 pi t / w? "
+    "Its sine goes to column 2i, its cosine to 2i + 1.",
     "PE[:, ___] = np.cos(angles)",
 )
 

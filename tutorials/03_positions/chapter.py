@@ -94,8 +94,8 @@ axes.spines[:].set_visible(False)
 #
 # $$ \text{angle}_{t, i} = 2 \pi \, \frac{t}{\lambda_i} = t \cdot 10000^{-2i / d_{model}} = t \, \omega_i $$
 #
-# The $2 \pi$ cancels, and $\omega_i = 10000^{-2i / d_{model}}$ is the *frequency* of the clock. This is the formula that the paper
-# prints:
+# The $2 \pi$ cancels, and $\omega_i = 10000^{-2i / d_{model}}$ is the *frequency* of the clock. This is the formula that
+# the paper prints:
 #
 # $$ PE_{t, 2i} = \sin(t\, \omega_i), \qquad PE_{t, 2i+1} = \cos(t\, \omega_i) $$
 #
@@ -135,7 +135,7 @@ shown = waves.legend(fontsize=9)
 # pointed before.
 #
 # You get rows of the table without their positions, and you make the rows that stand $k$ positions further on. Two
-# checks are free: no hand may change its length, and walking $k$ and then $-k$ brings you home.
+# checks are free: no hand may change its length, and walking $k$ steps and then $k$ steps back brings you home.
 
 # %% [exercise] rotate_positions
 
@@ -148,8 +148,9 @@ shown = waves.legend(fontsize=9)
 # $$ \cos(a + b) = \cos a \cos b - \sin a \sin b $$
 #
 # The right sides need $\sin a$ and $\cos a$, which are two numbers of the row of $t$, each $(T, d_{model} / 2)$, and
-# $\cos b$ and $\sin b$, $(d_{model} / 2)$, which are the same for every $t$. The angle $a$ itself is never needed. Each pair is multiplied by
-# the matrix of a rotation, so $PE_{t + k}$ is a linear function of $PE_t$, the same function at every position:
+# $\cos b$ and $\sin b$, $(d_{model} / 2)$, which are the same for every $t$. The angle $a$ itself is never needed. Each
+# pair is multiplied by the matrix of a rotation, so $PE_{t + k}$ is a linear function of $PE_t$, the same function at
+# every position:
 #
 # $$ \begin{pmatrix} \sin(a + b) \\ \cos(a + b) \end{pmatrix} =
 # \begin{pmatrix} \cos b & \sin b \\ -\sin b & \cos b \end{pmatrix} \begin{pmatrix} \sin a \\ \cos a \end{pmatrix} $$
@@ -185,9 +186,9 @@ shown = axes.legend()
 # %% [exercise] learned_positions_backward
 
 # %% [derivation]
-# **The rule: a parameter collects the gradient of everything that it touches.** $x$ is only added to, so
-# $dx = dy$, of shape $(B, T, D)$. Row $t$ of $W$ is added at position $t$ of *every* sentence of the batch, so its gradient is the
-# sum over the sentences:
+# **The rule: a parameter collects the gradient of everything that it touches.** $x$ is only added to, so $dx = dy$, of
+# shape $(B, T, D)$. Row $t$ of $W$ is added at position $t$ of *every* sentence of the batch, so its gradient is the sum
+# over the sentences:
 #
 # $$ dW_t = \sum_b dy_{b, t} $$
 #
@@ -255,10 +256,10 @@ with plugged(functional.sinusoids, from_one):
     print([lab.write(model, vocabulary, word) for word in ("stressed", "desserts", "backward")])
 
 # %% [markdown]
-# Something else. To write letter $t$ of a word of $n$ letters, the model has to read letter $n - 1 - t$, so what counts here
-# is not the distance of the two positions but their sum. Distances survive the shift, while a sum grows by 2 when both of
-# its terms grow by 1. Every shape and every gradient is right, and still the model and its table disagree about what a row
-# means. If you load weights that somebody else trained, compare the tables of positions first.
+# Something else. To write letter $t$ of a word of $n$ letters, the model has to read letter $n - 1 - t$, so what counts
+# here is not the distance of the two positions but their sum. Distances survive the shift, while a sum grows by 2 when
+# both of its terms grow by 1. Every shape and every gradient is right, and still the model and its table disagree about
+# what a row means. If you load weights that somebody else trained, compare the tables of positions first.
 #
 # ## Your Transformer
 

@@ -92,10 +92,10 @@ with np.errstate(all="ignore"):
 # %% [markdown]
 # ## The Jacobian that nobody builds
 #
-# Here is a row from real life. While the model of this book writes *drawkcab*, it distributes its attention over the letters
-# of *backward* and the end of the word, `</s>`, and this is the row in which it is least certain. Beside the row stands its
-# *Jacobian*, the table of all derivatives $\partial p_i / \partial x_j$, measured as in chapter 1: nudge each score in
-# turn, and see how every probability answers.
+# Here is a row from real life. While the model of this book writes *drawkcab*, it distributes its attention over the
+# letters of *backward* and the end of the word, `</s>`, and this is the row in which it is least certain. Beside the row
+# stands its *Jacobian*, the table of all derivatives $\partial p_i / \partial x_j$, measured as in chapter 1b: nudge each
+# score in turn, and see how every probability answers.
 #
 # **Predict:** a column says how all the probabilities change when one score grows. What does a column sum to?
 
@@ -136,12 +136,14 @@ bar = figure.colorbar(image, label="derivative")
 # %% [exercise] softmax_backward
 
 # %% [derivation]
-# **The rule: the quotient rule.** Write $p_i = e^{x_i} / s$ with $s = \sum_k e^{x_k}$, so $\partial s / \partial x_j = e^{x_j}$. Then
+# **The rule: the quotient rule.** Write $p_i = e^{x_i} / s$ with $s = \sum_k e^{x_k}$, so
+# $\partial s / \partial x_j = e^{x_j}$. Then
 #
 # $$ \frac{\partial p_i}{\partial x_j} = \frac{\delta_{ij}\, e^{x_i}\, s - e^{x_i} e^{x_j}}{s^2} = p_i (\delta_{ij} - p_j) $$
 #
-# where $\delta_{ij}$ is 1 if $i = j$ and 0 otherwise. For $p = (1/4, 3/4)$ this is $\tfrac14 (1 - \tfrac14) = \tfrac{3}{16}$ on the
-# diagonal and $-\tfrac14 \cdot \tfrac34 = -\tfrac{3}{16}$ beside it, as measured.
+# where $\delta_{ij}$ is 1 if $i = j$ and 0 otherwise. For $p = (1/4, 3/4)$ this is
+# $\tfrac14 (1 - \tfrac14) = \tfrac{3}{16}$ on the diagonal and $-\tfrac14 \cdot \tfrac34 = -\tfrac{3}{16}$ beside it, as
+# measured.
 #
 # **The chain rule** sums over every $p_i$ that $x_j$ touches, and it touches all of its row:
 #
@@ -164,8 +166,8 @@ B, H, T = 32, 8, 128
 print(f"p: {4 * B * H * T ** 2 / 1e9:.3f} GB, the Jacobians: {4 * B * H * T ** 3 / 1e9:.1f} GB")
 
 # %% [markdown]
-# **Prove it.** The check below runs your `softmax` and your `softmax_backward` with a random `dp`, as in chapter 1. With a
-# `dp` of ones it would prove nothing: the loss is then the sum of the probabilities, which is 1 whatever the scores are,
+# **Prove it.** The check below runs your `softmax` and your `softmax_backward` with a random `dp`. As chapter 1b shows, with a
+# `dp` of ones it would prove nothing: the loss is then the sum of all probabilities, which no score can change,
 # so $dx$ is 0.
 
 # %%
@@ -207,16 +209,16 @@ with np.errstate(all="ignore"):
 print("-1e9:          ", softmax(np.array([-1e9, -1e9, -1e9])))
 
 # %% [markdown]
-# Two answers, and both are wrong. NaN spoils all the model's parameters at the first update, so at least you notice it. With
-# the popular $-10^9$, a row that may look at nothing looks at everything, and no error ever says so. Your function gives
-# such a row zeros, with which it attends to nothing and sends no gradient either.
+# Two answers, and both are wrong. NaN spoils all the model's parameters at the first update, so at least you notice it.
+# With the popular $-10^9$, a row that may look at nothing looks at everything, and no error ever says so. Your function
+# gives such a row zeros, with which it attends to nothing and sends no gradient either.
 
 # %% [exercise] masked_softmax
 
 # %% [derivation]
 # **The rule: what is masked out must not matter, neither in the sum nor in the maximum.** With $-\infty$ in the forbidden
-# places, each of shape $(\dots, K)$, their exponentials are 0. The row's maximum, $(\dots, 1)$, has to be taken over the *allowed* scores: next
-# to a forbidden score of 1,000, the exponential of every allowed one would be 0.
+# places, each of shape $(\dots, K)$, their exponentials are 0. The row's maximum, $(\dots, 1)$, has to be taken over the
+# *allowed* scores: next to a forbidden score of 1,000, the exponential of every allowed one would be 0.
 #
 # An empty row needs two exceptions. Its maximum is $-\infty$, and $-\infty - (-\infty)$ is NaN, so subtract 0 there. Its
 # sum is 0, and $0 / 0$ is NaN, so divide by 1 there. Both leave zeros.
@@ -249,9 +251,9 @@ label = axes[0].set_ylabel("probability")
 # %% [exercise] temperature_backward
 
 # %% [derivation]
-# **The rule: a parameter collects the gradient of everything that it touches.** Each $s_{bk} = x_{bk} / t$ has the derivative
-# $1 / t$ with respect to its own score, so $dx = ds / t$, of shape $(\dots, K)$. With respect to $t$ its derivative is $-x_{bk} / t^2$, and
-# $t$ touches all of them, so $dt$, a single number, is a sum over all axes:
+# **The rule: a parameter collects the gradient of everything that it touches.** Each $s_{bk} = x_{bk} / t$ has the
+# derivative $1 / t$ with respect to its own score, so $dx = ds / t$, of shape $(\dots, K)$. With respect to $t$ its
+# derivative is $-x_{bk} / t^2$, and $t$ touches all of them, so $dt$, a single number, is a sum over all axes:
 #
 # $$ dt = - \frac{1}{t^2} \sum_{b, k} ds_{bk}\, x_{bk} $$
 
@@ -272,8 +274,8 @@ print("written out:       ", x - np.logaddexp(*x))    # logaddexp(a, b) = log(e^
 # %% [exercise] log_softmax_backward
 
 # %% [derivation]
-# **The rules: the chain rule, and the derivative of a logarithm.** In $y_i = x_i - \log s$ with $s = \sum_k e^{x_k}$, the first
-# term gives $\delta_{ij}$, and the second gives $\frac{1}{s} \frac{\partial s}{\partial x_j} = e^{x_j} / s = p_j$:
+# **The rules: the chain rule, and the derivative of a logarithm.** In $y_i = x_i - \log s$ with $s = \sum_k e^{x_k}$, the
+# first term gives $\delta_{ij}$, and the second gives $\frac{1}{s} \frac{\partial s}{\partial x_j} = e^{x_j} / s = p_j$:
 #
 # $$ \frac{\partial y_i}{\partial x_j} = \delta_{ij} - p_j $$
 #
@@ -281,8 +283,8 @@ print("written out:       ", x - np.logaddexp(*x))    # logaddexp(a, b) = log(e^
 #
 # $$ dx_j = \sum_i dy_i (\delta_{ij} - p_j) = dy_j - p_j \sum_i dy_i $$
 #
-# The sum is that of $dy$ alone, without $p$, because the factor $p_i$ of the softmax's Jacobian has cancelled. It has shape $(\dots, 1)$,
-# and $p = e^y$ has the shape of $y$, $(\dots, K)$.
+# The sum is that of $dy$ alone, without $p$, because the factor $p_i$ of the softmax's Jacobian has cancelled. It has
+# shape $(\dots, 1)$, and $p = e^y$ has the shape of $y$, $(\dots, K)$.
 
 # %%
 report = gradcheck((lambda x: (np.log(softmax(x)), np.log(softmax(x))), log_softmax_backward),
@@ -304,8 +306,8 @@ for t in (0.5, 1, 2):
     print(f"t = {t}: {np.mean([word == 'drawkcab' for word in drawn]):6.1%} right, the least likely: {drawn[-1]}")
 
 # %% [markdown]
-# Nine draws have to succeed, so about $0.90^9 = 39\,\%$ of the words are right. A temperature of 0.5 doubles all differences
-# between scores, which leaves a wrong letter next to no chance, and at 2 the model babbles.
+# Nine draws have to succeed, so about $0.90^9 = 39\,\%$ of the words are right. A temperature of 0.5 doubles all
+# differences between scores, which leaves a wrong letter next to no chance, and at 2 the model babbles.
 
 # %%
 lab.at_work()

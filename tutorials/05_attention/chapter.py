@@ -12,13 +12,20 @@
 
 # %% [markdown]
 # # 5. Attention: a weighted mean that chooses its own weights
+
+# %%
+from minitransformer.learn import lab, yours
+
+lab.you_are_here("attention")
+
+# %% [markdown]
+# In chapter 1 you saw queries find their keys: for each letter that the model writes, the largest score stands at the right
+# letter of *backward*. But a score only says where to look, and nothing has been taken from there yet. How does a layer
+# that consists of multiplications fetch something from a place that it has just chosen?
 #
-# A model reads eight letters and has to write them again. When it writes the fifth letter, it needs to see the fifth
-# letter, and no other. The place to look at depends on what it has written so far. How can a layer that consists of
-# multiplications *look* somewhere?
-#
-# In this chapter you build that layer, find out why its scores are divided by $\sqrt{d_k}$, and read its backward off
-# its forward, line by line, from the last to the first.
+# Below are the weights that the trained model makes of its scores. It has four *heads*, which look side by side
+# (chapter 7), and two of them are shown, with a row for each letter that the model writes and a column for each letter that
+# it may look at. **Predict:** with chapter 4 in mind, what do the weights of each row sum to?
 
 # %%
 import math
@@ -26,118 +33,191 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minitransformer import gradcheck, plugged
-from minitransformer.functional import (
-    attention_backward, attention_forward, softmax_backward, softmax_forward)
-from minitransformer.learn import yours
-from minitransformer.learn.plug import train
+from minitransformer import functional, gradcheck, plugged
 
-rng = np.random.default_rng(0)
-
-# %% [markdown]
-# ## Queries ask, keys answer
-#
-# Each place that writes asks a question: a vector, the *query*. Each place that can be read has a label: a vector,
-# the *key*. The *score* says how well the label fits the question. It is their dot product. And each place that can
-# be read has something to say: a vector, the *value*.
-#
-# **By hand.** One query $q = (2, 0)$ and two keys, $k_1 = (1, 0)$ and $k_2 = (0, 1)$, with the values 10 and 20. The
-# dot products are 2 and 0. Divided by $\sqrt 2$ they are 1.41 and 0 (the reason for the root comes soon). The softmax
-# makes $e^{1.41} / (e^{1.41} + 1) = 0.80$ of the first, and $0.20$ of the second. The answer is
-# $0.80 \cdot 10 + 0.20 \cdot 20 = 12$ (11.96 without rounding).
-#
-# **Predict:** what is the answer for the query $(0, 2)$? For $(0, 0)$?
+model, vocabulary = lab.drawkcab()
+found = lab.attention_of(model, vocabulary, "backward")
 
 # %%
-keys, values = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[10.0], [20.0]])
-for query in ([2.0, 0.0], [0.0, 2.0], [0.0, 0.0]):
-    e = np.exp(keys @ query / math.sqrt(2))
-    p = e / e.sum()
-    print(query, "weights", p.round(2), "answer", (p @ values).round(2))
-
-# %% [markdown]
-# A query that fits all keys equally well gets the plain mean, 15. The better it fits one key, the closer the answer is to
-# that key's value. A small change of a query changes the answer a little. That is why it can be learned.
-#
-# ## A weighted mean of values
-#
-# Now all queries at once. $T_q$ places write, $T_k$ places can be read. Each query is one row of $Q$, each key one row of
-# $K$, each value one row of $V$. A key must be as long as a query, $d_k$; a value may have another length, $d_v$.
-#
-# $$ \underset{(T_q, T_k)}{S} = \frac{Q K^\top}{\sqrt{d_k}} $$
-#
-# $$ \underset{(T_q, T_k)}{P} = \operatorname{softmax}(S), \qquad \underset{(T_q, d_v)}{Y} = P V $$
-#
-# The softmax runs along each row: the weights of *one query* over all keys sum to 1.
-#
-# In a model, and in the exercises, there are axes in front of these two: $B$ sentences of a batch, and $H$ heads
-# (chapter 7). `@` multiplies the last two axes and keeps those in front. But `K.T` reverses *all* axes, so write
-# `K.swapaxes(-1, -2)` for $K^\top$.
-#
-# **Predict:** the cell below has five tokens. The query of a token is the same vector as its key, and the keys of
-# different tokens have the dot product 0. Which cells of the picture are dark?
-
-# %%
-Q = K = 4 * np.eye(5)
-P, _ = softmax_forward(Q @ K.T / math.sqrt(5))
-figure, axes = plt.subplots(figsize=(4, 3.2), layout="constrained")
-image = axes.imshow(P, cmap="Blues", vmin=0, vmax=1)
-axes.set_xlabel("key: the tokens it may look at")
-axes.set_ylabel("query: the token that asks")
+figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
+for head in (0, 1):
+    image = lab.show_map(axes[head], found, head)
+print("sums of the rows, head 0:", found.weights[0].sum(axis=1).round(3))
 bar = figure.colorbar(image, label="attention weight")
 
 # %% [markdown]
-# The diagonal: each token fits itself best. With queries and keys of its own, made from the tokens by two different
-# matrices, a model can learn *other* questions, such as "which letter stands one place before me?". This is why there
-# is a query and a key, and not one vector for both.
+# Each row sums to 1, so it can serve as the weights of a mean, and whatever stands at a dark cell makes up most of that mean.
+# In this chapter you build the layer that draws this picture, and you write by hand the numbers with which it reads a word
+# backwards, without any training.
 #
-# A mask forbids some pairs (True means "may attend"): their scores become $-\infty$ before the softmax. Chapter 6 is
-# about masks.
+# ## One vector, three jobs
 #
+# A translator turns *the dog bit the man* into Korean: 개가 남자를 물었다. Korean puts the verb at the end, so before the last
+# word she looks back at the English sentence with a question in mind: which of these words is the verb? Every word
+# carries a label, and the label of *bit*, "verb, past tense", fits the question. What she takes home from it, though, is
+# neither the question nor the label, but what the word means.
+#
+# Attention gives these three jobs to three vectors, two of which you know. The position being written asks with a *query*,
+# each position that can be read is labelled with a *key*, and what it has to say is its *value*. None of the three exists at
+# first: each is made by a learned matrix, from a vector $y$ of the sentence being written or a vector $x$ of the sentence
+# being read.
+#
+# $$ q = y\, W_q, \qquad k = x\, W_k, \qquad v = x\, W_v $$
+#
+# In *cross-attention*, as in the translation, the queries come from one sentence and the keys and values from another. In
+# *self-attention* all three are made from the vectors of the same sentence. That does not make them the same: there is one
+# source, but three matrices, and each of them learns its own job.
+#
+# Why a query *and* a key? If one vector did both jobs, the score of A for B would always be that of B for A, since
+# $q \cdot k = k \cdot q$. A verb could not look for its subject without the subject looking for the verb just as much.
+#
+# **By hand.** One query $q = (2, 0)$ meets two keys, $k_1 = (1, 0)$ and $k_2 = (0, 1)$, with the values 10 and 20. How
+# well a key fits is its dot product with the query, here 2 and 0. Divided by $\sqrt 2$, the root of their length (the
+# reason comes below), the *scores* are 1.41 and 0. The softmax turns them into weights,
+# $e^{1.41} / (e^{1.41} + 1) = 0.80$ and $0.20$, and the answer is $0.80 \cdot 10 + 0.20 \cdot 20 = 12$ (11.96 without
+# rounding).
+#
+# **Predict:** what is the answer for the query $(0, 2)$? And for $(0, 0)$?
+
+# %%
+keys, values = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([10.0, 20.0])
+arrows = dict(angles="xy", scale_units="xy", scale=1)
+figure, axes = plt.subplots(1, 3, figsize=(9, 3.5), sharey=True, layout="constrained")
+for one, query in zip(axes, np.array([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0]])):
+    p, _ = functional.softmax_forward(keys @ query / math.sqrt(2))
+    one.scatter(0, 0, s=60, color="tab:blue")
+    one.quiver(0, 0, *query, color="tab:blue", width=0.03, label="query", **arrows)
+    one.quiver([0, 0], [0, 0], *keys.T, color="tab:orange", width=0.015, label="keys", **arrows)
+    one.text(0.9, 0.15, "value 10", color="tab:green")
+    one.text(0.1, 1.1, "value 20", color="tab:green")
+    one.set(xlim=(-0.3, 2.2), ylim=(-0.3, 2.2), aspect="equal", xlabel="first number", ylabel="second number")
+    one.set_title(f"weights {p[0]:.2f} and {p[1]:.2f}: answer {p @ values:.2f}", fontsize=10)
+shown = one.legend(loc="upper right")
+
+# %% [markdown]
+# A query that fits all keys equally well gets the plain mean, 15, and the better it fits one key, the closer the answer
+# is to that key's value. A small change of the query changes the answer a little, which is why a model can learn where to
+# look.
+#
+# ## All queries at once
+#
+# $T_q$ positions are being written and $T_k$ can be read. The queries are the rows of $Q$, of shape $(T_q, d_k)$, the keys
+# those of $K$, $(T_k, d_k)$, and the values those of $V$, $(T_k, d_v)$. A key must be as long as a query, while a value may
+# have a length of its own. In front of these two axes there may be others, for the sentences of a batch and for heads: `@`
+# multiplies the last two axes and keeps those in front, but `K.T` reverses *all* axes, so write `K.swapaxes(-1, -2)` to
+# transpose the last two.
+#
+# A mask of shape $(T_q, T_k)$ says with True which keys a query may attend to, as in chapter 4. You know the scores of one
+# query, the softmax, and the weighted mean. Now write all three for all queries, without a loop.
+
+# %% [exercise] attention
+
+# %% [derivation]
+# **The rule: a matrix product is a table of dot products.** The products of all rows of $Q$ with all rows of $K$ are
+# $Q K^\top$:
+#
+# $$ S = \frac{Q K^\top}{\sqrt{d_k}} \qquad (T_q, T_k) $$
+#
+# A forbidden pair gets the score $-\infty$, whose exponential is 0. The softmax runs along each row, over the keys, so that
+# the weights of *one query* sum to 1:
+#
+# $$ P = \operatorname{softmax}(S) \qquad (T_q, T_k) $$
+#
+# **The rule once more, for the means.** The answer to query $q$ is $\sum_k P_{qk} V_k$, a weighted sum of the rows of
+# $V$, and for all queries that is again a matrix product:
+#
+# $$ Y = P V \qquad (T_q, d_v) $$
+
+# %% [markdown]
 # ## Why divide by the square root of d_k
 #
-# Take a query and a key of $d_k$ numbers each, drawn from a standard normal. **Before you run the cell: how large is
-# their dot product, roughly, for $d_k = 10$? For 1,000?**
+# Draw a query and a key of $d_k$ numbers each from a standard normal. **Predict:** how large is their dot product,
+# roughly, for $d_k = 1000$? It is a sum of 1,000 products, each with mean 0 and variance 1.
 
 # %%
+rng = np.random.default_rng(0)
 for d_k in (10, 100, 1000):
-    q, k = rng.standard_normal((2, 10_000, d_k))
-    dots = (q * k).sum(axis=-1)
-    print(f"d_k = {d_k:5}: standard deviation {dots.std():5.1f}, square root of d_k {math.sqrt(d_k):5.1f}")
+    q, k = rng.standard_normal((1000, d_k)), rng.standard_normal((1000, 8, d_k))
+    dots = np.einsum("qd,qkd->qk", q, k)    # 1,000 queries with 8 keys each
+    for name, x in (("unscaled", dots), ("scaled", dots / math.sqrt(d_k))):
+        p, _ = functional.softmax_forward(x)
+        print(f"d_k = {d_k:4}, {name:8}: scores {x.std():4.1f}, largest weight {p.max(axis=-1).mean():.2f}, "
+              f"p (1 - p) below 1e-10: {(p * (1 - p) < 1e-10).mean():6.2%}")
 
 # %% [markdown]
-# A dot product is a sum of $d_k$ products. Each has the mean 0 and the variance 1, and variances of independent terms
-# add up: the variance is $d_k$, and the standard deviation $\sqrt{d_k}$. So what? Look at what the softmax makes of
-# it.
+# Variances of independent terms add up, so the variance of a dot product is $d_k$ and its standard deviation
+# $\sqrt{d_k}$, about 32 for 1,000. The softmax of such scores is saturated (chapter 4): one weight is nearly 1, and of
+# the derivatives $p (1 - p)$ nearly three in four are below $10^{-10}$. Almost no gradient arrives at the scores, so the
+# model can hardly learn to look elsewhere. Divided by $\sqrt{d_k}$, the scores have standard deviation 1 whatever $d_k$ is,
+# and not one derivative is that small.
 #
-# **Predict:** for $d_k = 1000$ and eight keys, how large is the largest weight? How much of the gradient reaches the
-# scores?
+# ## A question, written by hand
+#
+# What must $W_q$ contain, so that attention reads a word backwards? Let the keys be positions, that is, rows of chapter
+# 3's table. The dot product of two such rows is largest if they are the same row, so the query for letter $t$ should be
+# the row of the letter to read. In a word of $n$ letters that is letter $n - 1 - t$. But the position being written has
+# nothing except its own row, $PE_t$, and the query is $PE_t\, W_q$, with one matrix for all $t$.
+#
+# In chapter 3 you turned clocks forward by the same angle for all positions. Here the clocks have to run backwards as $t$
+# grows. You can check your matrix with one rule: a position that is mirrored twice is back where it was.
 
+# %% [exercise] mirror_matrix
+
+# %% [derivation]
+# **The rule: the addition formulas, for a difference.** Clock $i$ shows the angle $a = t\, \omega_i$ at position $t$, and
+# the angle $(n - 1 - t)\, \omega_i = b - a$ at the position to read, with $b = (n - 1)\, \omega_i$, which is the same for
+# all $t$:
+#
+# $$ \sin(b - a) = -\cos b \sin a + \sin b \cos a $$
+#
+# $$ \cos(b - a) = \sin b \sin a + \cos b \cos a $$
+#
+# Both are linear in $\sin a$ and $\cos a$, the two numbers of the row of $t$. A row times a matrix sums down the columns,
+# so the coefficients of the new sine are a column:
+#
+# $$ \begin{pmatrix} \sin a & \cos a \end{pmatrix} \begin{pmatrix} -\cos b & \sin b \\ \sin b & \cos b \end{pmatrix} =
+# \begin{pmatrix} \sin(b - a) & \cos(b - a) \end{pmatrix} $$
+#
+# Each clock has a block of $2 \times 2$ on the diagonal of $W$, which is $(d_{model}, d_{model})$, and the rest is 0. A
+# rotation has determinant 1. This block has determinant $-1$, so it is a reflection, and its square is the identity.
+
+# %% [markdown]
+# Now run your `attention` with your matrix. The keys are positions, and the values are the letters themselves. The
+# queries are multiplied by 20, because neighbouring rows are similar and the weights would be flat otherwise.
 
 # %%
-def saturation(d_k, scale):
-    """Over 2,000 queries: the mean of the largest of 8 weights, the median norm of the scores' gradient."""
-    q, k = rng.standard_normal((2000, 1, d_k)), rng.standard_normal((2000, 8, d_k))
-    p, cache = softmax_forward((q * k).sum(axis=-1) * scale)
-    ds = softmax_backward(rng.standard_normal(p.shape), cache)
-    return p.max(axis=-1).mean(), np.median(np.sqrt((ds * ds).sum(axis=-1)))
-
-
-for d_k in (10, 100, 1000):
-    plain, scaled = saturation(d_k, 1), saturation(d_k, 1 / math.sqrt(d_k))
-    print(f"d_k = {d_k:5}: unscaled: weight {plain[0]:.2f}, gradient {plain[1]:.4f};  "
-          f"scaled: weight {scaled[0]:.2f}, gradient {scaled[1]:.4f}")
+word, frequencies = "backward", 10000.0 ** (-np.arange(16) / 16)
+PE = functional.sinusoids(8, 32)
+letters = np.eye(26)[[ord(letter) - ord("a") for letter in word]]    # (T_k, 26): a 1 for each letter
+y, p = attention(20 * PE @ mirror_matrix(frequencies, 8), PE, letters, np.ones((8, 8), bool))
+written = "".join(chr(ord("a") + i) for i in y.argmax(axis=-1))
+figure, axes = plt.subplots(figsize=(4, 3.4), layout="constrained")
+image = lab.show_map(axes, found._replace(weights=p[None], queries=word, keys=word, predicted=written))
+axes.set_title(f"by hand: {word} -> {written}", fontsize=10)
+bar = figure.colorbar(image, label="attention weight")
 
 # %% [markdown]
-# Without the scale, at 1,000, one weight is nearly 1 and next to nothing of the gradient comes through: the softmax
-# is saturated, and the model cannot change its mind. Divided by $\sqrt{d_k}$, the row for 1,000 looks like the row
-# for 10.
+# It works, without any training. One matrix product decides where to look, and another fetches what stands there. Your
+# matrix serves words of eight letters only, while the trained model serves all lengths up to twelve. It has learned its
+# matrices from examples, and for that it needed gradients.
 #
-# ## Backward: the forward read upside down
+# ## Backward
 #
-# Backward gets $dY$, of the shape $(T_q, d_v)$, and needs $dQ$, $dK$ and $dV$. You have every part already. The
-# products are linear layers (chapter 1: from $y = x W$ follow $dx = dy\, W^\top$ and $dW = x^\top dy$), and between
-# them is a softmax (chapter 4).
+# Backward gets $dY$, of shape $(T_q, d_v)$, and needs $dQ$, $dK$ and $dV$. You have derived its parts already, the scores in
+# chapter 1 and the softmax in chapter 4. What is new is the mean, and that all of them work together.
+#
+# **By hand**, for the query $(2, 0)$ above with $dy = 1$: the answer is $p_1 \cdot 10 + p_2 \cdot 20$, so
+# $dp = (10, 20)$. The backward of the softmax subtracts the weighted mean, $0.80 \cdot 10 + 0.20 \cdot 20 = 12$. That
+# leaves $0.80 \cdot (10 - 12) = -1.6$ for the first score and $0.20 \cdot (20 - 12) = 1.6$ for the second. The loss grows
+# if the second key scores higher, because its value lies above the mean.
+#
+# **Predict:** add one vector to all keys. Which weights change? So what does $dK$ sum to, over the keys?
+
+# %% [exercise] attention_backward
+
+# %% [derivation]
+# **The rule: read the forward from its last line to its first.** The products are those of chapter 1, where $y = x W$ gave
+# $dx = dy\, W^\top$ and $dW = x^\top dy$, and between them is the softmax of chapter 4:
 #
 # | forward, downwards | backward, upwards | shape |
 # |---|---|---|
@@ -145,97 +225,62 @@ for d_k in (10, 100, 1000):
 # | $P = \operatorname{softmax}(S)$ | $dS = P \odot (dP - \operatorname{rowsum}(dP \odot P))$ | $(T_q, T_k)$ |
 # | $Y = P V$ | $dP = dY\, V^\top$ and $dV = P^\top dY$ | $(T_q, T_k)$, $(T_k, d_v)$ |
 #
-# $\odot$ multiplies element by element, and rowsum adds up each row and keeps its axis, as `keepdims=True` does. Read the
-# table's gradients from the bottom to the top. The scale stands in one line of the forward, and in the same line
-# of the backward, for both gradients.
-#
-# **By hand**, for the query $(2, 0)$ above with $dY = 1$: $dP = (10, 20)$. The row sum is the mean of $dP$ under the
-# weights, $0.80 \cdot 10 + 0.20 \cdot 20 = 12$: the answer itself. So $dS$ is $0.80 \cdot (10 - 12) = -1.6$ for the first
-# key and $0.20 \cdot (20 - 12) = 1.6$ for the second. The loss grows if the second key is scored higher: its value is above
-# the mean.
-#
-# **Predict:** what does $dK$ sum to, over the keys? (Add one vector to all keys: which weights change?)
+# $\odot$ multiplies element by element, and rowsum adds up each row and keeps its axis, as `keepdims=True` does. In $S$,
+# the second factor is $K^\top$, so the rule gives $dK^\top = Q^\top dS / \sqrt{d_k}$, and transposed that is
+# $dS^\top Q / \sqrt{d_k}$. The scale is in one line of the forward, and in the same line of the backward, for both
+# gradients. The mask needs no line: where it says False, $P$ is 0, and with it $dS$.
+
+# %% [markdown]
+# A vector added to all keys adds the same number to all scores of a query, and the softmax does not notice it, so $dK$
+# sums to 0. **Prove it**, with your two functions:
+
+
+# %%
+def forward(query, key, value):
+    y, p = attention(query, key, value, np.ones((3, 5), bool))
+    return y, (query, key, value, p)
+
+
+def backward(dy, cache):
+    return attention_backward(dy, *cache)
+
 
 # %%
 query, key, value = rng.standard_normal((3, 4)), rng.standard_normal((5, 4)), rng.standard_normal((5, 2))
-y, cache = attention_forward(query, key, value)
-dquery, dkey, dvalue = attention_backward(rng.standard_normal(y.shape), cache)
-print("dkey summed over the keys:", np.abs(dkey.sum(axis=0)).max().round(12))
-
-# %% [markdown]
-# Zero. A vector added to all keys adds the same number to all scores of a query, and a softmax does not notice that. Such a
-# rule is worth more than ten examples: a wrong backward breaks it, and you see which part is wrong.
-#
-# ## Prove it
-
-# %%
-report = gradcheck((attention_forward, attention_backward), [query, key, value], name="attention")
+report = gradcheck((forward, backward), [query, key, value], methods=["central"], name="attention")
 print(report)
+dquery, dkey, dvalue = backward(rng.standard_normal((3, 2)), forward(query, key, value)[1])
+print("dK summed over the keys:", np.abs(dkey.sum(axis=0)).max().round(12))
 assert report.passed
 
 # %% [markdown]
 # ## Break it
 #
-# A model with 4 heads of $d_k = 16$ numbers each has vectors of $d_{model} = 4 \cdot 16 = 64$ numbers. Dividing by
-# $\sqrt{d_{model}}$ in place of $\sqrt{d_k}$ is a famous slip. Here it is made in forward *and* backward, so the gradient
-# is the true gradient of a wrong function. (`__wrapped__` is the library's own function: while ours is plugged in, the
-# bare name would call ours again.)
-#
-# **Predict:** does the gradient check see it? Does the loss?
+# The trained model has 4 heads of $d_k = 8$ numbers, and its vectors have $d_{model} = 4 \cdot 8 = 32$. Dividing by
+# $\sqrt{d_{model}}$ in place of $\sqrt{d_k}$ is a famous slip. It runs, it passes a gradient check if the forward and the
+# backward both make it, and a model that is trained with it can make up for it with larger queries. But these weights
+# were trained with the right scale. **Predict:** halve all scores and let the model write. Does it still write
+# *drawkcab*?
 
 
 # %%
-def by_d_model(query, key, value, *more):
-    return attention_forward.__wrapped__(query / 2, key, value, *more)    # 1/2: from sqrt(16) to sqrt(64)
+def by_d_model(query, key, value, mask=None, *dropout):    # called as functional.attention_forward is
+    mask = np.broadcast_to(True if mask is None else mask, (*query.shape[:-1], key.shape[-2]))
+    return attention(query / 2, key, value, mask)    # 1/2: from sqrt(8) to sqrt(32)
 
 
-def by_d_model_backward(dy, cache):
-    dquery, dkey, dvalue = attention_backward.__wrapped__(dy, cache)
-    return dquery / 2, dkey, dvalue
-
-
-check = gradcheck((by_d_model, by_d_model_backward), [query, key, value], name="by d_model")
-print("the gradient check:", "passed" if check.passed else "failed")
-
-# %%
-right = train(steps=100).losses
-wrong = train(plugged(attention_forward, by_d_model), plugged(attention_backward, by_d_model_backward),
-              steps=100).losses
-for step in (1, 50, 100):
-    print(f"step {step:3}: right {right[step - 1]:.3f}, by d_model {wrong[step - 1]:.3f}")
+with plugged(functional.attention_forward, by_d_model):
+    print([lab.write(model, vocabulary, word) for word in ("backward", "stressed", "attention")])
 
 # %% [markdown]
-# Neither sees it. The model learns larger queries, and makes up for it. A gradient check proves that backward belongs
-# to forward; it cannot know which forward you wanted. For that you need the paper's formula, or a reference to
-# compare with. The judge of the exercises compares with one, so it tells $\sqrt{d_k}$ from $\sqrt{d_{model}}$.
+# No, it stutters: its attention is now flatter than in training, and what it fetches is a mixture of letters. A gradient
+# check proves that a backward belongs to its forward, but it cannot know which forward you wanted. For that you need the
+# paper's formula or a reference to compare with, and the judge of the exercises has one.
 #
-# A wrong *backward* is another matter. Here is one without the scale, and what the gradient doctor says:
-
+# ## Your Transformer
 
 # %%
-def unscaled_backward(dy, cache):
-    dquery, dkey, dvalue = attention_backward(dy, cache)
-    return dquery * math.sqrt(cache.query.shape[-1]), dkey * math.sqrt(cache.query.shape[-1]), dvalue
-
-
-report = gradcheck((attention_forward, unscaled_backward), [query, key, value], name="unscaled")
-print(report.findings["unscaled"])
+lab.at_work()
 
 # %% [markdown]
-# ## Exercises
-#
-# `minitransformer learn start 5` writes this page into your folder, followed by four functions with blanks. Fill one,
-# save, and ask `minitransformer learn check`.
-#
-# When `attention` passes, it can do what this page began with: `minitransformer learn plug attention` trains a model
-# that uses your attention in all its layers, and lets it copy letters.
-#
 # **Read next:** `attention_forward` and `attention_backward` in `minitransformer/functional/attention.py`.
-
-# %% [exercise] scores
-
-# %% [exercise] attention
-
-# %% [exercise] value_backward
-
-# %% [exercise] attention_backward

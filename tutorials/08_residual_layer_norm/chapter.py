@@ -17,8 +17,8 @@
 # on. You add a LayerNorm, derive its gradient, and the gradient check passes. After the first update, the gradient is
 # wrong.
 #
-# Both happened to people who knew the formulas. In figure 1 of the paper, the answer to both is a small yellow box that
-# stands behind every sub-layer: *Add & Norm*. This chapter is about its two words.
+# Both happened to people who knew the formulas. In figure 1 of the paper, a small yellow box follows every sub-layer. It
+# says *Add & Norm*, and this chapter is about its two words.
 
 # %%
 import matplotlib.pyplot as plt
@@ -67,7 +67,7 @@ print(f"24 layers without the connection: {0.1 ** 24:.0e}; with it: {1.1 ** 24:.
 # Here is the puzzle of the opening, small enough to measure. The layers are matrices, and the goal is a matrix, too.
 # A product of matrices is one matrix, so stacks of 2, 8 and 24 layers can compute exactly the same functions: whatever
 # differs comes from learning, not from what they could express. The backward of the stack is *your* function, applied
-# from the last layer to the first. (Without the path around, it subtracts the term that this path adds.)
+# from the last layer to the first. (For the plain stack, the cell subtracts the term that the path around adds.)
 #
 # **Predict:** without the path around, does the stack of 24 layers end with a lower or a higher training loss than the
 # stack of 2?
@@ -104,12 +104,13 @@ legend = axes.legend()
 # %% [markdown]
 # Each line is one of three seeds. Plain stacks get worse with depth although nothing is wrong with them: every gradient is
 # correct, and the scale of $x$ is kept at the start. A product of many random matrices stretches a few directions and
-# flattens the others, and a small step cannot turn it into the goal. With the path around, a stack begins as almost
-# nothing, and more layers learn faster. He and others saw the same in image models in 2015, where 56 plain layers had a
-# higher *training* error than 20. They called it degradation, and the residual connection was their answer.
+# flattens the others, and a small step cannot turn it into the goal. With the path around, a stack begins close to doing
+# nothing, each layer adds a small correction, and more layers are faster, because more of them move in each step. He and
+# others saw the same in image models in 2015, where 56 plain layers had a higher *training* error than 20. They called it
+# degradation, and the residual connection was their answer.
 #
 # It has a price. Suppose that each layer keeps the scale of what it reads, and that $x$ and $f(x)$ are unrelated. Then their
-# variances add up in every layer. **Predict** the standard deviation of $x$ after 24 layers if it starts at 1.
+# variances add in every layer. **Predict** the standard deviation of $x$ after 24 layers if it starts at 1.
 
 # %%
 x = rng.standard_normal((64, 256))
@@ -125,7 +126,7 @@ print(f"the standard deviation after 24 layers: {x.std():,.0f}")
 # A row is the $D$ numbers of one token. LayerNorm gives each row mean 0 and variance 1, and calls the result $n$. Then it
 # gives the model back the freedom that this takes: $\gamma$ stretches and $\beta$ shifts each of the $D$ columns, and
 # both are learned. The factor by which a centred row is multiplied is called $s$. A row of equal numbers has variance 0,
-# so a small $\epsilon = 10^{-5}$ is added to the variance before anybody divides.
+# so a small $\epsilon = 10^{-5}$ is added to the variance before the division.
 #
 # **By hand.** $x = (1, 2, 6)$ has mean 3. The differences are $(-2, -1, 3)$, the variance is $14/3$, and its root is 2.16,
 # so $n = (-0.93, -0.46, 1.39)$. **Predict** $n$ for $(101, 102, 106)$, and for $(10, 20, 60)$.
@@ -152,7 +153,7 @@ for row in ([1.0, 2.0, 6.0], [101.0, 102.0, 106.0], [10.0, 20.0, 60.0]):
 #
 # $$ s = \frac{1}{\sqrt{\operatorname{var}(x) + \epsilon}}, \qquad n = c\, s, \qquad y = \gamma n + \beta $$
 #
-# $\epsilon$ stands under the root. Outside, it would save a row of equal numbers as well, but the derivative of
+# $\epsilon$ belongs under the root. Outside, it would save a row of equal numbers as well, but the derivative of
 # $\sqrt{v}$ at $v = 0$ is infinite, and backward would not survive.
 
 # %% [markdown]
@@ -228,8 +229,8 @@ backward = lambda dy, cache: layer_norm_backward(dy, *cache)    # noqa: E731
 print(gradcheck((forward, backward), [a, gamma, np.zeros(8)], name="LayerNorm"))
 
 # %% [markdown]
-# The check draws a random $dy$. With a $dy$ of ones and $\gamma = 1$, the true $dx$ is 0 (a sum over $n$ never changes), and
-# zeros, a wrong sign or a forgotten $s$ would all pass.
+# The check draws a random $dy$. With a $dy$ of ones and $\gamma = 1$, the loss would be the sum of all $n$, which is 0 whatever
+# $x$ is. The true $dx$ would be 0, and so zeros, a wrong sign and a forgotten $s$ would all pass.
 #
 # ## Break it
 #
@@ -269,9 +270,26 @@ for name, centred, divided in (("only divided", 0, 1), ("only centred", 1, 0)):
         print(name, [lab.write(*lab.drawkcab(), word) for word in ("backward", "transformer", "attention")])
 
 # %% [markdown]
-# The scale is what this model depends on. Later models took the hint: RMSNorm (2019) leaves the mean alone, and most large
-# language models of today use it. Now the real thing, with every function of yours that passes so far. To train a model
-# with yours, type `minitransformer learn plug layer_norm_backward`.
+# Without the mean, the model loses one letter in three words. Without the division, it stammers. Later models took the hint:
+# RMSNorm (2019) only divides, by the root of the mean square, and most large language models of today use it. It has no
+# $\beta$ either. You can derive its backward from what you know; look at the circle again, and ask which part of $dx$ may come
+# back.
+
+# %% [exercise] rms_norm_backward
+
+# %% [derivation]
+# **The product rule** for $n_j = x_j s$, as before, but without the centred $c$. With $v = \frac1D \sum_k x_k^2 + \epsilon$ the
+# chain rule gives $\partial s / \partial x_i = -\frac12 v^{-3/2} \cdot 2 x_i / D = -s^2 n_i / D$, so
+# $\partial n_j / \partial x_i = s\, ( \delta_{ij} - \frac1D n_j n_i )$. Sum over $j$ with $dn = \gamma\, dy$:
+#
+# $$ dx = s \,\big( dn - n\, \operatorname{mean}(dn\, n) \big) \qquad (\dots, D) $$
+#
+# Two paths, two terms. Stretching a row still changes nothing, so $dx$ is orthogonal to $n$. Shifting it does change $n$, so
+# the rows of $dx$ need not sum to 0. $d\gamma = \sum dy\, n$ is what it was.
+
+# %% [markdown]
+# Now the real thing, with every function of yours that passes so far. To train a model with yours, type
+# `minitransformer learn plug layer_norm_backward`.
 
 # %%
 lab.at_work()

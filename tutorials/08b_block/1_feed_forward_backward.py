@@ -31,7 +31,7 @@ def feed_forward_backward(dy, x, W1, b1, W2):
 # %% what it is called with
 returns = "dx dW1 db1 dW2 db2"
 section = "Feed-forward: each position alone"
-stars, minutes = 2, 20
+stars, minutes = 2, 15
 
 
 def case(rng, N, D, F):

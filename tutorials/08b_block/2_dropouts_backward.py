@@ -27,7 +27,7 @@ def dropouts_backward(dy, x, W, keep1, keep2, rate):
 # %% what it is called with
 returns = "dx dW"
 section = "Dropout: a mask belongs to one call"
-stars, minutes = 2, 20
+stars, minutes = 2, 10
 
 
 def case(rng, B, T, D):

@@ -25,7 +25,7 @@ def post_norm_backward(dy, x, W, n, s):
 # %% what it is called with
 returns = "dx dW"
 section = "Pre-norm and post-norm"
-stars, minutes = 3, 25
+stars, minutes = 3, 20
 
 
 def case(rng, B, T, D):

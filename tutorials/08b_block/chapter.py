@@ -124,9 +124,8 @@ for axes, (title, letters, stack) in zip(both, stacks):
 bar = figure.colorbar(image, ax=both, label="share of the hidden numbers\nthat are on or off in both")
 
 # %% [markdown]
-# That depends on who is asked. In the encoder the pattern fades away from the diagonal: its network has learned *where*
-# a letter stands, and neighbours look alike. In the decoder the two a's stand out, almost black: its network has learned
-# *which* letter to write.
+# That depends on whom you ask. In the encoder the pattern fades away from the diagonal: the hidden numbers tell mostly *where* a
+# letter is, and neighbours look alike. In the decoder the two a's are almost black: there they tell *which* letter to write.
 #
 # ## Dropout: a mask belongs to one call
 #
@@ -203,8 +202,9 @@ lab.show_orders(axes)
 #
 # Write $N^\top$ for LayerNorm's backward and $J^\top$ for the sub-layer's. The two orders then read
 #
-# $$ \text{post-norm:}\quad dz = N^\top dy, \; dx = dz + J^\top dz \qquad \text{pre-norm:}\quad dx = dy + J_N^\top dy
-# \text{ with } J_N^\top = N^\top J^\top $$
+# $$ \text{post-norm:}\quad dz = N^\top dy, \quad dx = dz + J^\top dz $$
+#
+# $$ \text{pre-norm:}\quad dx = dy + N^\top J^\top dy $$
 
 # %% [markdown]
 # In pre-norm, $dy$ arrives at the bottom untouched. In post-norm, it passes a LayerNorm in every sub-layer. If $x$ and $f(x)$

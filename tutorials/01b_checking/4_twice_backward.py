@@ -1,8 +1,6 @@
 """One weight, used twice
 
 The forward was h = x W, then y = h W with the same square W. Return the gradients with respect to x and W.
-This is why a layer adds to `grad` and does not assign. First write a backward for each of the two lines, the last line first:
-y = h W gives dh and a part of dW, h = x W gives dx and the other part.
 """
 
 import numpy as np
@@ -13,7 +11,7 @@ from minitransformer.learn import also_right, invariant, mistake
 # %% reference
 def twice_backward(dy, x, W):
     """dy, x: (N, D); W: (D, D). Returns dx (N, D) and dW (D, D)."""
-    # your code: backward is the forward read upside down; W gets a gradient from each use
+    # your code: from the last line to the first
     h = x @ W
     dh = dy @ W.T
     dx = dh @ W.T
@@ -24,8 +22,8 @@ def twice_backward(dy, x, W):
 
 # %% what it is called with
 returns = "dx dW"
-section = "The layer"
-stars, minutes = 2, 15
+section = "What a layer alone does not show"
+stars, minutes = 2, 10
 
 
 def case(rng, N, D):

@@ -1,7 +1,7 @@
-"""Backward, complete: read the forward upside down
+"""Attention, from the bottom up
 
-You get the gradient of y. Return those of query, key and value. The weights p of the forward are given. The scale 1/sqrt(d_k)
-reaches two of the three gradients.
+You get `dy`, the gradient of the loss with respect to attention's output. Return those with respect to query, key and value. The
+weights p of the forward are given: in them, the mask has done its work.
 """
 
 import math
@@ -18,7 +18,7 @@ def attention_backward(dy, query, key, value, p):
 
     Returns dquery, dkey, dvalue, of the shapes of query, key and value.
     """
-    # your code: through y = p V, through the softmax, through S = Q K^T / sqrt(d_k)
+    # your code: read your attention from its last line to its first
     dp = dy @ value.swapaxes(-1, -2)
     dvalue = p.swapaxes(-1, -2) @ dy
     dscores = p * (dp - (dp * p).sum(axis=-1, keepdims=True))
@@ -31,8 +31,8 @@ def attention_backward(dy, query, key, value, p):
 
 # %% what it is called with
 returns = "dquery dkey dvalue"
-section = "Backward: the forward read upside down"
-stars, minutes = 2, 15
+section = "Backward"
+stars, minutes = 3, 20
 
 
 def case(rng, B, T_q, T_k, d_k, d_v):

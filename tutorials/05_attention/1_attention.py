@@ -1,7 +1,8 @@
 """Attention
 
-Each query gets a mean of the values, weighted by how well the keys answer it. Return the output and the weights: backward
-needs them.
+Each query gets a weighted mean of the values. The weights are the softmax of its scores: its dot product with each key, divided
+by the square root of d_k. A key for which the mask says False gets the weight 0. Return the means and the weights, which the
+backward needs.
 """
 
 import math
@@ -18,7 +19,7 @@ def attention(query, key, value, mask):
 
     Returns y (..., T_q, d_v) and the weights p (..., T_q, T_k). Each query may attend to something.
     """
-    # your code: scores, mask, softmax over the keys, then a weighted mean of the values
+    # your code: all queries at once; the mask comes before the softmax
     scores = query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1])
     scores = np.where(mask, scores, -np.inf)
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -29,7 +30,7 @@ def attention(query, key, value, mask):
 
 # %% what it is called with
 returns = "y p"
-section = "A weighted mean of values"
+section = "All queries at once"
 stars, minutes = 2, 15
 
 
