@@ -49,6 +49,7 @@ PARTS = {    # {part of the map: the exercises that make it the reader's own}
     "dropout": ["dropouts_backward"],
     "encoder": ["attention_backward", "residual_backward", "layer_norm_backward", "feed_forward_backward", "dropouts_backward",
                 "post_norm_backward"],
+    "decoder": ["decoder_layer", "memory_backward"],
     "loss": ["cross_entropy_backward", "smoothed_targets"],
     "adam": ["adam_step"],
     "decoding": ["nucleus", "beam_step", "ranked", "cached_step"],
