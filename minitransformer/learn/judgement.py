@@ -137,11 +137,20 @@ def _shape(exercise, cases, outcomes, source) -> Failure | None:
         for name, array, right in zip(exercise.returns, outcome.arrays, expected):
             if array.shape != right.shape:
                 where = _("{name} has the shape {got}, expected {right}").format(name=name, got=array.shape, right=right.shape)
-                return Failure("shape", where, _called_with(exercise, arguments))
+                return Failure("shape", where, _not_summed(array, right) or _called_with(exercise, arguments))
             if array.dtype != right.dtype:
                 where = _("{name} has the dtype {got}, expected {right}").format(name=name, got=array.dtype, right=right.dtype)
                 return Failure("shape", where, _dtype_rule(array.dtype, right.dtype))
     return None
+
+
+def _not_summed(array, right) -> str:
+    """That the array is right but for a sum over one axis; "" if it is not."""
+    for axis in range(array.ndim):
+        if relative_error([array.sum(axis=axis)], [right]) <= EXACT:
+            return _("summed over axis {axis}, it is right: what is used several times gets the sum of its gradients").format(
+                axis=axis)
+    return ""
 
 
 def _dtype_rule(got, right) -> str:

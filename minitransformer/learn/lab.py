@@ -7,15 +7,19 @@ import atexit
 import string
 import sys
 from dataclasses import dataclass
+import time
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minitransformer import Transformer, TransformerConfig, greedy, load_weights
+from minitransformer import Transformer, TransformerConfig, beam_search, greedy, load_weights
 from minitransformer.data.batches import Batch, make_batch
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
+from minitransformer.decoding.cached import CachedStack
+from minitransformer.functional import attention_forward, softmax_forward
 from minitransformer.functional.special import BOS, EOS, SPECIAL
 from minitransformer.learn.at_work import at_work as run
 from minitransformer.learn.course import PACKAGE, folder_in
@@ -45,6 +49,10 @@ PARTS = {    # {part of the map: the exercises that make it the reader's own}
     "dropout": ["dropouts_backward"],
     "encoder": ["attention_backward", "residual_backward", "layer_norm_backward", "feed_forward_backward", "dropouts_backward",
                 "post_norm_backward"],
+    "decoder": ["decoder_layer", "memory_backward"],
+    "loss": ["cross_entropy_backward", "smoothed_targets"],
+    "adam": ["adam_step"],
+    "decoding": ["nucleus", "beam_step", "ranked", "cached_step"],
 }
 
 
@@ -102,14 +110,33 @@ def show_map(axes, found, head=0) -> Any:
     return image
 
 
-def show_mask(mask, tokens) -> None:
+def show_mask(axes, mask, tokens) -> None:
     """Draw a mask (T, T) whose rows and columns are these tokens."""
-    figure, axes = plt.subplots(figsize=(4.8, 3.4), layout="constrained")
     image = axes.imshow(mask, cmap=plt.get_cmap("Blues", 2), vmin=0, vmax=1)
     axes.set(xlabel="key: the tokens it may look at", ylabel="query: the position that asks")
     axes.set_xticks(range(len(tokens)), tokens)
     axes.set_yticks(range(len(tokens)), tokens)
-    figure.colorbar(image, ticks=[0.25, 0.75]).set_ticklabels(["False", "True:\nmay attend"])
+    axes.figure.colorbar(image, ticks=[0.25, 0.75]).set_ticklabels(["False", "True:\nmay attend"])
+
+
+def show_split(three, x) -> None:
+    """Draw x (T, 2 d) on three axes: as it lies, reshaped straight to (2, T, d), and as two heads need it, blue and yellow."""
+    length, width = x.shape
+    size = width // 2
+    owner = np.broadcast_to(np.arange(width) // size, x.shape)
+    for axes, title, split in zip(three, ("x", "x, reshaped straight", "what each head needs"), (
+            lambda array: array[None], lambda array: array.reshape(2, length, size),
+            lambda array: array.reshape(length, 2, size).swapaxes(0, 1))):
+        for block, (numbers, colours) in enumerate(zip(split(x), split(owner))):
+            for (i, k), number in np.ndenumerate(numbers):
+                place = k, block * (length + 0.4) + i
+                axes.add_patch(plt.Rectangle(place, 1, 1, facecolor=("lightskyblue", "khaki")[colours[i, k]], edgecolor="white"))
+                axes.text(place[0] + 0.5, place[1] + 0.5, f"{number:02}", ha="center", va="center")
+            if title != "x":
+                axes.text(-0.2, block * (length + 0.4) + length / 2, f"head {block}", ha="right", va="center")
+        axes.text(1 if title != "x" else 2, -0.3, title, ha="center", fontsize=12)
+        axes.set(xlim=(-1.4, 4.2), ylim=(2 * (length + 0.4), -1), aspect="equal")
+        axes.axis("off")
 
 
 def suspect_mask(ids) -> np.ndarray:
@@ -253,7 +280,7 @@ def show_lookup(axes, tokens, ids, vocabulary) -> None:
     for place, (token, x) in enumerate(zip(tokens, rows[ids])):
         axes.text(place, 0, token, ha="center", va="center", bbox=frame | {"facecolor": "0.93"})
         axes.annotate("", (x, 1), (place, 0), arrowprops={"arrowstyle": "->", "color": "tab:purple", "shrinkA": 12, "shrinkB": 22})
-        axes.text(place + 0.3 * (x - place), 0.3, "dy", ha="center", va="center", color="tab:purple",
+        axes.text(place + 0.2 * (x - place), 0.2, "dy", ha="center", va="center", color="tab:purple",
                   bbox={"color": "white", "pad": 1})
     axes.set(xlim=(-0.6, len(tokens) - 0.4), ylim=(-0.25, 1.3))
     axes.axis("off")
@@ -283,6 +310,93 @@ def show_losses(axes, curves, level=None) -> None:
     axes.set_xlabel("training step")
     axes.set_ylabel("loss for each token")
     axes.legend()
+
+
+def show_tree(axes, tried, finished) -> None:
+    """Draw every hypothesis of a beam search on its way from left to right: `tried` is [(path, log-probability)].
+
+    A path is a tuple of words. Those that lived on have a thick frame; those in `finished` are green.
+    """
+    lived = {path[:-1] for path, _total in tried}
+    leaves = [path for path, _total in tried if path not in lived]
+    leaves.sort(key=lambda path: [[one for one, _total in tried].index(path[:n]) for n in range(2, len(path) + 1)])
+    height: dict[tuple, Any] = {path: -i for i, path in enumerate(leaves)}
+    for path in sorted(lived, key=len, reverse=True):
+        height[path] = np.mean([y for child, y in height.items() if child[:-1] == path])
+    for path, total in [(("<s>",), 0.0), *tried]:
+        x, y = len(path) - 1, height[path]
+        if x:
+            axes.plot([x - 1, x], [height[path[:-1]], y], color="silver", zorder=0)
+        axes.text(x, y, f"{path[-1]} {np.exp(total):.2f}", ha="center", va="center", bbox={
+            "boxstyle": "round", "facecolor": "lightgreen" if path in finished else "white",
+            "linewidth": 2.5 if path in lived or path in finished else 0.5})
+    axes.set(xlim=(-0.4, max(map(len, height)) - 0.6), ylim=(0.6 - len(leaves), 0.6), xticks=range(max(map(len, height))),
+             yticks=(), xlabel="tokens written")
+    axes.spines[["left", "right", "top"]].set_visible(False)
+
+
+def steps_of(model, vocabulary, word) -> np.ndarray:
+    """The logits (T, V) of each step while the model writes `word` backwards, each time the most likely letter."""
+    source, written = np.array([[*vocabulary.encode(word), EOS]]), vocabulary.encode(write(model, vocabulary, word))
+    return model.forward(source, np.array([[BOS, *written]]))[0][0].astype("float64")
+
+
+def show_steps(logits, letters=LETTERS) -> None:
+    """Draw a row for each step of writing: the probability of each token, from its logits (T, V)."""
+    p = softmax_forward(logits)[0][:, EOS:]
+    figure, axes = plt.subplots(figsize=(9, 3.2), layout="constrained")
+    image = axes.imshow(p, cmap="Blues", vmin=0, vmax=1)
+    axes.set(yticks=range(len(p)), yticklabels=range(1, len(p) + 1), xlabel="token that may come next", ylabel="step of the loop")
+    axes.set_xticks(range(p.shape[1]), letters.listed[EOS:])
+    figure.colorbar(image, label="probability")
+
+
+def race(cached, x, weights) -> None:
+    """Causal attention over x (T, d), all positions again for each output, against cached(t): print and draw differences and times.
+
+    Of eight positions in a row the fastest counts: the machine has other work, too.
+    """
+    def again(t) -> np.ndarray:
+        query, key, value = (x[:t + 1] @ w for w in weights)
+        return attention_forward(query, key, value, np.tri(t + 1, dtype=bool))[0][-1]
+
+    outputs, seconds = [], []
+    for step in (again, cached):
+        ends, made = [time.perf_counter()], []
+        for t in range(len(x)):
+            made.append(step(t))
+            ends.append(time.perf_counter())
+        outputs.append(np.array(made))
+        seconds.append(np.diff(ends).reshape(-1, 8).min(axis=1))
+    print(f"largest difference {np.abs(outputs[0] - outputs[1]).max():.0e}, "
+          f"{seconds[0].sum() / seconds[1].sum():.0f} times as fast with the cache")
+    figure, (grid, times) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained", width_ratios=(1, 2))
+    grid.imshow(np.tri(8) + np.eye(8), cmap="Greys", vmax=2.5)
+    grid.set(xlabel="position that is computed", ylabel="step of the loop", title="dark: new, grey: again", xticks=(), yticks=())
+    for row, style, name in zip(seconds, ("-", "--"), ("all positions again", "with the cache")):
+        times.plot(range(0, len(x), 8), 1e6 * row, style, color="black", label=name)
+    times.set(xlabel="position being written", ylabel="microseconds for one token")
+    times.legend()
+
+
+def with_a_broken_cache(length) -> str:
+    """What a beam search on 100 random words of so many letters finds if the cache is never reordered."""
+    advance = CachedStack.advance
+
+    def broken(state, ids, parents=None) -> Any:
+        places = np.minimum(np.arange(ids.shape[1]), state._past.shape[1] - 1) if state._past is not None else 0
+        return advance(state, ids, None if parents is None else np.broadcast_to(places, ids.shape))
+
+    model, vocabulary = drawkcab()
+    draw = np.random.default_rng(length)
+    words = ["".join(draw.choice([*string.ascii_lowercase], length)) for _word in range(100)]
+    source = np.array([[*vocabulary.encode(word), EOS] for word in words])
+    right = beam_search(model, source, 4)
+    with mock.patch.object(CachedStack, "advance", broken):
+        wrong = beam_search(model, source, 4)
+    exact = [vocabulary.decode(found[0].ids) == word[::-1] for found, word in zip(wrong, words)]
+    differ = [[one.ids for one in a] != [one.ids for one in b] for a, b in zip(right, wrong)]
+    return f"{length} letters: {np.mean(exact):.0%} of the words are right, {np.mean(differ):.0%} of the beams differ"
 
 
 def _show_figures(script) -> None:

@@ -14,7 +14,7 @@ from minitransformer import Adam, InputError, Transformer, TransformerConfig, gr
 from minitransformer import functional as F
 from minitransformer.checking.blocks import blocks
 from minitransformer.diagnosis.operations import OPERATIONS
-from minitransformer.layers import Embedding, Linear
+from minitransformer.layers import Embedding
 from minitransformer.replaceable import TABLE, running, textbook
 from minitransformer.functional.special import PAD
 
@@ -67,7 +67,7 @@ INPUTS = {"attention": attention_inputs, "dropout": dropout_inputs, "dropout_sum
           "linear_cross_entropy": linear_cross_entropy_inputs, "lstm": lstm_inputs}
 OWN_CACHE = {"linear_cross_entropy", "lstm"}    # both halves have a kernel, and the cache between them is theirs
 # No pairs of functions, and tested on their own, below or in test_continuations.py and test_cached.py:
-OTHERS = {"adam_update", "gather_gradients", "random_words", "Linear", "Embedding", "log_normaliser", "continuations",
+OTHERS = {"adam_update", "gather_gradients", "random_words", "Embedding", "log_normaliser", "continuations",
           "next_position"}
 SIZES = st.tuples(*[st.integers(1, 5)] * 5)
 
@@ -278,26 +278,6 @@ def test_gradients_are_gathered_alike(dtype, context, size, count, seed):
             assert square.dtype == dtype and square == pytest.approx(float(sum(vectors) @ sum(vectors)), rel=10 * BOUNDS[dtype])
             np.testing.assert_allclose(grad, sum(vectors), rtol=0, atol=BOUNDS[dtype])
             assert not np.any(others)
-
-
-@pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])
-@pytest.mark.parametrize("dtype", BOUNDS)
-@given(sizes=SIZES, seed=st.integers(0, 99))
-def test_linear_layers_give_the_same_numbers(dtype, context, sizes, seed):
-    """The output, dx, and what is added to gradients that are not zero."""
-    *lead, d_in, d_out = sizes
-    rng, found = np.random.default_rng(seed), []
-    x, dy = rng.standard_normal((*lead, d_in)).astype(dtype), rng.standard_normal((*lead, d_out)).astype(dtype)
-    for run_it in (textbook, context):
-        layer = Linear(d_in, d_out, np.random.default_rng(0)).astype(dtype)
-        for parameter in layer.parameters().values():
-            parameter.data[...] = parameter.grad[...] = np.random.default_rng(1).standard_normal(parameter.shape)
-        with run_it():
-            y, cache = layer.forward(x)
-            found.append([y, layer.backward(dy, cache), layer.weight.grad, layer.bias.grad])
-    for one, other in zip(*found):
-        assert one.dtype == other.dtype == dtype and one.shape == other.shape
-        np.testing.assert_allclose(other, one, rtol=0, atol=BOUNDS[dtype] * max(1, np.abs(one).max()))
 
 
 @pytest.mark.parametrize("context", [nullcontext, pytest.param(uncompiled, marks=needs_numba)])

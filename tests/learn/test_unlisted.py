@@ -45,7 +45,7 @@ ONE = [
     ("linear_backward", "in db, the sum of dy became a max", lambda dy, x, W: (dy @ W.T, x.T @ dy, dy.max(axis=0))),
     ("linear_backward", "in db, the sum of dy runs over the wrong axis", lambda dy, x, W: (dy @ W.T, x.T @ dy, dy.sum(axis=1))),
     ("linear_backward", "every output has the wrong sign", lambda dy, x, W: (-dy @ W.T, -x.T @ dy, -dy.sum(axis=0))),
-    ("numeric_gradient", "dx is h times what is expected",
+    ("numeric_gradient", "in dx, the factor h is missing",
      lambda f, dy, x, h: h * EXERCISES["numeric_gradient"].reference(f, dy, x, h)),
     ("tied_backward", "dW has an axis of length 1 too many", lambda dlogits, h, W: (dlogits @ W, (dlogits.T @ h)[None])),
     ("twice_backward", "in dx, W is not transposed",
@@ -130,6 +130,19 @@ def test_a_weight_that_keeps_the_batch_is_told():
         return dx, *(turned(x) @ g for g in merged)
 
     assert "not summed over the batch" in diagnosis("projections_backward", wrong)
+
+
+def test_an_array_that_only_lacks_a_sum_is_told_over_which_axis():
+    """Whatever is wrong with the others: dx lacks two paths, dw_k is right."""
+    def wrong(dq, dk, dv, x, w_q, w_k, w_v):
+        _dx, dw_q, dw_k, dw_v = EXERCISES["projections_backward"].reference(dq, dk, dv, x, w_q, w_k, w_v)
+        merged = dq.swapaxes(1, 2).reshape(*x.shape[:2], -1)
+        return merged @ w_q.T, turned(x) @ merged, dw_k, dw_v
+
+    answer = check_function(EXERCISES["projections_backward"], wrong, watched=False)
+    assert answer.where.startswith("dw_q has the shape") and answer.why.startswith("summed over axis 0, it is right")
+    answer = check_function(EXERCISES["projections_backward"], lambda *given: [2 * one for one in wrong(*given)][1], watched=False)
+    assert "summed over" not in str(answer)
 
 
 def test_of_two_sentences_the_one_with_the_learners_own_names_comes_first():

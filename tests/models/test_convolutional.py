@@ -136,7 +136,7 @@ def test_the_seed_makes_the_same_weights_for_each_attention_without_its_own():
 
 @pytest.mark.parametrize("kind, changes, words", [
     (ConvolutionalConfig, dict(kernel_size=0), "kernel_size is 0, expected a whole number of at least 1"),
-    (ConvolutionalConfig, dict(dropout=1.0), "dropout is 1.0, expected a dropout rate"),
+    (ConvolutionalConfig, dict(dropout=1.0), "dropout is 1.0, expected a number of at least 0 and below 1"),
     (ConvolutionalConfig, dict(source_vocab=5), "share_embeddings needs one vocabulary"),
     (TransformerConfig, dict(attention="additve"), "unknown attention 'additve'; did you mean additive"),
     (TransformerConfig, dict(attention="restricted"), "radius is None, expected a whole number of at least 0"),

@@ -26,7 +26,7 @@ def embedding(ids, W):
 # %% what it is called with
 returns = "y"
 section = "A table of vectors"
-stars, minutes = 1, 8
+stars, minutes = 1, 5
 
 
 def case(rng, B, T, V, D):

@@ -24,7 +24,7 @@ def embedding_backward(dy, ids, W):
 # %% what it is called with
 returns = "dW"
 section = "Two arrows into one row"
-stars, minutes = 2, 15
+stars, minutes = 2, 12
 
 
 def case(rng, B, T, V, D):

@@ -153,9 +153,9 @@ figure, axes = plt.subplots(figsize=(5.4, 3.2), layout="constrained")
 lab.show_losses(axes, {"right": right, "lost repeats": wrong}, level=(math.log(26), f"ln 26 = {math.log(26):.2f}"))
 
 # %% [markdown]
-# Both curves rest on a shelf at 3.26 between steps 10 and 25. The model knows by then that no answer is a padding token or
-# the beginning of a sentence, and it does not know yet which letter to write. Look for shelves in your own curves: the logarithm
-# of a number of choices tells you what a model has understood so far.
+# Both curves rest on a shelf at 3.26 between steps 10 and 25, where the model knows that the answer is a letter and does not
+# know yet which one. Look for shelves in your own curves. The logarithm of a number of choices tells you what a model has
+# understood so far.
 #
 # After step 100 the red curve falls behind. The mean losses of steps 181 to 200 for three seeds, from
 # `experiments/wrong_gradients.py`:
@@ -166,7 +166,8 @@ lab.show_losses(axes, {"right": right, "lost repeats": wrong}, level=(math.log(2
 # | 1 | 0.28 | 0.40 |
 # | 2 | 0.29 | 0.38 |
 #
-# A gap like this is easily blamed on the learning rate. The reason why it is not larger is at the other end of the model.
+# A gap like this is easily blamed on the learning rate. What is left of a row's gradient is that of one place out of many,
+# which is smaller and noisier than the sum, so the model learns the same thing more slowly.
 #
 # ## The same table at the end
 #
@@ -210,8 +211,7 @@ label = axes[1].set_xlabel("row of the table")
 
 # %% [markdown]
 # The embedding moves the rows of the letters that were there. The logits move every row: those of the right letters towards
-# $h$, all others away from it. So a table that loses repeats in one of its uses still gets a right gradient from the other,
-# and that is why the red curve was not far behind.
+# $h$, and all others away from it.
 #
 # ## Your Transformer
 

@@ -135,7 +135,7 @@ shown = waves.legend(fontsize=9)
 # pointed before.
 #
 # You get rows of the table without their positions, and you make the rows that stand $k$ positions further on. Two
-# checks are free: no hand may change its length, and walking $k$ and then $-k$ brings you home.
+# checks are free: no hand may change its length, and walking $k$ steps and then $k$ steps back brings you home.
 
 # %% [exercise] rotate_positions
 

@@ -6,7 +6,7 @@ Replace one token by another and run the model again: which outputs moved althou
 import numpy as np
 
 from minitransformer.learn import also_right, edge, invariant, mistake
-from minitransformer.learn.given_model import GivenModel
+from minitransformer.learn.given import GivenModel
 
 
 # %% reference

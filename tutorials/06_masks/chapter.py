@@ -99,7 +99,7 @@ print("without a mask:", softmax_forward(scores)[0], " with it:", softmax_forwar
 # The remaining weights sum to 1 again, because the mask acts before the softmax and not after it.
 #
 # Now the decoder's mask. Go back to the table, to position 1, which has to predict `a`. Which positions hold what it will
-# know on the day when it writes by itself, and which position holds the answer? What about position 1 itself?
+# know when it writes by itself, and which one holds the answer? What about position 1 itself?
 
 # %% [exercise] causal_mask
 
@@ -163,7 +163,8 @@ with plugged(functional.causal_mask, causal_mask):
 # %%
 padded = np.array([[*source[0], 0, 0, 0]])
 _, decoder_mask, _ = three_masks(padded, np.array([[1, 5, 3, 0, 0]]))
-lab.show_mask(decoder_mask[0, 0], ["BOS", "c", "a", "pad", "pad"])
+figure, axes = plt.subplots(figsize=(4.8, 3.4), layout="constrained")
+lab.show_mask(axes, decoder_mask[0, 0], ["BOS", "c", "a", "pad", "pad"])
 
 # %% [markdown]
 # Does the encoder keep the rule? It reads a word alone, and then with three ids of padding behind it:
@@ -209,7 +210,8 @@ for name, mask in (("your mask", mine), ("the suspect", suspect)):
 # %% [markdown]
 # ## Break it: the culprit
 #
-# It passes for the suspect too: these *are* the true gradients, of a model with another mask. Read the suspect now.
+# The check passes for the suspect too, because these *are* the true gradients, of a model with another mask. Read the
+# suspect now.
 
 # %%
 print(suspect.astype(int))
@@ -224,8 +226,8 @@ print(suspect.astype(int))
 # %%
 honest = train(plugged(functional.causal_mask, causal_mask), task=reverse, steps=150)
 figure, axes = plt.subplots(figsize=(5.6, 3), layout="constrained")
-axes.plot(honest.losses, color="black", label="your mask")
-axes.plot(cheat.losses, color="tab:red", linestyle="--", label="the suspect")
+for run, colour, name in ((honest, "black", "your mask"), (cheat, "tab:red", "the suspect")):
+    axes.plot(run.losses, color=colour, label=name)
 axes.axhline(np.log(26), color="grey", linewidth=0.8, label=f"ln 26 = {np.log(26):.2f}")
 axes.set(xlabel="training step", ylabel="loss for each token (nats)")
 legend = axes.legend()
@@ -282,7 +284,7 @@ for name, own in (("your mask", causal_mask), ("the suspect", lab.suspect_mask))
     print(f"{name}: {leak.sum()} leaks", np.argwhere(leak).tolist())
 
 # %% [markdown]
-# Each pair is an output and the later token that moves it: exactly the column that the suspect has too many.
+# Each pair is an output and the later token that moves it: exactly the suspect's extra column.
 #
 # ## Caught: ask for the impossible
 #
@@ -291,13 +293,13 @@ for name, own in (("your mask", causal_mask), ("the suspect", lab.suspect_mask))
 
 # %%
 dice = lab.Dice()
-throws = make_batch(draw_held_out(dice, 100))
+held_out = draw_held_out(dice, 100)
 for name, own in (("your mask", causal_mask), ("the suspect", lab.suspect_mask)):
     with plugged(functional.causal_mask, own):
-        print(f"{name}: {lab.accuracy(train(task=dice, steps=90).model, throws):.0%}")
+        print(f"{name}: {lab.accuracy(train(task=dice, steps=90).model, make_batch(held_out)):.0%}")
 
 # %% [markdown]
-# One in six is 17 %, give or take the chance of 800 throws. A model that does better has seen the throw. This test knows
+# One in six is 17 %, give or take a little luck. A model that does clearly better has seen the throw. This test knows
 # nothing about masks: take random targets, or shuffle the labels of your data, and whatever beats chance is a leak.
 #
 # There is one more way to show the answer. Forget to shift the target: the decoder reads `b a c EOS`, and has to predict
@@ -311,8 +313,7 @@ class NotShifted(lab.Dice):
         return (batch := make_batch(pairs))._replace(target=batch.next_target)
 
 
-same = throws._replace(target=throws.next_target)
-print(f"not shifted: {lab.accuracy(train(task=NotShifted(), steps=60).model, same):.0%}")
+print(f"not shifted: {lab.accuracy(train(task=NotShifted(), steps=60).model, NotShifted().make_batch(held_out)):.0%}")
 
 # %% [markdown]
 # The die. Touching finds nothing, because no output depends on a *later* token.

@@ -1,0 +1,177 @@
+"""The target of label smoothing, and its floor
+
+Of each token's probability, 1 - eps goes to the target and eps is spread evenly over all K token ids, the target among them. Return
+what each id should get, and the smallest mean loss that any model can reach with such targets.
+"""
+
+import math
+
+import numpy as np
+
+from minitransformer.learn import also_right, edge, invariant, mistake
+
+
+# %% reference
+def smoothed_targets(ids, K, eps):
+    """ids: (B, T), 0 is padding; K: the number of ids; eps: 0 <= eps < 1. Returns q (B, T, K), 0 at padding, and floor ().
+
+    floor: the mean of -sum(q log p) over the real tokens, for the best possible p.
+    """
+    # your code: two numbers are in q; then ask at which p the gradient of the loss is 0
+    other = eps / K
+    right = 1 - eps + other
+    q = np.where(np.eye(K, dtype=bool)[ids], right, other) * (ids != 0)[..., None]
+    floor = -right * math.log(right) - (K - 1) * other * math.log(other or 1)
+    return q, floor
+    # end of your code
+
+
+# %% what it is called with
+returns = "q floor"
+section = "A model that is too sure"
+stars, minutes = 3, 20
+
+
+def case(rng, B, T, K):
+    ids = rng.integers(1, K + 3, (B, T))
+    ids[0, -1] = 0
+    return ids, K + 3, float(rng.uniform(0.05, 0.4))
+
+
+@edge("eps = 0: no smoothing")
+def hard(rng, B, T, K):
+    return case(rng, B, T, K)[0], K + 3, 0.0
+
+
+@invariant("each row of q must sum to 1, and a row of padding to 0")
+def shares(answer, ids, K, eps):
+    return answer[0].sum(axis=-1) - (ids != 0)
+
+
+# %% hints
+hints = (
+    "A row of q has to sum to 1. Does yours, if the target gets 1 - eps and every id eps / K? Which p has a gradient p - q of 0?",
+    "The target gets 1 - eps + eps / K, the K - 1 others eps / K. The floor is at p = q: -sum(q log q), where 0 log 0 counts as 0.",
+    "floor = -right * math.log(right) - ___",
+)
+
+
+# %% mistakes
+def made(ids, K, target, other, floor=None):
+    q = np.where(np.eye(K, dtype=bool)[ids], target, other) * (ids != 0)[..., None]
+    return q, entropy(target, K - 1, other) if floor is None else floor
+
+
+def entropy(target, n, other):
+    return -target * math.log(target) - (n * other * math.log(other) if other else 0)
+
+
+def with_floor(ids, K, eps, floor):
+    return made(ids, K, 1 - eps + eps / K, eps / K, floor)
+
+
+@mistake("the target gets 1 - eps and the others eps / K: the target's own part of eps is missing", hint=1)
+def own_share_missing(ids, K, eps):
+    return made(ids, K, 1 - eps, eps / K)
+
+
+@mistake("eps is spread over the K - 1 wrong ids, as Tensor2Tensor does it: here all K get a part, the target as well", hint=2)
+def over_the_others(ids, K, eps):
+    return made(ids, K, 1 - eps, eps / (K - 1))
+
+
+@mistake("eps is not divided: every id gets all of it", hint=1)
+def undivided(ids, K, eps):
+    return made(ids, K, 1, eps, entropy(1 - eps + eps / K, K - 1, eps / K))
+
+
+@mistake("padding has a target: its row has to be 0", hint=1)
+def padding_too(ids, K, eps):
+    target, other = 1 - eps + eps / K, eps / K
+    return np.where(np.eye(K, dtype=bool)[ids], target, other), entropy(target, K - 1, other)
+
+
+@mistake("the column of padding gets no part: every id gets eps / K, id 0 as well", hint=2)
+def not_to_padding(ids, K, eps):
+    q, floor = smoothed_targets(ids, K, eps)
+    q[..., 0] = 0
+    return q, floor
+
+
+@mistake("the ids are not smoothed: 1 at the target, 0 elsewhere", hint=2)
+def unsmoothed(ids, K, eps):
+    return made(ids, K, 1.0, 0.0)
+
+
+@mistake("the floor is not 0: no p can make -sum(q log p) vanish if q has more than one number in it", hint=1)
+def no_floor(ids, K, eps):
+    return with_floor(ids, K, eps, 0.0)
+
+
+@mistake("the floor is that of the target's term alone: the K - 1 others cost something, too", hint=2)
+def target_alone(ids, K, eps):
+    target = 1 - eps + eps / K
+    return with_floor(ids, K, eps, -target * math.log(target))
+
+
+@mistake("the floor is -log of the target's share: that is the loss without smoothing at p = q", hint=2)
+def plain_loss(ids, K, eps):
+    return with_floor(ids, K, eps, -math.log(1 - eps + eps / K))
+
+
+@mistake("the floor has one wrong id in it, not K - 1 of them", hint=2)
+def one_other(ids, K, eps):
+    return with_floor(ids, K, eps, entropy(1 - eps + eps / K, 1, eps / K))
+
+
+@mistake("the floor has K wrong ids in it: one of the K is the target", hint=2)
+def all_others(ids, K, eps):
+    return with_floor(ids, K, eps, entropy(1 - eps + eps / K, K, eps / K))
+
+
+@mistake("the floor has the wrong sign: the logarithm of a probability is negative", hint=2)
+def sign(ids, K, eps):
+    return with_floor(ids, K, eps, -entropy(1 - eps + eps / K, K - 1, eps / K))
+
+
+@mistake("the floor is the sum over the tokens: their mean is asked for, the same for every real token", hint=1)
+def summed(ids, K, eps):
+    return with_floor(ids, K, eps, entropy(1 - eps + eps / K, K - 1, eps / K) * float((ids != 0).sum()))
+
+
+@mistake("the floor is the mean over all places: padding is counted", hint=1)
+def with_padding(ids, K, eps):
+    return with_floor(ids, K, eps, entropy(1 - eps + eps / K, K - 1, eps / K) * float((ids != 0).mean()))
+
+
+@mistake("for eps = 0 the floor is NaN: 0 log 0 counts as 0, but NumPy does not know that", hint=2)
+def not_a_number(ids, K, eps):
+    return with_floor(ids, K, eps, entropy(1 - eps + eps / K, K - 1, eps / K) if eps else math.nan)
+
+
+@mistake("the floor is in bits: the loss uses the natural logarithm", hint=2)
+def bits(ids, K, eps):
+    return with_floor(ids, K, eps, entropy(1 - eps + eps / K, K - 1, eps / K) / math.log(2))
+
+
+# %% other right solutions
+@also_right
+def from_a_row(targets, size, smoothing):
+    q = np.full((*targets.shape, size), smoothing / size)
+    rows = np.indices(targets.shape)
+    q[(*rows, targets)] += 1 - smoothing
+    row = np.full(size, smoothing / size)
+    row[0] += 1 - smoothing
+    row = row[row > 0]
+    q[targets == 0] = 0
+    return q, -np.sum(row * np.log(row))
+
+
+@also_right
+def with_loops(ids, K, eps):
+    q = np.zeros((*ids.shape, K))
+    for place in np.ndindex(ids.shape):
+        for k in range(K if ids[place] else 0):
+            q[place][k] = eps / K + (1 - eps) * (k == ids[place])
+    shares = [eps / K + (1 - eps) * (k == 0) for k in range(K)]
+    return q, sum(-share * math.log(share) for share in shares if share)

@@ -1,0 +1,155 @@
+"""Perplexity
+
+A model gave each target a probability. Return the perplexity of the batch: the number of equally likely tokens among which a model
+would have to choose to have the same mean loss. A batch may hold thousands of tokens.
+"""
+
+import numpy as np
+
+from minitransformer.learn import also_right, edge, invariant, mistake
+
+
+# %% reference
+def perplexity(p, ids):
+    """p: (B, T), the probability that each target got; ids: (B, T), the targets, 0 is padding. Returns ppl ()."""
+    # your code: the mean loss of a real token, and the number of tokens that have it
+    real = ids != 0
+    mean = -np.log(p[real]).mean()
+    return np.exp(mean)
+    # end of your code
+
+
+# %% what it is called with
+returns = "ppl"
+section = "Perplexity"
+stars, minutes = 2, 10
+
+
+def case(rng, B, T):
+    ids = rng.integers(1, 9, (B, T + 1))
+    ids[0, 1:] = 0
+    ids[1, -1:] = 0
+    return rng.uniform(0.05, 0.95, ids.shape), ids
+
+
+@edge("no padding at all")
+def full(rng, B, T):
+    return rng.uniform(0.05, 0.95, (B, T + 1)), rng.integers(1, 9, (B, T + 1))
+
+
+@edge("4,000 tokens")
+def long(rng, B):
+    return rng.uniform(0.05, 0.6, (B, 4000)), np.ones((B, 4000), int)
+
+
+@invariant("the perplexity must lie between 1 / the largest probability of a real token and 1 / the smallest")
+def between(ppl, p, ids):
+    return ppl - np.clip(ppl, 1 / p[ids != 0].max(), 1 / p[ids != 0].min())
+
+
+# %% hints
+hints = (
+    "A die is thrown N times and each throw gets the probability 1/6. Which answer do you expect for N = 1, and for N = 2?",
+    "The loss of a token is -log p. Take the mean over the real tokens of all sentences, and undo the logarithm at the end.",
+    "mean = -np.log(___).mean()",
+)
+
+
+# %% mistakes
+@mistake("padding is counted: the mean has to be over real tokens", hint=1)
+def padding_counted(p, ids):
+    return np.exp(-np.log(p).mean())
+
+
+@mistake("the sum is over the real tokens, but it is divided by the number of all places", hint=2)
+def all_places(p, ids):
+    return np.exp(-np.log(p[ids != 0]).sum() / p.size)
+
+
+@mistake("the product underflows: 4,000 probabilities multiplied are 0, and 1 / 0 is infinite; add their logarithms", hint=2)
+def product(p, ids):
+    real = p[ids != 0]
+    return np.prod(real) ** (-1 / real.size)
+
+
+@mistake("the root is missing: the product of all 1 / p grows with the length of the text", hint=1)
+def without_root(p, ids):
+    return np.exp(-np.log(p[ids != 0]).sum())
+
+
+@mistake("the root is that of the number of sentences, not of tokens", hint=1)
+def root_of_sentences(p, ids):
+    return np.exp(-np.log(p[ids != 0]).sum() / len(p))
+
+
+@mistake("it is the mean of the sentences' perplexities: take one mean of the losses of all tokens, then the exponential", hint=2)
+def mean_of_sentences(p, ids):
+    return np.mean([np.exp(-np.log(one[real]).mean()) for one, real in zip(p, ids != 0)])
+
+
+@mistake("it is the mean of the sentences' mean losses: a token of a long sentence then counts less", hint=2)
+def mean_of_means(p, ids):
+    return np.exp(np.mean([-np.log(one[real]).mean() for one, real in zip(p, ids != 0)]))
+
+
+@mistake("it is the mean of 1 / p: the mean is that of the logarithms", hint=2)
+def mean_of_inverse(p, ids):
+    return (1 / p[ids != 0]).mean()
+
+
+@mistake("it is 1 / the mean of p: the mean is that of the logarithms", hint=2)
+def inverse_of_mean(p, ids):
+    return 1 / p[ids != 0].mean()
+
+
+@mistake("the sign is missing: the logarithm of a probability is negative, and a perplexity is at least 1", hint=2)
+def sign(p, ids):
+    return np.exp(np.log(p[ids != 0]).mean())
+
+
+@mistake("this is the mean loss: its exponential is the perplexity", hint=2)
+def loss_itself(p, ids):
+    return -np.log(p[ids != 0]).mean()
+
+
+@mistake("the bases differ: 2 to the power of a natural logarithm", hint=2)
+def bases(p, ids):
+    return 2 ** -np.log(p[ids != 0]).mean()
+
+
+@mistake("the mean loss is in bits, but the exponential is that of e", hint=2)
+def bits(p, ids):
+    return np.exp(-np.log2(p[ids != 0]).mean())
+
+
+@mistake("the product is multiplied by -1/N: it is the exponent, a power", hint=1)
+def times(p, ids):
+    real = p[ids != 0]
+    return np.prod(real) * (-1 / real.size)
+
+
+@mistake("the token id 1 is left out as well: only padding, the id 0, is", hint=2)
+def id_1_left_out(p, ids):
+    return np.exp(-np.log(p[ids > (ids.max() > 1)]).mean())
+
+
+# %% other right solutions
+@also_right
+def in_bits(chances, targets):
+    chosen = chances[targets > 0]
+    return 2 ** (-np.log2(chosen).sum() / chosen.size)
+
+
+@also_right
+def with_loops(p, ids):
+    total, count = p.dtype.type(0), 0
+    for one, token in zip(p.ravel(), ids.ravel()):
+        if token != 0:
+            total, count = total - np.log(one), count + 1
+    return np.exp(total / count)
+
+
+@also_right
+def geometric_mean(p, ids):
+    real = p[ids != 0]
+    return np.prod((1 / real) ** (1 / real.size))
