@@ -99,7 +99,7 @@ print("without a mask:", softmax_forward(scores)[0], " with it:", softmax_forwar
 # The remaining weights sum to 1 again, because the mask acts before the softmax and not after it.
 #
 # Now the decoder's mask. Go back to the table, to position 1, which has to predict `a`. Which positions hold what it will
-# know on the day when it writes by itself, and which position holds the answer? What about position 1 itself?
+# know when it writes by itself, and which one holds the answer? What about position 1 itself?
 
 # %% [exercise] causal_mask
 
@@ -210,7 +210,8 @@ for name, mask in (("your mask", mine), ("the suspect", suspect)):
 # %% [markdown]
 # ## Break it: the culprit
 #
-# It passes for the suspect too: these *are* the true gradients, of a model with another mask. Read the suspect now.
+# The check passes for the suspect too, because these *are* the true gradients, of a model with another mask. Read the
+# suspect now.
 
 # %%
 print(suspect.astype(int))
@@ -283,7 +284,7 @@ for name, own in (("your mask", causal_mask), ("the suspect", lab.suspect_mask))
     print(f"{name}: {leak.sum()} leaks", np.argwhere(leak).tolist())
 
 # %% [markdown]
-# Each pair is an output and the later token that moves it: exactly the column that the suspect has too many.
+# Each pair is an output and the later token that moves it: exactly the suspect's extra column.
 #
 # ## Caught: ask for the impossible
 #
@@ -298,7 +299,7 @@ for name, own in (("your mask", causal_mask), ("the suspect", lab.suspect_mask))
         print(f"{name}: {lab.accuracy(train(task=dice, steps=90).model, make_batch(held_out)):.0%}")
 
 # %% [markdown]
-# One in six is 17 %, give or take the chance of 800 throws. A model that does better has seen the throw. This test knows
+# One in six is 17 %, give or take a little luck. A model that does clearly better has seen the throw. This test knows
 # nothing about masks: take random targets, or shuffle the labels of your data, and whatever beats chance is a leak.
 #
 # There is one more way to show the answer. Forget to shift the target: the decoder reads `b a c EOS`, and has to predict

@@ -14,8 +14,11 @@
 # # 7. Many heads: several questions at once
 #
 # *The animal did not cross the street because it was too tired.* To understand the word *it*, you ask the sentence several
-# questions at once. Who is *it*? The animal. What is said of *it*? That it was tired. Each answer stands at another place.
-# But an attention has one softmax, and its weights sum to 1: what it gives to *tired*, it takes away from *animal*.
+# questions at once. Who is *it*? The animal. What is said of *it*? That it was tired. Each answer is in another place,
+# but one attention has one softmax, whose weights sum to 1: what it gives to *tired*, it takes away from *animal*.
+#
+# So let several readers look at the sentence, each with a question of its own. Such a reader is called a *head*. In this
+# chapter you split attention into heads, merge them again, and see on which tasks they pay.
 
 # %%
 import matplotlib.pyplot as plt
@@ -33,8 +36,8 @@ lab.you_are_here("heads")
 # %% [markdown]
 # ## One head gives one mean
 #
-# **By hand.** Two places have the numbers 10 and 20 to say. One softmax can look at both, half and half, and what comes out
-# is their mean, 15. **Predict** what comes out if the numbers are 20 and 10, and if they are 0 and 30.
+# **By hand.** Two places hold the values 10 and 20. One softmax can look at both, half and half, and what comes out is
+# their mean, 15. **Predict** what comes out if the numbers are 20 and 10, and if they are 0 and 30.
 
 # %%
 one_head, two_heads = np.array([0.5, 0.5]), np.eye(2)
@@ -47,7 +50,7 @@ for values in ([10, 20], [20, 10], [0, 30]):
 #
 # ## What heads are for
 #
-# Is it true of a model that learns? Here is a task that needs two places at a time. The model reads three to five digits and
+# Does this matter to a model that learns? Here is a task that needs two places at a time. The model reads three to five digits and
 # writes the last digit of each sum of two neighbours: `3 8 5` becomes `1 3`.
 #
 # First a number to compare with. Suppose that a model has learned when to stop and that everything before is one of ten
@@ -198,6 +201,11 @@ print(f"largest difference {np.abs(multi_head_attention(attend, x, *weights, 3) 
 #
 # The rows of a block are neighbours, so $(H d_v, d_{model})$ becomes $(H, d_v, d_{model})$ without a transpose, and a product of
 # $(B, H, T, d_v)$ with it pairs each head with its own block.
+
+# %%
+heads, w_o = rng.standard_normal((2, 3, 5, 4)), rng.standard_normal((3 * 4, 10))
+apart = contributions(heads, w_o)
+print(f"added up, they differ from merge and product by {np.abs(apart.sum(axis=1) - merge_heads(heads) @ w_o).max():.0e}")
 
 # %% [markdown]
 # So a head can be taken out of a trained model: set its rows of $W_O$ to 0, and it adds nothing. The running example has four
