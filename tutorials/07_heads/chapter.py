@@ -75,18 +75,19 @@ legend = axes.legend()
 
 # %%
 found = lab.attention_of(runs[4].model, task.make_vocabulary(), "2 7 1 8 4")
-figure, four = plt.subplots(1, 4, figsize=(10, 3), layout="constrained")
+figure, four = plt.subplots(1, 4, figsize=(11, 3), layout="constrained")
 for head, axes in enumerate(four):
-    lab.show_map(axes, found, head)
+    image = lab.show_map(axes, found, head)
     axes.set(xlabel="key: a digit of the source", ylabel="" if head else "query: the digit being written")
+bar = figure.colorbar(image, label="attention weight")
 
 # %% [markdown]
-# The second row writes the 8, which is 7 + 1. Head 0 and head 2 look at the 7, and head 3 looks at the 1. In the third row the 9
-# is 1 + 8: now head 0 looks at the 1, and heads 2 and 3 look at the 8. Head 1 found nothing to do and rests on the end of the
-# text, `</s>`, until it is time to stop.
+# In the run that we drew, the second row writes the 8, which is 7 + 1. Head 0 and head 2 look at the 7, and head 3 looks at the 1.
+# In the third row the 9 is 1 + 8: now head 0 looks at the 1, and heads 2 and 3 look at the 8. Head 1 found nothing to do and
+# rests on the end of the text, `</s>`, until it is time to stop.
 #
-# One run proves little, so here are three seeds of each, with 800 steps for adding, and 150 for copying letters. All models have
-# the same number of parameters (`experiments/heads.py`).
+# One run proves little, so here are three seeds of each, with 800 steps for adding and 150 for copying letters. Within a column,
+# all models have the same number of parameters (`experiments/heads.py`).
 #
 # | heads | digits right, adding neighbours | letters right, copying |
 # |---|---|---|
