@@ -82,9 +82,9 @@ for head, axes in enumerate(four):
 bar = figure.colorbar(image, label="attention weight")
 
 # %% [markdown]
-# In the run that we drew, the second row writes the 8, which is 7 + 1. Head 0 and head 2 look at the 7, and head 3 looks at the 1.
-# In the third row the 9 is 1 + 8: now head 0 looks at the 1, and heads 2 and 3 look at the 8. Head 1 found nothing to do and
-# rests on the end of the text, `</s>`, until it is time to stop.
+# Go along the second row, in which the model writes the 8, which is 7 + 1. The heads do not look at the same digit, and between
+# them they have both. In the next row, 1 + 8, all of this has moved on by one digit. A head that finds nothing to do rests on the
+# end of the text, `</s>`.
 #
 # One run proves little, so here are three seeds of each, with 800 steps for adding and 150 for copying letters. Within a column,
 # all models have the same number of parameters (`experiments/heads.py`).
