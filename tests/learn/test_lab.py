@@ -232,3 +232,25 @@ def test_the_script_of_the_weights_writes_weights_that_fit(tmp_path):
     done = run(tmp_path, copy)
     assert done.returncode == 0 and "exact match" in done.stdout
     load_weights(lab.drawkcab()[0], tmp_path / "weights.safetensors")
+
+
+def test_a_tree_shows_every_hypothesis_and_what_became_of_it():
+    axes = plt.figure().subplots()
+    tried = [(("<s>", "so"), np.log(0.5)), (("<s>", "</s>"), np.log(0.1)), (("<s>", "so", "</s>"), np.log(0.2))]
+    lab.show_tree(axes, tried, [("<s>", "so", "</s>")])
+    boxes = {text.get_text(): text.get_bbox_patch() for text in axes.texts}
+    assert list(boxes) == ["<s> 1.00", "so 0.50", "</s> 0.10", "</s> 0.20"]
+    assert [box.get_linewidth() > 1 for box in boxes.values()] == [True, True, False, True]
+    assert len({box.get_facecolor() for box in boxes.values()}) == 2 and len(axes.lines) == len(tried)
+
+
+def test_the_steps_of_a_word_are_those_of_the_loop():
+    model, vocabulary = lab.drawkcab()
+    steps = lab.steps_of(model, vocabulary, "key")
+    assert vocabulary.decode(steps.argmax(axis=-1)) == "yek" and len(steps) == 4
+
+
+def test_a_cache_that_is_never_reordered_spoils_beams_but_not_short_words():
+    assert lab.with_a_broken_cache(12).startswith("12 letters: 100% of the words are right")
+    differ = int(lab.with_a_broken_cache(13).split()[-5].rstrip("%"))
+    assert differ > 20

@@ -20,6 +20,7 @@ from minitransformer.learn.course import chapters, exercises, find_chapter, find
 from minitransformer.learn.hints import next_hint
 from minitransformer.learn.judgement import check_function
 from minitransformer.learn.page import page
+from minitransformer.learn.plug import train
 from minitransformer.learn.progress import FILE
 from minitransformer.learn.source import blanks
 from tests import chromium
@@ -297,6 +298,11 @@ def test_a_function_of_the_reader_trains_a_model(learn, tmp_path, monkeypatch):
     assert code == 1 and "IndexError" in out and "stopped, after 1 calls: line" in out
     code, _, error = learn("plug", "temperature_backward")
     assert code == 2 and "softmax_backward" in error
+
+
+def test_a_seed_draws_other_weights_and_letters():
+    first, again, other = (train(steps=1, seed=seed).losses for seed in (0, 0, 1))
+    assert first == again != other
 
 
 def test_what_passes_grows_into_a_transformer_of_the_readers_own(learn, tmp_path, monkeypatch, capsys):

@@ -96,7 +96,7 @@ def all_at_once(f, dy, x, h):
     return dy * (f(x + h) - f(x - h)) / (2 * h)
 
 
-@mistake("all numbers of x are nudged at once, and dy is left out: L is one number, and each number of x needs two values of it", hint=1)
+@mistake("all numbers of x are nudged at once, and dy is left out: each number of x needs two values of L of its own", hint=1)
 def all_at_once_without_dy(f, dy, x, h):
     return (f(x + h) - f(x - h)) / (2 * h)
 
