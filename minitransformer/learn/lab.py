@@ -6,14 +6,15 @@ The running example is a small trained Transformer that writes a word backwards.
 import atexit
 import string
 import sys
-from dataclasses import dataclass
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import LogNorm
 
 from minitransformer import Transformer, TransformerConfig, beam_search, greedy, load_weights
 from minitransformer.data.batches import Batch, make_batch
@@ -170,6 +171,74 @@ def deep(pre_norm, seed) -> tuple[Transformer, Any, float]:
     texts = np.random.default_rng(seed).integers(len(SPECIAL), 30, (8, 10)).tolist()
     batch = make_batch([(text, text) for text in texts])
     return model, model.loss_forward(batch)[1], 1 / batch.terms
+
+
+def memory_parts(pre_norm, seed) -> list[np.ndarray]:
+    """The gradient of the memory from each layer of the decoder of a `deep` model, the first layer's first."""
+    model, cache, dloss = deep(pre_norm, seed)
+    dy, decode = model.loss.backward(dloss, cache.loss), cache.hidden.decode.decoder
+    dy = model.decoder.norm.backward(dy, decode.norm) if model.decoder.norm else dy
+    parts = []
+    for layer, one in zip(reversed(model.decoder.layers), reversed(decode.layers)):
+        dy, dmemory = layer.backward(dy, one)
+        parts.insert(0, dmemory)
+    return parts
+
+
+def gradients_of_uses(model, vocabulary, word) -> tuple:
+    """(dsource, dtarget, dlogits, h, source, target, E) while the model writes `word` backwards: what meets its shared matrix E.
+
+    dsource, dtarget: the gradients of the embedded ids; h: the decoder's output, of which the logits are made.
+    """
+    batch, matrix = _batch(vocabulary, word), model.target_embedding.weight.data
+    h, cache = model.hidden(*batch.inputs)
+    p = softmax_forward(model.output.forward(h)[0])[0]
+    dlogits = (p - np.eye(p.shape[-1])[batch.next_target]) / batch.terms
+    dtarget, dmemory = model.decoder.backward(dlogits @ matrix, cache.decode.decoder)
+    dsource = model.encoder.backward(dmemory, cache.encode.encoder)
+    return dsource, dtarget, dlogits, h, *batch.inputs, matrix
+
+
+def show_uses(parts, letters=LETTERS) -> None:
+    """Draw the norm of each row of the shared matrix's gradient, from each of its three uses: parts, three of shape (V, D)."""
+    figure, axes = plt.subplots(figsize=(9, 2.2), layout="constrained")
+    image = axes.imshow(np.linalg.norm(parts, axis=-1), cmap="Purples", norm=LogNorm(1e-4))
+    axes.set_xticks(range(letters.size), letters.listed, rotation=90)
+    axes.set_yticks(range(3), ("source", "target", "logits"))
+    axes.set(xlabel="row of the matrix", ylabel="its use", facecolor="lightyellow")
+    figure.colorbar(image, label="norm of\nthe gradient")
+
+
+def show_counts(names, counts) -> None:
+    """Draw where the parameters of models are: counts {box: one number for each model}."""
+    figure, axes = plt.subplots(figsize=(9, 2.4), layout="constrained")
+    total, left = sum(counts.values()), 0
+    for (box, count), shade in zip(counts.items(), ("0.85", "0.65", "0.4", "0.1")):
+        axes.barh(names, 100 * count / total, left=left, color=shade, label=box)
+        left = left + 100 * count / total
+    axes.set(xlabel="share of the parameters (%)", xlim=(0, 100))
+    axes.invert_yaxis()
+    figure.legend(loc="outside upper center", ncols=4)
+
+
+def through_layers(variance, seed, layers=30, width=256) -> tuple[list[float], list[float]]:
+    """What a plain network of ReLU layers does to a signal, and to a gradient on the way back: their sizes after each layer.
+
+    variance: that of its weights. The gradient's list begins at the first layer, where it arrives last.
+    """
+    draw = np.random.default_rng(seed)
+    x, weights = draw.standard_normal((32, width)), variance ** 0.5 * draw.standard_normal((layers, width, width))
+    signals, passed = [], []
+    for weight in weights:
+        x = x @ weight
+        passed.append(x > 0)
+        x = x * passed[-1]
+        signals.append(float(np.sqrt((x ** 2).mean())))
+    dx, sizes = draw.standard_normal(x.shape), []
+    for weight, on in zip(weights[::-1], passed[::-1]):
+        dx = (dx * on) @ weight.T
+        sizes.append(float(np.sqrt((dx ** 2).mean())))
+    return signals, sizes[::-1]
 
 
 def show_norm(both, x, n, dx) -> None:

@@ -52,7 +52,7 @@ def one_more(answer, V, d_model, d_ff, N):
 # %% hints
 hints = (
     "Which sub-layers has a decoder layer that an encoder layer has not? Does the number of heads change the number of parameters?",
-    "An attention has four linear layers, a feed-forward network two. Count each with its bias. Each sub-layer has a norm of its own.",
+    "An attention has four linear layers, a feed-forward network two. Count each with its bias. Each sub-layer has its own norm.",
     "decoder = N * (___ * attention + feed_forward + 3 * norm)",
 )
 

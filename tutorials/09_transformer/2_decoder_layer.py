@@ -2,8 +2,8 @@
 
 Put a decoder layer together, in the paper's order: self-attention, attention to the memory, feed-forward, and a residual with a
 LayerNorm around each. To keep it short there is one head and no projection: queries, keys and values are the vectors themselves.
-There is no bias, gamma is 1 and beta 0; LayerNorm adds 1e-5 to the variance. Attention and LayerNorm may well become functions of
-your own within it.
+There is no bias, gamma is 1 and beta 0, and LayerNorm adds 1e-5 to the variance. Within it, attention and LayerNorm may well
+become functions of their own.
 """
 
 import math
@@ -64,7 +64,7 @@ def normalised(y, x, memory, causal, memory_mask, W1, W2):
 # %% hints
 hints = (
     "In the attention to the memory, who asks, and who is asked? What has already happened to the one who asks?",
-    "Three times: y = LayerNorm(x + sub-layer(x)), each time with the x that the one before has made. Two masks, one for each attention.",
+    "Three times LayerNorm(x + sub-layer(x)), each time with the x that the one before has made. Each attention has its own mask.",
     "h = x1 + e / e.sum(axis=-1, keepdims=True) @ ___",
 )
 
@@ -85,7 +85,7 @@ def feed_forward(x, W1, W2):
     return np.maximum(x @ W1, 0) @ W2
 
 
-@mistake("the memory is asked with the raw output of the self-attention: x has to pass the residual and the LayerNorm first", hint=1)
+@mistake("the memory is asked with the raw output of the self-attention: the residual and the LayerNorm come first", hint=1)
 def raw_query(x, memory, causal, memory_mask, W1, W2):
     h = attend(x, x, causal)
     x = norm(x + h)

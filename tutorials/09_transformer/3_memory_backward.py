@@ -1,8 +1,8 @@
 """The gradient of the memory
 
 A decoder of two layers, with all that is nonlinear taken out. Layer n does x = x + p[n] (memory V[n]), where p[n] is its attention,
-and then x = x + x U[n], in place of a feed-forward network. What comes out of layer 1, the last, is y. Return the gradients of the x
-that goes into layer 0, and of the memory. Each p[n] is given and constant.
+and then x = x + x U[n], in place of a feed-forward network. What comes out of layer 1, the last, is y. Return the gradients of the
+x that goes into layer 0, and of the memory. Each p[n] is given and constant.
 """
 
 import numpy as np

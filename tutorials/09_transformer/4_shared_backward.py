@@ -65,8 +65,8 @@ def all_of_it(answer, dsource, dtarget, dlogits, h, source, target, E):
 
 # %% hints
 hints = (
-    "If one number of E is nudged, in how many places can the loss feel it? What does a parameter do with the gradients of its uses?",
-    "Three terms: dlogits^T h, summed over all positions; sqrt(D) dsource to the rows of source, sqrt(D) dtarget to those of target.",
+    "If one number of E is nudged, in how many places can the loss feel it? What becomes of the gradients of these uses?",
+    "Three terms: dlogits^T h, summed over all positions; sqrt(D) dsource to the rows of source, sqrt(D) dtarget to target's.",
     "np.add.at(dE, source, ___ * dsource)",
 )
 
