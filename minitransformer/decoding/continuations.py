@@ -39,7 +39,9 @@ def continuations(x, weight, sums, count) -> tuple[np.ndarray, np.ndarray, np.nd
     words = totals[:, :, FIRST_WORD:]
     places, best = top_k(words.reshape(batch, -1), count)
     size = max(1, words.shape[2])
-    return to_host(totals[:, :, EOS]), to_host(best), to_host(places // size), to_host(places % size + FIRST_WORD)
+    found = xp.concatenate([totals[:, :, EOS], best, places // size, places % size + FIRST_WORD], axis=1)
+    ends, best, parents, ids = np.split(to_host(found), width + count * np.arange(3), axis=1)    # the host waits for a GPU once
+    return ends, best, parents.astype(int), ids.astype(int)
 
 
 @replaceable

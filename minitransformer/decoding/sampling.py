@@ -92,8 +92,4 @@ def _forbid(logits, length, least, most) -> None:
     logits[:, PAD] = logits[:, BOS] = -np.inf
     xp = module_of(logits)
     logits[to_device(np.flatnonzero(length < least), xp), EOS] = -np.inf
-    full = to_device(np.flatnonzero(length >= most), xp)
-    if full.size:
-        end = logits[full, EOS]
-        logits[full] = -np.inf
-        logits[full, EOS] = end
+    logits[to_device(np.flatnonzero(length >= most), xp), EOS + 1:] = -np.inf    # EOS has the largest id of the special ones

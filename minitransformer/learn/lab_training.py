@@ -1,17 +1,37 @@
 """What the chapters about the loss and about learning need: short training runs of the running example, and their pictures."""
 
 import string
+from collections.abc import Callable
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minitransformer import Adam, Transformer, make_batch, training_step
+from minitransformer import Adam, Transformer, TransformerConfig, make_batch, training_step
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.functional.special import SPECIAL
+from minitransformer.learn.course import find_exercise
 from minitransformer.learn.lab import CONFIG, LETTERS
 from minitransformer.tasks import TASKS
 
 FIRST = len(SPECIAL)    # the id of the letter a
+
+
+class SGD:
+    """Stochastic gradient descent: each weight moves by the learning rate times its gradient."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def step(self, learning_rate, clip=None, workers=None) -> None:
+        data, grad = self.model.flat
+        data -= learning_rate * grad
+        grad[...] = 0
+
+
+def three_layers(pre_norm=False) -> TransformerConfig:
+    """Like the running example, but three layers deep and with a narrower feed-forward network."""
+    return replace(CONFIG, num_layers=3, d_ff=64, pre_norm=pre_norm)
 
 
 def unseen_pairs(count) -> list:
@@ -92,3 +112,35 @@ def show_weights(axes, names, groups) -> None:
     axes.set_xticks(range(len(names)), names)
     axes.set(xlabel="micro-batch", ylabel="weight of one token (%)")
     axes.legend()
+
+
+def gradient_sizes(model) -> dict[str, float]:
+    """{name of a matrix: the root of the mean square of its gradient} for 16 random words."""
+    batch = make_batch(words(np.random.default_rng(0), 16, 8))
+    model.zero_grad()
+    model.loss_backward(1 / batch.terms, model.loss_forward(batch)[1])
+    return {name: float(np.sqrt((parameter.grad ** 2).mean())) for name, parameter in model.parameters().items()
+            if parameter.data.ndim > 1}
+
+
+def show_valley(axes, valley, paths) -> None:
+    """Draw the contours of valley(a, b) and {name: points (steps, 2)} on them."""
+    a, b = np.meshgrid(np.linspace(-0.5, 4.5, 100), np.linspace(-1.3, 1.3, 100))
+    axes.contour(a, b, valley(a, b), np.geomspace(0.05, 40, 10), colors="0.8")
+    for (name, path), style in zip(paths.items(), ("r.--", "k.-")):
+        axes.plot(*path.T, style, label=name, linewidth=1)
+    axes.set(xlabel="first weight: small gradient", ylabel="second weight: large gradient")
+    axes.legend(loc="upper left")
+
+
+def show_steps(axes, x, curves, xlabel) -> None:
+    """Draw the size of Adam's step, {name: one number for each x}."""
+    for (name, steps), style in zip(curves.items(), ("k-", "r--", "b:")):
+        axes.plot(x, steps, style, label=name)
+    axes.set(xlabel=xlabel, ylabel="step / learning rate")
+    axes.legend()
+
+
+def adam_update_of(own) -> Callable:
+    """The reader's adam_step in the form of functional.adam_update, as `learn plug` runs it."""
+    return find_exercise("adam_step").plug.adapt(own)

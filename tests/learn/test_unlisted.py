@@ -81,7 +81,7 @@ ONE = [
      lambda dy, x, W: (dy @ W.T, x.T @ dy, dy[:-1].sum(axis=0))),
     ("linear_backward", "in dW alone: only the first row of dy counts: is `return` inside the loop?",
      lambda dy, x, W: (dy @ W.T, np.outer(x[0], dy[0]), dy.sum(axis=0))),
-    ("tied_backward", "only the first row of dh is filled: is `return` inside the loop?",
+    ("tied_backward", "dh is there only at the first place along axis 0, and zero elsewhere: is `return` inside the loop?",
      lambda dlogits, h, W: (np.concatenate([(dlogits @ W)[:1], 0 * h[1:]]), dlogits.T @ h)),
     ("tied_backward", "dW is cut to whole numbers: is it written into an array of integers?",
      lambda dlogits, h, W: (dlogits @ W, np.trunc(dlogits.T @ h))),
@@ -101,7 +101,7 @@ TWO = [
     ("layer_norm_backward", "n mean(dn n), the term of the variance, is added", "in dbeta, the sum of dy became a mean",
      lambda dy, n, s, gamma: (*normed(dy, n, s, gamma, lambda dn: s * (dn - mean(dn) + n * mean(dn * n)))[:2],
                               dy.mean(tuple(range(dy.ndim - 1))))),
-    ("attention_backward", "in dquery alone: ", "dvalue is divided by sqrt(d_k)",
+    ("attention_backward", "dquery has the wrong sign", "dvalue is divided by sqrt(d_k)",
      lambda dy, query, key, value, p: tuple(gradient * factor for gradient, factor in zip(
          EXERCISES["attention_backward"].reference(dy, query, key, value, p), (-1, 1, 1 / math.sqrt(query.shape[-1]))))),
 ]

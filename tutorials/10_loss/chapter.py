@@ -72,8 +72,8 @@ print(f"ln 26 = {np.log(26):.3f}; blind, last 100 steps: {np.mean(blind[-100:]):
 # %% [markdown]
 # It reaches $\ln 26 = 3.26$ and stays on that shelf. Without the source, all letters are equally likely, and the best that a
 # model can do is to give each of them $1/26$. For fifty steps, the two curves are one: both models learn *that* a letter
-# comes next, which needs no source. Then the attention of one of them begins to find out *which*. A larger model may rest on the
-# shelf for long, and chapter 11 has one that never leaves it. There, look at what the decoder gets to see of the source.
+# comes next, which needs no source. Then the attention of one of them begins to find out *which*. A deeper model may hang
+# at the shelf for long, and chapter 11 has one that does. There, look at what the decoder gets to see of the source.
 #
 # ## One row by hand
 #
@@ -195,9 +195,10 @@ print(f"the trained model: gap {lab_training.gap(model, unseen):.3f}, loss {floa
 # Four equal numbers, two by two. The trained model rests where your formula says, and 0.6392 is the floor: the loss of a
 # model that makes no mistake. So never compare losses with and without smoothing.
 #
-# **Who is right?** The released Tensor2Tensor gives the target $1 - \epsilon$ and shares $\epsilon$ among the $K - 1$ others. The
-# paper cites Szegedy, who spreads it over all $K$. Both rows sum to 1, and the one is the other with
-# $\epsilon (K - 1) / K$, so both are right. What is wrong is a mixture, $1 - \epsilon$ with $\epsilon / K$, whose sum is not 1.
+# **Who is right?** The released Tensor2Tensor gives the target $1 - \epsilon$, shares $\epsilon$ among the $K - 1$ others,
+# and subtracts the floor from what it reports. The paper cites Szegedy, who spreads $\epsilon$ over all $K$. Both rows sum to 1,
+# and the one is the other with $\epsilon (K - 1) / K$, so both are right. What is wrong is a mixture of them, $1 - \epsilon$
+# with $\epsilon / K$, whose sum is not 1.
 #
 # ## Perplexity
 #

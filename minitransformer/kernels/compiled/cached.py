@@ -28,8 +28,10 @@ KNOWN = {DecoderLayer, EncoderLayer, SelfAttention, CrossAttention, FeedForward,
 @replaces(next_position, "numpy", "float32", "b")
 def next_position_compiled(x, cached, past, memory_mask=None) -> Array:
     batch, width, d_model = x.shape
-    if cached.prepared is None:
-        cached.prepared = parameters_of(cached.layer) if has_known_parts(cached.layer) else ()
+    if cached.prepared is None:    # a layer with parts that are not ours, or are being watched, has no parameters for the loops
+        parts = cached.layer, *cached.layer.sublayers().values()
+        known = all(type(part) in KNOWN and "forward" not in vars(part) for part in parts)
+        cached.prepared = parameters_of(cached.layer) if known else ()
     if not cached.prepared or batch * width > FEW or cached.self_attention.keys.dtype != x.dtype:
         return textbook_of(next_position)(x, cached, past, memory_mask)
     heads, pre_norm = cached.layer.self_attention.num_heads, cached.layer.feed_forward_residual.pre_norm
@@ -45,11 +47,6 @@ def next_position_compiled(x, cached, past, memory_mask=None) -> Array:
     x, y = y, np.empty_like(x)
     feed_forward(x, *for_network, cached.layer.feed_forward.activation == "gelu", pre_norm, y)
     return y.reshape(batch, width, d_model)
-
-
-def has_known_parts(layer) -> bool:
-    """Whether every part of the layer is one of ours, and none is being watched."""
-    return all(type(part) in KNOWN and "forward" not in vars(part) for part in (layer, *layer.sublayers().values()))
 
 
 def parameters_of(layer) -> tuple[tuple, tuple | None, tuple]:

@@ -1,0 +1,182 @@
+"""Clip a gradient that is too long
+
+A layer has a weight and a bias, and their gradients together are one long vector. If its norm is larger than `limit`, make it as
+long as the limit without turning it. If it is not, leave it as it is.
+"""
+
+import numpy as np
+
+from minitransformer.learn import also_right, edge, invariant, mistake
+
+
+# %% reference
+def clip(dW, db, limit):
+    """dW: (K, D); db: (D,); limit: a number above 0. Returns dW (K, D) and db (D,), clipped."""
+    # your code: how long is the vector of all numbers, and by how much is it too long?
+    norm = np.sqrt((dW * dW).sum() + (db * db).sum())
+    factor = limit / max(norm, limit)
+    return dW * factor, db * factor
+    # end of your code
+
+
+# %% what it is called with
+returns = "dW db"
+section = "Clipping"
+stars, minutes = 2, 15
+
+
+def case(rng, K, D):
+    return *gradients(rng, K, D, 5), 1.5
+
+
+@edge("shorter than the limit")
+def short(rng, K, D):
+    return *gradients(rng, K, D, 0.9), 1.5
+
+
+@edge("each shorter than the limit, both together longer")
+def together(rng, K, D):
+    return *gradients(rng, K, D, 1.3, share=1 / 3), 1.0
+
+
+@edge("a gradient of 0")
+def zero(rng, K, D):
+    return np.zeros((K, D)), np.zeros(D), 1.5
+
+
+def gradients(rng, K, D, norm, share=2 / 3):
+    """share: the part of the squared norm that is dW's."""
+    dW, db = rng.standard_normal((K, D)), rng.standard_normal(D)
+    return dW * norm * np.sqrt(share / (dW ** 2).sum()), db * norm * np.sqrt((1 - share) / (db ** 2).sum())
+
+
+@invariant("both must be multiplied by the same factor: anything else turns the vector")
+def same_direction(answer, dW, db, limit):
+    return np.outer(answer[0], db) - np.outer(dW, answer[1])
+
+
+@invariant("the two together must not be longer than the limit")
+def not_too_long(answer, dW, db, limit):
+    return max(0, np.sqrt((answer[0] ** 2).sum() + (answer[1] ** 2).sum()) - limit)
+
+
+# %% hints
+hints = (
+    "dW is (3) and db is (4), and the limit is 1. How long is the vector (3, 4)? What has to be left of each of the two?",
+    "One norm over all numbers: the root of the sum of both sums of squares. Multiply both by limit / norm, if that is below 1.",
+    "factor = limit / ___",
+)
+
+
+# %% mistakes
+def norm_of(*arrays):
+    return np.sqrt(sum((array * array).sum() for array in arrays))
+
+
+def made(dW, db, limit, norm):
+    factor = limit / max(norm, limit)
+    return dW * factor, db * factor
+
+
+@mistake("each parameter is clipped by a norm of its own: that turns the vector; take one norm of all numbers", hint=1)
+def each_alone(dW, db, limit):
+    return dW * (limit / max(norm_of(dW), limit)), db * (limit / max(norm_of(db), limit))
+
+
+@mistake("every number is clipped alone, to between -limit and limit: that turns the vector, and leaves it too long", hint=1)
+def elementwise(dW, db, limit):
+    return np.clip(dW, -limit, limit), np.clip(db, -limit, limit)
+
+
+@mistake("it is always made as long as the limit: a gradient that is shorter has to stay as it is", hint=1)
+def always(dW, db, limit):
+    factor = limit / max(norm_of(dW, db), dW.dtype.type(1e-30))
+    return dW * factor, db * factor
+
+
+@mistake("it is only ever made longer: max and min are swapped", hint=2)
+def lengthened(dW, db, limit):
+    factor = limit / max(min(norm_of(dW, db), dW.dtype.type(limit)), dW.dtype.type(1e-30))
+    return dW * factor, db * factor
+
+
+@mistake("the root is missing: the sum of squares is the square of the norm", hint=2)
+def squared_norm(dW, db, limit):
+    return made(dW, db, limit, norm_of(dW, db) ** 2)
+
+
+@mistake("the norm is the sum of two norms: add the squares, then take the root", hint=2)
+def sum_of_norms(dW, db, limit):
+    return made(dW, db, limit, norm_of(dW) + norm_of(db))
+
+
+@mistake("the norm is that of dW alone: db is a part of the vector", hint=1)
+def without_bias(dW, db, limit):
+    return made(dW, db, limit, norm_of(dW))
+
+
+@mistake("the norm is that of db alone: dW is a part of the vector", hint=1)
+def without_weight(dW, db, limit):
+    return made(dW, db, limit, norm_of(db))
+
+
+@mistake("the norm is the larger one of two: add the squares of both, then take the root", hint=2)
+def larger_norm(dW, db, limit):
+    return made(dW, db, limit, max(norm_of(dW), norm_of(db)))
+
+
+@mistake("db is not clipped: both have to be multiplied by the factor", hint=1)
+def bias_unclipped(dW, db, limit):
+    return made(dW, db, limit, norm_of(dW, db))[0], db.copy()
+
+
+@mistake("the norm is the largest number of all: it is the root of the sum of squares", hint=2)
+def largest_number(dW, db, limit):
+    return made(dW, db, limit, max(np.abs(dW).max(), np.abs(db).max()))
+
+
+@mistake("the norm is the sum of absolute values: it is the root of the sum of squares", hint=2)
+def absolute_values(dW, db, limit):
+    return made(dW, db, limit, np.abs(dW).sum() + np.abs(db).sum())
+
+
+@mistake("the norm is divided by the number of weights: a root of a mean of squares, not of their sum", hint=2)
+def mean_square(dW, db, limit):
+    return made(dW, db, limit, norm_of(dW, db) / dW.dtype.type(np.sqrt(dW.size + db.size)))
+
+
+@mistake("a vector that is too long gets the length 1, not that of the limit", hint=2)
+def unit(dW, db, limit):
+    norm = norm_of(dW, db)
+    factor = 1 / max(norm, 1) if norm > limit else 1
+    return dW * factor, db * factor
+
+
+@mistake("a gradient that is too long is thrown away: it has to be shortened", hint=1)
+def thrown_away(dW, db, limit):
+    keep = float(norm_of(dW, db) <= limit)
+    return dW * keep, db * keep
+
+
+@mistake("a small number is added to the norm, as in PyTorch, which adds 1e-6: here the factor has to be exact", hint=2)
+def as_in_pytorch(dW, db, limit):
+    factor = min(1.0, float(limit / (norm_of(dW, db) + dW.dtype.type(1e-6))))
+    return dW * factor, db * factor
+
+
+# %% other right solutions
+@also_right
+def with_linalg(weights, biases, most):
+    norm = np.linalg.norm(np.concatenate([weights.ravel(), biases]))
+    if norm <= most:
+        return weights.copy(), biases.copy()
+    return most * weights / norm, most * biases / norm
+
+
+@also_right
+def with_loops(dW, db, limit):
+    total = 0.0
+    for number in [*dW.ravel(), *db]:
+        total += float(number) ** 2
+    factor = min(1.0, limit / total ** 0.5) if total else 1.0
+    return dW * factor, db * factor

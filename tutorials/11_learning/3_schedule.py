@@ -1,0 +1,162 @@
+"""The paper's learning rate
+
+For the first `warmup` steps the learning rate rises in proportion to the step. After that, it falls in proportion to 1 / root of
+the step. Both parts meet at step `warmup`, at the peak, which is 1 / root of (d_model times warmup).
+"""
+
+import math
+
+import numpy as np
+
+from minitransformer.learn import also_right, edge, invariant, mistake
+
+
+# %% reference
+def schedule(steps, d_model, warmup):
+    """steps: (N,), whole numbers from 1 in any order; d_model, warmup: whole numbers. Returns rates (N,)."""
+    # your code: two curves through the same point; which of them counts on which side of it?
+    peak = 1 / math.sqrt(d_model * warmup)
+    rise = steps / warmup
+    fall = np.sqrt(warmup / steps)
+    return peak * np.minimum(rise, fall)
+    # end of your code
+
+
+# %% what it is called with
+returns = "rates"
+section = "Warm-up"
+stars, minutes = 2, 15
+
+
+def case(rng, N, d, w):
+    warmup = 5 + w
+    return np.concatenate([rng.permutation(warmup - 1)[:2] + 1, rng.permutation(20 * warmup)[:N] + warmup + 1]), 16 * d, warmup
+
+
+@edge("at the first step, at the peak, and a step before and after it")
+def around(rng, d, w):
+    return np.array([1, 99 + w, 100 + w, 101 + w]), 16 * d, 100 + w
+
+
+@edge("the paper's: d_model 512, 4,000 steps of warm-up, up to step 100,000")
+def papers(rng, N):
+    return np.append(rng.integers(1, 100_000, N), 100_000), 512, 4000
+
+
+@invariant("no learning rate may be above the peak, 1 / root of (d_model times warmup)")
+def at_most_the_peak(rates, steps, d_model, warmup):
+    return np.maximum(rates - (d_model * warmup) ** -0.5, 0)
+
+
+# %% hints
+hints = (
+    "What has to be left of the peak at half the warm-up? And at four times the warm-up, where the root of the step has doubled?",
+    "On the way up, the peak times steps / warmup; on the way down, times the root of warmup / steps. The smaller one counts.",
+    "fall = np.sqrt(___)",
+)
+
+
+# %% mistakes
+def made(steps, d_model, warmup, rise=lambda s, w: s / w, fall=lambda s, w: np.sqrt(w / s), choose=np.minimum):
+    return (d_model * warmup) ** -0.5 * choose(rise(steps, warmup), fall(steps, warmup))
+
+
+@mistake("the larger of the two curves is taken: it starts at the top, and rises for ever", hint=1)
+def larger(steps, d_model, warmup):
+    return made(steps, d_model, warmup, choose=np.maximum)
+
+
+@mistake("there is no warm-up: the falling curve alone is largest at step 1", hint=1)
+def no_warmup(steps, d_model, warmup):
+    return made(steps, d_model, warmup, rise=lambda s, w: np.inf)
+
+
+@mistake("there is no decay: after the warm-up it stays at the peak", hint=1)
+def no_decay(steps, d_model, warmup):
+    return made(steps, d_model, warmup, fall=lambda s, w: 1.0)
+
+
+@mistake("the steps count from 0: the first learning rate is 0, and the first update does nothing", hint=1)
+def from_zero(steps, d_model, warmup):
+    return made(np.maximum(steps - 1, 1e-9) * (steps > 1), d_model, warmup,
+                fall=lambda s, w: np.sqrt(w / np.maximum(s, 1e-9)))
+
+
+@mistake("the steps count from 2: the rate of step t is that of t + 1", hint=1)
+def one_early(steps, d_model, warmup):
+    return made(steps + 1, d_model, warmup)
+
+
+@mistake("it falls as 1 / step, not as 1 / root of the step", hint=2)
+def falls_faster(steps, d_model, warmup):
+    return made(steps, d_model, warmup, fall=lambda s, w: w / s)
+
+
+@mistake("it rises with the root of the step: the warm-up is a straight line", hint=2)
+def root_rise(steps, d_model, warmup):
+    return made(steps, d_model, warmup, rise=lambda s, w: np.sqrt(s / w))
+
+
+@mistake("after the warm-up the falling curve begins anew at step 1: the step goes on counting", hint=1)
+def begins_anew(steps, d_model, warmup):
+    return made(steps, d_model, warmup, fall=lambda s, w: 1 / np.sqrt(np.maximum(s - w, 1)))
+
+
+@mistake("d_model is missing: a wider model gets a smaller learning rate", hint=2)
+def no_width(steps, d_model, warmup):
+    return made(steps, 1, warmup)
+
+
+@mistake("the root of d_model is missing: it is divided by d_model itself", hint=2)
+def width_itself(steps, d_model, warmup):
+    return made(steps, d_model * d_model, warmup)
+
+
+@mistake("it is multiplied by the root of d_model, not divided: a wider model gets a smaller learning rate", hint=2)
+def width_upside_down(steps, d_model, warmup):
+    return d_model * made(steps, d_model, warmup)
+
+
+@mistake("the peak is 1: the curves have the right form, but 1 / root of (d_model times warmup) is missing", hint=2)
+def no_peak(steps, d_model, warmup):
+    return np.minimum(steps / warmup, np.sqrt(warmup / steps))
+
+
+@mistake("the peak lacks the warm-up: it is 1 / root of d_model here", hint=2)
+def peak_without_warmup(steps, d_model, warmup):
+    return math.sqrt(warmup) * made(steps, d_model, warmup)
+
+
+@mistake("the exponent of warmup is -0.5, not -1.5: the warm-up ends far too early", hint=2)
+def exponent(steps, d_model, warmup):
+    return d_model ** -0.5 * np.minimum(steps ** -0.5, steps * warmup ** -0.5)
+
+
+@mistake("the division is that of whole numbers, //: the warm-up is 0 until it is over", hint=2)
+def whole_numbers(steps, d_model, warmup):
+    return made(steps, d_model, warmup, rise=lambda s, w: s // w)
+
+
+@mistake("it falls on a straight line to 0: it has to fall as 1 / root of the step", hint=2)
+def straight_fall(steps, d_model, warmup):
+    return made(steps, d_model, warmup, fall=lambda s, w: np.maximum(0, 1 - (s - w) / (20.0 * w)))
+
+
+# %% other right solutions
+@also_right
+def as_the_paper_prints_it(steps, width, warmup):
+    return width ** -0.5 * np.minimum(steps ** -0.5, steps * warmup ** -1.5)
+
+
+@also_right
+def with_where(t, d_model, w):
+    rates = np.where(t < w, t / w, np.sqrt(w / t))
+    return rates / math.sqrt(d_model) / math.sqrt(w)
+
+
+@also_right
+def with_loops(steps, d_model, warmup):
+    rates = np.empty(len(steps))
+    for i, step in enumerate(steps):
+        rates[i] = (d_model * warmup) ** -0.5 * (step / warmup if step <= warmup else (warmup / step) ** 0.5)
+    return rates

@@ -1,0 +1,287 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 11. Learning: Adam, clipping, and a learning rate that warms up
+
+# %%
+from minitransformer.learn import lab, yours
+
+lab.you_are_here("adam")
+
+# %% [markdown]
+# Here are two training runs of one model, three layers deep, with the same initial weights, words, and optimizer. The learning
+# rate of both is 0.012, but one of them approaches it slowly, in the first 60 steps.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+
+from minitransformer import Transformer, functional, gradcheck, plugged
+from minitransformer.learn import lab_training
+
+config = lab_training.three_layers()
+losses = {name: lab_training.reverse(110, config=config, learning_rate=lambda step: 0.012 * min(1, step / warmup))[1]
+          for name, warmup in (("with warm-up", 60), ("without", 1))}
+figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
+lab.show_losses(axes, losses, (np.log(26), "ln 26, the shelf of chapter 10"))
+
+# %% [markdown]
+# Every gradient of the lower run is right, and so is every gradient of the upper one, which hangs near
+# $\ln 26 + \ln \tfrac98 = 3.38$. That is the loss of a letter if all letters get the same probability and an end gets $1/9$,
+# wherever the model is in the word. Sixty steps at the beginning made the difference. To see how, you need to know what one
+# update does.
+#
+# ## One number by hand
+#
+# The simplest update is *stochastic gradient descent*, SGD: subtract from each weight the learning rate times its gradient.
+# Here is the trouble with it. How large are the gradients of the running example, before any training?
+
+# %%
+sizes = lab_training.gradient_sizes(Transformer(lab.CONFIG, seed=0))
+for name in (min(sizes, key=sizes.get), max(sizes, key=sizes.get)):
+    print(f"{name}: {sizes[name]:.1e}")
+
+# %% [markdown]
+# A learning rate that suits the one parameter is far too large or far too small for the other. *Adam* measures how large the
+# gradient of each single weight usually is, and divides by it. It keeps two running means for each weight, of the gradient
+# $g$ and of its square:
+#
+# $$ m \leftarrow \beta_1 m + (1 - \beta_1)\, g, \qquad v \leftarrow \beta_2 v + (1 - \beta_2)\, g^2 $$
+#
+# The paper takes $\beta_1 = 0.9$ and $\beta_2 = 0.98$. **By hand:** if $g$ is always 3, $m$ should be 3. But it starts at 0, so it
+# is 0.3 after one step and 0.57 after two. It is too small, by a factor that you can find out, and so is $v$, by another. Make
+# up for both. The step is then the learning rate times the mean, divided by the root of the mean square. A tiny
+# $\epsilon = 10^{-9}$ is added to the root, for a weight whose gradient was always 0.
+
+# %% [exercise] adam_step
+
+# %% [derivation]
+# **The rule: a geometric sum.** Unroll $m$ for a gradient that is always $g$:
+#
+# $$ m_t = (1 - \beta_1) \sum_{i=0}^{t-1} \beta_1^i \, g = (1 - \beta_1^t)\, g $$
+#
+# So $m_t / (1 - \beta_1^t)$ is the mean that was meant, and $v_t / (1 - \beta_2^t)$ the mean of the square. If $g$ changes,
+# this is a weighted mean whose weights sum to 1, which is what is wanted. All arrays have shape $(P)$:
+#
+# $$ w \leftarrow w - \eta\, \frac{m_t / (1 - \beta_1^t)}{\sqrt{v_t / (1 - \beta_2^t)} + \epsilon} $$
+#
+# The corrected means are used and thrown away. $m$ and $v$ themselves go on as they are.
+
+# %% [markdown]
+# **Predict:** three weights have the gradients 1,000, 1 and $-0.001$. How far does each of them move in the first step, with
+# the learning rate 0.01?
+
+# %%
+zero, g = np.zeros(3), np.array([1000, 1, -0.001])
+print(adam_step(zero, g, zero, zero, 1, 0.01, 0.9, 0.98, 1e-9)[0].round(6))
+
+# %% [markdown]
+# All by 0.01. At the first step the mean is $g$ and the root of the mean square is $|g|$, so only the sign is left.
+#
+# ## A race
+#
+# The smallest problem with gradients of unequal size has two weights. The loss $(a^2 + 50\, b^2) / 2$ is a valley: steep
+# walls, a flat floor, and the goal at $(0, 0)$. Before you blame an optimizer, check the gradient.
+
+
+# %%
+def valley(a, b):
+    return (a ** 2 + 50 * b ** 2) / 2
+
+
+steep, start = np.array([1.0, 50.0]), np.array([4.0, 1.0])
+print(gradcheck((lambda w: (valley(*w), w), lambda dloss, w: dloss * np.array([1, 50], w.dtype) * w), [start], methods=["central"]))
+paths = {"SGD, 0.038": [start], "Adam, 0.3": [start]}
+for _ in range(40):
+    paths["SGD, 0.038"].append(paths["SGD, 0.038"][-1] * (1 - 0.038 * steep))
+w, m, v = start, np.zeros(2), np.zeros(2)
+for t in range(1, 41):
+    w, m, v = adam_step(w, steep * w, m, v, t, 0.3, 0.9, 0.98, 1e-9)
+    paths["Adam, 0.3"].append(w)
+figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
+lab_training.show_valley(axes, valley, {name: np.array(path) for name, path in paths.items()})
+
+# %% [markdown]
+# SGD bounces from wall to wall, and cannot take a larger learning rate: from 0.04 on, every bounce is larger than the one
+# before. Adam's steps have about the same size in both directions. It is no miracle, since it overshoots and swings back. On
+# the running example, with words of eight random letters, `experiments/learning.py` gives these losses of a letter after 200
+# steps. The last two rows are for the next section:
+#
+# | optimizer, learning rate | seed 0 | seed 1 | seed 2 |
+# |---|--:|--:|--:|
+# | SGD, 0.3, the best of 0.1, 0.3 and 1 | 2.26 | 1.77 | 2.07 |
+# | Adam, 0.004 | 0.48 | 0.30 | 0.41 |
+# | Adam with $\beta_2 = \epsilon = 0.9$, 0.004 | 3.48 | 3.58 | 3.54 |
+# | Adam with $\beta_2 = \epsilon = 0.9$, 0.9 | 1.70 | 1.40 | 0.93 |
+#
+# ## Epsilon, and other slips
+#
+# One reading of the paper prints $\beta_2 = 0.9$ and $\epsilon = 0.9$. **Predict:** with $\epsilon = 0.9$, how large is the
+# step for a gradient that is always 0.001, in learning rates? And what do you divide by, nearly, whatever the gradient is?
+
+
+# %%
+def steps(gradients, rate=1.0, beta2=0.98, epsilon=1e-9):
+    """The sizes of Adam's steps for a sequence of gradients (T, P)."""
+    w = m = v = np.zeros_like(gradients[0])
+    found = []
+    for t, g in enumerate(gradients, 1):
+        moved, m, v = adam_step(w, g, m, v, t, rate, 0.9, beta2, epsilon)
+        found.append(np.abs(moved - w))
+    return np.array(found)
+
+
+# %%
+sizes = np.geomspace(1e-7, 10, 100)
+inside = sizes / np.sqrt(sizes ** 2 + 1e-9)    # epsilon within the root
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+lab_training.show_steps(left, sizes, {"$\\epsilon$ = 1e-9": steps([sizes])[0], "$\\epsilon$ = 0.9": steps([sizes], epsilon=0.9)[0],
+                                      "1e-9 inside the root": inside}, "gradient, always the same")
+left.loglog()
+t = np.arange(1, 101)
+forgotten = (1 - 0.9 ** t) / 0.1 / np.sqrt((1 - 0.98 ** t) / 0.02)
+curves = {"right": steps(np.ones((100, 1)))[:, 0], "the power t forgotten": forgotten}
+lab_training.show_steps(right, t, curves, "step t, gradient always 1")
+
+# %% [markdown]
+# It is $0.001 / 0.901$, a thousandth. With $\epsilon = 0.9$ you divide by 0.9, nearly, so nothing adapts to anything: this is
+# SGD with a running mean. In the table it needs SGD's learning rates, too. Inside the root, $10^{-9}$ becomes
+# $3 \cdot 10^{-5}$, which slows down every weight whose gradient is smaller. On the right, the code has $1 - \beta$ for
+# $1 - \beta^t$. The first step is perfect, so a test of one step sees nothing. The later ones are up to 2.2 times too long, and in
+# the end $10 / \sqrt{50} = 1.41$ times.
+#
+# ## Clipping
+#
+# Now and then, a batch has a gradient a hundred times as long as usual. **Predict:** Adam sees gradients of 1, one of 100, and
+# then 1 again. In the twenty steps after the spike, are its steps larger than before, or smaller?
+
+# %%
+spike = np.ones((150, 1))
+spike[40] = 100
+figure, axes = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
+lab_training.show_steps(axes, range(150), {"clipped to 2": steps(np.minimum(spike, 2))[:, 0], "a spike of 100": steps(spike)[:, 0]},
+                        "step")
+axes.set_ylim(0, 1.3)
+
+# %% [markdown]
+# Smaller, and for a long time. $m$ forgets a tenth of the spike in each step, but $v$ has seen its square, 10,000, and forgets
+# only 2 %. So a gradient that is too long has to be shortened *before* Adam sees it. After the step, clipping changes nothing at
+# all, because nobody reads the gradient any more.
+#
+# A gradient is one vector of all weights of a model, and its direction is what it knows. Clipping may make it shorter, but must
+# not turn it. **By hand:** a weight and a bias have the gradients 3 and 4. Together they are a vector of length 5, and with
+# a limit of 1, they become 0.6 and 0.8.
+
+# %% [exercise] clip
+
+# %% [derivation]
+# **The rule: a factor changes the length of a vector and not its direction.** With one factor $c$ for all numbers, the norm
+# becomes $c$ times as large, so $c = \text{limit} / \text{norm}$ where the norm is above the limit, and $c = 1$ elsewhere:
+#
+# $$ c = \frac{\text{limit}}{\max(\text{norm}, \text{limit})}, \qquad
+# \text{norm} = \sqrt{\sum_{k, d} dW_{kd}^2 + \sum_d db_d^2} $$
+#
+# The larger of the two below the line covers both cases, and a gradient of 0 needs no exception. $dW$ is $(K, D)$, $db$ is
+# $(D)$, and $c$ is one number. The paper does not clip. The library does if you ask, over all parameters at once.
+
+# %% [markdown]
+# **Break it.** Some trainers clip each parameter by its own norm. Here is what that does to the direction:
+
+# %%
+dW, db = np.array([[3.0]]), np.array([0.4])
+for name, w, b in (("one norm", *clip(dW, db, 1.0)), ("two norms", clip(dW, 0 * db, 1.0)[0], clip(0 * dW, db, 1.0)[1])):
+    print(f"{name}: dW {w.item():.2f}, db {b.item():.2f}, ratio {(w / b).item():.1f}")
+
+# %% [markdown]
+# ## Warm-up
+#
+# The paper's learning rate has three properties. It rises in proportion to the step, for 4,000 steps of *warm-up*. After that,
+# it falls in proportion to one over the root of the step. At the peak, between the two, it is one over the root of
+# $d_{model}$ times the warm-up. They leave no freedom, so you can write it down.
+
+# %% [exercise] schedule
+
+# %% [derivation]
+# **The rule: a proportion is fixed by one point.** Both curves go through the peak, at step $W$ with the value
+# $1 / \sqrt{d_{model} W}$. The first is $s / W$ of it, and the second is $\sqrt{W / s}$ of it, which is 1 at $s = W$.
+# Before $W$ the first one is smaller, and after $W$ the second:
+#
+# $$ \eta_s = \frac{1}{\sqrt{d_{model} W}} \min\!\left( \frac{s}{W}, \sqrt{\frac{W}{s}} \right)
+# = d_{model}^{-0.5} \min\!\left( s^{-0.5},\; s\, W^{-1.5} \right) $$
+#
+# The right side is equation 3 of the paper. Steps count from 1, because at step 0 the learning rate is 0. All are of
+# shape $(N)$.
+
+# %% [markdown]
+# **Predict** the learning rate of the base model, with $d_{model} = 512$, at the peak. And at step 100,000, the last one: how
+# many times smaller is it?
+
+# %%
+s = np.arange(1, 100_001)
+figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
+for (d_model, warmup), style in zip(((512, 4000), (512, 8000), (256, 4000)), ("k-", "r--", "b:")):
+    axes.plot(s[:30_000], schedule(s[:30_000], d_model, warmup), style, label=f"d_model {d_model}, warm-up {warmup:,}")
+axes.set(xlabel="step", ylabel="learning rate")
+shown = axes.legend()
+print("peak {:.2e}, step 100,000 {:.2e}".format(*schedule(np.array([4000, 100_000]), 512, 4000)))
+
+# %% [markdown]
+# Five times, the root of 25. `minitransformer plot schedule` draws the same curves.
+#
+# ## What the warm-up is for
+#
+# You have seen the reason: at the first step, every weight moves by the full learning rate, in the direction of a sign. For
+# some steps more, $v$ has seen few gradients and is a poor estimate. A large learning rate then moves thousands of weights far,
+# all at once, and by nearly random amounts, before the model has learned anything. Here are the losses of a letter of the
+# three-layer model after 240 steps, for three seeds each:
+#
+# | | learning rate 0.003 | learning rate 0.012 |
+# |---|---|---|
+# | post-norm, no warm-up | 2.38, 2.11, 1.64 | 3.33, 3.32, 3.23 |
+# | post-norm, warm-up | 2.35, 1.55, 1.72 | 2.71, 2.69, 2.46 |
+# | pre-norm, no warm-up | 0.72, 0.26, 0.43 | 2.44, 1.00, 1.89 |
+# | pre-norm, warm-up | 0.83, 0.51, 0.56 | 0.42, 0.37, 0.31 |
+#
+# At 0.003, nothing that three seeds could show depends on the warm-up. At 0.012, post-norm without it has hardly begun to
+# read, and pre-norm is slow. So a warm-up does not help by itself. It lets you use a learning rate that would do damage in the
+# first steps.
+#
+# ## Batches of tokens
+#
+# The paper's batches are counted in tokens, about 25,000 of the source and as many of the target, because sentences differ in
+# length and an update should see the same amount of text each time. What does not fit into memory is cut, and the gradients
+# are added up (chapter 10). **Predict:** the base model took 100,000 steps of 0.4 seconds. How many hours are that?
+
+# %%
+print(f"base: {100_000 * 0.4 / 3600:.1f} hours; big, 300,000 steps of 1.0 s: {300_000 / 86400:.1f} days")
+
+# %% [markdown]
+# The paper says 12 hours and 3.5 days.
+#
+# ## Your Transformer
+#
+# Let your Adam train the running example from nothing, next to SGD.
+
+# %%
+with plugged(functional.adam_update, lab_training.adam_update_of(adam_step)):
+    own = lab_training.reverse(150, learning_rate=lambda step: 0.004)[1]
+sgd = lab_training.reverse(150, optimizer=lab_training.SGD, learning_rate=lambda step: 0.3)[1]
+figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
+lab.show_losses(axes, {"your Adam, 0.004": own, "SGD, 0.3": sgd})
+lab.at_work()
+
+# %% [markdown]
+# `minitransformer learn plug adam_step` trains with your function as well.
+#
+# **Read next:** `adam_update` in `minitransformer/functional/adam.py`, which works in place, and `Adam.step` and `schedule`
+# in `minitransformer/training/optim.py`.
