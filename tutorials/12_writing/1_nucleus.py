@@ -122,7 +122,7 @@ def multiplied(logits, temperature, top_p):
     return made(softmax(logits * temperature), top_p, right)
 
 
-@mistake("the temperature has no effect: divide the logits by it; to divide p, after the softmax, cancels when the row is normalised", hint=2)
+@mistake("the temperature has no effect: divide the logits by it, since a factor of p cancels when the row is normalised", hint=2)
 def cancels(logits, temperature, top_p):
     return made(softmax(logits), top_p, right)
 
