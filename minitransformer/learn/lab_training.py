@@ -114,13 +114,12 @@ def show_weights(axes, names, groups) -> None:
     axes.legend()
 
 
-def gradient_sizes(model) -> dict[str, float]:
-    """{name of a matrix: the root of the mean square of its gradient} for 16 random words."""
+def gradient_of(model) -> np.ndarray:
+    """The gradient of all weights (P,), for 16 random words."""
     batch = make_batch(words(np.random.default_rng(0), 16, 8))
     model.zero_grad()
     model.loss_backward(1 / batch.terms, model.loss_forward(batch)[1])
-    return {name: float(np.sqrt((parameter.grad ** 2).mean())) for name, parameter in model.parameters().items()
-            if parameter.data.ndim > 1}
+    return model.flat.grad
 
 
 def show_valley(axes, valley, paths) -> None:

@@ -24,6 +24,8 @@ lab.you_are_here("loss")
 # $\epsilon = 0.1$, and here is its loss.
 
 # %%
+import math
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -66,8 +68,8 @@ for seed in range(3):
 half_trained, reading = lab_training.reverse(steps=240)
 _model, blind = lab_training.reverse(steps=240, blind=True)
 figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
-lab.show_losses(axes, {"reads its source": reading, "blind": blind}, (np.log(26), "ln 26"))
-print(f"ln 26 = {np.log(26):.3f}; blind, last 100 steps: {np.mean(blind[-100:]):.3f}")
+lab.show_losses(axes, {"reads its source": reading, "blind": blind}, (math.log(26), "ln 26"))
+print(f"ln 26 = {math.log(26):.3f}; blind, last 100 steps: {np.mean(blind[-100:]):.3f}")
 
 # %% [markdown]
 # It reaches $\ln 26 = 3.26$ and stays on that shelf. Without the source, all letters are equally likely, and the best that a
