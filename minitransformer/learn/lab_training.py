@@ -13,6 +13,7 @@ from minitransformer.functional.special import SPECIAL
 from minitransformer.learn.course import find_exercise
 from minitransformer.learn.lab import CONFIG, LETTERS
 from minitransformer.tasks import TASKS
+from minitransformer.training.optim import clip_factor
 
 FIRST = len(SPECIAL)    # the id of the letter a
 
@@ -24,8 +25,9 @@ class SGD:
         self.model = model
 
     def step(self, learning_rate, clip=None, workers=None) -> None:
+        """The gradient is clipped as Adam's is."""
         data, grad = self.model.flat
-        data -= learning_rate * grad
+        data -= learning_rate * (1.0 if clip is None else clip_factor(grad @ grad, clip)) * grad
         grad[...] = 0
 
 

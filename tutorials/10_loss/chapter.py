@@ -199,8 +199,8 @@ print(f"the trained model: gap {lab_training.gap(model, unseen):.3f}, loss {floa
 #
 # **Who is right?** The released Tensor2Tensor gives the target $1 - \epsilon$, shares $\epsilon$ among the $K - 1$ others,
 # and subtracts the floor from what it reports. The paper cites Szegedy, who spreads $\epsilon$ over all $K$. Both rows sum to 1,
-# and the one is the other with $\epsilon (K - 1) / K$, so both are right. What is wrong is a mixture of them, $1 - \epsilon$
-# with $\epsilon / K$, whose sum is not 1.
+# and Szegedy's is Tensor2Tensor's with $\epsilon (K - 1) / K$ in place of $\epsilon$, so both are right. What is wrong is a
+# mixture of them, $1 - \epsilon$ with $\epsilon / K$, whose sum is not 1.
 #
 # ## Perplexity
 #
