@@ -18,7 +18,6 @@ from minitransformer.benchmarks.cases import CASES
 from minitransformer.cli.info import collect
 from minitransformer.decoding.continuations import OutputWeight, continuations
 from minitransformer.workers.host import limits
-from minitransformer.layers import Linear
 from minitransformer.replaceable import TABLE, running
 from minitransformer.functional.special import EOS
 
@@ -37,13 +36,11 @@ def pairs(case) -> Iterator[tuple[str, Callable, Callable, list]]:
     x, wide = array(batch, length, d_model), array(batch, length, config.d_ff)
     query, key, value = (array(*heads).swapaxes(1, 2) for _ in range(3))
     mask = np.ones((batch, 1, 1, length), bool)
-    linear = Linear(d_model, d_model, rng)
     yield "layer_norm", F.layer_norm_forward, F.layer_norm_backward, [x, array(d_model), array(d_model)]
     yield "dropout_sum", F.dropout_sum_forward, F.dropout_sum_backward, [x, x[::-1].copy(), 0.1, rng]
     yield "relu_dropout", F.relu_dropout_forward, F.relu_dropout_backward, [wide, 0.1, rng]
     yield "gelu_dropout", F.gelu_dropout_forward, F.gelu_dropout_backward, [wide, 0.1, rng]
     yield "attention", F.attention_forward, F.attention_backward, [query, key, value, mask, 0.1, rng]
-    yield "Linear", linear.forward, linear.backward, [x]
     targets = rng.integers(1, case.vocabulary, (batch, length))
     yield ("linear_cross_entropy", lambda *inputs: F.linear_cross_entropy_forward(*inputs, padding=0),
            F.linear_cross_entropy_backward, [x, array(case.vocabulary, d_model) / d_model, targets, 0.1])

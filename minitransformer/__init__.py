@@ -7,67 +7,40 @@ before NumPy is loaded.
 from importlib import import_module
 
 from minitransformer.moved import say_new_modules
-from minitransformer.registry import found_in
+from minitransformer.registry import PACKAGES
 from minitransformer.replaceable import load_kernels_with
 
 __version__ = "0.1.0"
-_HOME = {
-    "Adam": "training.optim",
-    "Batch": "data.batches",
-    "Classifier": "models",
-    "ClassifierConfig": "models",
-    "ConvolutionalConfig": "rivals",
-    "ConvolutionalModel": "rivals",
-    "Ensemble": "decoding",
-    "GRUModel": "rivals",
-    "Hypothesis": "decoding",
-    "InputError": "errors",
-    "LSTMAttentionModel": "rivals",
-    "LSTMDotAttentionModel": "rivals",
-    "LSTMModel": "rivals",
-    "LanguageModel": "models",
-    "LanguageModelConfig": "models",
-    "Layer": "layers",
-    "NonFiniteError": "errors",
-    "PAD": "functional.special",
-    "Parameter": "layers.parameter",
-    "RNNModel": "rivals",
-    "RecurrentConfig": "rivals",
-    "Run": "training.run",
-    "Search": "decoding",
-    "Threads": "workers.threads",
-    "TrainingConfig": "training.config",
-    "Transformer": "models",
-    "TransformerConfig": "models",
-    "beam_search": "decoding",
-    "check_contract": "checking",
-    "cross_entropy_backward": "functional",
-    "cross_entropy_forward": "functional",
-    "generate": "decoding",
-    "gradcheck": "checking",
-    "greedy": "decoding",
-    "limits": "workers.host",
-    "load_weights": "interchange.weights",
-    "make_batch": "data.batches",
-    "plugged": "replaceable",
-    "replaces": "replaceable",
-    "sample": "decoding",
-    "save_weights": "interchange.weights",
-    "schedule": "training.optim",
-    "textbook": "replaceable",
-    "train": "training.trainer",
-    "training_step": "training.step",
-    "translate": "decoding",
+_NAMES = {    # {module: the public names that it has}
+    "checking": "check_contract gradcheck",
+    "data.batches": "Batch make_batch",
+    "decoding": "Ensemble Hypothesis Search beam_search generate greedy sample translate",
+    "errors": "InputError NonFiniteError",
+    "functional": "cross_entropy_backward cross_entropy_forward",
+    "functional.special": "PAD",
+    "interchange.weights": "load_weights save_weights",
+    "layers": "Layer",
+    "layers.parameter": "Parameter",
+    "models": "Classifier ClassifierConfig LanguageModel LanguageModelConfig Transformer TransformerConfig",
+    "replaceable": "plugged replaces textbook",
+    "rivals": "ConvolutionalConfig ConvolutionalModel GRUModel LSTMAttentionModel LSTMDotAttentionModel LSTMModel RNNModel "
+              "RecurrentConfig",
+    "training.config": "TrainingConfig",
+    "training.optim": "Adam schedule",
+    "training.run": "Run",
+    "training.step": "training_step",
+    "training.trainer": "train",
+    "workers.host": "limits",
+    "workers.threads": "Threads",
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = list(_HOME)
 
 # The core knows its tables, and not what else stands in them. Here it is said, and imported when it is first needed.
 load_kernels_with(lambda textbook: import_module("minitransformer.kernels").load(textbook))
-found_in("attention", "minitransformer.rivals")
-found_in("decoding state", "minitransformer.decoding")
-found_in("model", "minitransformer.models", "minitransformer.rivals")
-found_in("task", "minitransformer.tasks")
-found_in("vocabulary", "minitransformer.data.vocabularies")
+PACKAGES.update({"attention": ["minitransformer.rivals"], "decoding state": ["minitransformer.decoding"],
+                 "model": ["minitransformer.models", "minitransformer.rivals"], "task": ["minitransformer.tasks"],
+                 "vocabulary": ["minitransformer.data.vocabularies"]})
 say_new_modules()
 
 

@@ -8,6 +8,12 @@ import numpy as np
 from minitransformer.errors import InputError
 
 
+def check_kind(right, name, value, expected) -> None:
+    """Raise InputError unless `value` is of the right kind: what it is, and what is `expected`."""
+    if not right:
+        raise InputError(f"{name} is a {type(value).__name__}, expected {expected}")
+
+
 def check_shape(name, array, *expected) -> None:
     """Raise InputError unless `array` has the `expected` shape.
 
@@ -37,17 +43,18 @@ def _fits(shape, expected) -> bool:
     return len(shape) == len(expected) and all(size == got or isinstance(size, str) for size, got in zip(expected, shape))
 
 
-def check_positions(name, array) -> None:
-    """Raise InputError unless `array` (B, T, ...) has positions; an empty batch, B = 0, is allowed."""
-    if not array.shape[1]:
-        raise InputError(f"{name} has no positions, expected at least one")
-
-
 def check_floats(name, array, *expected) -> None:
     """Raise InputError unless `array` has the `expected` shape and contains floats: NumPy would turn integers into float64."""
     check_shape(name, array, *expected)
     if array.dtype.kind not in "fc":    # complex ones are those of the complex step
         raise InputError(f"{name} has dtype {array.dtype}, expected real numbers such as float32")
+
+
+def check_sequence(name, array, *expected) -> None:
+    """`check_floats` of an `array` (B, T, ...), which must have positions; an empty batch, B = 0, is allowed."""
+    check_floats(name, array, *expected)
+    if not array.shape[1]:
+        raise InputError(f"{name} has no positions, expected at least one")
 
 
 def check_mask(name, mask, axes, shape) -> None:
@@ -120,16 +127,15 @@ def check_cache(layer, cache, kind) -> None:
 
 def check_stack(layer, config, rng) -> None:
     """Raise InputError unless a stack's `config` says what it is made of, and `rng` is a generator."""
-    if not hasattr(config, "num_layers") or isinstance(config, type):
-        raise InputError(f"{type(layer).__name__}: config is a {type(config).__name__}, expected a StackConfig")
+    right = hasattr(config, "num_layers") and not isinstance(config, type)
+    check_kind(right, f"{type(layer).__name__}: config", config, "a StackConfig")
     check_rng(rng)
 
 
 def check_batch(model, batch, fields) -> None:
     """Raise InputError unless a model's `batch` has the `fields` that it reads."""
-    if not all(hasattr(batch, field) for field in fields):
-        raise InputError(f"{type(model).__name__}: the batch is a {type(batch).__name__}, expected one with "
-                         f"{', '.join(fields[:-1])} and {fields[-1]}")
+    check_kind(all(hasattr(batch, field) for field in fields), f"{type(model).__name__}: the batch", batch,
+               f"one with {', '.join(fields[:-1])} and {fields[-1]}")
 
 
 def check_dloss(dloss) -> None:
@@ -142,6 +148,5 @@ def check_dloss(dloss) -> None:
 def check_config(model, config, kind, seed) -> None:
     """Raise InputError unless a model's `config` is of the class `kind` and its `seed` is a whole number."""
     check_whole("seed", seed, 0)
-    if not isinstance(config, kind):
-        raise InputError(f"{type(model).__name__}: config is a {type(config).__name__}, expected a {kind.__name__}, such as "
-                         f"{kind.__name__}.named(\"toy\", ...)")
+    check_kind(isinstance(config, kind), f"{type(model).__name__}: config", config,
+               f"a {kind.__name__}, such as {kind.__name__}.named(\"toy\", ...)")

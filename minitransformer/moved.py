@@ -10,8 +10,10 @@ MODULES = {"attention_map": "pictures.attention_map", "evaluation": "training.ev
            "host": "workers.host", "launcher": "workers.launcher", "optim": "training.optim", "parallel": "workers.threads",
            "parameter": "layers.parameter", "plots": "pictures.plots", "processes": "workers.processes",
            "special": "functional.special", "weights": "interchange.weights", "layers.watch": "layers.hooks",
-           "models.cached": "decoding.cached", "models.recomputed": "decoding.recomputed", "models.recurrent": "rivals",
-           "models.convolutional": "rivals", **dict.fromkeys(("tasks.copy", "tasks.reverse", "tasks.sort"), "tasks.toy")}
+           "models.cached": "decoding.cached", "models.recomputed": "decoding.state", "models.recurrent": "rivals",
+           "models.convolutional": "rivals", **dict.fromkeys(("tasks.copy", "tasks.reverse", "tasks.sort"), "tasks.toy"),
+           "decoding.recomputed": "decoding.state", "parsing.drawing": "parsing.tree", "benchmarks.operations": "benchmarks.matmul",
+           "benchmarks.layers.kinds": "benchmarks.layers.measure"}
 
 # {what is gone: what does the same now}
 GONE = {"dot_product_attention": "attention_forward and attention_backward of sqrt(d_k) times the query", "tanh": "np.tanh",

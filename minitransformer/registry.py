@@ -11,15 +11,10 @@ Kind = TypeVar("Kind", bound=Callable)    # a decorated class or function keeps 
 PACKAGES: dict[str, list[str]] = {}    # {kind: the packages whose modules register such things}
 
 
-def found_in(kind, *packages) -> None:
-    """Say where things of a `kind` are: every module of `packages` is imported when a name is not known yet."""
-    PACKAGES.setdefault(kind, []).extend(packages)
-
-
 class Registry:
     """All things of one kind, such as models or tasks: {name: class}.
 
-    What is not registered yet is looked for in the packages of `found_in` (minitransformer/__init__.py), so a new class only
+    What is not registered yet is looked for in the PACKAGES that minitransformer/__init__.py names, so a new class only
     needs a new file there. Register your own classes elsewhere with the same decorator:
 
         @MODELS.register("my-model")

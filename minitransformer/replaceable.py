@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, wraps
 from threading import Lock, RLock
+from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeVar
 
 from minitransformer.errors import InputError, choices
@@ -78,22 +79,17 @@ class Replaceable:
                 self.loaded = True
 
 
-class _State:
-    """The state of the process."""
-
-    textbooks = int(os.environ.get("MINITRANSFORMER_FAST") == "0")    # the number of requests that no kernel run
-    replaced = frozenset()    # the operations that a reader has replaced
-    load = staticmethod(lambda textbook: None)    # registers the kernels of a textbook: none until `load_kernels_with`
-
-
-_state = _State()
+_state = SimpleNamespace(    # of the process
+    textbooks=int(os.environ.get("MINITRANSFORMER_FAST") == "0"),    # the number of requests that no kernel run
+    replaced=frozenset(),           # the operations that a reader has replaced
+    load=lambda textbook: None)     # registers the kernels of a textbook: none until `load_kernels_with`
 _lock = Lock()    # for the state that `plugged` and `textbook` change
 _loading = RLock()
 
 
 def load_kernels_with(load) -> None:
     """Hand over the loader: load(textbook) registers the kernels of a function before it first runs."""
-    _state.load = load    # type: ignore[method-assign]
+    _state.load = load
 
 
 def replaceable(textbook: Function) -> Function:
@@ -191,14 +187,13 @@ def textbook_of(function) -> Callable:
 
 def running(module="numpy", dtype="float32") -> dict[str, Callable]:
     """{name of a replaceable function: the function that runs for arrays of that module and dtype}."""
-    return {name: _running(entry, module, dtype) for name, entry in list(TABLE.items())}
-
-
-def _running(entry, module, dtype) -> Callable:
-    entry.load()
-    if entry.own or _state.textbooks or _state.replaced:
-        return entry.own or entry.textbook
-    return next((kernel.function for kernel in entry.kernels if kernel.module == module and dtype in kernel.dtypes), entry.textbook)
+    found = {}
+    for name, entry in list(TABLE.items()):
+        entry.load()
+        kernels = [] if _state.textbooks or _state.replaced else entry.kernels
+        fitting = (kernel.function for kernel in kernels if kernel.module == module and dtype in kernel.dtypes)
+        found[name] = next(fitting, entry.own or entry.textbook)
+    return found
 
 
 def _entry(function) -> Replaceable:

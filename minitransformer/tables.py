@@ -1,11 +1,24 @@
-"""HTML tables for a run's report, and for runs and settings in a notebook; settings with unknown names are refused."""
+"""Settings: what each means, which values it may have; and HTML tables of them for a run's report and for notebooks."""
 
-from dataclasses import fields
+from dataclasses import MISSING, field, fields
 from html import escape
 from inspect import Signature, signature
 from typing import Any
 
 from minitransformer.errors import InputError, choices
+
+
+def setting(meaning, default=MISSING, choices=None, **how) -> Any:
+    """A field of a dataclass that is an option of `train`, too: what it means, and the values to choose from, if it has them."""
+    return field(default=default, metadata={"meaning": meaning, "choices": choices}, **how)
+
+
+def check_choices(settings) -> None:
+    """Raise InputError where a `setting` of a dataclass is none of those to choose from."""
+    for one in fields(settings):
+        value, known = getattr(settings, one.name), one.metadata.get("choices")
+        if known and value not in list(known):
+            raise InputError(f"{one.name} is {value!r}; {choices(str(value), list(known))}")
 
 
 def table(rows, header=()) -> str:

@@ -184,7 +184,7 @@ def step_with(*given, **more):
 LANGUAGE = make_model("language-model")
 BATCH = make_batch([([4, 5], [6])])
 HOSTILE = {
-    "a beam of text": (lambda model: beam_search(model, SOURCE, "5"), "the beam width is 5"),
+    "a beam of text": (lambda model: beam_search(model, SOURCE, "5"), "the beam width is '5'"),
     "half a beam": (lambda model: beam_search(model, SOURCE, 2.5), "the beam width is 2.5"),
     "a row of ids": (lambda model: greedy(model, SOURCE[0]), r"source has shape \(3,\), expected \(B, T_k\)"),
     "a dict as search": (lambda model: translate(model, VOCABULARY, ["a"], 9, {"beam": 5}), r"search is a dict, expected a Search"),
@@ -195,7 +195,7 @@ HOSTILE = {
     "an id as text in a prompt": (lambda _: generate(LANGUAGE, ["4"], 3, RNG), "the prompt is .*, expected a list"),
     "prompts of two lengths": (lambda _: generate(LANGUAGE, [[4, 5], [4]], 3, RNG), "the prompt is .*, expected a list"),
     "half a token": (lambda _: generate(LANGUAGE, [4], 2.5, RNG), "the number of tokens is 2.5"),
-    "samples as text": (lambda model: sample(model, SOURCE[:1], [RNG], "3"), "the number of samples is 3"),
+    "samples as text": (lambda model: sample(model, SOURCE[:1], [RNG], "3"), "the number of samples is '3'"),
     "a temperature as text": (lambda model: sample(model, SOURCE[:1], [RNG], temperature="1"),
                               "temperature is 1, expected a number"),
     "top_k of a half": (lambda model: sample(model, SOURCE[:1], [RNG], top_k=0.5), "top_k is 0.5"),

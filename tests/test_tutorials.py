@@ -1,7 +1,9 @@
 """Every chapter has the form of the others, and gives nothing away. Building the site (docs/conf.py) runs them."""
 
 import ast
+import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -88,3 +90,13 @@ def _normalised(node):
     """Its dump, with names in the order in which they occur: a, b, ..."""
     order: dict[str, str] = {}
     return re.sub(r"Name\(id='(\w+)'", lambda found: f"Name(id={order.setdefault(found[1], len(order))}", ast.dump(node))
+
+
+def test_the_table_of_heads_is_what_the_experiment_measured():
+    root = Path(__file__).parents[1]
+    measured = json.loads((root / "experiments" / "heads.json").read_text(encoding="utf-8"))
+    page = (root / "tutorials" / "07_heads" / "chapter.py").read_text(encoding="utf-8")
+    for heads in (1, 2, 4, 16):
+        adding, copying = (", ".join(f"{100 * share:.0f} %" for share in measured[f"{task} / {heads} heads"])
+                           for task in ("add neighbours", "copy"))
+        assert f"| {heads} | {adding} | {copying} |" in page

@@ -199,7 +199,7 @@ CALLS = {
     "a beam of text": (lambda: Search(beam="5"), "beam is '5', expected a whole number"),
     "a seed below 0": (lambda: translate(MODEL, VOCABULARY, ["a"], 5, Search(samples=1, seed=-1)), "seed is -1, expected"),
     "half a minimum": (lambda: beam_search(MODEL, SOURCE, 1, min_length=1.5), "min_length is 1.5"),
-    "a maximum in text": (lambda: beam_search(MODEL, SOURCE, 1, max_length="3"), "max_length is 3, expected at least 1"),
+    "a maximum in text": (lambda: beam_search(MODEL, SOURCE, 1, max_length="3"), "max_length is '3', expected a whole number"),
     "alpha in text": (lambda: beam_search(MODEL, SOURCE, 2, "a"), "alpha is 'a', expected a finite number"),
     "alpha nan": (lambda: beam_search(MODEL, SOURCE, 2, np.nan), "alpha is nan"),
     "a classifier that writes": (lambda: greedy(make_model("classifier"), SOURCE), "a Classifier writes no text"),

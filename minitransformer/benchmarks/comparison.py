@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 from minitransformer.benchmarks import matmul
-from minitransformer.benchmarks.measure import measure, succeeded
-from minitransformer.benchmarks.operations import necessary_operations
-from minitransformer.benchmarks.other_work import OtherWork
+from minitransformer.benchmarks.measure import OtherWork, measure, succeeded
 from minitransformer.functional.special import PAD
 
 PACKAGES = {"torch": ["torch"], "torch.compile": ["torch"], "jax": ["jax"]}    # {peer: what it needs}
@@ -27,7 +25,7 @@ def compare(case, peers, threads, rounds) -> dict[str, Any]:
     product, batches = measured.pop("matmul"), case.batches()
     tokens = sum(batch.terms for batch in batches)    # real target tokens
     result = against_peers(measured, lambda found: {"tokens_per_second": tokens / median(found.seconds)})
-    operations = sum(necessary_operations(case.config(), len(batch.source), batch.source.shape[1], batch.target.shape[1])
+    operations = sum(matmul.necessary_operations(case.config(), len(batch.source), batch.source.shape[1], batch.target.shape[1])
                      for batch in batches)
     machine = matmul.OPERATIONS / min(succeeded(product, "matmul").seconds)    # operations per second
     return {**result, "matmul_share": operations / median(measured["minitransformer"].seconds) / machine,

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from tqdm import tqdm
@@ -71,14 +72,39 @@ class Worker:
         """Make steps for at least TURN seconds, estimated from the fastest turn so far; at first, make one."""
         if self.failed:
             return
-        answer = self._ask(math.ceil(TURN / min(self.seconds, default=TURN)))
+        with suppress(BrokenPipeError):
+            print(math.ceil(TURN / min(self.seconds, default=TURN)), file=self._process.stdin, flush=True)
+        line = self._process.stdout.readline()
+        answer: dict[str, Any] = json.loads(line) if line else {"failed": f"its process ended ({self._process.wait()})"}
         self.failed = answer.get("failed")
         if not self.failed:
             self.seconds.append(answer["seconds"])
             self.peak, self.outputs = answer["peak"], answer.get("outputs")
 
-    def _ask(self, steps) -> dict[str, Any]:
-        with suppress(BrokenPipeError):
-            print(steps, file=self._process.stdin, flush=True)
-        answer = self._process.stdout.readline()
-        return json.loads(answer) if answer else {"failed": f"its process ended ({self._process.wait()})"}
+
+class OtherWork:
+    """From its creation on, measures the work of all processes that we did not start.
+
+    Other programs do not slow all libraries equally: threads that share an operation wait at its end for the slowest of them. On a
+    machine with one busy core, PyTorch's steps of the copy task took a hundred times as long, and ours twice as long.
+    """
+
+    def __init__(self):
+        self._start, self._others = time.perf_counter(), others_seconds()
+
+    def cores(self) -> float | None:
+        """The number of cores they have kept busy on average; None without /proc."""
+        others = others_seconds()
+        if others is None or self._others is None:
+            return None
+        return max(0.0, others - self._others) / (time.perf_counter() - self._start)
+
+
+def others_seconds() -> float | None:
+    """Seconds of CPU time since the machine started, without ours and our finished children's; None without /proc."""
+    stat = Path("/proc/stat")
+    if not stat.exists():
+        return None
+    user, nice, system, _idle, _waiting, irq, softirq, steal = map(int, stat.read_text(encoding="utf-8").split()[1:9])
+    busy = (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+    return busy - sum(os.times()[:4])

@@ -3,6 +3,7 @@
 import time
 from collections import defaultdict
 from functools import partial
+from timeit import repeat
 from typing import Any
 
 from minitransformer.benchmarks import matmul
@@ -26,7 +27,7 @@ def profile(case, rounds) -> list[dict[str, Any]]:
     """
     with one_blas_thread:
         product = matmul.make_step(case, 1)
-        speed = matmul.OPERATIONS / min(_seconds(product) for _ in range(3))
+        speed = matmul.OPERATIONS / min(repeat(product, number=1, repeat=3))
         keep_freed_memory()
         model, (batch,) = Transformer(case.config()), case.batches()
         adam, clock = Adam(model), Clock(model)
@@ -80,9 +81,3 @@ def _operations(layer, direction, cache) -> int:
     else:
         return 0
     return forward if direction == "forward" else 2 * forward
-
-
-def _seconds(step) -> float:
-    start = time.perf_counter()
-    step()
-    return time.perf_counter() - start

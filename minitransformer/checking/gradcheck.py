@@ -9,7 +9,7 @@ from minitransformer.backend import Array
 from minitransformer.checking.checked_block import Breach, CheckedBlock, flat
 from minitransformer.checking.compare import scale_of, size_of
 from minitransformer.checking.contract import check_finite, check_single_precision, complex_evaluation, run_by_contract
-from minitransformer.checking.numeric import CENTRAL_STEP, COMPLEX_STEP, central, complex_step, kink
+from minitransformer.checking.numeric import CENTRAL_STEP, COMPLEX_STEP, central, complex_step, kink, of_each
 from minitransformer.checking.report import BOUNDS, Report, Result
 from minitransformer.checks import check_whole
 from minitransformer.diagnosis.finding import EVIDENCE, Finding
@@ -122,11 +122,7 @@ def _only_here(results) -> Finding:
 
 def _check_elements(name, method, differentiate, checked, gradients, dy, rng) -> Iterator[Result]:
     """Check each element of each array."""
-    numerics = {}
-    for wrt, array in checked.variables.items():
-        numerics[wrt] = np.empty(array.shape)
-        for index in np.ndindex(array.shape):
-            numerics[wrt][index] = differentiate(checked.evaluate, dy, array, index, 1.0)
+    numerics = {wrt: of_each(differentiate, checked.evaluate, dy, array) for wrt, array in checked.variables.items()}
     largest = max(size_of(g) for gs in (gradients, numerics) for g in gs.values())
     for wrt, numeric in numerics.items():
         analytic = gradients[wrt]

@@ -48,6 +48,11 @@ def complex_step(evaluate, dy, array, where, v) -> float:
     return (dy * slopes(evaluate, array, where, v)).sum()
 
 
+def of_each(method, evaluate, dy, array) -> Array:
+    """The slope for each number of an array, by one of these two methods."""
+    return np.array([method(evaluate, dy, array, where, 1.0) for where in np.ndindex(array.shape)]).reshape(array.shape)
+
+
 def slopes(evaluate, array, where, v) -> Array:
     """The slope of every number of y as array[where] moves along `v`, by the complex step."""
     return _moved(evaluate, array, where, 1j * COMPLEX_STEP * v).imag / COMPLEX_STEP

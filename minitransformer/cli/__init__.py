@@ -32,7 +32,7 @@ def _main(argv) -> int:
             args = make_parser(argv).parse_args(argv)
             options = args.options
             from minitransformer import kernels
-            kernels.state.say = _say
+            kernels.state.say = lambda text: print(text, end="", file=sys.stderr, flush=True)
             keep_freed_memory()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)    # NumPy's, about NaN and infinity: an error names them
@@ -56,10 +56,6 @@ def _main(argv) -> int:
         return 130
     except Exception as error:
         return _unexpected(error)
-
-
-def _say(text) -> None:
-    print(text, end="", file=sys.stderr, flush=True)
 
 
 def _as_typed(message, options) -> str:

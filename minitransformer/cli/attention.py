@@ -3,7 +3,6 @@ the decoder's cross-attention to the source, if the model has it.
 """
 
 from minitransformer.cli.output import picture_path, write_picture
-from minitransformer.pictures import plots
 from minitransformer.pictures.attention_map import KINDS, attention_map
 from minitransformer.training.run import Run
 
@@ -18,6 +17,8 @@ def add_arguments(parser) -> None:
 
 
 def execute(args) -> None:
+    from minitransformer.pictures import plots    # imports matplotlib
+
     path = picture_path(args.output, "attention.png")
     found = attention_map(Run.load(args.run), args.text, args.kind, args.layer)
     title = f"{found.kind} attention, layer {found.layer}"

@@ -5,7 +5,6 @@ from typing import Any
 
 from minitransformer.cli.output import picture_path, write_picture
 from minitransformer.errors import InputError
-from minitransformer.pictures import plots
 from minitransformer.training.log import read_metrics
 from minitransformer.training.run import Run
 
@@ -28,6 +27,7 @@ def execute(args) -> None:
     for name, cells in rows:
         print("  ".join([f"{name:{first}}", *(f"{cell:>{width}}" for cell, width in zip(cells, widths))]))
     if picture:
+        from minitransformer.pictures import plots    # imports matplotlib
         write_picture(plots.curves(dict(zip(args.runs, logs))), picture)
 
 

@@ -5,7 +5,7 @@ character; for a classifier, accuracy; for a parser, the F1 score of labelled br
 
 import json
 
-from minitransformer.cli.shared_options import SEARCH_OPTIONS, add_model, add_search, load_run, make_search
+from minitransformer.cli.shared_options import SEARCH_OPTIONS, add_model, add_options, load_run, make_search
 from minitransformer.errors import InputError
 
 OWN_OPTIONS = ("test", "tokenize")
@@ -17,7 +17,7 @@ def add_arguments(parser) -> None:
                         help="text to measure it on, in the format of --valid (default: the run's validation files)")
     parser.add_argument("--tokenize", choices=("13a", "none", "intl", "char"),
                         help="for translation: sacrebleu's tokenisation; none for text that is already tokenised (default: 13a)")
-    add_search(parser)
+    add_options(parser, SEARCH_OPTIONS)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 

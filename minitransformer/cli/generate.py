@@ -3,7 +3,7 @@
 import numpy as np
 
 from minitransformer.checks import check_whole
-from minitransformer.cli.shared_options import add_model, add_sampling, check_command, given_sampling, load_run
+from minitransformer.cli.shared_options import SAMPLING_OPTIONS, add_model, add_options, check_command, given_sampling, load_run
 from minitransformer.decoding import generate
 
 MAX_TOKENS = 1_000_000
@@ -13,7 +13,7 @@ def add_arguments(parser) -> None:
     add_model(parser)
     parser.add_argument("prompt", metavar="PROMPT", help="the text to continue")
     parser.add_argument("--tokens", type=int, default=500, metavar="INT", help="tokens to generate (default: 500)")
-    add_sampling(parser)
+    add_options(parser, SAMPLING_OPTIONS)
 
 
 def execute(args) -> None:

@@ -37,7 +37,9 @@ def collect() -> dict[str, Any]:
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
     kernels.load_all()    # only then is it known whether they can be compiled
-    running = _kernels()
+    running = {name: f"{function.__module__.removeprefix('minitransformer.')}.{function.__name__}"    # {textbook: its kernel}
+               for dtype in ("float32", "uint64") for name, function in replaceable.running(dtype=dtype).items()
+               if function is not replaceable.TABLE[name].textbook}
     return {
         "minitransformer": __version__,
         "python": platform.python_version(),
@@ -54,12 +56,6 @@ def collect() -> dict[str, Any]:
         "compiled_kernels": f"no: {kernels.state.problem}" if kernels.state.problem else "yes",
         "kernels": running,
     }
-
-
-def _kernels() -> dict[str, str]:
-    """{replaceable function: the kernel that runs in its place on NumPy's float32 or words}; {} if there are no kernels."""
-    return {name: f"{function.__module__.removeprefix('minitransformer.')}.{function.__name__}" for dtype in ("float32", "uint64")
-            for name, function in replaceable.running(dtype=dtype).items() if function is not replaceable.TABLE[name].textbook}
 
 
 def _processor() -> str:

@@ -6,7 +6,7 @@ import sys
 
 from minitransformer.cli.shared_options import add_model, check_command, load_run, read_texts
 from minitransformer.parsing.brackets import NotATree
-from minitransformer.parsing.drawing import draw_tree
+from minitransformer.parsing.tree import draw_tree
 
 
 def add_arguments(parser) -> None:

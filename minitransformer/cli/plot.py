@@ -8,7 +8,6 @@ from minitransformer.cli.output import picture_path, write_picture
 from minitransformer.errors import InputError, choices
 from minitransformer.layers.config import NAMED, ModelConfig
 from minitransformer.models import TransformerConfig
-from minitransformer.pictures import plots
 from minitransformer.pictures.architecture import PAPERS_VOCABULARY, architecture
 from minitransformer.training.log import read_metrics
 from minitransformer.training.run import Run
@@ -26,6 +25,8 @@ def add_arguments(parser) -> None:
 
 
 def execute(args) -> None:
+    from minitransformer.pictures import plots    # imports matplotlib
+
     if args.of and args.what != "architecture":
         raise InputError(f"{args.of}: of no use to {args.what}; leave it out")
     if args.what in PICTURES:

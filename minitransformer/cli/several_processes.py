@@ -1,5 +1,6 @@
 """A command in several processes: only process 0 prints, and a process that fails does not leave the others waiting."""
 
+import math
 import os
 import signal
 import sys
@@ -9,10 +10,9 @@ import traceback
 from contextlib import suppress
 
 from minitransformer.errors import InputError
-from minitransformer.workers.launcher import launched, world
+from minitransformer.workers.launcher import completes, launched, world
 
-GRACE_PERIOD = 2.0      # seconds: if one process fails, the others have this long to fail as well
-POLL_INTERVAL = 0.01    # seconds between two polls, during which another process may use the core
+GRACE_PERIOD = 2.0    # seconds: if one process fails, the others have this long to fail as well
 
 
 def run_in_each_process(command) -> int:
@@ -37,7 +37,7 @@ def run_in_each_process(command) -> int:
         sys.stdout.flush()
         sys.stderr.flush()
     signal.signal(signal.SIGINT, signal.SIG_IGN)    # nothing is left to interrupt
-    if not _completes(communicator.Ibarrier(), GRACE_PERIOD if code else None):
+    if not completes(communicator.Ibarrier(), GRACE_PERIOD if code else math.inf):
         if place.rank:
             _write(stderr, f"process {place.rank}: {_last_error(captured)}")
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)    # hides what MPI would print about the abort
@@ -53,16 +53,6 @@ def _exit_code(command) -> int:
     except BaseException:
         traceback.print_exc()
         return 1
-
-
-def _completes(request, timeout) -> bool:
-    """Whether a request, an operation of MPI, completes within `timeout` seconds; None: wait for it."""
-    since = time.monotonic()
-    while not request.Test():
-        if timeout is not None and time.monotonic() - since > timeout:
-            return False
-        time.sleep(POLL_INTERVAL)
-    return True
 
 
 def _without_mpi(place, stderr, error) -> int:

@@ -14,8 +14,16 @@ from minitransformer.training.run import Run
 MAX_BEAM = 1000
 MAX_LENGTH = 1_000_000
 MAX_PENALTY = 10
-SEARCH_OPTIONS = ("beam", "length_penalty", "min_length", "max_length")
-SAMPLING_OPTIONS = ("temperature", "top_k", "top_p", "seed")
+SEARCH_OPTIONS = {    # {option: (its type, what it means)}
+    "beam": (int, "hypotheses kept at each position; 1 is greedy search (default: 5; for a toy task, 1)"),
+    "length_penalty": (float, "larger values favour longer outputs, 0 ignores the length (default: 0.6)"),
+    "min_length": (int, "minimum length of an output, in tokens (default: 0)"),
+    "max_length": (int, "maximum length of an output, in tokens; at most the source's length + 50 (the default)")}
+SAMPLING_OPTIONS = {
+    "temperature": (float, "divides the logits; below 1, likely tokens become likelier (default: 1.0)"),
+    "top_k": (int, "draw from this many of the most likely tokens (default: 0, all of them)"),
+    "top_p": (float, "draw from the fewest tokens whose probability reaches this (default: 1.0)"),
+    "seed": (int, "seed of the draws (default: 0)")}
 
 
 def add_model(parser) -> None:
@@ -50,14 +58,10 @@ def check_command(run, command) -> None:
         raise InputError(f"{run.path} was trained on the task {run.task.name}: use minitransformer {run.task.command} instead")
 
 
-def add_search(parser) -> None:
-    parser.add_argument("--beam", type=int, metavar="INT",
-                        help="hypotheses kept at each position; 1 is greedy search (default: 5; for a toy task, 1)")
-    parser.add_argument("--length-penalty", type=float, metavar="FLOAT",
-                        help="larger values favour longer outputs, 0 ignores the length (default: 0.6)")
-    parser.add_argument("--min-length", type=int, metavar="INT", help="minimum length of an output, in tokens (default: 0)")
-    parser.add_argument("--max-length", type=int, metavar="INT",
-                        help="maximum length of an output, in tokens; at most the source's length + 50 (the default)")
+def add_options(parser, options, of="") -> None:
+    """Add SEARCH_OPTIONS or SAMPLING_OPTIONS; `of` says when they apply."""
+    for name, (kind, text) in options.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, metavar=kind.__name__.upper(), help=of + text)
 
 
 def make_search(args, run, **changes) -> Search:
@@ -70,16 +74,6 @@ def make_search(args, run, **changes) -> Search:
     given = {"beam": args.beam, "alpha": args.length_penalty, "min_length": args.min_length,
              "max_length": args.max_length, **changes}
     return replace(run.task.search, **{name: value for name, value in given.items() if value is not None})
-
-
-def add_sampling(parser, of="") -> None:
-    parser.add_argument("--temperature", type=float, metavar="FLOAT",
-                        help=f"{of}divides the logits; below 1, likely tokens become likelier (default: 1.0)")
-    parser.add_argument("--top-k", type=int, metavar="K",
-                        help=f"{of}draw from the K most likely tokens (default: 0, all of them)")
-    parser.add_argument("--top-p", type=float, metavar="P",
-                        help=f"{of}draw from the fewest tokens whose probability reaches P (default: 1.0)")
-    parser.add_argument("--seed", type=int, metavar="INT", help=f"{of}seed of the draws (default: 0)")
 
 
 def given_sampling(args) -> dict[str, Any]:

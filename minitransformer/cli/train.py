@@ -9,7 +9,6 @@ from shlex import quote
 from minitransformer.cli.train_options import add_task, new_run, old_run
 from minitransformer.tasks import TASKS
 from minitransformer.training import interrupt
-from minitransformer.training.report import write_report
 from minitransformer.training.start import carry_out
 from minitransformer.workers.processes import Job
 
@@ -44,6 +43,7 @@ def _report(trained) -> int:
         return 128 + interrupt.state.received    # as shells count: 130 after Ctrl-C, 143 after SIGTERM
     print(f"saved in {run.path}")
     try:
+        from minitransformer.training.report import write_report    # imports matplotlib
         write_report(run, trained.examples)
     except (ImportError, OSError, ValueError, MemoryError) as error:    # matplotlib could not draw; training is done
         print(f"report.html was not written: {error}", file=sys.stderr)

@@ -2,21 +2,19 @@
 
 from argparse import BooleanOptionalAction
 from dataclasses import MISSING, fields
-from typing import Any
+from typing import Any, get_args
 
 from minitransformer.backend import BACKENDS
 from minitransformer.errors import InputError
-from minitransformer.functional.activations import ACTIVATIONS
 from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.layers.config import NAMED, ModelConfig, StackConfig
 from minitransformer.models.registry import MODELS
 from minitransformer.tasks import TASKS
-from minitransformer.training.config import TrainingConfig, add_settings, default_threads
+from minitransformer.training.config import TrainingConfig, default_threads
 from minitransformer.training.start import NewRun, OldRun
 
-# The fields of a StackConfig that have an option. Those that only one kind of model or of attention has come from their tables.
-STACK = ("num_layers", "d_model", "num_heads", "d_ff", "d_k", "dropout", "embedding_dropout", "attention_dropout",
-         "feed_forward_dropout", "activation", "positions", "attention", "pre_norm")
+# The settings of a StackConfig. Those that only one kind of model or of attention has come from their tables.
+STACK = {one.name: one.default for one in fields(StackConfig) if one.metadata}
 
 
 def old_run(args) -> OldRun:
@@ -68,7 +66,7 @@ def defaults(task, preset=None) -> dict[str, Any]:
 
 def _model_settings(task) -> list[str]:
     """The settings of a task's models that have an option."""
-    return [*STACK, *_attention_settings(), *(name for kind in _rivals(task) for name in kind.settings)]
+    return [*STACK, "attention", *_attention_settings(), *(name for kind in _rivals(task) for name in kind.settings)]
 
 
 def _attention_settings() -> dict[str, str]:
@@ -89,17 +87,25 @@ def add_task(parser, name) -> None:
     """Add the options to the parser of `train TASK`; the arguments hold only those that a user gives."""
     task = TASKS[name]
     known = defaults(task)
+    sizes = dict.fromkeys(NAMED["base"], "that of the model size")
+    shown = {**STACK, **sizes, **{name: value for name, value in known.items() if value is not None}}
 
     def option(name, kind, text) -> None:
         """kind: a type, or the values to choose from."""
         how: dict[str, Any] = {"action": BooleanOptionalAction} if kind is bool else {"choices": kind}
         if isinstance(kind, type) and kind is not bool:
             how = {"type": kind, "metavar": kind.__name__.upper()}
-        default = known.get(name)
+        default = shown.get(name)
         parser.add_argument(f"--{name.replace('_', '-')}", **how,
                             help=text if default is None or default is False else f"{text} (default: {default})")
 
-    task.add_arguments(parser, option)
+    def add_settings(kind) -> None:
+        for one in fields(kind):
+            if one.metadata:
+                option(one.name, one.metadata["choices"] or (get_args(one.type) or [one.type])[0], one.metadata["meaning"])
+
+    task.add_arguments(parser)
+    add_settings(task)
     if task.presets:
         option("preset", task.presets, "settings that are known to work well, instead of the defaults")
     if task.models:
@@ -111,11 +117,7 @@ def add_task(parser, name) -> None:
                              + "; ".join("{name} {num_layers} x {d_model}, {num_heads}, {d_ff}".format(name=name, **sizes)
                                          for name, sizes in NAMED.items())
                              + "; the next five options change them individually:")
-    option("num_layers", int, "layers of each stack (default: that of the model size, as for the next three)")
-    option("d_model", int, "width of the model")
-    option("num_heads", int, "attention heads")
-    option("d_ff", int, "width of the feed-forward networks")
-    option("d_k", int, "width of a head's queries and keys (default: d_model / heads)")
+    add_settings(StackConfig)
     for kind in _rivals(task):
         for setting, text in kind.settings.items():
             option(setting, int, f"{text}, in a {kind.kind} model (default: {getattr(kind, setting)})")
@@ -123,14 +125,6 @@ def add_task(parser, name) -> None:
            + " (default: scaled)")
     for setting, text in _attention_settings().items():
         option(setting, int, text)
-    option("dropout", float, "dropout rate after each sub-layer and on the embeddings"
-                             + (" (default: that of the model size)" if known["dropout"] is None else ""))
-    option("embedding_dropout", float, "dropout rate on the embeddings (default: the value of --dropout)")
-    option("attention_dropout", float, "dropout rate on the attention weights (default: 0.0)")
-    option("feed_forward_dropout", float, "dropout rate inside the feed-forward networks (default: 0.0)")
-    option("activation", ACTIVATIONS, "activation of the feed-forward networks (default: relu)")
-    option("positions", ("sinusoidal", "learned"), "what tells tokens where they stand (default: sinusoidal)")
-    option("pre_norm", bool, "LayerNorm before each sub-layer (in the paper it comes after)")
-    add_settings(TrainingConfig, option)
+    add_settings(TrainingConfig)
     option("backend", BACKENDS, "array module: numpy for the CPU, cupy for a GPU")
     parser.add_argument("--run", metavar="DIR", help=f"folder to write (default: runs/{name}, or {name}-2 and so on)")

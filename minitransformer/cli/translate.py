@@ -4,7 +4,8 @@ line that is too long is read, with a warning.
 
 from minitransformer.checks import check_whole
 from minitransformer.cli.shared_options import (
-    MAX_BEAM, add_model, add_sampling, add_search, check_command, given_sampling, load_run, make_search, read_texts)
+    MAX_BEAM, SAMPLING_OPTIONS, SEARCH_OPTIONS, add_model, add_options, check_command, given_sampling, load_run, make_search,
+    read_texts)
 from minitransformer.decoding import Search
 from minitransformer.decoding.sampling import check_sampling
 from minitransformer.errors import InputError
@@ -13,12 +14,12 @@ from minitransformer.errors import InputError
 def add_arguments(parser) -> None:
     add_model(parser)
     parser.add_argument("text", metavar="TEXT", nargs="?", help="the source text (default: lines from standard input)")
-    add_search(parser)
+    add_options(parser, SEARCH_OPTIONS)
     parser.add_argument("--n-best", type=int, metavar="N", help="print the N best hypotheses for each line, each as: "
                         "line number, tab, score, tab, text")
     parser.add_argument("--sample", type=int, metavar="N",
                         help="draw N outputs at random for each line, printed as with --n-best")
-    add_sampling(parser, "with --sample: ")
+    add_options(parser, SAMPLING_OPTIONS, "with --sample: ")
 
 
 def execute(args) -> None:

@@ -10,7 +10,7 @@ from minitransformer.errors import InputError, choices
 from minitransformer.extras import require
 from minitransformer.training.files import write_durably
 
-_SPLIT: dict[str | None, str] = {"intact": "already there", "missing": "split off", "damaged": "split off again, it was damaged"}
+_SPLIT = {"intact": "already there", "missing": "split off", "damaged": "split off again, it was damaged"}
 
 
 def download(corpus, folder, report) -> None:
@@ -66,20 +66,20 @@ def _split(corpus, folder, report) -> None:
         report(f"{name}: {_SPLIT[state]}")
 
 
-def _state(path, digits) -> str | None:
+def _state(path, digits) -> str:
     """"missing", "damaged" or "intact"."""
     import pooch
 
     try:
-        if not stat.S_ISREG(path.stat().st_mode):    # reading a device may never end
-            raise InputError(f"{path}: not a file; move it away and run this command again")
-        return "intact" if pooch.file_hash(str(path)) == digits else "damaged"
+        is_file = stat.S_ISREG(path.stat().st_mode)
+        found = is_file and pooch.file_hash(str(path))    # reading a device may never end
     except FileNotFoundError:
         return "missing"
-    except InputError:
-        raise
     except (OSError, ValueError) as error:    # ValueError: a NUL in the name
         raise InputError(f"{path}: {_reason(error)}") from None
+    if not is_file:
+        raise InputError(f"{path}: not a file; move it away and run this command again")
+    return "intact" if found == digits else "damaged"
 
 
 def _reason(error) -> str:

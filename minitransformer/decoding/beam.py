@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from minitransformer.checks import is_real, is_whole
+from minitransformer.checks import check_whole, is_real
 from minitransformer.decoding.continuations import FIRST_WORD, OutputWeight, continuations
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits, length_penalty, start
 from minitransformer.errors import InputError
@@ -28,8 +28,7 @@ def beam_search(model, source, width, alpha=0.6, min_length=0, max_length=None,
 
     Raises InputError for a width below 1, limits that contradict each other, and a model whose logits are not finite.
     """
-    if not is_whole(width, 1) or width > MAX_WIDTH:
-        raise InputError(f"the beam width is {width}, expected at least 1 and at most {MAX_WIDTH:,}")
+    check_whole("the beam width", width, 1, MAX_WIDTH)
     if not is_real(alpha) or not math.isfinite(alpha):
         raise InputError(f"alpha is {alpha!r}, expected a finite number")
     state = start(model, source, extra_length)

@@ -1,7 +1,5 @@
 """Run a stack of layers one position at a time, with a key-value (KV) cache: earlier positions are not computed again."""
 
-from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,8 +7,7 @@ import numpy as np
 from minitransformer.backend import Array, module_of, to_device
 from minitransformer.decoding.state import DecodingState
 from minitransformer.functional import attention_forward
-from minitransformer.layers.linear import Linear
-from minitransformer.replaceable import is_replaced, replaceable
+from minitransformer.replaceable import replaceable
 
 POSITIONS = 8    # a list has room for as many more, at least
 WIDE = 100       # hypotheses; of more, each gets a copy of its past: nearly all of the list belongs to others
@@ -150,50 +147,30 @@ class CachedSelfAttention:
     def __init__(self, attention, batch):
         self.xp = attention.xp
         self._attention = attention
-        self._linears = attention.query, attention.key, attention.value
         self.keys, self.values = (attention.split(self.xp.empty((batch, 0, part.weight.shape[1]), part.bias.data.dtype))
-                                  for part in self._linears[1:])
+                                  for part in (attention.key, attention.value))
 
     def attend(self, x, past) -> Array:
         """x: (B, width, d_model), one position of `width` hypotheses. Returns the attention's output, of the same shape."""
-        queries, keys, values = map(self._attention.split, self._project(x))
+        attention = self._attention
+        queries, keys, values = (attention.split(part.forward(x)[0]) for part in (attention.query, attention.key, attention.value))
         start, self.length = self.length, self.length + x.shape[1]
         self.keys[:, :, start:self.length] = keys
         self.values[:, :, start:self.length] = values
         if past.dtype == bool:
-            return _attend(self._attention, queries, self.keys[:, :, :self.length], self.values[:, :, :self.length], past)
+            return _attend(attention, queries, self.keys[:, :, :self.length], self.values[:, :, :self.length], past)
         keys, values = (self._of_each(kept, past) for kept in (self.keys, self.values))
         batch, heads, width, d_k = queries.shape
         y, _ = attention_forward(queries.reshape(batch, heads * width, 1, d_k), keys, values)
-        return self._attention.output.forward(self._attention.merge(y.reshape(batch, heads, width, y.shape[-1])))[0]
-
-    def _project(self, x) -> Sequence[Array]:
-        if is_replaced(Linear.forward):
-            return [linear.forward(x)[0] for linear in self._linears]
-        weight, bias, first, second = self._joined
-        batch, width, d_model = x.shape
-        projected = x.reshape(-1, d_model) @ weight
-        projected += bias
-        projected = projected.reshape(batch, width, len(bias))
-        return projected[:, :, :first], projected[:, :, first:second], projected[:, :, second:]
-
-    @cached_property
-    def _joined(self) -> tuple[Array, Array, int, int]:
-        """The three linear layers as one: weight, bias, and the columns where keys and values begin."""
-        weight = self.xp.concatenate([part.weight.data for part in self._linears], axis=1)
-        bias = self.xp.concatenate([part.bias.data for part in self._linears])
-        return weight, bias, *np.cumsum([part.weight.shape[1] for part in self._linears])[:2].tolist()
+        return attention.output.forward(attention.merge(y.reshape(batch, heads, width, y.shape[-1])))[0]
 
     def make_room(self, places, room) -> None:
         """New lists with that much room, filled with the entries at `places` (B, length) of the old ones."""
         self.length = places.shape[1]
-        self.keys, self.values = (self._gathered(old, places, room) for old in (self.keys, self.values))
-
-    def _gathered(self, old, places, room) -> Array:
-        batch, heads, _, d = old.shape
-        new = self.xp.empty((batch, heads, room, d), old.dtype)
-        new[:, :, :self.length] = _entries(old, places)
-        return new
+        for name, old in ("keys", self.keys), ("values", self.values):
+            new = self.xp.empty((*old.shape[:2], room, old.shape[3]), old.dtype)
+            new[:, :, :self.length] = _entries(old, places)
+            setattr(self, name, new)
 
     def _of_each(self, kept, past) -> Array:
         """The entries of each hypothesis, (B, H width, T, d)."""

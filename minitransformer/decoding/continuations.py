@@ -39,7 +39,9 @@ def continuations(x, weight, sums, count) -> tuple[np.ndarray, np.ndarray, np.nd
     words = totals[:, :, FIRST_WORD:]
     places, best = top_k(words.reshape(batch, -1), count)
     size = max(1, words.shape[2])
-    return on_host(totals[:, :, EOS], best, places // size, places % size + FIRST_WORD)
+    found = xp.concatenate([totals[:, :, EOS], best, places // size, places % size + FIRST_WORD], axis=1)
+    ends, best, parents, ids = np.split(to_host(found), width + count * np.arange(3), axis=1)    # the host waits for a GPU once
+    return ends, best, parents.astype(int), ids.astype(int)
 
 
 @replaceable
@@ -70,10 +72,3 @@ def top_k(x, count) -> tuple[Array, Array]:
         values.append(x[rows, places[-1]])
         x[rows, places[-1]] = -xp.inf
     return xp.stack(places, axis=1), xp.stack(values, axis=1)
-
-
-def on_host(ends, totals, parents, ids) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The same as NumPy arrays, in one transfer: the host waits for the GPU once."""
-    found = to_host(module_of(ends).concatenate([ends, totals, parents, ids], axis=1))
-    ends, totals, parents, ids = np.split(found, np.cumsum([ends.shape[1], totals.shape[1], totals.shape[1]]), axis=1)
-    return ends, totals, parents.astype(int), ids.astype(int)

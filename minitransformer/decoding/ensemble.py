@@ -32,7 +32,7 @@ class Ensemble(NextTokenModel):
         kinds = {type(model).__name__ for model in models}
         if len(kinds) > 1:
             raise InputError(f"the models of an ensemble are a {' and a '.join(sorted(kinds))}, expected models of one kind")
-        sizes = {_vocabulary_sizes(model.config) for model in models}
+        sizes = {tuple(getattr(model.config, name) for name in model.config.required()) for model in models}
         if len(sizes) > 1:
             raise InputError("the models of an ensemble have vocabularies of sizes "
                              f"{' and '.join(map(str, sorted(sizes)))}, expected the same")
@@ -66,10 +66,6 @@ class EnsembleState(DecodingState):
     def keep(self, rows) -> None:
         for state in self._states:
             state.keep(rows)
-
-
-def _vocabulary_sizes(config) -> tuple[int, ...]:
-    return tuple(getattr(config, name) for name in config.required())
 
 
 def _side_by_side(hidden) -> Array:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from minitransformer.backend import to_host
-from minitransformer.checks import check_rng, is_whole
+from minitransformer.checks import check_rng, check_whole
 from minitransformer.decoding.hypothesis import check_numbers, start
 from minitransformer.decoding.sampling import check_sampling, draw
 from minitransformer.errors import InputError
@@ -19,8 +19,7 @@ def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0) -> 
     half of the window again and continues from there. Raises InputError immediately for invalid
     settings, and for a prompt that is empty or longer than the model's number of positions.
     """
-    if not is_whole(count, 1):
-        raise InputError(f"the number of tokens is {count}, expected at least 1")
+    check_whole("the number of tokens", count)
     check_rng(rng)
     check_sampling(temperature, top_k, top_p)
     try:

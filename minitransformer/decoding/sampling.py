@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device, to_host
-from minitransformer.checks import check_rng, check_shape, is_real, is_whole
+from minitransformer.checks import check_rng, check_shape, check_whole, is_real
 from minitransformer.decoding.continuations import log_normaliser
 from minitransformer.decoding.hypothesis import Hypothesis, check_numbers, compact_rows, length_limits, start
 from minitransformer.errors import InputError
@@ -24,8 +24,7 @@ def sample(model, source, rngs, count=1, temperature=1.0, top_k=0, top_p=1.0, mi
 
     Raises InputError for invalid settings, and for a model whose logits are not finite.
     """
-    if not is_whole(count, 1):
-        raise InputError(f"the number of samples is {count}, expected at least 1")
+    check_whole("the number of samples", count)
     check_sampling(temperature, top_k, top_p)
     check_shape("source", source, "B", "T_k")
     if not isinstance(rngs, Sequence) or len(rngs) != len(source):
@@ -66,8 +65,7 @@ def check_sampling(temperature, top_k, top_p) -> None:
     """Raise InputError for invalid settings."""
     if not is_real(temperature) or not 1e-3 <= temperature <= 1e3:
         raise InputError(f"temperature is {temperature}, expected a number from 0.001 to 1000")
-    if not is_whole(top_k, 0):
-        raise InputError(f"top_k is {top_k}, expected at least 0")
+    check_whole("top_k", top_k, 0)
     if not is_real(top_p) or not 0 < top_p <= 1:
         raise InputError(f"top_p is {top_p}, expected a number above 0, at most 1")
 
@@ -94,8 +92,4 @@ def _forbid(logits, length, least, most) -> None:
     logits[:, PAD] = logits[:, BOS] = -np.inf
     xp = module_of(logits)
     logits[to_device(np.flatnonzero(length < least), xp), EOS] = -np.inf
-    full = to_device(np.flatnonzero(length >= most), xp)
-    if full.size:
-        end = logits[full, EOS]
-        logits[full] = -np.inf
-        logits[full, EOS] = end
+    logits[to_device(np.flatnonzero(length >= most), xp), EOS + 1:] = -np.inf    # EOS has the largest id of the special ones

@@ -9,8 +9,7 @@ import numpy as np
 from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_shape
 from minitransformer.decoding.cached import CachedStack
-from minitransformer.decoding.recomputed import RecomputedState
-from minitransformer.decoding.state import EXTRA_LENGTH, first_and_limit
+from minitransformer.decoding.state import EXTRA_LENGTH, RecomputedState, first_and_limit
 from minitransformer.errors import InputError
 from minitransformer.functional import causal_mask, padding_mask, sinusoids
 from minitransformer.layers.attention import MultiHeadAttention

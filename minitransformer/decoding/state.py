@@ -1,4 +1,4 @@
-"""What every decoding state is: hypotheses that are written token by token, all at the same position."""
+"""What every decoding state is: hypotheses that are written token by token, all at the same position; and the simplest one."""
 
 from typing import Any
 
@@ -33,6 +33,30 @@ class DecodingState:
     def keep(self, rows) -> None:
         """Keep only some sentences: the new row i is the old row rows[i] (decoding.hypothesis.compact_rows)."""
         raise NotImplementedError
+
+
+class RecomputedState(DecodingState):
+    """The decoding state that calls the model as training does: at each position, the entire prefix is computed again.
+
+    decode(rows, ids): the hidden states (N, T, d_model) of ids (N, T), outputs for the sentences `rows` (N,).
+    """
+
+    def __init__(self, decode, output, first, limit, prefix):
+        """prefix: (B, 1, T), the ids before `first`."""
+        self.output, self.first, self.limit = output, first, limit
+        self._decode, self._prefix, self._rows = decode, prefix, np.arange(len(first))
+
+    def advance(self, ids, parents=None) -> Array:
+        batch, width = ids.shape
+        if parents is None:
+            parents = np.broadcast_to(np.arange(width), (batch, width))
+        before = np.take_along_axis(self._prefix, parents[:, :, None], axis=1)
+        self._prefix = np.concatenate([before, ids[:, :, None]], axis=2)
+        y = self._decode(np.repeat(self._rows, width), self._prefix.reshape(batch * width, -1))
+        return y[:, -1].reshape(batch, width, -1)
+
+    def keep(self, rows) -> None:
+        self._rows, self._prefix = self._rows[rows], self._prefix[rows]
 
 
 def first_and_limit(source, extra_length) -> tuple[np.ndarray, np.ndarray]:

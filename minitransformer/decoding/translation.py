@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minitransformer.checks import check_whole, is_whole
+from minitransformer.checks import check_kind, check_whole, is_whole
 from minitransformer.data.batches import pad
 from minitransformer.data.unknown import warn_of_unknown
 from minitransformer.decoding.beam import beam_search
@@ -95,9 +95,8 @@ def encode(vocabulary, texts, max_length) -> list[list[int]]:
     texts = check_texts(texts)
     check_whole("max_length", max_length)
     coder = hasattr(vocabulary, "encode") and hasattr(vocabulary, "decode") and not hasattr(vocabulary, "forward")
-    if not coder or isinstance(vocabulary, (str, bytes)):
-        raise InputError(f"vocabulary is a {type(vocabulary).__name__}, expected one with encode and decode, such as "
-                         "run.vocabulary")
+    check_kind(coder and not isinstance(vocabulary, (str, bytes)), "vocabulary", vocabulary,
+               "one with encode and decode, such as run.vocabulary")
     sources = []
     for number, text in enumerate(texts, 1):
         if not text.isprintable() and any("\ud800" <= character <= "\udfff" for character in text):
@@ -120,8 +119,7 @@ def check_texts(texts) -> list[str]:
     """
     if isinstance(texts, str):
         raise InputError(f"texts is a single text, expected a list of texts: [{one_line(texts[:40])!r}]")
-    if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
-        raise InputError(f"texts is a {type(texts).__name__}, expected a list of texts")
+    check_kind(isinstance(texts, Iterable) and not isinstance(texts, Mapping), "texts", texts, "a list of texts")
     texts = list(texts)
     for text in texts:
         if not isinstance(text, str):

@@ -158,8 +158,8 @@ def _of_upstream(case) -> Iterator[tuple[str, Callable]]:
     yield "is that of dy with its negative numbers cut off: a backward is linear in dy", seen(lambda dy: np.maximum(dy, 0))
     yield "has dy twice: the upstream gradient is squared", seen(lambda dy: dy * dy)
     for axis, what in ((sentence, "batch"), (position, "positions")):
-        for sentence, change in MOVED:
-            yield (f"belongs to a dy that {sentence.format(at=f' along the {what}')}",
+        for said, change in MOVED:
+            yield (f"belongs to a dy that {said.format(at=f' along the {what}')}",
                    seen(lambda dy, axis=axis, change=change: change(dy, axis).copy()))
 
 

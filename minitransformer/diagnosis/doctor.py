@@ -48,8 +48,7 @@ def diagnose(block, inputs, make_rng) -> Finding | None:
         sentence = _breach_of(check_by_contract, located.case.block, located.case.given, located.case.make_rng, located.case.dy)
         if sentence:
             return Finding(CONTRACT, sentence, _place(located.path, located.case.block))
-    sentence, error, kind = examine(located.case, located.parts, located.facts)
-    return _finding(located, sentence, error, kind)
+    return _finding(located)
 
 
 def check_elsewhere(block, checked, make_rng) -> Finding | None:
@@ -60,9 +59,7 @@ def check_elsewhere(block, checked, make_rng) -> Finding | None:
     where, breach, other = elsewhere
     if breach:
         return Finding(CONTRACT, f"right at the given sizes only: with {where} {breach}")
-    located = locate(other)
-    sentence, error, kind = examine(located.case, located.parts, located.facts)
-    return _finding(located, f"{sentence}; it does not show at the given inputs, but with {where}", error, kind)
+    return _finding(locate(other), f"; it does not show at the given inputs, but with {where}")
 
 
 def check_by_contract(block, inputs, make_rng, dy=None) -> None:
@@ -107,14 +104,14 @@ def _innermost_first(calls) -> list[Call]:
 
 def examine(case, parts=frozenset(), facts=()) -> tuple[str, float | None, str]:
     """(sentence, error once the mistake is undone, kind of Finding) for a wrong block whose `parts` are right."""
-    case.counterpart = find_counterpart(case)
     others = other_cases(case)
     cases = [case, *others]
     for other in others:
         other.counterpart = find_counterpart(other)
-    before = max(one.error(one.right) for one in cases)
-    explanations = [(sentence, error) for sentence, error in _explanations(cases, parts) or _of_each_array(cases, parts)
-                    if error < before]
+    explanations = _explanations(cases, parts) or _of_each_array(cases, parts)
+    if explanations:    # without one, the right gradients need not be known: they take time
+        before = max(one.error(one.right) for one in cases)
+        explanations = [(sentence, error) for sentence, error in explanations if error < before]
     if not any(other.is_wrong for other in others):
         found_text = [f"a candidate, not proven at other sizes: {sentence}" for sentence, _ in explanations[:3]]
         return "; ".join([_size_note(others), *facts, *found_text, *observations(case, parts)]), None, EVIDENCE
@@ -192,8 +189,9 @@ def _formulas(cases, mistakes) -> list[tuple[str, float]]:
     return [(mistake.sentence, error) for mistake, error in found]
 
 
-def _finding(located, sentence, error, kind) -> Finding:
+def _finding(located, more="") -> Finding:
     case = located.case
+    sentence, error, kind = examine(case, located.parts, located.facts)
     right = case.right
     where = {}
     for name in sorted(set(case.wrong) & set(right), key=lambda n: -np.abs(case.observed[n] - right[n]).max(initial=0))[:1]:
@@ -202,7 +200,7 @@ def _finding(located, sentence, error, kind) -> Finding:
         where = dict(array=name, index=tuple(map(int, index)), analytic=float(case.observed[name][index]),
                      numeric=float(right[name][index]))
     place = _place(located.path, case.block) if located.path else ""
-    return Finding(kind, sentence, place, before=case.error(right), after=error, read=_read(case),
+    return Finding(kind, sentence + more, place, before=case.error(right), after=error, read=_read(case),
                    also=_also(located), **where)
 
 

@@ -8,7 +8,7 @@ from minitransformer.checking.checked_block import CheckedBlock
 from minitransformer.checking.compare import SAME, relative_error
 from minitransformer.diagnosis.case import Case, case_or_none
 from minitransformer.diagnosis.recorder import Call, record
-from minitransformer.diagnosis.counterpart import name_of
+from minitransformer.diagnosis.counterpart import find_counterpart, name_of
 from minitransformer.layers import Layer
 
 
@@ -26,6 +26,7 @@ def locate(case) -> Located:
     recorder = record(CheckedBlock(case.block, case.given, np.float64, case.make_rng), case.dy)
     wrong = _innermost(recorder.backward.parts) or [(recorder.backward, case)]
     (call, innermost), *others = wrong
+    innermost.counterpart = find_counterpart(innermost)    # before its right gradients are asked for
     return Located(call.path, innermost, [other for other, _ in others], _blocks(call.parts),
                    _facts(call, innermost, recorder), recorder.changed)
 

@@ -63,7 +63,7 @@ def teach(of, mistakes, *arguments, method="backward") -> None:
     for sentence, changes in mistakes.items():
         @wraps(textbook)
         def wrong(*values, changes=changes, **options) -> Any:
-            return _changed(of, method, changes, arguments)(*values, **options)
+            return _changed(of, textbook, changes, arguments)(*values, **options)
         wrong.__signature__ = own.replace(parameters=[*own.parameters.values(), *more])    # type: ignore[attr-defined]
         TAUGHT.append(Mistake(of, sentence, wrong, method))
 
@@ -78,15 +78,14 @@ def _method_of(of, method) -> tuple[str, Callable]:
 
 
 @cache
-def _changed(of, method, changes, arguments) -> Callable:
+def _changed(of, textbook, changes, arguments) -> Callable:
     """The operation's right method with other text in place of some of its own."""
-    _, textbook = _method_of(of, method)
     source = inspect.getsource(textbook)
     head, quotes, body = source[source.index("def "):].rpartition('"""')    # the docstring stays
     head = head.replace("cache)", ", ".join(["cache", *arguments]) + ")", 1)
     for right, wrong in zip(changes[::2], changes[1::2]):
         if right not in body:
-            raise InputError(f"the {method} of {of} does not contain {right!r}")
+            raise InputError(f"{textbook.__name__} of {of} does not contain {right!r}")
         body = body.replace(right, wrong)
     namespace = {**vars(functional), **textbook.__globals__, "np": np}
     exec(f"def make(__class__):\n {head}{quotes}{body}\n return {textbook.__name__}", namespace)    # super() needs __class__

@@ -35,6 +35,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from minitransformer.backend import Array, to_host
+from minitransformer.checks import check_kind
 from minitransformer.errors import InputError
 from minitransformer.interchange.weights import check_arrays
 from minitransformer.models import Transformer, TransformerConfig
@@ -65,10 +66,8 @@ def from_pytorch(config, arrays) -> Transformer:
     if one is missing, does not belong to this model, has another shape or contains anything but finite real numbers; if two
     differ that the config shares; and for d_k or d_v like `to_pytorch`.
     """
-    if not isinstance(config, TransformerConfig):
-        raise InputError(f"from_pytorch: config is a {type(config).__name__}, expected a TransformerConfig")
-    if not isinstance(arrays, Mapping):
-        raise InputError(f"from_pytorch: arrays is a {type(arrays).__name__}, expected a dict {{PyTorch's name: array}}")
+    check_kind(isinstance(config, TransformerConfig), "from_pytorch: config", config, "a TransformerConfig")
+    check_kind(isinstance(arrays, Mapping), "from_pytorch: arrays", arrays, "a dict {PyTorch's name: array}")
     _check_heads(config)
     arrays = {name: _as_array(name, array) for name, array in arrays.items()}
     model = Transformer(config)

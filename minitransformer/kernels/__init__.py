@@ -1,9 +1,9 @@
 """Faster implementations of textbook functions: a folder for each kind; a kernel's file has the name of its textbook's file."""
 
 import os
-from collections.abc import Callable
 from importlib import import_module
 from pkgutil import iter_modules
+from types import SimpleNamespace
 
 from minitransformer.errors import InputError, one_line
 from minitransformer.extras import how_to_install
@@ -11,16 +11,9 @@ from minitransformer.replaceable import TABLE, unregister
 
 KINDS = ("numpy", "compiled")    # imported in this order; of two kernels that fit, the later one runs
 CHOICES = (None, "1", "numpy", "0")    # of MINITRANSFORMER_FAST: all kernels, all, NumPy's only, none
-
-
-class _State:
-    """What holds for the whole process."""
-
-    say: Callable[[str], None] | None = None    # what is called with the parts of a line, if anything is compiled
-    problem: str | None = None                  # why the compiled kernels do not run; "" if they do, None before they are tried
-
-
-state = _State()
+state = SimpleNamespace(    # of the process
+    say=None,        # what is called with the parts of a line, if anything is compiled
+    problem=None)    # why the compiled kernels do not run; "" if they do, None before they are tried
 
 
 def load(textbook) -> None:

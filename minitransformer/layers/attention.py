@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache, check_floats, check_mask, check_positions, check_share, check_whole
+from minitransformer.checks import check_cache, check_floats, check_mask, check_sequence, check_share, check_whole
 from minitransformer.errors import InputError
 from minitransformer.functional import attention_backward, attention_forward
 from minitransformer.layers.layer import Layer
@@ -86,11 +86,9 @@ class MultiHeadAttention(Layer):
 
     def _check(self, query, key, value, mask) -> None:
         name, d_model = type(self).__name__, self.query.weight.shape[0]
-        check_floats(f"{name}: query", query, "B", "T_q", d_model)
-        check_floats(f"{name}: key", key, query.shape[0], "T_k", d_model)
+        check_sequence(f"{name}: query", query, "B", "T_q", d_model)
+        check_sequence(f"{name}: key", key, query.shape[0], "T_k", d_model)
         check_floats(f"{name}: value", value, query.shape[0], key.shape[1], d_model)
-        check_positions(f"{name}: query", query)
-        check_positions(f"{name}: key", key)
         check_mask(name, mask, "(B, H, T_q, T_k)", (query.shape[0], self.num_heads, query.shape[1], key.shape[1]))
 
 

@@ -3,11 +3,11 @@
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar
 
-from minitransformer.checks import is_real, is_whole
+from minitransformer.checks import check_share, check_whole
 from minitransformer.errors import InputError, choices
 from minitransformer.functional.activations import ACTIVATIONS
 from minitransformer.layers.attention_kinds import ATTENTIONS, check_attention
-from minitransformer.tables import ShownAsTable
+from minitransformer.tables import ShownAsTable, check_choices, setting
 
 NAMED = {
     # From the paper, table 3.
@@ -35,12 +35,13 @@ class ModelConfig(ShownAsTable):
             name, value = one.name, getattr(self, one.name)
             if value is None and one.default is None:
                 continue
-            if one.type in (int, int | None) and not is_whole(value, 1):
-                raise InputError(f"{name} is {value!r}, expected a whole number of at least 1")
-            if name.endswith("dropout") and not (is_real(value) and 0 <= value < 1):
-                raise InputError(f"{name} is {value!r}, expected a dropout rate of at least 0 and below 1")
+            if one.type in (int, int | None):
+                check_whole(name, value)
+            if name.endswith("dropout"):
+                check_share(name, value)
             if one.type is bool and not isinstance(value, bool):
                 raise InputError(f"{name} is {value!r}, expected True or False")
+        check_choices(self)
 
     @classmethod
     def required(cls) -> list[str]:
@@ -70,29 +71,25 @@ class StackConfig(ModelConfig):
     feed-forward network, dropout is off by default. Models add further fields (models/).
     """
 
-    num_layers: int = 6                  # of each stack
-    d_model: int = 512
-    num_heads: int = 8
-    d_ff: int = 2048
-    d_k: int | None = None               # width of a head's queries and keys; None: d_model / num_heads
+    num_layers: int = setting("layers of each stack", 6)
+    d_model: int = setting("width of the model", 512)
+    num_heads: int = setting("attention heads", 8)
+    d_ff: int = setting("width of the feed-forward networks", 2048)
+    d_k: int | None = setting("width of a head's queries and keys; if not given, d_model / heads", None)
     d_v: int | None = None               # width of a head's values; None: the same (d_k if that is not a whole number)
-    dropout: float = 0.1
-    embedding_dropout: float | None = None    # None: the same as `dropout`
-    attention_dropout: float = 0.0
-    feed_forward_dropout: float = 0.0
-    activation: str = "relu"             # or "gelu"
-    pre_norm: bool = False               # False: post-norm, as in the paper
-    positions: str = "sinusoidal"        # or "learned"
+    dropout: float = setting("dropout rate after each sub-layer and on the embeddings", 0.1)
+    embedding_dropout: float | None = setting("dropout rate on the embeddings; if not given, that of `dropout`", None)
+    attention_dropout: float = setting("dropout rate on the attention weights", 0.0)
+    feed_forward_dropout: float = setting("dropout rate inside the feed-forward networks", 0.0)
+    activation: str = setting("activation of the feed-forward networks", "relu", ACTIVATIONS)
+    pre_norm: bool = setting("LayerNorm before each sub-layer (in the paper it comes after)", False)
+    positions: str = setting("what tells tokens where they stand", "sinusoidal", ("sinusoidal", "learned"))
     max_length: int = 512                # number of learned positions; not the longest sentence in training
     attention: str = "scaled"            # the paper's; or another name in ATTENTIONS
     attention_settings: dict = field(default_factory=dict, hash=False)    # what only that kind of attention has
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.positions not in ("sinusoidal", "learned"):
-            raise InputError(f"unknown positions {self.positions!r}; choose sinusoidal or learned")
-        if self.activation not in list(ACTIVATIONS):
-            raise InputError(f"unknown activation {self.activation!r}; choose {' or '.join(ACTIVATIONS)}")
         check_attention(self)
 
     @classmethod

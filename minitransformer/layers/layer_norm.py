@@ -2,8 +2,7 @@
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_floats
-from minitransformer.functional import layer_norm_backward, layer_norm_forward
-from minitransformer.functional.layer_norm import LayerNormCache
+from minitransformer.functional.layer_norm import LayerNormCache, layer_norm_backward, layer_norm_forward
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
 

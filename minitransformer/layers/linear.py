@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from minitransformer.backend import Array
+from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_floats, check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
@@ -36,5 +36,5 @@ class Linear(Layer):
         check_shape("Linear: dy", dy, *cache.x.shape[:-1], d_out)
         rows, drows = cache.x.reshape(-1, d_in), dy.reshape(-1, d_out)
         self.weight.grad += rows.T @ drows                                # (d_in, d_out) a sum over the rows
-        self.bias.grad += drows.sum(axis=0)                               # (d_out,)
+        self.bias.grad += module_of(dy).ones(len(drows), dy.dtype) @ drows    # (d_out,) their sum: as a product it is faster
         return (drows @ self.weight.data.T).reshape(cache.x.shape)        # (..., d_in)

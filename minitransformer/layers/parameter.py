@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from minitransformer.backend import Array, module_of
+from minitransformer.checks import check_kind
 from minitransformer.errors import InputError
 
 DTYPES = ("float32", "float64", "complex128")    # for training, for finite differences, for the complex step
@@ -74,8 +75,7 @@ class Parameter:
 
 
 def _array(name, value) -> Array:
-    if not hasattr(value, "dtype") or not hasattr(value, "shape"):
-        raise InputError(f"a Parameter's {name} is a {type(value).__name__}, expected a NumPy or CuPy array")
+    check_kind(hasattr(value, "dtype") and hasattr(value, "shape"), f"a Parameter's {name}", value, "a NumPy or CuPy array")
     return value
 
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache, check_floats, check_mask, check_positions, check_shape
+from minitransformer.checks import check_cache, check_mask, check_sequence, check_shape
 from minitransformer.layers.layer import Layer
 
 
@@ -54,7 +54,6 @@ class FirstToken(Layer):
 
 def _check(layer, x, real) -> None:
     name = type(layer).__name__
-    check_floats(f"{name}: x", x, "B", "T", "d_model")
-    check_positions(f"{name}: x", x)
+    check_sequence(f"{name}: x", x, "B", "T", "d_model")
     check_shape(f"{name}: real", real, *x.shape[:2])
     check_mask(name, real, "(B, T)", x.shape[:2])

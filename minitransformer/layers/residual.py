@@ -3,10 +3,8 @@
 from typing import Any, NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache, check_share
-from minitransformer.errors import InputError
-from minitransformer.functional import dropout_sum_backward, dropout_sum_forward
-from minitransformer.functional.dropout import DropoutCache
+from minitransformer.checks import check_cache, check_kind, check_share
+from minitransformer.functional.dropout import DropoutCache, dropout_sum_backward, dropout_sum_forward
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.layer_norm import LayerNorm
@@ -27,8 +25,7 @@ class Residual(Layer):
 
     def __init__(self, sublayer, d_model, dropout=0.0, pre_norm=False):
         check_share("the dropout rate", dropout)
-        if not isinstance(sublayer, Layer):
-            raise InputError(f"Residual: the sub-layer is a {type(sublayer).__name__}, expected a Layer")
+        check_kind(isinstance(sublayer, Layer), "Residual: the sub-layer", sublayer, "a Layer")
         self.sublayer: Any = sublayer
         self.norm = LayerNorm(d_model)
         self.dropout = dropout

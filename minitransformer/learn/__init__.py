@@ -26,14 +26,11 @@ def check(name, function) -> "Answer":
 
     A call that takes more than 10 seconds is stopped. Raises InputError if there is no such exercise.
     """
-    from minitransformer.learn.call import call_on
     from minitransformer.learn.course import find_exercise
-    from minitransformer.learn.judgement import cases_of, check_outcomes, source_of
+    from minitransformer.learn.judgement import check_function
     from minitransformer.learn.run_file import LIMIT
 
-    exercise = find_exercise(name)
-    cases = cases_of(exercise)
-    answer = check_outcomes(exercise, cases, list(call_on(function, cases, limit=LIMIT)), source_of(function))
+    answer = check_function(find_exercise(name), function, limit=LIMIT)
     print(answer.printed, end="")
     return answer
 

@@ -1,7 +1,8 @@
 """What a reader has written so far, at work in the running example."""
 
 import runpy
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -17,22 +18,32 @@ from minitransformer.training.gradients import add_gradients
 
 def at_work(model, vocabulary, write, word) -> None:
     """Let the functions of the folder's my_transformer.py write a word backwards; compare their gradients with the library's."""
-    with_place = [name for name, one in exercises().items() if one.plug]
-    names = [name for name in my_transformer.names_in(".") if name in with_place]
-    made = runpy.run_path(str(Path(my_transformer.FILE))) if names else {}
     pair = vocabulary.encode(word), vocabulary.encode(word[::-1])
     model = model.astype("float64")
     expected = _gradients(model, pair)
-    with ExitStack() as stack:
-        for one in plugs({name: made[name] for name in names}):
-            stack.enter_context(one)
+    with own_functions() as names:
         written, found = write(model, vocabulary, word), _gradients(model, pair)
     print(f"{word} -> {written}")
     print(_("{n} of {all} parts are yours: {names}").format(
-        n=len(names), all=len(with_place), names=", ".join(names) or _("none yet")))
+        n=len(names), all=len(_with_place()), names=", ".join(names) or _("none yet")))
     if names:
         print(_("with them, the gradients of all parameters differ from the library's by {error:.0e}").format(
             error=relative_error(found, expected)))
+
+
+@contextmanager
+def own_functions() -> Iterator[list[str]]:
+    """Within it, the functions of the folder's my_transformer.py run in the library's places for them; yields their names."""
+    names = [name for name in my_transformer.names_in(".") if name in _with_place()]
+    made = runpy.run_path(str(Path(my_transformer.FILE))) if names else {}
+    with ExitStack() as stack:
+        for one in plugs({name: made[name] for name in names}):
+            stack.enter_context(one)
+        yield names
+
+
+def _with_place() -> list[str]:
+    return [name for name, one in exercises().items() if one.plug]
 
 
 def _gradients(model, pair) -> list[np.ndarray]:

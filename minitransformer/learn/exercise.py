@@ -4,7 +4,7 @@ import inspect
 import sys
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -32,9 +32,11 @@ class Exercise:
         self.loss, self.terms = getattr(module, "loss", None), getattr(module, "terms", None)
         self.float64_only = getattr(module, "float64_only", False)
         marks = [value.mark for value in vars(module).values() if hasattr(value, "mark")]
-        self.edges, self.invariants, self.mistakes, self.styles, plugs = (
-            [mark for mark in marks if isinstance(mark, kind)] for kind in (Edge, Invariant, Mistake, Style, Plug))
-        self.plug = next(iter(plugs), None)
+        self.edges = [mark for mark in marks if isinstance(mark, Edge)]
+        self.invariants = [mark for mark in marks if isinstance(mark, Invariant)]
+        self.mistakes = [mark for mark in marks if isinstance(mark, Mistake)]
+        self.styles = [mark for mark in marks if isinstance(mark, Style)]
+        self.plug = next((mark for mark in marks if isinstance(mark, Plug)), None)
 
     def cases(self, seed=0) -> list[tuple[str, tuple]]:
         """[(name, arguments)]: two usual cases of other sizes, then the edges. The same seed makes the same numbers."""
@@ -60,7 +62,7 @@ class Exercise:
         return rng, [first.tolist(), second.tolist()]
 
 
-def _imported(name, path) -> ModuleType:
+def _imported(name, path) -> Any:
     """The file as a module, under a name by which the judge knows its functions."""
     loader = SourceFileLoader(name, str(path))
     module = module_from_spec(ModuleSpec(name, loader, origin=loader.path))

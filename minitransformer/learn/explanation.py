@@ -4,10 +4,11 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checking.compare import relative_error
+from minitransformer.diagnosis.factors import ratio
 from minitransformer.diagnosis.terms import least_squares
 from minitransformer.learn.messages import _
 
-EXACT = 1e-9    # a relative error that is rounding
+EXACT = 1e-10    # the error allowed against the reference or the complex step: another right way to write it may round more
 
 
 def worst_element(names, arrays, expected, said="") -> tuple[str, tuple[str, Array, Array]]:
@@ -82,10 +83,10 @@ def _row_difference(name, yours, right) -> str:
 
 def _number_difference(name, yours, right) -> str:
     """Of numbers: whether they are all 0, or all wrong by one factor, or neither."""
-    factor = float((yours * right).sum() / (right * right).sum()) if right.any() else 0
+    factor = ratio({name: yours}, {name: right})
     if np.abs(yours).max() <= EXACT * np.abs(right).max():
         return _("{name} is 0 everywhere").format(name=name) if yours.size > 1 else _("{name} is 0").format(name=name)
-    if factor and relative_error([yours], [factor * right]) < EXACT:
+    if factor:
         text = _("{name} is {factor} times what is expected") if yours.size == 1 else _(
             "{name} is {factor} times what is expected, everywhere")
         return text.format(name=name, factor=number(factor))

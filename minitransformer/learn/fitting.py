@@ -35,7 +35,8 @@ class _Search:
         self.outputs = range(len(exercise.returns))
         self.wrong = [k for k in self.outputs if any(_error(mine, right, [k]) > SAME for mine, right in zip(given, self.expected))]
         self.factors = factors(exercise, cases)
-        self.names = {node.id for node in ast.walk(ast.parse(exercise.source)) if isinstance(node, ast.Name)}
+        self.unknown = {node.id for node in ast.walk(ast.parse(exercise.source)) if isinstance(node, ast.Name)} - {
+            *exercise.parameters, *exercise.returns, *re.findall(r"\w+", source)}
         self.further = [arguments for seed in FURTHER for _case, arguments in exercise.cases(seed)]
         self.tried = {}    # programs, by how many changes they have and which case they ran on
 
@@ -84,8 +85,8 @@ class _Search:
         return self.tried[number, i]
 
     def _names_the_unknown(self, sentence) -> bool:
-        """Whether it has a name of the reference that is not in the learner's code."""
-        return bool(self.source) and bool(self.names & set(re.findall(r"\w+", sentence)) - set(re.findall(r"\w+", self.source)))
+        """Whether it has a name of the reference that the learner neither wrote nor was told."""
+        return bool(self.source and self.unknown & set(re.findall(r"\w+", sentence)))
 
     def _fitting(self, marks, given, ks) -> list:
         """Those of the marks whose function gives the outputs `ks` of the arrays `given`."""

@@ -7,16 +7,16 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checking.compare import relative_error
-from minitransformer.checking.numeric import central, complex_step
+from minitransformer.checking.numeric import central, complex_step, of_each
 from minitransformer.diagnosis.fitting import tuple_of
 from minitransformer.learn.answer import Answer
 from minitransformer.learn.bounded import Bounded
 from minitransformer.learn.call import call_on
 from minitransformer.learn.fitting import fitting_mistakes
 from minitransformer.learn.messages import _
-from minitransformer.learn.explanation import explain, number, term_factors, worst_element
+from minitransformer.learn.explanation import EXACT, explain, number, term_factors, worst_element
 
-EXACT, CENTRAL = 1e-10, 1e-6    # errors allowed: against the reference or the complex step; against central differences
+CENTRAL = 1e-6    # the error allowed against central differences
 # What the last arguments are called: numbers of the first shapes, the first numbers again, the first ones in float32.
 OTHER, AGAIN, SINGLE = "other numbers of the same shapes", "the same numbers again", "float32"
 NOT_SINGLE = {    # what makes float64 of float32, and what to write
@@ -34,18 +34,14 @@ class Failure(NamedTuple):
     array: tuple = ()    # name, yours, expected
 
 
-def check_function(exercise, function, seed=0, watched=True) -> Answer:
-    """The Answer on a function, called in this process. watched: fail it if it calls functions of other libraries than NumPy."""
+def check_function(exercise, function, seed=0, watched=True, limit=None) -> Answer:
+    """The Answer on a function, called in this process. watched, limit: as in `call_on`."""
     cases = cases_of(exercise, seed)
-    return check_outcomes(exercise, cases, list(call_on(function, cases, watched)), source_of(function))
-
-
-def source_of(function) -> str:
-    """The code of a function; "" if that is not known."""
     try:
-        return inspect.getsource(function)
-    except (OSError, TypeError):
-        return ""
+        source = inspect.getsource(function)
+    except (OSError, TypeError):    # it is not known
+        source = ""
+    return check_outcomes(exercise, cases, list(call_on(function, cases, watched, limit)), source)
 
 
 def cases_of(exercise, seed=0) -> list[tuple[str, tuple]]:
@@ -141,11 +137,20 @@ def _shape(exercise, cases, outcomes, source) -> Failure | None:
         for name, array, right in zip(exercise.returns, outcome.arrays, expected):
             if array.shape != right.shape:
                 where = _("{name} has the shape {got}, expected {right}").format(name=name, got=array.shape, right=right.shape)
-                return Failure("shape", where, _called_with(exercise, arguments))
+                return Failure("shape", where, _not_summed(array, right) or _called_with(exercise, arguments))
             if array.dtype != right.dtype:
                 where = _("{name} has the dtype {got}, expected {right}").format(name=name, got=array.dtype, right=right.dtype)
                 return Failure("shape", where, _dtype_rule(array.dtype, right.dtype))
     return None
+
+
+def _not_summed(array, right) -> str:
+    """That the array is right but for a sum over one axis; "" if it is not."""
+    for axis in range(array.ndim):
+        if relative_error([array.sum(axis=axis)], [right]) <= EXACT:
+            return _("summed over axis {axis}, it is right: what is used several times gets the sum of its gradients").format(
+                axis=axis)
+    return ""
 
 
 def _dtype_rule(got, right) -> str:
@@ -197,8 +202,7 @@ def differentiate(exercise, arguments, method) -> list[Array]:
     """The gradients of the exercise's loss, each element by `method`: central or complex_step of checking.numeric."""
     loss, arrays = exercise.loss(*arguments)
     moved = [np.array(array, dtype=complex if method is complex_step else float) for array in arrays]
-    return [np.array([method(lambda: loss(*moved), 1, array, where, 1) for where in np.ndindex(array.shape)]).reshape(array.shape)
-            for array in moved]
+    return [of_each(method, lambda: loss(*moved), 1, array) for array in moved]
 
 
 def _broken_invariant(exercise, arguments, outcome) -> str:

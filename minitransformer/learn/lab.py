@@ -6,14 +6,21 @@ The running example is a small trained Transformer that writes a word backwards.
 import atexit
 import string
 import sys
+import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import LogNorm
 
-from minitransformer import Transformer, TransformerConfig, greedy, load_weights, make_batch
+from minitransformer import Transformer, TransformerConfig, beam_search, greedy, load_weights
+from minitransformer.data.batches import Batch, make_batch
 from minitransformer.data.vocabularies.symbols import SymbolVocabulary
+from minitransformer.decoding.cached import CachedStack
+from minitransformer.functional import attention_forward, softmax_forward
 from minitransformer.functional.special import BOS, EOS, SPECIAL
 from minitransformer.learn.at_work import at_work as run
 from minitransformer.learn.course import PACKAGE, folder_in
@@ -22,7 +29,8 @@ from minitransformer.learn.progress import PASSED, Progress
 from minitransformer.pictures import architecture
 from minitransformer.pictures.attention_map import Attended
 from minitransformer.tasks.text_to_text import attended
-from minitransformer.training.gradients import add_gradients
+from minitransformer.tasks.toy import LetterTask, ToyTask
+from minitransformer.training import gradients
 
 LETTERS = SymbolVocabulary(string.ascii_lowercase, joint="")
 CONFIG = TransformerConfig(num_layers=1, d_model=32, num_heads=4, d_ff=128, dropout=0.0,
@@ -34,7 +42,7 @@ PARTS = {    # {part of the map: the exercises that make it the reader's own}
     "positions": ["sinusoids"],
     "softmax": ["softmax", "softmax_backward"],
     "attention": ["attention", "attention_backward"],
-    "masks": ["padding_mask", "causal_mask"],
+    "masks": ["causal_mask", "three_masks"],
     "heads": ["split_heads", "merge_heads"],
     "residual": ["residual_backward"],
     "layer_norm": ["layer_norm", "layer_norm_backward"],
@@ -42,8 +50,10 @@ PARTS = {    # {part of the map: the exercises that make it the reader's own}
     "dropout": ["dropouts_backward"],
     "encoder": ["attention_backward", "residual_backward", "layer_norm_backward", "feed_forward_backward", "dropouts_backward",
                 "post_norm_backward"],
+    "decoder": ["decoder_layer", "memory_backward"],
     "loss": ["cross_entropy_backward", "smoothed_targets"],
     "adam": ["adam_step"],
+    "decoding": ["nucleus", "beam_step", "ranked", "cached_step"],
 }
 
 
@@ -74,6 +84,13 @@ def at_work(word="backward") -> None:
     run(*drawkcab(), write, word)
 
 
+def accuracy(model, batch) -> float:
+    """The share of letters that the model predicts when it is given the right ones before; the end of a word is no letter."""
+    logits, _cache = model.forward(batch.source, batch.target)
+    letters = batch.next_target > EOS
+    return float((logits.argmax(axis=-1) == batch.next_target)[letters].mean())
+
+
 def attention_of(model, vocabulary, word, kind="cross") -> Attended:
     """The attention of the last layer while the model reads `word` and writes its answer: weights (H, T_q, T_k) and the tokens.
 
@@ -94,12 +111,134 @@ def show_map(axes, found, head=0) -> Any:
     return image
 
 
+def show_mask(axes, mask, tokens) -> None:
+    """Draw a mask (T, T) whose rows and columns are these tokens."""
+    image = axes.imshow(mask, cmap=plt.get_cmap("Blues", 2), vmin=0, vmax=1)
+    axes.set(xlabel="key: the tokens it may look at", ylabel="query: the position that asks")
+    axes.set_xticks(range(len(tokens)), tokens)
+    axes.set_yticks(range(len(tokens)), tokens)
+    axes.figure.colorbar(image, ticks=[0.25, 0.75]).set_ticklabels(["False", "True:\nmay attend"])
+
+
+def show_split(three, x) -> None:
+    """Draw x (T, 2 d) on three axes: as it lies, reshaped straight to (2, T, d), and as two heads need it, blue and yellow."""
+    length, width = x.shape
+    size = width // 2
+    owner = np.broadcast_to(np.arange(width) // size, x.shape)
+    for axes, title, split in zip(three, ("x", "x, reshaped straight", "what each head needs"), (
+            lambda array: array[None], lambda array: array.reshape(2, length, size),
+            lambda array: array.reshape(length, 2, size).swapaxes(0, 1))):
+        for block, (numbers, colours) in enumerate(zip(split(x), split(owner))):
+            for (i, k), number in np.ndenumerate(numbers):
+                place = k, block * (length + 0.4) + i
+                axes.add_patch(plt.Rectangle(place, 1, 1, facecolor=("lightskyblue", "khaki")[colours[i, k]], edgecolor="white"))
+                axes.text(place[0] + 0.5, place[1] + 0.5, f"{number:02}", ha="center", va="center")
+            if title != "x":
+                axes.text(-0.2, block * (length + 0.4) + length / 2, f"head {block}", ha="right", va="center")
+        axes.text(1 if title != "x" else 2, -0.3, title, ha="center", fontsize=12)
+        axes.set(xlim=(-1.4, 4.2), ylim=(2 * (length + 0.4), -1), aspect="equal")
+        axes.axis("off")
+
+
+def suspect_mask(ids) -> np.ndarray:
+    """A causal mask (T, T) with the mistake that chapter 6 hunts."""
+    return np.tri(ids.shape[1], k=1, dtype=bool)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dice(LetterTask):
+    """From eight letters to eight throws of a die, a to f: nothing in the source tells which."""
+
+    def draw(self, rng) -> tuple[list[str], list[str]]:
+        return [string.ascii_lowercase[i] for i in rng.integers(26, size=8)], ["abcdef"[i] for i in rng.integers(6, size=8)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddNeighbours(ToyTask):
+    """From three to five digits to the last digit of the sum of each and the next: 3 8 5 -> 1 3."""
+
+    def draw(self, rng) -> tuple[list[str], list[str]]:
+        digits = rng.integers(10, size=rng.integers(3, 6))
+        return [str(digit) for digit in digits], [str(total % 10) for total in digits[:-1] + digits[1:]]
+
+    def make_vocabulary(self) -> SymbolVocabulary:
+        return SymbolVocabulary(string.digits)
+
+
 def deep(pre_norm, seed) -> tuple[Transformer, Any, float]:
     """(model, cache, dloss): an untrained model of 24 layers in each stack, before its backward on eight random texts."""
     model = Transformer(TransformerConfig.named("toy", 30, num_layers=24, d_model=16, d_ff=64, pre_norm=pre_norm), seed=seed)
     texts = np.random.default_rng(seed).integers(len(SPECIAL), 30, (8, 10)).tolist()
     batch = make_batch([(text, text) for text in texts])
     return model, model.loss_forward(batch)[1], 1 / batch.terms
+
+
+def memory_parts(pre_norm, seed) -> list[np.ndarray]:
+    """The gradient of the memory from each layer of the decoder of a `deep` model, the first layer's first."""
+    model, cache, dloss = deep(pre_norm, seed)
+    dy, decode = model.loss.backward(dloss, cache.loss), cache.hidden.decode.decoder
+    dy = model.decoder.norm.backward(dy, decode.norm) if model.decoder.norm else dy
+    parts = []
+    for layer, one in zip(reversed(model.decoder.layers), reversed(decode.layers)):
+        dy, dmemory = layer.backward(dy, one)
+        parts.insert(0, dmemory)
+    return parts
+
+
+def gradients_of_uses(model, vocabulary, word) -> tuple:
+    """(dsource, dtarget, dlogits, h, source, target, E) while the model writes `word` backwards: what meets its shared matrix E.
+
+    dsource, dtarget: the gradients of the embedded ids; h: the decoder's output, of which the logits are made.
+    """
+    batch, matrix = _batch(vocabulary, word), model.target_embedding.weight.data
+    h, cache = model.hidden(*batch.inputs)
+    p = softmax_forward(model.output.forward(h)[0])[0]
+    dlogits = (p - np.eye(p.shape[-1])[batch.next_target]) / batch.terms
+    dtarget, dmemory = model.decoder.backward(dlogits @ matrix, cache.decode.decoder)
+    dsource = model.encoder.backward(dmemory, cache.encode.encoder)
+    return dsource, dtarget, dlogits, h, *batch.inputs, matrix
+
+
+def show_uses(parts, letters=LETTERS) -> None:
+    """Draw the norm of each row of the shared matrix's gradient, from each of its three uses: parts, three of shape (V, D)."""
+    figure, axes = plt.subplots(figsize=(9, 2.2), layout="constrained")
+    image = axes.imshow(np.linalg.norm(parts, axis=-1), cmap="Purples", norm=LogNorm(1e-4))
+    axes.set_xticks(range(letters.size), letters.listed, rotation=90)
+    axes.set_yticks(range(3), ("source", "target", "logits"))
+    axes.set(xlabel="row of the matrix", ylabel="its use", facecolor="lightyellow")
+    figure.colorbar(image, label="norm of\nthe gradient")
+
+
+def show_counts(names, counts) -> None:
+    """Draw where the parameters of models are: counts {box: one number for each model}."""
+    figure, axes = plt.subplots(figsize=(9, 2.4), layout="constrained")
+    total, left = sum(counts.values()), 0
+    for (box, count), shade in zip(counts.items(), ("0.85", "0.65", "0.4", "0.1")):
+        axes.barh(names, 100 * count / total, left=left, color=shade, label=box)
+        left = left + 100 * count / total
+    axes.set(xlabel="share of the parameters (%)", xlim=(0, 100))
+    axes.invert_yaxis()
+    figure.legend(loc="outside upper center", ncols=4)
+
+
+def through_layers(variance, seed, layers=30, width=256) -> tuple[list[float], list[float]]:
+    """What a plain network of ReLU layers does to a signal, and to a gradient on the way back: their sizes after each layer.
+
+    variance: that of its weights. The gradient's list begins at the first layer, where it arrives last.
+    """
+    draw = np.random.default_rng(seed)
+    x, weights = draw.standard_normal((32, width)), variance ** 0.5 * draw.standard_normal((layers, width, width))
+    signals, passed = [], []
+    for weight in weights:
+        x = x @ weight
+        passed.append(x > 0)
+        x = x * passed[-1]
+        signals.append(float(np.sqrt((x ** 2).mean())))
+    dx, sizes = draw.standard_normal(x.shape), []
+    for weight, on in zip(weights[::-1], passed[::-1]):
+        dx = (dx * on) @ weight.T
+        sizes.append(float(np.sqrt((dx ** 2).mean())))
+    return signals, sizes[::-1]
 
 
 def show_norm(both, x, n, dx) -> None:
@@ -157,15 +296,25 @@ def loss_of_weights(model, vocabulary, word) -> tuple[Any, np.ndarray, np.ndarra
 
     w: all its weights in one vector; f(w): the loss, for complex w, too; gradient: what the backwards of the library say.
     """
-    ids = vocabulary.encode(word)
-    batch = make_batch([(ids, ids[::-1])])
     model, complex_model = model.astype("float64"), model.astype("complex128")
-    add_gradients(model, [batch], batch.terms)
+    add_gradients(model, vocabulary, word)
+    batch = _batch(vocabulary, word)
 
     def loss(weights) -> Any:
         complex_model.flat.data[...] = weights
         return complex_model.loss_forward(batch)[0].loss / batch.terms
     return loss, model.flat.data, model.flat.grad
+
+
+def add_gradients(model, vocabulary, word) -> None:
+    """Add the gradients of the loss for each letter, while the model writes `word` backwards, to those of its parameters."""
+    batch = _batch(vocabulary, word)
+    gradients.add_gradients(model, [batch], batch.terms)
+
+
+def _batch(vocabulary, word) -> Batch:
+    ids = vocabulary.encode(word)
+    return make_batch([(ids, ids[::-1])])
 
 
 def show_graph(axes, inputs, values, gradients) -> None:
@@ -185,6 +334,24 @@ def show_graph(axes, inputs, values, gradients) -> None:
         for one in inputs.get(name, []):
             axes.annotate("", (x, y), places[one], arrowprops={"arrowstyle": "->", "color": "0.5", "shrinkA": 14, "shrinkB": 20})
     axes.set(xlim=(-1.7 * len(columns) + 1, 0.5), ylim=(-0.45 * len(columns[-1]), 0.45 * len(columns[-1])))
+    axes.axis("off")
+
+
+def show_lookup(axes, tokens, ids, vocabulary) -> None:
+    """Draw the table of an embedding, and arrows from the tokens below to the rows above that their gradients are added to.
+
+    ids: for each token the number of its row; vocabulary: what the rows belong to.
+    """
+    rows = np.arange(len(vocabulary)) + (len(tokens) - len(vocabulary)) / 2
+    frame = {"boxstyle": "round", "facecolor": "white", "edgecolor": "0.5"}
+    for x, name in zip(rows, vocabulary):
+        axes.text(x, 1, f"row of\n{name}", ha="center", va="center", bbox=frame)
+    for place, (token, x) in enumerate(zip(tokens, rows[ids])):
+        axes.text(place, 0, token, ha="center", va="center", bbox=frame | {"facecolor": "0.93"})
+        axes.annotate("", (x, 1), (place, 0), arrowprops={"arrowstyle": "->", "color": "tab:purple", "shrinkA": 12, "shrinkB": 22})
+        axes.text(place + 0.2 * (x - place), 0.2, "dy", ha="center", va="center", color="tab:purple",
+                  bbox={"color": "white", "pad": 1})
+    axes.set(xlim=(-0.6, len(tokens) - 0.4), ylim=(-0.25, 1.3))
     axes.axis("off")
 
 
@@ -212,6 +379,93 @@ def show_losses(axes, curves, level=None) -> None:
     axes.set_xlabel("training step")
     axes.set_ylabel("loss for each token")
     axes.legend()
+
+
+def show_tree(axes, tried, finished) -> None:
+    """Draw every hypothesis of a beam search on its way from left to right: `tried` is [(path, log-probability)].
+
+    A path is a tuple of words. Those that lived on have a thick frame; those in `finished` are green.
+    """
+    lived = {path[:-1] for path, _total in tried}
+    leaves = [path for path, _total in tried if path not in lived]
+    leaves.sort(key=lambda path: [[one for one, _total in tried].index(path[:n]) for n in range(2, len(path) + 1)])
+    height: dict[tuple, Any] = {path: -i for i, path in enumerate(leaves)}
+    for path in sorted(lived, key=len, reverse=True):
+        height[path] = np.mean([y for child, y in height.items() if child[:-1] == path])
+    for path, total in [(("<s>",), 0.0), *tried]:
+        x, y = len(path) - 1, height[path]
+        if x:
+            axes.plot([x - 1, x], [height[path[:-1]], y], color="silver", zorder=0)
+        axes.text(x, y, f"{path[-1]} {np.exp(total):.2f}", ha="center", va="center", bbox={
+            "boxstyle": "round", "facecolor": "lightgreen" if path in finished else "white",
+            "linewidth": 2.5 if path in lived or path in finished else 0.5})
+    axes.set(xlim=(-0.4, max(map(len, height)) - 0.6), ylim=(0.6 - len(leaves), 0.6), xticks=range(max(map(len, height))),
+             yticks=(), xlabel="tokens written")
+    axes.spines[["left", "right", "top"]].set_visible(False)
+
+
+def steps_of(model, vocabulary, word) -> np.ndarray:
+    """The logits (T, V) of each step while the model writes `word` backwards, each time the most likely letter."""
+    source, written = np.array([[*vocabulary.encode(word), EOS]]), vocabulary.encode(write(model, vocabulary, word))
+    return model.forward(source, np.array([[BOS, *written]]))[0][0].astype("float64")
+
+
+def show_steps(logits, letters=LETTERS) -> None:
+    """Draw a row for each step of writing: the probability of each token, from its logits (T, V)."""
+    p = softmax_forward(logits)[0][:, EOS:]
+    figure, axes = plt.subplots(figsize=(9, 3.2), layout="constrained")
+    image = axes.imshow(p, cmap="Blues", vmin=0, vmax=1)
+    axes.set(yticks=range(len(p)), yticklabels=range(1, len(p) + 1), xlabel="token that may come next", ylabel="step of the loop")
+    axes.set_xticks(range(p.shape[1]), letters.listed[EOS:])
+    figure.colorbar(image, label="probability")
+
+
+def race(cached, x, weights) -> None:
+    """Causal attention over x (T, d), all positions again for each output, against cached(t): print and draw differences and times.
+
+    Of eight positions in a row the fastest counts: the machine has other work, too.
+    """
+    def again(t) -> np.ndarray:
+        query, key, value = (x[:t + 1] @ w for w in weights)
+        return attention_forward(query, key, value, np.tri(t + 1, dtype=bool))[0][-1]
+
+    outputs, seconds = [], []
+    for step in (again, cached):
+        ends, made = [time.perf_counter()], []
+        for t in range(len(x)):
+            made.append(step(t))
+            ends.append(time.perf_counter())
+        outputs.append(np.array(made))
+        seconds.append(np.diff(ends).reshape(-1, 8).min(axis=1))
+    print(f"largest difference {np.abs(outputs[0] - outputs[1]).max():.0e}, "
+          f"{seconds[0].sum() / seconds[1].sum():.0f} times as fast with the cache")
+    figure, (grid, times) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained", width_ratios=(1, 2))
+    grid.imshow(np.tri(8) + np.eye(8), cmap="Greys", vmax=2.5)
+    grid.set(xlabel="position that is computed", ylabel="step of the loop", title="dark: new, grey: again", xticks=(), yticks=())
+    for row, style, name in zip(seconds, ("-", "--"), ("all positions again", "with the cache")):
+        times.plot(range(0, len(x), 8), 1e6 * row, style, color="black", label=name)
+    times.set(xlabel="position being written", ylabel="microseconds for one token")
+    times.legend()
+
+
+def with_a_broken_cache(length) -> str:
+    """What a beam search on 100 random words of so many letters finds if the cache is never reordered."""
+    advance = CachedStack.advance
+
+    def broken(state, ids, parents=None) -> Any:
+        places = np.minimum(np.arange(ids.shape[1]), state._past.shape[1] - 1) if state._past is not None else 0
+        return advance(state, ids, None if parents is None else np.broadcast_to(places, ids.shape))
+
+    model, vocabulary = drawkcab()
+    draw = np.random.default_rng(length)
+    words = ["".join(draw.choice([*string.ascii_lowercase], length)) for _word in range(100)]
+    source = np.array([[*vocabulary.encode(word), EOS] for word in words])
+    right = beam_search(model, source, 4)
+    with mock.patch.object(CachedStack, "advance", broken):
+        wrong = beam_search(model, source, 4)
+    exact = [vocabulary.decode(found[0].ids) == word[::-1] for found, word in zip(wrong, words)]
+    differ = [[one.ids for one in a] != [one.ids for one in b] for a, b in zip(right, wrong)]
+    return f"{length} letters: {np.mean(exact):.0%} of the words are right, {np.mean(differ):.0%} of the beams differ"
 
 
 def _show_figures(script) -> None:

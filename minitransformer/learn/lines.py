@@ -29,7 +29,8 @@ class Line:
 
     @cached_property
     def variants(self) -> list[Change]:
-        made = [self._with(change) for change in once(self.tree.value, self._changes)]
+        alone = isinstance(self.tree.value, ast.Name)    # a name that is returned: `_superfluous` says more of another one
+        made = [self._with(change) for change in once(self.tree.value, self._changes)] if not alone else []
         if isinstance(self.tree, ast.Assign) and isinstance(target := self.tree.targets[0], ast.Subscript):
             places = [*self._changes(target), *(change._replace(node=ast.Subscript(target.value, change.node, target.ctx))
                                                 for change in once(target.slice, self._changes))]
@@ -65,7 +66,7 @@ class Line:
                 yield Change(said, fill(expression(f"value {wrong} {other}"), {"value": self.tree.value}), RARE)
             if other != "1":
                 yield Change(_("{name} is {other}, which is only on the way to it").format(
-                    name=self.name, other=formula(expression(other), self.means)), expression(other), RARE)
+                    name=self.name, other=formula(expression(other), self.means)), expression(other), NAME)
         for function in ("exp", "log", "sqrt", "square", "abs", "tanh"):
             said = _("{function} is taken of {name}").format(function=function, name=self.name)
             yield Change(said, fill(expression(f"np.{function}(value)"), {"value": self.tree.value}), RARE)

@@ -7,7 +7,6 @@ import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_batch, check_cache, check_config, check_shape
-from minitransformer.errors import InputError
 from minitransformer.functional import cross_entropy_backward, cross_entropy_forward, padding_mask
 from minitransformer.functional.cross_entropy import CrossEntropyCache
 from minitransformer.layers.config import StackConfig
@@ -20,6 +19,7 @@ from minitransformer.layers.pooling import FirstToken, MeanOverTokens
 from minitransformer.layers.positions import make_positions
 from minitransformer.models.next_token import LossSums
 from minitransformer.models.registry import MODELS
+from minitransformer.tables import setting
 
 POOLINGS: dict[str, type[MeanOverTokens] | type[FirstToken]] = {"mean": MeanOverTokens, "first": FirstToken}
 
@@ -30,12 +30,7 @@ class ClassifierConfig(StackConfig):
 
     vocab_size: int                      # number of tokens
     num_classes: int
-    pooling: str = "mean"                # over the real positions; or "first": the first position represents the sentence
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.pooling not in list(POOLINGS):
-            raise InputError(f"unknown pooling {self.pooling!r}; choose {' or '.join(POOLINGS)}")
+    pooling: str = setting("the mean over the real positions, or the first position, represents the sentence", "mean", POOLINGS)
 
 
 class ClassifierCache(NamedTuple):

@@ -1,29 +1,26 @@
 """Pictures: curves of a run, attention maps, the table of sinusoids, the schedule. Each function returns a figure.Figure.
 
-A notebook displays it; `figure.savefig("curves.png")` writes it. Matplotlib is imported when the first picture is drawn.
+A notebook displays it; `figure.savefig("curves.png")` writes it. Matplotlib takes a while to import, so others import this file
+only where they draw.
 """
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from minitransformer.errors import one_line
-
-if TYPE_CHECKING:
-    from minitransformer.pictures.figure import Figure
+from minitransformer.functional import sinusoids
+from minitransformer.pictures.figure import Figure, fonts_for
+from minitransformer.training.optim import schedule
 
 QUALITIES = (("valid_bleu", "BLEU of greedy outputs", 1), ("valid_exact_match", "exact match (%)", 100),
              ("valid_accuracy", "accuracy (%)", 100))
 
 
-def curves(runs) -> "Figure":
+def curves(runs) -> Figure:
     """The curves of one or more runs, {name: records of metrics.jsonl}, over the steps.
 
     The panels show negative log-likelihood, perplexity, learning rate and, if it was measured, the quality of the
     outputs: BLEU, or the percentage of exact matches or correct classes.
     """
-    from minitransformer.pictures.figure import Figure, fonts_for
-
     found = set().union(*(record for records in runs.values() for record in records))
     panels = [("mean negative\nlog-likelihood (nats)", {"nll": "training", "valid_nll": "validation"}, 1),
               ("perplexity", {"perplexity": "training", "valid_perplexity": "validation"}, 1),
@@ -51,13 +48,11 @@ def curves(runs) -> "Figure":
     return figure
 
 
-def attention(weights, queries, keys, title, predicted=None) -> "Figure":
+def attention(weights, queries, keys, title, predicted=None) -> Figure:
     """Which token attends to which, one map per head: weights (H, T_q, T_k), tokens on the axes.
 
     predicted: for each query the token predicted at its position, if the queries are a decoder's input.
     """
-    from minitransformer.pictures.figure import Figure, fonts_for
-
     keys = [_visible(token) for token in keys]
     queries = [_visible(token) for token in queries]
     if predicted is None:
@@ -90,10 +85,8 @@ def attention(weights, queries, keys, title, predicted=None) -> "Figure":
     return figure
 
 
-def layers(results) -> "Figure":
+def layers(results) -> Figure:
     """What a layer of each kind costs over the length and over the width: the dicts that benchmarks.layers.measure yields."""
-    from minitransformer.pictures.figure import Figure
-
     figure = Figure(10, 4.6)
     panels = figure.subplots(1, 2, sharey=True)
     for axes, over, fixed, word in zip(panels, "nd", "dn", ("n, the length", "d, the width")):
@@ -117,11 +110,8 @@ def layers(results) -> "Figure":
     return figure
 
 
-def positions() -> "Figure":
+def positions() -> Figure:
     """The table of sinusoids (section 3.5 of the paper), with a row for each position and a column for each dimension."""
-    from minitransformer.pictures.figure import Figure
-    from minitransformer.functional import sinusoids
-
     figure = Figure(8, 5)
     axes = figure.subplots()
     image = axes.imshow(sinusoids(100, 128), cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
@@ -131,11 +121,8 @@ def positions() -> "Figure":
     return figure
 
 
-def schedules() -> "Figure":
+def schedules() -> Figure:
     """The paper's learning rate (equation 3) for several (d_model, warm-up steps)."""
-    from minitransformer.pictures.figure import Figure
-    from minitransformer.training.optim import schedule
-
     figure = Figure(7, 4)
     axes = figure.subplots()
     at = np.arange(1, 20_001, 20)

@@ -11,7 +11,7 @@ from minitransformer.errors import InputError
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.classification import Classification
 from minitransformer.tasks.task import EXAMPLES, Data
-from minitransformer.training.config import setting
+from minitransformer.tables import setting
 from minitransformer.tasks.toy import TEST, TOY_TRAINING, VALID, is_held_out
 
 MAX_PAIRS = 10    # pairs of brackets in a text

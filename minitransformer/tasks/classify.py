@@ -14,7 +14,7 @@ from minitransformer.tasks import TASKS
 from minitransformer.tasks.classification import Classification
 from minitransformer.tasks.files import FromFiles, only_file
 from minitransformer.tasks.task import EXAMPLES, Data
-from minitransformer.training.config import setting
+from minitransformer.tables import setting
 
 MAX_LABELS = 1000
 
@@ -31,7 +31,6 @@ class Classify(FromFiles, Classification):
                      peak_rate=0.001, warmup=150, cooldown=0.8, steps=1000, validate_every=250),
     }
     evaluate_options: ClassVar[tuple] = ("test",)
-    batch_unit: ClassVar[str] = "tokens"
     files_option: ClassVar[dict] = dict(nargs=1, metavar="FILE.tsv",
                                         help="a sentence, a tab and its label on each line, plain or .gz")
 

@@ -38,10 +38,9 @@ class FromFiles(Task):
                 raise InputError(f"{name} is {files!r}, expected a list of file names")
 
     @classmethod
-    def add_arguments(cls, parser, option) -> None:
+    def add_arguments(cls, parser) -> None:
         parser.add_argument("--train", required=True, **cls.files_option)
         parser.add_argument("--valid", required=True, **{**cls.files_option, "help": "the same for validation"})
-        super().add_arguments(parser, option)
 
     def read_files(self, files, name, read) -> Any:
         """What is in `files`, each read by `read(path)`. Raises InputError, which calls them `name`, for what cannot be used."""

@@ -14,12 +14,12 @@ from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.data.vocabularies.subwords import SubwordVocabulary
 from minitransformer.data.windows import WindowBatches, check_length, consecutive_windows
 from minitransformer.decoding import generate
-from minitransformer.errors import InputError, choices
+from minitransformer.errors import InputError
 from minitransformer.training.evaluation import mean_loss, perplexity
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import FromFiles, only_file
 from minitransformer.tasks.task import Data
-from minitransformer.training.config import setting
+from minitransformer.tables import setting
 
 EXAMPLES, PROMPT, CONTINUATION = 3, 40, 120    # of the report: texts, tokens of each prompt and continuation
 VOCABULARIES = {"characters": lambda text, size: CharacterVocabulary.learn(text),
@@ -40,18 +40,12 @@ class Language(FromFiles):
                                 peak_rate=0.003, warmup=100, cooldown=0.6, steps=7000, validate_every=1000),
     }
     evaluate_options: ClassVar[tuple] = ("test",)
-    batch_unit: ClassVar[str] = "windows"
     files_option: ClassVar[dict] = dict(nargs=1, metavar="FILE", help="text file, plain or .gz")
 
     batch: int = setting("windows in a batch", 32)
     vocabulary: str = setting("what a token is", "characters", VOCABULARIES)
     vocab_size: int = setting("subwords learned on the training text", 1000)
     window: int = setting("tokens that the model reads at once", 128)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.vocabulary not in VOCABULARIES:
-            raise InputError(f"vocabulary is {self.vocabulary!r}; {choices(str(self.vocabulary), list(VOCABULARIES))}")
 
     def read_files(self, files, name, read) -> str:
         return _normalised(read(files[0]))

@@ -16,7 +16,7 @@ from minitransformer.parsing.treebank import Placed, read_trees
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import FromFiles, only_file
 from minitransformer.tasks.task import EXAMPLES, Data
-from minitransformer.training.config import setting
+from minitransformer.tables import setting
 from minitransformer.tasks.text_to_text import TextToText
 
 
@@ -33,7 +33,6 @@ class Parse(FromFiles, TextToText):
         "ptb": dict(config="tiny", batch=1024, steps=1400, validate_every=700),
     }
     evaluate_options: ClassVar[tuple] = ("beam", "length_penalty", "test")
-    batch_unit: ClassVar[str] = "tokens"
     files_option: ClassVar[dict] = dict(nargs=1, metavar="TREES", help="trees in the Penn Treebank's brackets, plain or .gz")
 
     batch: int = setting("tokens in a batch, padding included", 2048)

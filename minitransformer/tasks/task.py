@@ -7,8 +7,7 @@ from minitransformer.pictures.attention_map import Attended
 from minitransformer.checks import check_whole
 from minitransformer.decoding import GREEDY
 from minitransformer.errors import InputError
-from minitransformer.tables import ShownAsTable
-from minitransformer.training.config import add_settings, setting
+from minitransformer.tables import ShownAsTable, check_choices, setting
 
 EXAMPLES = 8    # texts in a run's report
 LARGEST = {"batch": 1_000_000, "max_length": 10 ** 9, "vocab_size": 1_000_000, "window": 100_000}    # {a setting: its limit}
@@ -36,22 +35,21 @@ class Task(ShownAsTable):
     defaults: ClassVar[dict] = {}           # {option of train: value} if it differs from the option's own default
     presets: ClassVar[dict] = {}            # {name: such a dict}
     evaluate_options: ClassVar[tuple] = ()  # the options of evaluate that apply to it
-    batch_unit: ClassVar[str] = "examples"
 
-    batch: int = setting("examples in a batch", 64)    # in units of batch_unit
+    batch: int = setting("examples in a batch", 64)
 
     def __post_init__(self) -> None:
         for name in [field.name for field in fields(self) if field.name in LARGEST]:
             self.check_whole(name, 1, LARGEST[name])
+        check_choices(self)
 
     def check_whole(self, name, least, most) -> None:
         """Raise InputError unless the field `name` is a whole number from `least` to `most`."""
         check_whole(name, getattr(self, name), least, most)
 
     @classmethod
-    def add_arguments(cls, parser, option) -> None:
-        """Add this task's own options to the parser of `train TASK`: each `setting`, by option(name, type or choices, meaning)."""
-        add_settings(cls, option)
+    def add_arguments(cls, parser) -> None:
+        """Add to the parser of `train TASK` what is no `setting` of this task."""
 
     def begin(self) -> "Task":
         """The task as a new run stores it: a task that reads files adds their checksums."""

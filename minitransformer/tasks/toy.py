@@ -6,7 +6,6 @@ test example into training.
 
 import string
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 from zlib import crc32
 
@@ -28,7 +27,6 @@ def is_held_out(source) -> bool:
     return crc32(" ".join(source).encode()) % 10 == 0
 
 
-@dataclass(frozen=True, kw_only=True)
 class ToyTask(TextToText):
     """From random symbols to their answer. A subclass has `draw(rng) -> (source, target)`, lists of symbols."""
 
@@ -61,7 +59,6 @@ class ToyTask(TextToText):
 _LETTERS = SymbolVocabulary(string.ascii_lowercase)
 
 
-@dataclass(frozen=True, kw_only=True)
 class LetterTask(ToyTask):
     """From 1 to 12 letters, "c a b", to the result of `transform`."""
 
@@ -77,7 +74,6 @@ class LetterTask(ToyTask):
 
 
 @TASKS.register("copy")
-@dataclass(frozen=True, kw_only=True)
 class Copy(LetterTask):
     description: ClassVar[str] = "copy letters: c a b -> c a b"
     defaults: ClassVar[dict] = {**TOY_TRAINING, "steps": 350}
@@ -85,14 +81,12 @@ class Copy(LetterTask):
 
 
 @TASKS.register("reverse")
-@dataclass(frozen=True, kw_only=True)
 class Reverse(LetterTask):
     description: ClassVar[str] = "reverse letters: c a b -> b a c"
     transform: ClassVar = staticmethod(lambda letters: letters[::-1])
 
 
 @TASKS.register("sort")
-@dataclass(frozen=True, kw_only=True)
 class Sort(LetterTask):
     description: ClassVar[str] = "sort letters: c a b -> a b c"
     defaults: ClassVar[dict] = {**TOY_TRAINING, "steps": 3000, "rate_factor": 0.2}

@@ -15,7 +15,7 @@ from minitransformer.extras import require
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.files import FromFiles
 from minitransformer.tasks.task import EXAMPLES, Data
-from minitransformer.training.config import setting
+from minitransformer.tables import setting
 from minitransformer.tasks.text_to_text import TextToText
 
 
@@ -34,7 +34,6 @@ class Translate(FromFiles, TextToText):
                          peak_rate=0.003, warmup=2000, steps=24_000, batch=1024, accumulate=2, validate_every=1000),
     }
     evaluate_options: ClassVar[tuple] = (*TextToText.evaluate_options, "test", "tokenize")
-    batch_unit: ClassVar[str] = "tokens"
     files_option: ClassVar[dict] = dict(nargs="+", metavar=("SOURCE", "TARGET"),
                                         help="aligned text files, plain or .gz, or one two-column TSV")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from minitransformer.backend import to_host
+from minitransformer.backend import Array, to_host
 from minitransformer.errors import InputError
 from minitransformer.training.files import check_manifest, make_folder, sync_folder, write_durably, write_manifest
 from minitransformer.training.log import parse_log
@@ -101,13 +101,33 @@ def undamaged(run_folder, steps) -> Iterator[Checkpoint]:
             yield found
 
 
-def keep_only(run_folder, kept) -> None:
-    """Remove all checkpoints except those of the steps `kept`."""
-    old = run_folder / FOLDER / "old"
-    for step in set(steps(run_folder)) - set(kept):
+def regular(steps, config) -> list[int]:
+    """Those checkpoints at `steps` that may be averaged: not the ones that Ctrl-C added in between."""
+    kept = [step for step in steps if step and (step % config.validate_every == 0 or step == config.steps)]
+    return kept[:config.average]
+
+
+def forget_old(run_folder, config, step, best_step) -> None:
+    """Remove the checkpoints that are no longer needed once that of `step` is saved."""
+    known, old = steps(run_folder), run_folder / FOLDER / "old"
+    intact = [other for other in known if other <= step]    # later ones are damaged
+    for other in set(known) - {*intact[:2], *regular(intact, config), *({best_step} if config.patience else ())}:
         shutil.rmtree(old, ignore_errors=True)
-        os.rename(_folder(run_folder, step), old)    # a partial checkpoint never has a checkpoint's name
+        os.rename(_folder(run_folder, other), old)    # a partial checkpoint never has a checkpoint's name
         shutil.rmtree(old, ignore_errors=True)
+
+
+def averaged_weights(run_folder, config) -> tuple[dict[str, Array], int]:
+    """(the mean weights of the last regular checkpoints, their number): section 6.1 of the paper."""
+    found = [whole.weights for whole in undamaged(run_folder, regular(steps(run_folder), config))]
+    return {name: sum(weights[name] / len(found) for weights in found) for name in found[0]}, len(found)
+
+
+def best_weights(run_folder, log) -> dict[str, Array]:
+    """The weights of the checkpoint with the lowest validation loss in the log."""
+    losses = {record["step"]: record["valid_nll"] for record in log if "valid_nll" in record}
+    best_first = sorted(losses.keys() & set(steps(run_folder)), key=lambda step: (losses[step], step))
+    return next(undamaged(run_folder, best_first)).weights
 
 
 def _folder(run_folder, step) -> Path:

@@ -1,16 +1,16 @@
 """The settings of the training loop, checked."""
 
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass
 from numbers import Real
-from typing import Any, get_args
+from typing import Any
 
 from minitransformer.checks import check_share, check_whole
-from minitransformer.errors import InputError, choices
+from minitransformer.errors import InputError
 from minitransformer.workers.host import available_cores
 from minitransformer.workers.launcher import launched
 from minitransformer.workers.threads import MAX_THREADS
 from minitransformer.training.optim import constant, cooldown, inverse_sqrt, schedule
-from minitransformer.tables import ShownAsTable
+from minitransformer.tables import ShownAsTable, check_choices, setting
 
 MAX_STEPS = 10 ** 9
 MAX_FACTOR = 10 ** 6
@@ -22,18 +22,6 @@ SCHEDULES: dict[str, Any] = {"paper": None, "inverse-sqrt": inverse_sqrt, "const
 def default_threads() -> int:
     """The process's share of the available cores, at most four: with more, each thread's part of a typical batch is too small."""
     return max(1, min(4, available_cores() // launched().here))
-
-
-def setting(meaning, default=MISSING, choices=None, **how) -> Any:
-    """A field of a dataclass that is an option of `train`, too: what it means, and the values to choose from, if it has them."""
-    return field(default=default, metadata={"meaning": meaning, "choices": choices}, **how)
-
-
-def add_settings(kind, option) -> None:
-    """Call option(name, type or choices, meaning) for each `setting` of the dataclass `kind`."""
-    for one in fields(kind):
-        if one.metadata:
-            option(one.name, one.metadata["choices"] or (get_args(one.type) or [one.type])[0], one.metadata["meaning"])
 
 
 @dataclass(frozen=True)
@@ -69,8 +57,7 @@ class TrainingConfig(ShownAsTable):
         check_share("smoothing", self.smoothing)
         if not isinstance(self.cooldown, Real) or not 0 <= self.cooldown <= 1:
             raise InputError(f"cooldown is {self.cooldown}, expected 0 to 1")
-        if self.schedule not in SCHEDULES:
-            raise InputError(f"schedule is {self.schedule!r}; {choices(self.schedule, SCHEDULES)}")
+        check_choices(self)
         if (self.peak_rate is None) != (self.schedule == "paper"):
             raise InputError(f"peak_rate is {self.peak_rate}, but the schedule {self.schedule} "
                              + ("has its own peak" if self.schedule == "paper" else "needs one"))

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from minitransformer.checks import check_whole
+from minitransformer.checks import check_kind, check_whole
 from minitransformer.data.batches import by_length, make_batch, pair_lengths
 from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.errors import InputError
@@ -25,16 +25,15 @@ def mean_loss(model, batches, threads=None) -> float:
         sums, _ = model.loss_forward(batch)
         return float(sums.negative_log_likelihood)
 
-    if isinstance(model, type) or not hasattr(model, "loss_forward"):
-        raise InputError(f"mean_loss: the model is a {type(model).__name__}, expected a model, such as a Transformer")
-    if hasattr(batches, "terms") or not isinstance(batches, Iterable):
-        raise InputError(f"mean_loss: batches is a {type(batches).__name__}, expected a list of batches: [batch]")
+    right = hasattr(model, "loss_forward") and not isinstance(model, type)
+    check_kind(right, "mean_loss: the model", model, "a model, such as a Transformer")
+    right = isinstance(batches, Iterable) and not hasattr(batches, "terms")
+    check_kind(right, "mean_loss: batches", batches, "a list of batches: [batch]")
     if threads is not None:
         check_whole("threads", threads, 1, MAX_THREADS)
     batches = list(batches)
     for batch in batches:
-        if not hasattr(batch, "terms"):
-            raise InputError(f"mean_loss: a batch is a {type(batch).__name__}, expected the result of make_batch")
+        check_kind(hasattr(batch, "terms"), "mean_loss: a batch", batch, "the result of make_batch")
     terms = sum(batch.terms for batch in batches)
     if not terms:
         raise InputError(f"mean_loss: {len(batches)} batches without any terms, expected at least one target to predict"

@@ -73,12 +73,11 @@ def check_manifest(folder, besides=()) -> dict[str, str]:
     Files named in `besides` are not checked. Raises OSError if one cannot be read now: it may be intact.
     """
     path = folder / MANIFEST
+    text = read_regular(path)
     try:
-        manifest = json.loads(read_regular(path))
+        manifest = json.loads(text)
         version, files = manifest["format"], manifest["files"]
         intact = manifest["sha256"] == _seal(version, files)
-    except InputError:
-        raise
     except (ValueError, LookupError, TypeError, RecursionError):
         intact = False
     if not intact:

@@ -4,19 +4,12 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from types import SimpleNamespace
 
 from minitransformer.training.stderr import stderr
 
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]    # Windows: no SIGHUP
-
-
-class _State:
-    """What holds for the whole process."""
-
-    received = signal.SIGINT    # the last of SIGNALS that stopped a training run
-
-
-state = _State()
+state = SimpleNamespace(received=signal.SIGINT)    # of the process: the last of SIGNALS that stopped a training run
 
 
 @contextmanager

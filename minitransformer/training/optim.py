@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import is_real
+from minitransformer.checks import check_kind, is_real
 from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.functional import adam_update
 from minitransformer.training.workers import OneWorker
@@ -90,8 +90,7 @@ class Adam:
 
 
 def _check_settings(model, beta1, beta2, epsilon) -> None:
-    if not hasattr(type(model), "flat"):
-        raise InputError(f"Adam: the model is a {type(model).__name__}, expected a Layer")
+    check_kind(hasattr(type(model), "flat"), "Adam: the model", model, "a Layer")
     if not (all(map(is_real, (beta1, beta2, epsilon))) and 0 <= beta1 < 1 and 0 <= beta2 < 1 and epsilon > 0):
         raise InputError(f"Adam: beta1 is {beta1}, beta2 is {beta2} and epsilon is {epsilon}, expected both betas from 0 to "
                          "below 1 and an epsilon above 0")

@@ -3,6 +3,7 @@
 import sys
 import time
 import warnings
+from contextlib import nullcontext
 from typing import Any
 
 from minitransformer.training.stderr import stderr
@@ -15,7 +16,7 @@ def make_progress(total, step) -> Any:
     """A context manager that shows the progress over `total` steps: update(), show(text), write(text)."""
     in_notebook = "ipykernel" in sys.modules
     if not in_notebook and not stderr.isatty():
-        return Lines(total, step)
+        return nullcontext(Lines(total, step))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")    # about a missing ipywidgets
         from tqdm.auto import tqdm    # in a notebook its widget, or text if ipywidgets is not installed
@@ -35,12 +36,6 @@ class Lines:
 
     def __init__(self, total, step):
         self._total, self._step, self._next = total, step, 0.0
-
-    def __enter__(self) -> "Lines":
-        return self
-
-    def __exit__(self, *_) -> None:
-        pass
 
     def update(self) -> None:
         self._step += 1

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from minitransformer.backend import check_backend
+from minitransformer.checks import check_kind
 from minitransformer.data.vocabularies import VOCABULARIES
-from minitransformer.errors import InputError
 from minitransformer.layers.layer import Layer
 from minitransformer.models.registry import MODELS
 from minitransformer.tables import settings_tables
@@ -33,8 +33,7 @@ class RunSettings:
     def of(cls, task, model, vocabulary, training=None, backend="numpy") -> "RunSettings":
         """The settings of these objects. Raises InputError if one is not registered, since it could not be loaded again."""
         TASKS.name_of(task)
-        if training is not None and not isinstance(training, TrainingConfig):
-            raise InputError(f"training is a {type(training).__name__}, expected a TrainingConfig")
+        check_kind(training is None or isinstance(training, TrainingConfig), "training", training, "a TrainingConfig")
         check_backend(backend)
         return cls(task, MODELS.name_of(model), model.config, VOCABULARIES.name_of(vocabulary), training, backend)
 

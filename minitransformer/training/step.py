@@ -1,7 +1,7 @@
 """One step of training: forward, loss, backward, clip, Adam."""
 
 from minitransformer.backend import module_of
-from minitransformer.checks import check_whole, is_whole
+from minitransformer.checks import check_kind, check_whole, is_whole
 from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.models.next_token import LossSums
 from minitransformer.training.gradients import add_gradients
@@ -50,12 +50,9 @@ def _check(model, optimizer, batches, seed, workers) -> None:
     if workers is not None and not hasattr(workers, "shard"):
         raise InputError(f"workers is {workers!r}, expected Threads(model, {workers if isinstance(workers, int) else 2})")
     for batch in batches:
-        if not hasattr(batch, "terms"):
-            raise InputError(f"training_step: a batch is a {type(batch).__name__}, expected the result of make_batch, "
-                             "or a list of such batches")
+        check_kind(hasattr(batch, "terms"), "training_step: a batch", batch, "the result of make_batch, or a list of such batches")
         check_whole("training_step: the number of a batch's terms", batch.terms, 0)
-    if not hasattr(optimizer, "step"):
-        raise InputError(f"training_step: the optimizer is a {type(optimizer).__name__}, expected Adam(model)")
+    check_kind(hasattr(optimizer, "step"), "training_step: the optimizer", optimizer, "Adam(model)")
     if seed is not None and not (isinstance(seed, (list, tuple)) and all(is_whole(number, 0) for number in seed)):
         raise InputError(f"seed is {seed!r}, expected a sequence of whole numbers of at least 0, such as (0, step), or None")
     if not sum(batch.terms for batch in batches):

@@ -2,6 +2,7 @@
 
 import math
 import time
+from contextlib import nullcontext
 from dataclasses import asdict
 from itertools import islice
 from zlib import crc32
@@ -9,12 +10,13 @@ from zlib import crc32
 import numpy as np
 
 from minitransformer.backend import to_device, to_host
+from minitransformer.checks import check_kind
 from minitransformer.errors import InputError, NonFiniteError
 from minitransformer.training.evaluation import mean_loss, perplexity
 from minitransformer.workers.host import one_blas_thread
 from minitransformer.training.optim import Adam
 from minitransformer.workers.threads import Threads
-from minitransformer.training import checkpoint, retention
+from minitransformer.training import checkpoint
 from minitransformer.training.checkpoint import Checkpoint
 from minitransformer.training.interrupt import stop_on_interrupt
 from minitransformer.training.locate_non_finite import locate_non_finite
@@ -43,17 +45,13 @@ def train(run, config, batches, valid, measure=None, resume=False, make_workers=
     run has already been trained and `resume` is False, or has been trained to its end and no checkpoint is left.
     """
     loop = _Loop(run, config, batches, valid, measure, make_workers)
-    with loop.workers:
-        if not loop.workers.is_main:
-            return loop.train(resume)
-        with only_trainer(run.path):
-            return loop.train(resume)
+    with loop.workers, only_trainer(run.path) if loop.workers.is_main else nullcontext():
+        return loop.train(resume)
 
 
 class _Loop:
     def __init__(self, run, config, batches, valid, measure, make_workers):
-        if not hasattr(batches, "__next__"):
-            raise InputError(f"batches is a {type(batches).__name__}, expected an endless iterator such as EpochBatches")
+        check_kind(hasattr(batches, "__next__"), "batches", batches, "an endless iterator such as EpochBatches")
         self.run, self.config, self.batches, self.valid = run, config, batches, valid
         self.measure = measure or (lambda model: {})
         self.model = run.model
@@ -86,7 +84,8 @@ class _Loop:
         with make_progress(config.steps, self.step) as self.progress, one_blas_thread, np.errstate(all="ignore"):
             with stop_on_interrupt() as stop:
                 self._start_clock()
-                while not (stopped := self.workers.agree(stop.is_set())) and not self._at_the_end():
+                while not (stopped := self.workers.agree(stop.is_set())) and (
+                        self.step < config.steps and not 0 < config.patience <= self.worse):
                     self._make_step()
                     validating = self.step % config.validate_every == 0 or self.step == config.steps
                     if self.step % LOG_EVERY == 0 or validating:
@@ -160,9 +159,6 @@ class _Loop:
         else:
             self.worse += 1
 
-    def _at_the_end(self) -> bool:
-        return self.step >= self.config.steps or 0 < self.config.patience <= self.worse
-
     def _check_alike(self) -> None:
         """Raise InputError where the processes do not hold the same weights: each moves its own."""
         if self.workers.processes == 1:
@@ -184,7 +180,7 @@ class _Loop:
             self.step, {name: p.data for name, p in self.model.parameters().items()},
             {"m": self.optimizer.m, "v": self.optimizer.v, **sums}, state, (self.run.path / FILE).read_bytes())))
         if self.workers.is_main:
-            retention.forget_old(self.run.path, self.config, self.step, self.best_step)
+            checkpoint.forget_old(self.run.path, self.config, self.step, self.best_step)
         self.saved = self.step
 
     def _resume_from(self, last) -> None:
@@ -231,13 +227,13 @@ class _Loop:
     def _finish(self) -> None:
         """Set the run's weights: the mean of the last checkpoints, or those of the best one if `patience` was set."""
         if self.config.average > 1:
-            count = self._take_weights(lambda: retention.averaged_weights(self.run.path, self.config))
+            count = self._take_weights(lambda: checkpoint.averaged_weights(self.run.path, self.config))
             with self.workers.sharing():
                 nll = mean_loss(self.model, self.valid, self.config.threads)
             self._record(averaged=count, averaged_nll=nll, averaged_perplexity=perplexity(nll))
             self.progress.write(f"{count} checkpoints averaged: {_as_text(self.log[-1])}")
         elif self.config.patience:
-            self._take_weights(lambda: (retention.best_weights(self.run.path, self.log), 1))
+            self._take_weights(lambda: (checkpoint.best_weights(self.run.path, self.log), 1))
 
         self._write("the trained weights", lambda: self.run.save_weights({"step": self.step, "config": asdict(self.config)}))
 

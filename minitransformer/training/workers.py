@@ -3,7 +3,7 @@
 from typing import Any
 
 from minitransformer.backend import Array, generator, module_of
-from minitransformer.errors import InputError
+from minitransformer.checks import check_kind
 from minitransformer.functional import gather_gradients
 from minitransformer.layers.layer import Layer
 
@@ -17,8 +17,7 @@ class OneWorker:
     processes, rank = 1, 0
 
     def __init__(self, model):
-        if not hasattr(type(model), "flat"):
-            raise InputError(f"{type(self).__name__}: the model is a {type(model).__name__}, expected a Layer")
+        check_kind(hasattr(type(model), "flat"), f"{type(self).__name__}: the model", model, "a Layer")
         self.flat = model.flat    # what is summed and moved
         self.models = [model]     # one for each thread
 

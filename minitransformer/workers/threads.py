@@ -77,7 +77,8 @@ class Threads(OneWorker):
             raise
 
     def sum_gradients(self) -> Array:
-        squares = self.each_piece(self._sum_replicas)
+        others = self._gradients[1:]
+        squares = self.each_piece(lambda piece: gather_gradients(self.flat.grad[piece], [other[piece] for other in others]))
         if self.processes == 1:
             return sum(squares)
         grad = self.flat.grad
@@ -90,10 +91,6 @@ class Threads(OneWorker):
     def each_piece(self, work) -> list:
         jobs = [self._pool.submit(copy_context().run, work, piece) for piece in self._pieces[1:]]
         return [work(self._pieces[0]), *(job.result() for job in jobs)]
-
-    def _sum_replicas(self, piece) -> Array:
-        """One piece of the replicas' gradients into the model's; returns the sum of its squares."""
-        return gather_gradients(self.flat.grad[piece], [other[piece] for other in self._gradients[1:]])
 
 
 _sharing: ContextVar[Threads | None] = ContextVar("sharing", default=None)    # whose processes share the work of in_threads

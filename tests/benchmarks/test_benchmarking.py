@@ -10,9 +10,8 @@ import pytest
 from minitransformer import textbook
 from minitransformer.benchmarks import comparison, ours, scaling, text
 from minitransformer.benchmarks.cases import CASES, Case
-from minitransformer.benchmarks.measure import Measurement, Worker, measure
-from minitransformer.benchmarks.operations import necessary_operations
-from minitransformer.benchmarks.other_work import OtherWork, others_seconds
+from minitransformer.benchmarks.measure import Measurement, OtherWork, Worker, measure, others_seconds
+from minitransformer.benchmarks.matmul import necessary_operations
 from minitransformer.benchmarks.worker import peak_memory, serve
 from minitransformer.data.batches import make_batch
 from minitransformer.errors import InputError

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from minitransformer.benchmarks.decoding import comparison, scaling
+from minitransformer.benchmarks import scaling
+from minitransformer.benchmarks.decoding import comparison
 from minitransformer.benchmarks.decoding.sentences import Sentences, limit, power, strip
 from minitransformer.benchmarks.measure import Measurement, measure
 from minitransformer.benchmarks.worker import serve
@@ -139,7 +140,7 @@ def test_minitransformer_itself_must_not_fail(monkeypatch, case):
     with pytest.raises(InputError, match="minitransformer failed: MemoryError"):
         comparison.compare(case, (), 1, 1, None, ["x"])
     with pytest.raises(InputError, match="minitransformer with batch 32 and beam 1 failed: MemoryError"):
-        next(scaling.scale(case, 1))
+        next(scaling.scale_search(case, 1))
 
 
 @pytest.mark.parametrize("changes, words", [({"pre_norm": True}, "pre_norm True"), ({"d_k": 3}, "only with d_k None"),

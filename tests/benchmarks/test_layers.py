@@ -5,7 +5,7 @@ import pytest
 
 from minitransformer.benchmarks.layers import measure as M
 from minitransformer.benchmarks.layers.counted import Counted, counting
-from minitransformer.benchmarks.layers.kinds import KERNEL, KINDS, RADIUS
+from minitransformer.benchmarks.layers.measure import KERNEL, KINDS, RADIUS
 from minitransformer.layers import Linear, SelfAttention
 from minitransformer.rivals import GRU, LSTM, Convolution, RestrictedSelfAttention
 

@@ -4,13 +4,13 @@ import pytest
 
 from minitransformer.benchmarks import matmul, profile
 from minitransformer.benchmarks.cases import Case
-from minitransformer.benchmarks.operations import necessary_operations
+from minitransformer.benchmarks.matmul import necessary_operations
 
 CASE = Case("toy", 50, 6, 9)
 
 
 def test_its_products_are_the_necessary_operations(monkeypatch):
-    monkeypatch.setattr(profile, "_seconds", lambda _: matmul.OPERATIONS)    # a machine of one operation a second
+    monkeypatch.setattr(profile, "repeat", lambda *_, **__: [matmul.OPERATIONS])    # a machine of one operation a second
     blocks = profile.profile(CASE, 2)
     assert sum(row["products"] for row in blocks) == pytest.approx(necessary_operations(CASE.config(), 6, 9, 9))
     assert {"Linear", "SelfAttention", "LayerNorm", "LinearCrossEntropy", "clipping, Adam"} <= {

@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from minitransformer import kernels
-from minitransformer.benchmarks import comparison, other_work, scaling
+from minitransformer.benchmarks import comparison, scaling
 from minitransformer.benchmarks.cases import CASES
-from minitransformer.benchmarks.measure import Measurement
+from minitransformer.benchmarks.measure import Measurement, OtherWork
 from tests.cli.conftest import one_line
 
 
@@ -48,19 +48,16 @@ def test_wrong_arguments(run_cli, arguments, words):
     assert code == 2 and not out and words in error and one_line(error)
 
 
-@pytest.mark.parametrize("arguments, now", [
-    ("--profile", "--profile is now the subcommand profile: minitransformer benchmark profile"),
-    ("--scaling --rounds 5", "--scaling is now the subcommand scaling: minitransformer benchmark scaling --rounds 5"),
-    ("--layers --output a.png", "--layers is now the subcommand layers: minitransformer benchmark layers --output a.png"),
-    ("--against torch", "--against is now an option of the subcommand step: minitransformer benchmark step --against torch"),
-    ("--batches a b", "--batches is now an option of the subcommand step: minitransformer benchmark step --batches a b"),
-    ("--decoding run --scaling", "--decoding is now the subcommand decoding: minitransformer benchmark decoding run --scaling"),
-    ("--test a b --decoding run --rounds 3", "--test is now an option of the subcommand decoding: "
-                                            "minitransformer benchmark decoding run --rounds 3 --test a b"),
+@pytest.mark.parametrize("arguments, option, subcommand", [
+    ("--profile", "--profile", "profile"), ("--scaling --rounds 5", "--scaling", "scaling"),
+    ("--layers --output a.png", "--layers", "layers"), ("--against torch", "--against", "step"),
+    ("--batches a b", "--batches", "step"), ("--decoding run --scaling", "--decoding", "decoding"),
+    ("--test a b --decoding run --rounds 3", "--test", "decoding"), ("--rounds 3 --layers", "--rounds", "layers"),
 ])
-def test_flags_of_before_name_the_subcommand(run_cli, arguments, now):
+def test_flags_of_before_name_the_subcommand(run_cli, arguments, option, subcommand):
     code, out, error = run_cli("benchmark", *arguments.split())
-    assert code == 2 and not out and error == f"minitransformer: {now}\n"
+    assert code == 2 and not out and error == (f"minitransformer: {option} is now in the subcommand {subcommand}: "
+                                               f"see minitransformer benchmark {subcommand} --help\n")
 
 
 @pytest.mark.parametrize("library", ["torch", "jax"])
@@ -95,7 +92,7 @@ def test_decoding_table(run_cli, text_run, monkeypatch):
     monkeypatch.setattr("minitransformer.benchmarks.decoding.comparison.measure", lambda case, names, *_, **__: {
         name: found[name.partition(":")[0]] for name in names})
     monkeypatch.setattr("minitransformer.cli.benchmark.report.require", lambda library: None)
-    monkeypatch.setattr(other_work.OtherWork, "cores", lambda self: 1.26)
+    monkeypatch.setattr(OtherWork, "cores", lambda self: 1.26)
     code, out, _ = run_cli("benchmark", "decoding", text_run, "--against", "marianmt,ctranslate2", "--threads", 1)
     rows = [line.split() for line in out.splitlines()]
     assert code == 0 and ", transformers " in out and "other programs kept 1.3 cores busy" in out
@@ -120,7 +117,7 @@ def test_decoding_one_sentence_at_a_time(run_cli, text_run, monkeypatch):
 
 
 def test_decoding_scaling(run_cli, text_run, monkeypatch):
-    monkeypatch.setattr("minitransformer.benchmarks.decoding.scaling.measure", lambda case, names, *_: {
+    monkeypatch.setattr("minitransformer.benchmarks.scaling.measure", lambda case, names, *_: {
         name: Measurement([0.64], 2e6, None, []) for name in names})
     code, out, _ = run_cli("benchmark", "decoding", text_run, "--scaling")
     rows = [line.split() for line in out.splitlines()]
@@ -167,7 +164,7 @@ def test_table_of_real_batches(run_cli, measured, corpus):
 
 
 def test_other_work_is_reported(run_cli, measured, monkeypatch):
-    monkeypatch.setattr(other_work.OtherWork, "cores", lambda self: 1.26)
+    monkeypatch.setattr(OtherWork, "cores", lambda self: 1.26)
     code, out, _ = run_cli("benchmark", "step", "--config", "copy", "--threads", 1)
     assert code == 0 and "other programs kept 1.3 cores busy" in out
 

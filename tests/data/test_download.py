@@ -13,7 +13,7 @@ import pytest
 from minitransformer import InputError
 from minitransformer.data import registry
 from minitransformer.data.download import download
-from minitransformer.data.splits import split_treebank
+from minitransformer.data.registry import split_treebank
 from minitransformer.tasks import TASKS
 from tests.small_corpus import FILES, POEM
 

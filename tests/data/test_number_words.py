@@ -2,7 +2,7 @@
 
 import pytest
 
-from minitransformer.data import number_words
+from minitransformer.tasks import numbers as number_words
 
 
 @pytest.mark.parametrize("n, english, german, korean", [

@@ -188,7 +188,7 @@ def test_lengths_stay_within_their_limits():
 
 @pytest.mark.parametrize("changes, words", [
     (dict(width=0), "the beam width is 0"), (dict(min_length=-1), "min_length is -1"),
-    (dict(min_length=5, max_length=4), "max_length is 4, expected at least 5"), (dict(max_length=0), "max_length is 0"),
+    (dict(min_length=5, max_length=4), "max_length is 4, expected .* of at least 5"), (dict(max_length=0), "max_length is 0"),
 ])
 def test_wrong_searches_are_explained(changes, words):
     with pytest.raises(InputError, match=words):
@@ -245,7 +245,7 @@ def test_the_work_of_a_wide_beam_grows_with_its_width():
 
 @pytest.mark.parametrize("width", [10_001, 10 ** 12])
 def test_a_width_that_cannot_be_meant(width):
-    with pytest.raises(InputError, match=f"the beam width is {width}, expected at least 1 and at most 10,000"):
+    with pytest.raises(InputError, match=f"the beam width is {width}, expected a whole number from 1 to 10,000"):
         beam_search(random_model(0), np.array([[3, 2]]), width)
 
 

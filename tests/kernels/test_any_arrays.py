@@ -6,7 +6,7 @@ import pytest
 from minitransformer import InputError, functional as F, kernels, textbook
 from minitransformer.decoding.cached import CachedLayer, next_position
 from minitransformer.decoding.continuations import OutputWeight, continuations, log_normaliser
-from minitransformer.layers import Embedding, EncoderLayer, Linear, StackConfig
+from minitransformer.layers import Embedding, EncoderLayer, StackConfig
 from minitransformer.replaceable import TABLE
 from minitransformer.rivals.recurrent.lstm import lstm_backward, lstm_forward
 
@@ -65,7 +65,6 @@ def dropped(forward, backward, a, shape=(B, T, D)):
 def cases(dtype):
     """{name of a replaceable function with kernels: function that returns a call and its arrays}."""
     a = Arrays(dtype)
-    linear = Linear(D, 4, a.rng).astype(dtype)
     embedding = Embedding(V, D, a.rng).astype(dtype)
     stack = StackConfig(num_layers=1, d_model=D, num_heads=H, d_ff=5)
     layer = EncoderLayer(stack, a.rng).astype(dtype)
@@ -102,8 +101,6 @@ def cases(dtype):
         "layer_norm_backward": lambda: backward_of(F.layer_norm_forward, F.layer_norm_backward, a(B, T, D), a(D), a(D)),
         "linear_cross_entropy_forward": lambda: (loss, (a(B, T, D), a(V, D), targets)),
         "linear_cross_entropy_backward": lambda: (loss_backward, (a(B, T, D), a(V, D), targets)),
-        "Linear.forward": lambda: (linear.forward, (a(B, T, D),)),
-        "Linear.backward": lambda: backward_of_layer(linear, a(B, T, D)),
         "Embedding.backward": lambda: backward_of_layer(embedding, ids),
         "continuations": lambda: (lambda x, weight, sums: continuations(x, OutputWeight(weight), sums, 3),
                                   (a(B, T, D), a(V, D), a(B, T).astype(float))),

@@ -18,6 +18,7 @@ from minitransformer.learn.source import BLANK, blanks, skeleton
 from minitransformer.checking.compare import relative_error
 
 EXERCISES = exercises()
+find_leaks = EXERCISES["find_leaks"].reference
 MISTAKES = [(name, mark) for name, one in EXERCISES.items() for mark in one.mistakes]
 
 
@@ -145,8 +146,8 @@ def test_a_plugged_function_runs_in_the_model_and_trains_like_the_librarys(name)
 
 
 def test_what_happens_at_a_loss_of_0_and_at_a_small_move_is_seen():
-    leaks, loss = EXERCISES["leaks"].module, EXERCISES["masked_loss"].module
-    assert "threshold is larger" in judged(EXERCISES["leaks"], leaks.large_threshold).diagnosis
+    leaks, loss = EXERCISES["find_leaks"].module, EXERCISES["masked_loss"].module
+    assert "threshold is larger" in judged(EXERCISES["find_leaks"], leaks.large_threshold).diagnosis
     assert not judged(EXERCISES["masked_loss"], loss.losses_not_0).passed
 
 
@@ -210,16 +211,14 @@ def test_the_terms_of_a_sum_are_told_with_their_factors():
 
 
 @pytest.mark.parametrize("name, wrong, words", [
-    ("leaks", lambda y, changed: ~EXERCISES["leaks"].reference(y, changed) & np.triu(np.ones((len(y), len(y)), bool), 1),
+    ("find_leaks", lambda model, ids: ~find_leaks(model, ids) & np.triu(np.ones((len(ids), len(ids)), bool), 1),
      "leak: True where False belongs"),
-    ("leaks", lambda y, changed: np.zeros((len(y), len(y)), bool), "leak is False everywhere"),
+    ("find_leaks", lambda model, ids: np.zeros((len(ids), len(ids)), bool), "leak is False everywhere"),
     ("shifted", lambda target: (
         EXERCISES["shifted"].reference(target)[0], np.concatenate([target, np.full_like(target[:, :1], 2)], axis=1)),
      "right: decoder_input; next_target["),
-    ("central_difference", lambda f, x, h: 3 * EXERCISES["central_difference"].reference(f, x, h),
-     "df is 3 times what is expected, everywhere"),
-    ("central_difference", lambda f, x, h: EXERCISES["central_difference"].reference(f, x, h) ** 2,
-     "df is not what is expected times one factor"),
+    ("embedding", lambda ids, W: 3 * EXERCISES["embedding"].reference(ids, W), "y is 3 times what is expected, everywhere"),
+    ("embedding", lambda ids, W: EXERCISES["embedding"].reference(ids, W) ** 2, "y is not what is expected times one factor"),
     ("softmax_backward", lambda dp, p: p * (dp - dp * p.sum(axis=-1, keepdims=True)), "dx is 0 everywhere"),
 ])
 def test_the_difference_is_told_in_the_words_of_its_kind(name, wrong, words):

@@ -23,8 +23,8 @@ HOSTILE = {    # what it does: (the file, the stage, words of the answer)
     "reads the reference": (FUNCTION + f"exec(open({str(ANSWERS)!r}).read().split('# %%')[1], globals()); return 1",
                             "own", "it reads 2_softmax_backward.py"),
     "reads it as bytes of a link": (
-        f"import os, tempfile\nlink = tempfile.mktemp()\nos.symlink({str(ANSWERS)!r}, link)\n"
-        "text = os.open(link, os.O_RDONLY)\n" + FUNCTION + "return p", "own", "it reads"),
+        f"import os, tempfile\nlink = tempfile.mktemp()\ntext = os.symlink({str(ANSWERS)!r}, link) or "
+        "os.open(link, os.O_RDONLY)\n" + FUNCTION + "return p if text else dp", "own", "it reads"),
     "reads the library": (FUNCTION + f"np.fromfile({str(PACKAGE / 'functional' / 'softmax.py')!r}); return p",
                           "own", "it reads softmax.py"),
     "imports it in the function": (FUNCTION + "from minitransformer.functional import softmax_backward as f; return f(dp, p)",
@@ -35,7 +35,7 @@ HOSTILE = {    # what it does: (the file, the stage, words of the answer)
                                 "own", "it reads __init__"),
     "has no other answer": (FUNCTION + "try:\n        import minitransformer\n    except ImportError:\n        return p",
                             "invariants", "must sum to 0"),
-    "borrows from another library": ("from scipy.special import softmax\n" + FUNCTION + "return p",
+    "borrows from another library": ("from scipy.special import softmax\n" + FUNCTION + "return softmax(p)",
                                      "own", "it imports scipy.special"),
     "runs a program": (FUNCTION + "import subprocess; return eval(subprocess.check_output(['python3', '-c', '1']))",
                        "own", "it calls subprocess.Popen"),
@@ -71,7 +71,7 @@ def test_a_hostile_solution_does_not_pass(tmp_path, what, graded):
 
 
 def test_numpy_that_is_replaced_by_a_file_is_told(tmp_path):
-    (tmp_path / "mine.py").write_text(HEAD + "np.allclose = lambda *a: True\n" + FUNCTION + "return p")
+    (tmp_path / "mine.py").write_text(HEAD + "np.allclose = lambda *a: True\n" + FUNCTION + "return np.copy(p)")
     (student,) = grade(tmp_path)
     assert not student["exercises"] and "replaces numpy.allclose" in student["errors"][0]
 

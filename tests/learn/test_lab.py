@@ -137,6 +137,54 @@ def test_only_post_norm_has_its_norm_on_the_direct_path():
     assert on_the_path == [["x", "+", "LayerNorm", "y"], ["x", "+", "y"]]
 
 
+def test_the_inputs_of_cross_attention_are_those_that_give_its_weights():
+    model, vocabulary = lab.drawkcab()
+    x, memory = lab.cross_attention_inputs(model, vocabulary, "softmax")
+    layer = model.decoder.layers[-1].cross_attention
+    _y, cache = layer.forward(x[None], memory[None])
+    np.testing.assert_allclose(layer.attended(cache)[0], lab.attention_of(model, vocabulary, "softmax").weights, atol=1e-5)
+
+
+def test_the_loss_as_a_function_of_all_weights_has_the_gradient_of_the_library():
+    f, w, gradient = lab.loss_of_weights(*lab.drawkcab(), "key")
+    v = np.random.default_rng(0).standard_normal(w.size)
+    assert f(w + 1e-20j * v).imag / 1e-20 == pytest.approx((gradient * v).sum(), rel=1e-12)
+    model, vocabulary = lab.drawkcab()
+    for _twice in range(2):
+        lab.add_gradients(model, vocabulary, "key")
+    np.testing.assert_allclose(model.flat.grad, 2 * gradient, atol=1e-5)
+
+
+def texts(axes):
+    return [text.get_text() for text in axes.texts if text.get_text()]
+
+
+def test_a_graph_shows_each_node_with_its_value_and_its_gradient():
+    axes = plt.figure().subplots()
+    lab.show_graph(axes, {"p": ["x", "W"], "y": ["p", "b"]}, {"x": 3, "W": 2, "p": 6, "b": 4, "y": 10}, dict.fromkeys("xWpby", 0.5))
+    assert sorted(texts(axes)) == sorted(["$x$", "$W$", "$p$", "$b$", "$y$", "3", "2", "6", "4", "10", *5 * ["0.5"]])
+    places = {text.get_text(): text.get_position() for text in axes.texts if text.get_text().startswith("$")}
+    assert places["$x$"][0] == places["$W$"][0] < places["$p$"][0] == places["$b$"][0] < places["$y$"][0]
+
+
+def test_a_lookup_has_two_arrows_into_the_row_of_a_repeated_token():
+    axes = plt.figure().subplots()
+    lab.show_lookup(axes, ["the", "cat", "the"], np.array([0, 1, 0]), ["the", "cat"])
+    ends = [one.xy for one in axes.texts if hasattr(one, "xy")]
+    assert len(ends) == 3 and ends[0] == ends[2] != ends[1]
+    assert texts(axes).count("dy") == 3 and "row of\ncat" in texts(axes)
+
+
+def test_scores_and_losses_name_their_axes():
+    axes = plt.figure().subplots()
+    image = lab.show_scores(axes, np.array([[1.0, -3.0]]), "a", "bc")
+    assert image.get_clim() == (-3, 3) and "query" in axes.get_ylabel() and "key" in axes.get_xlabel()
+    axes = plt.figure().subplots()
+    lab.show_losses(axes, {"right": [3, 2], "wrong": [3, 3]}, level=(1, "floor"))
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["right", "wrong", "floor"]
+    assert axes.get_xlabel() == "training step" and axes.lines[0].get_xdata()[0] == 1
+
+
 def run(folder, *arguments):
     return subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True, text=True,
                           env={**os.environ, "MPLBACKEND": "agg", "PYTHONPATH": str(PACKAGE.parent)})
@@ -184,3 +232,25 @@ def test_the_script_of_the_weights_writes_weights_that_fit(tmp_path):
     done = run(tmp_path, copy)
     assert done.returncode == 0 and "exact match" in done.stdout
     load_weights(lab.drawkcab()[0], tmp_path / "weights.safetensors")
+
+
+def test_a_tree_shows_every_hypothesis_and_what_became_of_it():
+    axes = plt.figure().subplots()
+    tried = [(("<s>", "so"), np.log(0.5)), (("<s>", "</s>"), np.log(0.1)), (("<s>", "so", "</s>"), np.log(0.2))]
+    lab.show_tree(axes, tried, [("<s>", "so", "</s>")])
+    boxes = {text.get_text(): text.get_bbox_patch() for text in axes.texts}
+    assert list(boxes) == ["<s> 1.00", "so 0.50", "</s> 0.10", "</s> 0.20"]
+    assert [box.get_linewidth() > 1 for box in boxes.values()] == [True, True, False, True]
+    assert len({box.get_facecolor() for box in boxes.values()}) == 2 and len(axes.lines) == len(tried)
+
+
+def test_the_steps_of_a_word_are_those_of_the_loop():
+    model, vocabulary = lab.drawkcab()
+    steps = lab.steps_of(model, vocabulary, "key")
+    assert vocabulary.decode(steps.argmax(axis=-1)) == "yek" and len(steps) == 4
+
+
+def test_a_cache_that_is_never_reordered_spoils_beams_but_not_short_words():
+    assert lab.with_a_broken_cache(12).startswith("12 letters: 100% of the words are right")
+    differ = int(lab.with_a_broken_cache(13).split()[-5].rstrip("%"))
+    assert differ > 20

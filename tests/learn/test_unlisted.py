@@ -45,7 +45,7 @@ ONE = [
     ("linear_backward", "in db, the sum of dy became a max", lambda dy, x, W: (dy @ W.T, x.T @ dy, dy.max(axis=0))),
     ("linear_backward", "in db, the sum of dy runs over the wrong axis", lambda dy, x, W: (dy @ W.T, x.T @ dy, dy.sum(axis=1))),
     ("linear_backward", "every output has the wrong sign", lambda dy, x, W: (-dy @ W.T, -x.T @ dy, -dy.sum(axis=0))),
-    ("numeric_gradient", "dx is h times what is expected",
+    ("numeric_gradient", "in dx, the factor h is missing",
      lambda f, dy, x, h: h * EXERCISES["numeric_gradient"].reference(f, dy, x, h)),
     ("tied_backward", "dW has an axis of length 1 too many", lambda dlogits, h, W: (dlogits @ W, (dlogits.T @ h)[None])),
     ("twice_backward", "in dx, W is not transposed",
@@ -81,7 +81,7 @@ ONE = [
      lambda dy, x, W: (dy @ W.T, x.T @ dy, dy[:-1].sum(axis=0))),
     ("linear_backward", "in dW alone: only the first row of dy counts: is `return` inside the loop?",
      lambda dy, x, W: (dy @ W.T, np.outer(x[0], dy[0]), dy.sum(axis=0))),
-    ("tied_backward", "only the first row of dh is filled: is `return` inside the loop?",
+    ("tied_backward", "dh is there only at the first place along axis 0, and zero elsewhere: is `return` inside the loop?",
      lambda dlogits, h, W: (np.concatenate([(dlogits @ W)[:1], 0 * h[1:]]), dlogits.T @ h)),
     ("tied_backward", "dW is cut to whole numbers: is it written into an array of integers?",
      lambda dlogits, h, W: (dlogits @ W, np.trunc(dlogits.T @ h))),
@@ -101,7 +101,7 @@ TWO = [
     ("layer_norm_backward", "n mean(dn n), the term of the variance, is added", "in dbeta, the sum of dy became a mean",
      lambda dy, n, s, gamma: (*normed(dy, n, s, gamma, lambda dn: s * (dn - mean(dn) + n * mean(dn * n)))[:2],
                               dy.mean(tuple(range(dy.ndim - 1))))),
-    ("attention_backward", "in dquery alone: ", "dvalue is divided by sqrt(d_k)",
+    ("attention_backward", "dquery has the wrong sign", "dvalue is divided by sqrt(d_k)",
      lambda dy, query, key, value, p: tuple(gradient * factor for gradient, factor in zip(
          EXERCISES["attention_backward"].reference(dy, query, key, value, p), (-1, 1, 1 / math.sqrt(query.shape[-1]))))),
 ]
@@ -132,6 +132,19 @@ def test_a_weight_that_keeps_the_batch_is_told():
     assert "not summed over the batch" in diagnosis("projections_backward", wrong)
 
 
+def test_an_array_that_only_lacks_a_sum_is_told_over_which_axis():
+    """Whatever is wrong with the others: dx lacks two paths, dw_k is right."""
+    def wrong(dq, dk, dv, x, w_q, w_k, w_v):
+        _dx, dw_q, dw_k, dw_v = EXERCISES["projections_backward"].reference(dq, dk, dv, x, w_q, w_k, w_v)
+        merged = dq.swapaxes(1, 2).reshape(*x.shape[:2], -1)
+        return merged @ w_q.T, turned(x) @ merged, dw_k, dw_v
+
+    answer = check_function(EXERCISES["projections_backward"], wrong, watched=False)
+    assert answer.where.startswith("dw_q has the shape") and answer.why.startswith("summed over axis 0, it is right")
+    answer = check_function(EXERCISES["projections_backward"], lambda *given: [2 * one for one in wrong(*given)][1], watched=False)
+    assert "summed over" not in str(answer)
+
+
 def test_of_two_sentences_the_one_with_the_learners_own_names_comes_first():
     """At a square W, W^T in place of W; the learner writes dz, so no sentence speaks of it by its formula."""
     exercise = EXERCISES["post_norm_backward"]
@@ -159,7 +172,7 @@ def test_a_change_that_reaches_one_output_only_is_told_so():
     ("mirror_matrix", lambda frequencies, n: EXERCISES["mirror_matrix"].reference(frequencies, n) * 1.01),
     ("layer_norm_backward", lambda dy, n, s, gamma: normed(
         dy, n, s, gamma, lambda dn: s * (dn - 0.9 * mean(dn) - n * mean(dn * n)))),
-    ("padding_mask", lambda ids: (ids != 0)[:, None, None, :] & (np.arange(ids.shape[1]) % 3 != 1)),
+    ("causal_mask", lambda ids: np.tri(ids.shape[1], dtype=bool) & (np.arange(ids.shape[1]) % 3 != 1)),
 ])
 def test_what_no_change_explains_is_not_named(name, wrong):
     assert not diagnosis(name, wrong)
@@ -194,7 +207,7 @@ def test_of_two_changes_at_once_the_most_usual_are_named():
 def test_masks_and_ids_are_judged_on_more_cases_than_numbers():
     for name, exercise in EXERCISES.items():
         more = len(cases_of(exercise)) - len(exercise.cases()) - 3
-        assert more == (4 if name in ("padding_mask", "causal_mask", "three_masks", "shifted", "leaks", "masked_loss") else 0), name
+        assert more == (4 if name in ("causal_mask", "three_masks", "shifted", "find_leaks", "masked_loss") else 0), name
 
 
 @pytest.mark.parametrize("code, text", [

@@ -54,7 +54,7 @@ def test_attention_weights_are_those_of_each_layer():
 
 
 @pytest.mark.parametrize("changes, words", [
-    (dict(pooling="last"), "unknown pooling 'last'; choose mean or first"),
+    (dict(pooling="last"), "pooling is 'last'; choose from mean, first"),
     (dict(num_classes=0), "num_classes is 0"), (dict(vocab_size=1.5), "vocab_size is 1.5"),
 ])
 def test_wrong_settings_are_explained(changes, words):

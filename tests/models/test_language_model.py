@@ -119,7 +119,7 @@ def test_attention_looks_back_only():
 
 
 @pytest.mark.parametrize("changes, words", [
-    (dict(vocab_size=0), "vocab_size is 0"), (dict(positions="none"), "unknown positions 'none'"),
+    (dict(vocab_size=0), "vocab_size is 0"), (dict(positions="none"), "positions is 'none'"),
 ])
 def test_wrong_settings_are_explained(changes, words):
     with pytest.raises(InputError, match=words):

@@ -6,7 +6,7 @@ import pytest
 from minitransformer import beam_search, generate, plugged
 from minitransformer.functional import causal_mask, padding_mask, sinusoids
 from minitransformer.layers import MultiHeadAttention
-from minitransformer.decoding.recomputed import RecomputedState
+from minitransformer.decoding.state import RecomputedState
 from minitransformer.functional.special import PAD
 from tests.models.makers import make_model, random_ids
 

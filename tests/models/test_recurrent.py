@@ -188,7 +188,7 @@ def test_the_size_for_multi30k_is_that_of_the_transformer():
     (dict(num_layers=0), "num_layers is 0, expected a whole number of at least 1"),
     (dict(d_model=2.0), "d_model is 2.0, expected a whole"),
     (dict(d_model=7), "d_model is 7, expected an even number: half of it for each direction"),
-    (dict(dropout=1.0), "dropout is 1.0, expected a dropout rate"),
+    (dict(dropout=1.0), "dropout is 1.0, expected a number of at least 0 and below 1"),
     (dict(source_vocab=5), "share_embeddings needs one vocabulary"),
 ])
 def test_wrong_settings_are_explained(changes, words):

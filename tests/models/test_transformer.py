@@ -125,8 +125,8 @@ def test_the_seed_makes_the_model():
     (dict(dropout=1.0), "dropout is 1.0"),
     (dict(d_k=-2), "d_k is -2"),
     (dict(d_v=2.5), "d_v is 2.5"),
-    (dict(positions="none"), "unknown positions 'none'"),
-    (dict(activation="swish"), "unknown activation 'swish'"),
+    (dict(positions="none"), "positions is 'none'"),
+    (dict(activation="swish"), "activation is 'swish'"),
     (dict(source_vocab=7), "share_embeddings"),
 ])
 def test_wrong_sizes_are_explained(changes, words):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from minitransformer import InputError
 from minitransformer.parsing.brackets import NotATree, build_tree, linearise
-from minitransformer.parsing.drawing import draw_tree
+from minitransformer.parsing.tree import draw_tree
 from minitransformer.parsing.tree import MAX_DEPTH, Tree
 from minitransformer.parsing.treebank import category, read_trees
 from tests.parsing.trees import PHRASES, chain, depth

@@ -28,7 +28,7 @@ from typing import ClassVar
 
 from minitransformer.tasks import TASKS
 from minitransformer.tasks.toy import LetterTask
-from minitransformer.training.config import setting
+from minitransformer.tables import setting
 
 
 @TASKS.register("twice")

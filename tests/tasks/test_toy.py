@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minitransformer import InputError, Run
-from minitransformer.data import number_words
+from minitransformer.tasks import numbers as number_words
 from minitransformer.data.drawn import DrawnBatches, draw_examples, draw_held_out
 from minitransformer.training.evaluation import exact_match, mean_loss, pair_batches, perplexity
 from minitransformer.decoding import GREEDY, decode_all
@@ -34,7 +34,7 @@ def test_held_out_examples_are_never_trained_on(task):
 
 @pytest.mark.parametrize("name, settings, words", [
     ("cpoy", {}, "unknown task 'cpoy'; did you mean copy?"),
-    ("numbers", {"language": "french"}, "language is 'french', expected german or korean"),
+    ("numbers", {"language": "french"}, "language is 'french'; choose from german, korean"),
     ("numbers", {"language": None}, "language is None"),
     ("copy", {"batch": 0}, "batch is 0, expected a whole number from 1 to 1,000,000"), ("brackets", {"batch": 2.0}, "batch is 2.0"),
     ("sort", {"max_length": True}, "max_length is True"),

@@ -93,7 +93,7 @@ def interrupted(folder, steps):
 def test_ctrl_c_after_the_last_step_interrupts_at_once(tmp_path, monkeypatch):
     """While the weights are averaged and saved, no step is running; the lost work is repeated."""
     with interrupted(tmp_path, steps=6) as arguments, monkeypatch.context() as patch:
-        patch.setattr(trainer.retention, "averaged_weights", lambda *_: signal.raise_signal(signal.SIGINT))
+        patch.setattr(trainer.checkpoint, "averaged_weights", lambda *_: signal.raise_signal(signal.SIGINT))
         with pytest.raises(KeyboardInterrupt):
             train(*arguments)
 

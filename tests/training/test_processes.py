@@ -13,7 +13,7 @@ from minitransformer import InputError, Run, TrainingConfig, train
 from minitransformer.cli import several_processes
 from minitransformer.data.drawn import DrawnBatches
 from minitransformer.training.evaluation import mean_loss
-from minitransformer.workers.launcher import Place, launched
+from minitransformer.workers.launcher import Place, completes, launched
 from minitransformer.layers import Linear
 from minitransformer.workers.threads import in_threads
 from minitransformer.workers.processes import Job
@@ -204,8 +204,8 @@ def test_the_others_are_waited_for():
             return self.looks > 3
 
     request = Request()
-    assert several_processes._completes(request, None) and request.looks == 4
-    assert not several_processes._completes(Request(), 0)
+    assert completes(request) and request.looks == 4
+    assert not completes(Request(), 0)
 
 
 # The real thing

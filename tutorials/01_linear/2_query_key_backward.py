@@ -29,7 +29,7 @@ def query_key_backward(ds, x, w_q, w_k):
 # %% what it is called with
 returns = "dx dw_q dw_k"
 section = "Sentences have more axes"
-stars, minutes = 3, 25
+stars, minutes = 3, 20
 
 
 def case(rng, B, T, d_model, d_k):

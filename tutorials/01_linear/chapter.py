@@ -13,6 +13,8 @@
 # %% [markdown]
 # # 1. A layer is two functions
 #
+# *한국어: 선형층 (linear layer), 내적 (dot product), 기울기 (gradient), 역전파 (backpropagation), 연쇄 법칙 (chain rule).*
+#
 # A small Transformer reads *backward* and writes *drawkcab*, one letter at a time. Before it writes a letter, it has to
 # look at the right letter of the word that it has read. How can something made of multiplications look anywhere, and how
 # does it find out where?
@@ -22,7 +24,8 @@
 #
 # This page is a script. An editor that knows `# %%` cells (VS Code, Spyder, PyCharm) runs one cell at a time. Where it says
 # *predict*, write your guess down before you run the next cell. An exercise is a function with a blank: write your code in
-# place of the line with `raise`, save, and type `minitransformer learn check` in a terminal in the same folder.
+# place of the line with `raise`, save, and type `minitransformer learn check` in a terminal in the same folder. If you are
+# stuck, `minitransformer learn hint` helps a little, and then a little more.
 
 # %%
 import matplotlib.pyplot as plt
@@ -70,8 +73,8 @@ print("largest in each row:", *([*"backward", "end"][column] for column in score
 # Most libraries answer the second one for you, with a program that differentiates your forward (*autograd*). Every backward
 # in minitransformer was derived with pencil and paper instead, as you are about to do.
 #
-# The linear layer takes $N$ tokens, one in each row of $X$, and mixes the $d_{in}$ numbers of each into $d_{out}$ new
-# ones, with a weight $W$ of shape $(d_{in}, d_{out})$ and a bias $b$ of shape $(d_{out},)$:
+# The linear layer takes $N$ tokens (here letters), one in each row of $X$, and mixes the $d_{in}$ numbers of each into
+# $d_{out}$ new ones, with a weight $W$ of shape $(d_{in}, d_{out})$ and a bias $b$ of shape $(d_{out},)$:
 #
 # $$ Y = X W + b, \qquad y_{nj} = \sum_i x_{ni} W_{ij} + b_j $$
 #
@@ -85,8 +88,8 @@ print("largest in each row:", *([*"backward", "end"][column] for column in score
 # $y = 6 - 5 + 4 = 5$. Let the upstream gradient be 10: if $y$ grows by 0.01, the loss grows by 0.1. What if $W_2$ grows by
 # 0.01? It is multiplied by 5, so $y$ grows by 0.05 and the loss by 0.5, which is 50 times as much as $W_2$ grew.
 #
-# In the picture, each value stands above its name, and the gradient of the loss with respect to it below. No formula made
-# these gradients: the cell nudges each number by 0.01 and measures how far the loss moves.
+# In the picture, each value is above its name, and the gradient of the loss with respect to it is below. The cell measures the
+# gradients of all inputs in this way: it nudges one of them by 0.01 and looks how far the loss moves.
 
 # %%
 numbers = {"x_1": 3.0, "W_1": 2.0, "x_2": 5.0, "W_2": -1.0, "b": 4.0}

@@ -18,8 +18,8 @@ def numeric_gradient(f, dy, x, h):
     nudges = h * np.eye(x.size).reshape(x.size, *x.shape)
     right = [(dy * f(x + nudge)).sum() for nudge in nudges]
     left = [(dy * f(x - nudge)).sum() for nudge in nudges]
-    slopes = (np.array(right) - np.array(left)) / (2 * h)
-    return slopes.reshape(x.shape)
+    dx = (np.array(right) - np.array(left)) / (2 * h)
+    return dx.reshape(x.shape)
     # end of your code
 
 
@@ -27,7 +27,7 @@ def numeric_gradient(f, dy, x, h):
 returns = "dx"
 float64_only = True
 section = "Nudge it"
-stars, minutes = 2, 15
+stars, minutes = 2, 12
 
 cube = partial(np.linalg.matrix_power, n=3)    # x x x: every number of x touches every number of it
 
@@ -45,7 +45,7 @@ def tanh(rng, N, D):
 hints = (
     "For L = x^2 at x = 3 and h = 0.1, which two values of L, and which distance between them, give exactly 6?",
     "For each number of x: L with this number h larger, minus L with it h smaller, divided by 2 h. L sums dy f over all of f.",
-    "slopes = (np.array(right) - np.array(left)) / ___",
+    "dx = (np.array(right) - np.array(left)) / ___",
 )
 
 
@@ -94,6 +94,11 @@ def without_dy(f, dy, x, h):
 @mistake("all numbers of x are nudged at once: each needs a measurement of its own", hint=2)
 def all_at_once(f, dy, x, h):
     return dy * (f(x + h) - f(x - h)) / (2 * h)
+
+
+@mistake("all numbers of x are nudged at once, and dy is left out: each number of x needs two values of L of its own", hint=1)
+def all_at_once_without_dy(f, dy, x, h):
+    return (f(x + h) - f(x - h)) / (2 * h)
 
 
 @mistake("the difference goes from x to x + h but is divided by 2 h", hint=2)

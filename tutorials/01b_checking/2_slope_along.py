@@ -24,7 +24,7 @@ def slope_along(f, dy, x, v, h):
 returns = "slope"
 float64_only = True
 section = "Step sideways"
-stars, minutes = 2, 10
+stars, minutes = 2, 8
 
 cube = partial(np.linalg.matrix_power, n=3)    # x x x
 

@@ -22,7 +22,7 @@ def shares_backward(dy, x):
 # %% what it is called with
 returns = "dx"
 section = "What a check with ones does not see"
-stars, minutes = 3, 20
+stars, minutes = 3, 15
 
 
 def case(rng, N, D):

@@ -23,7 +23,7 @@ def twice_backward(dy, x, W):
 # %% what it is called with
 returns = "dx dW"
 section = "What a layer alone does not show"
-stars, minutes = 2, 12
+stars, minutes = 2, 10
 
 
 def case(rng, N, D):

@@ -13,11 +13,13 @@
 # %% [markdown]
 # # 1b. Is the gradient right?
 #
+# *한국어: 기울기 확인 (gradient check), 편미분 (partial derivative).*
+#
 # The table of chapter 1 had two kinds of rows. In those marked *central* the gradient and the measurement agreed to eleven
 # digits, in those marked *complex* to sixteen. Where do five digits go? And is there a wrong gradient that passes?
 #
-# In this chapter you build both measurements yourself and find out what they cannot see. It is the tool with which every
-# other function of this book is proven, yours included.
+# In this chapter you build both measurements and find out what they cannot see. Every other function of this book is proven
+# with them, yours included.
 
 # %%
 import time
@@ -53,7 +55,7 @@ rng = np.random.default_rng(0)
 #
 # $$ L(x - h) = L - h L' + \tfrac{h^2}{2} L'' - \tfrac{h^3}{6} L''' + \dots $$
 #
-# In the difference of the two, $L$ and the bend $L''$ cancel, and what remains is twice the odd terms:
+# In the difference of the two, $L$ and the curvature $L''$ cancel, and the odd terms remain, twice each:
 #
 # $$ \frac{L(x + h) - L(x - h)}{2h} = L' + \tfrac{h^2}{6} L''' + \dots $$
 #
@@ -63,8 +65,8 @@ rng = np.random.default_rng(0)
 # upstream gradient needs no special treatment.
 
 # %% [markdown]
-# This is a *central difference*. The picture shows what it does for $\tanh$ at 0.5: a line through the point and its
-# right neighbour is flatter than the tangent, and a line through both neighbours is nearly parallel to it.
+# This is a *central difference*. The picture shows it for $\tanh$ at 0.5, with a step as large as 0.7. The slope measured to
+# the right alone is far too flat, because the curve bends. Measured to both sides, it is close to the tangent's.
 
 # %%
 x, h = np.array([0.5]), 0.7
@@ -84,7 +86,8 @@ legend = axes.legend()
 # A smaller $h$ brings the lines closer to the tangent. But $f(x + h)$ and $f(x - h)$ become nearly equal, and each is stored
 # with sixteen digits. Subtracting them leaves the digits in which they differ.
 #
-# **Predict:** the bend costs about $h^2$, and the lost digits about $10^{-16} / h$. At which $h$ are the two equal?
+# **Predict:** the curve costs about $h^2$, and the lost digits about $10^{-16} / h$. At which $h$ are the two
+# equal? (The next picture shows it.)
 #
 # ## Step sideways
 #
@@ -126,10 +129,10 @@ axes.set_ylim(3e-18, 1)
 legend = axes.legend()
 
 # %% [markdown]
-# The error from both sides falls by two digits when $h$ falls by one, until the lost digits take over near $10^{-5}$, where
-# about eleven are right. There are your five digits. The step sideways has no such end: below $10^{-8}$ it is right to
-# the last digit (an error of 0 is drawn at $10^{-17}$). In return, every operation of the forward must have a complex
-# derivative. `np.abs` has none, and a maximum has to be taken of the real parts.
+# From both sides the error falls by a factor of 100 for each factor of 10 in $h$, until the lost digits take over near
+# $10^{-5}$. About eleven digits are right there, and the other five are lost. The step sideways loses nothing: below $10^{-8}$
+# it is right to the last digit (an error of 0 is drawn at $10^{-17}$). In return, every operation of the forward must have a
+# complex derivative. `np.abs` has none, and a maximum has to be taken of the real parts.
 #
 # ## What a check with ones does not see
 #
@@ -148,7 +151,7 @@ for name, dY in (("ones", np.ones((4, 3))), ("random numbers", rng.standard_norm
     print(f"with a dY of {name}: the first row of dX is", numeric_gradient(shares, dY, X, 1e-5)[0].round(6) + 0)
 
 # %% [markdown]
-# The shares of a row always sum to 1, so the sum cannot move, and a backward that returns nothing but zeros would pass.
+# The shares of a row always sum to 1, so their sum cannot move, and a backward that returns nothing but zeros would pass.
 # Now derive the right one. A row that is twice as large has the same shares, and your answer has to know that.
 
 # %% [exercise] shares_backward
@@ -159,11 +162,11 @@ for name, dY in (("ones", np.ones((4, 3))), ("random numbers", rng.standard_norm
 #
 # $$ \frac{\partial y_j}{\partial x_i} = \frac{[i = j]}{s} - \frac{x_j}{s^2} $$
 #
-# Multiply by $dy_j$ and sum over $j$:
+# where $[i = j]$ is 1 for $i = j$ and 0 otherwise. Multiply by $dy_j$ and sum over $j$:
 #
-# $$ dx_i = \frac{dy_i}{s} - \sum_j dy_j \frac{x_j}{s^2} = \frac{1}{s} \Big( dy_i - \sum_j dy_j\, y_j \Big) \qquad (N, D) $$
+# $$ dx_i = \frac{dy_i}{s} - \sum_j dy_j \frac{x_j}{s^2} = \frac{1}{s} \left( dy_i - \sum_j dy_j\, y_j \right) \qquad (N, D) $$
 #
-# With $dy = 1$ the bracket is $1 - \sum_j y_j = 0$, whatever stands in front of it. Hence the blind spot.
+# With $dy = 1$ the bracket is $1 - \sum_j y_j = 0$, whatever factor is in front of it. Hence the blind spot.
 
 # %% [markdown]
 # Here are four wrong backwards, each checked against a measurement along one random direction, with a `dY` of ones and with
@@ -221,7 +224,7 @@ print(gradcheck(layer, [X]))
 #
 # $$ dx = dh\, V^\top, \quad dV = x^\top dh \qquad (N, D), (D, D) $$
 #
-# Now let $V$ be $W$. A nudge of this one matrix moves the loss on both ways, so its gradient is the sum:
+# Now let $V$ be $W$. A nudge of this one matrix moves the loss along both paths, so its gradient is the sum:
 #
 # $$ dW = h^\top dy + x^\top dh \qquad (D, D) $$
 

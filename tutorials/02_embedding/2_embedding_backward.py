@@ -1,6 +1,6 @@
-"""A token that stands twice
+"""A token that occurs twice
 
-Return the gradient of the table. A token may stand in many places, and each of them counts.
+Return the gradient with respect to the table, of y = embedding(ids, W). A token may occur in many places, and each counts.
 """
 
 import math
@@ -14,7 +14,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake, plugs
 # %% reference
 def embedding_backward(dy, ids, W):
     """dy: (B, T, d_model); ids: (B, T); W: (V, d_model), of which only shape and dtype matter. Returns dW (V, d_model)."""
-    # your code: add each place's dy to its token's row; np.add.at adds repeats, dW[ids] += dy does not
+    # your code: what does each place give back, and to which row?
     dW = np.zeros_like(W)
     np.add.at(dW, ids, dy)
     return math.sqrt(W.shape[1]) * dW
@@ -23,8 +23,8 @@ def embedding_backward(dy, ids, W):
 
 # %% what it is called with
 returns = "dW"
-section = "Backward: repeated tokens"
-stars, minutes = 2, 15
+section = "Two arrows into one row"
+stars, minutes = 2, 12
 
 
 def case(rng, B, T, V, D):
@@ -56,7 +56,7 @@ def in_the_model(own):
 
 # %% hints
 hints = (
-    "Token 7 stands in two places. If its vector changes, through how many does the loss change? So what is its row's gradient?",
+    "Token 7 occurs in two places. If its vector changes, through how many does the loss change? So what is its row's gradient?",
     "Sum dy over all places of a token. dW[ids] += dy reads each row once, adds, and writes it back: only the last repeat remains.",
     "np.add.at(dW, ___, dy)",
 )

@@ -1,7 +1,7 @@
 """One table, two uses
 
-The output projection uses the same table: logits = h W^T. Return the gradients with respect to h and W. In the model
-the table's gradient is the sum of this one and of the embedding's.
+The output projection uses the same table: logits = h W^T. Return the gradients with respect to h and W. In the model the table's
+gradient is the sum of this one and of the embedding's.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 # %% reference
 def tied_backward(dlogits, h, W):
     """dlogits: (N, V); h: (N, d_model); W: (V, d_model). Returns dh (N, d_model) and dW (V, d_model)."""
-    # your code: as in a linear layer, but W stands transposed in the forward
+    # your code: over what does each of the two sum, tokens or the vocabulary?
     dh = dlogits @ W
     dW = dlogits.T @ h
     return dh, dW
@@ -22,7 +22,7 @@ def tied_backward(dlogits, h, W):
 # %% what it is called with
 returns = "dh dW"
 section = "The same table at the end"
-stars, minutes = 2, 15
+stars, minutes = 2, 8
 
 
 def case(rng, N, V, D):

@@ -13,9 +13,11 @@
 # %% [markdown]
 # # 2. Tokens to vectors: the embedding
 #
-# "the dog chased the cat": the word *the* stands there twice. Its vector gets a gradient from the first place and
-# another one from the second. In NumPy you write `dW[ids] += dy`, and one of the two is gone: no error, no warning, only a
-# model that learns more slowly. Why?
+# *한국어: 토큰 (token), 어휘 (vocabulary), 임베딩 (embedding), 가중치 공유 (weight sharing).*
+#
+# In "the dog chased the cat" the word *the* occurs twice. Its vector gets a gradient from the first place and another one
+# from the second. You write `dW[ids] += dy` in NumPy, and one of the two is gone, without an error and without a warning.
+# Why? And how does a model notice?
 
 # %%
 import math
@@ -24,162 +26,201 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import gradcheck, layers, plugged
-from minitransformer.learn import yours
+from minitransformer.learn import lab, yours
 from minitransformer.learn.plug import train
 
+lab.you_are_here("embedding")
 rng = np.random.default_rng(0)
 
 # %% [markdown]
 # ## A table of vectors
 #
-# A *token* is a string, a *token id* its number in the vocabulary. A table $W$ of the shape $(V, d_{model})$ holds
-# one vector of $d_{model}$ numbers for each of the $V$ ids. The embedding looks them up, for a batch of $B$ sentences
-# of $T$ tokens each:
+# A *token* is a string, and a *token id* is its number in the vocabulary. A table $W$ of shape $(V, d_{model})$ holds one
+# vector for each of the $V$ ids, and the embedding looks up one row for each token. The ids of $B$ sentences of $T$ tokens
+# have shape $(B, T)$, so the vectors have shape $(B, T, d_{model})$.
 #
-# $$ y_{bt} = \sqrt{d_{model}} \; W_{ids_{bt}} $$
+# One detail makes it more than a lookup. At the end of the model the same table is used again (see below), and there small
+# numbers are right. So the numbers of $W$ are drawn with standard deviation $1/\sqrt{d_{model}}$. At the beginning, the model
+# adds a vector for the position (chapter 3), made of sines and cosines of size 0.71.
 #
-# The ids are $(B, T)$, and $y$ is $(B, T, d_{model})$.
-#
-# **By hand.** Let $d_{model} = 4$ and the row of *the* be $(0.5, 0, -0.5, 0)$. Then
-# $y = 2 \cdot (0.5, 0, -0.5, 0) = (1, 0, -1, 0)$, in both places.
-#
-# **Predict:** for one sentence of five tokens, which shape does $y$ have?
+# **Predict:** for $d_{model} = 512$, how many times larger are the numbers of the position than those of the token?
 
 # %%
-vocabulary = {"the": 0, "dog": 1, "chased": 2, "cat": 3}
-ids = np.array([[vocabulary[token] for token in "the dog chased the cat".split()]])    # (B, T) = (1, 5)
-W = rng.standard_normal((4, 4)) / 2                                                       # (V, d_model)
-y = math.sqrt(4) * W[ids]                                                                 # (1, 5, 4)
-print(ids, y.shape)
-print("both places of 'the' are equal:", (y[0, 0] == y[0, 3]).all())
+for d_model in (4, 64, 512):
+    size = layers.Embedding(1000, d_model, rng).weight.data.std()
+    print(f"d_model {d_model:3}: token {size:.3f}, position {math.sqrt(0.5):.3f}, {math.sqrt(0.5) / size:4.1f} times as large")
 
 # %% [markdown]
-# ### Why the factor?
+# The positions would drown the tokens. So the paper multiplies each row by a factor that gives its numbers size 1, whatever
+# $d_{model}$ is.
 #
-# The library draws the numbers of $W$ with the standard deviation $1/\sqrt{d_{model}}$, because the same table is
-# used again at the end of the model (see below), and there small numbers are right. Next, the model adds a vector for
-# the position (chapter 3): sines and cosines, typically of the size $1/\sqrt 2 = 0.71$. **Predict:** how large are
-# the vectors' numbers next to them, without the factor and with it?
-
-# %%
-for d_model in (64, 512):
-    table = layers.Embedding(1000, d_model, rng).weight.data
-    print(f"d_model {d_model}: numbers of size {table.std():.3f} without, "
-          f"{math.sqrt(d_model) * table.std():.2f} with the factor; positions: {math.sqrt(1 / 2):.2f}")
-
-# %% [markdown]
-# Without the factor the positions drown the tokens: at $d_{model} = 512$ by sixteen to one.
-#
-# ## Backward: repeated tokens
-#
-# A lookup is a matrix product in disguise. Write each id as a row of zeros with a single 1, its *one-hot* vector;
-# then $y = \sqrt{d_{model}}\; \mathrm{onehot}\; W$. It is a linear layer, and you know its gradient from chapter 1:
-# $dW = \sqrt{d_{model}}\; \mathrm{onehot}^\top dy$. Row $v$ of it is
-#
-# $$ dW_v = \sqrt{d_{model}} \sum_{b, t:\ ids_{bt} = v} dy_{bt} $$
-#
-# the sum over all places where $v$ stands. **By hand:** *the* stands in places 0 and 3. Let $dy$ be $(1, 0, 0, 0)$ at
-# the first and $(0, 2, 0, 0)$ at the second. Then its row gets $2 \cdot (1, 2, 0, 0) = (2, 4, 0, 0)$.
-#
-# **Predict:** what does `dW[ids] += dy` make of it?
-
-# %%
-dy = np.zeros((1, 5, 4))
-dy[0, 0], dy[0, 3] = [1, 0, 0, 0], [0, 2, 0, 0]
-lost, right = np.zeros((4, 4)), np.zeros((4, 4))
-lost[ids] += 2 * dy
-np.add.at(right, ids, 2 * dy)
-print("dW[ids] += dy:", lost[0])
-print("np.add.at:    ", right[0])
-
-# %% [markdown]
-# `dW[ids] += dy` means `dW[ids] = dW[ids] + dy`. NumPy reads the row twice, adds to each copy, and writes both back
-# to the same place. The last one wins. `np.add.at` adds them one after the other. (The library uses neither:
-# `np.add.at` is slow. It sorts the ids and sums runs of equal ones.)
-#
-# Each place gives its $dy$ to exactly one row. So the sum over all rows of $dW$ is $\sqrt{d_{model}}$ times the sum of
-# $dy$ over all places. A lost repeat breaks this rule.
-#
-# ## Prove it
-
-# %%
-embedding = layers.Embedding(4, 6, rng)
-report = gradcheck(embedding, [ids])
-print(report)
-assert report.passed
-
-# %% [markdown]
-# ## The same table at the end
-#
-# At its end the model has a vector for each position, together its *hidden states* $h$ of the shape $(N, d_{model})$. It
-# needs a *logit* for each token of the vocabulary: a score, which softmax turns into a probability. The paper uses the
-# same table: $\text{logits} = h W^\top$. A token is likely if its vector points where $h$ points. The table then gets two
-# gradients, and they are added: a sum over two uses, as in chapter 1. From $\text{logits}_{nv} = \sum_d h_{nd} W_{vd}$ follow
-#
-# $$ dh = d\text{logits}\; W, \qquad dW = d\text{logits}^\top h $$
-#
-# **Predict:** in how many rows of the table is the gradient of each use not zero, for a batch with 3 different tokens
-# and 1,000 in the vocabulary?
-
-# %%
-W, batch = rng.standard_normal((1000, 8)), np.array([5, 7, 5, 9])
-from_embedding = np.zeros_like(W)
-np.add.at(from_embedding, batch, rng.standard_normal((4, 8)))
-from_logits = rng.standard_normal((4, 1000)).T @ rng.standard_normal((4, 8))
-for name, dW in (("embedding", from_embedding), ("output projection", from_logits)):
-    print(f"{name}: {(dW != 0).any(axis=1).sum()} of 1,000 rows")
-
-# %% [markdown]
-# The embedding moves the tokens that were there. The output projection moves all: those that were right towards $h$,
-# the others away from it.
-#
-# ## Break it
-#
-# How much does a lost repeat cost? On the copy task letters repeat. (`math.sqrt`, because the model computes in
-# float32: `np.sqrt` of a number is a float64, and makes float64 of an array of float32 that it multiplies.)
-# **Predict:** does the loss with `+=` fall, and how far is it behind after 100 steps?
-
-
-# %%
-def lossy_backward(self, dy, cache):
-    self.weight.grad[cache.ids] += math.sqrt(dy.shape[-1]) * dy
-
-
-right = train(steps=100).losses
-wrong = train(plugged(layers.Embedding.backward, lossy_backward), steps=100).losses
-figure, axes = plt.subplots(figsize=(4.8, 2.8), layout="constrained")
-axes.plot(right, color="black", label="repeats are added")
-axes.plot(wrong, color="tab:red", linestyle="--", label="repeats are lost")
-axes.set_xlabel("training step")
-axes.set_ylabel("loss for each token")
-axes.legend()
-print(f"after 100 steps: right {right[-1]:.3f}, lost repeats {wrong[-1]:.3f}")
-
-# %% [markdown]
-# The wrong one falls, too, a little behind: a gap that people blame on the learning rate. The output projection gives the
-# same table a right gradient, and that carries most of the learning. The check needs a repeated token:
-
-
-# %%
-class Lossy(layers.Embedding):
-    backward = lossy_backward
-
-
-two_sentences = np.array([[0, 1, 2, 0, 3], [0, 3, 2, 0, 1]])
-print(gradcheck(Lossy(4, 6, rng), [two_sentences], name="lossy").findings["lossy"])
-
-# %% [markdown]
-# ## Exercises
-#
-# `minitransformer learn start 2` writes this page into your folder, followed by three functions with blanks. Fill
-# one, save, and ask `minitransformer learn check`. When `embedding_backward` passes, let it train a model:
-# `minitransformer learn plug embedding_backward`.
-#
-# **Read next:** `Embedding` in `minitransformer/layers/embedding.py`, and how it sums repeats in the same order every
-# time.
+# **By hand.** For $d_{model} = 4$ the numbers of $W$ are of size 0.5. If the row of *the* is $(0.5, 0, -0.5, 0)$, then *the*
+# becomes $(1, 0, -1, 0)$, in both places where it occurs. What is the factor for 512?
 
 # %% [exercise] embedding
 
+# %% [derivation]
+# Multiplying numbers by a factor multiplies their standard deviation by it. With $1/\sqrt{d_{model}}$ before and 1 after, the
+# factor is $\sqrt{d_{model}}$, which is 22.6 for 512:
+#
+# $$ y_{bt} = \sqrt{d_{model}}\; W_{ids_{bt}} \qquad (B, T, d_{model}) $$
+#
+# NumPy takes rows with an array of ids of any shape: `W[ids]` is of shape $(B, T, d_{model})$ for ids of shape $(B, T)$.
+
+# %% [markdown]
+# ## Two arrows into one row
+#
+# In the forward each row is copied to all places where its token occurs. Backward sends each place's gradient back along
+# the same arrow.
+
+# %%
+sentence = "the dog chased the cat".split()
+vocabulary = {"the": 0, "dog": 1, "chased": 2, "cat": 3}
+ids = np.array([[vocabulary[token] for token in sentence]])    # (B, T) = (1, 5)
+figure, axes = plt.subplots(figsize=(6, 2.8), layout="constrained")
+lab.show_lookup(axes, sentence, ids[0], list(vocabulary))
+
+# %% [markdown]
+# Let the upstream gradient be $(1, 0, 0, 0)$ at the first *the*, $(0, 2, 0, 0)$ at the second, and 0 elsewhere. The
+# table has $d_{model} = 4$.
+#
+# **Predict:** what is the gradient of the row of *the*? The cell nudges each of its four numbers and measures.
+
+# %%
+W, dy = rng.standard_normal((4, 4)) / 2, np.zeros((1, 5, 4))
+dy[0, 0], dy[0, 3] = [1, 0, 0, 0], [0, 2, 0, 0]
+measured = [(dy * (embedding(ids, W + nudge) - embedding(ids, W))).sum() / 0.01
+            for nudge in 0.01 * np.eye(16).reshape(16, 4, 4)[:4]]
+print("measured:      ", np.round(measured, 6) + 0)
+dW = np.zeros((4, 4))
+dW[ids] += 2 * dy
+print("dW[ids] += dy: ", dW[0])
+
+# %% [markdown]
+# The second line has lost a gradient. `dW[ids] += dy` means `dW[ids] = dW[ids] + dy`: NumPy reads the row of *the* twice, adds
+# something else to each copy, and writes both back to the same place, where the last one wins.
+#
+# How you avoid this is up to you. A rule that your answer must keep: each place gives its gradient to exactly one row, so the
+# sum over all rows of $dW$ is the same as that over all places of `dy`, apart from the factor.
+
 # %% [exercise] embedding_backward
 
+# %% [derivation]
+# Write each id as a row of zeros with a single 1, its *one-hot* vector. Then the lookup is a matrix product,
+# $y = \sqrt{d_{model}}\; \text{onehot}\; W$, a linear layer without a bias. Chapter 1 has its gradient:
+#
+# $$ dW = \sqrt{d_{model}}\; \text{onehot}^\top dy \qquad (V, B\,T)(B\,T, d_{model}) $$
+#
+# Row $v$ of this product picks the places where the one-hot vector has its 1 at $v$:
+#
+# $$ dW_v = \sqrt{d_{model}} \sum_{b, t:\ ids_{bt} = v} dy_{bt} \qquad (d_{model},) $$
+#
+# The product itself would waste its time on zeros. `np.add.at(dW, ids, dy)` adds the places one after the other. A loop over the
+# places does the same. The library uses neither, because the first cannot run on complex numbers on a GPU and the second is
+# slow: it sorts the ids and sums runs of equal ones.
+
+# %% [markdown]
+# ## Prove it
+#
+# The check needs a sentence in which a token occurs twice.
+
+
+# %%
+class Mine(layers.Embedding):
+    def backward(self, dy, cache):
+        self.weight.grad += embedding_backward(dy, cache.ids, self.weight.data)    # yours, once it passes
+
+
+def lossy(self, dy, cache):
+    self.weight.grad[cache.ids] += math.sqrt(dy.shape[-1]) * dy
+
+
+print(gradcheck(Mine(4, 6, rng), [ids]))
+with plugged(layers.Embedding.backward, lossy):
+    print(gradcheck(layers.Embedding(4, 6, rng), [ids], name="lossy").findings["lossy"])
+
+# %% [markdown]
+# ## Break it
+#
+# How much does a lost repeat cost in training? We train the small model of chapter 1 again. Its batches are full of repeats,
+# because they are made of 26 letters.
+#
+# **Predict:** early on, a model may have learned that the answer is one of 26 letters, and nothing else. What is its loss,
+# the negative logarithm of the probability that it gives to the right one?
+
+# %%
+right = train(steps=200).losses
+wrong = train(plugged(layers.Embedding.backward, lossy), steps=200).losses
+figure, axes = plt.subplots(figsize=(5.4, 3.2), layout="constrained")
+lab.show_losses(axes, {"right": right, "lost repeats": wrong}, level=(math.log(26), f"ln 26 = {math.log(26):.2f}"))
+
+# %% [markdown]
+# Both curves rest on a shelf at 3.26 between steps 10 and 25, where the model knows that the answer is a letter and does not
+# know yet which one. Look for shelves in your own curves. The logarithm of a number of choices tells you what a model has
+# understood so far.
+#
+# After step 100 the red curve falls behind. The mean losses of steps 181 to 200 for three seeds, from
+# `experiments/wrong_gradients.py`:
+#
+# | seed | right | lost repeats |
+# |---|--:|--:|
+# | 0 | 0.23 | 0.41 |
+# | 1 | 0.28 | 0.40 |
+# | 2 | 0.29 | 0.38 |
+#
+# A gap like this is easily blamed on the learning rate. What is left of a row's gradient is that of one place out of many,
+# which is smaller and noisier than the sum, so the model learns the same thing more slowly.
+#
+# ## The same table at the end
+#
+# After its last layer the model has a *hidden state* $h$ for each position, a vector of $d_{model}$ numbers. It needs a
+# *logit* for each token of the vocabulary, a score which softmax turns into a probability. The paper uses the same table
+# again: $\text{logits} = h W^\top$, with $h$ of shape $(N, d_{model})$. A token is likely if its vector points where $h$ points.
+
 # %% [exercise] tied_backward
+
+# %% [derivation]
+# With indices, $\text{logits}_{nv} = \sum_d h_{nd} W_{vd}$. The number $h_{nd}$ touches the logits of all tokens $v$ at its own
+# position, and $W_{vd}$ those of its own token at all positions $n$:
+#
+# $$ dh_{nd} = \sum_v d\text{logits}_{nv} W_{vd} \quad\Longrightarrow\quad dh = d\text{logits}\; W \qquad (N, V)(V, d_{model}) $$
+#
+# $$ dW_{vd} = \sum_n d\text{logits}_{nv} h_{nd} \quad\Longrightarrow\quad dW = d\text{logits}^\top h \qquad (V, N)(N, d_{model}) $$
+
+# %% [markdown]
+# The model that writes *drawkcab* has a single table and uses it three times: for the letters that it reads, for those that
+# it has written, and for the logits. Their gradients are added (chapter 1b). The next cell takes them apart for
+# *banana*, first with all uses and then without those of the embedding.
+#
+# **Predict:** for how many of the 26 letters does the embedding have a gradient, and for how many the logits?
+
+
+# %%
+def table_gradient():
+    model, letters = lab.drawkcab()
+    lab.add_gradients(model, letters, "banana")
+    return model.source_embedding.weight.grad[letters.encode("abcdefghijklmnopqrstuvwxyz")]    # (26, 32)
+
+
+together = table_gradient()
+with plugged(layers.Embedding.backward, lambda self, dy, cache: None):
+    at_the_end = table_gradient()
+figure, axes = plt.subplots(2, sharex=True, figsize=(6, 3.6), layout="constrained")
+for one, gradient, name in zip(axes, (together - at_the_end, at_the_end), ("embedding", "logits")):
+    one.bar([*"abcdefghijklmnopqrstuvwxyz"], np.sqrt((gradient * gradient).sum(axis=1)), color="tab:purple")
+    one.set_ylabel(f"{name}:\nlength of gradient")
+label = axes[1].set_xlabel("row of the table")
+
+# %% [markdown]
+# The embedding moves the rows of the letters that were there. The logits move every row: those of the right letters towards
+# $h$, and all others away from it.
+#
+# ## Your Transformer
+
+# %%
+lab.at_work()
+
+# %% [markdown]
+# `minitransformer learn plug embedding_backward` trains a model with your function inside.
+#
+# **Read next:** `Embedding` in `minitransformer/layers/embedding.py`, and how it sums repeats in the same order every time.

@@ -1,7 +1,7 @@
 """Walking k steps is a turn
 
 You get rows of the table of sinusoids, but not their positions. Make the rows that stand k positions further on: the row of t
-becomes that of t + k, whatever t is. Walking k and then -k has to lead back.
+becomes that of t + k, whatever t is. Walking k steps and then k steps back has to lead home.
 """
 
 import numpy as np
@@ -11,9 +11,9 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 
 # %% reference
 def rotate_positions(PE, k):
-    """PE: (T, d_model), rows of the table of sinusoids, of unknown positions t; k: a whole number.
+    """PE: (T, d_model), rows of the table of sinusoids, of unknown positions t.
 
-    Returns moved (T, d_model), the rows of t + k.
+    k: a whole number. Returns moved (T, d_model), the rows of t + k.
     """
     # your code: t is unknown, but two numbers say where each of its hands points
     d_model = PE.shape[1]
@@ -29,7 +29,7 @@ def rotate_positions(PE, k):
 # %% what it is called with
 returns = "moved"
 section = "Walking is turning"
-stars, minutes = 3, 20
+stars, minutes = 3, 15
 
 
 def case(rng, T, half, k):

@@ -23,7 +23,7 @@ def learned_positions_backward(dy, W):
 # %% what it is called with
 returns = "dx dW"
 section = "Learned positions"
-stars, minutes = 1, 10
+stars, minutes = 1, 5
 
 
 def case(rng, B, T, more, D):

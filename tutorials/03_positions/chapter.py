@@ -12,6 +12,8 @@
 
 # %% [markdown]
 # # 3. Positions: how a model knows who stands where
+#
+# *한국어: 위치 인코딩 (positional encoding), 시퀀스 (sequence).*
 
 # %%
 from minitransformer.learn import lab, yours
@@ -135,7 +137,7 @@ shown = waves.legend(fontsize=9)
 # pointed before.
 #
 # You get rows of the table without their positions, and you make the rows that stand $k$ positions further on. Two
-# checks are free: no hand may change its length, and walking $k$ and then $-k$ brings you home.
+# checks are free: no hand may change its length, and walking $k$ steps and then $k$ steps back brings you home.
 
 # %% [exercise] rotate_positions
 

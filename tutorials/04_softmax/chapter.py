@@ -12,6 +12,8 @@
 
 # %% [markdown]
 # # 4. Softmax: from scores to probabilities
+#
+# *한국어: 소프트맥스 (softmax), 포화 (saturation).*
 
 # %%
 from minitransformer.learn import lab, yours
@@ -94,7 +96,7 @@ with np.errstate(all="ignore"):
 #
 # Here is a row from real life. While the model of this book writes *drawkcab*, it distributes its attention over the
 # letters of *backward* and the end of the word, `</s>`, and this is the row in which it is least certain. Beside the row
-# stands its *Jacobian*, the table of all derivatives $\partial p_i / \partial x_j$, measured as in chapter 1: nudge each
+# stands its *Jacobian*, the table of all derivatives $\partial p_i / \partial x_j$, measured as in chapter 1b: nudge each
 # score in turn, and see how every probability answers.
 #
 # **Predict:** a column says how all the probabilities change when one score grows. What does a column sum to?
@@ -166,7 +168,7 @@ B, H, T = 32, 8, 128
 print(f"p: {4 * B * H * T ** 2 / 1e9:.3f} GB, the Jacobians: {4 * B * H * T ** 3 / 1e9:.1f} GB")
 
 # %% [markdown]
-# **Prove it.** The check below runs your `softmax` and your `softmax_backward` with a random `dp`, as in chapter 1. With a
+# **Prove it.** The check below runs your `softmax` and your `softmax_backward` with a random `dp`. As chapter 1b shows, with a
 # `dp` of ones it would prove nothing: the loss is then the sum of all probabilities, which no score can change,
 # so $dx$ is 0.
 

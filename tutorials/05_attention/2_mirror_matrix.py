@@ -12,10 +12,10 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 
 # %% reference
 def mirror_matrix(frequencies, n):
-    """frequencies: (d_model / 2,), the angle by which clock i turns at each position; n: letters of the word, a whole number.
+    """frequencies: (d_model / 2,), f_i is the angle between two positions of clock i.
 
-    Row t of the table is sin(t f_0), cos(t f_0), sin(t f_1), cos(t f_1), ... Returns W (d_model, d_model): row t times W is
-    row n - 1 - t, for every t.
+    n: the number of letters. Row t of the table: sin(t f_0), cos(t f_0), sin(t f_1), ...
+    Returns W (d_model, d_model): row t times W is row n - 1 - t, for every t.
     """
     # your code: each clock has four numbers of W to itself
     angle = (n - 1) * frequencies

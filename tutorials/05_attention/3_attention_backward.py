@@ -32,7 +32,7 @@ def attention_backward(dy, query, key, value, p):
 # %% what it is called with
 returns = "dquery dkey dvalue"
 section = "Backward"
-stars, minutes = 3, 25
+stars, minutes = 3, 20
 
 
 def case(rng, B, T_q, T_k, d_k, d_v):

@@ -12,6 +12,8 @@
 
 # %% [markdown]
 # # 5. Attention: a weighted mean that chooses its own weights
+#
+# *한국어: 어텐션 (attention), 쿼리 (query), 키 (key), 값 (value), 점수 (score), 가중합 (weighted sum).*
 
 # %%
 from minitransformer.learn import lab, yours
@@ -19,13 +21,13 @@ from minitransformer.learn import lab, yours
 lab.you_are_here("attention")
 
 # %% [markdown]
-# The model reads *backward* and writes *drawkcab*. To write the third letter it has to look at the third letter from the
-# end, and at no other, so where it looks depends on what it is writing. But how can a layer that consists of
-# multiplications *look* somewhere?
+# In chapter 1 you saw queries find their keys: for each letter that the model writes, the largest score stands at the right
+# letter of *backward*. But a score only says where to look, and nothing has been taken from there yet. How does a layer
+# that consists of multiplications fetch something from a place that it has just chosen?
 #
-# Below is where the trained model looks while it writes. It has four *heads*, which look side by side (chapter 7), and two
-# of them are shown, with a row for each letter that the model writes and a column for each letter that it may look at.
-# **Predict:** do the dark cells run from the upper left to the lower right, or from the upper right to the lower left?
+# Below are the weights that the trained model makes of its scores. It has four *heads*, which look side by side
+# (chapter 7), and two of them are shown, with a row for each letter that the model writes and a column for each letter that
+# it may look at. **Predict:** with chapter 4 in mind, what do the weights of each row sum to?
 
 # %%
 import math
@@ -42,11 +44,13 @@ found = lab.attention_of(model, vocabulary, "backward")
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
 for head in (0, 1):
     image = lab.show_map(axes[head], found, head)
+print("sums of the rows, head 0:", found.weights[0].sum(axis=1).round(3))
 bar = figure.colorbar(image, label="attention weight")
 
 # %% [markdown]
-# From the upper right to the lower left, since the model reads from the end. In this chapter you build the layer that draws
-# this picture, and you write by hand the numbers with which it reads a word backwards, without any training.
+# Each row sums to 1, so it can serve as the weights of a mean, and whatever stands at a dark cell makes up most of that mean.
+# In this chapter you build the layer that draws this picture, and you write by hand the numbers with which it reads a word
+# backwards, without any training.
 #
 # ## One vector, three jobs
 #
@@ -55,11 +59,12 @@ bar = figure.colorbar(image, label="attention weight")
 # carries a label, and the label of *bit*, "verb, past tense", fits the question. What she takes home from it, though, is
 # neither the question nor the label, but what the word means.
 #
-# Attention gives these three jobs to three vectors. The position being written asks with a *query*. Each position that
-# can be read is labelled with a *key*, and what it has to say is its *value*. None of the three exists at first: each is
-# made by a learned matrix, from a vector $y$ of the sentence being written or a vector $x$ of the sentence being read.
+# Attention gives these three jobs to three vectors, two of which you know. The position being written asks with a *query*,
+# each position that can be read is labelled with a *key*, and what it has to say is its *value*. None of the three exists at
+# first: each is made by a learned matrix, from a vector $y$ of the sentence being written or a vector $x$ of the sentence
+# being read.
 #
-# $$ q = y\, W_Q, \qquad k = x\, W_K, \qquad v = x\, W_V $$
+# $$ q = y\, W_q, \qquad k = x\, W_k, \qquad v = x\, W_v $$
 #
 # In *cross-attention*, as in the translation, the queries come from one sentence and the keys and values from another. In
 # *self-attention* all three are made from the vectors of the same sentence. That does not make them the same: there is one
@@ -150,10 +155,10 @@ for d_k in (10, 100, 1000):
 #
 # ## A question, written by hand
 #
-# What must $W_Q$ contain, so that attention reads a word backwards? Let the keys be positions, that is, rows of chapter
+# What must $W_q$ contain, so that attention reads a word backwards? Let the keys be positions, that is, rows of chapter
 # 3's table. The dot product of two such rows is largest if they are the same row, so the query for letter $t$ should be
 # the row of the letter to read. In a word of $n$ letters that is letter $n - 1 - t$. But the position being written has
-# nothing except its own row, $PE_t$, and the query is $PE_t\, W_Q$, with one matrix for all $t$.
+# nothing except its own row, $PE_t$, and the query is $PE_t\, W_q$, with one matrix for all $t$.
 #
 # In chapter 3 you turned clocks forward by the same angle for all positions. Here the clocks have to run backwards as $t$
 # grows. You can check your matrix with one rule: a position that is mirrored twice is back where it was.
@@ -200,8 +205,8 @@ bar = figure.colorbar(image, label="attention weight")
 #
 # ## Backward
 #
-# Backward gets $dY$, of shape $(T_q, d_v)$, and needs $dQ$, $dK$ and $dV$. You have derived every part of it already:
-# matrix products in chapter 1, and the softmax in chapter 4.
+# Backward gets $dY$, of shape $(T_q, d_v)$, and needs $dQ$, $dK$ and $dV$. You have derived its parts already, the scores in
+# chapter 1 and the softmax in chapter 4. What is new is the mean, and that all of them work together.
 #
 # **By hand**, for the query $(2, 0)$ above with $dy = 1$: the answer is $p_1 \cdot 10 + p_2 \cdot 20$, so
 # $dp = (10, 20)$. The backward of the softmax subtracts the weighted mean, $0.80 \cdot 10 + 0.20 \cdot 20 = 12$. That

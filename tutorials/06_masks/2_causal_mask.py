@@ -1,6 +1,7 @@
 """The causal mask
 
-A decoder writes from left to right. A position may attend to itself and to all positions before it, and to none behind it.
+A decoder writes from left to right. Which positions may position t attend to, so that it sees all that is known when it writes,
+and nothing of what it has to predict?
 """
 
 import numpy as np
@@ -21,7 +22,7 @@ def causal_mask(ids):
 # %% what it is called with
 returns = "mask"
 section = "The future: the causal mask"
-stars, minutes = 2, 15
+stars, minutes = 1, 10
 
 
 def case(rng, B, T):

@@ -6,7 +6,8 @@ source. Make the mask of each. Again, True means "may attend", and the id 0 is p
 
 import numpy as np
 
-from minitransformer.learn import also_right, edge, invariant, mistake
+from minitransformer import functional
+from minitransformer.learn import also_right, edge, invariant, mistake, plugs
 
 
 # %% reference
@@ -26,8 +27,8 @@ def three_masks(source, target):
 
 # %% what it is called with
 returns = "encoder decoder cross"
-section = "Three attentions, three masks"
-stars, minutes = 2, 15
+section = "Padding: what is not there must not count"
+stars, minutes = 2, 20
 
 
 def padded(rng, B, T):
@@ -58,6 +59,11 @@ def future(answer, source, target):
 @invariant("the number of pairs in which a query may attend to padding must be 0")
 def padding(answer, source, target):
     return sum((mask & (ids == 0)[:, None, None, :]).sum() for mask, ids in zip(answer, (source, target, source)))
+
+
+@plugs(functional.padding_mask)
+def in_the_model(own):
+    return lambda ids: own(ids, ids)[0]    # the encoder's: in the model, each of the three asks for its keys
 
 
 # %% hints

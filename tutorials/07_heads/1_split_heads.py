@@ -22,7 +22,7 @@ def split_heads(x, num_heads):
 # %% what it is called with
 returns = "heads"
 section = "Split: the heads lie side by side"
-stars, minutes = 2, 15
+stars, minutes = 1, 10
 
 
 def case(rng, B, T, H, d):

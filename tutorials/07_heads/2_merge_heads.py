@@ -21,8 +21,8 @@ def merge_heads(heads):
 
 # %% what it is called with
 returns = "y"
-section = "The merge that still trains"
-stars, minutes = 2, 15
+section = "Split: the heads lie side by side"
+stars, minutes = 1, 8
 
 
 def case(rng, B, H, T, d):

@@ -29,7 +29,7 @@ def projections_backward(dq, dk, dv, x, w_q, w_k, w_v):
 # %% what it is called with
 returns = "dx dw_q dw_k dw_v"
 section = "Backward: merge where the forward split"
-stars, minutes = 2, 15
+stars, minutes = 3, 25
 
 
 def case(rng, B, T, H, d_k, d_v):

@@ -11,7 +11,7 @@ from minitransformer.learn import also_right, invariant, mistake
 # %% reference
 def residual_backward(dy, x, W):
     """dy, x: (N, D); W: (D, D). Returns dx (N, D) and dW (D, D)."""
-    # your code: x reaches y by two paths
+    # your code: how many paths lead from x to y?
     dx = dy + dy @ W.T
     dW = x.T @ dy
     return dx, dW

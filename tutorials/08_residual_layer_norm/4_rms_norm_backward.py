@@ -63,7 +63,7 @@ def stretched(answer, dy, n, s, gamma):
 
 # %% hints
 hints = (
-    "Add 1 to every number of a row, or double the row: which of the two leaves n as it is? So what is the dot product of dx and n?",
+    "Add 1 to every number of a row, or double the row: which of the two leaves n alone? So what is the dot product of dx and n?",
     "x reaches n directly and through s, but through no mean: dx = s (dn - n mean(dn n)) with dn = dy gamma.",
     "dx = s * (dn - ___)",
 )
@@ -89,7 +89,7 @@ def constant(dy, n, s, gamma):
     return with_dx(s * (dy * gamma), dy, n)
 
 
-@mistake("mean(dn) is subtracted, but the path through s is missing: RMSNorm subtracts no mean, and its s depends on x", hint=1)
+@mistake("mean(dn) is subtracted, but the path through s is missing: RMSNorm subtracts no mean, but s depends on x", hint=1)
 def mean_for_s(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn)), dy, n)

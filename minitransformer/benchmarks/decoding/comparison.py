@@ -4,8 +4,7 @@ from statistics import median
 from typing import Any
 
 from minitransformer.benchmarks.comparison import against_peers
-from minitransformer.benchmarks.measure import measure
-from minitransformer.benchmarks.other_work import OtherWork
+from minitransformer.benchmarks.measure import OtherWork, measure
 from minitransformer.errors import InputError
 from minitransformer.training.evaluation import bleu
 

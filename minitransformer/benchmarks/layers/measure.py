@@ -1,23 +1,54 @@
-"""Operations, steps, paths, time and memory of a layer of each kind."""
+"""The layers of Table 1: the operations, steps, paths, time and memory of each."""
 
 import math
-import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from typing import Any
+from functools import partial
+from time import process_time
+from timeit import repeat
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from minitransformer.benchmarks.layers.counted import Counted, counted_copy, counting
-from minitransformer.benchmarks.layers.kinds import KINDS
-from minitransformer.rivals import RNN
+from minitransformer.layers import SelfAttention
+from minitransformer.rivals import RNN, Convolution, RestrictedSelfAttention, SeparableConvolution
 from minitransformer.workers.host import limits
 
+KERNEL = 3     # positions that a convolution sees
+RADIUS = 32    # positions to each side that restricted attention sees
 LENGTHS, WIDTH = (32, 64, 128, 256, 512, 1024, 2048, 4096), 64    # n is doubled, while d stays
 WIDTHS, LENGTH = (64, 128, 256, 512), 256                         # d is doubled, while n stays
 TURN = 0.02                                                       # seconds of a size's turn at least
 LONG = 256                                                        # the shortest of LENGTHS whose slope is told
 N, D = 1024, 256                                                  # where multiplications, steps and paths are counted
+
+_seconds = partial(repeat, timer=process_time, number=1)    # _seconds(a pass, repeat=2) -> [seconds, seconds]
+
+
+class Kind(NamedTuple):
+    make: Callable[[int], Any]               # of d: the layer
+    operations: Callable[[int, int], int]    # of n and d: the multiplications of a forward pass, as derived below
+
+
+def _rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+# For one sequence of n vectors of width d, as docs/why_self_attention.md derives them:
+KINDS = {
+    # 4 projections of d x d at each position; n x n scores of d terms each, and as many for the values.
+    "self-attention": Kind(lambda d: SelfAttention(d, 1, _rng()), lambda n, d: 4 * n * d * d + 2 * n * n * d),
+    # A product with d x d for the input, and another one for the state.
+    "recurrent": Kind(lambda d: RNN(d, d, _rng()), lambda n, d: 2 * n * d * d),
+    # A product with d x d for each of k positions.
+    "convolutional": Kind(lambda d: Convolution(d, d, _rng(), KERNEL), lambda n, d: KERNEL * n * d * d),
+    # k numbers for each of d dimensions, then a product with d x d.
+    "separable": Kind(lambda d: SeparableConvolution(d, d, _rng(), KERNEL), lambda n, d: KERNEL * n * d + n * d * d),
+    # As self-attention, with 2 r + 1 keys for each query.
+    "restricted": Kind(lambda d: RestrictedSelfAttention(d, 1, _rng(), RADIUS),
+                       lambda n, d: 4 * n * d * d + 2 * n * (2 * RADIUS + 1) * d),
+}
 
 
 def measure(rounds) -> Iterator[dict[str, Any]]:
@@ -78,11 +109,10 @@ def _costs(kind, sizes, rounds) -> list[dict[str, Any]]:
     """
     passes = [_pass(kind.make(d), n, d) for n, d in sizes]
     peaks = [_peak(one) for one in passes]
-    seconds = [min(_seconds(one) for _ in range(2)) for one in passes]
+    seconds = [min(_seconds(one, repeat=2)) for one in passes]
     for _ in range(rounds):
         for i, one in enumerate(passes):
-            turns = max(1, int(TURN / seconds[i]))
-            seconds[i] = min(seconds[i], *(_seconds(one) for _ in range(turns)))
+            seconds[i] = min(seconds[i], *_seconds(one, repeat=max(1, int(TURN / seconds[i]))))
     return [{"n": n, "d": d, "seconds": best, "bytes": peak} for (n, d), best, peak in zip(sizes, seconds, peaks)]
 
 
@@ -94,12 +124,6 @@ def _pass(layer, n, d) -> Callable[[], None]:
         layer.backward((y[0], np.zeros_like(y[1])) if isinstance(y, tuple) else y, cache)
 
     return once
-
-
-def _seconds(once) -> float:
-    start = time.process_time()
-    once()
-    return time.process_time() - start
 
 
 def _peak(once) -> int:

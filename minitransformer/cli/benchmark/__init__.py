@@ -4,7 +4,6 @@ minitransformer's number divided by the other's. Measure on an otherwise idle ma
 
 import argparse
 import os
-import shlex
 from importlib import import_module
 
 from minitransformer.checks import check_whole
@@ -28,14 +27,8 @@ class _Moved(argparse.Action):
     """Says which subcommand an option belongs to since subcommands took the place of flags."""
 
     def __call__(self, parser, namespace, values, option_string=None) -> None:
-        words = [option_string, *values]
-        name = next(name for option, name in MOVED.items() if option in words)
-        new = words
-        if f"--{name}" in words:
-            place = words.index(f"--{name}")
-            new = words[place + 1:] + words[:place]    # the run comes first
-        is_now = "is now the subcommand" if option_string == f"--{name}" else "is now an option of the subcommand"
-        raise InputError(f"{option_string} {is_now} {name}: {parser.prog} {shlex.join([name, *new])}")
+        name = next(name for option, name in MOVED.items() if option in (option_string, *values))
+        raise InputError(f"{option_string} is now in the subcommand {name}: see {parser.prog} {name} --help")
 
 
 def add_arguments(parser) -> None:

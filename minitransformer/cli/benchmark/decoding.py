@@ -3,8 +3,8 @@ memory grow with batch and beam.
 """
 
 from minitransformer.benchmarks.decoding.comparison import PACKAGES, check_model, compare
-from minitransformer.benchmarks.decoding.scaling import scale
 from minitransformer.benchmarks.decoding.sentences import Sentences
+from minitransformer.benchmarks.scaling import scale_search
 from minitransformer.cli.benchmark.report import add_threads, chosen_peers, memory, print_comparison, report
 from minitransformer.errors import InputError
 from minitransformer.extras import require
@@ -37,7 +37,7 @@ def execute(args) -> None:
         raise InputError(f"{' / '.join(files)}: no source sentences, expected at least one")
     case = Sentences(args.run, files, batch=args.batch)
     if args.scaling:
-        report(args, scale(case, args.rounds), _print_scaling, threads=1)
+        report(args, scale_search(case, args.rounds), _print_scaling, threads=1)
         return
     if peers:
         check_model(run.model.config)

@@ -4,11 +4,9 @@ import sys
 
 from tqdm import tqdm
 
-from minitransformer.benchmarks.layers.kinds import KERNEL, KINDS, RADIUS
-from minitransformer.benchmarks.layers.measure import LENGTH, LONG, N, WIDTH, D, measure
+from minitransformer.benchmarks.layers.measure import KERNEL, KINDS, LENGTH, LONG, RADIUS, WIDTH, D, N, measure
 from minitransformer.cli.benchmark.report import report
 from minitransformer.cli.output import picture_path, write_picture
-from minitransformer.pictures import plots
 
 SETTINGS = {"convolutional": f", k = {KERNEL}", "separable": f", k = {KERNEL}", "restricted": f", r = {RADIUS}"}
 
@@ -18,6 +16,8 @@ def add_arguments(parser) -> None:
 
 
 def execute(args) -> None:
+    from minitransformer.pictures import plots    # imports matplotlib
+
     path = None if args.output is None else picture_path(args.output)
     results = list(tqdm(measure(args.rounds), "layers", total=len(KINDS), disable=None, leave=False))
     report(args, results, _print_tables, threads=1)

@@ -25,10 +25,8 @@ class SymbolVocabulary(ListedVocabulary):
         """The ids of the symbols in `text`. Raises InputError for one that is not in the vocabulary."""
         check_text(text)
         words = re.findall(r"[^\s-]+", text)
-        return self.encode_symbols([symbol for word in words for symbol in self._split(word)])
-
-    def _split(self, word) -> list[str]:
-        return list(word) if word not in self.ids and self.ids.keys() >= set(word) else [word]
+        return self.encode_symbols([symbol for word in words for symbol in (
+            word if word not in self.ids and self.ids.keys() >= set(word) else [word])])
 
     def encode_symbols(self, symbols) -> list[int]:
         for symbol in symbols:

@@ -58,6 +58,8 @@ teach("Decoder", {
     **{f"the memory's gradient {what} the {which} layer's": (ADDED, f"{ADDED} * ({factor} (layer is self.layers[{place}]))")
        for what, factor in (("lacks", "1 -"), ("counts twice", "1 +")) for which, place in (("first", 0), ("last", -1))}})
 
+teach("DecoderLayer", {f"the memory's gradient is {what}": ("return dx, dmemory", f"return dx, {factor} * dmemory") for what, factor in (
+    ("missing: it is zero", 0), ("counted twice (doubled)", 2), ("of the wrong sign", -1))})
 teach("EncoderLayer", {"the sub-layers run backward in the order of the forward (not reversed): self-attention first": (
     "feed_forward", "<other>", "self_attention", "feed_forward", "<other>", "self_attention")})
 STEPS = {"feed_forward": "dx = self.feed_forward_residual.backward(dx, cache.feed_forward)",

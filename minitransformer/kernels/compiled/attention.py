@@ -5,8 +5,7 @@ import math
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.functional import attention_backward, attention_forward
-from minitransformer.functional.attention import AttentionCache
+from minitransformer.functional.attention import AttentionCache, attention_backward, attention_forward
 from minitransformer.functional.softmax import SoftmaxCache
 from minitransformer.kernels.compiled.dropout import KeptCache, draw, flags_of, is_ours
 from minitransformer.kernels.exponential import exp

@@ -4,8 +4,6 @@ A single sentence is decoded this way. With a handful of rows, a call of NumPy c
 rows, the products of BLAS are faster.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from minitransformer.backend import Array
@@ -27,56 +25,42 @@ EPSILON = 1e-5    # of LayerNorm
 KNOWN = {DecoderLayer, EncoderLayer, SelfAttention, CrossAttention, FeedForward, Residual, LayerNorm, Linear}
 
 
-class Parameters(NamedTuple):
-    """A layer's parameters: pairs of arrays, (weight, bias) and (gamma, beta), as the loops take them."""
-
-    self_attention: tuple           # query, key, value, output, norm
-    cross_attention: tuple | None   # query, output, norm
-    feed_forward: tuple             # inner, outer, norm
-
-
 @replaces(next_position, "numpy", "float32", "b")
 def next_position_compiled(x, cached, past, memory_mask=None) -> Array:
     batch, width, d_model = x.shape
-    if cached.prepared is None:
-        cached.prepared = parameters_of(cached.layer) if has_known_parts(cached.layer) else ()
+    if cached.prepared is None:    # a layer with parts that are not ours, or are being watched, has no parameters for the loops
+        parts = cached.layer, *cached.layer.sublayers().values()
+        known = all(type(part) in KNOWN and "forward" not in vars(part) for part in parts)
+        cached.prepared = parameters_of(cached.layer) if known else ()
     if not cached.prepared or batch * width > FEW or cached.self_attention.keys.dtype != x.dtype:
         return textbook_of(next_position)(x, cached, past, memory_mask)
     heads, pre_norm = cached.layer.self_attention.num_heads, cached.layer.feed_forward_residual.pre_norm
     x, own, cross = packed(x, batch * width, d_model), cached.self_attention, cached.cross_attention
+    for_past, for_memory, for_network = cached.prepared
     y = np.empty_like(x)
-    attend_to_past(x, *cached.prepared.self_attention, *kept(own), own.length, packed(past, batch, width, past.shape[-1]), heads,
-                   pre_norm, y)
+    attend_to_past(x, *for_past, *kept(own), own.length, packed(past, batch, width, past.shape[-1]), heads, pre_norm, y)
     own.length += width
     if cross:
         x, y = y, np.empty_like(x)
-        attend_to_memory(x, *cached.prepared.cross_attention, *kept(cross),
+        attend_to_memory(x, *for_memory, *kept(cross),
                          packed(memory_mask, batch, 1, cross.keys.shape[2]), width, heads, pre_norm, y)
     x, y = y, np.empty_like(x)
-    feed_forward(x, *cached.prepared.feed_forward, cached.layer.feed_forward.activation == "gelu", pre_norm, y)
+    feed_forward(x, *for_network, cached.layer.feed_forward.activation == "gelu", pre_norm, y)
     return y.reshape(batch, width, d_model)
 
 
-def has_known_parts(layer) -> bool:
-    """Whether every part of the layer is one of ours, and none is being watched."""
-    return all(type(part) in KNOWN and "forward" not in vars(part) for part in (layer, *layer.sublayers().values()))
-
-
-def parameters_of(layer) -> Parameters:
+def parameters_of(layer) -> tuple[tuple, tuple | None, tuple]:
+    """A layer's parameters as the loops take them, in pairs of arrays: of self-attention, cross-attention and feed-forward."""
     attention, cross, network = layer.self_attention, getattr(layer, "cross_attention", None), layer.feed_forward
-    return Parameters(
-        (*map(of_linear, (attention.query, attention.key, attention.value, attention.output)),
-         of_norm(layer.self_attention_residual.norm)),
-        cross and (of_linear(cross.query), of_linear(cross.output), of_norm(layer.cross_attention_residual.norm)),
-        (of_linear(network.inner), of_linear(network.outer), of_norm(layer.feed_forward_residual.norm)))
+    return (
+        (*map(pair, (attention.query, attention.key, attention.value, attention.output)), pair(layer.self_attention_residual.norm)),
+        cross and (pair(cross.query), pair(cross.output), pair(layer.cross_attention_residual.norm)),
+        (pair(network.inner), pair(network.outer), pair(layer.feed_forward_residual.norm)))
 
 
-def of_linear(linear) -> tuple[Array, Array]:
-    return packed(linear.weight.data, *linear.weight.shape), packed(linear.bias.data, *linear.bias.shape)
-
-
-def of_norm(norm) -> tuple[Array, Array]:
-    return packed(norm.gamma.data, *norm.gamma.shape), packed(norm.beta.data, *norm.beta.shape)
+def pair(layer) -> tuple[Array, ...]:
+    """The weight and bias of a Linear, or gamma and beta of a LayerNorm."""
+    return tuple(packed(parameter.data, *parameter.shape) for parameter in layer.parameters().values())
 
 
 def kept(attention) -> tuple[Array, Array]:

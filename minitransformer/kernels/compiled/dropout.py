@@ -6,8 +6,7 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_rng, check_share
-from minitransformer.functional import dropout_backward, dropout_forward, dropout_sum_forward
-from minitransformer.functional.dropout import DropoutCache, bytes_dropped
+from minitransformer.functional.dropout import DropoutCache, bytes_dropped, dropout_backward, dropout_forward, dropout_sum_forward
 from minitransformer.functional.random_bytes import random_bytes
 from minitransformer.kernels.loops import loop, packed
 from minitransformer.replaceable import replaces, textbook_of

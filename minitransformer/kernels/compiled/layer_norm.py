@@ -4,8 +4,7 @@ import numpy as np
 
 from minitransformer.backend import Array
 from minitransformer.checks import check_shape
-from minitransformer.functional import layer_norm_backward, layer_norm_forward
-from minitransformer.functional.layer_norm import LayerNormCache
+from minitransformer.functional.layer_norm import LayerNormCache, layer_norm_backward, layer_norm_forward
 from minitransformer.kernels.loops import loop, packed
 from minitransformer.replaceable import replaces
 

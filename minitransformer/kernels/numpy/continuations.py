@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from minitransformer.decoding.continuations import FIRST_WORD, continuations, on_host, top_k
+from minitransformer.decoding.continuations import FIRST_WORD, continuations, top_k
 from minitransformer.replaceable import replaces, textbook_of
 from minitransformer.functional.special import EOS
 
@@ -19,7 +19,7 @@ def continuations_in_groups(x, weight, sums, count) -> tuple[np.ndarray, np.ndar
     peak = np.maximum(special.max(axis=1), maxima.max(axis=1))
     total = sum(exponentials(logits, peak) for logits in (special, *blocks))
     before = sums - (np.log(total) + peak).reshape(sums.shape)
-    return on_host(before + special[:, EOS].reshape(sums.shape), *best_words(blocks, maxima, before, count))
+    return before + special[:, EOS].reshape(sums.shape), *best_words(blocks, maxima, before, count)
 
 
 def grouped_logits(x, weight) -> tuple[np.ndarray, np.ndarray]:

@@ -49,7 +49,10 @@ def in_blocks(exponentiate, x, weight, targets, smoothing, padding) -> tuple[Arr
         exponentiate(e, ids[n], real[n], float(smoothing), log_likelihood[n], log_mean[n], scale[n])
         np.matmul(e, weight, out=dx[n])
         dx[n] *= scale[n, None]
-        add_product(e.T, scale[n, None] * rows[n], dweight, start == 0)
+        if start:
+            dweight += e.T @ (scale[n, None] * rows[n])
+        else:    # the first product, usually the only one, needs no array of its own
+            np.matmul(e.T, scale[n, None] * rows[n], out=dweight)
     dx -= np.outer(real, smoothing / size * (ones @ weight))
     dweight -= smoothing / size * (real @ rows)
     log_likelihood *= real
@@ -73,14 +76,6 @@ def exponentiate(e, targets, real, smoothing, log_likelihood, log_mean, scale) -
     log_mean -= log_total
     e[target] -= (1 - smoothing) * total
     np.divide(real, total, out=scale)
-
-
-def add_product(a, b, y, first) -> None:
-    """y += a b, where y is 0 before the `first` product, which needs no array of its own; usually there is only one."""
-    if first:
-        np.matmul(a, b, out=y)
-    else:
-        y += a @ b
 
 
 @replaces(linear_cross_entropy_backward, "numpy", "float32 float64")

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache, check_floats, check_mask, check_positions
+from minitransformer.checks import check_cache, check_floats, check_mask, check_sequence
 from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.functional.softmax import SoftmaxCache, softmax_backward, softmax_forward
 from minitransformer.layers.attention import CrossAttention, MultiHeadAttention, SelfAttention
@@ -73,10 +73,8 @@ class AdditiveAttention(Layer):
 
     def forward(self, x, memory, mask=None) -> tuple[Array, AdditiveCache]:
         """mask: None or bool, broadcastable to (B, T_q, T_k), True = may attend."""
-        check_floats("AdditiveAttention: x", x, "B", "T_q", self.query.weight.shape[0])
-        check_floats("AdditiveAttention: memory", memory, len(x), "T_k", self.key.weight.shape[0])
-        check_positions("AdditiveAttention: x", x)
-        check_positions("AdditiveAttention: memory", memory)
+        check_sequence("AdditiveAttention: x", x, "B", "T_q", self.query.weight.shape[0])
+        check_sequence("AdditiveAttention: memory", memory, len(x), "T_k", self.key.weight.shape[0])
         check_mask("AdditiveAttention", mask, "(B, T_q, T_k)", (len(x), x.shape[1], memory.shape[1]))
         q, query = self.query.forward(x)
         k, key = self.key.forward(memory)

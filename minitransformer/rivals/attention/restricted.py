@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
-from minitransformer.checks import check_floats, check_mask, check_positions, check_shape, check_whole, is_whole
+from minitransformer.checks import check_mask, check_sequence, check_shape, check_whole, is_whole
 from minitransformer.errors import InputError
 from minitransformer.functional import padding_mask
 from minitransformer.functional.attention import AttentionCache, attention_backward, attention_forward
@@ -120,9 +120,8 @@ class RestrictedSelfAttention(SelfAttention):
         return found[:, :, :length, before:before + length]
 
     def _check(self, query, key, value, mask) -> None:
-        check_floats("RestrictedSelfAttention: x", query, "B", "T", self.query.weight.shape[0])
+        check_sequence("RestrictedSelfAttention: x", query, "B", "T", self.query.weight.shape[0])
         batch, length, _ = query.shape
-        check_positions("RestrictedSelfAttention: x", query)
         if mask is not None:
             check_shape("RestrictedSelfAttention: mask", mask, batch, 1, 1, length)
             check_mask("RestrictedSelfAttention", mask, "(B, 1, 1, T)", mask.shape)

@@ -7,7 +7,7 @@ import math
 from typing import NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache, check_floats, check_mask, check_positions
+from minitransformer.checks import check_cache, check_floats, check_mask, check_sequence
 from minitransformer.functional.attention import AttentionCache, attention_backward, attention_forward
 from minitransformer.layers.attention import CrossAttention, MultiHeadAttention, SelfAttention
 from minitransformer.layers.attention_kinds import ATTENTIONS, ScaledAttention
@@ -26,10 +26,8 @@ class DotProductAttention(Layer):
 
     def forward(self, x, memory, mask=None) -> tuple[Array, DotProductCache]:
         """mask: None or bool, broadcastable to (B, T_q, T_k), True = may attend."""
-        check_floats("DotProductAttention: x", x, "B", "T_q", "D")
-        check_floats("DotProductAttention: memory", memory, len(x), "T_k", x.shape[2])
-        check_positions("DotProductAttention: x", x)
-        check_positions("DotProductAttention: memory", memory)
+        check_sequence("DotProductAttention: x", x, "B", "T_q", "D")
+        check_sequence("DotProductAttention: memory", memory, len(x), "T_k", x.shape[2])
         check_mask("DotProductAttention", mask, "(B, T_q, T_k)", (len(x), x.shape[1], memory.shape[1]))
         y, attention = attention_forward(x * math.sqrt(x.shape[2]), memory, memory, mask)
         return y, DotProductCache(attention)

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from minitransformer.backend import Array
-from minitransformer.checks import check_cache, check_floats, check_positions, check_whole
+from minitransformer.checks import check_cache, check_floats, check_sequence, check_whole
 from minitransformer.layers.initial import zeros
 from minitransformer.layers.layer import Layer
 from minitransformer.replaceable import replaceable
@@ -84,6 +84,5 @@ class Convolution(Layer):
 
 def check_convolved(name, x, mask, d_in) -> None:
     """Raise InputError unless x is (B, T, d_in) with at least one position, and mask None or (B, T) bool."""
-    check_floats(f"{name}: x", x, "B", "T", d_in)
-    check_positions(f"{name}: x", x)
+    check_sequence(f"{name}: x", x, "B", "T", d_in)
     check_real(name, mask, *x.shape[:2])

@@ -16,7 +16,7 @@ from minitransformer.layers.input import InputCache
 from minitransformer.layers.residual import ResidualCache
 from minitransformer.models.next_token import NextTokenModel
 from minitransformer.models.registry import MODELS
-from minitransformer.rivals.config import RivalConfig
+from minitransformer.models.transformer import EncoderDecoderConfig
 from minitransformer.rivals.convolutional.gated import GatedConvolution
 from minitransformer.rivals.convolutional.state import ConvolutionalState
 
@@ -28,7 +28,7 @@ NAMED: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConvolutionalConfig(RivalConfig):
+class ConvolutionalConfig(EncoderDecoderConfig):
     """All sizes and choices of a convolutional encoder-decoder.
 
     `dropout` is on what a stack and each convolution read, and on what attention adds.
@@ -38,6 +38,8 @@ class ConvolutionalConfig(RivalConfig):
     settings: ClassVar[dict[str, str]] = {"kernel_size": "how many positions a convolution sees"}
 
     num_layers: int = 2                  # of the encoder, and of the decoder
+    d_model: int = 64                    # width of embeddings and hidden states
+    dropout: float = 0.0
     kernel_size: int = 3                 # how many positions a convolution sees
 
 

@@ -4,8 +4,7 @@ from typing import Any, NamedTuple
 
 from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_cache, check_floats, check_share
-from minitransformer.functional import dropout_backward, dropout_forward
-from minitransformer.functional.dropout import DropoutCache
+from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
 

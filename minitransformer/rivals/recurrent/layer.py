@@ -4,10 +4,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 from minitransformer.backend import Array, module_of
-from minitransformer.checks import check_cache, check_floats, check_positions, check_shape, check_share, check_whole
+from minitransformer.checks import check_cache, check_floats, check_sequence, check_shape, check_share, check_whole
 from minitransformer.errors import InputError
-from minitransformer.functional import dropout_backward, dropout_forward
-from minitransformer.functional.dropout import DropoutCache
+from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
 from minitransformer.layers.parameter import Parameter
@@ -40,9 +39,8 @@ class Recurrent(Layer):
         state passes padding unchanged, so a sentence of padding alone ends with the state that it began with.
         """
         name, begun = type(self).__name__, state is not None
-        check_floats(f"{name}: x", x, "B", "T", self.input_size)
+        check_sequence(f"{name}: x", x, "B", "T", self.input_size)
         batch, length, _ = x.shape
-        check_positions(f"{name}: x", x)
         state = state if begun else module_of(x).zeros((batch, self.state_size), x.dtype)
         check_floats(f"{name}: state", state, batch, self.state_size)
         check_real(name, mask, batch, length)

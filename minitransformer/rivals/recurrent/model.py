@@ -14,9 +14,9 @@ from minitransformer.layers import Embedding, LinearCrossEntropy, OutputProjecti
 from minitransformer.layers.embedding import EmbeddingCache
 from minitransformer.models.next_token import NextTokenModel
 from minitransformer.models.registry import MODELS
+from minitransformer.models.transformer import EncoderDecoderConfig
 from minitransformer.rivals.attention.additive import AdditiveAttention
 from minitransformer.rivals.attention.unscaled import DotProductAttention
-from minitransformer.rivals.config import RivalConfig
 from minitransformer.rivals.recurrent.attentional_state import AttentionalState, AttentionalStateCache
 from minitransformer.rivals.recurrent.bidirectional import Bidirectional
 from minitransformer.rivals.recurrent.gru import GRU
@@ -34,11 +34,14 @@ NAMED: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecurrentConfig(RivalConfig):
+class RecurrentConfig(EncoderDecoderConfig):
     """All sizes and choices of a recurrent encoder-decoder. `dropout` is on what each layer reads and each stack returns."""
 
     kind, examples = "recurrent", NAMED
 
+    num_layers: int = 1                  # of the encoder, and of the decoder
+    d_model: int = 64                    # width of embeddings and hidden states
+    dropout: float = 0.0
     bidirectional: bool = True           # the encoder reads from both ends, each with half of the width
 
     def __post_init__(self) -> None:

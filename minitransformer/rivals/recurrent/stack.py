@@ -7,8 +7,7 @@ import numpy as np
 from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_cache, check_share
 from minitransformer.errors import InputError
-from minitransformer.functional import dropout_backward, dropout_forward
-from minitransformer.functional.dropout import DropoutCache
+from minitransformer.functional.dropout import DropoutCache, dropout_backward, dropout_forward
 from minitransformer.rivals.recurrent.layer import Recurrent
 
 

@@ -21,7 +21,7 @@ def contributions(heads, w_o):
 # %% what it is called with
 returns = "c"
 section = "W_O: every head adds something"
-stars, minutes = 2, 15
+stars, minutes = 2, 12
 
 
 def case(rng, B, H, T, d_v, d_model):

@@ -30,7 +30,7 @@ def shifted(target):
 
 # %% what it is called with
 returns = "decoder_input next_target"
-section = "The future: the causal mask"
+section = "What the decoder reads"
 stars, minutes = 2, 15
 
 

@@ -1,0 +1,157 @@
+"""Count a Transformer
+
+How many parameters has a Transformer of the paper? Count for several configurations at once. Every linear layer has a bias, every
+LayerNorm has gamma and beta, and one matrix embeds the source, embeds the target and makes the logits, without a bias. Positions
+are sinusoids.
+"""
+
+import numpy as np
+
+from minitransformer.learn import also_right, edge, invariant, mistake
+
+
+# %% reference
+def count_parameters(V, d_model, d_ff, N):
+    """Each (C,), whole numbers: the vocabulary, the widths, the layers of the encoder and of the decoder, of C configurations.
+
+    Returns embedding, encoder and decoder, each (C,): the parameters of all layers together.
+    """
+    # your code: an attention, a feed-forward network, a norm; then how many of each there are
+    attention = 4 * (d_model * d_model + d_model)
+    feed_forward = d_model * d_ff + d_ff + d_ff * d_model + d_model
+    norm = 2 * d_model
+    embedding = V * d_model
+    encoder = N * (attention + feed_forward + 2 * norm)
+    decoder = N * (2 * attention + feed_forward + 3 * norm)
+    return embedding, encoder, decoder
+    # end of your code
+
+
+# %% what it is called with
+returns = "embedding encoder decoder"
+section = "Where are the parameters?"
+stars, minutes = 2, 15
+
+
+def case(rng, C):
+    V, d_model, d_ff, N = rng.integers(5, 400, (4, C + 2))
+    return V * 7, d_model, d_ff, N
+
+
+@edge("one configuration, one layer")
+def one(rng):
+    return np.array([50]), np.array([6]), np.array([10]), np.array([1])
+
+
+@invariant("a decoder layer is an encoder layer, one attention and one norm more: the difference must be 0")
+def one_more(answer, V, d_model, d_ff, N):
+    _, encoder, decoder = answer
+    return decoder - encoder - N * (4 * d_model ** 2 + 6 * d_model)
+
+
+# %% hints
+hints = (
+    "Which sub-layers has a decoder layer that an encoder layer has not? Does the number of heads change the number of parameters?",
+    "An attention has four linear layers, a feed-forward network two. Count each with its bias. Each sub-layer has its own norm.",
+    "decoder = N * (___ * attention + feed_forward + 3 * norm)",
+)
+
+
+# %% mistakes
+def made(V, d, f, N, attention=None, feed_forward=None, norm=None, tables=1, attentions=2, norms=(2, 3)):
+    attention = 4 * d * d + 4 * d if attention is None else attention
+    feed_forward = 2 * d * f + f + d if feed_forward is None else feed_forward
+    norm = 2 * d if norm is None else norm
+    return (tables * V * d, N * (attention + feed_forward + norms[0] * norm),
+            N * (attentions * attention + feed_forward + norms[1] * norm))
+
+
+@mistake("the biases of the attention are missing: each of its four linear layers has one, of d_model numbers", hint=2)
+def attention_without_biases(V, d, f, N):
+    return made(V, d, f, N, attention=4 * d * d)
+
+
+@mistake("the biases of the feed-forward network are missing: one of d_ff numbers, one of d_model", hint=2)
+def feed_forward_without_biases(V, d, f, N):
+    return made(V, d, f, N, feed_forward=2 * d * f)
+
+
+@mistake("no bias is counted: each linear layer has one", hint=2)
+def without_biases(V, d, f, N):
+    return made(V, d, f, N, attention=4 * d * d, feed_forward=2 * d * f)
+
+
+@mistake("both biases of the feed-forward network are counted with d_ff numbers: the second one is added to d_model", hint=2)
+def wide_biases(V, d, f, N):
+    return made(V, d, f, N, feed_forward=2 * d * f + 2 * f)
+
+
+@mistake("the norms are missing: gamma and beta, of d_model numbers each, after every sub-layer", hint=2)
+def without_norms(V, d, f, N):
+    return made(V, d, f, N, norm=0)
+
+
+@mistake("a norm is counted with one vector: it has gamma and beta", hint=2)
+def gamma_only(V, d, f, N):
+    return made(V, d, f, N, norm=d)
+
+
+@mistake("the cross-attention is missing: a decoder layer has two attentions and three norms", hint=1)
+def without_cross(V, d, f, N):
+    return made(V, d, f, N, attentions=1, norms=(2, 2))
+
+
+@mistake("the cross-attention has no norm: a decoder layer has three", hint=1)
+def without_its_norm(V, d, f, N):
+    return made(V, d, f, N, norms=(2, 2))
+
+
+@mistake("the output projection of the attention is missing: query, key, value and output are four matrices", hint=2)
+def three_matrices(V, d, f, N):
+    return made(V, d, f, N, attention=3 * d * d + 3 * d)
+
+
+@mistake("the embedding is counted three times: source, target and output share one matrix", hint=1)
+def three_tables(V, d, f, N):
+    return made(V, d, f, N, tables=3)
+
+
+@mistake("the embedding is counted twice: source, target and output share one matrix", hint=1)
+def two_tables(V, d, f, N):
+    return made(V, d, f, N, tables=2)
+
+
+@mistake("the logits have a bias of V numbers here: the shared matrix has none", hint=1)
+def output_bias(V, d, f, N):
+    embedding, encoder, decoder = made(V, d, f, N)
+    return embedding + V, encoder, decoder
+
+
+@mistake("the encoder and the decoder are those of one layer: there are N of each", hint=2)
+def one_layer(V, d, f, N):
+    return made(V, d, f, 1)
+
+
+@mistake("there is one matrix in the feed-forward network: it goes from d_model to d_ff and back", hint=2)
+def one_way(V, d, f, N):
+    return made(V, d, f, N, feed_forward=d * f + f)
+
+
+# %% other right solutions
+@also_right
+def by_linear_layers(vocabulary, d, inner, layers):
+    def linear(rows, columns):
+        return (rows + 1) * columns
+    sublayer, network, norm = 4 * linear(d, d), linear(d, inner) + linear(inner, d), d + d
+    return vocabulary * d, layers * (sublayer + network + 2 * norm), layers * (2 * sublayer + network + 3 * norm)
+
+
+@also_right
+def with_loops(V, d_model, d_ff, N):
+    rows = []
+    for v, d, f, n in zip(V.tolist(), d_model.tolist(), d_ff.tolist(), N.tolist()):
+        shapes = [(d, d), (d,)] * 4 + [(d,)] * 2
+        rest = [(d, f), (f,), (f, d), (d,), (d,), (d,)]
+        attention, others = (sum(int(np.prod(shape)) for shape in one) for one in (shapes, rest))
+        rows.append((v * d, n * (attention + others), n * (2 * attention + others)))
+    return tuple(np.array(column) for column in zip(*rows))

@@ -1,0 +1,280 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 9. The whole Transformer
+#
+# *한국어: 인코더, 디코더 (encoder, decoder), 교차 어텐션 (cross-attention), 가중치 공유 (weight sharing), 초기화 (initialisation).*
+
+# %%
+from minitransformer.learn import lab, yours
+
+lab.you_are_here("encoder", "decoder")
+
+# %% [markdown]
+# A student builds the paper's Transformer for English and Korean, lets the program count its parameters, and reads
+# 37,350,377. The paper says 65 million for its base model and 213 million for the big one. In which boxes of figure 1
+# are they? At the end of the first section you reproduce what can be reproduced of these numbers.
+#
+# You have derived every box by now. What is left is to put them together, and two things that can only go wrong in the
+# whole: the memory is read by every layer of the decoder, and one matrix is used in three places. Both ask for a sum,
+# and a model that forgets one of its terms still trains.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+
+from minitransformer import TransformerConfig, gradcheck, make_batch
+from minitransformer.layers import DecoderLayer
+from minitransformer.learn.at_work import own_functions
+
+model, vocabulary = lab.drawkcab()
+rng = np.random.default_rng(0)
+
+# %% [markdown]
+# ## Where are the parameters?
+#
+# | box | what leaves it | chapter | its source, in `minitransformer/` | its proof, in `tests/` |
+# |---|---|---|---|---|
+# | embedding | (B, T, d_model) | 2 | `layers/embedding.py` | `layers/test_contract.py` |
+# | positions | (B, T, d_model) | 3 | `functional/positions.py` | `functional/test_functional.py` |
+# | attention | (B, H, T_q, d_v) | 4, 5, 6 | `functional/attention.py` | `functional/test_functional.py` |
+# | multi-head | (B, T_q, d_model) | 7 | `layers/attention.py` | `layers/test_contract.py` |
+# | Add & Norm | (B, T, d_model) | 8 | `layers/residual.py` | `layers/test_contract.py` |
+# | feed-forward | (B, T, d_model) | 8b | `layers/feed_forward.py` | `layers/test_contract.py` |
+# | encoder, decoder | (B, T, d_model) | 9 | `layers/decoder.py` | `layers/test_contract.py` |
+# | logits | (B, T_q, V) | 2, 9 | `layers/output_projection.py` | `models/test_transformer.py` |
+#
+# Every box between the embedding and the logits hands on vectors of the same width, 512 in the base model. It has to,
+# since a residual adds what comes out of a sub-layer to what went in. Inside a box the width is free: the feed-forward
+# network widens to 2,048, and eight heads have 64 numbers each.
+#
+# **By hand.** A linear layer from 2 numbers to 3 has $2 \cdot 3$ weights and 3 biases, 9 parameters in all. A LayerNorm
+# of 3 numbers has 6.
+
+# %% [exercise] count_parameters
+
+# %% [derivation]
+# **The rule: count each array once.** A linear layer from $m$ to $n$ numbers has $m n + n$ parameters.
+#
+# $$ \text{attention} = 4 (d^2 + d), \qquad \text{feed-forward} = d f + f + f d + d, \qquad \text{norm} = 2 d $$
+#
+# with $d$ for `d_model` and $f$ for `d_ff`. The number of heads is not in it, since heads only cut $d$ into pieces. An
+# encoder layer has an attention, a feed-forward network and two norms. A decoder layer has one more attention, and one
+# more norm around it. The embedding is one matrix of $V d$ numbers, whoever uses it. All counts are $(C)$, one for each
+# configuration.
+
+# %% [markdown]
+# The base model has $d_{model} = 512$, $d_{ff} = 2048$ and 6 layers, the big one 1,024, 4,096 and 6, and both share
+# about 37,000 tokens. The student's model has 256, 512 and 3 layers, 65,001 tokens in the shared embedding, a separate
+# output layer with a bias, and two learned tables of 100 positions. **Predict:** is most of the student's model in its
+# layers or in its tables of tokens?
+
+# %%
+sizes = np.array([[37_000, 37_000, 65_001], [512, 1024, 256], [2048, 4096, 512], [6, 6, 3]])
+counts = dict(zip(("embedding", "encoder", "decoder"), count_parameters(*sizes)))
+counts["output layer, positions"] = np.array([0, 0, 65_001 * 256 + 65_001 + 2 * 100 * 256])
+print("base {:,}, big {:,}, student's {:,}".format(*sum(counts.values())))
+layers = counts["encoder"] + counts["decoder"]
+print(f"tokens for 65 million: {(65e6 - layers[0]) / 512:,.0f}, and for 213 million: {(213e6 - layers[1]) / 1024:,.0f}")
+lab.show_counts(("base", "big", "student's"), counts)
+
+# %% [markdown]
+# The student's number is right to the last digit, and nearly nine tenths of it are two tables of tokens. The paper's
+# numbers are harder. With its "about 37000 tokens" base has 63 million parameters and big 214, and no vocabulary gives
+# 65 and 213, since one of them needs more tokens than the other.
+#
+# ## What goes in: three arrays
+#
+# Chapter 6 shifted the target. Here is a batch of two words, as the model of this book reads it:
+
+# %%
+batch = make_batch([(vocabulary.encode(word), vocabulary.encode(word[::-1])) for word in ("key", "go")])
+for name in ("source", "target", "next_target"):
+    print(f"{name:12}", *(vocabulary.tokens(row) for row in getattr(batch, name).tolist()))
+
+# %% [markdown]
+# The shift does not hide the answer: the token to be predicted at position 1 is what `target` holds at position 2. What
+# hides it is the causal mask.
+#
+# ## Put together: a layer of the decoder
+#
+# An encoder layer has two sub-layers, and chapter 8b has put them together. A decoder layer has a third one between
+# them, the *cross-attention*: the text that is being written asks, and the source answers. In a translation each word
+# of the answer looks for the words that it has to translate. Two things go wrong here in real libraries: who asks, and
+# which mask belongs to whom.
+
+# %% [exercise] decoder_layer
+
+# %% [derivation]
+# **Figure 1, from the bottom up.** Write $A(q, m)$ for attention with queries from $q$, and keys and values from $m$.
+# Each step takes what the one before has made:
+#
+# $$ x_1 = \operatorname{LN}(x + A(x, x)), \quad x_2 = \operatorname{LN}(x_1 + A(x_1, \text{memory})), \quad y =
+# \operatorname{LN}(x_2 + F(x_2)) $$
+#
+# All of them are $(B, T, D)$. It is $x_1$ that asks the memory, after Add & Norm, and not the raw output of the
+# self-attention. The first attention has the causal mask $(T, T)$, because later tokens of the *target* are not written
+# yet. The second one has the padding mask of the *source*, $(B, 1, T)$: nothing in the source is in the future.
+
+# %% [markdown]
+# The library's layer has projections, several heads and dropout besides. With one head and the identity for each
+# projection, it must do what yours does:
+
+# %%
+config = TransformerConfig.named("toy", 30, d_model=8, num_heads=1, d_ff=16, dropout=0.0)
+layer = DecoderLayer(config, rng).astype("float64")
+for attention in (layer.self_attention, layer.cross_attention):
+    for linear in (attention.query, attention.key, attention.value, attention.output):
+        linear.weight.data[:] = np.eye(8)
+x, memory, causal = *rng.standard_normal((2, 2, 5, 8)), np.tri(5, dtype=bool)
+mask = np.arange(5) < np.array([[[5]], [[3]]])
+y = decoder_layer(x, memory, causal, mask, layer.feed_forward.inner.weight.data, layer.feed_forward.outer.weight.data)
+print("difference:", np.abs(layer.forward(x, memory, causal, mask[:, None])[0] - y).max().round(12))
+with own_functions() as names:
+    report = gradcheck(DecoderLayer(config, rng), [x, memory, causal, mask[:, None]], methods=["central"], name="decoder layer")
+print(len(names), "of your functions in it;", str(report).splitlines()[-1])
+
+# %% [markdown]
+# The last line checks the layer's backward, with respect to `x`, `memory` and every parameter, while all of your
+# functions that pass and that have a place in it do the work. The layer itself only puts them together: its backward is
+# three lines, the sub-layers from the last to the first.
+#
+# ## The way back to the encoder
+#
+# Nothing compares what the encoder puts out with anything. All that it ever learns comes through the memory, from the
+# decoder's layers, and each of them has read it.
+#
+# **By hand.** One number everywhere, no residual: the first layer makes $x_1 = x_0 + 2m$, and the second
+# $x_2 = 3 x_1 + 5m$. The memory $m$ reaches $x_2$ directly, 5 times, and through the first layer, $3 \cdot 2$ times. So
+# the slope is 11.
+
+# %% [exercise] memory_backward
+
+# %% [derivation]
+# **Two rules: a sum passes its gradient to both terms, and what is used several times collects the gradients of all
+# uses.** From the last layer to the first, $x' = x + x U_n$ gives
+#
+# $$ dx = dx' + dx' U_n^\top \qquad (B, T_q, D) $$
+#
+# In $x + p_n (m V_n)$ the value is $v = m V_n$, so $dv = p_n^\top dx$ is $(B, T_k, D)$, and layer $n$ sends
+# $dv\, V_n^\top$ to the memory. The next layer down gets $dx$ as it is, because of the residual. The memory collects
+#
+# $$ dm = \sum_n p_n^\top\, dx_n\, V_n^\top \qquad (B, T_k, D) $$
+
+# %% [markdown]
+# In the real decoder, every sub-layer has a LayerNorm, too. Write `=` where `+=` belongs, and the encoder gets the part
+# of one layer, say the last, in place of the sum. Here is that part in untrained models with 24 layers in each stack.
+# **Predict:** which order nearly hides the mistake, post-norm or pre-norm? The figures of chapter 8b can tell you.
+
+# %%
+figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
+for pre_norm, style, name in ((False, "--", "post-norm"), (True, "-", "pre-norm")):
+    for seed in range(3):
+        parts = np.array([part.ravel() for part in lab.memory_parts(pre_norm, seed)])    # (24 layers, numbers)
+        share = np.linalg.norm(parts[-1]) / np.linalg.norm(parts.sum(axis=0))
+        cosine = np.corrcoef(parts[-1], parts.sum(axis=0))[0, 1]
+        print(f"{name:9} seed {seed}: the last layer's part has {share:.0%} of the norm, correlation {cosine:.2f}")
+        axes.semilogy(range(1, 25), np.linalg.norm(parts, axis=1), style, color="tab:purple", label=name if seed == 0 else None)
+axes.set(xlabel="layer of the decoder", ylabel="norm of its part of dmemory")
+legend = axes.legend()
+
+# %% [markdown]
+# Post-norm does. As chapter 8b found, its cross-attention leaves less and less of the gradient for the layers below, so
+# the last layer's part is most of the sum already, and points about the same way. In pre-norm all layers count, and the
+# last one's part says next to nothing about their sum. A test on a small post-norm model might let the mistake pass.
+# The gradient check above does not, whatever the order.
+#
+# ## One matrix, three uses
+#
+# The paper shares weights in two ways (section 3.4). Source and target have one vocabulary, so they share an embedding,
+# and the same matrix, transposed, makes the logits. Chapter 2 derived both uses one by one.
+
+# %% [exercise] shared_backward
+
+# %% [derivation]
+# **The rule: a parameter collects the gradients of all its uses.** The logits are a product, so
+# $dh = d\text{logits}\, E$, of shape $(B, T_q, D)$, and its part of $dE$ is $d\text{logits}^\top h$, summed over all
+# positions. An embedding moves rows, times $\sqrt{D}$, so row $i$ gets $\sqrt{D}$ times the gradient of every position
+# that holds token $i$:
+#
+# $$ dE = d\text{logits}^\top h + \sqrt{D} \sum_{\text{source}} + \sqrt{D} \sum_{\text{target}} \qquad (V, D) $$
+#
+# `np.add.at` adds at repeated rows, where `dE[ids] +=` keeps only one of them.
+
+# %% [markdown]
+# **Predict:** the model reads *key* and learns to write *yek*. How many of the 29 rows of $E$ get a gradient: those of
+# the letters in the word, or all?
+
+# %%
+model = model.astype("float64")
+upstream, rest = np.split(np.array(lab.gradients_of_uses(model, vocabulary, "key"), object), [3])
+uses = [shared_backward(*(one * (i == use) for i, one in enumerate(upstream)), *rest)[1] for use in range(3)]
+lab.show_uses(uses)
+lab.add_gradients(model, vocabulary, "key")
+print("your sum, against the library's gradient:", np.abs(sum(uses) - model.target_embedding.weight.grad).max().round(12))
+
+# %% [markdown]
+# All. Each embedding touches the rows of its own tokens and leaves the yellow ones alone, but the softmax pushes every
+# logit. Libraries that kept the two uses apart gave one matrix two states in Adam, or lost one of the terms, and
+# trained all the same.
+#
+# ## The first loss
+#
+# Before the first update a model knows nothing, so you would expect the loss of a uniform guess, $\ln V$. Whether you
+# get it depends on how the weights are drawn. Xavier's rule, which this library follows for its linear layers, gives a
+# matrix from $m$ to $n$ numbers the variance $2 / (m + n)$, and Kaiming's gives it $2 / m$. For a square matrix
+# Kaiming's variance is twice as large, for $W_1$ of the feed-forward network 5 times, for $W_2$ 1.25 times. In an
+# output layer, where $n$ is the vocabulary, they differ by a factor of hundreds.
+#
+# **By hand.** A last hidden state has $d$ numbers of variance 1, so a logit has the variance $\sigma^2 = d$ times that
+# of a weight. The mean of $e^z$ for a normal $z$ is $e^{\sigma^2 / 2}$, so the sum over the vocabulary is about
+# $V e^{\sigma^2/2}$, and its logarithm is $\ln V + \sigma^2 / 2$. The logit of the right token is 0 on average.
+# **Predict** the first loss of the student's output layer, $d = 256$ and $V = 65{,}001$, with Xavier's rule and with
+# Kaiming's.
+
+# %%
+h, W = rng.standard_normal((64, 256), np.float32), rng.standard_normal((256, 65_001), np.float32)
+for name, variance in (("Xavier", 2 / (256 + 65_001)), ("Kaiming", 2 / 256)):
+    logits = variance ** 0.5 * (h @ W)
+    loss = np.log(np.exp(logits).sum(axis=1)) - logits.mean(axis=1)    # whichever token is right: the mean over all
+    print(f"{name:8} variance of the logits {logits.var():.3f}, first loss {loss.mean():.1f}")
+
+# %% [markdown]
+# A first loss well above $\ln V$ is worth a look, because the model begins by being sure of random tokens. So is
+# Xavier's rule always the better one? In a plain network of 30 ReLU layers, each of which sets half of the numbers to
+# 0, it is the other way round:
+
+# %%
+figure, both = plt.subplots(1, 2, figsize=(9, 3), layout="constrained", sharey=True)
+for name, style, variance in (("Xavier", "-", 2 / 512), ("Kaiming", "--", 2 / 256)):
+    for seed in range(3):
+        for axes, sizes, colour in zip(both, lab.through_layers(variance, seed), ("black", "tab:purple")):
+            axes.semilogy(range(1, 31), sizes, style, color=colour, label=name if seed == 0 else None)
+for axes, what in zip(both, ("signal", "gradient")):
+    axes.set(xlabel="layer (30 is nearest to the loss)", ylabel=f"size of the {what}")
+    axes.legend()
+
+# %% [markdown]
+# Each line is one of three seeds. With Xavier's rule both shrink by $\sqrt 2$ in each layer. A Transformer need not
+# care: its LayerNorms bring the signal back to size 1 after every sub-layer, and the residuals carry the gradient
+# around them.
+#
+# ## Your Transformer
+
+# %%
+lab.at_work()
+
+# %% [markdown]
+# **Read next:** `Transformer.hidden` and `Transformer.hidden_backward` in `minitransformer/models/transformer.py`:
+# figure 1 in eight lines, and the way back in four. Then `Decoder.backward` in `minitransformer/layers/decoder.py`,
+# where `dmemory` is summed.

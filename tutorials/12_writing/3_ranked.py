@@ -1,0 +1,151 @@
+"""The length penalty
+
+Order finished hypotheses, the best first. The score of a hypothesis is its log-probability divided by a penalty, which is
+proportional to (5 + n)^alpha and is 1 for n = 1. Here n counts every token that was chosen, the end of the text, too.
+"""
+
+import numpy as np
+
+from minitransformer.learn import also_right, edge, invariant, mistake
+
+
+# %% reference
+def ranked(sums, lengths, alpha):
+    """sums: (N,), log-probabilities; lengths: (N,), the tokens of each hypothesis without its end.
+
+    Returns scores (N,), in the order of sums, and order (N,), the place of the best hypothesis first.
+    """
+    # your code: the penalty of each hypothesis, its score, and who is best
+    chosen = lengths + 1
+    penalties = ((5 + chosen) / (5 + 1)) ** alpha
+    scores = sums / penalties
+    return scores, np.argsort(-scores)
+    # end of your code
+
+
+# %% what it is called with
+returns = "scores order"
+float64_only = True
+section = "Short texts win, unless they pay"
+stars, minutes = 1, 10
+
+
+def case(rng, N):
+    lengths = rng.permutation(40)[:N + 4]
+    return -0.3 * lengths - rng.uniform(2, 6, N + 4), lengths, 0.6
+
+
+@edge("no penalty, alpha = 0")
+def unpunished(rng, N):
+    return -rng.uniform(1, 9, N), rng.permutation(20)[:N], 0.0
+
+
+@edge("an empty text among them")
+def empty(rng, N):
+    return -rng.uniform(1, 9, N), np.arange(N), 1.0
+
+
+@invariant("in the order that is returned, no score may be larger than the one before it; the excess must be 0")
+def falling(answer, sums, lengths, alpha):
+    scores, order = answer
+    return np.maximum(0, np.diff(scores[order % len(scores)]))
+
+
+@invariant("an empty text, whose only token is its end, keeps its log-probability: the difference must be 0")
+def of_the_empty(answer, sums, lengths, alpha):
+    return np.where(lengths == 0, answer[0] - sums, 0)
+
+
+# %% hints
+hints = (
+    "Which n has an empty text, of which only its end was chosen? What must its penalty be?",
+    "Divide (5 + n) by what it is for n = 1, raise to alpha, divide the sum by that. n is one more than the length that is given.",
+    "penalties = ((5 + chosen) / (5 + ___)) ** alpha",
+)
+
+
+# %% mistakes
+def made(sums, penalties):
+    scores = sums / penalties
+    return scores, np.argsort(-scores)
+
+
+def penalty(n, alpha):
+    return ((5 + n) / 6) ** alpha
+
+
+@mistake("the end of the text is not counted: n is one more than the length without it", hint=1)
+def off_by_one(sums, lengths, alpha):
+    return made(sums, penalty(lengths, alpha))
+
+
+@mistake("the penalty multiplies: log-probabilities are negative, so long texts get even worse", hint=2)
+def multiplied(sums, lengths, alpha):
+    return made(sums, 1 / penalty(lengths + 1, alpha))
+
+
+@mistake("all have one length, the longest one's: then the penalty changes no order", hint=2)
+def one_length(sums, lengths, alpha):
+    return made(sums, penalty(lengths.max() + 1, alpha))
+
+
+@mistake("only the upper part is raised to alpha: the penalty of n = 1 is then not 1", hint=2)
+def upper_part(sums, lengths, alpha):
+    return made(sums, (6 + lengths) ** alpha / 6)
+
+
+@mistake("alpha is a factor: it is the exponent", hint=2)
+def factor(sums, lengths, alpha):
+    return made(sums, 1 + alpha * lengths / 6)
+
+
+@mistake("the sum is divided by n^alpha: the penalty grows as (5 + n)^alpha, so that short texts differ less", hint=2)
+def without_five(sums, lengths, alpha):
+    return made(sums, (lengths + 1.0) ** alpha)
+
+
+@mistake("the penalty is not made 1 for n = 1: it is (5 + n)^alpha without the division", hint=2)
+def undivided(sums, lengths, alpha):
+    return made(sums, (6.0 + lengths) ** alpha)
+
+
+@mistake("the order is rising: the worst hypothesis comes first", hint=2)
+def rising(sums, lengths, alpha):
+    scores, order = made(sums, penalty(lengths + 1, alpha))
+    return scores, order[::-1].copy()
+
+
+@mistake("the scores are sorted: they have to stay in the order of sums", hint=2)
+def sorted_scores(sums, lengths, alpha):
+    scores, order = made(sums, penalty(lengths + 1, alpha))
+    return scores[order], order
+
+
+@mistake("the order is that of the log-probabilities: the scores have to decide", hint=2)
+def by_sums(sums, lengths, alpha):
+    return sums / penalty(lengths + 1, alpha), np.argsort(-sums)
+
+
+@mistake("order holds the rank of each hypothesis: it has to hold the hypotheses, the best first", hint=2)
+def ranks(sums, lengths, alpha):
+    scores, order = made(sums, penalty(lengths + 1, alpha))
+    return scores, np.argsort(order)
+
+
+@mistake("the penalty is subtracted: it divides", hint=2)
+def subtracted(sums, lengths, alpha):
+    scores = sums - penalty(lengths + 1, alpha)
+    return scores, np.argsort(-scores)
+
+
+# %% other right solutions
+@also_right
+def with_logarithms(sums, lengths, alpha):
+    scores = sums * np.exp(-alpha * (np.log(6 + lengths) - np.log(6)))
+    return scores, scores.argsort()[::-1]
+
+
+@also_right
+def with_loops(sums, lengths, alpha):
+    scores = np.array([total / ((n + 6) / 6) ** alpha for total, n in zip(sums, lengths)])
+    return scores, np.array(sorted(range(len(sums)), key=lambda i: scores[i], reverse=True))

@@ -1,0 +1,316 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 12. Writing: from probabilities to a text
+#
+# *한국어: 탐욕적 디코딩 (greedy decoding), 빔 서치 (beam search), 키-값 캐시 (key-value cache).*
+
+# %%
+from minitransformer.learn import lab, yours
+
+lab.you_are_here("decoding")
+
+# %% [markdown]
+# A trained model does not write. It takes a text that has been begun and says, for every token of its vocabulary, how
+# likely that token is to come next. In training, the beginning came from the right answer. Now there is no right
+# answer, and you have to choose. You could take the most likely token each time. It sounds like the safest choice there
+# is, and this chapter shows you a vocabulary of three words in which it misses the most likely text by a factor of two.
+#
+# Then you make writing fast. The loop that you begin with computes every letter again for each letter that it writes,
+# and nearly all of that is work done twice.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+
+from minitransformer import beam_search, gradcheck
+from minitransformer.functional.special import BOS, EOS
+
+model, vocabulary = lab.drawkcab()
+rng = np.random.default_rng(0)
+
+# %% [markdown]
+# ## The loop
+#
+# The model reads the source and `<s>`, the beginning of the answer. You choose a token, append it, and ask again, until
+# the choice is `</s>`. With `np.argmax` as the choice this is *greedy decoding*.
+
+
+# %%
+def write(choose, word, limit=20):
+    """The text that the model writes after it has read `word`, if choose(logits) picks each token."""
+    source, target = np.array([[*vocabulary.encode(word), EOS]]), np.array([[BOS]])
+    while target[0, -1] != EOS and target.shape[1] <= limit:
+        logits, _ = model.forward(source, target)    # (1, T, V), of which only the last row is new
+        target = np.append(target, [[choose(logits[0, -1])]], axis=1)
+    return vocabulary.decode([i for i in target[0, 1:].tolist() if i != EOS])
+
+
+print(write(np.argmax, "backward"))
+lab.show_steps(lab.steps_of(model, vocabulary, "backward"))
+
+# %% [markdown]
+# Each row is a softmax, and greedy decoding takes the darkest square of each. In training, all rows are computed at
+# once, because the right answer is known. Here row 5 cannot be computed before the letter of row 4 is chosen.
+#
+# So why not train the model the way it is used, by letting it write and comparing the result? Because the choice has no
+# slope. Nudge a logit, and either the same token wins, or another one does and the text jumps. The gradient check
+# agrees with a backward that returns nothing but zeros:
+
+# %%
+table = rng.standard_normal((5, 4))    # a vector for each token
+print(gradcheck((lambda logits: (table.astype(logits.dtype)[logits.argmax(axis=-1)], logits),
+                 lambda dy, logits: np.zeros_like(logits)), [rng.standard_normal((3, 5))], methods=["central"], name="choice"))
+
+# %% [markdown]
+# ## Draw, but not everything
+#
+# For a story or a conversation you do not want the same text each time, so you *draw* each token with its probability.
+# Chapter 4 did this with the temperature $t$, by which the logits are divided. But the vocabulary has a long tail of
+# unlikely tokens, and although each of them is nearly impossible, you will often draw one of them. *Top-k* keeps the
+# $k$ most likely tokens. *Top-p* keeps as many as it takes: the *nucleus*, the fewest most likely tokens whose
+# probabilities together reach $p$.
+#
+# **By hand.** The probabilities are 0.5, 0.3, 0.15 and 0.05, and $p = 0.75$. The first token reaches 0.5, which is not
+# enough. The second one crosses the line, with 0.8, and it is part of the nucleus. What is left is divided by 0.8,
+# which makes it 0.625 and 0.375. Leave out the token that crosses, as more than one library has done, and you draw from
+# one token alone.
+
+# %% [exercise] nucleus
+
+# %% [derivation]
+# **The rule: a token belongs to the nucleus if all tokens before it, from the most likely down, do not reach $p$ yet.**
+# Sort a row, so that $p_{(1)} \geq p_{(2)} \geq \dots$, and take the running sum $c_i = p_{(1)} + \dots + p_{(i)}$.
+# What comes before token $i$ is $c_i - p_{(i)}$, so token $i$ stays if
+#
+# $$ c_i - p_{(i)} < p $$
+#
+# The comparison $c_i \leq p$ looks the same and drops the token that crosses. The first token always stays, since
+# nothing comes before it. All of this is $(\dots, V)$. The answers are in sorted order, so they have to be put back:
+# `order` says which token is in each place.
+#
+# The temperature comes first, because it changes the probabilities that are added up. Dividing $p$ by it instead of the
+# logits does nothing, as the last division removes every common factor. Dividing $\log p$ is right, since it differs
+# from the logits by a constant of the row.
+
+# %% [markdown]
+# Here is the step at which the model is least certain while it writes *grandchildren* backwards. It was trained on
+# words of at most 12 letters, and this one has 13.
+
+# %%
+logits = min(lab.steps_of(model, vocabulary, "grandchildren"), key=lambda row: nucleus(row, 1, 1).max())
+figure, axes = plt.subplots(1, 3, figsize=(9, 2.8), sharey=True, layout="constrained", subplot_kw={"ylabel": "probability"})
+for one, t, top_p in zip(axes, (1, 1, 2), (1, 0.9, 0.9)):
+    p = nucleus(logits, t, top_p)
+    one.bar(vocabulary.listed[EOS:], p[EOS:], color="tab:gray")
+    one.set(title=f"t = {t}, p = {top_p}: {(p > 0).sum()} tokens", xticks=range(0, 27, 3), xlabel="token that may come next")
+
+# %% [markdown]
+# In chapter 4, drawing from all tokens wrote *drawkcab* in about 39 % of the attempts, because the right letter has a
+# probability of about 0.90 each time. **Predict:** with $p = 0.8$, how often is the word right?
+
+# %%
+for top_p in (1, 0.95, 0.8):
+    drawn = [write(lambda row: rng.choice(len(row), p=nucleus(row.astype(float), 1, top_p)), "backward") for _ in range(40)]
+    print(f"p = {top_p}: {np.mean([text == 'drawkcab' for text in drawn]):.0%} of 40, the last one: {drawn[-1]}")
+
+# %% [markdown]
+# Always. The right letter alone reaches 0.8, so the nucleus has one token, and drawing from it is greedy decoding.
+#
+# ## Several hypotheses at once
+#
+# Now the three words: *so*, *good* and `</s>`. What comes next depends on the last word alone:
+#
+# | after | so | good | `</s>` |
+# |---|---|---|---|
+# | `<s>` | 0.50 | 0.40 | 0.10 |
+# | so | 0.25 | 0.40 | 0.35 |
+# | good | 0.10 | 0.10 | 0.80 |
+#
+# **By hand.** Greedy takes *so*, then *good*, then `</s>`, and the text *so good* has the probability
+# $0.50 \cdot 0.40 \cdot 0.80 = 0.16$. **Predict:** which text is the most likely of all, and how likely is it?
+#
+# There are infinitely many texts, so you cannot try them all. *Beam search* keeps the `width` best beginnings, its
+# *hypotheses*, instead of one. At each step every hypothesis is continued by every token, and only the `width` best of
+# all these continuations live on. Probabilities are multiplied, so their logarithms are added. One that ends with
+# `</s>` is finished and leaves its place empty.
+
+# %% [exercise] beam_step
+
+# %% [derivation]
+# **The rule: the logarithm of a product is the sum of the logarithms.** A hypothesis $h$ that is continued by $w$ has
+#
+# $$ \log p(h, w) = \log p(h) + \log p(w \mid h) $$
+#
+# so each sum, $(L)$, is added to its row of the table, $(L, V)$. All $L \cdot V$ totals compete in one list, $(L V)$.
+# Nothing says that each hypothesis gets one place: a good one may take several, and a bad one none. In the list, row
+# $i$ and column $k$ of the table are at place $i V + k$, so the quotient by $V$ is the parent and the remainder is the
+# token.
+
+# %%
+WORDS, AFTER = ("so", "good", "</s>"), {"<s>": (0.5, 0.4, 0.1), "so": (0.25, 0.4, 0.35), "good": (0.1, 0.1, 0.8)}
+
+
+def beam(width):
+    """All hypotheses that competed, [(path, log-probability)], and the paths that are finished."""
+    live, sums, finished, tried = [("<s>",)], np.zeros(1), [], []
+    while live and len(finished) < width:
+        log_p = np.log([AFTER[path[-1]] for path in live])
+        tried += [((*path, word), total + one) for path, total, row in zip(live, sums, log_p) for word, one in zip(WORDS, row)]
+        sums, parents, tokens = beam_step(sums, log_p, width - len(finished))
+        paths = [(*live[i], WORDS[k]) for i, k in zip(parents, tokens)]
+        finished += [path for path in paths if path[-1] == "</s>"]
+        live, sums = [path for path in paths if path[-1] != "</s>"], sums[tokens != 2]
+    return tried, finished
+
+
+# %%
+figure, both = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
+for axes, width in zip(both, (1, 2)):
+    lab.show_tree(axes, *beam(width))
+    axes.set_title(f"width {width}")
+
+# %% [markdown]
+# The most likely text is *good*, with $0.40 \cdot 0.80 = 0.32$. Greedy never saw it, because its first word is not the
+# most likely first word. Boxes with a thick frame lived on, and green ones are finished.
+#
+# Could you start with `width` copies of `<s>`, and save the special case of the first step? **Predict:** would the beam
+# then hold different hypotheses, or the same one twice?
+
+# %%
+print(beam_step(np.zeros(2), np.log([AFTER["<s>"]] * 2), 2))
+
+# %% [markdown]
+# Twice *so*, with parents 0 and 1. Copies have the same continuations for ever, and a beam of copies is a slow greedy
+# search.
+#
+# On the trained model, words of up to 12 letters leave a beam nothing to find. For *grandchildren* it does find a more
+# likely text:
+
+# %%
+for width in (1, 2, 4):
+    best = beam_search(model, np.array([[*vocabulary.encode("grandchildren"), EOS]]), width)[0][0]
+    print(f"width {width}: {vocabulary.decode(best.ids)}, probability {np.exp(best.log_probability):.4f}")
+
+# %% [markdown]
+# More than three times as likely, and wrong all the same, because the word backwards is *nerdlihcdnarg*. A beam
+# searches for what the model believes, and here the model is mistaken.
+#
+# ## Short texts win, unless they pay
+#
+# Every further token multiplies by something below 1, so a search for the most likely text favours short ones. The
+# paper divides the log-probability by a penalty that grows with the length, with $\alpha = 0.6$, and looks for the
+# largest score.
+#
+# **By hand.** For $\alpha = 1$ a text of 7 tokens, the end included, has the penalty 2, and one of 13 tokens has 3.
+
+# %% [exercise] ranked
+
+# %% [derivation]
+# **A quantity that is proportional to another, and known at one point, is known everywhere.** The penalty is
+# $c\, (5 + n)^\alpha$, and it is 1 for $n = 1$, so $c = 1 / 6^\alpha$:
+#
+# $$ \text{penalty} = \Big( \frac{5 + n}{6} \Big)^{\alpha}, \qquad \text{score} = \frac{\log p}{\text{penalty}} \qquad (N) $$
+#
+# Both are of shape $(N)$. Log-probabilities are negative, so a larger penalty makes a *better* score. An empty text has
+# $n = 1$ for its end. The 5 keeps the first few tokens from mattering too much: from $n = 1$ to $n = 2$ the penalty
+# grows by a sixth at most, where it would double without the 5.
+
+# %% [markdown]
+# A text of 2 tokens has the log-probability $-2.0$, and one of 6 tokens $-2.3$. Which one wins?
+
+# %%
+for alpha in (0, 0.6, 1):
+    print(f"alpha = {alpha}: scores", *ranked(np.array([-2.0, -2.3]), np.array([2, 6]), alpha)[0].round(2))
+
+# %% [markdown]
+# Without a penalty the short text wins, and with the paper's 0.6 the longer one.
+#
+# ## What need not be computed again
+#
+# The loop at the top ran the model on $1, 2, \dots, T$ positions to write $T$ tokens. **Predict:** how many positions
+# is that for 100 tokens, and how many of them are new?
+
+# %%
+print(f"{sum(range(1, 101)):,} positions, and 100 of them are new")
+
+# %% [markdown]
+# Position 3 cannot see what is written after it, since the causal mask forbids it. So whatever the model computed there
+# stays as it is, in every layer, and the newest position asks for only two things of it: its key and its value. Its
+# query has been answered. Keep keys and values in a *key-value cache*, and each step computes one position.
+#
+# In a beam there is one more thing to think of. Hypotheses are dropped and split, and each needs the past of the
+# hypothesis that it continues. `beam_step` has just told you which one that is.
+
+# %% [exercise] cached_step
+
+# %% [derivation]
+# **The rule: with a causal mask, row $t$ of attention needs one query and all keys and values up to $t$.** In chapter
+# 5, $y = \operatorname{softmax}(q k^\top / \sqrt{d_k})\, v$ has a row for each query. Only the last row is new:
+#
+# $$ y_t = \sum_{u \leq t} p_{tu} v_u, \qquad p_t = \operatorname{softmax}_u \Big( \frac{q_t \cdot k_u}{\sqrt{d_k}} \Big) $$
+#
+# The sum includes $u = t$, so the newest key and value are appended *before* the attention: keys become
+# $(W, T + 1, d_k)$. No mask is needed, as nothing in the cache is ahead. And the past of hypothesis $i$ is that of its
+# parent: `keys[parents]` and `values[parents]`, before anything is appended.
+
+# %% [markdown]
+# **Prove it.** Attention over 256 positions, once with the causal mask and all positions again at every step, and once
+# with your step:
+
+
+# %%
+x, weights = rng.standard_normal((256, 64)), rng.standard_normal((3, 64, 64)) / 8
+cache = [np.zeros((1, 0, 64)), np.zeros((1, 0, 64))]
+
+
+def cached(t):
+    y, *cache[:] = cached_step(*(x[None, t] @ w for w in weights), *cache, np.array([0]))
+    return y[0]
+
+
+lab.race(cached, x, weights)
+
+# %% [markdown]
+# The difference is rounding. The second number is your own speed-up, for one layer on this machine, and it grows with
+# the length of the text.
+#
+# **Break it.** Forget to reorder the cache, as a well-known library did. Its check compared *sums* over the cache with
+# the right ones. **Predict:** two hypotheses exchange their places. Does the sum of all keys notice? Does the output?
+
+# %%
+new, past = rng.standard_normal((3, 2, 4)), rng.standard_normal((2, 2, 5, 4))    # two hypotheses, five positions before
+(y, keys, _), (other_y, other_keys, _) = (cached_step(*new, *past, np.array(parents)) for parents in ((1, 0), (0, 1)))
+print(f"the sums differ by {abs(keys.sum() - other_keys.sum()):.0e}, the outputs by {np.abs(y - other_y).max():.2f}")
+
+# %% [markdown]
+# The sum notices nothing, because the same numbers are in it in another order. Would you notice it in use? Here is the
+# trained model with a cache that is never reordered, at 100 random words of each length.
+
+# %%
+for length in (12, 13):
+    print(lab.with_a_broken_cache(length))
+
+# %% [markdown]
+# With 12 letters every word is right, broken cache or not, so an accuracy of 100 % proves nothing about the cache. The
+# check that works is the proof above: compute all positions again, and compare every output, not a sum.
+#
+# ## Your Transformer
+
+# %%
+lab.at_work()
+
+# %% [markdown]
+# **Read next:** `beam_search` in `minitransformer/decoding/beam.py`, then `CachedStack` in
+# `minitransformer/decoding/cached.py`. It copies no past when a hypothesis is split: the hypotheses of a sentence share
+# one list, and a mask says whose is what.
