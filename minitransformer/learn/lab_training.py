@@ -1,7 +1,6 @@
 """What the chapters about the loss and about learning need: short training runs of the running example, and their pictures."""
 
 import string
-from collections.abc import Callable
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -10,7 +9,6 @@ import numpy as np
 from minitransformer import Adam, Transformer, TransformerConfig, make_batch, training_step
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.functional.special import SPECIAL
-from minitransformer.learn.course import find_exercise
 from minitransformer.learn.lab import CONFIG, LETTERS
 from minitransformer.tasks import TASKS
 from minitransformer.training.optim import clip_factor
@@ -140,8 +138,3 @@ def show_steps(axes, x, curves, xlabel) -> None:
         axes.plot(x, steps, style, label=name)
     axes.set(xlabel=xlabel, ylabel="step / learning rate")
     axes.legend()
-
-
-def adam_update_of(own) -> Callable:
-    """The reader's adam_step in the form of functional.adam_update, as `learn plug` runs it."""
-    return find_exercise("adam_step").plug.adapt(own)

@@ -30,8 +30,9 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minitransformer import Transformer, functional, gradcheck, plugged
+from minitransformer import Transformer, gradcheck
 from minitransformer.learn import lab_training
+from minitransformer.learn.plug import plugs
 
 config = lab_training.three_layers()
 losses = {name: lab_training.reverse(100, config=config, learning_rate=lambda step: 0.012 * min(1, step / warmup))[1]
@@ -134,12 +135,12 @@ lab_training.show_valley(axes, valley, {name: np.array(path) for name, path in p
 
 
 # %%
-def steps(gradients, rate=1.0, beta2=0.98, epsilon=1e-9):
-    """The sizes of Adam's steps for a sequence of gradients (T, P)."""
+def steps(gradients, epsilon=1e-9):
+    """The sizes of Adam's steps, in learning rates, for a sequence of gradients (T, P)."""
     w = m = v = np.zeros_like(gradients[0])
     found = []
     for t, g in enumerate(gradients, 1):
-        moved, m, v = adam_step(w, g, m, v, t, rate, 0.9, beta2, epsilon)
+        moved, m, v = adam_step(w, g, m, v, t, 1.0, 0.9, 0.98, epsilon)
         found.append(np.abs(moved - w))
     return np.array(found)
 
@@ -158,10 +159,10 @@ lab_training.show_steps(right, t, curves, "step t, gradient always 1")
 
 # %% [markdown]
 # It is $0.001 / 0.901$, a thousandth. With $\epsilon = 0.9$ you divide by 0.9, nearly, so nothing adapts to anything: this is
-# SGD with a running mean. In the table it needs SGD's learning rate, too, and then it is about as good. Inside the root, $10^{-9}$ becomes
-# $3 \cdot 10^{-5}$, which slows down every weight whose gradient is smaller. On the right, the code has $1 - \beta$ for
-# $1 - \beta^t$. The first step is perfect, so a test of one step sees nothing. The later ones are up to 2.2 times too long, and in
-# the end $10 / \sqrt{50} = 1.41$ times.
+# SGD with a running mean. In the table it needs SGD's learning rate, too, and then it is about as good. Inside the root,
+# $10^{-9}$ becomes $3 \cdot 10^{-5}$, which slows down every weight whose gradient is smaller. On the right, the code has
+# $1 - \beta$ for $1 - \beta^t$. The first step is perfect, so a test of one step sees nothing. The later ones are up to 2.2
+# times too long, and in the end $10 / \sqrt{50} = 1.41$ times.
 #
 # ## Clipping
 #
@@ -278,7 +279,7 @@ print(f"base: {100_000 * 0.4 / 3600:.1f} hours; big, 300,000 steps of 1.0 s: {30
 # Let your Adam train the running example from nothing, next to SGD.
 
 # %%
-with plugged(functional.adam_update, lab_training.adam_update_of(adam_step)):
+with plugs({"adam_step": adam_step})[0]:
     own = lab_training.reverse(120, learning_rate=lambda step: 0.004)[1]
 sgd = lab_training.reverse(120, optimizer=lab_training.SGD, learning_rate=lambda step: 1.0)[1]
 figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
