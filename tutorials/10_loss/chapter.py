@@ -13,6 +13,8 @@
 
 # %% [markdown]
 # # 10. The loss: what one number says, and where it stops
+#
+# *한국어: 손실 (loss), 교차 엔트로피 (cross-entropy), 로짓 (logits), 레이블 스무딩 (label smoothing), 퍼플렉서티 (perplexity).*
 
 # %%
 from minitransformer.learn import lab, yours
