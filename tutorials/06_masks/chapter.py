@@ -13,6 +13,8 @@
 # %% [markdown]
 # # 6. Masks: who may look at whom
 #
+# *한국어: 마스크 (mask), 인과 마스크 (causal mask), 패딩 (padding), 자기회귀 (auto-regressive).*
+#
 # A model learns to write words backwards. After 150 steps it predicts nearly all letters correctly, in words that it has
 # never seen. Then you let it write by itself, and it writes nothing at all, or one letter again and again. Its gradients
 # are right, and no number is NaN. What happened?

@@ -13,6 +13,8 @@
 # %% [markdown]
 # # 7. Many heads: several questions at once
 #
+# *한국어: 멀티 헤드 어텐션 (multi-head attention), 헤드 (head), 선형 투영 (projection).*
+#
 # *The animal did not cross the street because it was too tired.* To understand the word *it*, you ask the sentence several
 # questions at once. Who is *it*? The animal. What is said of *it*? That it was tired. Each answer is in another place,
 # but one attention has one softmax, whose weights sum to 1: what it gives to *tired*, it takes away from *animal*.

@@ -12,6 +12,8 @@
 
 # %% [markdown]
 # # 9. The whole Transformer
+#
+# *한국어: 인코더, 디코더 (encoder, decoder), 교차 어텐션 (cross-attention), 가중치 공유 (weight sharing), 초기화 (initialisation).*
 
 # %%
 from minitransformer.learn import lab, yours

@@ -12,6 +12,8 @@
 
 # %% [markdown]
 # # 12. Writing: from probabilities to a text
+#
+# *한국어: 탐욕적 디코딩 (greedy decoding), 빔 서치 (beam search), 키-값 캐시 (key-value cache).*
 
 # %%
 from minitransformer.learn import lab, yours
