@@ -278,5 +278,5 @@ lab.at_work()
 
 # %% [markdown]
 # **Read next:** `Transformer.hidden` and `Transformer.hidden_backward` in `minitransformer/models/transformer.py`:
-# figure 1 in eight lines, and the way back in four. Then `Decoder.backward` in `minitransformer/layers/decoder.py`,
+# figure 1 in a few lines, and the way back in four. Then `Decoder.backward` in `minitransformer/layers/decoder.py`,
 # where `dmemory` is summed.
