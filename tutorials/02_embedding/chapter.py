@@ -210,7 +210,7 @@ for one, gradient, name in zip(axes, (together - at_the_end, at_the_end), ("embe
 label = axes[1].set_xlabel("row of the table")
 
 # %% [markdown]
-# The embedding moves the rows of the letters that were there. The logits move every row: those of the right letters towards
+# The embedding moves only the rows of the letters in the word. The logits move every row: those of the right letters towards
 # $h$, and all others away from it.
 #
 # ## Your Transformer

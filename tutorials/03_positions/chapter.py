@@ -48,7 +48,7 @@ with plugged(functional.sinusoids, nowhere):
     print("without positions: ", [lab.write(model, vocabulary, word) for word in words])
 
 # %% [markdown]
-# The same answer twice, and a useless one. The model reads with attention, which chapter 5 opens, and attention takes
+# The same answer twice, and a useless one. The model reads with attention, which chapter 5 opens up, and attention takes
 # weighted means of vectors. A mean does not depend on the order of its terms, so both words look the same to it. That
 # leaves the vectors themselves to say where they stand: to each embedding the model adds a vector that depends on the
 # position alone.
@@ -196,7 +196,8 @@ shown = axes.legend()
 # They get 0 and keep their place, because $dW$ has the shape of $W$, $(L, D)$.
 
 # %% [markdown]
-# **Prove it**, with your backward behind a forward of one line:
+# **Prove it.** In place of a layer, `gradcheck` takes a pair of functions, too: a forward that returns $y$ and a cache, and
+# your backward.
 
 # %%
 rng = np.random.default_rng(0)
@@ -228,7 +229,7 @@ for length in (4, 8, 12, 13, 16):
 # Fewer, by far. The table has the row, but no training word ever used it, and the layers above it have never seen the
 # slow hands where they stand now. That sinusoids extrapolate to longer texts is a hope of the paper, not a finding.
 #
-# ## Why added, and not put beside?
+# ## Why added, and not appended?
 #
 # If the position's numbers stood *beside* the word's, the two would be kept apart, but every matrix that reads them
 # would have to be larger. A sum costs nothing, and with 512 dimensions it loses little: two vectors drawn at random are

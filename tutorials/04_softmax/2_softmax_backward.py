@@ -109,6 +109,11 @@ def sum_unweighted(dp, p):
     return p * (dp - dp.sum(axis=-1, keepdims=True))
 
 
+@mistake("both factors p are in front of the sum: one of them belongs inside, with its dp", hint=2)
+def p_in_front(dp, p):
+    return p * (dp - p * dp.sum(axis=-1, keepdims=True))
+
+
 @mistake("the sum runs over the wrong axis: over the rows, not along each row", hint=2)
 def wrong_axis(dp, p):
     return p * (dp - (dp * p).sum(axis=-2, keepdims=True))

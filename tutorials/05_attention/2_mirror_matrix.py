@@ -19,7 +19,7 @@ def mirror_matrix(frequencies, n):
     """
     # your code: each clock has four numbers of W to itself
     angle = (n - 1) * frequencies
-    W = np.zeros((2 * len(frequencies), 2 * len(frequencies)), frequencies.dtype)
+    W = np.zeros((2 * len(frequencies), 2 * len(frequencies)))
     sine = np.arange(0, len(W), 2)
     cosine = sine + 1
     W[sine, sine] = -np.cos(angle)
@@ -33,7 +33,8 @@ def mirror_matrix(frequencies, n):
 # %% what it is called with
 returns = "W"
 section = "A question, written by hand"
-stars, minutes = 3, 20
+stars, minutes = 3, 25
+float64_only = True    # nothing trains with it
 
 
 def case(rng, half, n):
