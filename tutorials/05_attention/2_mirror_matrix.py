@@ -33,7 +33,7 @@ def mirror_matrix(frequencies, n):
 # %% what it is called with
 returns = "W"
 section = "A question, written by hand"
-stars, minutes = 3, 25
+stars, minutes = 3, 20
 float64_only = True    # nothing trains with it
 
 
