@@ -204,8 +204,9 @@ print(f"measured: {(x @ W).sum() / 0.01:.4g}")
 # are $q = x W_q$ and the keys $k = x W_k$, both $(B, T, d_k)$ and without a bias. The scores are $s = q k^\top$, sentence by
 # sentence. (On a stack of matrices `.T` reverses all axes, while `swapaxes(-1, -2)` exchanges the last two.)
 #
-# Two more rules must hold for your answer. The scores double if you double $W_q$, or $W_k$, and grow fourfold if you
-# double $x$. So `(dw_q * w_q).sum()` equals `(dw_k * w_k).sum()`, and `(dx * x).sum()` is the sum of both.
+# Two more rules must hold for your answer. If $W_q$ grows by 1 %, every score grows by 1 %, and the loss by a hundredth of
+# `(dw_q * w_q).sum()`. If $W_k$ does so in its place, the scores are the same, so `(dw_k * w_k).sum()` has to be the same
+# number. As $x$ is in the queries and in the keys, `(dx * x).sum()` is the sum of both.
 
 # %% [exercise] query_key_backward
 

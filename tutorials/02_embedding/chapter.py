@@ -144,7 +144,7 @@ with plugged(layers.Embedding.backward, lossy):
 # because they are made of 26 letters.
 #
 # **Predict:** early on, a model may have learned that the answer is one of 26 letters, and nothing else. What is its loss,
-# the negative logarithm of the probability that it gives to the right one?
+# the negative natural logarithm of the probability that it gives to the right one?
 
 # %%
 right = train(steps=200).losses

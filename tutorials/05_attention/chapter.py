@@ -120,7 +120,7 @@ shown = one.legend(loc="upper right")
 # $$ S = \frac{Q K^\top}{\sqrt{d_k}} \qquad (T_q, T_k) $$
 #
 # A forbidden pair gets the score $-\infty$, whose exponential is 0. The softmax runs along each row, over the keys, so that
-# the weights of *one query* sum to 1:
+# the weights of *one query* sum to 1. As in chapter 4, the row's largest score is subtracted first:
 #
 # $$ P = \operatorname{softmax}(S) \qquad (T_q, T_k) $$
 #
