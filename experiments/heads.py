@@ -3,7 +3,8 @@
     python experiments/heads.py experiments/heads.json
 
 Every model is a Transformer with one layer in each stack and d_model 64, whatever its number of heads, so all have the same
-number of parameters. The accuracy is that of words that were held out. Takes about two minutes.
+number of parameters. The accuracy is that of words that were held out. Rounding differs between machines, and over some hundred
+steps it grows: expect other numbers and the same picture. Takes about two minutes.
 """
 
 import argparse

@@ -97,8 +97,8 @@ def test_steps_that_mean_nothing_are_refused(arguments, words):
         Adam(layer).step(*arguments)
 
 
-@pytest.mark.parametrize("settings, words", [(dict(beta1=1.0), "beta1 is 1.0"), (dict(beta2=-0.1), "beta2 is -0.1"),
-                                             (dict(epsilon=0), "epsilon is 0")])
+@pytest.mark.parametrize("settings, words", [(dict(beta1=1.0), "beta1 is 1.0"), (dict(beta2=1.0), "beta2 is 1.0"),
+                                             (dict(beta2=-0.1), "beta2 is -0.1"), (dict(epsilon=0), "epsilon is 0")])
 def test_settings_of_adam_that_mean_nothing_are_refused(settings, words):
     with pytest.raises(InputError, match=words):
         Adam(Linear(2, 2, np.random.default_rng(0)), **settings)

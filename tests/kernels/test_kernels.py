@@ -320,6 +320,7 @@ def test_attention_takes_any_leading_axes(lead):
     """Heads are merged without a copy only where there are a batch and heads."""
     rng = np.random.default_rng(0)
     inputs = {name: rng.standard_normal((*lead, length, 3)) for name, length in (("query", 4), ("key", 5), ("value", 5))}
+    inputs["mask"] = rng.random((4, 5)) < 0.7
     expected, *others = [run(pair, cast(inputs, "float32"))[0] for pair in implementations("attention")]
     assert others
     for found in others:

@@ -9,7 +9,7 @@ from minitransformer.functional import dropout_mask
 from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.models import Transformer, TransformerConfig
-from minitransformer.rivals import ConvolutionalConfig, ConvolutionalModel
+from minitransformer.rivals import Convolution, ConvolutionalConfig, ConvolutionalModel
 from tests.decoding import reference
 from tests.kernels.calls import counting
 from tests.models.makers import V, make_batch_for, make_model, random_ids
@@ -53,6 +53,11 @@ def test_dropout_is_on_both_inputs_before_each_convolution_and_after_each_attent
     with plugged(dropout_mask, mine):
         model.loss_forward(make_batch_for("conv"), np.random.default_rng(0))
     assert mine.calls == 2 + 2 + 2 * 2
+
+
+def test_every_convolution_is_as_wide_as_the_configuration_says():
+    widths = [layer.weight.shape[0] for layer in make("wide").sublayers().values() if isinstance(layer, Convolution)]
+    assert widths == 4 * [9]    # two layers in each stack
 
 
 @pytest.mark.parametrize("name", MODELS)

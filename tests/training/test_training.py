@@ -235,6 +235,22 @@ def test_the_search_for_nan_knows_every_model(kind, path, direction):
     assert found == (f"{stack}.layers.1.{path}", direction)
 
 
+def test_the_search_for_nan_repeats_the_step_with_its_dropout():
+    """A block that fails with what was dropped, and with nothing else."""
+    model, batch = make_model("transformer", dropout=0.5).astype(np.float32), make_batch_for("transformer")
+    dropout = model.sublayers()["encoder.layers.0.feed_forward_residual"]
+    usual = dropout.forward
+
+    def overflow(*arguments, rng=None):
+        y, cache = usual(*arguments, rng=rng)
+        return y if rng is None else y + np.inf, cache
+
+    dropout.forward = overflow
+    with np.errstate(all="ignore"):
+        found = locate_non_finite(model, Threads(model, 1), [batch], (0, 1), 0.1)
+    assert found == ("encoder.layers.0.feed_forward_residual", "forward")
+
+
 def test_the_speed_is_that_of_the_steps(tmp_path, monkeypatch):
     """Not of the validation or the checkpoint between two lines of the log: both take 500 seconds of this clock."""
     run, batches, valid = start(tmp_path / "run")

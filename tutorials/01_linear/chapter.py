@@ -13,6 +13,8 @@
 # %% [markdown]
 # # 1. A layer is two functions
 #
+# *한국어: 선형층 (linear layer), 내적 (dot product), 기울기 (gradient), 역전파 (backpropagation), 연쇄 법칙 (chain rule).*
+#
 # A small Transformer reads *backward* and writes *drawkcab*, one letter at a time. Before it writes a letter, it has to
 # look at the right letter of the word that it has read. How can something made of multiplications look anywhere, and how
 # does it find out where?

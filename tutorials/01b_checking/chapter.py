@@ -13,6 +13,8 @@
 # %% [markdown]
 # # 1b. Is the gradient right?
 #
+# *한국어: 기울기 확인 (gradient check), 편미분 (partial derivative).*
+#
 # The table of chapter 1 had two kinds of rows. In those marked *central* the gradient and the measurement agreed to eleven
 # digits, in those marked *complex* to sixteen. Where do five digits go? And is there a wrong gradient that passes?
 #

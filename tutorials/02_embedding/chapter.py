@@ -13,6 +13,8 @@
 # %% [markdown]
 # # 2. Tokens to vectors: the embedding
 #
+# *한국어: 토큰 (token), 어휘 (vocabulary), 임베딩 (embedding), 가중치 공유 (weight sharing).*
+#
 # In "the dog chased the cat" the word *the* occurs twice. Its vector gets a gradient from the first place and another one
 # from the second. You write `dW[ids] += dy` in NumPy, and one of the two is gone, without an error and without a warning.
 # Why? And how does a model notice?

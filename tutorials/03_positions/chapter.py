@@ -12,6 +12,8 @@
 
 # %% [markdown]
 # # 3. Positions: how a model knows who stands where
+#
+# *한국어: 위치 인코딩 (positional encoding), 시퀀스 (sequence).*
 
 # %%
 from minitransformer.learn import lab, yours

@@ -12,6 +12,8 @@
 
 # %% [markdown]
 # # 5. Attention: a weighted mean that chooses its own weights
+#
+# *한국어: 어텐션 (attention), 쿼리 (query), 키 (key), 값 (value), 점수 (score), 가중합 (weighted sum).*
 
 # %%
 from minitransformer.learn import lab, yours

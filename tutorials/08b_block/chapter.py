@@ -13,6 +13,8 @@
 # %% [markdown]
 # # 8b. Feed-forward, dropout, and the complete encoder layer
 #
+# *한국어: 순방향 신경망 (feed-forward network), 위치별 (position-wise), 드롭아웃 (dropout), 하위 층 (sub-layer).*
+#
 # The best-known Transformer in NumPy makes one dropout object in each encoder layer and uses it in three places. All
 # shapes fit, and with a dropout rate of 0 its gradients are right to nine digits. At 0.3, they are 27 % off. Where do the
 # 27 % come from?
