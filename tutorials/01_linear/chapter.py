@@ -60,8 +60,8 @@ print("largest in each row:", *([*"backward", "end"][column] for column in score
 
 # %% [markdown]
 # The dark red cells run from the upper right to the lower left, and every letter to write has its largest score at its own
-# place in the word. Nobody told the model where to look. Its matrices were random in the beginning, and a few thousand small
-# steps along their gradients made them what they are.
+# place in the word. The model was never told where to look. Its matrices began as random numbers, and a few thousand small
+# steps against their gradients made them what they are.
 #
 # ## Forward and backward
 #
@@ -89,7 +89,7 @@ print("largest in each row:", *([*"backward", "end"][column] for column in score
 # 0.01? It is multiplied by 5, so $y$ grows by 0.05 and the loss by 0.5, which is 50 times as much as $W_2$ grew.
 #
 # In the picture, each value is above its name, and the gradient of the loss with respect to it is below. The cell measures the
-# gradients of all inputs in this way: it nudges one of them by 0.01 and sees how far the loss moves.
+# gradients of all inputs this way: it nudges one of them by 0.01 and sees how far the loss moves.
 
 # %%
 numbers = {"x_1": 3.0, "W_1": 2.0, "x_2": 5.0, "W_2": -1.0, "b": 4.0}
@@ -204,7 +204,7 @@ print(f"measured: {(x @ W).sum() / 0.01:.4g}")
 # %% [markdown]
 # Now put the pieces together as in the first picture, but let each token look at all tokens of its own sentence. The queries
 # are $q = x W_q$ and the keys $k = x W_k$, both $(B, T, d_k)$ and without a bias. The scores are $s = q k^\top$, sentence by
-# sentence. (On a stack of matrices `.T` reverses all axes, while `swapaxes(-1, -2)` exchanges the last two.)
+# sentence. (On a stack of matrices `.T` reverses all axes, while `swapaxes(-1, -2)` swaps the last two.)
 #
 # Two more rules must hold for your answer. If $W_q$ grows by 1 %, every score grows by 1 %, and the loss by a hundredth of
 # `(dw_q * w_q).sum()`. If $W_k$ does so in its place, the scores are the same, so `(dw_k * w_k).sum()` has to be the same

@@ -96,7 +96,7 @@ def share_in_front(dy, x):
     return (dy - dy.sum(axis=-1, keepdims=True) * x / s) / s
 
 
-@mistake("in the path through the sum, x stands in place of the shares", hint=2)
+@mistake("in the path through the sum, x is in place of the shares", hint=2)
 def x_for_shares(dy, x):
     return (dy - (dy * x).sum(axis=-1, keepdims=True)) / parts(dy, x)[0]
 

@@ -89,12 +89,12 @@ def identity(dp, p):
     return dp - p * (dp * p).sum(axis=-1, keepdims=True)
 
 
-@mistake("p stands in the second term once too often: dx = p (dp - p sum(dp p))", hint=2)
+@mistake("p is in the second term once too often: dx = p (dp - p sum(dp p))", hint=2)
 def p_twice(dp, p):
     return p * (dp - p * (dp * p).sum(axis=-1, keepdims=True))
 
 
-@mistake("dp stands outside the sum: the row's sum is that of dp p, taken together", hint=2)
+@mistake("dp is outside the sum: the row's sum is that of dp p, taken together", hint=2)
 def sum_of_p(dp, p):
     return p * (dp - dp * p.sum(axis=-1, keepdims=True))
 

@@ -80,7 +80,7 @@ def made(frequencies, n, signs=((-1, 1), (1, 1)), last=-1):
     return W
 
 
-@mistake("the mirror stands one position too far: this W turns t into n - t, but the last of n letters is n - 1", hint=1)
+@mistake("the mirror is one position too far: this W turns t into n - t, but the last of n letters is n - 1", hint=1)
 def one_too_far(frequencies, n):
     return made(frequencies, n, last=0)
 

@@ -200,7 +200,7 @@ axes.set_title(f"by hand: {word} -> {written}", fontsize=10)
 bar = figure.colorbar(image, label="attention weight")
 
 # %% [markdown]
-# It works, without any training. One matrix product decides where to look, and another fetches what stands there. Your
+# It works, without any training. One matrix product decides where to look, and another fetches what is there. Your
 # matrix serves words of eight letters only, while the trained model serves all lengths up to twelve. It has learned its
 # matrices from examples, and for that it needed gradients.
 #
