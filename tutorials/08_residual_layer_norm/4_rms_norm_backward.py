@@ -56,7 +56,7 @@ def terms(dy, n, s, gamma):
     return {"s dn": s * dn, "- s n mean(dn n)": -s * n * (dn * n).mean(axis=-1, keepdims=True)}
 
 
-@invariant("each row of dx must have the dot product 0 with n, because a row of x that is stretched changes nothing")
+@invariant("each row of dx must be orthogonal to n, because stretching a row of x changes nothing")
 def stretched(answer, dy, n, s, gamma):
     return (answer[0] * n).sum(axis=-1)
 

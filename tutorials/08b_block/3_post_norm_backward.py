@@ -219,7 +219,7 @@ def averaged(dy, x, W, n, s):
     return dz + dz @ W.T, of_weight(x, dz) / (x.size // x.shape[-1])
 
 
-@mistake("LayerNorm's two means have changed places: n belongs to the mean of dy n", hint=2)
+@mistake("LayerNorm's two means are swapped: n belongs to the mean of dy n", hint=2)
 def means_swapped(dy, x, W, n, s):
     dz = s * (dy - mean(dy * n) - n * mean(dy))
     return dz + dz @ W.T, of_weight(x, dz)
