@@ -80,7 +80,7 @@ def in_the_model(own):
 # %% hints
 hints = (
     "Add 1 to every number of a row: what happens to n? Double the row: what happens now? So what are sum(dx) and sum(dx n)?",
-    "dx = s (dn - mean(dn) - n mean(dn n)) with dn = dy gamma. The second term comes from the mean, the third from the variance.",
+    "With dn = dy gamma: dn arrives directly, the path through the mean removes its mean, and the one through s its part along n.",
     "dx = s * (dn - mean - ___)",
 )
 

@@ -64,7 +64,7 @@ def stretched(answer, dy, n, s, gamma):
 # %% hints
 hints = (
     "Add 1 to every number of a row, or double the row: which of the two leaves n alone? So what is the dot product of dx and n?",
-    "x reaches n directly and through s, but through no mean: dx = s (dn - n mean(dn n)) with dn = dy gamma.",
+    "With dn = dy gamma: dn arrives directly, and the path through s removes its part along n. No path leads through a mean.",
     "dx = s * (dn - ___)",
 )
 
