@@ -200,7 +200,7 @@ lab.show_orders(axes)
 # $$ dz = s \,\big( dy - \operatorname{mean}(dy) - n\, \operatorname{mean}(dy\, n) \big) \qquad (\dots, D) $$
 #
 # Below it is the residual of chapter 8, and **the sum rule** adds its two paths: $dx = dz + dz\, W^\top$, and
-# $dW = x^\top dz$, summed over all rows. No term of $dx$ gets past the LayerNorm.
+# $dW = x^\top dz$, summed over all rows. Every term of $dx$ passes through the LayerNorm.
 #
 # Write $N^\top$ for LayerNorm's backward and $J^\top$ for the sub-layer's. The two orders then read
 #
