@@ -21,7 +21,7 @@ def row(name, **options) -> None:
 
 def main() -> None:
     print("optimizers, 200 steps")
-    for rate in (0.1, 0.3, 1.0):
+    for rate in (0.1, 0.3, 1.0, 3.0):
         row(f"SGD, {rate}", steps=200, optimizer=SGD, learning_rate=lambda step, rate=rate: rate)
     for name, optimizer in (("Adam", Adam), ("beta_2 = epsilon = 0.9", blunt)):
         for rate in (0.004, 0.9):

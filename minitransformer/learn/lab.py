@@ -381,7 +381,7 @@ def show_losses(axes, curves, level=None) -> None:
     axes.legend()
 
 
-def show_tree(axes, tried, finished) -> None:
+def show_tree(axes, tried, finished, title) -> None:
     """Draw every hypothesis of a beam search on its way from left to right: `tried` is [(path, log-probability)].
 
     A path is a tuple of words. Those that lived on have a thick frame; those in `finished` are green.
@@ -400,7 +400,7 @@ def show_tree(axes, tried, finished) -> None:
             "boxstyle": "round", "facecolor": "lightgreen" if path in finished else "white",
             "linewidth": 2.5 if path in lived or path in finished else 0.5})
     axes.set(xlim=(-0.4, max(map(len, height)) - 0.6), ylim=(0.6 - len(leaves), 0.6), xticks=range(max(map(len, height))),
-             yticks=(), xlabel="tokens written")
+             yticks=(), xlabel="tokens written", title=title)
     axes.spines[["left", "right", "top"]].set_visible(False)
 
 

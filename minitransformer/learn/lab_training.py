@@ -1,7 +1,6 @@
 """What the chapters about the loss and about learning need: short training runs of the running example, and their pictures."""
 
 import string
-from collections.abc import Callable
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -10,9 +9,9 @@ import numpy as np
 from minitransformer import Adam, Transformer, TransformerConfig, make_batch, training_step
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.functional.special import SPECIAL
-from minitransformer.learn.course import find_exercise
 from minitransformer.learn.lab import CONFIG, LETTERS
 from minitransformer.tasks import TASKS
+from minitransformer.training.optim import clip_factor
 
 FIRST = len(SPECIAL)    # the id of the letter a
 
@@ -24,8 +23,9 @@ class SGD:
         self.model = model
 
     def step(self, learning_rate, clip=None, workers=None) -> None:
+        """The gradient is clipped as Adam's is."""
         data, grad = self.model.flat
-        data -= learning_rate * grad
+        data -= learning_rate * (1.0 if clip is None else clip_factor(grad @ grad, clip)) * grad
         grad[...] = 0
 
 
@@ -114,13 +114,12 @@ def show_weights(axes, names, groups) -> None:
     axes.legend()
 
 
-def gradient_sizes(model) -> dict[str, float]:
-    """{name of a matrix: the root of the mean square of its gradient} for 16 random words."""
+def gradient_of(model) -> np.ndarray:
+    """The gradient of all weights (P,), for 16 random words."""
     batch = make_batch(words(np.random.default_rng(0), 16, 8))
     model.zero_grad()
     model.loss_backward(1 / batch.terms, model.loss_forward(batch)[1])
-    return {name: float(np.sqrt((parameter.grad ** 2).mean())) for name, parameter in model.parameters().items()
-            if parameter.data.ndim > 1}
+    return model.flat.grad
 
 
 def show_valley(axes, valley, paths) -> None:
@@ -139,8 +138,3 @@ def show_steps(axes, x, curves, xlabel) -> None:
         axes.plot(x, steps, style, label=name)
     axes.set(xlabel=xlabel, ylabel="step / learning rate")
     axes.legend()
-
-
-def adam_update_of(own) -> Callable:
-    """The reader's adam_step in the form of functional.adam_update, as `learn plug` runs it."""
-    return find_exercise("adam_step").plug.adapt(own)

@@ -237,7 +237,7 @@ def test_the_script_of_the_weights_writes_weights_that_fit(tmp_path):
 def test_a_tree_shows_every_hypothesis_and_what_became_of_it():
     axes = plt.figure().subplots()
     tried = [(("<s>", "so"), np.log(0.5)), (("<s>", "</s>"), np.log(0.1)), (("<s>", "so", "</s>"), np.log(0.2))]
-    lab.show_tree(axes, tried, [("<s>", "so", "</s>")])
+    lab.show_tree(axes, tried, [("<s>", "so", "</s>")], "width 1")
     boxes = {text.get_text(): text.get_bbox_patch() for text in axes.texts}
     assert list(boxes) == ["<s> 1.00", "so 0.50", "</s> 0.10", "</s> 0.20"]
     assert [box.get_linewidth() > 1 for box in boxes.values()] == [True, True, False, True]
@@ -254,3 +254,27 @@ def test_a_cache_that_is_never_reordered_spoils_beams_but_not_short_words():
     assert lab.with_a_broken_cache(12).startswith("12 letters: 100% of the words are right")
     differ = int(lab.with_a_broken_cache(13).split()[-5].rstrip("%"))
     assert differ > 20
+
+
+@pytest.mark.parametrize("pre_norm", [False, True])
+def test_the_parts_of_the_memorys_gradient_add_up_to_what_the_decoder_returns(pre_norm):
+    model, cache, dloss = lab.deep(pre_norm, seed=1)
+    _dx, dmemory = model.decoder.backward(model.loss.backward(dloss, cache.loss), cache.hidden.decode.decoder)
+    parts = lab.memory_parts(pre_norm, seed=1)
+    assert len(parts) == 24
+    np.testing.assert_allclose(sum(parts), dmemory, rtol=1e-4, atol=1e-7)
+
+
+def test_the_shared_matrix_gets_the_sum_of_its_three_uses():
+    model, vocabulary = lab.drawkcab()
+    model = model.astype("float64")
+    _dh, dE = exercises()["shared_backward"].reference(*lab.gradients_of_uses(model, vocabulary, "key"))
+    lab.add_gradients(model, vocabulary, "key")
+    np.testing.assert_allclose(dE, model.target_embedding.weight.grad, rtol=1e-10, atol=1e-14)
+
+
+def test_a_gradient_goes_back_through_the_layers_of_the_signal():
+    for variance, factor in ((2 / 512, 0.5 ** 0.5), (2 / 256, 1)):
+        signals, gradients = lab.through_layers(variance, seed=0)
+        assert (signals[-1] / signals[0]) ** (1 / 29) == pytest.approx(factor, rel=0.03)
+        assert (gradients[0] / gradients[-1]) ** (1 / 29) == pytest.approx(factor, rel=0.03)

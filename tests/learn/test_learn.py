@@ -235,10 +235,10 @@ def test_the_picture_is_one_file_that_overwrites_none(learn, tmp_path):
 @pytest.mark.skipif(chromium.find() is None, reason="no Chromium in the PATH")
 def test_the_picture_is_seen_on_a_desktop_and_on_a_phone_in_light_and_in_dark(tmp_path):
     known = exercises()
-    three_times = known["multi_head"].reference
+    three_times = known["log_softmax_backward"].reference
     answers = [check_function(one, wrong, watched=False) for one, wrong in (
         (known["softmax"], known["softmax"].mistakes[0].wrong), (known["causal_mask"], known["causal_mask"].mistakes[0].wrong),
-        (known["multi_head"], lambda *given: 3 * three_times(*given)), (known["softmax"], known["softmax"].reference))]
+        (known["log_softmax_backward"], lambda *given: 3 * three_times(*given)), (known["softmax"], known["softmax"].reference))]
     (tmp_path / "x.html").write_text(page(answers), encoding="utf-8")
     browser = chromium.Chromium(tmp_path)
     try:

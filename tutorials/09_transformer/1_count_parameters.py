@@ -106,6 +106,12 @@ def without_its_norm(V, d, f, N):
     return made(V, d, f, N, norms=(2, 2))
 
 
+@mistake("a decoder layer is counted as two encoder layers: it has one feed-forward network", hint=1)
+def twice_the_encoder(V, d, f, N):
+    embedding, encoder, _ = made(V, d, f, N)
+    return embedding, encoder, 2 * encoder
+
+
 @mistake("the output projection of the attention is missing: query, key, value and output are four matrices", hint=2)
 def three_matrices(V, d, f, N):
     return made(V, d, f, N, attention=3 * d * d + 3 * d)

@@ -30,6 +30,8 @@ lab.you_are_here("encoder", "decoder")
 # and a model that forgets one of its terms still trains.
 
 # %%
+import math
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -142,7 +144,7 @@ y = decoder_layer(x, memory, causal, mask, layer.feed_forward.inner.weight.data,
 print("difference:", np.abs(layer.forward(x, memory, causal, mask[:, None])[0] - y).max().round(12))
 with own_functions() as names:
     report = gradcheck(DecoderLayer(config, rng), [x, memory, causal, mask[:, None]], methods=["central"], name="decoder layer")
-print(len(names), "of your functions in it;", str(report).splitlines()[-1])
+print(len(names), "of your functions at work;", str(report).splitlines()[-1])
 
 # %% [markdown]
 # The last line checks the layer's backward, with respect to `x`, `memory` and every parameter, while all of your
@@ -276,5 +278,5 @@ lab.at_work()
 
 # %% [markdown]
 # **Read next:** `Transformer.hidden` and `Transformer.hidden_backward` in `minitransformer/models/transformer.py`:
-# figure 1 in eight lines, and the way back in four. Then `Decoder.backward` in `minitransformer/layers/decoder.py`,
+# figure 1 in a few lines, and the way back in four. Then `Decoder.backward` in `minitransformer/layers/decoder.py`,
 # where `dmemory` is summed.

@@ -26,6 +26,8 @@ lab.you_are_here("loss")
 # $\epsilon = 0.1$, and here is its loss.
 
 # %%
+import math
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -68,8 +70,8 @@ for seed in range(3):
 half_trained, reading = lab_training.reverse(steps=240)
 _model, blind = lab_training.reverse(steps=240, blind=True)
 figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
-lab.show_losses(axes, {"reads its source": reading, "blind": blind}, (np.log(26), "ln 26"))
-print(f"ln 26 = {np.log(26):.3f}; blind, last 100 steps: {np.mean(blind[-100:]):.3f}")
+lab.show_losses(axes, {"reads its source": reading, "blind": blind}, (math.log(26), "ln 26"))
+print(f"ln 26 = {math.log(26):.3f}; blind, last 100 steps: {np.mean(blind[-100:]):.3f}")
 
 # %% [markdown]
 # It reaches $\ln 26 = 3.26$ and stays on that shelf. Without the source, all letters are equally likely, and the best that a
@@ -199,8 +201,8 @@ print(f"the trained model: gap {lab_training.gap(model, unseen):.3f}, loss {floa
 #
 # **Who is right?** The released Tensor2Tensor gives the target $1 - \epsilon$, shares $\epsilon$ among the $K - 1$ others,
 # and subtracts the floor from what it reports. The paper cites Szegedy, who spreads $\epsilon$ over all $K$. Both rows sum to 1,
-# and the one is the other with $\epsilon (K - 1) / K$, so both are right. What is wrong is a mixture of them, $1 - \epsilon$
-# with $\epsilon / K$, whose sum is not 1.
+# and Szegedy's is Tensor2Tensor's with $\epsilon (K - 1) / K$ in place of $\epsilon$, so both are right. What is wrong is a
+# mixture of them, $1 - \epsilon$ with $\epsilon / K$, whose sum is not 1.
 #
 # ## Perplexity
 #

@@ -25,17 +25,20 @@ lab.you_are_here("adam")
 # rate of both is 0.012, but one of them approaches it slowly, in the first 60 steps.
 
 # %%
+import math
+
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minitransformer import Transformer, functional, gradcheck, plugged
+from minitransformer import Transformer, gradcheck
 from minitransformer.learn import lab_training
+from minitransformer.learn.plug import plugs
 
 config = lab_training.three_layers()
-losses = {name: lab_training.reverse(110, config=config, learning_rate=lambda step: 0.012 * min(1, step / warmup))[1]
+losses = {name: lab_training.reverse(100, config=config, learning_rate=lambda step: 0.012 * min(1, step / warmup))[1]
           for name, warmup in (("with warm-up", 60), ("without", 1))}
 figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
-lab.show_losses(axes, losses, (np.log(26), "ln 26, the shelf of chapter 10"))
+lab.show_losses(axes, losses, (math.log(26), "ln 26, the shelf of chapter 10"))
 
 # %% [markdown]
 # Every gradient of the lower run is right, and so is every gradient of the upper one, which hangs near
@@ -46,15 +49,14 @@ lab.show_losses(axes, losses, (np.log(26), "ln 26, the shelf of chapter 10"))
 # ## One number by hand
 #
 # The simplest update is *stochastic gradient descent*, SGD: subtract from each weight the learning rate times its gradient.
-# Here is the trouble with it. How large are the gradients of the running example, before any training?
+# Here is the trouble with it. How large are the gradients of single weights of the running example, before any training?
 
 # %%
-sizes = lab_training.gradient_sizes(Transformer(lab.CONFIG, seed=0))
-for name in (min(sizes, key=sizes.get), max(sizes, key=sizes.get)):
-    print(f"{name}: {sizes[name]:.1e}")
+g = np.abs(lab_training.gradient_of(Transformer(lab.CONFIG, seed=0)))
+print("a tenth of the weights gets less than {:.0e}, a hundredth more than {:.0e}".format(*np.percentile(g, [10, 99])))
 
 # %% [markdown]
-# A learning rate that suits the one parameter is far too large or far too small for the other. *Adam* measures how large the
+# A learning rate that suits some of them is far too large or far too small for the others. *Adam* measures how large the
 # gradient of each single weight usually is, and divides by it. It keeps two running means for each weight, of the gradient
 # $g$ and of its square:
 #
@@ -102,10 +104,10 @@ def valley(a, b):
 
 
 steep, start = np.array([1.0, 50.0]), np.array([4.0, 1.0])
-print(gradcheck((lambda w: (valley(*w), w), lambda dloss, w: dloss * np.array([1, 50], w.dtype) * w), [start], methods=["central"]))
-paths = {"SGD, 0.038": [start], "Adam, 0.3": [start]}
-for _ in range(40):
-    paths["SGD, 0.038"].append(paths["SGD, 0.038"][-1] * (1 - 0.038 * steep))
+print(gradcheck((lambda w: (valley(*w), w), lambda dloss, w: dloss * np.array([1, 50], w.dtype) * w), [start], name="valley"))
+
+# %%
+paths = {"SGD, 0.038": [start * (1 - 0.038 * steep) ** step for step in range(41)], "Adam, 0.3": [start]}
 w, m, v = start, np.zeros(2), np.zeros(2)
 for t in range(1, 41):
     w, m, v = adam_step(w, steep * w, m, v, t, 0.3, 0.9, 0.98, 1e-9)
@@ -121,7 +123,7 @@ lab_training.show_valley(axes, valley, {name: np.array(path) for name, path in p
 #
 # | optimizer, learning rate | seed 0 | seed 1 | seed 2 |
 # |---|--:|--:|--:|
-# | SGD, 0.3, the best of 0.1, 0.3 and 1 | 2.26 | 1.77 | 2.07 |
+# | SGD, 1, the best of 0.1, 0.3, 1 and 3 | 1.68 | 1.25 | 1.29 |
 # | Adam, 0.004 | 0.48 | 0.30 | 0.41 |
 # | Adam with $\beta_2 = \epsilon = 0.9$, 0.004 | 3.48 | 3.58 | 3.54 |
 # | Adam with $\beta_2 = \epsilon = 0.9$, 0.9 | 1.70 | 1.40 | 0.93 |
@@ -133,12 +135,12 @@ lab_training.show_valley(axes, valley, {name: np.array(path) for name, path in p
 
 
 # %%
-def steps(gradients, rate=1.0, beta2=0.98, epsilon=1e-9):
-    """The sizes of Adam's steps for a sequence of gradients (T, P)."""
+def steps(gradients, epsilon=1e-9):
+    """The sizes of Adam's steps, in learning rates, for a sequence of gradients (T, P)."""
     w = m = v = np.zeros_like(gradients[0])
     found = []
     for t, g in enumerate(gradients, 1):
-        moved, m, v = adam_step(w, g, m, v, t, rate, 0.9, beta2, epsilon)
+        moved, m, v = adam_step(w, g, m, v, t, 1.0, 0.9, 0.98, epsilon)
         found.append(np.abs(moved - w))
     return np.array(found)
 
@@ -157,10 +159,10 @@ lab_training.show_steps(right, t, curves, "step t, gradient always 1")
 
 # %% [markdown]
 # It is $0.001 / 0.901$, a thousandth. With $\epsilon = 0.9$ you divide by 0.9, nearly, so nothing adapts to anything: this is
-# SGD with a running mean. In the table it needs SGD's learning rates, too. Inside the root, $10^{-9}$ becomes
-# $3 \cdot 10^{-5}$, which slows down every weight whose gradient is smaller. On the right, the code has $1 - \beta$ for
-# $1 - \beta^t$. The first step is perfect, so a test of one step sees nothing. The later ones are up to 2.2 times too long, and in
-# the end $10 / \sqrt{50} = 1.41$ times.
+# SGD with a running mean. In the table it needs SGD's learning rate, too, and then it is about as good. Inside the root,
+# $10^{-9}$ becomes $3 \cdot 10^{-5}$, which slows down every weight whose gradient is smaller. On the right, the code has
+# $1 - \beta$ for $1 - \beta^t$. The first step is perfect, so a test of one step sees nothing. The later ones are up to 2.2
+# times too long, and in the end $10 / \sqrt{50} = 1.41$ times.
 #
 # ## Clipping
 #
@@ -178,7 +180,7 @@ axes.set_ylim(0, 1.3)
 # %% [markdown]
 # Smaller, and for a long time. $m$ forgets a tenth of the spike in each step, but $v$ has seen its square, 10,000, and forgets
 # only 2 %. So a gradient that is too long has to be shortened *before* Adam sees it. After the step, clipping changes nothing at
-# all, because nobody reads the gradient any more.
+# all, because the gradient has already been used.
 #
 # A gradient is one vector of all weights of a model, and its direction is what it knows. Clipping may make it shorter, but must
 # not turn it. **By hand:** a weight and a bias have the gradients 3 and 4. Together they are a vector of length 5, and with
@@ -194,10 +196,12 @@ axes.set_ylim(0, 1.3)
 # \text{norm} = \sqrt{\sum_{k, d} dW_{kd}^2 + \sum_d db_d^2} $$
 #
 # The larger of the two below the line covers both cases, and a gradient of 0 needs no exception. $dW$ is $(K, D)$, $db$ is
-# $(D)$, and $c$ is one number. The paper does not clip. The library does if you ask, over all parameters at once.
+# $(D)$, and $c$ is one number. The paper does not clip. The library does, over all parameters at once and
+# with a limit of 1, unless you say otherwise.
 
 # %% [markdown]
-# **Break it.** Some trainers clip each parameter by its own norm. Here is what that does to the direction:
+# **Break it.** Some trainers clip each parameter by its own norm, or each micro-batch before the sum. Here is what the first
+# does to the direction:
 
 # %%
 dW, db = np.array([[3.0]]), np.array([0.4])
@@ -275,11 +279,11 @@ print(f"base: {100_000 * 0.4 / 3600:.1f} hours; big, 300,000 steps of 1.0 s: {30
 # Let your Adam train the running example from nothing, next to SGD.
 
 # %%
-with plugged(functional.adam_update, lab_training.adam_update_of(adam_step)):
-    own = lab_training.reverse(150, learning_rate=lambda step: 0.004)[1]
-sgd = lab_training.reverse(150, optimizer=lab_training.SGD, learning_rate=lambda step: 0.3)[1]
+with plugs({"adam_step": adam_step})[0]:
+    own = lab_training.reverse(120, learning_rate=lambda step: 0.004)[1]
+sgd = lab_training.reverse(120, optimizer=lab_training.SGD, learning_rate=lambda step: 1.0)[1]
 figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
-lab.show_losses(axes, {"your Adam, 0.004": own, "SGD, 0.3": sgd})
+lab.show_losses(axes, {"your Adam, 0.004": own, "SGD, 1": sgd})
 lab.at_work()
 
 # %% [markdown]

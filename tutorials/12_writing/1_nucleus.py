@@ -104,6 +104,11 @@ def crossing_dropped_but_one(logits, temperature, top_p):
         reached <= top_p + 1e-9 * (top_p == 1)) | (falling == falling[..., :1]))
 
 
+@mistake("no token is left out: those outside the nucleus have to get 0", hint=2)
+def everything_kept(logits, temperature, top_p):
+    return softmax(logits / temperature)
+
+
 @mistake("one token too many is kept: the one after the token that crosses top_p", hint=1)
 def one_more(logits, temperature, top_p):
     def keep(reached, falling, top_p):
@@ -117,7 +122,7 @@ def multiplied(logits, temperature, top_p):
     return made(softmax(logits * temperature), top_p, right)
 
 
-@mistake("the temperature has no effect: p is divided by it after the softmax, which cancels when the row is normalised", hint=2)
+@mistake("the temperature has no effect: divide the logits by it, since a factor of p cancels when the row is normalised", hint=2)
 def cancels(logits, temperature, top_p):
     return made(softmax(logits), top_p, right)
 

@@ -30,6 +30,8 @@ lab.you_are_here("decoding")
 # and nearly all of that is work done twice.
 
 # %%
+import math
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -177,8 +179,7 @@ def beam(width):
 # %%
 figure, both = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
 for axes, width in zip(both, (1, 2)):
-    lab.show_tree(axes, *beam(width))
-    axes.set_title(f"width {width}")
+    lab.show_tree(axes, *beam(width), f"width {width}")
 
 # %% [markdown]
 # The most likely text is *good*, with $0.40 \cdot 0.80 = 0.32$. Greedy never saw it, because its first word is not the
@@ -298,8 +299,7 @@ print(f"the sums differ by {abs(keys.sum() - other_keys.sum()):.0e}, the outputs
 # trained model with a cache that is never reordered, at 100 random words of each length.
 
 # %%
-for length in (12, 13):
-    print(lab.with_a_broken_cache(length))
+print(lab.with_a_broken_cache(12), lab.with_a_broken_cache(13), sep="\n")
 
 # %% [markdown]
 # With 12 letters every word is right, broken cache or not, so an accuracy of 100 % proves nothing about the cache. The
