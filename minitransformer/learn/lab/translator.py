@@ -1,0 +1,92 @@
+"""A small translator of number words, English to German, trained while the page runs; what it says, and pictures of its scores."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from minitransformer import Adam, Transformer, TransformerConfig, make_batch, training_step
+from minitransformer.data.drawn import DrawnBatches, draw_examples, draw_held_out
+from minitransformer.decoding import GREEDY, decode_all
+from minitransformer.errors import InputError
+from minitransformer.functional.special import PAD
+from minitransformer.tasks import TASKS
+from minitransformer.training.evaluation import bleu
+
+TASK = TASKS["numbers"]()
+VOCABULARY = TASK.make_vocabulary()
+CONFIG = TransformerConfig(num_layers=1, d_model=32, num_heads=4, d_ff=64, dropout=0.1,
+                           source_vocab=VOCABULARY.size, target_vocab=VOCABULARY.size)
+SIZE = 16    # numbers in a batch of training
+
+
+def trained(seed=0, steps=160) -> Transformer:
+    """A model that has seen so many batches of numbers. 160 steps are too few, and so there are mistakes to count."""
+    model = Transformer(CONFIG, seed=seed)
+    adam = Adam(model)
+    for step, batch in zip(range(1, steps + 1), DrawnBatches(TASK, SIZE, seed)):
+        training_step(model, adam, batch, 0.006 * min(1, step / 20, 2 - 2 * step / (steps + 1)), seed=(seed, step))
+    return model
+
+
+def unseen(count=200) -> list:
+    """So many numbers that no training batch holds, as pairs of ids."""
+    return draw_held_out(TASK, count)
+
+
+def with_seen(count=200, seed=0, steps=160) -> tuple[list, np.ndarray]:
+    """(pairs, seen): numbers drawn like those of training, with nothing held out, and which of them `trained` has seen."""
+    known = {tuple(source) for step in range(1, steps + 1) for source, _target in draw_examples(TASK, [seed, step], SIZE)}
+    pairs = draw_examples(TASK, [seed, 0], count)
+    return pairs, np.array([tuple(source) in known for source, _target in pairs])
+
+
+def translated(model, pairs) -> list[list[int]]:
+    """What the model writes for each source, token after token, each time the most likely one."""
+    return [best.ids for best, *_others in decode_all(model, [source for source, _target in pairs], GREEDY, threads=1)]
+
+
+def predictions(model, pairs, dropout_seed=None) -> tuple[np.ndarray, np.ndarray]:
+    """(predicted, ids), both (B, T): the most likely token at each place if the right ones come before it, and the right ones."""
+    batch = make_batch(pairs)
+    rng = None if dropout_seed is None else np.random.default_rng(dropout_seed)
+    return model.forward(*batch.inputs, rng=rng)[0].argmax(axis=-1), batch.next_target
+
+
+def texts(all_ids) -> list[str]:
+    """The tokens of each list of ids, with spaces between them."""
+    return [" ".join(VOCABULARY.tokens([i for i in ids if i != PAD])) for ids in all_ids]
+
+
+def by_sacrebleu(outputs, references) -> float:
+    """BLEU, from 0 to 1, of lists of ids; NaN and one line if sacrebleu is not installed."""
+    try:
+        return bleu(texts(outputs), texts(references), "none")[0] / 100
+    except InputError as error:
+        print(f"not compared: {error}")
+        return np.nan
+
+
+def show_shares(shares, xlabel) -> None:
+    """Draw {what it is: a share from 0 to 1} as bars with their percentages."""
+    figure, axes = plt.subplots(figsize=(7.5, 0.42 * len(shares) + 0.8), layout="constrained")
+    bars = axes.barh(list(shares), [100 * share for share in shares.values()], color="tab:gray")
+    axes.bar_label(bars, fmt="%.0f", padding=3)
+    axes.set(xlabel=xlabel, xlim=(0, 112))
+    axes.invert_yaxis()
+
+
+def show_spread(drawn, seeds) -> None:
+    """Draw BLEU of test sets drawn anew (N,), for the first of the models whose BLEU on the whole test set is `seeds`."""
+    figure, axes = plt.subplots(figsize=(7.5, 2.6), layout="constrained")
+    axes.hist(100 * drawn, 30, color="0.8", label="seed 0, the sentences drawn again")
+    for seed, (score, style) in enumerate(zip(seeds, ("-", "--", ":"))):
+        axes.axvline(100 * score, color="black", linestyle=style, label=f"seed {seed}")
+    axes.set(xlabel="BLEU (%)", ylabel="number of draws")
+    axes.legend(loc="upper right")
+
+
+def show_merges(lengths, pieces) -> None:
+    """Draw the length of a text after each merge, and name the piece that each merge has made."""
+    figure, axes = plt.subplots(figsize=(7.5, 2.8), layout="constrained")
+    axes.plot(range(len(lengths)), lengths, "k.-")
+    axes.set_xticks(range(len(lengths)), ["none", *pieces], rotation=90)
+    axes.set(xlabel="merges, one after the other", ylabel="tokens of the text", ylim=(0, None))

@@ -1,0 +1,201 @@
+"""One merge of byte-pair encoding
+
+A text is a row of ids, and 0 is the space between two words. Find the pair of neighbours that occurs most often, within words
+only, and put the id `new` in the place of both, everywhere. One pair is the most frequent, and its two ids are different.
+"""
+
+import numpy as np
+
+from minitransformer.learn import also_right, edge, invariant, mistake
+
+
+# %% reference
+def merged(ids, new):
+    """ids: (T,); new: an id that is not among them. Returns pair (2,) and text (T - the number of times that it occurs,)."""
+    # your code: all pairs of neighbours, how often each occurs, and the text without what has been merged
+    pairs = np.stack([ids[:-1], ids[1:]], axis=1)
+    counts = (pairs[:, None] == pairs).all(axis=-1).sum(axis=1) * (pairs != 0).all(axis=1)
+    pair = pairs[counts.argmax()]
+    found = (pairs == pair).all(axis=1)
+    replaced = np.where(np.append(found, False), new, ids)
+    return pair, replaced[~np.append(False, found)]
+    # end of your code
+
+
+# %% what it is called with
+returns = "pair text"
+float64_only = True
+section = "Pieces of words"
+stars, minutes = 2, 15
+
+
+def clear(ids):
+    """Whether one pair of two different ids is the most frequent one."""
+    pairs = [pair for pair in zip(ids[:-1].tolist(), ids[1:].tolist()) if 0 not in pair]
+    counts = sorted(((pairs.count(pair), pair) for pair in set(pairs)), reverse=True)
+    return len(counts) > 2 and counts[0][0] > counts[1][0] and counts[0][1][0] != counts[0][1][1]
+
+
+def drawn(rng, T, chances):
+    ids = np.zeros(1, int)
+    while not clear(ids):
+        ids = rng.choice(len(chances), T, p=chances)
+    return ids, 9
+
+
+def case(rng, T):
+    return drawn(rng, 4 * T + 12, (0.25, 0.25, 0.2, 0.15, 0.15))
+
+
+@edge("a pair that occurs side by side, twice in one word")
+def side_by_side(rng):
+    return np.array([3, 1, 2, 1, 2, 0, 2, 1, 0, 1, 2]), 7
+
+
+@edge("most words end with the same letter")
+def endings(rng):
+    return np.array([1, 4, 0, 2, 4, 0, 3, 4, 0, 2, 4, 0, 1, 4, 0, 2, 4, 0, 4, 1, 4, 3, 0]), 8
+
+
+@invariant("with the pair in the place of `new`, the text is what it was: the difference must be 0")
+def undone(answer, ids, new):
+    pair, text = answer
+    again = np.concatenate([pair if one == new else [one] for one in text])
+    return again - ids if len(again) == len(ids) else np.ones(1)
+
+
+# %% hints
+hints = (
+    "In `1 2 0 1 2 3`, which pairs are within a word, and how many ids does the text have after the merge?",
+    "Compare each pair with all pairs and sum; one with a 0 counts 0. The first id of a found pair becomes new, the second one goes.",
+    "found = (pairs == ___).all(axis=1)",
+)
+
+
+# %% mistakes
+def neighbours(ids):
+    return list(zip(ids[:-1].tolist(), ids[1:].tolist()))
+
+
+def most_frequent(pairs, best=max):
+    return best(dict.fromkeys(pairs), key=pairs.count)
+
+
+def right_pair(ids):
+    return most_frequent([pair for pair in neighbours(ids) if 0 not in pair])
+
+
+def put(ids, pair, pieces, times=None):
+    """The pair, and the text with `pieces` in the place of each pair, the first `times` of them only."""
+    text, i, done = [], 0, 0
+    while i < len(ids):
+        found = tuple(ids[i:i + 2].tolist()) == tuple(pair) and done != times
+        text += pieces if found else [ids[i]]
+        done += found
+        i += 2 if found else 1
+    return np.array(pair), np.array(text)
+
+
+@mistake("pairs with a space count: a merge stays within a word", hint=1)
+def across_spaces(ids, new):
+    return put(ids, most_frequent(neighbours(ids)), [new])
+
+
+@mistake("the spaces are thrown away: the words have to stay apart", hint=1)
+def no_spaces(ids, new):
+    return put(ids[ids != 0], right_pair(ids), [new])
+
+
+@mistake("the spaces are thrown away before the pairs are counted: neighbours are then of two words", hint=1)
+def no_spaces_at_all(ids, new):
+    return put(ids[ids != 0], most_frequent(neighbours(ids[ids != 0])), [new])
+
+
+@mistake("only the first occurrence is merged: all of them are", hint=2)
+def once(ids, new):
+    return put(ids, right_pair(ids), [new], times=1)
+
+
+@mistake("the second of the two is still there: one id takes the place of both", hint=1)
+def second_stays(ids, new):
+    pair = right_pair(ids)
+    return put(ids, pair, [new, pair[1]])
+
+
+@mistake("the first of the two is still there: one id takes the place of both", hint=1)
+def first_stays(ids, new):
+    pair = right_pair(ids)
+    return put(ids, pair, [pair[0], new])
+
+
+@mistake("both of the two became the new id: one takes the place of both", hint=1)
+def both(ids, new):
+    return put(ids, right_pair(ids), [new, new])
+
+
+@mistake("the pair is gone: the new id has to take its place", hint=1)
+def gone(ids, new):
+    return put(ids, right_pair(ids), [])
+
+
+@mistake("the text is as it was: the pair has to be merged in it", hint=2)
+def unchanged(ids, new):
+    return np.array(right_pair(ids)), ids.copy()
+
+
+@mistake("the rarest pair is merged: the most frequent one has to be", hint=2)
+def rarest(ids, new):
+    return put(ids, most_frequent([pair for pair in neighbours(ids) if 0 not in pair], min), [new])
+
+
+@mistake("the order of the two is lost, and its mirror image is counted with it: a pair has a first and a second", hint=2)
+def unordered(ids, new):
+    pairs = [tuple(sorted(pair)) for pair in neighbours(ids) if 0 not in pair]
+    return put(ids, most_frequent(pairs), [new])
+
+
+@mistake("the mirror image is merged, too: only the pair in its own order is", hint=2)
+def mirrored(ids, new):
+    pair = right_pair(ids)
+    return np.array(pair), put(put(ids, pair, [new])[1], pair[::-1], [new])[1]
+
+
+@mistake("the first pair of the text is merged: count how often each occurs", hint=2)
+def first(ids, new):
+    return put(ids, next(pair for pair in neighbours(ids) if 0 not in pair), [new])
+
+
+@mistake("each of the two ids is replaced wherever it is: only where they are neighbours in this order", hint=2)
+def each(ids, new):
+    pair = right_pair(ids)
+    return np.array(pair), np.where(np.isin(ids, pair), new, ids)
+
+
+# %% other right solutions
+@also_right
+def with_a_dictionary(text, new):
+    counts = {}
+    for i in range(len(text) - 1):
+        pair = text[i], text[i + 1]
+        if 0 not in pair:
+            counts[pair] = counts.get(pair, 0) + 1
+    best = max(counts, key=counts.get)
+    made = []
+    for one in text:
+        if made and (made[-1], one) == best:
+            made[-1] = new
+        else:
+            made.append(one)
+    return np.array(best), np.array(made)
+
+
+@also_right
+def with_codes(ids, new):
+    base = ids.max() + 1
+    codes = np.where((ids[:-1] > 0) & (ids[1:] > 0), ids[:-1] * base + ids[1:], -1)
+    values, counts = np.unique(codes[codes >= 0], return_counts=True)
+    best = values[counts.argmax()]
+    places = np.flatnonzero(codes == best)
+    text = ids.copy()
+    text[places] = new
+    return np.array([best // base, best % base]), np.delete(text, places + 1)
