@@ -78,3 +78,10 @@ def test_the_scores_of_multi30k_are_those_that_were_recorded():
     assert len(scores) == 9 and not [score for score in scores if score not in recorded]
     signature = re.search(r"`(nrefs[^`]+)`", table)
     assert signature and signature[1] in recorded
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_text_of_each_case_has_one_most_frequent_pair(seed):
+    exercise = exercises()["merged"]
+    for name, (ids, _new) in exercise.cases(seed):
+        assert exercise.module.clear(ids), name
