@@ -181,6 +181,11 @@ def together(matches, totals, lengths, references):
     return brevity(lengths, references) * matches.sum() / totals.sum()
 
 
+@mistake("the matches of all n are added up: each n has matches of its own", hint=2)
+def all_matches(matches, totals, lengths, references):
+    return brevity(lengths, references) * root(matches.sum() / totals.sum(axis=0))
+
+
 @mistake("this is a percentage: return a number from 0 to 1", hint=2)
 def percentage(matches, totals, lengths, references):
     return 100 * with_penalty(matches, totals, brevity(lengths, references))

@@ -128,6 +128,12 @@ def first_stays(ids, new):
     return put(ids, pair, [pair[0], new])
 
 
+@mistake("the second of the two is in the place of both: the new id has to be there", hint=1)
+def second_alone(ids, new):
+    pair = right_pair(ids)
+    return put(ids, pair, [pair[1]])
+
+
 @mistake("both of the two became the new id: one takes the place of both", hint=1)
 def both(ids, new):
     return put(ids, right_pair(ids), [new, new])

@@ -62,8 +62,8 @@ for (source, target), output in zip(unseen[:4], outputs):
 # $$ tokens = \frac{\sum_{bt} right_{bt}\, real_{bt}}{\sum_{bt} real_{bt}}, \qquad
 # texts = \frac{1}{B} \sum_b \prod_t \max(right_{bt}, 1 - real_{bt}) $$
 #
-# In the product, padding is a factor of 1 and cannot spoil a text. In the sum, padding is a 0 above and below. The two
-# cases need opposite treatment, which is why one mask that serves both is usually a mistake.
+# In the sums, padding is a 0 above and below the line, so it is left out. In the product it is a factor of 1, so it
+# passes and cannot spoil a text. A place of padding needs the opposite treatment in each of the two.
 
 # %% [markdown]
 # The first three of the four ways need only the predictions, with the right tokens before them.
@@ -92,8 +92,8 @@ lab.translator.show_shares({
 # to live with what it wrote.
 #
 # The fourth way is to draw the test set like the training set. These numbers are drawn with 1 to 6 digits, and there
-# are only ten numbers of one digit. **Predict:** the model has seen 2,560 examples. Of 200 new draws, is about one in
-# ten a number that it has seen, or about four in ten?
+# are only ten numbers of one digit. **Predict:** the model has seen 160 batches of 16. Of 200 new draws, is about
+# one in ten a number that it has seen, or about four in ten?
 
 # %%
 pairs, seen = lab.translator.with_seen()
