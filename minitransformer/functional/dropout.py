@@ -45,7 +45,7 @@ def dropout_forward(x, dropout_rate, rng=None) -> tuple[Array, DropoutCache]:
 
 @replaceable
 def dropout_backward(dy, cache) -> Array:
-    """dx = dy * mask: the very mask of the forward pass, scale included."""
+    """dx = dy * mask, with the same mask as in the forward pass, scale included."""
     if cache.mask is None:
         return dy
     check_shape("dropout: dy", dy, *cache.mask.shape)
