@@ -17,7 +17,7 @@ state = SimpleNamespace(    # of the process
 
 
 def load(textbook) -> None:
-    """Register the kernels of a textbook function: import the files that are called like the one that defines it.
+    """Register the kernels of a textbook function: import the files that are named like the one that defines it.
 
     If the compiled ones cannot run here, `state.problem` says why. Raises InputError for a value of MINITRANSFORMER_FAST that
     means nothing.
