@@ -58,7 +58,7 @@ class ModelConfig(ShownAsTable):
 
     @classmethod
     def check_changes(cls, name, **changes) -> None:
-        """Raise InputError where `named` would, whatever the vocabulary is."""
+        """Raise InputError if `named` would, whatever the vocabulary is."""
         cls.named(name, **{**dict.fromkeys(["vocab_size", *cls.required()], 1), **changes})
 
 
@@ -94,7 +94,7 @@ class StackConfig(ModelConfig):
 
     @classmethod
     def given(cls, settings) -> dict[str, Any]:
-        """Settings that only a kind of attention has go into attention_settings: they may stand beside attention="..."."""
+        """Settings that only a kind of attention has go into attention_settings: they may be given beside attention="..."."""
         known = {one.name for one in fields(cls)}
         further = [name for name in settings if name not in known]
         owned = {name for kind in ATTENTIONS for name in ATTENTIONS[kind].settings} if further else set()
