@@ -75,7 +75,7 @@ def _watching(function, given, borrowed) -> Any:
             name = argument.__name__
         else:
             return
-        if str(home).partition(".")[0] in LIBRARIES and not str(home).startswith(JUDGE):    # print comes by there
+        if str(home).partition(".")[0] in LIBRARIES and not str(home).startswith(JUDGE):    # print passes through there
             borrowed.append(_("it calls {name}").format(name=f"{home}.{name}"))
 
     before = getprofile()
@@ -132,7 +132,7 @@ def _unlike_shapes(line, names) -> str:
             operator, sides = "@", [node.func.value, *node.args][-2:]
         try:
             one, other = (np.shape(eval(compile(ast.Expression(side), "", "eval"), names)) for side in sides)
-        except Exception:    # no two sides, or not of arrays
+        except Exception:    # not two sides, or not arrays
             continue
         pairs = [(one[-1], other[-2:][0])] if operator == "@" and one and other else [
             (a, b) for a, b in zip(one[::-1], other[::-1]) if 1 not in (a, b)]

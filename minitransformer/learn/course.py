@@ -1,4 +1,4 @@
-"""The chapters and their exercises, as they lie on the disk."""
+"""The chapters and their exercises, as they are on the disk."""
 
 from functools import cache
 from pathlib import Path

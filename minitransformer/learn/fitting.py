@@ -89,7 +89,7 @@ class _Search:
         return bool(self.source and self.unknown & set(re.findall(r"\w+", sentence)))
 
     def _fitting(self, marks, given, ks) -> list:
-        """Those of the marks whose function gives the outputs `ks` of the arrays `given`."""
+        """The marks whose function gives the outputs `ks` of the arrays `given`."""
         observed = [[arrays[k] for k in ks] for arrays in given]
         return [mark for mark, _after in fitting(observed, (
             (mark, lambda i, mark=mark: _made(mark, self.cases[i][1], ks)) for mark in marks))]

@@ -50,7 +50,7 @@ def shuffled(exercise) -> list[str]:
 
 
 def _mixed(parts, rng) -> list[str]:
-    """`parts` in another order; in this one if there is no other."""
+    """`parts` in another order, or in the given one if there is no other."""
     mixed = list(parts)
     while mixed == parts and len(set(parts)) > 1:
         rng.shuffle(mixed)

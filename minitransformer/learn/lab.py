@@ -1,4 +1,4 @@
-"""What several chapters need and no chapter is about: the running example, its attention, the map, and pictures in a script.
+"""What several chapters need but no chapter is about: the running example, its attention, the map, and pictures in a script.
 
 The running example is a small trained Transformer that writes a word backwards. tutorials/drawkcab/train.py makes its weights.
 """
@@ -58,7 +58,7 @@ PARTS = {    # {part of the map: the exercises that make it the reader's own}
 
 
 def you_are_here(*parts) -> None:
-    """Draw the map with this chapter's parts outlined, and filled those whose exercises pass in the current folder."""
+    """Draw the map with this chapter's parts outlined, and those filled whose exercises pass in the current folder."""
     progress = Progress(".")
     own = [part for part, names in PARTS.items() if all(progress.of(name)["state"] == PASSED for name in names)]
     figure = plt.figure()
@@ -85,7 +85,7 @@ def at_work(word="backward") -> None:
 
 
 def accuracy(model, batch) -> float:
-    """The share of letters that the model predicts when it is given the right ones before; the end of a word is no letter."""
+    """The share of letters that the model predicts when it is given the right ones before; the end of a word does not count."""
     logits, _cache = model.forward(batch.source, batch.target)
     letters = batch.next_target > EOS
     return float((logits.argmax(axis=-1) == batch.next_target)[letters].mean())
@@ -121,7 +121,7 @@ def show_mask(axes, mask, tokens) -> None:
 
 
 def show_split(three, x) -> None:
-    """Draw x (T, 2 d) on three axes: as it lies, reshaped straight to (2, T, d), and as two heads need it, blue and yellow."""
+    """Draw x (T, 2 d) on three axes: as stored, reshaped directly to (2, T, d), and as two heads need it, in blue and yellow."""
     length, width = x.shape
     size = width // 2
     owner = np.broadcast_to(np.arange(width) // size, x.shape)
@@ -281,7 +281,7 @@ def show_orders(both) -> None:
 
 
 def cross_attention_inputs(model, vocabulary, word) -> tuple[np.ndarray, np.ndarray]:
-    """What the last cross-attention gets while the model writes `word` backwards: x (T_q, d_model) and the memory (T_k, d_model).
+    """The last cross-attention's inputs while the model writes `word` backwards: x (T_q, d_model) and the memory (T_k, d_model).
 
     Rows of x: the letters of the word from the last to the first, and the end. Rows of the memory: the word, and the end.
     """
@@ -294,7 +294,7 @@ def cross_attention_inputs(model, vocabulary, word) -> tuple[np.ndarray, np.ndar
 def loss_of_weights(model, vocabulary, word) -> tuple[Any, np.ndarray, np.ndarray]:
     """(f, w, gradient) of the loss for each letter while the model writes `word` backwards.
 
-    w: all its weights in one vector; f(w): the loss, for complex w, too; gradient: what the backwards of the library say.
+    w: all its weights in one vector; f(w): the loss, for complex w, too; gradient: from the library's backwards.
     """
     model, complex_model = model.astype("float64"), model.astype("complex128")
     add_gradients(model, vocabulary, word)
@@ -384,7 +384,7 @@ def show_losses(axes, curves, level=None) -> None:
 def show_tree(axes, tried, finished, title) -> None:
     """Draw every hypothesis of a beam search on its way from left to right: `tried` is [(path, log-probability)].
 
-    A path is a tuple of words. Those that lived on have a thick frame; those in `finished` are green.
+    A path is a tuple of words. Those that survived have a thick frame; those in `finished` are green.
     """
     lived = {path[:-1] for path, _total in tried}
     leaves = [path for path, _total in tried if path not in lived]
@@ -423,7 +423,7 @@ def show_steps(logits, letters=LETTERS) -> None:
 def race(cached, x, weights) -> None:
     """Causal attention over x (T, d), all positions again for each output, against cached(t): print and draw differences and times.
 
-    Of eight positions in a row the fastest counts: the machine has other work, too.
+    The fastest of eight consecutive positions counts, because the machine has other work, too.
     """
     def again(t) -> np.ndarray:
         query, key, value = (x[:t + 1] @ w for w in weights)
@@ -449,7 +449,7 @@ def race(cached, x, weights) -> None:
 
 
 def with_a_broken_cache(length) -> str:
-    """What a beam search on 100 random words of so many letters finds if the cache is never reordered."""
+    """What a beam search on 100 random words of that many letters finds if the cache is never reordered."""
     advance = CachedStack.advance
 
     def broken(state, ids, parents=None) -> Any:

@@ -1,4 +1,4 @@
-"""What of a file is a learner's own solution: functions, and the names that they use, without the rest of the page."""
+"""The part of a file that is a learner's own solution: functions and the names that they use, without the rest of the page."""
 
 import ast
 import symtable

@@ -15,7 +15,7 @@ NEAR = 1e-9    # relative error of arrays that are alike
 
 
 class Changed(NamedTuple):
-    """The reference with a change that nobody listed."""
+    """The reference with an unlisted change."""
 
     sentence: str
     wrong: Callable
