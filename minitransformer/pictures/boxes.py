@@ -38,7 +38,7 @@ class Line(NamedTuple):
 
 
 class Map:
-    """The boxes and lines of a configuration. Raises InputError for a model that is no Transformer.
+    """The boxes and lines of a configuration. Raises InputError for a model that is not a Transformer.
 
     A column grows from the bottom up, in groups of rows (kind, name, shape). A group with an "add" is a sub-layer in its residual.
     """
