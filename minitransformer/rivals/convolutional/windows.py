@@ -28,7 +28,7 @@ def windows_forward(x, size, dilation=1, causal=False) -> tuple[Array, WindowsCa
 
 @replaceable
 def windows_backward(dy, cache) -> Array:
-    """A position stands in `size` windows, each time at another place: dx is the sum over them."""
+    """A position is in `size` windows, at a different place in each: dx is the sum over them."""
     xp, (batch, length, size, width) = module_of(dy), dy.shape
     left, dilation = cache
     dpadded = xp.zeros((batch, length + dilation * (size - 1), width), dy.dtype)

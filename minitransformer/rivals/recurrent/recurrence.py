@@ -36,7 +36,7 @@ def through_time_backward(dstates, cache) -> tuple[Array, ...]:
     """Returns dz (T, B, G), the gradient of the state before the first step (B, S), and one for each weight.
 
     A state is seen from outside, and by the next step: its gradient is the sum of both. Every step has the same
-    weights: theirs are the sums over all steps.
+    weights: their gradients are sums over all steps.
     """
     xp = module_of(dstates)
     dstate, dweights, dz = xp.zeros_like(dstates[0]), [], []
