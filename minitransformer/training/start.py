@@ -95,7 +95,7 @@ class OldRun:
 
 
 class Trained(NamedTuple):
-    """What came of a plan."""
+    """The outcome of a plan."""
 
     run: Run
     steps: int        # made so far
