@@ -7,7 +7,7 @@ A textbook function is marked where it is defined, and a kernel says what it rep
 
 Each call then runs one of three: the function that a reader plugged in, otherwise the kernel registered last that fits the
 arrays, otherwise the textbook. `xxx_forward` and `xxx_backward`, or the methods of one class, are an *operation*. While
-anything is plugged in, no kernel runs: a fused attention never bypasses your own softmax, and what is not yours is what you
+anything is plugged in, no kernel runs: a fused attention never bypasses your own softmax, and all the rest is code that you
 can read.
 
 To step through what you read in a debugger, use `with textbook():`. A step into a marked function enters `function` below
