@@ -79,7 +79,7 @@ class Replaceable:
                 self.loaded = True
 
 
-_state = SimpleNamespace(    # of the process
+_state = SimpleNamespace(    # shared by the process
     textbooks=int(os.environ.get("MINITRANSFORMER_FAST") == "0"),    # the number of requests that no kernel run
     replaced=frozenset(),           # the operations that a reader has replaced
     load=lambda textbook: None)     # registers the kernels of a textbook: none until `load_kernels_with`

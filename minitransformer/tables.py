@@ -37,7 +37,7 @@ def settings_tables(settings) -> str:
 
 
 class _Checked(type):
-    """Asks `given` about the arguments before the dataclass is made: an unknown one is an InputError, not a TypeError."""
+    """Checks the arguments with `given` before the dataclass is made, so that an unknown one is an InputError, not a TypeError."""
 
     @property
     def __signature__(cls) -> Signature:

@@ -17,7 +17,7 @@ from minitransformer.learn.messages import _
 from minitransformer.learn.progress import NOT_STARTED, PASSED, Progress, file_of, learner_file, started
 from minitransformer.training.files import free_name
 
-MOST_LINES, WIDEST = 20, 100    # of what the learner's code prints
+MOST_LINES, WIDEST = 20, 100    # lines and columns shown of what the learner's code prints
 POLL = 0.4    # seconds between two looks at the files
 NOT_DONE = 1    # the exit code if something does not pass; 2, cannot be judged, is InputError's
 

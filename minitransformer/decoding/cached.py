@@ -29,7 +29,7 @@ class CachedStack(DecodingState):
         self._stack, self._input, self._memory_mask = stack, input, memory_mask
         self._layers = [CachedLayer(layer, len(first), memory) for layer in stack.layers]
         self._past: Any = None    # (B, width, T): the places in the list of each hypothesis's entries
-        self._length = 0     # of the list
+        self._length = 0     # entries in the list
         self._room = 0       # its capacity
         self._position = 0
 

@@ -42,7 +42,7 @@ LARGEST = 12    # a simple constant is a fraction of whole numbers up to this on
 def sizes(case) -> dict[Any, tuple[int, str]]:
     """{key: (number, what it counts)} for everything in the block that can be counted; a key means the same in every case.
 
-    Sizes with a name come before plain widths: of two that are always equal, the first is reported.
+    Sizes with a name come before plain widths: if two are always equal, the first is reported.
     """
     counted: dict[Any, tuple[int, str]] = {}
     arrays = {k: v for k, v in case.arguments.items() if isinstance(v, np.ndarray) and v.dtype != bool and v.ndim}

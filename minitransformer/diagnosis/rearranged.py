@@ -11,7 +11,7 @@ from minitransformer.backend import Array
 
 
 def shifted(array, step, axis) -> Array:
-    """As np.roll by 1 or -1 along the axis, with 0 in the gap."""
+    """Like np.roll by 1 or -1 along the axis, but with 0 in the gap."""
     return without(np.roll(array, step, axis), 0 if step > 0 else -1, axis)
 
 

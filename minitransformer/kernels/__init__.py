@@ -10,8 +10,8 @@ from minitransformer.extras import how_to_install
 from minitransformer.replaceable import TABLE, unregister
 
 KINDS = ("numpy", "compiled")    # imported in this order; of two kernels that fit, the later one runs
-CHOICES = (None, "1", "numpy", "0")    # of MINITRANSFORMER_FAST: all kernels, all, NumPy's only, none
-state = SimpleNamespace(    # of the process
+CHOICES = (None, "1", "numpy", "0")    # values of MINITRANSFORMER_FAST: all kernels, all, NumPy's only, none
+state = SimpleNamespace(    # shared by the process
     say=None,        # what is called with the parts of a line, if anything is compiled
     problem=None)    # why the compiled kernels do not run; "" if they do, None before they are tried
 

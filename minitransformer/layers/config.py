@@ -86,7 +86,7 @@ class StackConfig(ModelConfig):
     positions: str = setting("what tells tokens where they stand", "sinusoidal", ("sinusoidal", "learned"))
     max_length: int = 512                # number of learned positions; not the longest sentence in training
     attention: str = "scaled"            # the paper's; or another name in ATTENTIONS
-    attention_settings: dict = field(default_factory=dict, hash=False)    # what only that kind of attention has
+    attention_settings: dict = field(default_factory=dict, hash=False)    # settings that only that kind of attention has
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -27,7 +27,7 @@ PRODUCTS = ("dot", "matmul")
 def call_on(function, cases, watched=True, limit=None) -> Iterator[Outcome]:
     """The Outcome of `function` on each (name, arguments) of the cases, up to one that gives no arrays.
 
-    watched: look for borrowed functions. limit: seconds for each call; None where the process itself is stopped.
+    watched: look for borrowed functions. limit: seconds for each call; None if the process itself is stopped.
     """
     for _name, arguments in cases:
         with bounded_output() as printed:

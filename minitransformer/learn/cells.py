@@ -11,7 +11,7 @@ FILE, CELL = "<file>", "<cell "    # the names under which Python runs a script,
 class Cell(NamedTuple):
     kind: str         # "markdown" or "code"; in a chapter also "exercise" and "derivation"
     source: str
-    name: str = ""    # of an exercise; of a derivation "code" if it is not text
+    name: str = ""    # an exercise's name; for a derivation, "code" if it is not text
 
 
 def parse(text) -> list[Cell]:

@@ -13,7 +13,7 @@ from minitransformer.learn.judge_file import check_file
 from minitransformer.learn.messages import _
 from minitransformer.learn.run_file import LIMIT
 
-NONE = ""    # of an exercise that a student did not hand in
+NONE = ""    # for an exercise that a student did not hand in
 
 
 def grade(folder, seed=1, limit=LIMIT) -> list[dict[str, Any]]:

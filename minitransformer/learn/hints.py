@@ -8,7 +8,7 @@ from minitransformer.learn.source import blanks
 
 STEPS = 4
 SHORT = 4    # lines: most of their orders are right, so the lines alone would be the solution
-HEAD = re.compile(r"(return|[\w, ]+ =|) ?(.*)")    # what stays in front
+HEAD = re.compile(r"(return|[\w, ]+ =|) ?(.*)")    # the part that stays in front
 PIECE = re.compile(r"""[\w.]*\.\w+\((?:\w+=[^(),]+|-?\d+|,\s*)*\)    # x.sum(axis=-1, keepdims=True): one piece
                     |\[[^\]]*\] | -?\d[\w.]* | [\w.]+                 # [:, None], -1, x.T
                     |[^\w\s()\[\],]+                                  # an operator""", re.VERBOSE)

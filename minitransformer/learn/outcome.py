@@ -10,7 +10,7 @@ LARGEST = 1_000_000    # the most numbers in an array that is looked at: no righ
 
 
 class Outcome(NamedTuple):
-    """Of one call: the arrays that it returned, or why there are none."""
+    """The result of one call: the arrays that it returned, or why there are none."""
 
     arrays: Sequence = ()
     error: str = ""       # "ValueError: operands could not be broadcast", or "" if it returned

@@ -36,7 +36,7 @@ def needed(files, names, page) -> list[Statement]:
 
 
 def statements(files) -> list[Statement]:
-    """Those of {name: source}, in order."""
+    """The statements of {name: source}, in order."""
     return [_statement(file, node) for file, source in files.items() for node in ast.parse(source).body]
 
 

@@ -39,7 +39,7 @@ def read(path) -> dict[str, str]:
 
 
 def solutions_in(sources, names) -> dict[str, str]:
-    """Of what `read` returns: the functions `names` and what of the reader's own they need."""
+    """The part of what `read` returned that has the functions `names` and what they need of the reader's own."""
     return own_code(sources, names, page_statements())
 
 

@@ -18,7 +18,7 @@ class BracketScore(NamedTuple):
     matched: int        # brackets that gold and output share
     gold: int
     found: int          # brackets of the output
-    gold_of_trees: int  # of `gold`, those of sentences whose output is a tree
+    gold_of_trees: int  # the part of `gold` in sentences whose output is a tree
     complete: int       # trees all of whose brackets match
     well_formed: int    # outputs that are a tree of their sentence
     trees: int

@@ -15,8 +15,8 @@ PLAIN, QUERY, KEY, VALUE, GRADIENT = "#8c959f", "tab:blue", "tab:orange", "tab:g
 class Box(NamedTuple):
     kind: str
     name: str
-    shape: str    # of what leaves it
-    x: float      # of its middle
+    shape: str    # the shape of what leaves it
+    x: float      # its middle
     y: float
     width: float = 1.6
     height: float = 0.38

@@ -99,7 +99,7 @@ class Trained(NamedTuple):
 
     run: Run
     steps: int        # made so far
-    examples: list    # of the Data
+    examples: list    # those of the Data
 
 
 def carry_out(plan, job) -> Trained:

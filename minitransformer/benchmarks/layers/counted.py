@@ -19,8 +19,8 @@ class Counted(np.ndarray):
     such as a mask or a scale, are not counted: there are only as many of them as the counted products have results.
     """
 
-    __module__ = "numpy"    # by which module_of finds its module
-    multiplications = 0     # of all, since `counting` began
+    __module__ = "numpy"    # module_of finds its module by this
+    multiplications = 0     # of all arrays since `counting` began
     chain = 0
 
     def __array_finalize__(self, source) -> None:

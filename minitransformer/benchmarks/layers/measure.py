@@ -27,8 +27,8 @@ _seconds = partial(repeat, timer=process_time, number=1)    # _seconds(a pass, r
 
 
 class Kind(NamedTuple):
-    make: Callable[[int], Any]               # of d: the layer
-    operations: Callable[[int, int], int]    # of n and d: the multiplications of a forward pass, as derived below
+    make: Callable[[int], Any]               # takes d and returns the layer
+    operations: Callable[[int, int], int]    # takes n and d and returns the multiplications of a forward pass, as derived below
 
 
 def _rng() -> np.random.Generator:

@@ -16,8 +16,8 @@ class KeptCache(NamedTuple):
     """What a DropoutCache holds, in a quarter of its memory."""
 
     keep: Array        # (...) bool
-    scale: float       # of what is kept
-    dtype: np.dtype    # of what was dropped out
+    scale: float       # for what is kept
+    dtype: np.dtype    # the input's
 
     @property
     def mask(self) -> Array:

@@ -37,7 +37,7 @@ class ConvolutionalConfig(EncoderDecoderConfig):
     kind, examples = "convolutional", NAMED
     settings: ClassVar[dict[str, str]] = {"kernel_size": "how many positions a convolution sees"}
 
-    num_layers: int = 2                  # of the encoder, and of the decoder
+    num_layers: int = 2                  # in the encoder, and in the decoder
     d_model: int = 64                    # width of embeddings and hidden states
     dropout: float = 0.0
     kernel_size: int = 3                 # how many positions a convolution sees

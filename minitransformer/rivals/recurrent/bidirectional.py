@@ -11,7 +11,7 @@ from minitransformer.rivals.recurrent.layer import OneDirection, Recurrent, Recu
 
 class BidirectionalCache(NamedTuple):
     left_to_right: RecurrentCache
-    right_to_left: RecurrentCache   # of the sentence read backwards
+    right_to_left: RecurrentCache   # for the sentence read backwards
 
 
 class Bidirectional(Recurrent):

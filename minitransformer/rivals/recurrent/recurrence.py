@@ -9,7 +9,7 @@ from minitransformer.replaceable import replaceable
 
 class ThroughTimeCache(NamedTuple):
     step_backward: Callable
-    steps: list          # of each position the step's own cache
+    steps: list          # the step's own cache at each position
     mask: Array | None   # (T, B) bool: where a token is real
 
 
