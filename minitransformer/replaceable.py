@@ -123,7 +123,7 @@ def replaceable(textbook: Function) -> Function:
 def replaces(textbook, module, dtypes, besides="") -> Callable[[Function], Function]:
     """Register a kernel for a function marked `replaceable`: for arrays of `module`, with the dtypes named in a string.
 
-    All arrays of a call must have the same one, but for those of the kinds `besides`: "b" for masks, "iu" for ids. Complex
+    All arrays of a call must have the same one, except those of the kinds `besides`: "b" for masks, "iu" for ids. Complex
     arrays should use the textbook: the complex step checks it.
     """
     from numpy import dtype    # here: `import minitransformer` loads this module, and must not wait for NumPy
@@ -181,7 +181,7 @@ def is_replaced(function) -> bool:
 
 
 def textbook_of(function) -> Callable:
-    """The textbook of a replaceable function: for what its kernel cannot do."""
+    """The textbook of a replaceable function, for cases that its kernel cannot do."""
     return _entry(function).textbook
 
 

@@ -135,7 +135,7 @@ def _fitting_sizes(cases, ratios, value) -> list:
 
 
 def _only_size(cases, keys, ratio_in, value) -> tuple[int, str]:
-    """(number, what it counts) of the size that these keys mean; of several that coincide in all cases, that they do."""
+    """(number, what it counts) of the size that these keys mean; if several coincide in all cases, it says so."""
     table = sizes(cases[0])
     n, _ = table[keys[0]]
     while len(axes := [key for key in keys if key[0] == "axis"]) > 1:

@@ -168,7 +168,7 @@ def _arguments(block, values, options) -> dict[str, Any] | None:
 
 
 def _flattened(name, value) -> dict[str, Any]:
-    """{name: value}; of a tuple with arrays in it, {name[0]: its first, ...}."""
+    """{name: value}; a tuple that contains arrays becomes {name[0]: its first, ...}."""
     if isinstance(value, tuple) and any(isinstance(one, np.ndarray) for one in value):
         return {f"{name}[{i}]": one for i, one in enumerate(value)}
     return {name: value}

@@ -54,7 +54,7 @@ def dropout_backward(dy, cache) -> Array:
 
 @replaceable
 def dropout_sum_forward(x, h, dropout_rate, rng=None) -> tuple[Array, DropoutCache]:
-    """y = x + dropout(h): the residual connection around a sub-layer whose output is h. x, h: of one shape."""
+    """y = x + dropout(h): the residual connection around a sub-layer whose output is h. x and h have the same shape."""
     h, cache = dropout_forward(h, dropout_rate, rng)
     return x + h, cache
 

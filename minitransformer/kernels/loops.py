@@ -19,7 +19,7 @@ LOOPS: list[tuple[Any, str]] = []    # every loop, with the names of its argumen
 
 
 def loop(arguments) -> Callable[[Callable], Any]:
-    """Compile a function of arrays that lie in memory row by row.
+    """Compile a function of arrays that are in memory row by row.
 
         @loop("matrix vector number")
         def add_bias(x, bias, scale): ...

@@ -119,7 +119,7 @@ def describe(error) -> tuple[str, str]:
 
 
 def _unlike_shapes(line, names) -> str:
-    """"dy (4, 7) @ W (6, 7): 7 and 6 differ", of the first operation in the line whose arrays do not fit; "" if all do."""
+    """"dy (4, 7) @ W (6, 7): 7 and 6 differ", for the first operation in the line whose arrays do not fit; "" if all do."""
     try:
         nodes = list(ast.walk(ast.parse(line)))
     except SyntaxError:    # a line of several

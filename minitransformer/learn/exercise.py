@@ -48,7 +48,7 @@ class Exercise:
         return made
 
     def other_numbers(self, seed=0) -> tuple:
-        """Arguments of the shapes of the first case."""
+        """Other arguments, in the shapes of the first case."""
         _rng, (first, _second) = self._sizes(seed)
         return self.module.case(np.random.default_rng([seed, 1, *self.name.encode()]), *first)
 

@@ -145,7 +145,7 @@ def _shape(exercise, cases, outcomes, source) -> Failure | None:
 
 
 def _not_summed(array, right) -> str:
-    """The sentence if the array is right but for a sum over one axis; "" if it is not."""
+    """The sentence if the array is right except for a sum over one axis; "" if it is not."""
     for axis in range(array.ndim):
         if relative_error([array.sum(axis=axis)], [right]) <= EXACT:
             return _("summed over axis {axis}, it is right: what is used several times gets the sum of its gradients").format(

@@ -147,7 +147,7 @@ def suspect_mask(ids) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True)
 class Dice(LetterTask):
-    """From eight letters to eight throws of a die, a to f: nothing in the source tells which."""
+    """From eight letters to eight throws of a die, a to f, about which the source says nothing."""
 
     def draw(self, rng) -> tuple[list[str], list[str]]:
         return [string.ascii_lowercase[i] for i in rng.integers(26, size=8)], ["abcdef"[i] for i in rng.integers(6, size=8)]
@@ -242,7 +242,7 @@ def through_layers(variance, seed, layers=30, width=256) -> tuple[list[float], l
 
 
 def show_norm(both, x, n, dx) -> None:
-    """Draw LayerNorm of rows of three numbers on two axes in 3-D: x on the way to n, and, seen along (1, 1, 1), dx from n.
+    """Draw LayerNorm of rows of three numbers on two 3-D axes: x on the way to n, and, seen along (1, 1, 1), dx from n.
 
     x, n, dx: (N, 3).
     """

@@ -77,7 +77,7 @@ def gap(model, batch) -> float:
 
 
 def show_rows(rows, target) -> None:
-    """Draw a row with a number for each letter for each of {what they are: (V,)}, below each other; gradients are purple."""
+    """Draw one row per entry of {what they are: (V,)}, with a number for each letter; gradients are purple."""
     figure, panels = plt.subplots(len(rows), 1, figsize=(8, 4.6), sharex=True, layout="constrained")
     for axes, (name, row) in zip(panels, rows.items()):
         axes.bar(range(FIRST, len(row)), row[FIRST:], color="tab:gray" if name == "probability" else "tab:purple")

@@ -29,7 +29,7 @@ class Line:
 
     @cached_property
     def variants(self) -> list[Change]:
-        alone = isinstance(self.tree.value, ast.Name)    # a name that is returned: `_superfluous` says more of another one
+        alone = isinstance(self.tree.value, ast.Name)    # a name that is returned: `_superfluous` says more about others
         made = [self._with(change) for change in once(self.tree.value, self._changes)] if not alone else []
         if isinstance(self.tree, ast.Assign) and isinstance(target := self.tree.targets[0], ast.Subscript):
             places = [*self._changes(target), *(change._replace(node=ast.Subscript(target.value, change.node, target.ctx))

@@ -97,7 +97,7 @@ def _check_settings(model, beta1, beta2, epsilon) -> None:
 
 
 def clip_factor(square, limit) -> Array:
-    """The factor that scales a gradient with the norm sqrt(`square`) to a norm of at most `limit`.
+    """The factor that scales a gradient of norm sqrt(`square`) to a norm of at most `limit`.
 
     NaN if `square` is not finite: a factor of 0 would hide that from Adam.
     """

@@ -34,7 +34,7 @@ def restricted_attention_forward(query, key, value, radius, causal=False, mask=N
 
     T is cut into N blocks of c = radius / 2 queries, rounded up. A block needs no other keys than its own and those of the two
     blocks on each side: at most w = 5 c, or 3 c with causal=True. Attention is then the usual one of N short sequences, with a mask
-    for the pairs in them that lie too far apart: T w scores, instead of T^2.
+    for the pairs in them that are too far apart: T w scores, instead of T^2.
     """
     xp, length = module_of(query), query.shape[2]
     reach = min(radius, length - 1)    # there is nothing further away

@@ -7,7 +7,7 @@ from minitransformer.replaceable import replaceable
 
 
 class WindowsCache(NamedTuple):
-    left: int        # how far the first of a window's positions lies before its own
+    left: int        # how far a window's first position is before its own
     dilation: int
 
 
