@@ -24,7 +24,7 @@ def member() -> None:
     import numpy as np
     from mpi4py import MPI
 
-    from minitransformer.workers.processes import wait
+    from minitransformer.workers.launcher import completes
 
     world, byte = MPI.COMM_WORLD, np.zeros(1, np.int8)
     seconds = []
@@ -41,7 +41,7 @@ def member() -> None:
         for _ in range(ROUNDS):
             world.Barrier()
             since = time.perf_counter()
-            wait(world.Iallreduce(MPI.IN_PLACE, vector))
+            completes(world.Iallreduce(MPI.IN_PLACE, vector))
             seconds.append(time.perf_counter() - since)
         if world.rank == 0:
             print(f"  {name:6} {4 * size / 1e6:7.1f} MB {1e3 * median(seconds):9,.1f} ms", flush=True)

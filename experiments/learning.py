@@ -6,7 +6,7 @@ This takes about a minute of one core. Each line ends with the mean loss of a le
 """
 
 from minitransformer import Adam
-from minitransformer.learn.lab_training import SGD, reverse, three_layers
+from minitransformer.learn.lab.training import SGD, reverse, three_layers
 
 
 def blunt(model) -> Adam:

@@ -31,7 +31,7 @@ def status(args) -> None:
     if not begun:
         first = chapters()[0]
         print(_("Begin:  minitransformer learn start {number}\n"
-                "It writes {name}.py: read it in an editor, fill the blanks at its end, then\n"
+                "It writes {name}.py: read it from the top in an editor, fill its blanks as you come to them, then\n"
                 "        minitransformer learn check\n"
                 "An unsolved exercise fails; that is where you begin. All commands:  minitransformer learn --help").format(
                     number=first.number, name=first.name))

@@ -164,8 +164,10 @@ def _float32(exercise, cases, outcomes, source) -> Failure | None:
     failure = _shape(exercise, cases[-1:], outcomes[-1:], source)
     if not failure:
         return None
+    single = [name for name, value in zip(exercise.parameters, cases[-1][1]) if getattr(value, "dtype", None) == np.float32]
     why = _("the numbers are right, but a model trains in float32: which line makes float64 of it?")
-    used = [_("{one}...) may: write {other}").format(one=one, other=other) for one, other in NOT_SINGLE.items() if one in source]
+    used = [_("{one}...) may: write {other}").format(one=one, other=other.replace("x.", f"{[*single, 'x'][0]}."))
+            for one, other in NOT_SINGLE.items() if one in source]
     return Failure("float32", _("called with float32: {what}").format(what=failure.where), "\n".join([why, *used[:2]]))
 
 

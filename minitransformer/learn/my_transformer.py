@@ -90,4 +90,4 @@ def _is_of_this_file(node) -> bool:
 def _text(source, node) -> str:
     first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))])
     lines = source.splitlines()[first - 1:node.end_lineno]
-    return "\n".join(line for line in lines if not line.strip().startswith("# your code:"))
+    return "\n".join(line for line in lines if not line.strip().startswith(("# your code:", "# end of your code")))

@@ -124,6 +124,8 @@ def report(result) -> str:
         if any("mask" in name for name in result["not_passed"]):
             lines.append(_("A lower loss proves nothing, either: a mask that lets the model see the tokens that it has to predict\n"
                            "lowers it. The example shows what the model can do when it does not see them."))
+    elif result["yours"] != result["library"]:
+        lines.append(_("What passes its check differs from the library by rounding alone, which training magnifies."))
     return "\n".join(lines)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from minitransformer.errors import InputError, nearest_of
 from minitransformer.learn import cells
 from minitransformer.learn.call import place_of
-from minitransformer.learn.course import PACKAGE, folder_in
+from minitransformer.learn.course import PACKAGE, exercises, folder_in
 from minitransformer.learn.messages import _
 from minitransformer.learn.outcome import Outcome
 from minitransformer.learn.own_code import statements
@@ -133,8 +133,11 @@ def _stopped(folder, limit) -> Outcome:
 def _explained(error) -> str:
     """The error, with the reason why a name is missing that the page defines."""
     name = re.fullmatch(r"NameError: name '(\w+)' is not defined", error)
-    return error + _("; the judge runs your own code without the page's cells: define {name} yourself").format(name=name[1]) if (
-        name and is_of_the_page(name[1])) else error
+    if not name or not is_of_the_page(name[1]):
+        return error
+    said = error + _("; the judge runs your own code without the page's cells: define {name} yourself").format(name=name[1])
+    return said + (_(", or write `from my_transformer import {name}` above your function").format(name=name[1])
+                   if name[1] in exercises() else "")
 
 
 def _at(path, line) -> str:

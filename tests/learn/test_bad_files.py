@@ -115,6 +115,9 @@ def test_what_the_page_defines_is_told(tmp_path):
     (tmp_path / "mine.py").write_text(f"{helper}\n{HEAD}{FUNCTION}return diagonal(dp, p)\n")
     answer = check_file(tmp_path / "mine.py")[0][0]
     assert "name 'diagonal' is not defined; the judge runs your own code without the page's cells: define diagonal" in answer.why
+    assert "import" not in answer.why
+    (tmp_path / "mine.py").write_text(HEAD + FUNCTION + "return softmax(p)\n")
+    assert "or write `from my_transformer import softmax` above" in check_file(tmp_path / "mine.py")[0][0].why
     (tmp_path / "mine.py").write_text(HEAD + FUNCTION + "return no_such_name(p)\n")
     assert "page's cells" not in check_file(tmp_path / "mine.py")[0][0].why
 

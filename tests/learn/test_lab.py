@@ -220,7 +220,7 @@ def test_where_matplotlib_has_windows_a_script_opens_them(tmp_path, monkeypatch)
     monkeypatch.setattr(plt, "show", lambda: shown.append(plt.get_fignums()))
     figure = plt.figure()
     monkeypatch.setattr(figure.canvas, "required_interactive_framework", "tk", raising=False)
-    lab._show_figures("script")
+    lab.script.show_figures("script")
     assert shown == [[figure.number]] and not list(tmp_path.iterdir())
 
 

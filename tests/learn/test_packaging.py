@@ -41,7 +41,7 @@ def test_a_wheel_teaches_in_a_bare_folder_without_a_clone(tmp_path):
     assert '"stage": "runs"' in done.stdout and (bare / "04_softmax.py").exists()
     code = "from minitransformer.learn import lab; print(lab.__file__, lab.write(*lab.drawkcab(), 'backward'))"
     done = subprocess.run([sys.executable, "-c", code], cwd=bare, capture_output=True, text=True, env=environment)
-    assert done.stdout.split() == [str(site / "minitransformer" / "learn" / "lab.py"), "drawkcab"], done.stderr
+    assert done.stdout.split() == [str(site / "minitransformer" / "learn" / "lab" / "__init__.py"), "drawkcab"], done.stderr
 
 
 def test_the_chapters_are_found_where_git_wrote_a_text_file_for_the_link(tmp_path):

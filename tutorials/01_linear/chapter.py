@@ -60,8 +60,8 @@ print("largest in each row:", *([*"backward", "end"][column] for column in score
 
 # %% [markdown]
 # The dark red cells run from the upper right to the lower left, and every letter to write has its largest score at its own
-# place in the word. Nobody told the model where to look. Its matrices were random in the beginning, and a few thousand small
-# steps along their gradients made them what they are.
+# place in the word. The model was never told where to look. Its matrices began as random numbers, and a few thousand small
+# steps against their gradients made them what they are.
 #
 # ## Forward and backward
 #
@@ -89,7 +89,7 @@ print("largest in each row:", *([*"backward", "end"][column] for column in score
 # 0.01? It is multiplied by 5, so $y$ grows by 0.05 and the loss by 0.5, which is 50 times as much as $W_2$ grew.
 #
 # In the picture, each value is above its name, and the gradient of the loss with respect to it is below. The cell measures the
-# gradients of all inputs in this way: it nudges one of them by 0.01 and looks how far the loss moves.
+# gradients of all inputs this way: it nudges one of them by 0.01 and sees how far the loss moves.
 
 # %%
 numbers = {"x_1": 3.0, "W_1": 2.0, "x_2": 5.0, "W_2": -1.0, "b": 4.0}
@@ -186,7 +186,7 @@ print(gradcheck(Linear(3, 2, rng), [rng.standard_normal((4, 3))]))
 
 # %% [markdown]
 # The sizes are all different, because with $N = d_{in}$ a forgotten transpose could go unnoticed. How a check reaches
-# fifteen digits, and what it cannot see, is the subject of chapter 1b.
+# sixteen digits, and what it cannot see, is the subject of chapter 1b.
 #
 # ## Sentences have more axes
 #
@@ -204,10 +204,11 @@ print(f"measured: {(x @ W).sum() / 0.01:.4g}")
 # %% [markdown]
 # Now put the pieces together as in the first picture, but let each token look at all tokens of its own sentence. The queries
 # are $q = x W_q$ and the keys $k = x W_k$, both $(B, T, d_k)$ and without a bias. The scores are $s = q k^\top$, sentence by
-# sentence. (On a stack of matrices `.T` reverses all axes, while `swapaxes(-1, -2)` exchanges the last two.)
+# sentence. (On a stack of matrices `.T` reverses all axes, while `swapaxes(-1, -2)` swaps the last two.)
 #
-# Two more rules must hold for your answer. The scores double if you double $W_q$, or $W_k$, and grow four times if you
-# double $x$. So `(dw_q * w_q).sum()` equals `(dw_k * w_k).sum()`, and `(dx * x).sum()` is the sum of both.
+# Two more rules must hold for your answer. If $W_q$ grows by 1 %, every score grows by 1 %, and the loss by a hundredth of
+# `(dw_q * w_q).sum()`. If $W_k$ does so in its place, the scores are the same, so `(dw_k * w_k).sum()` has to be the same
+# number. As $x$ is in the queries and in the keys, `(dx * x).sum()` is the sum of both.
 
 # %% [exercise] query_key_backward
 
@@ -264,7 +265,7 @@ for axes, scores, title in zip(both, (before, word @ w_q @ (word @ w_k).T), ("ra
 #
 # ## Break it
 #
-# Suppose that you forget that the bias touches every row, and keep the first row of `dy` alone. `plugged` puts this mistake
+# Suppose that you forget that the bias touches every row, and keep only the first row of `dy`. `plugged` puts this mistake
 # into every linear layer of the library, so that we can check one layer and train a Transformer with it.
 #
 # **Predict:** which of the three gradients fails the check? And will the loss show it?
@@ -283,9 +284,10 @@ with plugged(layers.Linear.backward, forgetful):
     print(gradcheck(layers.Linear(3, 2, rng), [rng.standard_normal((2, 4, 3))], methods=["complex"]))
 
 # %% [markdown]
-# The table names the array, the place in it, and both numbers. The last line names the mistake, because the *gradient
-# doctor* plants it in the correct gradient and reproduces yours. Now a small Transformer learns to copy letters, once as it
-# should and once with the mistake.
+# The table names the array, the place in it, and both numbers. The last two lines are by the *gradient doctor*, which draws
+# an upstream gradient of its own. It plants known mistakes in the correct gradient and names the one that reproduces yours.
+#
+# Now a small Transformer learns to copy letters, once as it should and once with the mistake.
 
 # %%
 figure, axes = plt.subplots(figsize=(4.8, 2.9), layout="constrained")
@@ -293,7 +295,7 @@ lab.show_losses(axes, {"right": train(steps=100).losses,
                        "forgetful": train(plugged(layers.Linear.backward, forgetful), steps=100).losses})
 
 # %% [markdown]
-# The two curves lie on each other, although the gradient of every bias is wrong. The biases still move, the weights make up
+# The two curves lie on top of each other, although the gradient of every bias is wrong. The biases still move, the weights make up
 # for them, and the loss goes down anyway. Here is its mean over steps 81 to 100 for three seeds, from
 # `experiments/wrong_gradients.py`:
 #

@@ -90,7 +90,13 @@ def without_shares(dy, x):
     return (dy - dy.sum(axis=-1, keepdims=True)) / parts(dy, x)[0]
 
 
-@mistake("in the path through the sum, x stands in place of the shares", hint=2)
+@mistake("in the path through the sum, the share is that of x_i, in front: it has to be that of each x_j, beside its dy_j", hint=2)
+def share_in_front(dy, x):
+    s = parts(dy, x)[0]
+    return (dy - dy.sum(axis=-1, keepdims=True) * x / s) / s
+
+
+@mistake("in the path through the sum, x is in place of the shares", hint=2)
 def x_for_shares(dy, x):
     return (dy - (dy * x).sum(axis=-1, keepdims=True)) / parts(dy, x)[0]
 

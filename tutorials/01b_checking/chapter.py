@@ -66,7 +66,7 @@ rng = np.random.default_rng(0)
 
 # %% [markdown]
 # This is a *central difference*. The picture shows it for $\tanh$ at 0.5, with a step as large as 0.7. The slope measured to
-# the right alone is far too flat, because the curve bends. Measured to both sides, it is close to the tangent's.
+# the right alone is far too flat, because the curve bends. Measured on both sides, it is close to the tangent's.
 
 # %%
 x, h = np.array([0.5]), 0.7
@@ -190,7 +190,7 @@ legend = axes.legend(loc="center")
 #
 # ## What a layer alone does not show
 #
-# The second blind spot has nothing to do with digits. The contract says that `backward` *adds* to a parameter's `grad`. This
+# The second blind spot is not in the numbers at all. The contract says that `backward` *adds* to a parameter's `grad`. This
 # layer assigns.
 #
 # **Predict:** is the gradient of its weight wrong after one forward and one backward?
@@ -212,7 +212,7 @@ print(gradcheck(layer, [X]))
 
 # %% [markdown]
 # Every digit is right. `gradcheck` refuses the layer because it calls `backward` a second time and finds nothing added. This
-# matters as soon as one weight has two uses, as the table of chapter 2 has in every Transformer. Derive what the sum must
+# matters as soon as one weight has two uses, as the embedding of chapter 2 has in every Transformer. Derive what the sum must
 # be in the smallest case.
 
 # %% [exercise] twice_backward

@@ -12,7 +12,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 # %% reference
 def tied_backward(dlogits, h, W):
     """dlogits: (N, V); h: (N, d_model); W: (V, d_model). Returns dh (N, d_model) and dW (V, d_model)."""
-    # your code: over what does each of the two sum, tokens or the vocabulary?
+    # your code: which axis does each of the two sum over, tokens or the vocabulary?
     dh = dlogits @ W
     dW = dlogits.T @ h
     return dh, dW

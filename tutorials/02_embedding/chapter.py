@@ -146,7 +146,7 @@ with plugged(layers.Embedding.backward, lossy):
 # because they are made of 26 letters.
 #
 # **Predict:** early on, a model may have learned that the answer is one of 26 letters, and nothing else. What is its loss,
-# the negative logarithm of the probability that it gives to the right one?
+# the negative natural logarithm of the probability that it gives to the right one?
 
 # %%
 right = train(steps=200).losses
@@ -212,7 +212,7 @@ for one, gradient, name in zip(axes, (together - at_the_end, at_the_end), ("embe
 label = axes[1].set_xlabel("row of the table")
 
 # %% [markdown]
-# The embedding moves the rows of the letters that were there. The logits move every row: those of the right letters towards
+# The embedding moves only the rows of the letters in the word. The logits move every row: those of the right letters towards
 # $h$, and all others away from it.
 #
 # ## Your Transformer

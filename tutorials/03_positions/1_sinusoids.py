@@ -130,6 +130,21 @@ def faster(positions, d_model):
     return made(positions, d_model, lambda i, d: -2 * i / d)
 
 
+@mistake("the positions are multiplied by the wavelength: t of w positions are t / w of a turn", hint=2)
+def times_wavelength(positions, d_model):
+    return made(2 * np.pi * positions, d_model, lambda i, d: -2 * i / d)
+
+
+@mistake("2 pi is in the angle: it cancels, because the wavelength contains it, too", hint=2)
+def two_pi_left(positions, d_model):
+    return made(2 * np.pi * positions, d_model)
+
+
+@mistake("2 pi is missing in the angle: a turn is 2 pi, not 1", hint=2)
+def two_pi_below(positions, d_model):
+    return made(positions / (2 * np.pi), d_model)
+
+
 @mistake("every pair has the frequency 1: the exponent is missing, or 2i // d_model made it 0", hint=2)
 def one_frequency(positions, d_model):
     return made(positions, d_model, lambda i, d: 2 * i // d)

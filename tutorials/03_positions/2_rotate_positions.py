@@ -1,6 +1,6 @@
 """Walking k steps is a turn
 
-You get rows of the table of sinusoids, but not their positions. Make the rows that stand k positions further on: the row of t
+You get rows of the table of sinusoids, but not their positions. Make the rows k positions further on: the row of t
 becomes that of t + k, whatever t is. Walking k steps and then k steps back has to lead home.
 """
 

@@ -23,9 +23,9 @@ lab.you_are_here("positions")
 # %% [markdown]
 # The model of this book reads a word and writes it backwards: give it *stressed*, and it writes *desserts*. The two words
 # hold the same eight letters, and the embedding of chapter 2 gave each letter its vector without asking where the letter
-# stands. So how does the model know which of the two words it is reading?
+# is. So how does the model know which of the two words it is reading?
 #
-# **Predict:** take away from the trained model whatever tells it where a letter stands, and let it read *stressed* and
+# **Predict:** take away from the trained model whatever tells it where a letter is, and let it read *stressed* and
 # *desserts*. Does it write two different answers, or the same answer twice?
 
 # %%
@@ -50,9 +50,9 @@ with plugged(functional.sinusoids, nowhere):
     print("without positions: ", [lab.write(model, vocabulary, word) for word in words])
 
 # %% [markdown]
-# The same answer twice, and a useless one. The model reads with attention, which chapter 5 opens, and attention takes
+# The same answer twice, and a useless one. The model reads with attention, which chapter 5 opens up, and attention takes
 # weighted means of vectors. A mean does not depend on the order of its terms, so both words look the same to it. That
-# leaves the vectors themselves to say where they stand: to each embedding the model adds a vector that depends on the
+# leaves the vectors themselves to say where they are: to each embedding the model adds a vector that depends on the
 # position alone.
 #
 # $$ y_t = x_t + PE_t $$
@@ -136,7 +136,7 @@ shown = waves.legend(fontsize=9)
 # Look at the clocks again: whenever you walk one position, the hand of clock $i$ turns by the same angle, wherever it
 # pointed before.
 #
-# You get rows of the table without their positions, and you make the rows that stand $k$ positions further on. Two
+# You get rows of the table without their positions, and you make the rows $k$ positions further on. Two
 # checks are free: no hand may change its length, and walking $k$ steps and then $k$ steps back brings you home.
 
 # %% [exercise] rotate_positions
@@ -198,7 +198,8 @@ shown = axes.legend()
 # They get 0 and keep their place, because $dW$ has the shape of $W$, $(L, D)$.
 
 # %% [markdown]
-# **Prove it**, with your backward behind a forward of one line:
+# **Prove it.** In place of a layer, `gradcheck` takes a pair of functions, too: a forward that returns $y$ and a cache, and
+# your backward.
 
 # %%
 rng = np.random.default_rng(0)
@@ -228,9 +229,9 @@ for length in (4, 8, 12, 13, 16):
 
 # %% [markdown]
 # Fewer, by far. The table has the row, but no training word ever used it, and the layers above it have never seen the
-# slow hands where they stand now. That sinusoids extrapolate to longer texts is a hope of the paper, not a finding.
+# slow hands where they are now. That sinusoids extrapolate to longer texts is a hope of the paper, not a finding.
 #
-# ## Why added, and not put beside?
+# ## Why added, and not appended?
 #
 # If the position's numbers stood *beside* the word's, the two would be kept apart, but every matrix that reads them
 # would have to be larger. A sum costs nothing, and with 512 dimensions it loses little: two vectors drawn at random are
@@ -261,7 +262,7 @@ with plugged(functional.sinusoids, from_one):
 # Something else. To write letter $t$ of a word of $n$ letters, the model has to read letter $n - 1 - t$, so what counts
 # here is not the distance of the two positions but their sum. Distances survive the shift, while a sum grows by 2 when
 # both of its terms grow by 1. Every shape and every gradient is right, and still the model and its table disagree about
-# what a row means. If you load weights that somebody else trained, compare the tables of positions first.
+# what a row means. If you load weights that others trained, compare the tables of positions first.
 #
 # ## Your Transformer
 

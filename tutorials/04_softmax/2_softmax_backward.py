@@ -89,12 +89,12 @@ def identity(dp, p):
     return dp - p * (dp * p).sum(axis=-1, keepdims=True)
 
 
-@mistake("p stands in the second term once too often: dx = p (dp - p sum(dp p))", hint=2)
+@mistake("p is in the second term once too often: dx = p (dp - p sum(dp p))", hint=2)
 def p_twice(dp, p):
     return p * (dp - p * (dp * p).sum(axis=-1, keepdims=True))
 
 
-@mistake("dp stands outside the sum: the row's sum is that of dp p, taken together", hint=2)
+@mistake("dp is outside the sum: the row's sum is that of dp p, taken together", hint=2)
 def sum_of_p(dp, p):
     return p * (dp - dp * p.sum(axis=-1, keepdims=True))
 
@@ -107,6 +107,11 @@ def sum_added(dp, p):
 @mistake("the sum is that of dp alone, without p: sum(dp) in place of sum(dp p)", hint=2)
 def sum_unweighted(dp, p):
     return p * (dp - dp.sum(axis=-1, keepdims=True))
+
+
+@mistake("both factors p are in front of the sum: one of them belongs inside, with its dp", hint=2)
+def p_in_front(dp, p):
+    return p * (dp - p * dp.sum(axis=-1, keepdims=True))
 
 
 @mistake("the sum runs over the wrong axis: over the rows, not along each row", hint=2)

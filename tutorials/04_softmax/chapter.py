@@ -95,8 +95,8 @@ with np.errstate(all="ignore"):
 # ## The Jacobian that nobody builds
 #
 # Here is a row from real life. While the model of this book writes *drawkcab*, it distributes its attention over the
-# letters of *backward* and the end of the word, `</s>`, and this is the row in which it is least certain. Beside the row
-# stands its *Jacobian*, the table of all derivatives $\partial p_i / \partial x_j$, measured as in chapter 1b: nudge each
+# letters of *backward* and the end of the word, `</s>`, and this is the row in which it is least certain. Beside it is
+# the row's *Jacobian*, the table of all derivatives $\partial p_i / \partial x_j$, measured as in chapter 1b: nudge each
 # score in turn, and see how every probability answers.
 #
 # **Predict:** a column says how all the probabilities change when one score grows. What does a column sum to?

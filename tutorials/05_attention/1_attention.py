@@ -1,8 +1,8 @@
 """Attention
 
 Each query gets a weighted mean of the values. The weights are the softmax of its scores: its dot product with each key, divided
-by the square root of d_k. A key for which the mask says False gets the weight 0. Return the means and the weights, which the
-backward needs.
+by the square root of d_k. A key for which the mask says False gets the weight 0. Scores may be as large as 1,000. Return the
+means and the weights, which the backward needs.
 """
 
 import math
@@ -43,6 +43,11 @@ def case(rng, B, T_q, T_k, d_k, d_v):
 @edge("as many queries as keys, and the causal mask")
 def causal(rng, T, d):
     return (*(rng.standard_normal((T, d)) for _ in range(3)), np.tri(T, dtype=bool))
+
+
+@edge("scores of 1,000")
+def large(rng, T_q, T_k, d):
+    return (1000 * rng.standard_normal((T_q, d)), *(rng.standard_normal((T_k, d)) for _ in range(2)), np.ones((T_q, T_k), bool))
 
 
 @invariant("the weights of each query must sum to 1")
@@ -148,6 +153,11 @@ def over_queries(query, key, value, mask):
     return made(query, key, value, mask, weights=lambda s: softmax(np.where(np.isinf(s), -1e30, s), axis=-2))
 
 
+@mistake("the largest score of a query is not subtracted: exp(1000) overflows, as in chapter 4", hint=2)
+def overflowing(query, key, value, mask):
+    return made(query, key, value, mask, weights=lambda s: np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True))
+
+
 @mistake("the scale comes after the softmax, not before it", hint=2)
 def scale_after(query, key, value, mask):
     y, p = made(query, key, value, mask, 1)
@@ -164,7 +174,7 @@ def no_softmax(query, key, value, mask):
 @also_right
 def with_einsum(q, k, v, allowed):
     s = np.einsum("...qd,...kd->...qk", q, k) / math.sqrt(q.shape[-1])
-    e = np.where(allowed, np.exp(s), 0).astype(q.dtype)
+    e = np.where(allowed, np.exp(s - s.max(axis=-1, keepdims=True)), 0).astype(q.dtype)
     weights = e / np.einsum("...qk->...q", e)[..., None]
     return np.einsum("...qk,...kv->...qv", weights, v), weights
 

@@ -19,7 +19,7 @@ def mirror_matrix(frequencies, n):
     """
     # your code: each clock has four numbers of W to itself
     angle = (n - 1) * frequencies
-    W = np.zeros((2 * len(frequencies), 2 * len(frequencies)), frequencies.dtype)
+    W = np.zeros((2 * len(frequencies), 2 * len(frequencies)))
     sine = np.arange(0, len(W), 2)
     cosine = sine + 1
     W[sine, sine] = -np.cos(angle)
@@ -34,6 +34,7 @@ def mirror_matrix(frequencies, n):
 returns = "W"
 section = "A question, written by hand"
 stars, minutes = 3, 20
+float64_only = True    # nothing trains with it
 
 
 def case(rng, half, n):
@@ -79,7 +80,7 @@ def made(frequencies, n, signs=((-1, 1), (1, 1)), last=-1):
     return W
 
 
-@mistake("the mirror stands one position too far: this W turns t into n - t, but the last of n letters is n - 1", hint=1)
+@mistake("the mirror is one position too far: this W turns t into n - t, but the last of n letters is n - 1", hint=1)
 def one_too_far(frequencies, n):
     return made(frequencies, n, last=0)
 

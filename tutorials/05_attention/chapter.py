@@ -21,7 +21,7 @@ from minitransformer.learn import lab, yours
 lab.you_are_here("attention")
 
 # %% [markdown]
-# In chapter 1 you saw queries find their keys: for each letter that the model writes, the largest score stands at the right
+# In chapter 1 you saw queries find their keys: for each letter that the model writes, the largest score is at the right
 # letter of *backward*. But a score only says where to look, and nothing has been taken from there yet. How does a layer
 # that consists of multiplications fetch something from a place that it has just chosen?
 #
@@ -48,7 +48,7 @@ print("sums of the rows, head 0:", found.weights[0].sum(axis=1).round(3))
 bar = figure.colorbar(image, label="attention weight")
 
 # %% [markdown]
-# Each row sums to 1, so it can serve as the weights of a mean, and whatever stands at a dark cell makes up most of that mean.
+# Each row sums to 1, so it can serve as the weights of a mean, and the letter below a dark cell makes up most of that mean.
 # In this chapter you build the layer that draws this picture, and you write by hand the numbers with which it reads a word
 # backwards, without any training.
 #
@@ -56,7 +56,7 @@ bar = figure.colorbar(image, label="attention weight")
 #
 # A translator turns *the dog bit the man* into Korean: 개가 남자를 물었다. Korean puts the verb at the end, so before the last
 # word she looks back at the English sentence with a question in mind: which of these words is the verb? Every word
-# carries a label, and the label of *bit*, "verb, past tense", fits the question. What she takes home from it, though, is
+# carries a label, and the label of *bit*, "verb, past tense", fits the question. What she takes away from it, though, is
 # neither the question nor the label, but what the word means.
 #
 # Attention gives these three jobs to three vectors, two of which you know. The position being written asks with a *query*,
@@ -74,7 +74,7 @@ bar = figure.colorbar(image, label="attention weight")
 # $q \cdot k = k \cdot q$. A verb could not look for its subject without the subject looking for the verb just as much.
 #
 # **By hand.** One query $q = (2, 0)$ meets two keys, $k_1 = (1, 0)$ and $k_2 = (0, 1)$, with the values 10 and 20. How
-# well a key fits is its dot product with the query, here 2 and 0. Divided by $\sqrt 2$, the root of their length (the
+# well a key fits is its dot product with the query, here 2 and 0. Divided by $\sqrt 2$, because each holds two numbers (the
 # reason comes below), the *scores* are 1.41 and 0. The softmax turns them into weights,
 # $e^{1.41} / (e^{1.41} + 1) = 0.80$ and $0.20$, and the answer is $0.80 \cdot 10 + 0.20 \cdot 20 = 12$ (11.96 without
 # rounding).
@@ -104,13 +104,14 @@ shown = one.legend(loc="upper right")
 # ## All queries at once
 #
 # $T_q$ positions are being written and $T_k$ can be read. The queries are the rows of $Q$, of shape $(T_q, d_k)$, the keys
-# those of $K$, $(T_k, d_k)$, and the values those of $V$, $(T_k, d_v)$. A key must be as long as a query, while a value may
-# have a length of its own. In front of these two axes there may be others, for the sentences of a batch and for heads: `@`
+# those of $K$, $(T_k, d_k)$, and the values those of $V$, $(T_k, d_v)$. A key must hold as many numbers as a query, while a
+# value may hold more or fewer. In front of these two axes there may be others, for the sentences of a batch and for heads: `@`
 # multiplies the last two axes and keeps those in front, but `K.T` reverses *all* axes, so write `K.swapaxes(-1, -2)` to
 # transpose the last two.
 #
 # A mask of shape $(T_q, T_k)$ says with True which keys a query may attend to, as in chapter 4. You know the scores of one
-# query, the softmax, and the weighted mean. Now write all three for all queries, without a loop.
+# query, the softmax, and the weighted mean. Now write all three for all queries, without a loop. (The judge reads your own
+# code alone. To call your softmax of chapter 4, write `from my_transformer import masked_softmax` above the function.)
 
 # %% [exercise] attention
 
@@ -121,7 +122,7 @@ shown = one.legend(loc="upper right")
 # $$ S = \frac{Q K^\top}{\sqrt{d_k}} \qquad (T_q, T_k) $$
 #
 # A forbidden pair gets the score $-\infty$, whose exponential is 0. The softmax runs along each row, over the keys, so that
-# the weights of *one query* sum to 1:
+# the weights of *one query* sum to 1. As in chapter 4, the row's largest score is subtracted first:
 #
 # $$ P = \operatorname{softmax}(S) \qquad (T_q, T_k) $$
 #
@@ -199,7 +200,7 @@ axes.set_title(f"by hand: {word} -> {written}", fontsize=10)
 bar = figure.colorbar(image, label="attention weight")
 
 # %% [markdown]
-# It works, without any training. One matrix product decides where to look, and another fetches what stands there. Your
+# It works, without any training. One matrix product decides where to look, and another fetches what is there. Your
 # matrix serves words of eight letters only, while the trained model serves all lengths up to twelve. It has learned its
 # matrices from examples, and for that it needed gradients.
 #

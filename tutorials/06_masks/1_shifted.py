@@ -10,7 +10,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 
 # %% reference
 def shifted(target):
-    """target: ids (B, T), 0 is padding, which stands at the end.
+    """target: ids (B, T), 0 is padding, at the end.
 
     Returns decoder_input and next_target, ids (B, T + 1): the first begins with 1 (BOS), the second ends with 2 (EOS), before
     its padding.
@@ -82,7 +82,7 @@ def predicts_its_input(target):
     return decoder_input, decoder_input.copy()
 
 
-@mistake("EOS stands in the last column, behind the padding, and not behind the last token", hint=2)
+@mistake("EOS is in the last column, after the padding, not after the last token", hint=2)
 def eos_behind_padding(target):
     decoder_input, _ = right(target)
     return decoder_input, np.concatenate([target, np.full_like(target[:, :1], 2)], axis=1)
@@ -102,7 +102,7 @@ def without_eos(target):
     return decoder_input, np.concatenate([target, np.zeros_like(target[:, :1])], axis=1)
 
 
-@mistake("EOS overwrites the last token: it belongs behind it", hint=2)
+@mistake("EOS overwrites the last token: it belongs after it", hint=2)
 def eos_too_early(target):
     decoder_input, next_target = right(target)
     length = (target != 0).sum(axis=1)
@@ -145,7 +145,7 @@ def eos_in_the_input(target):
     return decoder_input, next_target
 
 
-@mistake("BOS and EOS are exchanged: BOS is 1, EOS is 2", hint=2)
+@mistake("BOS and EOS are swapped: BOS is 1, EOS is 2", hint=2)
 def exchanged(target):
     decoder_input, next_target = right(target)
     decoder_input[:, 0] = 2
@@ -170,7 +170,7 @@ def unshifted_input(target):
     return np.concatenate([target, 0 * target[:, :1]], axis=1), next_target
 
 
-@mistake("EOS fills all of the padding: it stands once, behind the last token", hint=2)
+@mistake("EOS fills all of the padding: it occurs once, after the last token", hint=2)
 def eos_for_padding(target):
     decoder_input, next_target = right(target)
     return decoder_input, np.where(next_target == 0, 2, next_target).astype(target.dtype)

@@ -117,7 +117,7 @@ def compared_with_the_run_before(model, ids):
     return made((np.abs(np.diff(changed, axis=0, prepend=y[None])) > 1e-3).any(axis=-1))
 
 
-@mistake("every token is replaced by the same one, and where that one stands already, nothing is replaced", hint=2)
+@mistake("every token is replaced by the same letter, and where ids already has that letter, nothing is replaced", hint=2)
 def by_one_letter(model, ids):
     y, changed = runs(model, ids, np.full_like(ids, 3))
     return made((np.abs(changed - y) > 1e-3).any(axis=-1))
@@ -184,7 +184,7 @@ def large_threshold(model, ids):
     return made((np.abs(differences(model, ids)) > 1e-2).any(axis=-1))
 
 
-@mistake("any difference counts, that of rounding too: it has to be more than 1e-3", hint=2)
+@mistake("any difference counts, even rounding: it has to be more than 1e-3", hint=2)
 def any_difference(model, ids):
     return made((differences(model, ids) != 0).any(axis=-1))
 

@@ -52,8 +52,8 @@ with plugged(functional.causal_mask, lab.suspect_mask):
 # ## What the decoder reads
 #
 # The *encoder* reads the source, such as `c a b`, and the *decoder* writes the target, `b a c`, from left to right. When it
-# writes by itself, it reads its own output, one token at a time. In training the correct target is known, so it goes in
-# complete and at once, and each position predicts the token after it. This is called *teacher forcing*. Two special tokens
+# writes by itself, it reads its own output, one token at a time. In training the correct target is known, so the decoder gets
+# all of it at once, and each position predicts the token after it. This is called *teacher forcing*. Two special tokens
 # help: BOS, id 1, comes before the first token, and EOS, id 2, after the last one.
 #
 # | position | 0 | 1 | 2 | 3 |
@@ -86,7 +86,7 @@ with plugged(functional.causal_mask, lab.suspect_mask):
 # each pair of a query (row) and a key (column), and here **True means "may attend"**. A False turns the pair's score into
 # $-\infty$ before the softmax, as in chapter 4.
 #
-# Not everybody agrees. PyTorch's `scaled_dot_product_attention` reads True as "may attend", and its `nn.MultiheadAttention`
+# Not every library agrees. PyTorch's `scaled_dot_product_attention` reads True as "may attend", and its `nn.MultiheadAttention`
 # reads True as "ignore". A mask that is the wrong way round has the right shape and raises no error, so name your
 # variables by what True means: `allowed`, `real`, `may_attend`.
 #
@@ -150,7 +150,7 @@ with plugged(functional.causal_mask, causal_mask):
 # %% [exercise] three_masks
 
 # %% [derivation]
-# A mask hides *keys*. A query that is padding may ask what it likes, because nobody reads its answer.
+# A mask hides *keys*. A query that is padding may ask what it likes, because its answer is never used.
 #
 # | attention | queries | keys | what hides a key | shape |
 # |---|---|---|---|---|
@@ -180,8 +180,8 @@ for name, own in (("with your mask", lambda ids: three_masks(ids, ids)[0]), ("wi
 # %% [markdown]
 # With your mask it stays where it is. Without one, a translation would depend on what else happened to be in its batch.
 #
-# The loss must not count padding either. Say three real tokens have the losses 2, 3 and 4, with mean 3, and after them come
-# nine ids of padding. After padding comes more padding, which is so easy to predict that each of these losses is 0.
+# The loss must not count padding either. Suppose that three real tokens have the losses 2, 3 and 4, with mean 3, and after them
+# come nine ids of padding. After padding comes more padding, which is so easy to predict that each of these losses is 0.
 # **Predict** the mean over all twelve.
 
 # %%
@@ -231,11 +231,11 @@ figure, axes = plt.subplots(figsize=(5.6, 3), layout="constrained")
 for run, colour, name in ((honest, "black", "your mask"), (cheat, "tab:red", "the suspect")):
     axes.plot(run.losses, color=colour, label=name)
 axes.axhline(np.log(26), color="grey", linewidth=0.8, label=f"ln 26 = {np.log(26):.2f}")
-axes.set(xlabel="training step", ylabel="loss for each token (nats)")
+axes.set(xlabel="training step", ylabel="loss for each token")
 legend = axes.legend()
 
 # %% [markdown]
-# Both curves rest near $\ln 26$, and then the cheat drops while the honest model has to learn where the letters are. A loss
+# Both curves level off near $\ln 26$, and then the cheat drops while the honest model has to learn where the letters are. A loss
 # that falls suspiciously early is the first hint. Now for the proofs.
 #
 # ## Caught: look at the weights
@@ -253,9 +253,10 @@ for axes, looked, own, name in zip(both, (model, cheat.model), (causal_mask, lab
 bar = figure.colorbar(image, label="attention weight, the largest of 4 heads")
 
 # %% [markdown]
-# The cheat looks one column to the right: row 0 at key 1, row 1 at key 2. Only the last row has nowhere to look. But a leak
-# *around* the mask leaves no trace in this picture. If another line of the code shows the answer, mask and weights are
-# right. Chapter 7 has such a leak.
+# In the honest picture, the upper right is empty. (In every row, one head rests on BOS, in column 0: to reverse a word, the model
+# needs the source and little else.) The cheat looks one column to the right: row 0 at key 1, row 1 at key 2. Only the last row
+# has nowhere to look. But a leak *around* the mask leaves no trace in this picture. If another line of the code shows the answer,
+# mask and weights are right. Chapter 7 has such a leak.
 #
 # ## Caught: touch one token
 #

@@ -74,7 +74,7 @@ def interleaved(x, num_heads):
     return x.reshape(B, T, d, H).transpose(0, 3, 1, 2).copy()
 
 
-@mistake("the number of heads and the size of a head are exchanged", hint=2)
+@mistake("the number of heads and the size of a head are swapped", hint=2)
 def exchanged(x, num_heads):
     B, T, H, d = sizes(x, num_heads)
     return x.reshape(B, T, d, H).swapaxes(1, 2).copy()
@@ -97,7 +97,7 @@ def sizes_before_positions(x, num_heads):
     return x.reshape(sizes(x, num_heads)).transpose(0, 2, 3, 1).copy()
 
 
-@mistake("the heads stand in front of the batch: the axes are (H, B, T, d)", hint=2)
+@mistake("the axis of the heads comes before that of the batch: the axes are (H, B, T, d)", hint=2)
 def heads_first(x, num_heads):
     return x.reshape(sizes(x, num_heads)).transpose(2, 0, 1, 3).copy()
 

@@ -103,7 +103,7 @@ def sizes_first(heads):
     return heads.swapaxes(2, 3).reshape(B, T, H * d)
 
 
-@mistake("the positions stand in front of the batch when the array is reshaped: swap only the axes of heads and positions", hint=2)
+@mistake("the positions come before the batch when the array is reshaped: swap only the axes of heads and positions", hint=2)
 def positions_first(heads):
     B, H, T, d = heads.shape
     return heads.transpose(2, 0, 1, 3).reshape(B, T, H * d)

@@ -78,7 +78,7 @@ def overlapping_rows(heads, w_o):
     return np.stack([heads[:, h] @ w_o[h:h + d_v] for h in range(heads.shape[1])], axis=1)
 
 
-@mistake("the heads stand in front of the batch: the axes are (H, B, T, d_model), not (B, H, T, d_model)", hint=2)
+@mistake("the axis of the heads comes before that of the batch: the axes are (H, B, T, d_model), not (B, H, T, d_model)", hint=2)
 def heads_first(heads, w_o):
     return (heads @ blocks(heads, w_o)).swapaxes(0, 1).copy()
 

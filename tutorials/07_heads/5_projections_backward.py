@@ -29,7 +29,7 @@ def projections_backward(dq, dk, dv, x, w_q, w_k, w_v):
 # %% what it is called with
 returns = "dx dw_q dw_k dw_v"
 section = "Backward: merge where the forward split"
-stars, minutes = 3, 25
+stars, minutes = 2, 20
 
 
 def case(rng, B, T, H, d_k, d_v):
@@ -143,7 +143,7 @@ def swapped(*all):
     return dx, dw_k, dw_q, dw_v
 
 
-@mistake("in dx the keys' gradient goes through W_Q and the queries' through W_K: they are exchanged", hint=2)
+@mistake("in dx the keys' gradient goes through W_Q and the queries' through W_K: they are swapped", hint=2)
 def crossed(dq, dk, dv, x, w_q, w_k, w_v):
     dx = merge(dq) @ w_k.T + merge(dk) @ w_q.T + merge(dv) @ w_v.T
     return dx, *made(dq, dk, dv, x, w_q, w_k, w_v)[1:]

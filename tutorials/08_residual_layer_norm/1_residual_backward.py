@@ -44,7 +44,7 @@ def linear(answer, dy, x, W):
 # %% hints
 hints = (
     "If W is 0, the layer does nothing and y = x. What must dx be then?",
-    "dx is a sum of two: dy, from the path around, and dy W^T, from the layer.",
+    "dx is a sum of two terms: one for the path around, and one for the layer, a product as in chapter 1.",
     "dx = ___ + dy @ W.T",
 )
 

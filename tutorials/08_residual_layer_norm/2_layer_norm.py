@@ -43,7 +43,7 @@ def made(rng, x):
     return x, 1 + rng.standard_normal(x.shape[-1]) / 4, rng.standard_normal(x.shape[-1]), 1e-5
 
 
-@invariant("each row of n must have the mean 0")
+@invariant("each row of n must have mean 0")
 def centred_rows(answer, x, gamma, beta, epsilon):
     return answer[1].mean(axis=-1)
 
@@ -83,7 +83,7 @@ def norm(x, gamma, beta, epsilon, axis=-1, count=None, s=None):
     return gamma * (centred * factor) + beta, centred * factor, factor
 
 
-@mistake("epsilon is missing: a row of equal numbers has the variance 0, and 0 / 0 is NaN", hint=2)
+@mistake("epsilon is missing: a row of equal numbers has variance 0, and 0 / 0 is NaN", hint=2)
 def epsilon_missing(x, gamma, beta, epsilon):
     return norm(x, gamma, beta, 0)
 
@@ -129,7 +129,7 @@ def root_mean_square(x, gamma, beta, epsilon):
     return gamma * (x * s) + beta, x * s, s
 
 
-@mistake("gamma and beta have changed places: y = beta n + gamma", hint=2)
+@mistake("gamma and beta are swapped: y = beta n + gamma", hint=2)
 def swapped(x, gamma, beta, epsilon):
     return norm(x, beta, gamma, epsilon)
 

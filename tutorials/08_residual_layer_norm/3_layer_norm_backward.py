@@ -67,7 +67,7 @@ def shifted(answer, dy, n, s, gamma):
     return answer[0].sum(axis=-1)
 
 
-@invariant("each row of dx must have the dot product 0 with n, because a row of x that is stretched changes nothing")
+@invariant("each row of dx must be orthogonal to n, because stretching a row of x changes nothing")
 def stretched(answer, dy, n, s, gamma):
     return (answer[0] * n).sum(axis=-1)
 
@@ -80,7 +80,7 @@ def in_the_model(own):
 # %% hints
 hints = (
     "Add 1 to every number of a row: what happens to n? Double the row: what happens now? So what are sum(dx) and sum(dx n)?",
-    "dx = s (dn - mean(dn) - n mean(dn n)) with dn = dy gamma. The second term comes from the mean, the third from the variance.",
+    "With dn = dy gamma: dn arrives directly, the path through the mean removes its mean, and the one through s its part along n.",
     "dx = s * (dn - mean - ___)",
 )
 
@@ -269,7 +269,7 @@ def gamma_not_in_mean(dy, n, s, gamma):
     return with_dx(s * (dn - mean(dy) - n * mean(dn * n)), dy, n)
 
 
-@mistake("the two means have changed places: n belongs to the mean of dn n", hint=2)
+@mistake("the two means are swapped: n belongs to the mean of dn n", hint=2)
 def means_swapped(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn * n) - n * mean(dn)), dy, n)

@@ -56,7 +56,7 @@ def terms(dy, n, s, gamma):
     return {"s dn": s * dn, "- s n mean(dn n)": -s * n * (dn * n).mean(axis=-1, keepdims=True)}
 
 
-@invariant("each row of dx must have the dot product 0 with n, because a row of x that is stretched changes nothing")
+@invariant("each row of dx must be orthogonal to n, because stretching a row of x changes nothing")
 def stretched(answer, dy, n, s, gamma):
     return (answer[0] * n).sum(axis=-1)
 
@@ -64,7 +64,7 @@ def stretched(answer, dy, n, s, gamma):
 # %% hints
 hints = (
     "Add 1 to every number of a row, or double the row: which of the two leaves n alone? So what is the dot product of dx and n?",
-    "x reaches n directly and through s, but through no mean: dx = s (dn - n mean(dn n)) with dn = dy gamma.",
+    "With dn = dy gamma: dn arrives directly, and the path through s removes its part along n. No path leads through a mean.",
     "dx = s * (dn - ___)",
 )
 

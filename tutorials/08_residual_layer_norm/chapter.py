@@ -19,8 +19,8 @@
 # on. You add a LayerNorm, derive its gradient, and the gradient check passes. After the first update, the gradient is
 # wrong.
 #
-# Both happened to people who knew the formulas. In figure 1 of the paper, a small yellow box follows every sub-layer. It
-# says *Add & Norm*, and this chapter is about its two words.
+# Both happened to people who knew the formulas. In figure 1 of the paper, a small yellow box follows every sub-layer, attention
+# or feed-forward. It says *Add & Norm*, and this chapter is about its two words.
 
 # %%
 import matplotlib.pyplot as plt
@@ -85,7 +85,7 @@ def trained(depth, around, seed, steps=100):
         for W in layers:
             xs.append(around * xs[-1] + xs[-1] @ W)
         dy = (xs[-1] - x @ goal) / 64
-        loss = 64 * (dy * dy).sum()
+        loss = 32 * (dy * dy).sum()    # half the squared distance to the goal, its mean over the rows
         for i in reversed(range(depth)):
             dx, dW = residual_backward(dy, xs[i], layers[i])
             dy = dx if around else dx - dy
@@ -149,7 +149,7 @@ for row in ([1.0, 2.0, 6.0], [101.0, 102.0, 106.0], [10.0, 20.0, 60.0]):
 
 # %% [derivation]
 # **Follow the definition from the inside out.** Centre the row, $c = x - \operatorname{mean}(x)$, which is
-# $(\dots, D)$. The variance is the mean of $c^2$ over the same $D$ numbers, with `keepdims=True` a $(\dots, 1)$. Division by
+# $(\dots, D)$. The variance is the mean of $c^2$ over the same $D$ numbers, of shape $(\dots, 1)$ with `keepdims=True`. Division by
 # $D - 1$ belongs to statistics, where a sample stands for something larger. A row is all there is, and with $D$ the
 # variance of $n$ is 1.
 #
@@ -204,12 +204,12 @@ lab.show_norm(axes, x, n, dx * np.minimum(1, 1 / np.linalg.norm(dx, axis=-1, kee
 #   $\partial n_j / \partial x_i = s\, (\delta_{ij} - \frac1D) - c_j s^2 n_i / D$. With $c_j s = n_j$ this is
 #   $s\, ( \delta_{ij} - \frac1D - \frac1D n_j n_i )$.
 # - **The chain rule, for the loss.** $y = \gamma n + \beta$ gives $dn = \gamma\, dy$, which is $(\dots, D)$. Sum over $j$;
-#   each sum with $1/D$ is a mean of $dn$ or of $dn\, n$, and has the shape $(\dots, 1)$:
+#   each sum with $1/D$ is a mean of $dn$ or of $dn\, n$, and of shape $(\dots, 1)$:
 #
 # $$ dx = s \,\big( dn - \operatorname{mean}(dn) - n\, \operatorname{mean}(dn\, n) \big) \qquad (\dots, D) $$
 #
 # Three paths, three terms. In the picture, $\operatorname{mean}(dn)$ is the part of $dn$ along $(1, 1, \dots, 1)$, and
-# $n \operatorname{mean}(dn\, n)$ is its part along $n$, because $n$ has the squared length $D$. Both are removed, and what is
+# $n \operatorname{mean}(dn\, n)$ is its part along $n$, because the squared length of $n$ is $D$. Both are removed, and what is
 # left is tangent.
 #
 # All rows share the parameters, so $d\gamma = \sum dy\, n$ and $d\beta = \sum dy$, summed over all rows: both $(D,)$.
@@ -228,7 +228,7 @@ def forward(x, gamma, beta):
 
 a, gamma = rng.standard_normal((2, 3, 8)), 1 + 0.1 * rng.standard_normal(8)
 backward = lambda dy, cache: layer_norm_backward(dy, *cache)    # noqa: E731
-print(gradcheck((forward, backward), [a, gamma, np.zeros(8)], name="LayerNorm"))
+print(gradcheck((forward, backward), [a, gamma, np.zeros(8)], methods=["central"], name="LayerNorm"))
 
 # %% [markdown]
 # The check draws a random $dy$. With a $dy$ of ones and $\gamma = 1$, the loss would be the sum of all $n$, which is 0 whatever
@@ -242,13 +242,12 @@ print(gradcheck((forward, backward), [a, gamma, np.zeros(8)], name="LayerNorm"))
 
 # %%
 def gamma_outside(dy, cache):
-    n, s, gamma = cache
-    dx, dgamma, dbeta = layer_norm_backward(dy, n, s, np.ones_like(gamma))
-    return gamma * dx, dgamma, dbeta
+    dx, dgamma, dbeta = layer_norm_backward(dy, cache.normed, cache.inverse, np.ones_like(cache.gamma))
+    return cache.gamma * dx, dgamma, dbeta
 
 
 for one in (np.ones(8), gamma):
-    report = gradcheck((forward, gamma_outside), [a, one, np.zeros(8)], methods=["complex"], name="LayerNorm")
+    report = gradcheck((functional.layer_norm_forward, gamma_outside), [a, one, np.zeros(8)], methods=["complex"], name="LayerNorm")
     print("gamma =", one.round(1), f" the error in dx: {report.results[0].max_relative_error:.0e}")
 print(report.findings["LayerNorm"])
 

@@ -1,7 +1,7 @@
 """Two dropouts, two masks
 
 A layer drops twice: h = drop(x), then y = drop(h W). `keep1` and `keep2` are True where a number was kept; what is kept is
-divided by 1 - rate. Return the gradients of x and W. (Multiply by a mask first and divide then: a bool array divided by a number is
+divided by 1 - rate. Return the gradients of x and W. (Multiply by a mask first, then divide: a bool array divided by a number is
 float64.)
 """
 
@@ -76,7 +76,7 @@ def last_mask(dy, x, W, keep1, keep2, rate):
     return backward(dy, x, W, second, second, first)
 
 
-@mistake("the two masks have changed places: the second dropout comes first in backward", hint=2)
+@mistake("the two masks are swapped: the second dropout comes first in backward", hint=2)
 def exchanged(dy, x, W, keep1, keep2, rate):
     first, second = keep1 / (1 - rate), keep2 / (1 - rate)
     return backward(dy, x, W, second, first, first)

@@ -60,7 +60,7 @@ def shifted(answer, dy, x, W, n, s):
 # %% hints
 hints = (
     "x reaches z by two paths: which? And can the gradient of either of them avoid the LayerNorm, which comes after both?",
-    "dz is LayerNorm's backward of dy: s (dy - mean(dy) - n mean(dy n)). Then dx is the sum of two terms: dz, and dz W^T.",
+    "LayerNorm's backward (chapter 8, gamma = 1) makes dz of dy. Two paths lead from x to z: add what comes through each.",
     "dx = dz + ___",
 )
 
@@ -219,7 +219,7 @@ def averaged(dy, x, W, n, s):
     return dz + dz @ W.T, of_weight(x, dz) / (x.size // x.shape[-1])
 
 
-@mistake("LayerNorm's two means have changed places: n belongs to the mean of dy n", hint=2)
+@mistake("LayerNorm's two means are swapped: n belongs to the mean of dy n", hint=2)
 def means_swapped(dy, x, W, n, s):
     dz = s * (dy - mean(dy * n) - n * mean(dy))
     return dz + dz @ W.T, of_weight(x, dz)

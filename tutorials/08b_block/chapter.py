@@ -39,11 +39,11 @@ lab.you_are_here("feed_forward", "dropout", "encoder")
 # %% [markdown]
 # ## Feed-forward: each position alone
 #
-# Attention moves information between positions. The second sub-layer works on each position alone: two linear layers with
-# a ReLU between them, $a = x W_1 + b_1$, $h = \max(0, a)$ and $y = h W_2 + b_2$. Without the ReLU, $W_1 W_2$ would be one
-# matrix. The paper makes $h$ four times as wide as $x$, with 2,048 numbers for 512.
+# Attention moves information between positions. The second sub-layer works on each position alone: two linear layers with a ReLU
+# between them, $a = x W_1 + b_1$, $h = \max(0, a)$ and $y = h W_2 + b_2$. Without the ReLU, $W_1 W_2$ would be one matrix. The
+# paper makes $h$ four times as wide as $x$: $d_{ff} = 2048$ numbers for $d_{model} = 512$.
 #
-# **Predict:** in an encoder layer with $d_{model} = 512$ and $d_{ff} = 2048$, which has more weights, the attention with its
+# **Predict:** in an encoder layer of this size, which has more weights, the attention with its
 # four square matrices or the feed-forward network with its two wide ones?
 
 # %%
@@ -109,8 +109,8 @@ report = gradcheck((forward, lambda dy, cache: feed_forward_backward(dy, *cache)
 print(str(report).splitlines()[-1])
 
 # %% [markdown]
-# What does the trained model do with its 128 hidden numbers? The word *backward* has two a's. **Predict:** which numbers are
-# above 0 at the second *a*: nearly those of the first *a*, or rather those of its neighbours?
+# What does the trained model do with its 128 hidden numbers? The word *backward* has two a's. **Predict:** are the numbers above
+# 0 at the second *a* mostly those of the first *a*, or those of its neighbours?
 
 # %%
 model, vocabulary = lab.drawkcab()
@@ -200,7 +200,7 @@ lab.show_orders(axes)
 # $$ dz = s \,\big( dy - \operatorname{mean}(dy) - n\, \operatorname{mean}(dy\, n) \big) \qquad (\dots, D) $$
 #
 # Below it is the residual of chapter 8, and **the sum rule** adds its two paths: $dx = dz + dz\, W^\top$, and
-# $dW = x^\top dz$, summed over all rows. No term of $dx$ gets past the LayerNorm.
+# $dW = x^\top dz$, summed over all rows. Every term of $dx$ passes through the LayerNorm.
 #
 # Write $N^\top$ for LayerNorm's backward and $J^\top$ for the sub-layer's. The two orders then read
 #
@@ -251,9 +251,9 @@ print(", ".join(f"{name}: {np.mean(of_layers):.2f}" for name, of_layers in facto
 
 # %% [markdown]
 # Cross-attention. The gradient of its keys and values goes to the encoder, and what is left for the decoder shrinks at every
-# layer, as in the case by hand that chapter 8 began with. Six layers and a warm-up of the learning rate cope with it, as in the
-# paper. Deep models of today are pre-norm, with one more LayerNorm at the end of each stack, because nothing has normalised the
-# last sum.
+# layer, as in the case by hand that chapter 8 began with. With six layers and a warm-up of the learning rate (chapter 11), the
+# paper copes with it. Today's deep models are pre-norm, with one more LayerNorm at the end of each stack, because nothing has
+# normalised the last sum.
 #
 # ## Your Transformer
 #

@@ -37,7 +37,6 @@ import numpy as np
 
 from minitransformer import TransformerConfig, gradcheck, make_batch
 from minitransformer.layers import DecoderLayer
-from minitransformer.learn.at_work import own_functions
 
 model, vocabulary = lab.drawkcab()
 rng = np.random.default_rng(0)
@@ -142,7 +141,7 @@ x, memory, causal = *rng.standard_normal((2, 2, 5, 8)), np.tri(5, dtype=bool)
 mask = np.arange(5) < np.array([[[5]], [[3]]])
 y = decoder_layer(x, memory, causal, mask, layer.feed_forward.inner.weight.data, layer.feed_forward.outer.weight.data)
 print("difference:", np.abs(layer.forward(x, memory, causal, mask[:, None])[0] - y).max().round(12))
-with own_functions() as names:
+with lab.own_functions() as names:
     report = gradcheck(DecoderLayer(config, rng), [x, memory, causal, mask[:, None]], methods=["central"], name="decoder layer")
 print(len(names), "of your functions at work;", str(report).splitlines()[-1])
 
@@ -278,5 +277,5 @@ lab.at_work()
 
 # %% [markdown]
 # **Read next:** `Transformer.hidden` and `Transformer.hidden_backward` in `minitransformer/models/transformer.py`:
-# figure 1 in eight lines, and the way back in four. Then `Decoder.backward` in `minitransformer/layers/decoder.py`,
+# figure 1 in a few lines, and the way back in four. Then `Decoder.backward` in `minitransformer/layers/decoder.py`,
 # where `dmemory` is summed.

@@ -32,11 +32,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import Transformer, functional, gradcheck, make_batch
-from minitransformer.learn import lab_training
 from minitransformer.training.evaluation import exact_match
 
 model, vocabulary = lab.drawkcab()
-pairs, K = lab_training.unseen_pairs(300), vocabulary.size
+pairs, K = lab.training.unseen_pairs(300), vocabulary.size
 sums, cache = model.loss_forward(unseen := make_batch(pairs), smoothing=0.1)
 print(f"words written right: {exact_match(model, pairs):.0%}, loss for each token: {float(sums.loss) / unseen.terms:.4f}")
 
@@ -67,8 +66,8 @@ for seed in range(3):
 # replaced by an *a*. **Predict** the best loss for a letter that a blind model can reach.
 
 # %%
-half_trained, reading = lab_training.reverse(steps=240)
-_model, blind = lab_training.reverse(steps=240, blind=True)
+half_trained, reading = lab.training.reverse(steps=240)
+_model, blind = lab.training.reverse(steps=240, blind=True)
 figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
 lab.show_losses(axes, {"reads its source": reading, "blind": blind}, (math.log(26), "ln 26"))
 print(f"ln 26 = {math.log(26):.3f}; blind, last 100 steps: {np.mean(blind[-100:]):.3f}")
@@ -127,10 +126,10 @@ assert report.passed
 # model from above is undecided. What does the slip tell the logits of the wrong letters?
 
 # %%
-p, ids, t = lab_training.undecided(half_trained, "backward")    # p (1, 9, 29), and the least certain of nine positions
+p, ids, t = lab.training.undecided(half_trained, "backward")    # p (1, 9, 29), and the least certain of nine positions
 right = cross_entropy_backward(1.0, p, ids)[0, t]
 slip = right * (np.arange(K) == ids[0, t])
-lab_training.show_rows({"probability": p[0, t], "your gradient": right, "the slip": slip}, ids[0, t])
+lab.training.show_rows({"probability": p[0, t], "your gradient": right, "the slip": slip}, ids[0, t])
 
 # %% [markdown]
 # Nothing at all. The letters that the model wrongly prefers are never pushed down. The row of the slip does not sum to 0, and by
@@ -190,10 +189,10 @@ ids = np.array([[5]])
 q, floor = smoothed_targets(ids, K, 0.1)
 soft = gaps(lambda p: p - q)
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
-lab_training.show_gaps(left, {"without smoothing": hard, "$\\epsilon$ = 0.1": soft})
-lab_training.show_floors(right, {eps: smoothed_targets(ids, K, eps)[0][0, 0, 5] for eps in (0, 0.1, 0.3)}, K)
+lab.training.show_gaps(left, {"without smoothing": hard, "$\\epsilon$ = 0.1": soft})
+lab.training.show_floors(right, {eps: smoothed_targets(ids, K, eps)[0][0, 0, 5] for eps in (0, 0.1, 0.3)}, K)
 print(f"one row: gap {soft[-1]:.3f}, floor {floor:.4f}")
-print(f"the trained model: gap {lab_training.gap(model, unseen):.3f}, loss {float(sums.loss) / unseen.terms:.4f}")
+print(f"the trained model: gap {lab.training.gap(model, unseen):.3f}, loss {float(sums.loss) / unseen.terms:.4f}")
 
 # %% [markdown]
 # Four equal numbers, two by two. The trained model rests where your formula says, and 0.6392 is the floor: the loss of a
@@ -244,7 +243,7 @@ print(f"for each token {one:.3f}, for nine of them {one ** 9:.2f}")
 
 # %%
 lengths, gradients = np.array([2, 4, 8, 12]), []
-parts = [make_batch(lab_training.words(rng, 8, n)) for n in lengths]
+parts = [make_batch(lab.training.words(rng, 8, n)) for n in lengths]
 for part in parts:
     half_trained.zero_grad()
     half_trained.loss_backward(1 / part.terms, half_trained.loss_forward(part)[1])
@@ -271,7 +270,7 @@ right, wrong = accumulated(np.array(gradients), counts), np.mean(gradients, axis
 print(f"the gradient is off by {np.linalg.norm(wrong - right) / np.linalg.norm(right):.0%}")
 figure, axes = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
 shares = {"mean of means": 100 / counts / 4, "mean over all tokens": 100 / np.repeat(counts.sum(), 4)}
-lab_training.show_weights(axes, [f"{n} letters" for n in lengths], shares)
+lab.training.show_weights(axes, [f"{n} letters" for n in lengths], shares)
 
 # %% [markdown]
 # $13 / 3 = 4.3$ times. The model is pulled towards short texts, and more so with every cut.

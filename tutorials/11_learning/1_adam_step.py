@@ -92,6 +92,12 @@ def no_epsilon(w, g, m, v, t, rate, b1, b2, eps):
     return made(w, g, m, v, t, rate, b1, b2, 0.0)
 
 
+@mistake("the brackets are missing: epsilon is added to the new weight, not to the root", hint=2)
+def brackets(w, g, m, v, t, rate, b1, b2, eps):
+    w, m, v = made(w, g, m, v, t, rate, b1, b2, 0.0)
+    return w + eps, m, v
+
+
 @mistake("nothing is corrected: m and v are too small, because they began at 0", hint=1)
 def uncorrected(w, g, m, v, t, *settings):
     return made(w, g, m, v, t, *settings, ours=lambda t, b: 1)

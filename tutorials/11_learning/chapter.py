@@ -31,11 +31,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import Transformer, gradcheck
-from minitransformer.learn import lab_training
 from minitransformer.learn.plug import plugs
 
-config = lab_training.three_layers()
-losses = {name: lab_training.reverse(100, config=config, learning_rate=lambda step: 0.012 * min(1, step / warmup))[1]
+config = lab.training.three_layers()
+losses = {name: lab.training.reverse(100, config=config, learning_rate=lambda step: 0.012 * min(1, step / warmup))[1]
           for name, warmup in (("with warm-up", 60), ("without", 1))}
 figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
 lab.show_losses(axes, losses, (math.log(26), "ln 26, the shelf of chapter 10"))
@@ -52,7 +51,7 @@ lab.show_losses(axes, losses, (math.log(26), "ln 26, the shelf of chapter 10"))
 # Here is the trouble with it. How large are the gradients of single weights of the running example, before any training?
 
 # %%
-g = np.abs(lab_training.gradient_of(Transformer(lab.CONFIG, seed=0)))
+g = np.abs(lab.training.gradient_of(Transformer(lab.CONFIG, seed=0)))
 print("a tenth of the weights gets less than {:.0e}, a hundredth more than {:.0e}".format(*np.percentile(g, [10, 99])))
 
 # %% [markdown]
@@ -113,7 +112,7 @@ for t in range(1, 41):
     w, m, v = adam_step(w, steep * w, m, v, t, 0.3, 0.9, 0.98, 1e-9)
     paths["Adam, 0.3"].append(w)
 figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
-lab_training.show_valley(axes, valley, {name: np.array(path) for name, path in paths.items()})
+lab.training.show_valley(axes, valley, {name: np.array(path) for name, path in paths.items()})
 
 # %% [markdown]
 # SGD bounces from wall to wall, and cannot take a larger learning rate: from 0.04 on, every bounce is larger than the one
@@ -149,13 +148,13 @@ def steps(gradients, epsilon=1e-9):
 sizes = np.geomspace(1e-7, 10, 100)
 inside = sizes / np.sqrt(sizes ** 2 + 1e-9)    # epsilon within the root
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
-lab_training.show_steps(left, sizes, {"$\\epsilon$ = 1e-9": steps([sizes])[0], "$\\epsilon$ = 0.9": steps([sizes], epsilon=0.9)[0],
+lab.training.show_steps(left, sizes, {"$\\epsilon$ = 1e-9": steps([sizes])[0], "$\\epsilon$ = 0.9": steps([sizes], epsilon=0.9)[0],
                                       "1e-9 inside the root": inside}, "gradient, always the same")
 left.loglog()
 t = np.arange(1, 101)
 forgotten = (1 - 0.9 ** t) / 0.1 / np.sqrt((1 - 0.98 ** t) / 0.02)
 curves = {"right": steps(np.ones((100, 1)))[:, 0], "the power t forgotten": forgotten}
-lab_training.show_steps(right, t, curves, "step t, gradient always 1")
+lab.training.show_steps(right, t, curves, "step t, gradient always 1")
 
 # %% [markdown]
 # It is $0.001 / 0.901$, a thousandth. With $\epsilon = 0.9$ you divide by 0.9, nearly, so nothing adapts to anything: this is
@@ -173,7 +172,7 @@ lab_training.show_steps(right, t, curves, "step t, gradient always 1")
 spike = np.ones((150, 1))
 spike[40] = 100
 figure, axes = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
-lab_training.show_steps(axes, range(150), {"clipped to 2": steps(np.minimum(spike, 2))[:, 0], "a spike of 100": steps(spike)[:, 0]},
+lab.training.show_steps(axes, range(150), {"clipped to 2": steps(np.minimum(spike, 2))[:, 0], "a spike of 100": steps(spike)[:, 0]},
                         "step")
 axes.set_ylim(0, 1.3)
 
@@ -280,8 +279,8 @@ print(f"base: {100_000 * 0.4 / 3600:.1f} hours; big, 300,000 steps of 1.0 s: {30
 
 # %%
 with plugs({"adam_step": adam_step})[0]:
-    own = lab_training.reverse(120, learning_rate=lambda step: 0.004)[1]
-sgd = lab_training.reverse(120, optimizer=lab_training.SGD, learning_rate=lambda step: 1.0)[1]
+    own = lab.training.reverse(120, learning_rate=lambda step: 0.004)[1]
+sgd = lab.training.reverse(120, optimizer=lab.training.SGD, learning_rate=lambda step: 1.0)[1]
 figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
 lab.show_losses(axes, {"your Adam, 0.004": own, "SGD, 1": sgd})
 lab.at_work()

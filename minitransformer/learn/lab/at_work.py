@@ -11,13 +11,15 @@ from minitransformer.checking.compare import relative_error
 from minitransformer.data.batches import make_batch
 from minitransformer.learn import my_transformer
 from minitransformer.learn.course import exercises
+from minitransformer.learn.lab.example import drawkcab, write
 from minitransformer.learn.messages import _
 from minitransformer.learn.plug import plugs
 from minitransformer.training.gradients import add_gradients
 
 
-def at_work(model, vocabulary, write, word) -> None:
+def at_work(word="backward") -> None:
     """Let the functions of the folder's my_transformer.py write a word backwards; compare their gradients with the library's."""
+    model, vocabulary = drawkcab()
     pair = vocabulary.encode(word), vocabulary.encode(word[::-1])
     model = model.astype("float64")
     expected = _gradients(model, pair)

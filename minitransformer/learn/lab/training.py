@@ -9,7 +9,7 @@ import numpy as np
 from minitransformer import Adam, Transformer, TransformerConfig, make_batch, training_step
 from minitransformer.data.drawn import draw_held_out
 from minitransformer.functional.special import SPECIAL
-from minitransformer.learn.lab import CONFIG, LETTERS
+from minitransformer.learn.lab.example import CONFIG, LETTERS
 from minitransformer.tasks import TASKS
 from minitransformer.training.optim import clip_factor
 

@@ -1,4 +1,4 @@
-"""learn.lab_training: the short training runs of the chapters about the loss and about learning."""
+"""learn.lab.training: the short training runs of the chapters about the loss and about learning."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 
 from minitransformer import Transformer, make_batch
 from minitransformer.functional.special import BOS
-from minitransformer.learn import lab, lab_training
+from minitransformer.learn import lab
 
 
 @pytest.fixture(autouse=True)
@@ -16,34 +16,34 @@ def no_figures():
 
 
 def test_a_model_learns_to_reverse_only_if_it_reads():
-    reading, blind = (lab_training.reverse(120, blind=blind, learning_rate=lambda step: 0.004)[1] for blind in (False, True))
+    reading, blind = (lab.training.reverse(120, blind=blind, learning_rate=lambda step: 0.004)[1] for blind in (False, True))
     assert len(reading) == 120 and reading[:3] == pytest.approx(blind[:3], abs=0.2)
     assert reading[-20:].mean() < 2.6 and blind[-20:].mean() == pytest.approx(np.log(26), abs=0.1)
 
 
 def test_sgd_moves_against_the_gradient_and_is_clipped():
     model = Transformer(lab.CONFIG, seed=0)
-    before, gradient = model.flat.data.copy(), lab_training.gradient_of(model).copy()
-    lab_training.SGD(model).step(0.5)
+    before, gradient = model.flat.data.copy(), lab.training.gradient_of(model).copy()
+    lab.training.SGD(model).step(0.5)
     np.testing.assert_allclose(model.flat.data, before - 0.5 * gradient, atol=1e-7)
     assert not model.flat.grad.any()
     before = model.flat.data.copy()
-    lab_training.gradient_of(model)
-    lab_training.SGD(model).step(1.0, clip=0.01)
+    lab.training.gradient_of(model)
+    lab.training.SGD(model).step(1.0, clip=0.01)
     assert np.linalg.norm(model.flat.data - before) == pytest.approx(0.01, rel=1e-3)
 
 
 def test_the_gap_is_that_of_the_real_targets():
     model, _vocabulary = lab.drawkcab()
-    pairs = lab_training.unseen_pairs(20)
-    assert lab_training.gap(model, make_batch(pairs)) == pytest.approx(
-        np.average([lab_training.gap(model, make_batch([pair])) for pair in pairs], weights=[len(pair[0]) + 1 for pair in pairs]),
+    pairs = lab.training.unseen_pairs(20)
+    assert lab.training.gap(model, make_batch(pairs)) == pytest.approx(
+        np.average([lab.training.gap(model, make_batch([pair])) for pair in pairs], weights=[len(pair[0]) + 1 for pair in pairs]),
         abs=1e-4)
 
 
 def test_the_least_certain_position():
     model, vocabulary = lab.drawkcab()
-    p, ids, t = lab_training.undecided(model, "backward")
+    p, ids, t = lab.training.undecided(model, "backward")
     np.testing.assert_allclose(p.sum(axis=-1), 1)
     assert vocabulary.decode(ids[0, :-1].tolist()) == "drawkcab" and BOS not in ids
     assert p[0, t].max() == p[0].max(axis=-1).min()
@@ -51,7 +51,7 @@ def test_the_least_certain_position():
 
 def test_pictures_name_their_axes():
     _figure, panels = plt.subplots(1, 3)
-    lab_training.show_gaps(panels[0], {"one": [1, 2]})
-    lab_training.show_floors(panels[1], {0: 1.0, 0.1: 0.9}, 29)
-    lab_training.show_weights(panels[2], ["2 letters"], {"a": [1], "b": [2]})
+    lab.training.show_gaps(panels[0], {"one": [1, 2]})
+    lab.training.show_floors(panels[1], {0: 1.0, 0.1: 0.9}, 29)
+    lab.training.show_weights(panels[2], ["2 letters"], {"a": [1], "b": [2]})
     assert all(axes.get_xlabel() and axes.get_ylabel() and axes.get_legend() for axes in panels)

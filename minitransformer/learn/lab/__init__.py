@@ -1,0 +1,16 @@
+"""What the chapters need but no chapter is about: the running example, the map, pictures, and looks into a model.
+
+Importing it lets a page that runs as a script show its figures when it ends.
+"""
+
+from minitransformer.learn.lab import script, training
+from minitransformer.learn.lab.at_work import at_work, own_functions
+from minitransformer.learn.lab.cache import race, with_a_broken_cache
+from minitransformer.learn.lab.example import CONFIG, LETTERS, accuracy, attention_of, drawkcab, steps_of, write
+from minitransformer.learn.lab.inside import (
+    add_gradients, cross_attention_inputs, deep, gradients_of_uses, loss_of_weights, memory_parts, suspect_mask, through_layers)
+from minitransformer.learn.lab.parts import PARTS, you_are_here
+from minitransformer.learn.lab.pictures import (
+    show_counts, show_graph, show_lookup, show_losses, show_map, show_mask, show_norm, show_orders, show_scores, show_split,
+    show_steps, show_tree, show_uses)
+from minitransformer.learn.lab.tasks import AddNeighbours, Dice

@@ -1,0 +1,107 @@
+"""Numbers from inside a model that a page looks at: what goes into a layer, and the gradient that comes out of it."""
+
+from typing import Any
+
+import numpy as np
+
+from minitransformer import Transformer, TransformerConfig
+from minitransformer.data.batches import Batch, make_batch
+from minitransformer.functional import softmax_forward
+from minitransformer.functional.special import BOS, EOS, SPECIAL
+from minitransformer.training import gradients
+
+
+def suspect_mask(ids) -> np.ndarray:
+    """A causal mask (T, T) with the mistake that chapter 6 hunts."""
+    return np.tri(ids.shape[1], k=1, dtype=bool)
+
+
+def deep(pre_norm, seed) -> tuple[Transformer, Any, float]:
+    """(model, cache, dloss): an untrained model of 24 layers in each stack, before its backward on eight random texts."""
+    model = Transformer(TransformerConfig.named("toy", 30, num_layers=24, d_model=16, d_ff=64, pre_norm=pre_norm), seed=seed)
+    texts = np.random.default_rng(seed).integers(len(SPECIAL), 30, (8, 10)).tolist()
+    batch = make_batch([(text, text) for text in texts])
+    return model, model.loss_forward(batch)[1], 1 / batch.terms
+
+
+def memory_parts(pre_norm, seed) -> list[np.ndarray]:
+    """The gradient of the memory from each layer of the decoder of a `deep` model, the first layer's first."""
+    model, cache, dloss = deep(pre_norm, seed)
+    dy, decode = model.loss.backward(dloss, cache.loss), cache.hidden.decode.decoder
+    dy = model.decoder.norm.backward(dy, decode.norm) if model.decoder.norm else dy
+    parts = []
+    for layer, one in zip(reversed(model.decoder.layers), reversed(decode.layers)):
+        dy, dmemory = layer.backward(dy, one)
+        parts.insert(0, dmemory)
+    return parts
+
+
+def gradients_of_uses(model, vocabulary, word) -> tuple:
+    """(dsource, dtarget, dlogits, h, source, target, E) while the model writes `word` backwards: what meets its shared matrix E.
+
+    dsource, dtarget: the gradients of the embedded ids; h: the decoder's output, of which the logits are made.
+    """
+    batch, matrix = _batch(vocabulary, word), model.target_embedding.weight.data
+    h, cache = model.hidden(*batch.inputs)
+    p = softmax_forward(model.output.forward(h)[0])[0]
+    dlogits = (p - np.eye(p.shape[-1])[batch.next_target]) / batch.terms
+    dtarget, dmemory = model.decoder.backward(dlogits @ matrix, cache.decode.decoder)
+    dsource = model.encoder.backward(dmemory, cache.encode.encoder)
+    return dsource, dtarget, dlogits, h, *batch.inputs, matrix
+
+
+def through_layers(variance, seed, layers=30, width=256) -> tuple[list[float], list[float]]:
+    """What a plain network of ReLU layers does to a signal, and to a gradient on the way back: their sizes after each layer.
+
+    variance: that of its weights. The gradient's list begins at the first layer, where it arrives last.
+    """
+    draw = np.random.default_rng(seed)
+    x, weights = draw.standard_normal((32, width)), variance ** 0.5 * draw.standard_normal((layers, width, width))
+    signals, passed = [], []
+    for weight in weights:
+        x = x @ weight
+        passed.append(x > 0)
+        x = x * passed[-1]
+        signals.append(float(np.sqrt((x ** 2).mean())))
+    dx, sizes = draw.standard_normal(x.shape), []
+    for weight, on in zip(weights[::-1], passed[::-1]):
+        dx = (dx * on) @ weight.T
+        sizes.append(float(np.sqrt((dx ** 2).mean())))
+    return signals, sizes[::-1]
+
+
+def cross_attention_inputs(model, vocabulary, word) -> tuple[np.ndarray, np.ndarray]:
+    """The last cross-attention's inputs while the model writes `word` backwards: x (T_q, d_model) and the memory (T_k, d_model).
+
+    Rows of x: the letters of the word from the last to the first, and the end. Rows of the memory: the word, and the end.
+    """
+    ids = vocabulary.encode(word)
+    _y, cache = model.hidden(np.array([[*ids, EOS]]), np.array([[BOS, *ids[::-1]]]))
+    found = cache.decode.decoder.layers[-1].cross_attention.sublayer
+    return found.query.x[0], found.key.x[0]
+
+
+def loss_of_weights(model, vocabulary, word) -> tuple[Any, np.ndarray, np.ndarray]:
+    """(f, w, gradient) of the loss for each letter while the model writes `word` backwards.
+
+    w: all its weights in one vector; f(w): the loss, for complex w, too; gradient: from the library's backwards.
+    """
+    model, complex_model = model.astype("float64"), model.astype("complex128")
+    add_gradients(model, vocabulary, word)
+    batch = _batch(vocabulary, word)
+
+    def loss(weights) -> Any:
+        complex_model.flat.data[...] = weights
+        return complex_model.loss_forward(batch)[0].loss / batch.terms
+    return loss, model.flat.data, model.flat.grad
+
+
+def add_gradients(model, vocabulary, word) -> None:
+    """Add the gradients of the loss for each letter, while the model writes `word` backwards, to those of its parameters."""
+    batch = _batch(vocabulary, word)
+    gradients.add_gradients(model, [batch], batch.terms)
+
+
+def _batch(vocabulary, word) -> Batch:
+    ids = vocabulary.encode(word)
+    return make_batch([(ids, ids[::-1])])
