@@ -151,7 +151,7 @@ def apart(case, axes) -> tuple[bool, Case | None]:
 
 
 def _with_longer(case, arrays, axes) -> tuple[Any, dict]:
-    """The case's block and arguments with these axes longer: by the number of heads, which a width is a multiple of."""
+    """The case's block and arguments with these axes longer by the number of heads, since a width is a multiple of it."""
     rng = np.random.default_rng(11)
     block = case.block.astype(np.float64) if isinstance(case.block, Layer) else case.block
     parameters = block.parameters() if isinstance(block, Layer) else {}

@@ -78,7 +78,7 @@ def compile_new(name, say) -> None:
     """Compile the loops of the file `name` for float32, or fetch them from the disk; `say` is told if any is compiled."""
     start, compiles = time.perf_counter(), False
     for function, arguments in LOOPS:
-        if not hasattr(function, "compile") or function.signatures:    # NUMBA_DISABLE_JIT is set: it stays Python; or done before
+        if not hasattr(function, "compile") or function.signatures:    # kept as Python by NUMBA_DISABLE_JIT, or compiled
             continue
         function.compile(types_of(arguments, "float32"))
         if not compiles and function.stats.cache_misses:

@@ -102,7 +102,7 @@ def describe(error) -> tuple[str, str]:
     """("ValueError: what it says", "line 12: the innermost line of the learner's own code") of an error it raised."""
     try:
         said = str(error).partition("\n")[0][:200]
-    except Exception:    # it cannot say what it is
+    except Exception:    # its own __str__ fails
         said = ""
     frames = list(traceback.walk_tb(error.__traceback__))
     own = [one for one in frames if not one[0].f_code.co_filename.startswith(NOT_THE_LEARNERS)]
