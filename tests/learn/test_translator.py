@@ -52,7 +52,7 @@ def test_a_text_is_right_under_teacher_forcing_if_and_only_if_the_model_writes_i
 def test_what_is_seen_is_in_a_batch_of_training_and_nothing_unseen_is():
     batches = zip(range(10), DrawnBatches(translator.TASK, translator.SIZE, 3))
     rows = {tuple(row[row >= len(SPECIAL)].tolist()) for _step, batch in batches for row in batch.source}
-    pairs, seen = translator.with_seen(seed=3, steps=10)
+    pairs, seen = translator.with_seen(3000, seed=3, steps=10)
     assert [tuple(source) in rows for source, _target in pairs] == seen.tolist() and 0 < seen.sum() < len(seen)
     assert not rows & {tuple(source) for source, _target in translator.unseen()}
 
