@@ -77,11 +77,11 @@ def show_shares(shares, xlabel) -> None:
 def show_spread(drawn, seeds) -> None:
     """Draw BLEU of test sets drawn anew (N,), for the first of the models whose BLEU on the whole test set is `seeds`."""
     figure, axes = plt.subplots(figsize=(7.5, 2.6), layout="constrained")
-    axes.hist(100 * drawn, 30, color="0.8", label="seed 0, the sentences drawn again")
+    axes.hist(100 * drawn, 30, color="0.8", label="seed 0, sentences drawn again")
     for seed, (score, style) in enumerate(zip(seeds, ("-", "--", ":"))):
         axes.axvline(100 * score, color="black", linestyle=style, label=f"seed {seed}")
     axes.set(xlabel="BLEU (%)", ylabel="number of draws")
-    axes.legend(loc="upper right")
+    figure.legend(loc="outside upper center", ncols=4)
 
 
 def show_merges(lengths, pieces) -> None:
