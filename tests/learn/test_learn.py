@@ -8,6 +8,7 @@ import runpy
 import subprocess
 import sys
 import textwrap
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 
 from minitransformer.cli import learn as cli_learn
 from minitransformer.cli.learn_actions import at_each_save
-from minitransformer.learn import check, lab, yours
+from minitransformer.learn import check, judge_file, lab, yours
 from minitransformer.learn.course import chapters, exercises, find_chapter, find_exercise
 from minitransformer.learn.hints import next_hint
 from minitransformer.learn.judgement import check_function
@@ -202,7 +203,8 @@ def test_an_endless_loop_in_a_notebook_is_stopped_and_told(body, monkeypatch):
     assert sys.gettrace() is before
 
 
-def test_a_line_of_a_notebook_is_counted_within_its_cell(learn, tmp_path):
+def test_a_line_of_a_notebook_is_counted_within_its_cell(learn, tmp_path, monkeypatch):
+    monkeypatch.setattr(judge_file, "check_file", partial(judge_file.check_file, limit=1.5))    # not 10 s, for an endless loop
     learn("start", "4", "--notebook")
     path = tmp_path / "04_softmax.ipynb"
     blank = path.read_text(encoding="utf-8")
