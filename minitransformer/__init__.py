@@ -36,7 +36,7 @@ _NAMES = {    # {module: the public names that it has}
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = list(_HOME)
 
-# The core knows its tables, and not what else stands in them. Here it is said, and imported when it is first needed.
+# The core has the tables but does not know what others add to them. That is listed here, and imported on first use.
 load_kernels_with(lambda textbook: import_module("minitransformer.kernels").load(textbook))
 PACKAGES.update({"attention": ["minitransformer.rivals"], "decoding state": ["minitransformer.decoding"],
                  "model": ["minitransformer.models", "minitransformer.rivals"], "task": ["minitransformer.tasks"],

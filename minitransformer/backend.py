@@ -9,7 +9,7 @@ import numpy as np
 from minitransformer.errors import InputError
 
 BACKENDS = ("numpy", "cupy", "auto")
-Array = Any    # of NumPy or CuPy; docstrings give the shapes
+Array = Any    # NumPy's or CuPy's; docstrings give the shapes
 
 
 def module_of(array) -> ModuleType:

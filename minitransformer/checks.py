@@ -139,7 +139,7 @@ def check_batch(model, batch, fields) -> None:
 
 
 def check_dloss(dloss) -> None:
-    """Raise InputError unless the gradient of a loss is one number, of Python or an array of no dimension."""
+    """Raise InputError unless the gradient of a loss is one number: Python's, or an array with no dimensions."""
     kind = getattr(getattr(dloss, "dtype", None), "kind", "f")
     if isinstance(dloss, bool) or kind not in "fciu" or not (isinstance(dloss, Number) or getattr(dloss, "shape", None) == ()):
         raise InputError(f"dloss is {dloss!r:.60}, expected one number, such as 1 / batch.terms")

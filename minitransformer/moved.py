@@ -1,4 +1,4 @@
-"""What has moved: an import of an old name says the new one."""
+"""What has moved: importing an old name reports the new one."""
 
 import sys
 from collections.abc import Callable
@@ -15,7 +15,7 @@ MODULES = {"attention_map": "pictures.attention_map", "evaluation": "training.ev
            "decoding.recomputed": "decoding.state", "parsing.drawing": "parsing.tree", "benchmarks.operations": "benchmarks.matmul",
            "benchmarks.layers.kinds": "benchmarks.layers.measure"}
 
-# {what is gone: what does the same now}
+# {a name that is gone: what does the same now}
 GONE = {"dot_product_attention": "attention_forward and attention_backward of sqrt(d_k) times the query", "tanh": "np.tanh",
         "rnn": "through_time_forward with rnn_step_forward, or the layer RNN",
         "gru": "through_time_forward with gru_step_forward, or the layer GRU"}
@@ -29,7 +29,7 @@ class _OldModules(MetaPathFinder):
 
 
 def say_new_modules() -> None:
-    """Have the import of a module by its old name say the new one; called once."""
+    """Make the import of a module by its old name report the new one; called once."""
     sys.meta_path.append(_OldModules())    # the last one is asked only if there is no such module
 
 

@@ -34,7 +34,7 @@ class Registry:
         return add
 
     def __getitem__(self, name) -> Any:
-        """What is called `name`. Raises InputError if there is no such thing."""
+        """The thing called `name`. Raises InputError if there is no such thing."""
         if not isinstance(name, str) or (name not in self._registered and name not in self._all()):
             raise InputError(f"unknown {self.kind} {name!r}; {choices(str(name), list(self))}")
         return self._registered[name]

@@ -7,7 +7,7 @@ A textbook function is marked where it is defined, and a kernel says what it rep
 
 Each call then runs one of three: the function that a reader plugged in, otherwise the kernel registered last that fits the
 arrays, otherwise the textbook. `xxx_forward` and `xxx_backward`, or the methods of one class, are an *operation*. While
-anything is plugged in, no kernel runs: a fused attention never bypasses your own softmax, and what is not yours is what you
+anything is plugged in, no kernel runs: a fused attention never bypasses your own softmax, and all the rest is code that you
 can read.
 
 To step through what you read in a debugger, use `with textbook():`. A step into a marked function enters `function` below
@@ -79,7 +79,7 @@ class Replaceable:
                 self.loaded = True
 
 
-_state = SimpleNamespace(    # of the process
+_state = SimpleNamespace(    # shared by the process
     textbooks=int(os.environ.get("MINITRANSFORMER_FAST") == "0"),    # the number of requests that no kernel run
     replaced=frozenset(),           # the operations that a reader has replaced
     load=lambda textbook: None)     # registers the kernels of a textbook: none until `load_kernels_with`
@@ -123,7 +123,7 @@ def replaceable(textbook: Function) -> Function:
 def replaces(textbook, module, dtypes, besides="") -> Callable[[Function], Function]:
     """Register a kernel for a function marked `replaceable`: for arrays of `module`, with the dtypes named in a string.
 
-    All arrays of a call must have the same one, but for those of the kinds `besides`: "b" for masks, "iu" for ids. Complex
+    All arrays of a call must have the same one, except those of the kinds `besides`: "b" for masks, "iu" for ids. Complex
     arrays should use the textbook: the complex step checks it.
     """
     from numpy import dtype    # here: `import minitransformer` loads this module, and must not wait for NumPy
@@ -181,7 +181,7 @@ def is_replaced(function) -> bool:
 
 
 def textbook_of(function) -> Callable:
-    """The textbook of a replaceable function: for what its kernel cannot do."""
+    """The textbook of a replaceable function, for cases that its kernel cannot do."""
     return _entry(function).textbook
 
 

@@ -14,7 +14,7 @@ def setting(meaning, default=MISSING, choices=None, **how) -> Any:
 
 
 def check_choices(settings) -> None:
-    """Raise InputError where a `setting` of a dataclass is none of those to choose from."""
+    """Raise InputError if a `setting` of a dataclass is not one of its choices."""
     for one in fields(settings):
         value, known = getattr(settings, one.name), one.metadata.get("choices")
         if known and value not in list(known):
@@ -37,7 +37,7 @@ def settings_tables(settings) -> str:
 
 
 class _Checked(type):
-    """Asks `given` about the arguments before the dataclass is made: an unknown one is an InputError, not a TypeError."""
+    """Checks the arguments with `given` before the dataclass is made, so that an unknown one is an InputError, not a TypeError."""
 
     @property
     def __signature__(cls) -> Signature:

@@ -38,9 +38,10 @@ NEAREST = {
                "tests/test_against_pytorch.py"],
     "rivals": ["tests/layers", *CALLS, "tests/functional", "tests/models", "tests/kernels", "tests/test_against_pytorch.py"],
     "training/optim.py": ["tests/test_optim.py", *CALLS, "tests/test_against_pytorch.py", "tests/training/test_training.py"],
-    "workers": ["tests/training/test_step.py", *CALLS, "tests/test_host.py", "tests/test_optim.py",
-                "tests/training/test_parallel.py", "tests/training/test_processes.py"],
-    "decoding": ["tests/decoding", *CALLS, "tests/kernels/test_continuations.py", "tests/cli/test_bad_input.py"],
+    "workers": ["tests/training/test_step.py", *CALLS, "tests/test_host.py", "tests/cli/test_blas_kernels.py",
+                "tests/test_optim.py", "tests/training/test_parallel.py", "tests/training/test_processes.py"],
+    "decoding": ["tests/decoding", *CALLS, "tests/models/test_recomputed.py", "tests/kernels/test_continuations.py",
+                 "tests/cli/test_bad_input.py"],
     "training/evaluation.py": ["tests/decoding/test_translation.py", *CALLS, "tests/tasks/test_toy.py"],
     **{f"training/{name}.py": ["tests/training/test_step.py", *CALLS, "tests/training/test_parallel.py"]
        for name in ("step", "gradients", "workers", "locate_non_finite")},

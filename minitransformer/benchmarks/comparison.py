@@ -36,8 +36,8 @@ def compare(case, peers, threads, rounds) -> dict[str, Any]:
 def against_peers(measured, numbers) -> dict[str, Any]:
     """minitransformer's numbers, and each peer's under "peers"; numbers(Measurement) -> {name: number}.
 
-    Each ratio is minitransformer's number / the peer's; that of the speeds is the median of the rounds' ratios. Of a peer that
-    failed, there is only why. Raises InputError if minitransformer itself failed.
+    Each ratio is minitransformer's number / the peer's; that of the speeds is the median of the rounds' ratios. For a peer that
+    failed, there is only the reason. Raises InputError if minitransformer itself failed.
     """
     ours = succeeded(measured["minitransformer"], "minitransformer")
 

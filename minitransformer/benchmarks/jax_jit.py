@@ -55,7 +55,7 @@ def training_step(config, padded, state, steps, source, target, next_target) -> 
 
 
 def dropout(key) -> Callable[[jax.Array], jax.Array]:
-    """A dropout function; each call draws from its own key, and a byte decides about each element, as in ours."""
+    """A dropout function; each call draws from its own key, and one byte decides each element, as in ours."""
     calls, dropped = count(), round(256 * DROPOUT)
 
     def drop(x) -> jax.Array:

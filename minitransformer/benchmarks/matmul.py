@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 SIZE = 2048
-OPERATIONS = 2 * SIZE ** 3    # of one product
+OPERATIONS = 2 * SIZE ** 3    # in one product
 
 
 def make_step(case, threads) -> Callable[[], float]:

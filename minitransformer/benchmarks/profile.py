@@ -48,7 +48,7 @@ class Clock:
 
     def __init__(self, model):
         self.seconds = defaultdict(float)       # by (block, direction)
-        self.operations = defaultdict(float)    # of matrix products, by block
+        self.operations = defaultdict(float)    # in matrix products, by block
         self._layers = model.sublayers()
         self._inner = [0.0]                     # for each active call, the seconds in the calls it has made so far
 

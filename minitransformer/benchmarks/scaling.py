@@ -12,7 +12,7 @@ from minitransformer.benchmarks.measure import measure, succeeded
 AXES = {"length": (16, 32, 64, 128, 256), "sentences": (8, 16, 32, 64), "d_model": (64, 128, 256, 512),
         "vocabulary": (1000, 2000, 4000, 8000, 16_000)}
 
-BATCHES, BEAMS = (32, 64, 128), (1, 2, 5, 10)    # of the search
+BATCHES, BEAMS = (32, 64, 128), (1, 2, 5, 10)    # the search's
 
 
 def points() -> Iterator[tuple[str, int, Case]]:

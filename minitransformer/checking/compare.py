@@ -6,13 +6,13 @@ SAME = 1e-12    # arrays this close (relative) are equal up to rounding
 
 
 def relative_errors(some, others) -> list[float]:
-    """Of each array against its other one: max|a - b| / max(max|a|, max|b|, G / 10), with G the largest number of all of them.
+    """The error of each pair of arrays: max|a - b| / max(max|a|, max|b|, G / 10), with G the largest number of all arrays.
 
-    It is inf for another shape. NaN and infinity are an error of inf, too, unless both have the same one in the same place.
+    It is inf if the shapes differ. NaN and infinity are an error of inf, too, unless both have the same one in the same place.
     `gradcheck` says what the floor G / 10 is for.
     """
     largest = max((size_of(array) for array in (*some, *others)), default=0)
-    return [_relative(1 * a, 1 * b, largest) for a, b in zip(some, others)]    # 1 *: of masks, which cannot be subtracted, numbers
+    return [_relative(1 * a, 1 * b, largest) for a, b in zip(some, others)]    # 1 *: masks, which cannot be subtracted, as numbers
 
 
 def relative_error(some, others) -> float:

@@ -122,7 +122,7 @@ def _stateless(checked, dy, y, cache, first) -> None:
         checked.arguments.update(given)
         for name, value in saved.items():
             checked.parameters[name].data[...] = value
-    parameters = [p.data.ravel() for p in checked.parameters.values()]    # a bias alone, where all else is 0, is float32's
+    parameters = [p.data.ravel() for p in checked.parameters.values()]    # if all else is 0, y is a bias, stored in float32
     if _has_single_precision(elsewhere[~np.isin(elsewhere, np.concatenate([flat(y), *parameters]))]):
         raise Breach("forward computes in float32 internally: its results for float64 inputs have only the precision of "
                      "float32; a layer does not change its input's dtype")

@@ -40,7 +40,7 @@ def gradcheck(block, inputs, *, name=None, methods=("central", "complex"), proje
     are right, one run in float32 follows, whose arrays must all stay float32. Raises
     InputError if the inputs are not forward's, and if there is nothing to check.
     """
-    from minitransformer.diagnosis import doctor    # here, because it stands on this package
+    from minitransformer.diagnosis import doctor    # here, because it imports this package
 
     check_whole("seed", seed, 0)
     if not isinstance(methods, (list, tuple)) or not methods or any(method not in METHODS for method in methods):

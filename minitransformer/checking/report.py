@@ -31,7 +31,7 @@ class Result:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The row of a table: what stands under each of COLUMNS."""
+        """A table's row: a value for each of COLUMNS."""
         return (self.block, self.wrt, self.method, f"{self.max_relative_error:.1e}",
                 "" if self.index is None else str(list(self.index)), f"{self.analytic:+.6e}", f"{self.numeric:+.6e}",
                 ("ok" if self.passed else "FAILED") + (f", {self.kinks} at a kink" if self.kinks else ""))

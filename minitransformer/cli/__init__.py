@@ -20,7 +20,7 @@ def main(argv=None) -> int:
 
 
 def _main(argv) -> int:
-    options: set[str] = set()    # of the requested command
+    options: set[str] = set()    # those of the requested command
     try:
         sys.stdout.reconfigure(    # type: ignore[union-attr]    # a TextIOWrapper, which has it
             encoding=None if sys.stdout.isatty() else "utf-8",    # files are UTF-8, like those we read

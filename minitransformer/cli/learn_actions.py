@@ -17,7 +17,7 @@ from minitransformer.learn.messages import _
 from minitransformer.learn.progress import NOT_STARTED, PASSED, Progress, file_of, learner_file, started
 from minitransformer.training.files import free_name
 
-MOST_LINES, WIDEST = 20, 100    # of what the learner's code prints
+MOST_LINES, WIDEST = 20, 100    # lines and columns shown of what the learner's code prints
 POLL = 0.4    # seconds between two looks at the files
 NOT_DONE = 1    # the exit code if something does not pass; 2, cannot be judged, is InputError's
 
@@ -103,7 +103,7 @@ def check(args) -> int:
 
 
 def _note(progress, path, answers) -> None:
-    """Note the answers on a file, and let my_transformer.py grow by the functions that pass."""
+    """Record the answers for a file, and add the functions that pass to my_transformer.py."""
     for answer in answers:
         progress.take(answer)
     passed = [answer.exercise for answer in answers if answer.passed]
@@ -144,11 +144,11 @@ def watch(args) -> None:
 
 
 def at_each_save(find, check, sleep=time.sleep) -> None:
-    """Call check(path) at once and at every save of the newest file that find() gives, until Ctrl-C."""
+    """Call check(path) at once, and whenever the newest file that find() returns is saved, until Ctrl-C."""
     seen = None
     with contextlib.suppress(KeyboardInterrupt):
         while True:
-            with contextlib.suppress(FileNotFoundError):    # an editor that saves has taken it away
+            with contextlib.suppress(FileNotFoundError):    # an editor may remove the file while it saves
                 path = find()
                 stamp = path and (path, path.stat().st_mtime_ns, path.stat().st_size)
                 if stamp and stamp != seen:
@@ -297,7 +297,7 @@ def _chapters_file(chapter) -> Path:
 
 
 def _say_what_moved(progress) -> None:
-    """What a folder of an earlier edition holds that stands elsewhere today, or nowhere."""
+    """What a folder from an earlier edition holds that has since moved or been removed."""
     for one in exercises().values():
         path = file_of(".", one)
         if path and path.stem != one.chapter.name and progress.of(one.name)["state"] != NOT_STARTED:
@@ -309,7 +309,7 @@ def _say_what_moved(progress) -> None:
 
 
 def _first_to_solve(progress) -> Exercise:
-    """What a command is about if no exercise is named. Raises InputError if nothing is left, or nothing was started."""
+    """What a command applies to if no exercise is named. Raises InputError if nothing is left, or nothing was started."""
     _check_started()
     exercise = _next_exercise(progress)
     if exercise is None:

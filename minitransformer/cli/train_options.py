@@ -75,7 +75,7 @@ def _attention_settings() -> dict[str, str]:
 
 
 def _rivals(task) -> list[type[ModelConfig]]:
-    """The configurations of the task's models that are no Transformers."""
+    """The configurations of the task's models that are not Transformers."""
     return list(dict.fromkeys(MODELS[name].Config for name in task.models if not issubclass(MODELS[name].Config, StackConfig)))
 
 

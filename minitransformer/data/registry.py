@@ -6,7 +6,7 @@ from collections.abc import Callable
 from io import BytesIO
 from typing import Any, NamedTuple
 
-TRAIN_SHARE = 0.9    # of a text in one piece
+TRAIN_SHARE = 0.9    # the share of a single text to train on
 
 
 def split_characters(data) -> list[bytes]:

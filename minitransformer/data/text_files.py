@@ -29,7 +29,7 @@ def read_bytes(path) -> bytes:
 
 
 def as_text(raw, path) -> str:
-    """The text that the bytes `raw` of the file `path` are. Raises InputError if they are not UTF-8, or empty."""
+    """The text in the bytes `raw` of the file `path`. Raises InputError if they are not UTF-8, or empty."""
     try:
         raw = gzip.decompress(raw) if Path(path).suffix == ".gz" else raw
     except (OSError, EOFError, zlib.error) as error:
@@ -41,7 +41,7 @@ def as_text(raw, path) -> str:
 
 
 def decode_utf8(raw, name) -> str:
-    """The text of bytes. Raises InputError, with the line, if they are not UTF-8."""
+    """The bytes as text. Raises InputError, with the line, if they are not UTF-8."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

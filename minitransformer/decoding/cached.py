@@ -9,8 +9,8 @@ from minitransformer.decoding.state import DecodingState
 from minitransformer.functional import attention_forward
 from minitransformer.replaceable import replaceable
 
-POSITIONS = 8    # a list has room for as many more, at least
-WIDE = 100       # hypotheses; of more, each gets a copy of its past: nearly all of the list belongs to others
+POSITIONS = 8    # a list has room for at least as many more
+WIDE = 100       # hypotheses; with more, each gets a copy of its past, since nearly all of the list belongs to others
 
 
 class CachedStack(DecodingState):
@@ -29,7 +29,7 @@ class CachedStack(DecodingState):
         self._stack, self._input, self._memory_mask = stack, input, memory_mask
         self._layers = [CachedLayer(layer, len(first), memory) for layer in stack.layers]
         self._past: Any = None    # (B, width, T): the places in the list of each hypothesis's entries
-        self._length = 0     # of the list
+        self._length = 0     # entries in the list
         self._room = 0       # its capacity
         self._position = 0
 
@@ -72,7 +72,7 @@ class CachedStack(DecodingState):
         return mask[:, None]
 
     def _make_room(self) -> None:
-        """Make new lists of the entries that belong to a hypothesis, with as much free space again, and for some positions."""
+        """Make new lists of the entries that belong to a hypothesis, with as much free space again, or for some positions."""
         batch, width, positions = self._past.shape
         past, live = self._past.reshape(batch, width * positions), np.zeros((batch, self._length), bool)
         np.put_along_axis(live, past, True, axis=1)
@@ -106,7 +106,7 @@ class CachedLayer:
 def next_position(x, cached, past, memory_mask=None) -> Array:
     """A CachedLayer's output (B, width, d_model) at the newest position, from its input there: x (B, width, d_model).
 
-    past: which entries of the list belong to which hypothesis, this position included: a mask (B, 1, width, list), or, of a wide
+    past: which entries of the list belong to which hypothesis, this position included: a mask (B, 1, width, list), or, in a wide
     search, their places (B, width, T).
     """
     layer = cached.layer
@@ -180,6 +180,6 @@ class CachedSelfAttention:
 
 
 def _entries(kept, places) -> Array:
-    """Those at `places` (B, n) of the list of each sentence and head: kept (B, H, room, d) -> (B, H, n, d)."""
+    """The entries at `places` (B, n) of the list of each sentence and head: kept (B, H, room, d) -> (B, H, n, d)."""
     xp, (batch, heads, *_) = module_of(kept), kept.shape
     return kept[xp.arange(batch)[:, None, None], xp.arange(heads)[:, None], places[:, None]]

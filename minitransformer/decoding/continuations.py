@@ -13,7 +13,7 @@ SEARCHES = 30                # for more of the largest, sorting is faster than a
 
 
 class OutputWeight:
-    """W (V, d_model) of the logits x W^T during one search."""
+    """The weight W (V, d_model) of the logits x W^T, during one search."""
 
     def __init__(self, weight):
         self.weight = weight

@@ -69,7 +69,7 @@ def _fitting(changes, cases, names, what) -> list[tuple[str, float]]:
         return [changed[name] for name in names]
     observed = [[case.observed[name] for name in names] for case in cases]
     fit = fitting(observed, ((f"{what} {sentence}", partial(made, change)) for sentence, change in changes))
-    return list(dict(fit).items())    # where zeros come in, shifted and rolled are alike, and so is their sentence
+    return list(dict(fit).items())    # if the gap has zeros anyway, shifted and rolled are alike, and so is their sentence
 
 
 def _changes(cases, names) -> Iterator[tuple[str, Callable]]:

@@ -77,7 +77,7 @@ def find_breach(block, inputs, make_rng, breach, check=check_by_contract) -> Fin
             y, cache = checked.forward()
             checked.gradients(checked.upstream(y, np.random.default_rng(0)), cache)
     except Breach:
-        pass    # what was found until then is enough
+        pass    # what has been found by then is enough
     for call in _innermost_first(recorder.forward.parts) + _innermost_first(recorder.backward.parts):
         if call.dy is None or np.isfinite(flat(call.dy)).all():
             inner = _breach_of(check, call.block, call.arguments, call.make_rng, call.dy)
@@ -160,7 +160,7 @@ def _of_each_array(cases, parts) -> list[tuple[str, float]]:
         if len(explanations) != 1:
             return []
         (sentence, error), = explanations
-        sentence = sentence.removeprefix(arrays.gradients_of([name]))    # of an array as a whole
+        sentence = sentence.removeprefix(arrays.gradients_of([name]))    # it concerns the array as a whole
         names, worst = found.get(sentence, ([], 0.0))
         found[sentence] = [*names, name], max(worst, error)
     said = [(arrays.gradients_of(names) if sentence.startswith(" ") else "") + sentence for sentence, (names, _) in found.items()]
@@ -174,7 +174,7 @@ def _of_exercises(cases, operations) -> list[Mistake]:
 
 
 def _formulas(cases, mistakes) -> list[tuple[str, float]]:
-    """Of the mistakes, those that fit; several that give the same at further sizes are one."""
+    """The mistakes that fit; several that also give the same at further sizes count as one."""
     def made(mistake, case) -> list[Array]:
         gradients = case.counterpart.gradients(case.dy, partial(put_in_place, mistake))
         return [gradients[name] for name in case.observed]

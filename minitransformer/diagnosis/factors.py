@@ -42,7 +42,7 @@ LARGEST = 12    # a simple constant is a fraction of whole numbers up to this on
 def sizes(case) -> dict[Any, tuple[int, str]]:
     """{key: (number, what it counts)} for everything in the block that can be counted; a key means the same in every case.
 
-    Sizes with a name come before plain widths: of two that are always equal, the first is reported.
+    Sizes with a name come before plain widths: if two are always equal, the first is reported.
     """
     counted: dict[Any, tuple[int, str]] = {}
     arrays = {k: v for k, v in case.arguments.items() if isinstance(v, np.ndarray) and v.dtype != bool and v.ndim}
@@ -135,7 +135,7 @@ def _fitting_sizes(cases, ratios, value) -> list:
 
 
 def _only_size(cases, keys, ratio_in, value) -> tuple[int, str]:
-    """(number, what it counts) of the size that these keys mean; of several that coincide in all cases, that they do."""
+    """(number, what it counts) of the size that these keys mean; if several coincide in all cases, it says so."""
     table = sizes(cases[0])
     n, _ = table[keys[0]]
     while len(axes := [key for key in keys if key[0] == "axis"]) > 1:

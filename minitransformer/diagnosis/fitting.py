@@ -1,4 +1,4 @@
-"""The engine of the doctor and of the judge: which mistakes give the very arrays that were observed, in every case?
+"""The engine of the doctor and of the judge: which mistakes give exactly the arrays that were observed, in every case?
 
 The doctor makes a mistake in the library's block, the judge in an exercise's reference. Both compare as the gradient check does.
 """
@@ -21,7 +21,7 @@ def fitting(observed, mistakes) -> list[tuple[Any, float]]:
 
 
 def _error(observed, make) -> float:
-    """The largest error of all cases; inf as soon as one is not explained, also because the wrong formula cannot run there."""
+    """The largest error of all cases; inf as soon as one is not explained, or the wrong formula cannot run there."""
     worst = 0.0
     for i, arrays in enumerate(observed):
         try:
@@ -35,7 +35,7 @@ def _error(observed, make) -> float:
 
 
 def are_one(mistakes, make, cases) -> bool:
-    """Whether they are one mistake in several words: in further cases, each gives what one with the first sentence does.
+    """Whether they are the same mistake in different words: in further cases, each gives what one with the first sentence gives.
 
     make(mistake, case) -> arrays.
     """
@@ -47,7 +47,7 @@ def are_one(mistakes, make, cases) -> bool:
 def _made_if_it_runs(make, mistake, case) -> list[Array]:
     try:
         return make(mistake, case)
-    except Exception:    # where neither runs, no difference is seen
+    except Exception:    # if neither runs, no difference is seen
         return []
 
 

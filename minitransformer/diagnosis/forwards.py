@@ -27,7 +27,7 @@ def explanations(cases) -> list[tuple[str, float]]:
 
 
 def _made(cases, mistake, i) -> list[Array]:
-    """The gradients of the library's block with the wrong forward, in the i-th case, if its y is that of the case."""
+    """The gradients of the library's block with the wrong forward, in the i-th case, if its y equals the case's."""
     case, operation = cases[i], OPERATIONS[mistake.of]
     with library_only(), in_place(operation, "forward", mistake.wrong):
         checked = library_block(operation, case, {})

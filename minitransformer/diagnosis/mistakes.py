@@ -104,8 +104,8 @@ def mistakes_of(names, forward=False) -> list[Mistake]:
 
 @cache
 def of_exercises() -> tuple[Mistake, ...]:
-    """The mistakes of the course's exercises whose backward `plug` puts in the place of an operation's."""
-    from minitransformer.learn.course import exercises    # here, because the course's judge stands on this package
+    """The mistakes of the course's exercises whose backward `plug` puts in place of an operation's."""
+    from minitransformer.learn.course import exercises    # here, because the course's judge imports this package
 
     try:
         backwards = [exercise for name, exercise in exercises().items() if name.endswith("_backward")]

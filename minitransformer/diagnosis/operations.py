@@ -37,7 +37,7 @@ def _pairs() -> list[Operation]:
 
 
 def _classes() -> list[Operation]:
-    """Of every layer and of the classes that it inherits from."""
+    """The operations of every layer and of the classes that it inherits from."""
     layers: list[Any] = [value for room in CLASSES for value in vars(room).values()
                          if isinstance(value, type) and issubclass(value, Layer)]
     bases = [cls for layer in layers for cls in layer.__mro__ if issubclass(cls, Layer)]

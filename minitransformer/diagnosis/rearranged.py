@@ -1,4 +1,4 @@
-"""What happens to an array along one of its axes when the right numbers stand in the wrong places, or only some of them.
+"""Arrays in which, along one axis, the right numbers are in the wrong places, or only some of them are there.
 
 The doctor looks for it in a gradient and in dy, the judge in what an exercise returns and in what it was given.
 """
@@ -11,7 +11,7 @@ from minitransformer.backend import Array
 
 
 def shifted(array, step, axis) -> Array:
-    """As np.roll by 1 or -1 along the axis, with 0 in the gap."""
+    """Like np.roll by 1 or -1 along the axis, but with 0 in the gap."""
     return without(np.roll(array, step, axis), 0 if step > 0 else -1, axis)
 
 
@@ -30,12 +30,12 @@ def only(array, place, axis) -> Array:
 
 
 def repeated(array, place, axis) -> Array:
-    """What stands at one place of the axis, at all of them."""
+    """The numbers at one place of the axis, repeated at all of its places."""
     return np.broadcast_to(np.take(array, [place], axis), array.shape).copy()
 
 
 def combined(combine) -> Callable[[Array, int], Array]:
-    """The sum or the mean of all places of the axis, at all of them."""
+    """The sum or the mean over the axis, repeated at all of its places."""
     return lambda array, axis: np.broadcast_to(combine(array, axis=axis, keepdims=True), array.shape).copy()
 
 

@@ -18,9 +18,9 @@ from minitransformer.layers.hooks import hooked
 class Call(NamedTuple):
     """One call of a part's forward or backward."""
 
-    path: str          # of the layer, as in the names of its parameters; of a function: its layer's path and its name
+    path: str          # the layer's, as in the names of its parameters; a function's is its layer's path and its name
     block: Any         # the layer, or the pair of functions
-    arguments: dict    # of forward, {name: value}
+    arguments: dict    # forward's, {name: value}
     make_rng: Any      # makes the generator that forward received, in the same state
     dy: Any            # what backward received; None for a call of forward
     parts: list        # the calls inside this one, in order
@@ -168,7 +168,7 @@ def _arguments(block, values, options) -> dict[str, Any] | None:
 
 
 def _flattened(name, value) -> dict[str, Any]:
-    """{name: value}; of a tuple with arrays in it, {name[0]: its first, ...}."""
+    """{name: value}; a tuple that contains arrays becomes {name[0]: its first, ...}."""
     if isinstance(value, tuple) and any(isinstance(one, np.ndarray) for one in value):
         return {f"{name}[{i}]": one for i, one in enumerate(value)}
     return {name: value}

@@ -119,7 +119,7 @@ def _resized(value, widths, grow_batch, grow_length, every_axis, arguments, rng)
 
 
 def _filled(value, shape, rng) -> Array:
-    """An array of another shape: floats like the old ones; of ids and masks the old values, repeated from the start."""
+    """An array of another shape: floats like the old ones; ids and masks repeat the old values from the start."""
     if not is_float(value):
         return np.pad(value, [(0, max(new - old, 0)) for old, new in zip(value.shape, shape)], mode="wrap")
     some = rng.choice(value.ravel(), shape) * rng.uniform(0.8, 1.2, shape)
@@ -151,7 +151,7 @@ def apart(case, axes) -> tuple[bool, Case | None]:
 
 
 def _with_longer(case, arrays, axes) -> tuple[Any, dict]:
-    """The case's block and arguments with these axes longer: by the number of heads, which a width is a multiple of."""
+    """The case's block and arguments with these axes longer by the number of heads, since a width is a multiple of it."""
     rng = np.random.default_rng(11)
     block = case.block.astype(np.float64) if isinstance(case.block, Layer) else case.block
     parameters = block.parameters() if isinstance(block, Layer) else {}

@@ -23,8 +23,8 @@ def adam_update(data, grad, m, v, step, learning_rate, scale, beta1, beta2, epsi
         v = beta2 v + (1 - beta2) g^2        the mean of its square
         data = data - learning_rate * m' / (sqrt(v') + epsilon)
 
-    with m' = m / (1 - beta1^step) and v' = v / (1 - beta2^step), which undo the start from zero. Where not
-    `finite` (a 0-d array: it may be on a GPU, where looking at it would wait), the three stay.
+    with m' = m / (1 - beta1^step) and v' = v / (1 - beta2^step), which undo the start from zero. If not
+    `finite` (a 0-d array: it may be on a GPU, where looking at it would wait), the three do not change.
     """
     xp = module_of(data)
     g = scale * grad

@@ -45,7 +45,7 @@ def dropout_forward(x, dropout_rate, rng=None) -> tuple[Array, DropoutCache]:
 
 @replaceable
 def dropout_backward(dy, cache) -> Array:
-    """dx = dy * mask: the very mask of the forward pass, scale included."""
+    """dx = dy * mask, with the same mask as in the forward pass, scale included."""
     if cache.mask is None:
         return dy
     check_shape("dropout: dy", dy, *cache.mask.shape)
@@ -54,7 +54,7 @@ def dropout_backward(dy, cache) -> Array:
 
 @replaceable
 def dropout_sum_forward(x, h, dropout_rate, rng=None) -> tuple[Array, DropoutCache]:
-    """y = x + dropout(h): the residual connection around a sub-layer whose output is h. x, h: of one shape."""
+    """y = x + dropout(h): the residual connection around a sub-layer whose output is h. x and h have the same shape."""
     h, cache = dropout_forward(h, dropout_rate, rng)
     return x + h, cache
 

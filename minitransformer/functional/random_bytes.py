@@ -1,4 +1,4 @@
-"""Random numbers from a key and a counter: whoever computes them, in whichever order, finds the same ones."""
+"""Random numbers from a key and a counter: they are the same whatever computes them, and in whichever order."""
 
 import math
 

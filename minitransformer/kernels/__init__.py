@@ -10,14 +10,14 @@ from minitransformer.extras import how_to_install
 from minitransformer.replaceable import TABLE, unregister
 
 KINDS = ("numpy", "compiled")    # imported in this order; of two kernels that fit, the later one runs
-CHOICES = (None, "1", "numpy", "0")    # of MINITRANSFORMER_FAST: all kernels, all, NumPy's only, none
-state = SimpleNamespace(    # of the process
+CHOICES = (None, "1", "numpy", "0")    # values of MINITRANSFORMER_FAST: all kernels, all, NumPy's only, none
+state = SimpleNamespace(    # shared by the process
     say=None,        # what is called with the parts of a line, if anything is compiled
     problem=None)    # why the compiled kernels do not run; "" if they do, None before they are tried
 
 
 def load(textbook) -> None:
-    """Register the kernels of a textbook function: import the files that are called like the one that defines it.
+    """Register the kernels of a textbook function: import the files that are named like the one that defines it.
 
     If the compiled ones cannot run here, `state.problem` says why. Raises InputError for a value of MINITRANSFORMER_FAST that
     means nothing.

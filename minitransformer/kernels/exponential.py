@@ -8,7 +8,7 @@ float32, int32 = np.float32, np.int32    # a float64 among them would double the
 LOG2_E = float32(1.44269504)
 LN_2_HIGH, LN_2_LOW = float32(0.693359375), float32(-2.12194440e-4)    # ln 2 in two parts: n LN_2_HIGH is exact
 ROUND = float32(1.5 * 2 ** 23)           # adding it leaves no bits behind the point
-LEAST = float32(-87.0)                   # below, 2^n is no normal number
+LEAST = float32(-87.0)                   # below, 2^n is not a normal number
 C6, C5, C4, C3, C2, ONE = map(float32, (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 1))
 HALF, BIAS, MANTISSA, SIGN, ALL_BUT_SIGN = float32(0.50000001201), int32(127), int32(23), int32(31), int32(0x7FFFFFFF)
 
@@ -33,7 +33,7 @@ def exp(x) -> np.float32:
 def rank(x) -> np.int32:
     """A whole number that is larger for a larger float32: of whole numbers, the compiler finds the largest in parallel.
 
-    Of floats it does so only where NaN is ruled out. (A NaN has a rank beyond infinity's.)
+    With floats it does so only if NaN is ruled out. (A NaN has a rank beyond infinity's.)
     """
     bits = float32(x).view(int32)
     return int32(bits ^ ((bits >> SIGN) & ALL_BUT_SIGN))

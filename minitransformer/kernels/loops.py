@@ -10,7 +10,7 @@ from numba import njit, types
 from minitransformer.errors import InputError
 
 # What the compiler may change to do several numbers at once: the order of a sum, and a product and a sum rounded once.
-# It may not take NaN and infinity for impossible: they must reach the loss.
+# It may not assume that there is no NaN or infinity: they must reach the loss.
 FREEDOM = {"reassoc", "contract"}
 
 FEW = 10    # rows; with more of them, the products of BLAS are faster than loops
@@ -19,7 +19,7 @@ LOOPS: list[tuple[Any, str]] = []    # every loop, with the names of its argumen
 
 
 def loop(arguments) -> Callable[[Callable], Any]:
-    """Compile a function of arrays that lie in memory row by row.
+    """Compile a function of arrays that are in memory row by row.
 
         @loop("matrix vector number")
         def add_bias(x, bias, scale): ...
@@ -30,7 +30,7 @@ def loop(arguments) -> Callable[[Callable], Any]:
     compiled before the first step, another dtype when it first occurs. The compiled code is kept on the disk. A loop needs no
     GIL, so the threads of a step run at the same time.
 
-    An innermost loop should count from 0: Numba counts a negative index from the end, and where it cannot rule one out, the
+    An innermost loop should count from 0: Numba counts a negative index from the end, and if it cannot rule one out, the
     compiler computes one number at a time. For a part of an array, take a slice and count in that.
     """
     def compiled(function) -> Any:
@@ -49,7 +49,7 @@ def part(function) -> Any:
 def packed(array, *shape) -> np.ndarray:
     """`array` as a loop reads it: row by row in memory, and of this shape. Raises ValueError for an array of another size.
 
-    A loop looks at no bounds, so every array that it gets has a size that was made, or asked for, here. An array that may
+    A loop checks no bounds, so every array that it gets was made with its size or has been checked here. An array that may
     not be written to is copied: to Numba it is one of another type, for which it would compile the loop again.
     """
     array = np.ascontiguousarray(array)
@@ -78,7 +78,7 @@ def compile_new(name, say) -> None:
     """Compile the loops of the file `name` for float32, or fetch them from the disk; `say` is told if any is compiled."""
     start, compiles = time.perf_counter(), False
     for function, arguments in LOOPS:
-        if not hasattr(function, "compile") or function.signatures:    # NUMBA_DISABLE_JIT is set: it stays Python; or done before
+        if not hasattr(function, "compile") or function.signatures:    # kept as Python by NUMBA_DISABLE_JIT, or compiled
             continue
         function.compile(types_of(arguments, "float32"))
         if not compiles and function.stats.cache_misses:

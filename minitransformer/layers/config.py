@@ -58,7 +58,7 @@ class ModelConfig(ShownAsTable):
 
     @classmethod
     def check_changes(cls, name, **changes) -> None:
-        """Raise InputError where `named` would, whatever the vocabulary is."""
+        """Raise InputError if `named` would, whatever the vocabulary is."""
         cls.named(name, **{**dict.fromkeys(["vocab_size", *cls.required()], 1), **changes})
 
 
@@ -86,7 +86,7 @@ class StackConfig(ModelConfig):
     positions: str = setting("what tells tokens where they stand", "sinusoidal", ("sinusoidal", "learned"))
     max_length: int = 512                # number of learned positions; not the longest sentence in training
     attention: str = "scaled"            # the paper's; or another name in ATTENTIONS
-    attention_settings: dict = field(default_factory=dict, hash=False)    # what only that kind of attention has
+    attention_settings: dict = field(default_factory=dict, hash=False)    # settings that only that kind of attention has
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -94,7 +94,7 @@ class StackConfig(ModelConfig):
 
     @classmethod
     def given(cls, settings) -> dict[str, Any]:
-        """Settings that only a kind of attention has go into attention_settings: they may stand beside attention="..."."""
+        """Settings that only a kind of attention has go into attention_settings: they may be given beside attention="..."."""
         known = {one.name for one in fields(cls)}
         further = [name for name in settings if name not in known]
         owned = {name for kind in ATTENTIONS for name in ATTENTIONS[kind].settings} if further else set()

@@ -20,7 +20,7 @@ class EncoderLayerCache(NamedTuple):
 class EncoderLayer(Layer):
     """Self-attention, then feed-forward, each in a residual: x, y (B, T, d_model).
 
-    `config` is a StackConfig. The paper's attention learns from its mask where it may look; a kind without one is told by `causal`.
+    `config` is a StackConfig. The paper's attention gets from its mask where it may look; a kind without one gets it from `causal`.
     """
 
     def __init__(self, config, rng=None, causal=False):

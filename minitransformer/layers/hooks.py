@@ -24,6 +24,6 @@ def hooked(model, around) -> Iterator[None]:
     finally:
         for layer, direction, method in before:
             if method is None:
-                delattr(layer, direction)    # what the class has applies again
+                delattr(layer, direction)    # the class's method applies again
             else:
                 setattr(layer, direction, method)

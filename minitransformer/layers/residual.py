@@ -20,7 +20,7 @@ class Residual(Layer):
     """Post-norm, as in the paper: y = LayerNorm(x + dropout(sublayer(x, ...))).
 
     With pre_norm=True: y = x + dropout(sublayer(LayerNorm(x), ...)). x, y: (B, T, d_model). The sub-layer's
-    other arguments (memory, mask) are passed on to it, and backward also returns its gradients of them, such as dmemory.
+    other arguments (memory, mask) are passed on to it, and backward also returns their gradients, such as dmemory.
     """
 
     def __init__(self, sublayer, d_model, dropout=0.0, pre_norm=False):

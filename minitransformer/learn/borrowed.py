@@ -42,17 +42,17 @@ def refuse(folders) -> None:
         if event == "open":
             try:
                 identity = _identity(arguments[0])
-            except (OSError, ValueError, TypeError):    # it is not there, or no file
+            except (OSError, ValueError, TypeError):    # it is missing, or not a file
                 return
             if identity in course:
                 raise _Use(_("it reads {name}").format(name=os.path.basename(arguments[0])))
 
     for name in [name for name in sys.modules if name.partition(".")[0] in LIBRARIES]:
-        del sys.modules[name]    # to import it again is an event
+        del sys.modules[name]    # importing it again is an event
     sys.addaudithook(hook)
 
 
 def _identity(path) -> tuple[int, int]:
-    """Of a file, by whichever path, link or folder it is found."""
+    """What identifies a file, whichever path, link or folder leads to it."""
     found = stat(path)
     return found.st_dev, found.st_ino

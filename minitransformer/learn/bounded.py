@@ -1,4 +1,4 @@
-"""What a learner's code prints is kept, up to a limit: a megabyte of it neither fills the screen nor the memory."""
+"""What a learner's code prints is kept, up to a limit: a megabyte of it fills neither the screen nor the memory."""
 
 import io
 from collections.abc import Iterator
@@ -30,6 +30,6 @@ class Bounded(io.TextIOBase):
 
 @contextmanager
 def bounded_output() -> Iterator[Bounded]:
-    """Within it, print writes to the Bounded that it gives."""
+    """Within it, print writes to the Bounded that it yields."""
     with redirect_stdout(Bounded()) as stream, redirect_stderr(stream):
         yield stream

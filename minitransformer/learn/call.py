@@ -27,7 +27,7 @@ PRODUCTS = ("dot", "matmul")
 def call_on(function, cases, watched=True, limit=None) -> Iterator[Outcome]:
     """The Outcome of `function` on each (name, arguments) of the cases, up to one that gives no arrays.
 
-    watched: look for borrowed functions. limit: seconds for each call; None where the process itself is stopped.
+    watched: look for borrowed functions. limit: seconds for each call; None if the process itself is stopped.
     """
     for _name, arguments in cases:
         with bounded_output() as printed:
@@ -75,7 +75,7 @@ def _watching(function, given, borrowed) -> Any:
             name = argument.__name__
         else:
             return
-        if str(home).partition(".")[0] in LIBRARIES and not str(home).startswith(JUDGE):    # print comes by there
+        if str(home).partition(".")[0] in LIBRARIES and not str(home).startswith(JUDGE):    # print passes through there
             borrowed.append(_("it calls {name}").format(name=f"{home}.{name}"))
 
     before = getprofile()
@@ -102,7 +102,7 @@ def describe(error) -> tuple[str, str]:
     """("ValueError: what it says", "line 12: the innermost line of the learner's own code") of an error it raised."""
     try:
         said = str(error).partition("\n")[0][:200]
-    except Exception:    # it cannot say what it is
+    except Exception:    # its own __str__ fails
         said = ""
     frames = list(traceback.walk_tb(error.__traceback__))
     own = [one for one in frames if not one[0].f_code.co_filename.startswith(NOT_THE_LEARNERS)]
@@ -119,7 +119,7 @@ def describe(error) -> tuple[str, str]:
 
 
 def _unlike_shapes(line, names) -> str:
-    """"dy (4, 7) @ W (6, 7): 7 and 6 differ", of the first operation in the line whose arrays do not fit; "" if all do."""
+    """"dy (4, 7) @ W (6, 7): 7 and 6 differ", for the first operation in the line whose arrays do not fit; "" if all do."""
     try:
         nodes = list(ast.walk(ast.parse(line)))
     except SyntaxError:    # a line of several
@@ -132,7 +132,7 @@ def _unlike_shapes(line, names) -> str:
             operator, sides = "@", [node.func.value, *node.args][-2:]
         try:
             one, other = (np.shape(eval(compile(ast.Expression(side), "", "eval"), names)) for side in sides)
-        except Exception:    # no two sides, or not of arrays
+        except Exception:    # not two sides, or not arrays
             continue
         pairs = [(one[-1], other[-2:][0])] if operator == "@" and one and other else [
             (a, b) for a, b in zip(one[::-1], other[::-1]) if 1 not in (a, b)]

@@ -11,11 +11,11 @@ FILE, CELL = "<file>", "<cell "    # the names under which Python runs a script,
 class Cell(NamedTuple):
     kind: str         # "markdown" or "code"; in a chapter also "exercise" and "derivation"
     source: str
-    name: str = ""    # of an exercise; of a derivation "code" if it is not text
+    name: str = ""    # an exercise's name; for a derivation, "code" if it is not text
 
 
 def parse(text) -> list[Cell]:
-    """The cells of a page; what stands before the first one, the header of jupytext, is left out."""
+    """The cells of a page; what comes before the first one, jupytext's header, is left out."""
     found, lines = [], None
     for line in text.splitlines():
         head = HEAD.fullmatch(line)
@@ -47,7 +47,7 @@ def notebook(cells) -> str:
 
 
 def title(lines) -> str:
-    """By which a reader finds a cell: its first line of code."""
+    """What a reader finds a cell by: its first line of code."""
     return next((line.strip() for line in lines if line.strip() and not line.lstrip().startswith(("#", "@"))), "")
 
 

@@ -9,13 +9,13 @@ from minitransformer.learn.messages import _
 from minitransformer.learn.rules import rules
 from minitransformer.learn.syntax_tree import NAME, RARE, USUAL, Change, expression, fill, match
 
-Found = Iterator[tuple[str, ast.expr, int, dict[str, ast.expr]]]    # sentence, wrong expression, rank, what its letters stand for
+Found = Iterator[tuple[str, ast.expr, int, dict[str, ast.expr]]]    # sentence, wrong expression, rank, what its letters mean
 
 
 def changes(node, names, means) -> Iterator[Change]:
     """The Changes of one node of a syntax tree.
 
-    names: what else could stand where a name stands. means: as in `formula`.
+    names: what could replace a name. means: as in `formula`.
     """
     for sentence, wrong, rank, parts in (*_of_this(node, names), *_of_rules(node)):
         changed = fill(wrong, parts)
@@ -50,7 +50,7 @@ def _of_this(node, names) -> Found:
 
 
 def _of_name(node, names) -> Found:
-    """Of x: another name, or x with something done to it."""
+    """For x: another name, or x with something done to it."""
     others = [expression(other) for other in names if other != node.id]
     for other in others:
         yield _("{wrong} is used where {all} belongs"), other, NAME, {}
@@ -65,14 +65,14 @@ def _of_name(node, names) -> Found:
 
 
 def _of_number(number) -> Found:
-    """Of 0.5: another number."""
+    """For 0.5: another number."""
     for value in dict.fromkeys([0, 1, 2, number + 1, number - 1, number * 2, number / 2, number * 10, number / 10, -number]):
         other = ast.Constant(type(number)(value) if value == int(value) else value)
         yield _("{wrong} is used where {all} belongs"), other, RARE, {}
 
 
 def _of_index(node) -> Found:
-    """Of x[:, 1:], another slice; of x[:, None], another place of the new axis."""
+    """For x[:, 1:], another slice; for x[:, None], another place of the new axis."""
     parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
     for i, part in enumerate(parts):
         others, rest = [], [*parts[:i], *parts[i + 1:]]
@@ -87,7 +87,7 @@ def _of_index(node) -> Found:
 
 
 def _slices(part) -> Iterator[ast.Slice]:
-    """Other slices: 1: in place of 0:, and so on."""
+    """Other slices, such as 1: in place of 0:."""
     lower, upper, step = part.lower, part.upper, part.step
     if lower or upper or step:
         first = lower.value if _is_number(lower) else 0

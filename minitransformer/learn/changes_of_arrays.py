@@ -1,4 +1,4 @@
-"""Mistakes that nobody listed, in an array as a whole: an output or an input in another order, or another one in its place."""
+"""Unlisted mistakes in an array as a whole: an output or an input in another order, or replaced by another one."""
 
 import math
 import re
@@ -76,7 +76,7 @@ def other_inputs(exercise, cases) -> Iterator[Changed]:
                            (slice(-1, None), _("only the last row of {name} counts: is = written in place of +=?")),
                            (slice(1, None), _("the first row of {name} is left out")),
                            (slice(None, -1), _("the last row of {name} is left out"))):
-            yield changed(said, lambda given, i=i, kept=kept: [    # of all inputs with as many rows
+            yield changed(said, lambda given, i=i, kept=kept: [    # in all inputs with as many rows
                 one[kept] if np.ndim(one) and len(one) == len(given[i]) else one for one in given], name=name)
 
 
@@ -132,7 +132,7 @@ def _rearranged(ndim, dtype, along_an_axis) -> Named:
 
 
 def factors(exercise, cases) -> dict[str, Callable]:
-    """{text: function of the arguments}: by what an array could be wrong. 2, -1, the sizes of inputs and outputs, their roots, ...
+    """{text: function of the arguments}: factors that an array could be wrong by: 2, -1, sizes of inputs and outputs, roots, ...
 
     Of two that are equal in all cases, the first is kept.
     """

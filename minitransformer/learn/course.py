@@ -1,4 +1,4 @@
-"""The chapters and their exercises, as they lie on the disk."""
+"""The chapters and their exercises, as they are on the disk."""
 
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,7 @@ class Chapter:
 
     @property
     def number(self) -> str:
-        """As a reader types it: 4, 8b."""
+        """The number as a reader types it: 4, 8b."""
         return self.name.partition("_")[0].lstrip("0")
 
     @property

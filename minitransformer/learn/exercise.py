@@ -12,7 +12,7 @@ from minitransformer.learn.messages import _
 from minitransformer.learn.marks import Edge, Invariant, Mistake, Plug, Style
 from minitransformer.learn.source import reference_source
 
-SIZES = range(2, 8)    # of which each letter of a case's shapes gets one of its own
+SIZES = range(2, 8)    # each letter of a case's shapes gets a different one
 
 
 class Exercise:
@@ -39,7 +39,7 @@ class Exercise:
         self.plug = next((mark for mark in marks if isinstance(mark, Plug)), None)
 
     def cases(self, seed=0) -> list[tuple[str, tuple]]:
-        """[(name, arguments)]: two usual cases of other sizes, then the edges. The same seed makes the same numbers."""
+        """[(name, arguments)]: two usual cases of different sizes, then the edges. The same seed makes the same numbers."""
         rng, (first, second) = self._sizes(seed)
         made = [("", self.module.case(rng, *sizes)) for sizes in (first, second)]
         for one in self.edges:
@@ -48,7 +48,7 @@ class Exercise:
         return made
 
     def other_numbers(self, seed=0) -> tuple:
-        """Arguments of the shapes of the first case."""
+        """Other arguments, in the shapes of the first case."""
         _rng, (first, _second) = self._sizes(seed)
         return self.module.case(np.random.default_rng([seed, 1, *self.name.encode()]), *first)
 

@@ -35,12 +35,12 @@ def worst_element(names, arrays, expected, said="") -> tuple[str, tuple[str, Arr
 
 
 def term_factors(exercise, arguments, arrays) -> str:
-    """"as a sum, dx is 1 (p dp) + 0 (- p sum(dp p))"; "" if the first array is right, 0, or no sum of the exercise's terms."""
+    """"as a sum, dx is 1 (p dp) + 0 (- p sum(dp p))"; "" if the first array is right, 0, or not a sum of the exercise's terms."""
     fit = least_squares(exercise.terms(*arguments), arrays[0]) if exercise.terms and np.isfinite(arrays[0]).all() else None
     if fit is None:
         return ""
     factors, _error = fit
-    if any(all(abs(factor - same) < EXACT for factor in factors.values()) for same in (0, 1)):    # of 0, `explain` says more
+    if any(all(abs(factor - same) < EXACT for factor in factors.values()) for same in (0, 1)):    # `explain` says more about 0
         return ""
     return _("as a sum, {name} is {sum}; every factor has to be 1").format(
         name=exercise.returns[0], sum=" + ".join(f"{number(factor)} ({name})" for name, factor in factors.items()))
@@ -63,7 +63,7 @@ def explain(exercise, arrays, expected) -> str:
 
 
 def _mask_difference(name, yours, right) -> str:
-    """Of True and False: how many are wrong in each direction."""
+    """For True and False: how many are wrong in each direction."""
     more, fewer = int((yours & ~right).sum()), int((right & ~yours).sum())
     if more + fewer == right.size > 1:
         return _("{name}: True and False are exchanged everywhere").format(name=name)
@@ -74,7 +74,7 @@ def _mask_difference(name, yours, right) -> str:
 
 
 def _row_difference(name, yours, right) -> str:
-    """Of token ids, whose difference means nothing: the row with the worst element, side by side."""
+    """For token ids, whose difference means nothing: the row with the worst element, side by side."""
     row = np.unravel_index(np.argmax(np.abs(yours - right)), right.shape)[:-1]
     place = name + (str(list(map(int, row))) if row else "")
     return _("{place} is {yours}, expected {right}").format(
@@ -82,7 +82,7 @@ def _row_difference(name, yours, right) -> str:
 
 
 def _number_difference(name, yours, right) -> str:
-    """Of numbers: whether they are all 0, or all wrong by one factor, or neither."""
+    """For numbers: whether they are all 0, or all wrong by one factor, or neither."""
     factor = ratio({name: yours}, {name: right})
     if np.abs(yours).max() <= EXACT * np.abs(right).max():
         return _("{name} is 0 everywhere").format(name=name) if yours.size > 1 else _("{name} is 0").format(name=name)

@@ -19,7 +19,7 @@ FURTHER = (1001, 1002)    # seeds of cases that tell apart the mistakes that fit
 def fitting_mistakes(exercise, cases, given, source="") -> list[list]:
     """What explains the arrays `given`, a tuple for each case: one list if it is one mistake, or a list for each wrong output.
 
-    Each is a Mistake of the exercise (marks.py) or a Changed (search.py): a sentence, `wrong` and a hint. Of several in one list,
+    Each is a Mistake of the exercise (marks.py) or a Changed (search.py): a sentence, `wrong` and a hint. If a list has several,
     the numbers cannot tell which it is. What is listed comes before one change of the reference, one change before two, and one
     mistake before one in each output. source: the learner's code, if that is known.
     """
@@ -41,7 +41,7 @@ class _Search:
         self.tried = {}    # programs, by how many changes they have and which case they ran on
 
     def mistakes(self) -> list[list]:
-        """As `fitting_mistakes`: the first kind of mistake that explains everything."""
+        """Like `fitting_mistakes`: the first kind of mistake that explains everything."""
         by_output = {k: [] for k in self.wrong}
         for kind in (LISTED, ONE_CHANGE, TWO_CHANGES):
             whole = self._of_kind(kind, self.outputs)
@@ -89,7 +89,7 @@ class _Search:
         return bool(self.source and self.unknown & set(re.findall(r"\w+", sentence)))
 
     def _fitting(self, marks, given, ks) -> list:
-        """Those of the marks whose function gives the outputs `ks` of the arrays `given`."""
+        """The marks whose function gives the outputs `ks` of the arrays `given`."""
         observed = [[arrays[k] for k in ks] for arrays in given]
         return [mark for mark, _after in fitting(observed, (
             (mark, lambda i, mark=mark: _made(mark, self.cases[i][1], ks)) for mark in marks))]

@@ -6,14 +6,14 @@ SIGNS = {ast.Add: " + ", ast.Sub: " - ", ast.Mult: " ", ast.MatMult: " ", ast.Di
          ast.BitAnd: " & ", ast.BitOr: " | ", ast.BitXor: " ^ "}
 # How tightly a sign binds, as in Python:
 BINDS = {ast.BitOr: 0, ast.BitXor: 0, ast.BitAnd: 1, ast.Add: 2, ast.Sub: 2, ast.Mult: 3, ast.MatMult: 3, ast.Div: 3, ast.Pow: 5}
-TIGHTEST = 9    # of what never needs brackets
-LONGEST = 40    # characters of an expression that stands in place of a name
+TIGHTEST = 9    # for what never needs brackets
+LONGEST = 40    # characters of an expression that replaces a name
 
 
 def formula(node, means=None) -> str:
     """The expression as the chapters write it.
 
-    means: {name: the expression that it stands for}, of names that only the reference has.
+    means: {name: the expression that it stands for}, for names that only the reference has.
     """
     return _written(node, means or {})[0]
 

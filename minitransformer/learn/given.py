@@ -1,4 +1,4 @@
-"""What an exercise hands to a learner's function to call. It stands here because a learner's process has no exercise's file."""
+"""What an exercise hands to a learner's function to call. It is here because a learner's process has no exercise files."""
 
 import numpy as np
 

@@ -13,7 +13,7 @@ from minitransformer.learn.judge_file import check_file
 from minitransformer.learn.messages import _
 from minitransformer.learn.run_file import LIMIT
 
-NONE = ""    # of an exercise that a student did not hand in
+NONE = ""    # for an exercise that a student did not hand in
 
 
 def grade(folder, seed=1, limit=LIMIT) -> list[dict[str, Any]]:
@@ -38,7 +38,7 @@ def mistakes(students) -> list[tuple[str, int]]:
 
 
 def table(students) -> list[list[str]]:
-    """Rows of cells: a line for each student, a column for each exercise that anybody handed in: passed, or what fails first."""
+    """Rows of cells: a line for each student, a column for each exercise that a student handed in: passed, or what fails first."""
     attempted = {one["exercise"] for student in students for one in student["exercises"]}
     names = [name for name in exercises() if name in attempted]
     rows = [[_("student"), *names, _("passed")]]

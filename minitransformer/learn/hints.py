@@ -8,7 +8,7 @@ from minitransformer.learn.source import blanks
 
 STEPS = 4
 SHORT = 4    # lines: most of their orders are right, so the lines alone would be the solution
-HEAD = re.compile(r"(return|[\w, ]+ =|) ?(.*)")    # what stays in front
+HEAD = re.compile(r"(return|[\w, ]+ =|) ?(.*)")    # the part that stays in front
 PIECE = re.compile(r"""[\w.]*\.\w+\((?:\w+=[^(),]+|-?\d+|,\s*)*\)    # x.sum(axis=-1, keepdims=True): one piece
                     |\[[^\]]*\] | -?\d[\w.]* | [\w.]+                 # [:, None], -1, x.T
                     |[^\w\s()\[\],]+                                  # an operator""", re.VERBOSE)
@@ -50,7 +50,7 @@ def shuffled(exercise) -> list[str]:
 
 
 def _mixed(parts, rng) -> list[str]:
-    """`parts` in another order; in this one if there is no other."""
+    """`parts` in another order, or in the given one if there is no other."""
     mixed = list(parts)
     while mixed == parts and len(set(parts)) > 1:
         rng.shuffle(mixed)

@@ -32,6 +32,6 @@ def check_file(path, names=None, seed=0, limit=LIMIT, graded=False) -> tuple[lis
 
 
 def _of(name, source) -> str:
-    """The code of the function; all of it if it is no plain function."""
+    """The code of the function, or all of the code if it is not a plain function."""
     own = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == name]
     return ast.get_source_segment(source, own[-1]) or "" if own else source

@@ -19,7 +19,7 @@ from minitransformer.learn.explanation import EXACT, explain, number, term_facto
 CENTRAL = 1e-6    # the error allowed against central differences
 # What the last arguments are called: numbers of the first shapes, the first numbers again, the first ones in float32.
 OTHER, AGAIN, SINGLE = "other numbers of the same shapes", "the same numbers again", "float32"
-NOT_SINGLE = {    # what makes float64 of float32, and what to write
+NOT_SINGLE = {    # what turns float32 into float64, and what to write instead
     "np.zeros(": "np.zeros(shape, x.dtype)", "np.ones(": "np.ones(shape, x.dtype)", "np.empty(": "np.empty(shape, x.dtype)",
     "np.eye(": "np.eye(n, dtype=x.dtype)", "np.tri(": "np.tri(n, dtype=x.dtype)", "np.arange(": "np.arange(n, dtype=x.dtype)",
     "np.sqrt(": "math.sqrt(number)", "np.float64(": "float(number)"}
@@ -145,7 +145,7 @@ def _shape(exercise, cases, outcomes, source) -> Failure | None:
 
 
 def _not_summed(array, right) -> str:
-    """That the array is right but for a sum over one axis; "" if it is not."""
+    """The sentence if the array is right except for a sum over one axis; "" if it is not."""
     for axis in range(array.ndim):
         if relative_error([array.sum(axis=axis)], [right]) <= EXACT:
             return _("summed over axis {axis}, it is right: what is used several times gets the sum of its gradients").format(

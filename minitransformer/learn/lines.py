@@ -19,7 +19,7 @@ class Line:
     """A line of a reference. `code` runs it; `variants` are the code with one Change in it, `pairs` with two usual ones.
 
     tree: its statement. name: what it makes, for the learner. others: the lines that make another part of the same array.
-    names: those that may stand in the line. means, factors: as in `formula`, `lines_of`.
+    names: those that may be in the line. means, factors: as in `formula`, `lines_of`.
     """
 
     def __init__(self, tree, name, others, names, means, factors):
@@ -29,7 +29,7 @@ class Line:
 
     @cached_property
     def variants(self) -> list[Change]:
-        alone = isinstance(self.tree.value, ast.Name)    # a name that is returned: `_superfluous` says more of another one
+        alone = isinstance(self.tree.value, ast.Name)    # a name that is returned: `_superfluous` says more about others
         made = [self._with(change) for change in once(self.tree.value, self._changes)] if not alone else []
         if isinstance(self.tree, ast.Assign) and isinstance(target := self.tree.targets[0], ast.Subscript):
             places = [*self._changes(target), *(change._replace(node=ast.Subscript(target.value, change.node, target.ctx))
@@ -72,7 +72,7 @@ class Line:
             yield Change(said, fill(expression(f"np.{function}(value)"), {"value": self.tree.value}), RARE)
 
     def _other_names(self) -> Iterator[Change]:
-        """The line with another name in all places of one that stands there twice or more."""
+        """The line with a name that occurs at least twice replaced everywhere by another."""
         used = [node.id for node in ast.walk(self.tree.value) if isinstance(node, ast.Name)]
         for right in dict.fromkeys(name for name in used if name in self.names and used.count(name) > 1):
             for other in [name for name in self.names if name != right]:
@@ -81,7 +81,7 @@ class Line:
                     fill(self.tree.value, {right: expression(other)}), RARE)
 
     def _other_parts(self) -> Iterator[Change]:
-        """The line with the value of another part of the same array: what belongs into PE[:, 0::2] in PE[:, 1::2]."""
+        """The line with the value of another part of the same array: what belongs in PE[:, 0::2] is in PE[:, 1::2]."""
         for other in self.others:
             said = _("{name} holds what belongs in {other}").format(name=self.name, other=ast.unparse(other.targets[0]))
             yield Change(said, other.value, NAME)
@@ -93,7 +93,7 @@ class Line:
 
 
 def scaled(name, factor) -> str:
-    """The sentence on an array that is a factor times what it has to be."""
+    """The sentence about an array that is a factor times what it should be."""
     if factor == "-1":
         return _("{name} has the wrong sign").format(name=name)
     if factor == "0":

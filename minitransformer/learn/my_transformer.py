@@ -19,7 +19,7 @@ SECTIONS = re.compile(r"^# ---- (\w+) \(\w+\) ----$", re.MULTILINE)
 def add(folder, sources, names) -> None:
     """Put the functions `names` of a learner's file, as submission.read gives it, into the folder's my_transformer.py.
 
-    Raises InputError if two functions need different helpers of one name, or if the file there is no Python.
+    Raises InputError if two functions need different helpers of one name, or if the file there is not Python.
     """
     path = Path(folder) / FILE
     imports, sections = _parts(path)
@@ -28,7 +28,7 @@ def add(folder, sources, names) -> None:
         imports += [text for one in mine if _is_import(one.node) and not _is_of_this_file(one.node)
                     and (text := ast.unparse(one.node)) not in imports]
         sections[name] = "\n\n\n".join(_text(sources[one.file], one.node) for one in mine if not _is_import(one.node))
-    for name in sections:    # a part that passes by itself stands once
+    for name in sections:    # a part that passes by itself appears once
         sections[name] = "\n\n\n".join(_text(sections[name], one.node) for one in statements({"": sections[name]})
                                       if not (one.defined - {name}) & set(sections))
     _check_helpers(sections)
@@ -77,7 +77,7 @@ def _is_import(node) -> bool:
 
 
 def _is_of_this_file(node) -> bool:
-    """Whether it imports a part that stands here anyway. Raises InputError if it does so under another name."""
+    """Whether it imports a part that is here anyway. Raises InputError if it does so under another name."""
     stem = FILE.removesuffix(".py")
     if stem not in ast.unparse(node):
         return False

@@ -6,19 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-LARGEST = 1_000_000    # numbers in an array that is looked at: no right answer comes near
+LARGEST = 1_000_000    # the most numbers in an array that is looked at: no right answer comes near
 
 
 class Outcome(NamedTuple):
-    """Of one call: the arrays that it returned, or why there are none."""
+    """The result of one call: the arrays that it returned, or why there are none."""
 
     arrays: Sequence = ()
     error: str = ""       # "ValueError: operands could not be broadcast", or "" if it returned
     line: str = ""        # "line 12: y = x @ w", the place of the error
     raised: bool = False  # the error is an exception, raised by this call
-    late: bool = False    # the error is that the time was up
+    late: bool = False    # the error is that time ran out
     blank: bool = False   # the error is the skeleton's own
-    returned: str = ""    # what it returned, in words, if that is no array: "None"
+    returned: str = ""    # what it returned, in words, if that is not an array: "None"
     changed: int = -1     # which argument it changed
     borrowed: str = ""    # what it used that is not its own: "it calls minitransformer.functional.softmax_forward"
     printed: str = ""

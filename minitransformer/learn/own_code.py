@@ -1,4 +1,4 @@
-"""What of a file is a learner's own solution: functions, and the names that they use, without the rest of the page."""
+"""The part of a file that is a learner's own solution: functions and the names that they use, without the rest of the page."""
 
 import ast
 import symtable
@@ -36,7 +36,7 @@ def needed(files, names, page) -> list[Statement]:
 
 
 def statements(files) -> list[Statement]:
-    """Those of {name: source}, in order."""
+    """The statements of {name: source}, in order."""
     return [_statement(file, node) for file, source in files.items() for node in ast.parse(source).body]
 
 

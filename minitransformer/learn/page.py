@@ -1,4 +1,4 @@
-"""A check as a page: each answer, and of a wrong array yours, expected and their difference as heat maps.
+"""A check as a page: each answer, and heat maps of each wrong array: yours, the expected one and their difference.
 
 One file, with nothing from elsewhere, for a wide screen and a narrow one, light and dark.
 """

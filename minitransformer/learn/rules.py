@@ -15,7 +15,7 @@ from minitransformer.learn.syntax_tree import NAME, RARE, USUAL, expression
 Row = tuple[str, str, str, int]    # pattern, wrong expression, sentence, rank
 
 TINY = ("1e-5", "1e-6", "1e-7", "1e-8", "1e-9", "1e-10", "1e-12")
-# Each, and what stands in its place; the most usual first:
+# Each, and what people write in its place, the most usual first:
 FUNCTIONS = {"exp": "exp2", "sqrt": "", "abs": "", "sin": "cos", "cos": "sin"}
 SIGNS = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 REDUCTIONS = {"sum": ("mean", "max"), "mean": ("sum", "max"), "max": ("min", "mean"), "any": ("all",), "all": ("any",)}
@@ -141,7 +141,7 @@ def _functions() -> Iterator[Row]:
 
 
 def _reductions() -> Iterator[Row]:
-    """Of x.sum(axis=-1): another axis, a mean or a max, the sum left out."""
+    """For x.sum(axis=-1): another axis, a mean or a max, the sum left out."""
     for name, others in REDUCTIONS.items():
         for axis in ("", "x", "0", "-1"):
             for keeps in ("", ", keepdims=True") if axis else ("",):

@@ -18,7 +18,7 @@ WRAP = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--u
 
 
 def limit_this_process(seconds) -> None:
-    """Limit its memory, its files, the processes of its user and its time, where the system can; it cannot raise them again."""
+    """Limit its memory, its files, the processes of its user and its time, if the system can; it cannot raise them again."""
     if resource is None:
         return
     limits = {"AS": MEMORY, "FSIZE": FILE, "NOFILE": OPEN, "NPROC": _running() + THREADS, "CPU": int(seconds) + 1}
@@ -31,7 +31,7 @@ def limit_this_process(seconds) -> None:
 
 
 def wrapped(command, folder) -> list[str]:
-    """The command, within bubblewrap where it runs: without a network, able to write into the folder alone."""
+    """The command, within bubblewrap if that runs: without a network, able to write into the folder alone."""
     return [*WRAP, "--bind", str(folder), str(folder), *command] if _bubblewrap_runs() else command
 
 
@@ -54,7 +54,7 @@ def _bubblewrap_runs() -> bool:
 
 
 def _running() -> int:
-    """How many threads this user runs, where the system shows them; or else as many as it may."""
+    """How many threads this user runs, if the system shows them, or else as many as allowed."""
     def threads(process) -> int:
         try:
             return len(os.listdir(process / "task")) if process.stat().st_uid == os.getuid() else 0

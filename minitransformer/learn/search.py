@@ -15,7 +15,7 @@ NEAR = 1e-9    # relative error of arrays that are alike
 
 
 class Changed(NamedTuple):
-    """The reference with a change that nobody listed."""
+    """The reference with an unlisted change."""
 
     sentence: str
     wrong: Callable
@@ -65,7 +65,7 @@ def _runs(lines, i, names, left, chosen) -> Iterator[tuple[dict[int, Change], An
 
 
 def _run(lines, i, names, code, left, chosen) -> Iterator[tuple[dict[int, Change], Any]]:
-    """As `_runs`, with `code` in place of the i-th line. It gets a copy of the names: other programs begin with the same ones."""
+    """Like `_runs`, with `code` for the i-th line. It gets a copy of the names, since other programs begin with the same ones."""
     copied = {name: value.copy() if lines[i].in_place and isinstance(value, np.ndarray) else value for name, value in names.items()}
     try:
         exec(code, copied)

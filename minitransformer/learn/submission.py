@@ -21,7 +21,7 @@ FIRST_EDITION = "# ---- `minitransformer learn check` runs this file from here o
 def read(path) -> dict[str, str]:
     """The code of the file, {name: source}: of a script with the line numbers of the file, of a notebook cell by cell.
 
-    Raises InputError if it is no Python.
+    Raises InputError if it is not Python.
     """
     sources = _sources(path)
     remember(sources)
@@ -39,7 +39,7 @@ def read(path) -> dict[str, str]:
 
 
 def solutions_in(sources, names) -> dict[str, str]:
-    """Of what `read` returns: the functions `names` and what of the reader's own they need."""
+    """The part of what `read` returned that has the functions `names` and what they need of the reader's own."""
     return own_code(sources, names, page_statements())
 
 
@@ -89,7 +89,7 @@ def _sources(path) -> dict[str, str]:
 
 
 def _cells_of(notebook) -> dict[str, str]:
-    """The code, without what only a notebook understands."""
+    """The code without the parts that only a notebook understands."""
     sources = ["".join(cell["source"]) for cell in json.loads(notebook)["cells"] if cell["cell_type"] == "code"]
     first = next((i for i, text in enumerate(sources) if FIRST_EDITION in text), 0)
     return {f"{cells.CELL}{i}>": re.sub(r"^[%!].*", "", text, flags=re.MULTILINE) + "\n" for i, text in enumerate(sources)

@@ -1,4 +1,4 @@
-"""Expressions of a reference as syntax trees: which pattern they match, and what they are with a change in them."""
+"""Expressions of a reference as syntax trees: which pattern they match, and what they become with a change in them."""
 
 import ast
 import copy

@@ -37,7 +37,7 @@ class NextTokenModel(Layer):
     `next_target` (B, T), the id to predict at each position, or PAD.
     """
 
-    batch_fields: tuple[str, ...] = ("inputs", "next_target")    # of a batch, those that are read
+    batch_fields: tuple[str, ...] = ("inputs", "next_target")    # the fields of a batch that are read
     hidden: Callable[..., tuple[Array, Any]]
     hidden_backward: Callable[[Array, Any], None]
     output: OutputProjection

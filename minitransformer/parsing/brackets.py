@@ -6,7 +6,7 @@ WORD = "XX"    # stands for each word, whatever its tag
 
 
 class NotATree(ValueError):
-    """A sequence that is no tree of its sentence; the message says why."""
+    """A sequence that is not a tree of its sentence; the message says why."""
 
 
 def linearise(tree, tags=False) -> list[str]:
@@ -22,7 +22,7 @@ def build_tree(symbols, words, tags=None) -> Tree:
 
     Raises NotATree unless the brackets match and one other symbol stands for each of the words.
     """
-    stack: list[tuple[str, list]] = [("", [])]    # (label, children) of the open brackets, below them the whole
+    stack: list[tuple[str, list]] = [("", [])]    # (label, children) of the open brackets, after one for the whole
     place = 0
     for symbol in symbols:
         label, children = stack[-1]

@@ -1,8 +1,8 @@
 """Labelled brackets compared as EVALB does (Collins' parameters, https://nlp.cs.nyu.edu/evalb).
 
-A bracket is a phrase: its label, where it begins and where it ends. Tags are no brackets. Punctuation is left out
+A bracket is a phrase: its label, where it begins and where it ends. Tags are not brackets. Punctuation is left out
 before words are counted, so it does not matter to which phrase a comma belongs; a phrase of punctuation alone remains, as a
-bracket of no width. TOP is ignored, and PRT is the same as ADVP. Two equal brackets are matched by two.
+bracket of width 0. TOP is ignored, and PRT is the same as ADVP. Two equal brackets need two to match.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ class BracketScore(NamedTuple):
     matched: int        # brackets that gold and output share
     gold: int
     found: int          # brackets of the output
-    gold_of_trees: int  # of `gold`, those of sentences whose output is a tree
+    gold_of_trees: int  # the part of `gold` in sentences whose output is a tree
     complete: int       # trees all of whose brackets match
     well_formed: int    # outputs that are a tree of their sentence
     trees: int
@@ -43,7 +43,7 @@ class BracketScore(NamedTuple):
 
 
 def score_trees(golds, outputs) -> BracketScore:
-    """Compare each gold Tree with the output, a Tree of the same words and tags, or None: of it, no bracket was found."""
+    """Compare each gold Tree with the output, a Tree of the same words and tags, or None, which has no bracket."""
     pairs = [(brackets(gold), output and brackets(output)) for gold, output in zip(golds, outputs, strict=True)]
     trees = [(gold, output) for gold, output in pairs if output is not None]
     return BracketScore(

@@ -34,7 +34,7 @@ class Tree(NamedTuple):
 
 
 def draw_tree(tree) -> str:
-    """A line for each phrase, its parts below it; one that holds words only has them beside it.
+    """A line for each phrase, with its parts below it; a phrase of words alone has them beside it.
 
         S
         ├─ NP  the cat

@@ -19,7 +19,7 @@ class Placed(NamedTuple):
 
 
 def read_trees(path, read=read_text) -> list[Placed]:
-    """The trees of a file, plain or .gz, whose text is `read(path)`, without what a parser of this kind is not asked for.
+    """The trees of a file, plain or .gz, whose text is `read(path)`, without what this kind of parser is not expected to produce.
 
     Empty elements are left out, function tags and indices are cut off (NP-SBJ-1 is NP), and an outermost bracket
     without a label, or with TOP, ROOT or S1, is removed. A tree may cover several lines.
@@ -32,7 +32,7 @@ def read_trees(path, read=read_text) -> list[Placed]:
 
 
 def _read(text, path) -> list[Placed]:
-    """The trees as they stand there, without the outermost bracket of ROOTS."""
+    """The trees as they are written, without the outermost bracket of ROOTS."""
     found: list[Placed] = []
     stack: list[tuple[int, list]] = []    # of the open brackets: (line, [label if it has one, children ...])
     for number, line in enumerate(split_lines(text), 1):
@@ -66,7 +66,7 @@ def _read(text, path) -> list[Placed]:
 
 
 def _close(parts, inside, refuse: Callable) -> Tree:
-    """The tree of a bracket that is complete; `inside`: it is part of another."""
+    """The tree of a complete bracket; `inside`: whether it is part of another."""
     label = parts.pop(0) if parts and isinstance(parts[0], str) else ""
     children = tuple(parts)
     if not children:

@@ -52,7 +52,7 @@ def draw(axes, config=None, here=(), own=()) -> None:
     """The map of a configuration (default: the paper's base model) on axes that are 7 inches wide.
 
     here: names in PARTS, where the reader is; own: what is the reader's own already. With either, all else is neutral. Raises
-    InputError for a part that does not exist, or where one is `here` that the model lacks, and for a model that is no Transformer.
+    InputError for a part that does not exist, for one in `here` that the model lacks, and for a model that is not a Transformer.
     """
     from matplotlib.patches import FancyBboxPatch
 

@@ -15,8 +15,8 @@ PLAIN, QUERY, KEY, VALUE, GRADIENT = "#8c959f", "tab:blue", "tab:orange", "tab:g
 class Box(NamedTuple):
     kind: str
     name: str
-    shape: str    # of what leaves it
-    x: float      # of its middle
+    shape: str    # the shape of what leaves it
+    x: float      # its middle
     y: float
     width: float = 1.6
     height: float = 0.38
@@ -38,7 +38,7 @@ class Line(NamedTuple):
 
 
 class Map:
-    """The boxes and lines of a configuration. Raises InputError for a model that is no Transformer.
+    """The boxes and lines of a configuration. Raises InputError for a model that is not a Transformer.
 
     A column grows from the bottom up, in groups of rows (kind, name, shape). A group with an "add" is a sub-layer in its residual.
     """
@@ -150,7 +150,7 @@ class Map:
         self.boxes += rows
 
     def _uses(self, x, output, last, tokens) -> None:
-        """What is done with logits and probabilities, at x: training and, but for a classifier, writing."""
+        """What is done with logits and probabilities, at x: training and, except for a classifier, writing."""
         side = 1 if x > MIDDLE else -1
         near, far, edge = x - side * 0.8, x + side * 0.8, x + side * 1.17
         loss = Box("loss", "Loss", "one number: ()", x, output.top + 0.1)
@@ -171,7 +171,7 @@ class Map:
 def _gap(kind, below) -> float:
     """The space between a row and the one below it in its group, None if it is the first."""
     if kind == "dropout":
-        return 0.05 if below == "plus" else 0.0    # it lies on its sub-layer
+        return 0.05 if below == "plus" else 0.0    # it sits on its sub-layer
     gap = 0.13 if below else 0.26
     if kind == "self_attention":
         gap += 0.1    # for its three arrows

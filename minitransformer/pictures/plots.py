@@ -1,7 +1,7 @@
 """Pictures: curves of a run, attention maps, the table of sinusoids, the schedule. Each function returns a figure.Figure.
 
 A notebook displays it; `figure.savefig("curves.png")` writes it. Matplotlib takes a while to import, so others import this file
-only where they draw.
+only when they draw.
 """
 
 import numpy as np

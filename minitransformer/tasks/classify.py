@@ -26,7 +26,7 @@ class Classify(FromFiles, Classification):
     defaults: ClassVar[dict] = dict(config="tiny", steps=2500, warmup=200, schedule="inverse-sqrt", peak_rate=0.001,
                                     pre_norm=True, dropout=0.3)
     presets: ClassVar[dict] = {
-        # Three passes over the 60,614 phrases and sentences; with more passes, or less dropout, it memorizes them.
+        # Three passes over the 60,614 phrases and sentences; with more passes, or less dropout, it memorises them.
         "sst2": dict(config="tiny", num_layers=2, vocab_size=8000, dropout=0.3, embedding_dropout=0.4, schedule="constant",
                      peak_rate=0.001, warmup=150, cooldown=0.8, steps=1000, validate_every=250),
     }

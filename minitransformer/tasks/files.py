@@ -10,7 +10,7 @@ from minitransformer.data.text_files import as_text, read_bytes
 from minitransformer.errors import InputError
 from minitransformer.tasks.task import Task
 
-Same = TypeVar("Same", bound="FromFiles")    # what begins is of the class that it was
+Same = TypeVar("Same", bound="FromFiles")    # `begin` returns an object of the same class
 
 
 def only_file(files, name, what) -> str:

@@ -21,7 +21,7 @@ from minitransformer.tasks.files import FromFiles, only_file
 from minitransformer.tasks.task import Data
 from minitransformer.tables import setting
 
-EXAMPLES, PROMPT, CONTINUATION = 3, 40, 120    # of the report: texts, tokens of each prompt and continuation
+EXAMPLES, PROMPT, CONTINUATION = 3, 40, 120    # in the report: the number of texts, and the tokens of each prompt and continuation
 VOCABULARIES = {"characters": lambda text, size: CharacterVocabulary.learn(text),
                 "subwords": lambda text, size: SubwordVocabulary.learn(text.splitlines(keepends=True), size)}
 

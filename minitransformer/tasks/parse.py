@@ -60,7 +60,7 @@ class Parse(FromFiles, TextToText):
         return Data(EpochBatches(train, self.batch, training.seed), pair_batches(valid), measure, examples)
 
     def _encode(self, vocabulary, file, placed) -> list[tuple[list[int], list[int]]]:
-        """Pairs of ids of words and of symbols. Longer sentences are left out, and unknown labels read as X: both are said."""
+        """Pairs of ids of words and of symbols. Longer sentences are left out and unknown labels read as X; both are reported."""
         short = [tree for _, tree in placed if len(tree.words) <= self.max_length]
         if not short:
             raise InputError(f"{file}: no sentence of at most {self.max_length} words; train with a larger --max-length")
@@ -74,7 +74,7 @@ class Parse(FromFiles, TextToText):
         return [(vocabulary.encode_words(tree.words), vocabulary.encode_symbols(linearise(tree, self.tags))) for tree in short]
 
     def trees(self, run, texts, search=None) -> list[Any]:
-        """For each of `texts` its Tree, or the NotATree that says why the output is none (of an empty text, too)."""
+        """For each of `texts` its Tree, or the NotATree that says why the output is not one (for an empty text, too)."""
         sources = encode(run.vocabulary, texts, self.max_length)
         found = decode_all(run.model, sources, search or self.search)
         return [_built(run.vocabulary.tokens(best.ids), text.split()) for (best, *_), text in zip(found, texts)]
@@ -94,7 +94,7 @@ class Parse(FromFiles, TextToText):
                 "perplexity": perplexity(mean_loss(run.model, pair_batches(self._encode(run.vocabulary, files[0], placed))))}
 
     def _score(self, model, vocabulary, golds, search, threads=None) -> BracketScore:
-        """Of the model's own outputs, which get the gold tags: they decide which words are punctuation."""
+        """The scores of the model's own outputs, which get the gold tags: they decide which words are punctuation."""
         found = decode_all(model, [vocabulary.encode_words(tree.words)[:self.max_length] for tree in golds], search, threads)
         outputs = [_built(vocabulary.tokens(best.ids), gold.words, [tag.label for tag in gold.tags()])
                    for (best, *_), gold in zip(found, golds)]

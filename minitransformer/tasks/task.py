@@ -49,7 +49,7 @@ class Task(ShownAsTable):
 
     @classmethod
     def add_arguments(cls, parser) -> None:
-        """Add to the parser of `train TASK` what is no `setting` of this task."""
+        """Add the options that are not a `setting` of this task to the parser of `train TASK`."""
 
     def begin(self) -> "Task":
         """The task as a new run stores it: a task that reads files adds their checksums."""

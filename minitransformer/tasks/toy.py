@@ -62,7 +62,7 @@ _LETTERS = SymbolVocabulary(string.ascii_lowercase)
 class LetterTask(ToyTask):
     """From 1 to 12 letters, "c a b", to the result of `transform`."""
 
-    transform: ClassVar[Callable]    # of a list of letters
+    transform: ClassVar[Callable]    # takes a list of letters
 
     def draw(self, rng) -> tuple[list[str], list[str]]:
         letters = rng.integers(26, size=rng.integers(1, MAX_LETTERS + 1))

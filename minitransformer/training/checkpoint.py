@@ -15,7 +15,7 @@ from minitransformer.training.stderr import stderr
 
 FOLDER = "checkpoints"
 FILES = ("weights.safetensors", "optimizer.safetensors", "state.json", "metrics.jsonl")
-STATE = {"position": object, "terms": int, "best_step": int | None, "best_nll": float | None, "worse": int}    # of state.json
+STATE = {"position": object, "terms": int, "best_step": int | None, "best_nll": float | None, "worse": int}    # in state.json
 
 
 class Checkpoint(NamedTuple):

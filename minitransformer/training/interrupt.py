@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from minitransformer.training.stderr import stderr
 
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]    # Windows: no SIGHUP
-state = SimpleNamespace(received=signal.SIGINT)    # of the process: the last of SIGNALS that stopped a training run
+state = SimpleNamespace(received=signal.SIGINT)    # the process's: the last of SIGNALS that stopped a training run
 
 
 @contextmanager

@@ -20,7 +20,7 @@ def locate_non_finite(model, workers, batches, seed, smoothing) -> tuple[str, st
         gradients = [item.grad for item in vars(layers[path]).values() if isinstance(item, Parameter)]
         received = _all_finite([*arguments, *gradients])
         result = method(*arguments, **options)
-        made = [*(result if isinstance(result, tuple) else (result,)), *gradients]    # caches are no arrays
+        made = [*(result if isinstance(result, tuple) else (result,)), *gradients]    # caches are not arrays
         if not found and received and not _all_finite(made):
             found.append((path, direction))
         return result
@@ -36,6 +36,6 @@ def locate_non_finite(model, workers, batches, seed, smoothing) -> tuple[str, st
 
 
 def _all_finite(values) -> bool:
-    """Arrays, also in tuples of several outputs; but not in caches, which are NamedTuples."""
+    """Arrays, including those in tuples of several outputs, but not those in caches, which are NamedTuples."""
     return all(_all_finite(value) if type(value) is tuple else module_of(value).isfinite(value).all()
                for value in values if type(value) is tuple or hasattr(value, "dtype"))

@@ -1,4 +1,4 @@
-"""Whether a model can fit into memory, before it is made: a system kills a process that takes more than there is."""
+"""Whether a model can fit into memory, before it is made: a system kills a process that takes more than is available."""
 
 import math
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from minitransformer.errors import InputError
 
 FLOAT32 = 4       # bytes
-LAYER = 10_000    # bytes of Python objects in a layer of a stack, at least
+LAYER = 10_000    # the least bytes of Python objects in a layer of a stack
 CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")    # its limit, by cgroups 2 and 1
 TO_USE, TO_TRAIN = 2, 4    # arrays of the parameters' size: data and grad; and Adam's m and v
 

@@ -97,12 +97,12 @@ def _check_settings(model, beta1, beta2, epsilon) -> None:
 
 
 def clip_factor(square, limit) -> Array:
-    """The factor that scales a gradient with the norm sqrt(`square`) to a norm of at most `limit`.
+    """The factor that scales a gradient of norm sqrt(`square`) to a norm of at most `limit`.
 
     NaN if `square` is not finite: a factor of 0 would hide that from Adam.
     """
     xp = module_of(square)
-    limit = min(limit, float(xp.finfo(square.dtype).max))    # what is infinite in this dtype limits nothing: inf / inf is NaN
+    limit = min(limit, float(xp.finfo(square.dtype).max))    # a limit of infinity would limit nothing: inf / inf is NaN
     return xp.where(xp.isfinite(square), limit / xp.maximum(xp.sqrt(square), limit), xp.nan)
 
 

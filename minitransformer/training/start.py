@@ -95,11 +95,11 @@ class OldRun:
 
 
 class Trained(NamedTuple):
-    """What came of a plan."""
+    """The outcome of a plan."""
 
     run: Run
     steps: int        # made so far
-    examples: list    # of the Data
+    examples: list    # those of the Data
 
 
 def carry_out(plan, job) -> Trained:

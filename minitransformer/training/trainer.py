@@ -160,7 +160,7 @@ class _Loop:
             self.worse += 1
 
     def _check_alike(self) -> None:
-        """Raise InputError where the processes do not hold the same weights: each moves its own."""
+        """Raise InputError if the processes hold different weights, since each moves its own."""
         if self.workers.processes == 1:
             return
         first, *others = self.workers.gather((self.step, crc32(to_host(self.optimizer.data).data)))

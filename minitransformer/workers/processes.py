@@ -13,7 +13,7 @@ from minitransformer.errors import InputError
 from minitransformer.workers.launcher import completes, launched, world
 from minitransformer.workers.threads import Threads
 
-SAMPLED_BATCHES = 10    # of which the largest shows whether there are enough sentences
+SAMPLED_BATCHES = 10    # the largest of these shows whether there are enough sentences
 
 
 class Processes(Threads):

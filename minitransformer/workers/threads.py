@@ -70,7 +70,7 @@ class Threads(OneWorker):
         jobs = [self._pool.submit(copy_context().run, work, *share) for share in shares[1:]]
         try:
             return [work(*share) for share in shares[:1]] + [job.result() for job in jobs]
-        except BaseException:    # what the other threads have added must not enter a later step
+        except BaseException:    # the other threads' sums must not enter a later step
             wait(jobs)
             for gradient in self._gradients:
                 gradient[...] = 0

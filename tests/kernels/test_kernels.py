@@ -315,6 +315,15 @@ def test_a_mask_must_be_boolean_for_all(mask):
             forward(*[np.ones((2, 3, 4))] * 3, mask)
 
 
+def test_dropout_may_be_added_to_one_row_for_all():
+    h = np.random.default_rng(0).standard_normal((2, 3, 4)).astype("float32")
+    for x in (np.ones((1, 3, 4), "float32"), np.ones((3, 4), "float64")):
+        expected, *others = [forward(x, h, 0.5, np.random.default_rng(1)) for forward, _ in implementations("dropout_sum")]
+        for y, cache in (expected, *others):
+            kept = cache.keep if hasattr(cache, "keep") else cache.mask != 0
+            np.testing.assert_allclose(y, x + h * kept * 2, rtol=1e-6)
+
+
 @pytest.mark.parametrize("lead", [(), (2,), (2, 3), (2, 1, 3)])
 def test_attention_takes_any_leading_axes(lead):
     """Heads are merged without a copy only where there are a batch and heads."""

@@ -12,7 +12,7 @@ from minitransformer.functional import sinusoids
 from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.layers import LayerNorm, Linear
 
-# The part of a path that is called otherwise there:
+# The parts of a path that have another name there:
 NAMES = {"self_attention_residual.norm": "self_attn_layer_norm", "cross_attention_residual.norm": "encoder_attn_layer_norm",
          "feed_forward_residual.norm": "final_layer_norm", "feed_forward.inner": "fc1", "feed_forward.outer": "fc2",
          "self_attention": "self_attn", "cross_attention": "encoder_attn", "query": "q_proj", "key": "k_proj", "value": "v_proj",

@@ -7,7 +7,7 @@ from minitransformer.decoding.state import EXTRA_LENGTH
 from minitransformer.functional.special import BOS, EOS, PAD
 from minitransformer.training.run import Run
 
-ALPHA = 0.6    # of the length penalty
+ALPHA = 0.6    # the length penalty's
 
 
 class Sentences(NamedTuple):

@@ -12,15 +12,15 @@ from minitransformer.replaceable import textbook
 
 
 class Counted(np.ndarray):
-    """A NumPy array of which every matmul and einsum is noted, from the shapes of the two arrays that are multiplied.
+    """A NumPy array that counts every matmul and einsum made of it, from the shapes of the two arrays that are multiplied.
 
-    `chain`: the products that had to be made one after the other for it. A product's chain is one longer than the longer one of
-    its factors; whatever else is made of arrays, a sum or a view, has the longest of theirs. Products number by number, such as
-    a mask or a scale, are not counted: they are as many as the results of those that are.
+    `chain`: how many products had to be made one after the other to get it. A product's chain is one longer than the longer
+    chain of its factors; any other result, such as a sum or a view, has the longest chain of its arrays. Elementwise products,
+    such as a mask or a scale, are not counted: there are only as many of them as the counted products have results.
     """
 
-    __module__ = "numpy"    # by which module_of finds its module
-    multiplications = 0     # of all, since `counting` began
+    __module__ = "numpy"    # module_of finds its module by this
+    multiplications = 0     # of all arrays since `counting` began
     chain = 0
 
     def __array_finalize__(self, source) -> None:

@@ -20,15 +20,15 @@ RADIUS = 32    # positions to each side that restricted attention sees
 LENGTHS, WIDTH = (32, 64, 128, 256, 512, 1024, 2048, 4096), 64    # n is doubled, while d stays
 WIDTHS, LENGTH = (64, 128, 256, 512), 256                         # d is doubled, while n stays
 TURN = 0.02                                                       # seconds of a size's turn at least
-LONG = 256                                                        # the shortest of LENGTHS whose slope is told
+LONG = 256                                                        # the shortest of LENGTHS whose slope is reported
 N, D = 1024, 256                                                  # where multiplications, steps and paths are counted
 
 _seconds = partial(repeat, timer=process_time, number=1)    # _seconds(a pass, repeat=2) -> [seconds, seconds]
 
 
 class Kind(NamedTuple):
-    make: Callable[[int], Any]               # of d: the layer
-    operations: Callable[[int, int], int]    # of n and d: the multiplications of a forward pass, as derived below
+    make: Callable[[int], Any]               # takes d and returns the layer
+    operations: Callable[[int, int], int]    # takes n and d and returns the multiplications of a forward pass, as derived below
 
 
 def _rng() -> np.random.Generator:
@@ -83,8 +83,8 @@ def count(layer, n, d) -> tuple[int, int]:
 def path_length(layer, n, d) -> int:
     """How many layers, or steps of a recurrence, lie between the two ends of n positions.
 
-    The gradient of one position's output shows from how far away a layer lets a signal in; a layer of its own is needed
-    for each such stretch. A recurrent layer lets it in from anywhere, but step by step: what counts there is one step.
+    The gradient of one position's output shows how far a layer sees, and each such stretch needs another layer. A
+    recurrent layer sees everything, but one step at a time, so there the steps are counted.
     """
     if isinstance(layer, RNN):
         return n - 1
@@ -97,7 +97,7 @@ def path_length(layer, n, d) -> int:
 
 
 def _slope(costs, size, cost) -> float:
-    """Of the straight line through the points on axes of logarithms: 1 if the cost doubles with the size, 2 if it quadruples."""
+    """The slope of a straight line on logarithmic axes: 1 if the cost doubles when the size does, 2 if it quadruples."""
     sizes, found = ([one[name] for one in costs] for name in (size, cost))
     return float(np.polyfit(np.log(sizes), np.log(found), 1)[0])
 
@@ -105,7 +105,7 @@ def _slope(costs, size, cost) -> float:
 def _costs(kind, sizes, rounds) -> list[dict[str, Any]]:
     """Processor time and memory of a forward and a backward pass over one sequence, in float32, at each of the (n, d) `sizes`.
 
-    In every round all sizes have their turn, so that a moment in which other programs disturb hits them alike.
+    Every round measures all sizes, so that other programs disturb all of them alike.
     """
     passes = [_pass(kind.make(d), n, d) for n, d in sizes]
     peaks = [_peak(one) for one in passes]
@@ -127,8 +127,8 @@ def _pass(layer, n, d) -> Callable[[], None]:
 
 
 def _peak(once) -> int:
-    """The bytes that are held at most, beyond what there was: NumPy tells tracemalloc of every array."""
-    once()    # what is made once is there already
+    """The most bytes held at a time beyond those held before; NumPy reports every array to tracemalloc."""
+    once()    # whatever is made only once exists already
     tracemalloc.start()
     once()
     peak = tracemalloc.get_traced_memory()[1]

@@ -1,4 +1,4 @@
-"""What vocabularies have in common that list their tokens."""
+"""What vocabularies that list their tokens have in common."""
 
 import json
 from collections.abc import Iterable
@@ -26,13 +26,13 @@ def check_tokens(ids, size) -> list[int]:
 
 
 class ListedVocabulary:
-    """The special tokens, then the listed ones: a token's id is its place. A subclass encodes texts."""
+    """The special tokens, then the listed ones: a token's id is its position. A subclass encodes texts."""
 
     file_name = "vocabulary.json"
-    joint = " "    # what stands between two tokens of a text
+    joint = " "    # what separates two tokens of a text
 
     def __init__(self, tokens, **stored):
-        """stored: the arguments of the subclass, as JSON, from which `load` makes it again."""
+        """stored: the arguments of the subclass, as JSON, from which `load` recreates it."""
         self.listed = [*SPECIAL, *tokens]
         self.ids = {token: i for i, token in enumerate(tokens, len(SPECIAL))}    # no text contains a special one
         self._stored = stored

@@ -12,7 +12,7 @@ from minitransformer.functional.special import SPECIAL
 class SymbolVocabulary(ListedVocabulary):
     """Symbols separated by spaces or hyphens in the source, joined by `joint` in the output.
 
-    Symbols of one character need no separators: if "cab" is no symbol itself, it is "c a b".
+    Symbols of one character need no separators: if "cab" is not a symbol itself, it is read as "c a b".
     """
 
     def __init__(self, symbols, joint=" "):

@@ -8,8 +8,8 @@ from minitransformer.errors import InputError
 from minitransformer.parsing.brackets import WORD
 from minitransformer.functional.special import SPECIAL
 
-LEAST = 2          # how often a word is to occur in order to get a token of its own
-OTHER = "X"        # the Penn Treebank's label for what has no better one: stands for labels that training did not know
+LEAST = 2          # how often a word must occur to get a token of its own
+OTHER = "X"        # the Penn Treebank's label for what has no better one; replaces labels not seen in training
 ENDINGS = ("ing", "ion", "ity", "ers", "est", "ed", "ly", "er", "al", "es", "s", "y", "")    # the first that fits
 CLASSES = ["<number>", *(f"<{case}{hyphen}{ending}>" for case in ("Word", "word") for hyphen in ("", "-") for ending in ENDINGS)]
 
@@ -48,7 +48,7 @@ class TreebankVocabulary(ListedVocabulary):
         return [self._words.get(word) or self._words[word_class(word)] for word in words]
 
     def encode_symbols(self, symbols) -> list[int]:
-        """The ids of the symbols of a linearised tree; a label that is not known is read as X, a tag as XX."""
+        """The ids of the symbols of a linearised tree; an unknown label is read as X, an unknown tag as XX."""
         return [self._symbols.get(symbol) or self._symbols[symbol[0] + OTHER if symbol[0] in "()" else WORD]
                 for symbol in symbols]
 
@@ -57,7 +57,7 @@ class TreebankVocabulary(ListedVocabulary):
 
 
 def word_class(word) -> str:
-    """What the form of a rare word tells: is it a number, has it a capital, a hyphen, a common ending?"""
+    """What the form of a rare word reveals: whether it is a number, has a capital, a hyphen or a common ending."""
     if any(character.isdigit() for character in word):
         return "<number>"
     ending = next(ending for ending in ENDINGS if word.lower().endswith(ending))

@@ -1,4 +1,4 @@
-"""Convolutions: each position's gradient goes back to all windows that it stands in. A gate: y = a sigmoid(b)."""
+"""Convolutions: each position's gradient goes back to all windows that contain it. A gate: y = a sigmoid(b)."""
 
 from minitransformer.diagnosis.mistakes import teach
 

@@ -1,4 +1,4 @@
-"""Recurrent networks: one step of each kind, the way through time, a layer, two directions, and a stack."""
+"""Recurrent networks: one step of each kind, a sequence of steps, a layer, two directions, and a stack."""
 
 from minitransformer.diagnosis.mistakes import teach
 

@@ -1,4 +1,4 @@
-"""Feed-forward, input, encoder and decoder: a composite's backward is its forward read upside down, line for line."""
+"""Feed-forward, input, encoder and decoder: a composite's backward is its forward, read from the bottom up, line for line."""
 
 from minitransformer.diagnosis.mistakes import teach
 

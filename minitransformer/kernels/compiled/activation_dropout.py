@@ -52,7 +52,7 @@ def gelu_dropout_backward_compiled(dy, cache) -> Array:
 
 @loop("vector flags number vector flags")
 def relu_and_drop(x, keep, scale, y, positive) -> None:
-    """All: (N,), and keep may be empty. Written as products, as the textbook: NaN stays."""
+    """All: (N,), and keep may be empty. Written as products, as in the textbook, so NaN stays NaN."""
     number = x.dtype.type
     for i in range(len(y)):
         positive[i] = x[i] > number(0)

@@ -18,7 +18,7 @@ def gather_gradients_compiled(grad, others) -> Array:
     total = 0.0 if others else squares(grad)
     for other in others:
         total = add_and_clear(grad, other.reshape(grad.shape))
-    with np.errstate(over="ignore"):    # infinity: Adam says so
+    with np.errstate(over="ignore"):    # too large for float32: Adam reports infinity
         return grad.dtype.type(total)
 
 

@@ -21,7 +21,7 @@ from minitransformer.layers.residual import Residual
 from minitransformer.decoding.cached import next_position
 from minitransformer.replaceable import replaces, textbook_of
 
-EPSILON = 1e-5    # of LayerNorm
+EPSILON = 1e-5    # LayerNorm's
 KNOWN = {DecoderLayer, EncoderLayer, SelfAttention, CrossAttention, FeedForward, Residual, LayerNorm, Linear}
 
 

@@ -16,8 +16,8 @@ class KeptCache(NamedTuple):
     """What a DropoutCache holds, in a quarter of its memory."""
 
     keep: Array        # (...) bool
-    scale: float       # of what is kept
-    dtype: np.dtype    # of what was dropped out
+    scale: float       # for what is kept
+    dtype: np.dtype    # the input's
 
     @property
     def mask(self) -> Array:
@@ -37,12 +37,12 @@ def draw(x, dropout_rate, rng) -> Any:
 
 
 def is_ours(dropout, dy) -> bool:
-    """Whether a dropout's cache is of the compiled kernels, for dy's dtype, or of no dropout at all."""
+    """Whether a dropout's cache is from the compiled kernels, for dy's dtype, or from no dropout at all."""
     return dropout.dtype == dy.dtype if isinstance(dropout, KeptCache) else dropout.mask is None
 
 
 def flags_of(dropout, *shape) -> tuple[Array, float]:
-    """What a loop is told of a dropout: where an element is kept, in that shape (empty: nothing is dropped), and its scale."""
+    """What a loop is told about a dropout: where an element is kept, in that shape (empty: nothing is dropped), and its scale."""
     if not isinstance(dropout, KeptCache):
         return np.empty([0] * len(shape), bool), 1.0
     return dropout.keep.reshape(shape), dropout.scale

@@ -1,4 +1,4 @@
-"""The embedding's gradient, token by token: in a loop, a repeated token is no difficulty, and the order is always the same."""
+"""The embedding's gradient, token by token: a loop handles repeated tokens, always in the same order."""
 
 import math
 

@@ -13,7 +13,7 @@ from minitransformer.replaceable import replaces
 @replaces(linear_cross_entropy_forward, "numpy", "float32", "iu")
 def linear_cross_entropy_forward_compiled(x, weight, targets, smoothing=0.0, *,
                                           padding) -> tuple[Array, LinearCrossEntropyGradients]:
-    """As NumPy's kernel, whose backward is this one's, too: only what happens between the products is compiled."""
+    """Like NumPy's kernel, whose backward it shares: only what happens between the products is compiled."""
     return in_blocks(exponentiate, x, weight, targets, smoothing, padding)
 
 

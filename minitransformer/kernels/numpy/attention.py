@@ -60,7 +60,7 @@ def _row_sums(x) -> Array:
 
 
 def merged_matmul(a, b) -> Array:
-    """a @ b (B, H, T, d) in memory of the order (B, T, H, d), so that merging the heads copies nothing."""
+    """a @ b (B, H, T, d), stored in the order (B, T, H, d), so that merging the heads copies nothing."""
     if a.ndim != 4:
         return a @ b
     batch, heads, length, _ = a.shape

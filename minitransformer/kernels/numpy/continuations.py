@@ -11,7 +11,7 @@ GROUPS = 250    # groups of words, and columns of a block
 
 @replaces(continuations, "numpy", "float32 float64", "f")
 def continuations_in_groups(x, weight, sums, count) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    if weight.weight.dtype != x.dtype:
+    if weight.weight.dtype != x.dtype or sums.dtype != float:
         return textbook_of(continuations)(x, weight, sums, count)
     rows = x.reshape(-1, x.shape[-1])
     special = rows @ weight.transposed[:, :FIRST_WORD]

@@ -61,7 +61,7 @@ def in_blocks(exponentiate, x, weight, targets, smoothing, padding) -> tuple[Arr
 
 
 def exponentiate(e, targets, real, smoothing, log_likelihood, log_mean, scale) -> None:
-    """e: (N, V), the logits, become their gradient / scale, but for the term that all of a row share.
+    """e: (N, V), the logits, become their gradient / scale, except for the term that all of a row share.
 
     targets, real, and what is written, log_likelihood, scale, and log_mean (the mean of the logits becomes that of the
     log-probabilities): (N,).

@@ -49,7 +49,7 @@ def lstm_forward_in_place(z, state, weight, mask=None) -> tuple[Array, LSTMSeque
 
 @replaces(lstm_backward, "numpy", "float32 float64", "bf")
 def lstm_backward_in_place(dstates, cache) -> tuple[Array, Array, Array]:
-    """As lstm_step_backward, from the last step to the first; the weight's gradient is one product over all steps."""
+    """Like lstm_step_backward, from the last step to the first; the weight's gradient is one product over all steps."""
     state, weight, mask, states, gates, tanh = cache
     length, batch, width = gates.shape
     size, dtype = width // 4, np.result_type(dstates, gates)

@@ -49,7 +49,7 @@ def _with_place() -> list[str]:
 
 
 def _gradients(model, pair) -> list[np.ndarray]:
-    """Of the loss of one pair of ids, one array for each parameter."""
+    """The gradients of the loss of one pair of ids, an array for each parameter."""
     model.zero_grad()
     batch = make_batch([pair])
     add_gradients(model, [batch], batch.terms)

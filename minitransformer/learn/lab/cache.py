@@ -18,7 +18,7 @@ from minitransformer.learn.lab.example import drawkcab
 def race(cached, x, weights) -> None:
     """Causal attention over x (T, d), all positions again for each output, against cached(t): print and draw differences and times.
 
-    Of eight positions in a row the fastest counts: the machine has other work, too.
+    The fastest of eight consecutive positions counts, because the machine has other work, too.
     """
     def again(t) -> np.ndarray:
         query, key, value = (x[:t + 1] @ w for w in weights)
@@ -44,7 +44,7 @@ def race(cached, x, weights) -> None:
 
 
 def with_a_broken_cache(length) -> str:
-    """What a beam search on 100 random words of so many letters finds if the cache is never reordered."""
+    """What a beam search on 100 random words of that many letters finds if the cache is never reordered."""
     advance = CachedStack.advance
 
     def broken(state, ids, parents=None) -> Any:

@@ -29,7 +29,7 @@ def write(model, vocabulary, word) -> str:
 
 
 def accuracy(model, batch) -> float:
-    """The share of letters that the model predicts when it is given the right ones before; the end of a word is no letter."""
+    """The share of letters that the model predicts when it is given the right ones before; the end of a word does not count."""
     logits, _cache = model.forward(batch.source, batch.target)
     letters = batch.next_target > EOS
     return float((logits.argmax(axis=-1) == batch.next_target)[letters].mean())

@@ -71,7 +71,7 @@ def through_layers(variance, seed, layers=30, width=256) -> tuple[list[float], l
 
 
 def cross_attention_inputs(model, vocabulary, word) -> tuple[np.ndarray, np.ndarray]:
-    """What the last cross-attention gets while the model writes `word` backwards: x (T_q, d_model) and the memory (T_k, d_model).
+    """The last cross-attention's inputs while the model writes `word` backwards: x (T_q, d_model) and the memory (T_k, d_model).
 
     Rows of x: the letters of the word from the last to the first, and the end. Rows of the memory: the word, and the end.
     """
@@ -84,7 +84,7 @@ def cross_attention_inputs(model, vocabulary, word) -> tuple[np.ndarray, np.ndar
 def loss_of_weights(model, vocabulary, word) -> tuple[Any, np.ndarray, np.ndarray]:
     """(f, w, gradient) of the loss for each letter while the model writes `word` backwards.
 
-    w: all its weights in one vector; f(w): the loss, for complex w, too; gradient: what the backwards of the library say.
+    w: all its weights in one vector; f(w): the loss, for complex w, too; gradient: from the library's backwards.
     """
     model, complex_model = model.astype("float64"), model.astype("complex128")
     add_gradients(model, vocabulary, word)

@@ -28,7 +28,7 @@ PARTS = {    # {part of the map: the exercises that make it the reader's own}
 
 
 def you_are_here(*parts) -> None:
-    """Draw the map with this chapter's parts outlined, and filled those whose exercises pass in the current folder."""
+    """Draw the map with this chapter's parts outlined, and those filled whose exercises pass in the current folder."""
     progress = Progress(".")
     own = [part for part, names in PARTS.items() if all(progress.of(name)["state"] == PASSED for name in names)]
     figure = plt.figure()

@@ -32,7 +32,7 @@ def show_mask(axes, mask, tokens) -> None:
 
 
 def show_split(three, x) -> None:
-    """Draw x (T, 2 d) on three axes: as it lies, reshaped straight to (2, T, d), and as two heads need it, blue and yellow."""
+    """Draw x (T, 2 d) on three axes: as stored, reshaped directly to (2, T, d), and as two heads need it, in blue and yellow."""
     length, width = x.shape
     size = width // 2
     owner = np.broadcast_to(np.arange(width) // size, x.shape)
@@ -74,7 +74,7 @@ def show_counts(names, counts) -> None:
 
 
 def show_norm(both, x, n, dx) -> None:
-    """Draw LayerNorm of rows of three numbers on two axes in 3-D: x on the way to n, and, seen along (1, 1, 1), dx from n.
+    """Draw LayerNorm of rows of three numbers on two 3-D axes: x on the way to n, and, seen along (1, 1, 1), dx from n.
 
     x, n, dx: (N, 3).
     """
@@ -179,7 +179,7 @@ def show_losses(axes, curves, level=None, of="token") -> None:
 def show_tree(axes, tried, finished, title) -> None:
     """Draw every hypothesis of a beam search on its way from left to right: `tried` is [(path, log-probability)].
 
-    A path is a tuple of words. Those that lived on have a thick frame; those in `finished` are green.
+    A path is a tuple of words. Those that survived have a thick frame; those in `finished` are green.
     """
     lived = {path[:-1] for path, _total in tried}
     leaves = [path for path, _total in tried if path not in lived]

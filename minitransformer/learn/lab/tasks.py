@@ -10,7 +10,7 @@ from minitransformer.tasks.toy import LetterTask, ToyTask
 
 @dataclass(frozen=True, kw_only=True)
 class Dice(LetterTask):
-    """From eight letters to eight throws of a die, a to f: nothing in the source tells which."""
+    """From eight letters to eight throws of a die, a to f, about which the source says nothing."""
 
     def draw(self, rng) -> tuple[list[str], list[str]]:
         return [string.ascii_lowercase[i] for i in rng.integers(26, size=8)], ["abcdef"[i] for i in rng.integers(6, size=8)]

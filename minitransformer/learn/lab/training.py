@@ -1,4 +1,4 @@
-"""What the chapters about the loss and about learning need: short training runs of the running example, and their pictures."""
+"""Short training runs of the running example and their pictures, for the chapters about the loss and about learning."""
 
 import string
 from dataclasses import replace
@@ -40,7 +40,7 @@ def unseen_pairs(count) -> list:
 
 
 def words(rng, count, length) -> list:
-    """So many pairs of ids of random letters."""
+    """`count` pairs of ids of random letters: a word, and the same backwards."""
     return [(word, word[::-1]) for word in rng.integers(FIRST, LETTERS.size, (count, length)).tolist()]
 
 
@@ -77,7 +77,7 @@ def gap(model, batch) -> float:
 
 
 def show_rows(rows, target) -> None:
-    """Draw rows of numbers of the letters, {what they are: (V,)}, below each other; gradients are purple."""
+    """Draw one row per entry of {what they are: (V,)}, with a number for each letter; gradients are purple."""
     figure, panels = plt.subplots(len(rows), 1, figsize=(8, 4.6), sharex=True, layout="constrained")
     for axes, (name, row) in zip(panels, rows.items()):
         axes.bar(range(FIRST, len(row)), row[FIRST:], color="tab:gray" if name == "probability" else "tab:purple")

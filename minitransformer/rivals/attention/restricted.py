@@ -15,7 +15,7 @@ from minitransformer.replaceable import replaceable
 from minitransformer.rivals.convolutional.windows import WindowsCache, windows_backward, windows_forward
 
 
-SIDE = 2    # blocks that reach over a radius: with more of them fewer pairs are masked, and the products are smaller
+SIDE = 2    # blocks in a radius: with more of them, fewer pairs are masked and the products are smaller
 
 
 class RestrictedAttentionCache(NamedTuple):
@@ -34,7 +34,7 @@ def restricted_attention_forward(query, key, value, radius, causal=False, mask=N
 
     T is cut into N blocks of c = radius / 2 queries, rounded up. A block needs no other keys than its own and those of the two
     blocks on each side: at most w = 5 c, or 3 c with causal=True. Attention is then the usual one of N short sequences, with a mask
-    for the pairs in them that lie too far apart: T w scores, instead of T^2.
+    for the pairs in them that are too far apart: T w scores, instead of T^2.
     """
     xp, length = module_of(query), query.shape[2]
     reach = min(radius, length - 1)    # there is nothing further away
@@ -52,7 +52,7 @@ def restricted_attention_forward(query, key, value, radius, causal=False, mask=N
 
 @replaceable
 def restricted_attention_backward(dy, cache) -> tuple[Array, Array, Array]:
-    """Returns dquery, dkey, dvalue: a key stands in the windows of several blocks, and gets the sum of their gradients."""
+    """Returns dquery, dkey, dvalue: a key is in the windows of several blocks, and receives the sum of their gradients."""
     attention, window, length = cache
     block = attention.query.shape[-2]
     dquery, dkeys, dvalues = attention_backward(_blocks(dy, block), attention)
@@ -61,7 +61,7 @@ def restricted_attention_backward(dy, cache) -> tuple[Array, Array, Array]:
 
 
 def _blocks(x, block) -> Array:
-    """(B, H, T, d) -> (B, H, N, c, d), with zeros behind the end."""
+    """(B, H, T, d) -> (B, H, N, c, d), with zeros after the end."""
     batch, heads, length, d = x.shape
     count = -(-length // block)
     padded = module_of(x).pad(x, ((0, 0), (0, 0), (0, count * block - length), (0, 0)))
@@ -91,8 +91,8 @@ def _block_windows_backward(dwindows, block, cache, length) -> Array:
 class RestrictedSelfAttention(SelfAttention):
     """SelfAttention in which position t may attend to t - radius ... t + radius, or ... t with causal=True.
 
-    x, y: (B, T, d_model); the mask is None or (B, 1, 1, T), as padding_mask makes it: who is near is known here. Time and memory
-    grow with T radius, not with T^2: the T x T scores are never made. With radius 0 each position attends to itself alone.
+    x, y: (B, T, d_model); the mask is None or (B, 1, 1, T), as padding_mask makes it: the layer knows who is near. Time and
+    memory grow with T radius, not with T^2: the T x T scores are never made. With radius 0 each position attends to itself alone.
     """
 
     def __init__(self, d_model, num_heads, rng=None, radius=None, causal=False, d_k=None, d_v=None, dropout=0.0):
@@ -149,5 +149,5 @@ class RestrictedKind(ScaledAttention):
 
     @classmethod
     def causal_self_mask(cls, ids) -> np.ndarray:
-        """(B, 1, 1, T): of the later positions the layer itself knows."""
+        """(B, 1, 1, T): the layer itself knows which positions are later."""
         return padding_mask(ids)

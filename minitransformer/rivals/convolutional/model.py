@@ -37,7 +37,7 @@ class ConvolutionalConfig(EncoderDecoderConfig):
     kind, examples = "convolutional", NAMED
     settings: ClassVar[dict[str, str]] = {"kernel_size": "how many positions a convolution sees"}
 
-    num_layers: int = 2                  # of the encoder, and of the decoder
+    num_layers: int = 2                  # in the encoder, and in the decoder
     d_model: int = 64                    # width of embeddings and hidden states
     dropout: float = 0.0
     kernel_size: int = 3                 # how many positions a convolution sees
@@ -87,9 +87,9 @@ class ConvolutionalModel(NextTokenModel):
 
     Gated convolutions over the source; causal ones over the target, each followed by attention with one head to the last
     hidden states of the source. As in ConvS2S, all positions are computed at once. Unlike there, a LayerNorm after each
-    residual stands for weight normalisation and the factor sqrt(1/2); scaled dot products of projections for dot products with
-    the target embedding added; the memory alone, without the source embedding, for the values; sinusoids for learned
-    positions; one width for embeddings and hidden states, and one gradient scale for encoder and decoder.
+    residual replaces weight normalisation and the factor sqrt(1/2), scaled dot products of projections replace dot products
+    with the target embedding added, and sinusoids replace learned positions. The values are the memory alone, without the
+    source embedding; embeddings and hidden states have one width, and encoder and decoder one gradient scale.
     """
 
     Config = ConvolutionalConfig

@@ -6,7 +6,7 @@ from minitransformer.functional import padding_mask
 
 
 class ConvolutionalState(DecodingState):
-    """What the decoder's convolutions will see again of each hypothesis, and the memory of each source."""
+    """The past of each hypothesis that the decoder's convolutions still need, and the memory of each source."""
 
     def __init__(self, model, source, extra_length):
         self.output = model.output

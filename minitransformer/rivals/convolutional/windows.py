@@ -7,7 +7,7 @@ from minitransformer.replaceable import replaceable
 
 
 class WindowsCache(NamedTuple):
-    left: int        # how far the first of a window's positions lies before its own
+    left: int        # how far a window's first position is before its own
     dilation: int
 
 
@@ -28,7 +28,7 @@ def windows_forward(x, size, dilation=1, causal=False) -> tuple[Array, WindowsCa
 
 @replaceable
 def windows_backward(dy, cache) -> Array:
-    """A position stands in `size` windows, each time at another place: dx is the sum over them."""
+    """A position is in `size` windows, at a different place in each: dx is the sum over them."""
     xp, (batch, length, size, width) = module_of(dy), dy.shape
     left, dilation = cache
     dpadded = xp.zeros((batch, length + dilation * (size - 1), width), dy.dtype)

@@ -11,14 +11,14 @@ from minitransformer.rivals.recurrent.layer import OneDirection, Recurrent, Recu
 
 class BidirectionalCache(NamedTuple):
     left_to_right: RecurrentCache
-    right_to_left: RecurrentCache   # of the sentence read backwards
+    right_to_left: RecurrentCache   # for the sentence read backwards
 
 
 class Bidirectional(Recurrent):
     """y_t = [the left-to-right layer's y_t, the right-to-left layer's y_t]: x (B, T, d_in), y (B, T, 2H).
 
     The states are side by side too, part by part, so that both layers' state (B, 2S) is one of a layer with 2H hidden
-    units: of two LSTMs h, h, c, c. For the right-to-left layer `state` stands before the last position, and `final` at the first.
+    units: of two LSTMs h, h, c, c. For the right-to-left layer `state` comes before the last position, and `final` is at the first.
     """
 
     def __init__(self, left_to_right, right_to_left):

@@ -27,7 +27,7 @@ def gru_step_forward(z, h, weight, bias) -> tuple[Array, GRUStepCache]:
 
         r = sigmoid(z_r + h U_r)    u = sigmoid(z_u + h U_u)    n = tanh(z_n + r (h U_n + b_n))    h' = (1 - u) n + u h
 
-    As in PyTorch the three lie in the order r, u, n (u is called z there), and the reset gate multiplies the product
+    As in PyTorch, the three are in the order r, u, n (u is called z there), and the reset gate multiplies the product
     h U_n. The first version of the paper multiplies h itself; then the product would have to wait for the gate.
     """
     size = h.shape[1]

@@ -67,10 +67,10 @@ class OneDirectionCache(NamedTuple):
 
 
 class OneDirection(Recurrent):
-    """From the first position to the last. A subclass says how a state becomes the next one.
+    """A layer that reads from the first position to the last. A subclass says how a state becomes the next one.
 
-    Its state (B, S) is the hidden state, S = H, or that and a cell side by side, S = 2H. What the input adds at every position is
-    one product; what the state adds has to wait for the position before. `dropout` is on x (Zaremba et al. 2014,
+    Its state (B, S) is the hidden state, S = H, or that and a cell side by side, S = 2H. The input's share of all positions is
+    one product; the state's share has to wait for the position before. `dropout` is on x (Zaremba et al. 2014,
     https://arxiv.org/abs/1409.2329), never on the state.
     """
 

@@ -27,7 +27,7 @@ def lstm_step_forward(z, state, weight) -> tuple[Array, LSTMStepCache]:
         c' = f c + i g    h' = o tanh(c')
 
     With the forget gate of Gers et al. 2000 (https://doi.org/10.1162/089976600300015015) and without peepholes. As in
-    PyTorch the four lie in the order i, f, g, o.
+    PyTorch, the four are in the order i, f, g, o.
     """
     xp, size = module_of(z), len(weight)
     h, c = state[:, :size], state[:, size:]
@@ -43,7 +43,7 @@ def lstm_step_forward(z, state, weight) -> tuple[Array, LSTMStepCache]:
 def lstm_step_backward(dafter, cache) -> tuple[Array, Array, Array]:
     """Returns dz, dstate, dU: the forward from its last line to its first, with sigmoid' = s (1 - s), tanh' = 1 - tanh^2.
 
-    The cell is seen by the next step and, through h' = o tanh(c'), from outside: dc' gains dh' o (1 - tanh^2).
+    The cell is used by the next step and, through h' = o tanh(c'), outside: dc' gains dh' o (1 - tanh^2).
     c' = f c + i g gives di = dc' g, df = dc' c, dg = dc' i, and dc = dc' f, which no weight touches: through this product
     a gradient survives many steps.
     """

@@ -39,7 +39,7 @@ class RecurrentConfig(EncoderDecoderConfig):
 
     kind, examples = "recurrent", NAMED
 
-    num_layers: int = 1                  # of the encoder, and of the decoder
+    num_layers: int = 1                  # in the encoder, and in the decoder
     d_model: int = 64                    # width of embeddings and hidden states
     dropout: float = 0.0
     bidirectional: bool = True           # the encoder reads from both ends, each with half of the width

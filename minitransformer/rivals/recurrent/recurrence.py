@@ -9,7 +9,7 @@ from minitransformer.replaceable import replaceable
 
 class ThroughTimeCache(NamedTuple):
     step_backward: Callable
-    steps: list          # of each position the step's own cache
+    steps: list          # the step's own cache at each position
     mask: Array | None   # (T, B) bool: where a token is real
 
 
@@ -35,8 +35,8 @@ def through_time_forward(step, z, state, *weights, mask=None) -> tuple[Array, Th
 def through_time_backward(dstates, cache) -> tuple[Array, ...]:
     """Returns dz (T, B, G), the gradient of the state before the first step (B, S), and one for each weight.
 
-    A state is seen from outside, and by the next step: its gradient is the sum of both. Every step has the same
-    weights: theirs are the sums over all steps.
+    A state is used outside and by the next step: its gradient is the sum of both. Every step has the same
+    weights: their gradients are sums over all steps.
     """
     xp = module_of(dstates)
     dstate, dweights, dz = xp.zeros_like(dstates[0]), [], []

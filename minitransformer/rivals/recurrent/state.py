@@ -5,7 +5,7 @@ from minitransformer.decoding.state import DecodingState, first_and_limit
 
 
 class RecurrentState(DecodingState):
-    """The decoder's state of each hypothesis and, for attention, the memory of each source."""
+    """The decoder's state for each hypothesis and, for attention, the memory for each source."""
 
     def __init__(self, model, source, extra_length):
         self.output = model.output
