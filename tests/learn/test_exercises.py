@@ -227,7 +227,7 @@ def test_the_terms_of_a_sum_are_told_with_their_factors():
         EXERCISES["shifted"].reference(target)[0], np.concatenate([target, np.full_like(target[:, :1], 2)], axis=1)),
      "right: decoder_input; next_target["),
     ("embedding", lambda ids, W: 3 * EXERCISES["embedding"].reference(ids, W), "y is 3 times what is expected, everywhere"),
-    ("embedding", lambda ids, W: EXERCISES["embedding"].reference(ids, W) ** 2, "y is not what is expected times one factor"),
+    ("embedding", lambda ids, W: EXERCISES["embedding"].reference(ids, W) ** 2, "y is not a multiple of what is expected"),
     ("softmax_backward", lambda dp, p: p * (dp - dp * p.sum(axis=-1, keepdims=True)), "dx is 0 everywhere"),
 ])
 def test_the_difference_is_told_in_the_words_of_its_kind(name, wrong, words):
