@@ -46,13 +46,13 @@ class Answer:
         return [(label, text) for label, text in lines if text]
 
     def _likely(self) -> str:
-        if self.stage not in ("shape", "invariants", "values", "gradients"):
+        if self.stage not in ("runs", "shape", "invariants", "values", "gradients"):
             return ""
         if self.diagnosis:
             return self.diagnosis
         if self.candidates:
             return _("one of {n} known mistakes: all of them give these numbers").format(n=self.candidates)
-        return "" if self.stage == "shape" else _("no known pattern: none of the usual mistakes gives these numbers")
+        return "" if self.stage in ("runs", "shape") else _("no known pattern: none of the usual mistakes gives these numbers")
 
     def __str__(self) -> str:
         indent = "\n" + 10 * " "

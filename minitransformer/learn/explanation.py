@@ -90,7 +90,7 @@ def _number_difference(name, yours, right) -> str:
         text = _("{name} is {factor} times what is expected") if yours.size == 1 else _(
             "{name} is {factor} times what is expected, everywhere")
         return text.format(name=name, factor=number(factor))
-    return _("{name} is not what is expected times one factor: check each line against your derivation").format(name=name)
+    return _("{name} is not a multiple of what is expected: check each line against your derivation").format(name=name)
 
 
 def number(value) -> str:

@@ -68,6 +68,8 @@ def check_outcomes(exercise, cases, outcomes, source="") -> Answer:
             answer.stage, answer.where, answer.why, answer.array = failure
             if failure.stage in ("shape", "inputs", "invariants", last):
                 _diagnose(exercise, judged, outcomes, answer, source)
+            elif failure.stage == "runs" and _wrong(exercise, cases, outcomes[:-1]):    # it gave numbers before it raised
+                _diagnose(exercise, judged[:len(outcomes) - 1], outcomes[:-1], answer, source)
     answer.passed = failure is None
     answer.next = _next(exercise, answer)
     return answer

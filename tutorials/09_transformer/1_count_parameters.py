@@ -1,8 +1,8 @@
 """Count a Transformer
 
-How many parameters has a Transformer of the paper? Count for several configurations at once. Every linear layer has a bias, every
-LayerNorm has gamma and beta, and one matrix embeds the source, embeds the target and makes the logits, without a bias. Positions
-are sinusoids.
+How many parameters does a Transformer of the paper have? Count for several configurations at once. Every linear layer has a bias,
+every LayerNorm has gamma and beta, and one matrix embeds the source, embeds the target and makes the logits, without a bias.
+Positions are sinusoids.
 """
 
 import numpy as np
@@ -51,7 +51,7 @@ def one_more(answer, V, d_model, d_ff, N):
 
 # %% hints
 hints = (
-    "Which sub-layers has a decoder layer that an encoder layer has not? Does the number of heads change the number of parameters?",
+    "Which sub-layer does a decoder layer add to those of an encoder layer? Does the number of heads change any count?",
     "An attention has four linear layers, a feed-forward network two. Count each with its bias. Each sub-layer has its own norm.",
     "decoder = N * (___ * attention + feed_forward + 3 * norm)",
 )
@@ -104,6 +104,16 @@ def without_cross(V, d, f, N):
 @mistake("the cross-attention has no norm: a decoder layer has three", hint=1)
 def without_its_norm(V, d, f, N):
     return made(V, d, f, N, norms=(2, 2))
+
+
+@mistake("the norm after the feed-forward network is missing: each sub-layer has its own", hint=2)
+def norms_of_attention_alone(V, d, f, N):
+    return made(V, d, f, N, norms=(1, 2))
+
+
+@mistake("each layer is counted with one norm: each sub-layer has its own", hint=2)
+def one_norm(V, d, f, N):
+    return made(V, d, f, N, norms=(1, 1))
 
 
 @mistake("a decoder layer is counted as two encoder layers: it has one feed-forward network", hint=1)

@@ -118,7 +118,7 @@ def without_masks(x, memory, causal, memory_mask, W1, W2):
 @mistake("the memory asks and the target answers: the queries come from x, keys and values from the memory", hint=1)
 def memory_asks(x, memory, causal, memory_mask, W1, W2):
     x = norm(x + attend(x, x, causal))
-    x = norm(x + attend(memory, x, memory_mask | True))
+    x = norm(x + attend(memory, x, memory_mask))
     return norm(x + feed_forward(x, W1, W2))
 
 

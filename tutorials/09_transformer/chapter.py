@@ -25,9 +25,9 @@ lab.you_are_here("encoder", "decoder")
 # 37,350,377. The paper says 65 million for its base model and 213 million for the big one. In which boxes of figure 1
 # are they? At the end of the first section you reproduce what can be reproduced of these numbers.
 #
-# You have derived every box by now. What is left is to put them together, and two things that can only go wrong in the
-# whole: the memory is read by every layer of the decoder, and one matrix is used in three places. Both ask for a sum,
-# and a model that forgets one of its terms still trains.
+# You have derived every box by now, and what is left is to put them together. Two things can go wrong only in the
+# whole model: the memory is read by every layer of the decoder, and one matrix is used in three places. Both ask for
+# a sum, and a model that forgets one of its terms still trains.
 
 # %%
 import math
@@ -36,7 +36,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import TransformerConfig, gradcheck, make_batch
-from minitransformer.layers import DecoderLayer
+from minitransformer.layers import Decoder, DecoderLayer
 
 model, vocabulary = lab.drawkcab()
 rng = np.random.default_rng(0)
@@ -109,7 +109,7 @@ for name in ("source", "target", "next_target"):
 #
 # ## Put together: a layer of the decoder
 #
-# An encoder layer has two sub-layers, and chapter 8b has put them together. A decoder layer has a third one between
+# An encoder layer has two sub-layers, and chapter 8b put them together. A decoder layer has a third one between
 # them, the *cross-attention*: the text that is being written asks, and the source answers. In a translation each word
 # of the answer looks for the words that it has to translate. Two things go wrong here in real libraries: who asks, and
 # which mask belongs to whom.
@@ -173,9 +173,10 @@ print(len(names), "of your functions at work;", str(report).splitlines()[-1])
 # $$ dm = \sum_n p_n^\top\, dx_n\, V_n^\top \qquad (B, T_k, D) $$
 
 # %% [markdown]
-# In the real decoder, every sub-layer has a LayerNorm, too. Write `=` where `+=` belongs, and the encoder gets the part
-# of one layer, say the last, in place of the sum. Here is that part in untrained models with 24 layers in each stack.
-# **Predict:** which order nearly hides the mistake, post-norm or pre-norm? The figures of chapter 8b can tell you.
+# In the real decoder, every sub-layer has a LayerNorm, too. Suppose that `dmemory` is not summed, and the encoder
+# gets the part of one layer, the last, in place of the sum. Here is that part in untrained models with 24 layers in
+# each stack. **Predict:** which order nearly hides the mistake, post-norm or pre-norm? The figures of chapter 8b can
+# tell you.
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
@@ -193,8 +194,14 @@ legend = axes.legend()
 # Post-norm does. As chapter 8b found, its cross-attention leaves less and less of the gradient for the layers below, so
 # the last layer's part is most of the sum already, and points about the same way. In pre-norm all layers count, and the
 # last one's part says next to nothing about their sum. A test on a small post-norm model might let the mistake pass.
-# The gradient check above does not, whatever the order.
+# A gradient check of two layers does not, whatever the order:
 #
+
+# %%
+report = gradcheck(Decoder(config, rng), [x, memory, causal, mask[:, None]], methods=["central"])
+print(config.num_layers, "layers:", str(report).splitlines()[-1])
+
+# %% [markdown]
 # ## One matrix, three uses
 #
 # The paper shares weights in two ways (section 3.4). Source and target have one vocabulary, so they share an embedding,
@@ -232,12 +239,12 @@ print("your sum, against the library's gradient:", np.abs(sum(uses) - model.targ
 # ## The first loss
 #
 # Before the first update a model knows nothing, so you would expect the loss of a uniform guess, $\ln V$. Whether you
-# get it depends on how the weights are drawn. Xavier's rule, which this library follows for its linear layers, gives a
-# matrix from $m$ to $n$ numbers the variance $2 / (m + n)$, and Kaiming's gives it $2 / m$. For a square matrix
+# get it depends on how the weights are drawn. Xavier's rule, which this library follows for its linear layers, gives the
+# weights of a matrix from $m$ to $n$ numbers variance $2 / (m + n)$, and Kaiming's gives it $2 / m$. For a square matrix
 # Kaiming's variance is twice as large, for $W_1$ of the feed-forward network 5 times, for $W_2$ 1.25 times. In an
 # output layer, where $n$ is the vocabulary, they differ by a factor of hundreds.
 #
-# **By hand.** A last hidden state has $d$ numbers of variance 1, so a logit has the variance $\sigma^2 = d$ times that
+# **By hand.** A last hidden state has $d$ numbers of variance 1, so the variance $\sigma^2$ of a logit is $d$ times that
 # of a weight. The mean of $e^z$ for a normal $z$ is $e^{\sigma^2 / 2}$, so the sum over the vocabulary is about
 # $V e^{\sigma^2/2}$, and its logarithm is $\ln V + \sigma^2 / 2$. The logit of the right token is 0 on average.
 # **Predict** the first loss of the student's output layer, $d = 256$ and $V = 65{,}001$, with Xavier's rule and with

@@ -149,6 +149,11 @@ def not_a_number(ids, K, eps):
     return with_floor(ids, K, eps, entropy(1 - eps + eps / K, K - 1, eps / K) if eps else math.nan)
 
 
+@mistake("the floor is NaN: rows of padding are 0, and 0 log 0 counts as 0, but NumPy does not know that", hint=2)
+def zeros_of_padding(ids, K, eps):
+    return with_floor(ids, K, eps, math.nan)
+
+
 @mistake("the floor is in bits: the loss uses the natural logarithm", hint=2)
 def bits(ids, K, eps):
     return with_floor(ids, K, eps, entropy(1 - eps + eps / K, K - 1, eps / K) / math.log(2))

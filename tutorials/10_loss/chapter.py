@@ -36,7 +36,8 @@ from minitransformer.training.evaluation import exact_match
 
 model, vocabulary = lab.drawkcab()
 pairs, K = lab.training.unseen_pairs(300), vocabulary.size
-sums, cache = model.loss_forward(unseen := make_batch(pairs), smoothing=0.1)
+unseen = make_batch(pairs)
+sums, cache = model.loss_forward(unseen, smoothing=0.1)
 print(f"words written right: {exact_match(model, pairs):.0%}, loss for each token: {float(sums.loss) / unseen.terms:.4f}")
 
 # %% [markdown]
@@ -69,19 +70,19 @@ for seed in range(3):
 half_trained, reading = lab.training.reverse(steps=240)
 _model, blind = lab.training.reverse(steps=240, blind=True)
 figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
-lab.show_losses(axes, {"reads its source": reading, "blind": blind}, (math.log(26), "ln 26"))
+lab.show_losses(axes, {"reads its source": reading, "blind": blind}, (math.log(26), "ln 26"), of="letter")
 print(f"ln 26 = {math.log(26):.3f}; blind, last 100 steps: {np.mean(blind[-100:]):.3f}")
 
 # %% [markdown]
 # It reaches $\ln 26 = 3.26$ and stays on that shelf. Without the source, all letters are equally likely, and the best that a
 # model can do is to give each of them $1/26$. For fifty steps, the two curves are one: both models learn *that* a letter
-# comes next, which needs no source. Then the attention of one of them begins to find out *which*. A deeper model may hang
-# at the shelf for long, and chapter 11 has one that does. There, look at what the decoder gets to see of the source.
+# comes next, which needs no source. Then the attention of one of them begins to find out *which*. A deeper model may stay on
+# the shelf for a long time, and chapter 11 has one that does. If yours does, look at what its decoder sees of the source.
 #
 # ## One row by hand
 #
 # **By hand.** Two tokens have the probabilities $p = (1/4, 3/4)$, and the target is the first one, so the loss is
-# $\ln 4 = 1.39$. How does it answer to the two logits? Chapter 4 measured how $p_1$ answers: by $3/16$ to the first logit
+# $\ln 4 = 1.39$. How does it respond to the two logits? Chapter 4 measured how $p_1$ responds: by $3/16$ to the first logit
 # and by $-3/16$ to the second. The derivative of $-\ln p_1$ is $-1 / p_1 = -4$. Multiply: the gradient is
 # $(-0.75, 0.75)$.
 #
@@ -122,8 +123,8 @@ print(report)
 assert report.passed
 
 # %% [markdown]
-# **Break it.** One reading of the paper derives $q\,(p - 1)$ instead. Here are both, for a position at which the half-trained
-# model from above is undecided. What does the slip tell the logits of the wrong letters?
+# **Break it.** One reading of the paper derives $p - 1$ at the target and 0 everywhere else. Here are both, for a position
+# at which the half-trained model from above is undecided. What does the slip tell the logits of the wrong letters?
 
 # %%
 p, ids, t = lab.training.undecided(half_trained, "backward")    # p (1, 9, 29), and the least certain of nine positions
@@ -195,8 +196,8 @@ print(f"one row: gap {soft[-1]:.3f}, floor {floor:.4f}")
 print(f"the trained model: gap {lab.training.gap(model, unseen):.3f}, loss {float(sums.loss) / unseen.terms:.4f}")
 
 # %% [markdown]
-# Four equal numbers, two by two. The trained model rests where your formula says, and 0.6392 is the floor: the loss of a
-# model that makes no mistake. So never compare losses with and without smoothing.
+# The two gaps agree, and so do the two losses. The trained model rests where your formula says, and 0.6392 is the floor: the
+# loss of a model that makes no mistake. So never compare losses with and without smoothing.
 #
 # **Who is right?** The released Tensor2Tensor gives the target $1 - \epsilon$, shares $\epsilon$ among the $K - 1$ others,
 # and subtracts the floor from what it reports. The paper cites Szegedy, who spreads $\epsilon$ over all $K$. Both rows sum to 1,
@@ -205,10 +206,11 @@ print(f"the trained model: gap {lab.training.gap(model, unseen):.3f}, loss {floa
 #
 # ## Perplexity
 #
-# A loss in nats is hard to feel. **By hand:** the throws of a die get $1/6$ each. Their mean loss is $\ln 6$ for one throw as
-# well as for a thousand, and the perplexity is 6, the number of equally likely answers. Now two tokens get $1/2$ and $1/8$.
-# Which single probability, given to both, would make the pair just as likely? $1/4$, so the perplexity is 4. It has to be a
-# number *for each token*: without that, every longer text would be worse.
+# With natural logarithms, a loss is measured in *nats*, and 0.64 nats is hard to feel. **By hand:** the throws of a die get
+# $1/6$ each. Their mean loss is $\ln 6$ for one throw as well as for a thousand, and the perplexity is 6, the number of
+# equally likely answers. Now two tokens get $1/2$ and $1/8$. Which single probability, given to both, would make the pair
+# just as likely? $1/4$, so the perplexity is 4. It has to be a number *for each token*: without that, every longer text
+# would be worse.
 
 # %% [exercise] perplexity
 

@@ -132,6 +132,16 @@ def exponent(steps, d_model, warmup):
     return d_model ** -0.5 * np.minimum(steps ** -0.5, steps * warmup ** -0.5)
 
 
+@mistake("it falls as peak / root of the step, which is far below the peak at step warmup: both parts meet there", hint=2)
+def falls_from_the_peak(steps, d_model, warmup):
+    return made(steps, d_model, warmup, fall=lambda s, w: 1 / np.sqrt(s))
+
+
+@mistake("it rises as steps / warmup times 1 / root of d_model, and crosses the other part before step warmup", hint=2)
+def rises_past_the_peak(steps, d_model, warmup):
+    return made(steps, d_model, warmup, rise=lambda s, w: s / np.sqrt(w))
+
+
 @mistake("the division is that of whole numbers, //: the warm-up is 0 until it is over", hint=2)
 def whole_numbers(steps, d_model, warmup):
     return made(steps, d_model, warmup, rise=lambda s, w: s // w)

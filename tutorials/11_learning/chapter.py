@@ -37,7 +37,7 @@ config = lab.training.three_layers()
 losses = {name: lab.training.reverse(100, config=config, learning_rate=lambda step: 0.012 * min(1, step / warmup))[1]
           for name, warmup in (("with warm-up", 60), ("without", 1))}
 figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
-lab.show_losses(axes, losses, (math.log(26), "ln 26, the shelf of chapter 10"))
+lab.show_losses(axes, losses, (math.log(26), "ln 26, the shelf of chapter 10"), of="letter")
 
 # %% [markdown]
 # Every gradient of the lower run is right, and so is every gradient of the upper one, which hangs near
@@ -52,7 +52,7 @@ lab.show_losses(axes, losses, (math.log(26), "ln 26, the shelf of chapter 10"))
 
 # %%
 g = np.abs(lab.training.gradient_of(Transformer(lab.CONFIG, seed=0)))
-print("a tenth of the weights gets less than {:.0e}, a hundredth more than {:.0e}".format(*np.percentile(g, [10, 99])))
+print("a tenth of the weights get less than {:.0e}, a hundredth more than {:.0e}".format(*np.percentile(g, [10, 99])))
 
 # %% [markdown]
 # A learning rate that suits some of them is far too large or far too small for the others. *Adam* measures how large the
@@ -115,7 +115,7 @@ figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
 lab.training.show_valley(axes, valley, {name: np.array(path) for name, path in paths.items()})
 
 # %% [markdown]
-# SGD bounces from wall to wall, and cannot take a larger learning rate: from 0.04 on, every bounce is larger than the one
+# SGD bounces from wall to wall, and cannot take a larger learning rate: above 0.04, every bounce is larger than the one
 # before. Adam's steps have about the same size in both directions. It is no miracle, since it overshoots and swings back. On
 # the running example, with words of eight random letters, `experiments/learning.py` gives these losses of a letter after 200
 # steps. The last two rows are for the next section:
@@ -161,7 +161,7 @@ lab.training.show_steps(right, t, curves, "step t, gradient always 1")
 # SGD with a running mean. In the table it needs SGD's learning rate, too, and then it is about as good. Inside the root,
 # $10^{-9}$ becomes $3 \cdot 10^{-5}$, which slows down every weight whose gradient is smaller. On the right, the code has
 # $1 - \beta$ for $1 - \beta^t$. The first step is perfect, so a test of one step sees nothing. The later ones are up to 2.2
-# times too long, and in the end $10 / \sqrt{50} = 1.41$ times.
+# times as long as they should be, and in the end $10 / \sqrt{50} = 1.41$ times.
 #
 # ## Clipping
 #
@@ -208,11 +208,14 @@ for name, w, b in (("one norm", *clip(dW, db, 1.0)), ("two norms", clip(dW, 0 * 
     print(f"{name}: dW {w.item():.2f}, db {b.item():.2f}, ratio {(w / b).item():.1f}")
 
 # %% [markdown]
+# One norm divides both by three. With two norms only the weight is divided, so the bias counts three times as much as before,
+# and the vector has turned.
+#
 # ## Warm-up
 #
-# The paper's learning rate has three properties. It rises in proportion to the step, for 4,000 steps of *warm-up*. After that,
-# it falls in proportion to one over the root of the step. At the peak, between the two, it is one over the root of
-# $d_{model}$ times the warm-up. They leave no freedom, so you can write it down.
+# The paper's learning rate has three properties. It rises in proportion to the step, for 4,000 steps of *warm-up*. After
+# that, it falls in proportion to one over the root of the step. At the peak, between the two, it is one over the root of the
+# product of $d_{model}$ and the warm-up. They leave no freedom, so you can write it down.
 
 # %% [exercise] schedule
 
@@ -248,7 +251,7 @@ print("peak {:.2e}, step 100,000 {:.2e}".format(*schedule(np.array([4000, 100_00
 # You have seen the reason: at the first step, every weight moves by the full learning rate, in the direction of a sign. For
 # some steps more, $v$ has seen few gradients and is a poor estimate. A large learning rate then moves thousands of weights far,
 # all at once, and by nearly random amounts, before the model has learned anything. Here are the losses of a letter of the
-# three-layer model after 240 steps, for three seeds each:
+# three-layer model after 240 steps, for three seeds each, from the same script:
 #
 # | | learning rate 0.003 | learning rate 0.012 |
 # |---|---|---|
@@ -257,15 +260,15 @@ print("peak {:.2e}, step 100,000 {:.2e}".format(*schedule(np.array([4000, 100_00
 # | pre-norm, no warm-up | 0.72, 0.26, 0.43 | 2.44, 1.00, 1.89 |
 # | pre-norm, warm-up | 0.83, 0.51, 0.56 | 0.42, 0.37, 0.31 |
 #
-# At 0.003, nothing that three seeds could show depends on the warm-up. At 0.012, post-norm without it has hardly begun to
-# read, and pre-norm is slow. So a warm-up does not help by itself. It lets you use a learning rate that would do damage in the
-# first steps.
+# At 0.003, three seeds show no clear effect of the warm-up. At 0.012, post-norm without it has hardly begun to read, and
+# pre-norm is slow. So a warm-up does not help by itself. It lets you use a learning rate that would do damage in the first
+# steps.
 #
 # ## Batches of tokens
 #
 # The paper's batches are counted in tokens, about 25,000 of the source and as many of the target, because sentences differ in
 # length and an update should see the same amount of text each time. What does not fit into memory is cut, and the gradients
-# are added up (chapter 10). **Predict:** the base model took 100,000 steps of 0.4 seconds. How many hours are that?
+# are added up (chapter 10). **Predict:** the base model took 100,000 steps of 0.4 seconds. How many hours is that?
 
 # %%
 print(f"base: {100_000 * 0.4 / 3600:.1f} hours; big, 300,000 steps of 1.0 s: {300_000 / 86400:.1f} days")
@@ -282,7 +285,7 @@ with plugs({"adam_step": adam_step})[0]:
     own = lab.training.reverse(120, learning_rate=lambda step: 0.004)[1]
 sgd = lab.training.reverse(120, optimizer=lab.training.SGD, learning_rate=lambda step: 1.0)[1]
 figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
-lab.show_losses(axes, {"your Adam, 0.004": own, "SGD, 1": sgd})
+lab.show_losses(axes, {"your Adam, 0.004": own, "SGD, 1": sgd}, of="letter")
 lab.at_work()
 
 # %% [markdown]

@@ -52,6 +52,11 @@ def narrower(rng, L, V):
     return -rng.exponential(1.0, L + 1), log_softmax(rng.standard_normal((L + 1, V))), L
 
 
+@edge("500 hypotheses, so many that np.argpartition finds the best and leaves them unsorted")
+def wide(rng, L):
+    return -rng.exponential(1.0, L + 1), log_softmax(rng.standard_normal((L + 1, 1000))), 500
+
+
 @invariant("the best comes first: no sum may be larger than the one before it; the excess must be 0")
 def falling(answer, sums, log_p, width):
     return np.maximum(0, np.diff(answer[0]))
@@ -116,7 +121,7 @@ def each_token_once(sums, log_p, width):
     return totals[parents, tokens], parents, tokens
 
 
-@mistake("parents and tokens are exchanged: the row of the table is the hypothesis, the column is the token", hint=2)
+@mistake("parents and tokens are swapped: the row of the table is the hypothesis, the column is the token", hint=2)
 def exchanged(sums, log_p, width):
     sums, parents, tokens = made(all_totals(sums, log_p), width)
     return sums, tokens, parents

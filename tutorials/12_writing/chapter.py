@@ -228,7 +228,8 @@ for width in (1, 2, 4):
 # grows by a sixth at most, where it would double without the 5.
 
 # %% [markdown]
-# A text of 2 tokens has the log-probability $-2.0$, and one of 6 tokens $-2.3$. Which one wins?
+# A text of 2 tokens has the log-probability $-2.0$, and one of 6 tokens $-2.3$.
+# **Predict:** which one wins without a penalty, and which one with $\alpha = 1$?
 
 # %%
 for alpha in (0, 0.6, 1):
@@ -287,7 +288,7 @@ lab.race(cached, x, weights)
 # the length of the text.
 #
 # **Break it.** Forget to reorder the cache, as a well-known library did. Its check compared *sums* over the cache with
-# the right ones. **Predict:** two hypotheses exchange their places. Does the sum of all keys notice? Does the output?
+# the right ones. **Predict:** two hypotheses swap places. Does the sum of all keys notice? Does the output?
 
 # %%
 new, past = rng.standard_normal((3, 2, 4)), rng.standard_normal((2, 2, 5, 4))    # two hypotheses, five positions before
@@ -311,6 +312,9 @@ print(lab.with_a_broken_cache(12), lab.with_a_broken_cache(13), sep="\n")
 lab.at_work()
 
 # %% [markdown]
+# This was the last part. `minitransformer learn list` shows what you have left out, and
+# `docs/train.md` how to train a model on a text of your own.
+#
 # **Read next:** `beam_search` in `minitransformer/decoding/beam.py`, then `CachedStack` in
 # `minitransformer/decoding/cached.py`. It copies no past when a hypothesis is split: the hypotheses of a sentence share
 # one list, and a mask says whose is what.

@@ -165,14 +165,14 @@ def show_scores(axes, scores, queries, keys) -> Any:
     return image
 
 
-def show_losses(axes, curves, level=None) -> None:
-    """Draw training losses {what they are: one number for each step}; level: (number, its name) of a dotted line."""
+def show_losses(axes, curves, level=None, of="token") -> None:
+    """Draw training losses {what they are: one for each step}; level: (number, name) of a dotted line; of: what has a loss."""
     for (name, losses), colour, style in zip(curves.items(), ("black", "tab:red", "tab:brown"), ("-", "--", "-.")):
         axes.plot(range(1, len(losses) + 1), losses, style, color=colour, label=name)
     if level:
         axes.axhline(level[0], color="0.5", linestyle=":", label=level[1])
     axes.set_xlabel("training step")
-    axes.set_ylabel("loss for each token")
+    axes.set_ylabel(f"loss for each {of}")
     axes.legend()
 
 

@@ -124,7 +124,7 @@ def gradient_of(model) -> np.ndarray:
 
 def show_valley(axes, valley, paths) -> None:
     """Draw the contours of valley(a, b) and {name: points (steps, 2)} on them."""
-    a, b = np.meshgrid(np.linspace(-0.5, 4.5, 100), np.linspace(-1.3, 1.3, 100))
+    a, b = np.meshgrid(np.linspace(-1.2, 4.5, 100), np.linspace(-1.3, 1.3, 100))
     axes.contour(a, b, valley(a, b), np.geomspace(0.05, 40, 10), colors="0.8")
     for (name, path), style in zip(paths.items(), ("r.--", "k.-")):
         axes.plot(*path.T, style, label=name, linewidth=1)
