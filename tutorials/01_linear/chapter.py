@@ -207,14 +207,14 @@ print(f"measured: {(x @ W).sum() / 0.01:.4g}")
 # sentence. (On a stack of matrices `.T` reverses all axes, while `swapaxes(-1, -2)` swaps the last two.)
 #
 # Two more rules must hold for your answer. If $W_q$ grows by 1 %, every score grows by 1 %, and the loss by a hundredth of
-# `(dw_q * w_q).sum()`. If $W_k$ does so in its place, the scores are the same, so `(dw_k * w_k).sum()` has to be the same
+# `(dw_q * w_q).sum()`. If $W_k$ grows by 1 % instead, the scores are the same, so `(dw_k * w_k).sum()` has to be the same
 # number. As $x$ is in the queries and in the keys, `(dx * x).sum()` is the sum of both.
 
 # %% [exercise] query_key_backward
 
 # %% [derivation]
-# Read the forward from the bottom up. Each line is a linear layer, so one rule covers them all: $y = x W$ gives $dx = dy\,
-# W^\top$ and $dW = x^\top dy$.
+# Read the forward from the bottom up. Each line is a linear layer, so one rule covers them all: $y = x W$ gives
+# $dx = dy\, W^\top$ and $dW = x^\top dy$.
 #
 # **The scores.** In $s = q k^\top$ the input is $q$ and the weight is $k^\top$, sentence by sentence:
 #

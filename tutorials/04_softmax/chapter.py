@@ -218,9 +218,9 @@ print("-1e9:          ", softmax(np.array([-1e9, -1e9, -1e9])))
 # %% [exercise] masked_softmax
 
 # %% [derivation]
-# **The rule: what is masked out must not matter, neither in the sum nor in the maximum.** With $-\infty$ in the forbidden
-# places, each of shape $(\dots, K)$, their exponentials are 0. The row's maximum, $(\dots, 1)$, has to be taken over the
-# *allowed* scores: next to a forbidden score of 1,000, the exponential of every allowed one would be 0.
+# **The rule: what is masked out must not matter, neither in the sum nor in the maximum.** Put $-\infty$ in the forbidden
+# places of each row, $(\dots, K)$, and the exponentials there are 0. The row's maximum, $(\dots, 1)$, has to be taken over
+# the *allowed* scores: next to a forbidden score of 1,000, the exponential of every allowed one would be 0.
 #
 # An empty row needs two exceptions. Its maximum is $-\infty$, and $-\infty - (-\infty)$ is NaN, so subtract 0 there. Its
 # sum is 0, and $0 / 0$ is NaN, so divide by 1 there. Both leave zeros.

@@ -172,8 +172,8 @@ print("dx =", functional.layer_norm_backward(np.array([[10.0, -7.0]]), cache)[0]
 # Nearly 0. Of two numbers, LayerNorm says only which one is larger, and a small nudge does not change that.
 #
 # With three numbers there is something left to learn, and it can be drawn. Rows of mean 0 lie in a plane through the
-# origin, at right angles to $(1, 1, 1)$. Rows of variance 1 have the length $\sqrt 3$. So LayerNorm moves every row of
-# three numbers onto one circle. (For $D$ numbers, it is a sphere in $D - 1$ dimensions.)
+# origin, at right angles to $(1, 1, 1)$. Rows of mean 0 and variance 1 have length $\sqrt 3$. So LayerNorm moves every row
+# of three numbers onto one circle. (For $D$ numbers, it is a sphere in $D - 1$ dimensions.)
 
 # %%
 x, dy = rng.standard_normal((2, 12, 3)) * 1.5

@@ -132,7 +132,8 @@ bar = figure.colorbar(image, ax=both, label="share of the hidden numbers\nthat a
 # ## Dropout: a mask belongs to one call
 #
 # In training, dropout sets each number to 0 with probability $p$, the *dropout rate*, and divides the others by $1 - p$. At
-# inference it does nothing. The paper drops what each sub-layer puts out, and the sum of embeddings and positions.
+# inference it does nothing. The paper applies it to the output of each sub-layer, and to the sum of embeddings and
+# positions.
 #
 # **By hand.** $x = (2, 4, 6, 8)$, $p = 0.5$, and the draw keeps the second and the third number: $y = (0, 8, 12, 0)$.
 # **Predict** the mean of $y$ over many draws.

@@ -128,8 +128,8 @@ for name in ("source", "target", "next_target"):
 # yet. The second one has the padding mask of the *source*, $(B, 1, T)$: nothing in the source is in the future.
 
 # %% [markdown]
-# The library's layer has projections, several heads and dropout besides. With one head and the identity for each
-# projection, it must do what yours does:
+# The library's layer also has projections, several heads and dropout. With one head and the identity for each projection,
+# it must do what yours does:
 
 # %%
 config = TransformerConfig.named("toy", 30, d_model=8, num_heads=1, d_ff=16, dropout=0.0)
@@ -152,8 +152,8 @@ print(len(names), "of your functions at work;", str(report).splitlines()[-1])
 #
 # ## The way back to the encoder
 #
-# Nothing compares what the encoder puts out with anything. All that it ever learns comes through the memory, from the
-# decoder's layers, and each of them has read it.
+# The output of the encoder is not compared with anything. Everything that the encoder learns comes through the memory, from
+# the decoder's layers, and each of them has read it.
 #
 # **By hand.** One number everywhere, no residual: the first layer makes $x_1 = x_0 + 2m$, and the second
 # $x_2 = 3 x_1 + 5m$. The memory $m$ reaches $x_2$ directly, 5 times, and through the first layer, $3 \cdot 2$ times. So

@@ -168,8 +168,8 @@ print(*(f"step {step:,}: gap {hard[step - 1]:.2f}" for step in (10, 100, 1000, 1
 # %% [exercise] smoothed_targets
 
 # %% [derivation]
-# **The shares.** Every token gets $\epsilon / K$. The target has $1 - \epsilon$ besides, and keeps its own part of what
-# was spread, so that the row of $q$, $(K)$, sums to 1:
+# **The shares.** Every token gets $\epsilon / K$. The target gets $1 - \epsilon$ on top of its own $\epsilon / K$, so that
+# the row of $q$, $(K)$, sums to 1:
 #
 # $$ q_{target} = 1 - \epsilon + \frac{\epsilon}{K}, \qquad q_{other} = \frac{\epsilon}{K} $$
 #
@@ -222,7 +222,7 @@ print(f"the trained model: gap {lab.training.gap(model, unseen):.3f}, loss {floa
 # $$ \ln PP = -\frac{1}{N} \sum_n \ln p_n $$
 #
 # That is the mean loss without smoothing. The sum and $N$ run over all real tokens of all sentences, because a mean of the
-# sentences' own perplexities is another number.
+# sentences' own perplexities is a different number.
 
 # %% [markdown]
 # **Predict:** the trained model gives each target about 0.9. What is its perplexity for a letter, and what would it
@@ -234,7 +234,7 @@ one = perplexity(p, unseen.next_target)
 print(f"for each token {one:.3f}, for nine of them {one ** 9:.2f}")
 
 # %% [markdown]
-# 1.1 and 2.5, for the same model and the same text. Perplexities of models with different vocabularies do not compare.
+# 1.1 and 2.5, for the same model and the same text. Perplexities of models with different vocabularies cannot be compared.
 #
 # ## The mean of means
 #

@@ -249,9 +249,9 @@ print("peak {:.2e}, step 100,000 {:.2e}".format(*schedule(np.array([4000, 100_00
 # ## What the warm-up is for
 #
 # You have seen the reason: at the first step, every weight moves by the full learning rate, in the direction of a sign. For
-# some steps more, $v$ has seen few gradients and is a poor estimate. A large learning rate then moves thousands of weights far,
-# all at once, and by nearly random amounts, before the model has learned anything. Here are the losses of a letter of the
-# three-layer model after 240 steps, for three seeds each, from the same script:
+# some more steps, $v$ has seen few gradients and is a poor estimate. A large learning rate then moves thousands of weights
+# far, all at once, and by nearly random amounts, before the model has learned anything. Here are the losses of a letter of
+# the three-layer model after 240 steps, for three seeds each, from the same script:
 #
 # | | learning rate 0.003 | learning rate 0.012 |
 # |---|---|---|

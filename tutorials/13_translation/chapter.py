@@ -310,5 +310,5 @@ lab.at_work()
 
 # %% [markdown]
 # **Read next:** `exact_match` and `bleu` in `minitransformer/training/evaluation.py`, and the class `Numbers` in
-# `minitransformer/tasks/numbers.py`, where `is_held_out` says what may never be trained on. The measurements of
-# Multi30K, with all that did not help, are in `experiments/multi30k.md`.
+# `minitransformer/tasks/numbers.py`, where `is_held_out` says what may never be trained on. The measurements on Multi30K,
+# including everything that did not help, are in `experiments/multi30k.md`.
