@@ -109,7 +109,7 @@ print("measured:", ((loss - below) / 2e-6).round(4))
 #
 # At the target that is $p - 1$, which is negative: a step against the gradient makes this logit larger. Everywhere else it is
 # $p$, so the tokens that were believed most are pushed down most. Rows of padding are 0, and everything is multiplied by $dloss$.
-# The derivation never used that $q$ is 0 and 1. It needs a sum of 1 and nothing else.
+# The derivation never assumed that each $q$ is 0 or 1. It needs only a sum of 1.
 
 # %% [markdown]
 # **Prove it**, with a random upstream gradient:
