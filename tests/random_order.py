@@ -3,8 +3,8 @@
     pip install pytest-randomly
     python -m tests.random_order --times 10 -- -m "not slow"
 
-What follows "--" goes to pytest. Recorded: the fast lane, as above, in the orders of seeds 1 and 2, each with 3,671 passed and 205
-skipped (those that need a GPU). The other eight and the slow tests have not been run this way.
+What follows "--" goes to pytest. Recorded: the fast lane, as above, in the orders of seeds 1 to 10: all green (205 tests that need
+a GPU are skipped). The slow tests have not been run this way.
 """
 
 import argparse
