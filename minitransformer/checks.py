@@ -146,7 +146,7 @@ def check_dloss(dloss) -> None:
 
 
 def check_config(model, config, kind, seed) -> None:
-    """Raise InputError unless a model's `config` is of the class `kind` and its `seed` is a whole number."""
+    """Raise InputError unless a model's `config` is a `kind` and its `seed` is a whole number."""
     check_whole("seed", seed, 0)
     check_kind(isinstance(config, kind), f"{type(model).__name__}: config", config,
                f"a {kind.__name__}, such as {kind.__name__}.named(\"toy\", ...)")

@@ -26,7 +26,7 @@ def locate(case) -> Located:
     recorder = record(CheckedBlock(case.block, case.given, np.float64, case.make_rng), case.dy)
     wrong = _innermost(recorder.backward.parts) or [(recorder.backward, case)]
     (call, innermost), *others = wrong
-    innermost.counterpart = find_counterpart(innermost)    # before its right gradients are asked for
+    innermost.counterpart = find_counterpart(innermost)    # before its right gradients are requested
     return Located(call.path, innermost, [other for other, _ in others], _blocks(call.parts),
                    _facts(call, innermost, recorder), recorder.changed)
 

@@ -104,7 +104,7 @@ class SelfAttention(MultiHeadAttention):
 
 
 class CrossAttention(MultiHeadAttention):
-    """The decoder's x (B, T_q, d_model) is the query; the encoder's memory (B, T_k, d_model) is key and value."""
+    """The decoder's x (B, T_q, d_model) is the query; the encoder's memory (B, T_k, d_model) provides key and value."""
 
     def forward(self, x, memory, mask=None, rng=None) -> tuple[Array, MultiHeadAttentionCache]:
         return super().forward(x, memory, memory, mask, rng)

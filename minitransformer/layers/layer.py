@@ -12,7 +12,7 @@ from minitransformer.errors import InputError
 from minitransformer.layers.summary import as_tree
 from minitransformer.layers.parameter import DTYPES, Flat, Parameter, bind, flatten
 
-Same = TypeVar("Same", bound="Layer")    # a copy has the class of the original
+Same = TypeVar("Same", bound="Layer")    # a copy has its original's class
 
 
 class Layer:

@@ -15,7 +15,7 @@ PROGRAMS = ("subprocess.", "os.system", "os.exec", "os.spawn", "os.posix_spawn",
 
 
 class Borrowed(Exception):
-    """The learner's code uses what is not its own."""
+    """The learner's code uses something that the learner did not write."""
 
 
 class _Import(Borrowed, ImportError):

@@ -74,7 +74,7 @@ def plugs(own, wrapped=None) -> list:
 def train(*plugs, steps=STEPS, after_each=lambda step: None, task=COPY, seed=0, **sizes) -> Training:
     """The Training of a small model on a toy task; `sizes` change its TransformerConfig.
 
-    plugs: `plugged(...)` of functions of yours, each to run in the place of one of the library's. seed: of the initial weights and
+    plugs: `plugged(...)` of functions of yours, each to run in place of one of the library's. seed: of the initial weights and
     of the letters. after_each(step) is called after each step, counted from 1.
     """
     vocabulary = task.make_vocabulary()

@@ -86,7 +86,7 @@ def _process(path, sources, kind, work, limit, graded=False, steps=0) -> Iterato
 
 
 def _start(folder, path, seconds, graded) -> None:
-    """Run the process. One BLAS thread: the arrays are small, and each thread would take memory from what it may use."""
+    """Run the process. One BLAS thread: the arrays are small, and each thread would use up some of its memory limit."""
     environment = {**os.environ, "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1",
                    "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     code = START.format(folder=str(path.resolve().parent), package=str(PACKAGE.parent), job=str(folder))

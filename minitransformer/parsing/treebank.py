@@ -19,7 +19,7 @@ class Placed(NamedTuple):
 
 
 def read_trees(path, read=read_text) -> list[Placed]:
-    """The trees of a file, plain or .gz, whose text is `read(path)`, without what this kind of parser is not expected to produce.
+    """The trees of a file, plain or .gz, whose text is `read(path)`, reduced to what this kind of parser should produce.
 
     Empty elements are left out, function tags and indices are cut off (NP-SBJ-1 is NP), and an outermost bracket
     without a label, or with TOP, ROOT or S1, is removed. A tree may cover several lines.

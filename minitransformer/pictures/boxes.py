@@ -115,7 +115,7 @@ class Map:
         self.boxes.insert(0, Box(stack, f"{stack.capitalize()}, N ×", "", x + side * 0.1, *panel))    # noqa: RUF001 - it is a times sign
 
     def _memory(self, memory, cross) -> None:
-        """The encoder's output is key and value of the cross-attention."""
+        """The encoder's output provides the keys and values of cross-attention."""
         between, up = (LEFT + MIDDLE) / 2, memory.top + 0.4
         self.boxes.append(Box("label", "memory", "", LEFT + 0.65, up + 0.17))
         for colour, d in ((KEY, -0.06), (VALUE, 0.06)):

@@ -43,7 +43,7 @@ class FromFiles(Task):
         parser.add_argument("--valid", required=True, **{**cls.files_option, "help": "the same for validation"})
 
     def read_files(self, files, name, read) -> Any:
-        """What is in `files`, each read by `read(path)`. Raises InputError, which calls them `name`, for what cannot be used."""
+        """What is in `files`, each read by `read(path)`. Raises InputError, which calls them `name`, if one cannot be used."""
         raise NotImplementedError
 
     def begin(self: Same, **found) -> Same:

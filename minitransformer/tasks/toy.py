@@ -60,7 +60,7 @@ _LETTERS = SymbolVocabulary(string.ascii_lowercase)
 
 
 class LetterTask(ToyTask):
-    """From 1 to 12 letters, "c a b", to the result of `transform`."""
+    """Maps 1 to 12 letters, such as "c a b", to the result of `transform`."""
 
     transform: ClassVar[Callable]    # takes a list of letters
 

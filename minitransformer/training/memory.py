@@ -24,7 +24,7 @@ def check_fits(config, arrays) -> None:
 
 
 def available_memory() -> float | None:
-    """Bytes that this process can take, swap and its container's limit considered; None if the system (not Linux) does not say."""
+    """Bytes that this process can take, given swap and its container's limit; None if the system (not Linux) does not say."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         kilobytes = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}

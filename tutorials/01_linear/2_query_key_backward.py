@@ -11,7 +11,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 
 # %% reference
 def query_key_backward(ds, x, w_q, w_k):
-    """ds: (B, T, T); x: (B, T, d_model); w_q, w_k: (d_model, d_k). Returns dx, dw_q, dw_k, of the shapes of x, w_q, w_k."""
+    """ds: (B, T, T); x: (B, T, d_model); w_q, w_k: (d_model, d_k). Returns dx, dw_q, dw_k, shaped like x, w_q, w_k."""
     q, k = x @ w_q, x @ w_k    # (B, T, d_k)
     # your code: the gradients of q and k, back through s = q k^T
     dq = ds @ k

@@ -16,7 +16,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake, plugs
 def attention_backward(dy, query, key, value, p):
     """dy: (..., T_q, d_v); query: (..., T_q, d_k); key: (..., T_k, d_k); value: (..., T_k, d_v); p: (..., T_q, T_k).
 
-    Returns dquery, dkey, dvalue, of the shapes of query, key and value.
+    Returns dquery, dkey, dvalue, with the shapes of query, key and value.
     """
     # your code: read your attention from its last line to its first
     dp = dy @ value.swapaxes(-1, -2)

@@ -291,7 +291,7 @@ for name, own in (("your mask", causal_mask), ("the suspect", lab.suspect_mask))
 #
 # ## Caught: ask for the impossible
 #
-# Nobody can predict a die. Let the model read eight letters and write eight throws of a die, which have nothing to do with
+# A die cannot be predicted. Let the model read eight letters and write eight throws of a die, which have nothing to do with
 # them. **Predict** the best possible accuracy of the honest model, and that of the cheat.
 
 # %%

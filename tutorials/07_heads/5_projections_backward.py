@@ -13,7 +13,7 @@ from minitransformer.learn import also_right, edge, mistake
 def projections_backward(dq, dk, dv, x, w_q, w_k, w_v):
     """dq, dk: (B, H, T, d_k); dv: (B, H, T, d_v); x: (B, T, d_model); w_q, w_k: (d_model, H d_k); w_v: (d_model, H d_v).
 
-    Returns dx, dw_q, dw_k, dw_v, of the shapes of x, w_q, w_k and w_v.
+    Returns dx, dw_q, dw_k, dw_v, with the shapes of x, w_q, w_k and w_v.
     """
     # your code: the backward of a split is a merge; then three linear layers that read the same x
     B, T, d_model = x.shape

@@ -15,7 +15,7 @@
 #
 # *한국어: 잔차 연결 (residual connection), 층 정규화 (layer normalisation), 기울기 소실 (vanishing gradient).*
 #
-# A stack of two layers learns your task, so you stack 24 of them. The loss gets worse, on the very examples that it trains
+# A stack of two layers learns your task, so you stack 24 of them. The loss gets worse, even on the examples that the model trains
 # on. You add a LayerNorm, derive its gradient, and the gradient check passes. After the first update, the gradient is
 # wrong.
 #

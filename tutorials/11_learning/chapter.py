@@ -130,7 +130,7 @@ lab.training.show_valley(axes, valley, {name: np.array(path) for name, path in p
 # ## Epsilon, and other slips
 #
 # One reading of the paper prints $\beta_2 = 0.9$ and $\epsilon = 0.9$. **Predict:** with $\epsilon = 0.9$, how large is the
-# step for a gradient that is always 0.001, in learning rates? And what do you divide by, nearly, whatever the gradient is?
+# step for a gradient that is always 0.001, in learning rates? And by roughly what do you divide, whatever the gradient is?
 
 
 # %%

@@ -1,7 +1,7 @@
 """Two accuracies
 
 The model got the right tokens before each position, and `predicted` holds the token that it found most likely there. Return the
-share of tokens that are right, and the share of texts in which every token is right. Padding, the id 0 in `ids`, is no token.
+share of tokens that are right, and the share of texts in which every token is right. Padding, the id 0 in `ids`, does not count.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """One merge of byte-pair encoding
 
 A text is a row of ids, and 0 is the space between two words. Find the pair of neighbours that occurs most often, within words
-only, and put the id `new` in the place of both, everywhere. One pair is the most frequent, and its two ids are different.
+only, and replace every such pair by the id `new`. One pair is the most frequent, and its two ids are different.
 """
 
 import numpy as np
@@ -86,7 +86,7 @@ def right_pair(ids):
 
 
 def put(ids, pair, pieces, times=None):
-    """The pair, and the text with `pieces` in the place of each pair, the first `times` of them only."""
+    """The pair, and the text with `pieces` in place of each pair, the first `times` of them only."""
     text, i, done = [], 0, 0
     while i < len(ids):
         found = tuple(ids[i:i + 2].tolist()) == tuple(pair) and done != times

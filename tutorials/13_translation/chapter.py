@@ -87,7 +87,7 @@ lab.translator.show_shares({
 
 # %% [markdown]
 # It is the same number. If all predictions of a text are right, the model writes those tokens and meets, at each
-# position, what teacher forcing gave it. At the first wrong one, both texts are wrong. So teacher forcing is no lie
+# position, what teacher forcing gave it. At the first wrong one, both texts are wrong. So teacher forcing does not lie
 # about the texts. The lie is in the tokens: after a mistake the model is put back on the right path, and it never has
 # to live with what it wrote.
 #
