@@ -213,8 +213,8 @@ print(f"measured: {(x @ W).sum() / 0.01:.4g}")
 # %% [exercise] query_key_backward
 
 # %% [derivation]
-# Read the forward from the bottom up. Each line is a linear layer, so one rule serves for all of them: from $y = x W$ follow
-# $dx = dy\, W^\top$ and $dW = x^\top dy$.
+# Read the forward from the bottom up. Each line is a linear layer, so one rule covers them all: $y = x W$ gives $dx = dy\,
+# W^\top$ and $dW = x^\top dy$.
 #
 # **The scores.** In $s = q k^\top$ the input is $q$ and the weight is $k^\top$, sentence by sentence:
 #

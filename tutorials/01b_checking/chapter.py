@@ -132,7 +132,7 @@ legend = axes.legend()
 # From both sides the error falls by a factor of 100 for each factor of 10 in $h$, until the lost digits take over near
 # $10^{-5}$. About eleven digits are right there, and the other five are lost. The step sideways loses nothing: below $10^{-8}$
 # it is right to the last digit (an error of 0 is drawn at $10^{-17}$). In return, every operation of the forward must have a
-# complex derivative. `np.abs` has none, and a maximum has to be taken of the real parts.
+# complex derivative. `np.abs` does not have one, and a maximum has to compare real parts only.
 #
 # ## What a check with ones does not see
 #

@@ -200,8 +200,8 @@ axes.set_title(f"by hand: {word} -> {written}", fontsize=10)
 bar = figure.colorbar(image, label="attention weight")
 
 # %% [markdown]
-# It works, without any training. One matrix product decides where to look, and another fetches what is there. Your
-# matrix serves words of eight letters only, while the trained model serves all lengths up to twelve. It has learned its
+# It works, without any training. One matrix product decides where to look, and another fetches what is there. Your matrix
+# works only for words of eight letters, while the trained model handles every length up to twelve. It has learned its
 # matrices from examples, and for that it needed gradients.
 #
 # ## Backward
@@ -261,9 +261,8 @@ assert report.passed
 #
 # The trained model has 4 heads of $d_k = 8$ numbers, and its vectors have $d_{model} = 4 \cdot 8 = 32$. Dividing by
 # $\sqrt{d_{model}}$ in place of $\sqrt{d_k}$ is a famous slip. It runs, it passes a gradient check if the forward and the
-# backward both make it, and a model that is trained with it can make up for it with larger queries. But these weights
-# were trained with the right scale. **Predict:** halve all scores and let the model write. Does it still write
-# *drawkcab*?
+# backward both make it, and a model trained with it can compensate by learning larger queries. But these weights were
+# trained with the right scale. **Predict:** halve all scores and let the model write. Does it still write *drawkcab*?
 
 
 # %%

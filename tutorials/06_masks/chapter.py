@@ -302,8 +302,9 @@ for name, own in (("your mask", causal_mask), ("the suspect", lab.suspect_mask))
         print(f"{name}: {lab.accuracy(train(task=dice, steps=90).model, make_batch(held_out)):.0%}")
 
 # %% [markdown]
-# One in six is 17 %, give or take a little luck. A model that does clearly better has seen the throw. This test knows
-# nothing about masks: take random targets, or shuffle the labels of your data, and whatever beats chance is a leak.
+# One in six is 17 %, give or take a little luck. A model that does clearly better has seen the result of the throw. This
+# test knows nothing about masks: take random targets, or shuffle the labels of your data, and whatever beats chance is a
+# leak.
 #
 # There is one more way to show the answer. Forget to shift the target: the decoder reads `b a c EOS`, and has to predict
 # `b a c EOS`. The mask is right, and each position holds its own answer (issue 314 of MONAI's GenerativeModels). **Predict:**

@@ -156,8 +156,9 @@ print("the mean over 200,000 draws:", y.mean(axis=0).round(1))
 #
 # $$ dz = dy\, m_2, \qquad dh = dz\, W^\top, \qquad dW = h^\top dz, \qquad dx = dh\, m_1 $$
 #
-# All but $dW$ and $W$ are $(\dots, D)$. In $dW$, which is $(D, D)$, the sum runs over all rows, so flatten the axes in front.
-# Each mask occurs at its own place, and it is *the very mask of this call*: it belongs in the cache.
+# Every array here except $dW$ and $W$ is $(\dots, D)$. In $dW$, which is $(D, D)$, the sum runs over all rows, so flatten
+# the axes in front. Each mask is used at its own place, and it has to be *the mask drawn in this call*, so it belongs in
+# the cache.
 
 # %% [markdown]
 # **Break it.** One object for both places keeps only the mask that it drew last, so backward uses the second mask twice. Here
@@ -236,7 +237,8 @@ legend = axes.legend()
 # %% [markdown]
 # Each line is one of three seeds. In the decoder, post-norm leaves the first layer less than a thousandth of what the last
 # one gets. In the encoder it does not, because the path through $f$ makes up for the factor 0.71. So which of the decoder's three
-# sub-layers loses the gradient? Walk down the stack, and measure by what factor each changes the norm of what passes it.
+# sub-layers loses the gradient? Walk down the stack, and measure the factor by which each one changes the norm of the
+# gradient that passes through it.
 
 # %%
 model, cache, dloss = lab.deep(pre_norm=False, seed=0)
@@ -268,8 +270,8 @@ for pre_norm in (False, True):
 lab.at_work()
 
 # %% [markdown]
-# This was the last chapter of part one. In your folder, `my_transformer.py` holds everything that passed. Let all of it train
-# a model from nothing:
+# This was the last chapter of part one. In your folder, `my_transformer.py` holds everything that passed. Now use all of it
+# to train a model from scratch:
 #
 #     minitransformer learn plug --all
 #

@@ -109,7 +109,7 @@ print("measured:", ((loss - below) / 2e-6).round(4))
 #
 # At the target that is $p - 1$, which is negative: a step against the gradient makes this logit larger. Everywhere else it is
 # $p$, so the tokens that were believed most are pushed down most. Rows of padding are 0, and everything is multiplied by $dloss$.
-# The derivation never assumed that each $q$ is 0 or 1. It needs only a sum of 1.
+# The derivation never used the fact that $q$ holds only 0s and a 1. It needs $q$ to sum to 1 and nothing else.
 
 # %% [markdown]
 # **Prove it**, with a random upstream gradient:
@@ -159,8 +159,8 @@ print(*(f"step {step:,}: gap {hard[step - 1]:.2f}" for step in (10, 100, 1000, 1
 
 # %% [markdown]
 # It grows, by $\ln 10 = 2.3$ for ten times as many steps, and it will never stop, since $p = 1$ needs an infinite gap. That the
-# gradient comes close to 0 is no defect, because this is what convergence means. The defect is that the logits have no place to
-# rest: the model becomes ever more certain of what it has seen.
+# gradient comes close to 0 is not a defect, because this is what convergence means. The defect is that the logits have no
+# place to rest: the model becomes ever more certain of what it has seen.
 #
 # *Label smoothing* gives them one. Of each target's probability, $\epsilon$ is taken away and spread evenly over all $K$
 # tokens, and the loss becomes $-\sum_i q_i \ln p_i$ with this new $q$.

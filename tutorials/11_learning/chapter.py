@@ -116,9 +116,9 @@ lab.training.show_valley(axes, valley, {name: np.array(path) for name, path in p
 
 # %% [markdown]
 # SGD bounces from wall to wall, and cannot take a larger learning rate: above 0.04, every bounce is larger than the one
-# before. Adam's steps have about the same size in both directions. It is no miracle, since it overshoots and swings back. On
-# the running example, with words of eight random letters, `experiments/learning.py` gives these losses of a letter after 200
-# steps. The last two rows are for the next section:
+# before. Adam's steps have about the same size in both directions. It works no miracles, since it overshoots and swings
+# back. On the running example, with words of eight random letters, `experiments/learning.py` gives these losses of a letter
+# after 200 steps. The last two rows are for the next section:
 #
 # | optimizer, learning rate | seed 0 | seed 1 | seed 2 |
 # |---|--:|--:|--:|
@@ -181,9 +181,9 @@ axes.set_ylim(0, 1.3)
 # only 2 %. So a gradient that is too long has to be shortened *before* Adam sees it. After the step, clipping changes nothing at
 # all, because the gradient has already been used.
 #
-# A gradient is one vector of all weights of a model, and its direction is what it knows. Clipping may make it shorter, but must
-# not turn it. **By hand:** a weight and a bias have the gradients 3 and 4. Together they are a vector of length 5, and with
-# a limit of 1, they become 0.6 and 0.8.
+# A gradient is one vector of all weights of a model, and its direction is what it knows. Clipping may make it shorter, but
+# must not change its direction. **By hand:** a weight and a bias have the gradients 3 and 4. Together they are a vector of
+# length 5, and with a limit of 1, they become 0.6 and 0.8.
 
 # %% [exercise] clip
 
@@ -278,7 +278,7 @@ print(f"base: {100_000 * 0.4 / 3600:.1f} hours; big, 300,000 steps of 1.0 s: {30
 #
 # ## Your Transformer
 #
-# Let your Adam train the running example from nothing, next to SGD.
+# Let your Adam train the running example from scratch, next to SGD.
 
 # %%
 with plugs({"adam_step": adam_step})[0]:

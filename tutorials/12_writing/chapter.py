@@ -296,8 +296,8 @@ new, past = rng.standard_normal((3, 2, 4)), rng.standard_normal((2, 2, 5, 4))   
 print(f"the sums differ by {abs(keys.sum() - other_keys.sum()):.0e}, the outputs by {np.abs(y - other_y).max():.2f}")
 
 # %% [markdown]
-# The sum notices nothing, because the same numbers are in it in another order. Would you notice it in use? Here is the
-# trained model with a cache that is never reordered, at 100 random words of each length.
+# The sum notices nothing, because the same numbers are in it in another order. Would you notice it at inference? Here is
+# the trained model with a cache that is never reordered, at 100 random words of each length.
 
 # %%
 print(lab.with_a_broken_cache(12), lab.with_a_broken_cache(13), sep="\n")

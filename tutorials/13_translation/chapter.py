@@ -40,9 +40,9 @@ for (source, target), output in zip(unseen[:4], outputs):
     print(" ".join(vocabulary.tokens(source)), "->", vocabulary.decode(output), "| reference:", vocabulary.decode(target))
 
 # %% [markdown]
-# The *hypothesis* is what the model writes, and the *reference* is what a person, or here a rule, says is right. The
-# German is well formed, and many of the numbers are wrong, because the model saw few batches. That makes it a good
-# model to evaluate.
+# The *hypothesis* is what the model writes, and the *reference* is what a person, or here a rule, says is right. The German
+# is well formed, but many of the numbers are wrong, because the model saw few batches. That makes it a good model to
+# evaluate.
 #
 # ## Four ways to fool yourself
 #
@@ -142,8 +142,8 @@ matches, totals, lengths, right_lengths = counts(outputs, references)
 lab.translator.show_shares({f"n = {n}": matches[:, n - 1].sum() / totals[:, n - 1].sum() for n in (1, 2, 3, 4)}, "precision (%)")
 
 # %% [markdown]
-# The longer the n-gram, the less often all of it is right. Single tokens say whether the words are there, and longer
-# runs say whether they are in order.
+# The longer the n-gram, the less often every token in it is right. Single tokens say whether the words are there, and
+# longer runs say whether they are in order.
 #
 # ## From counts to BLEU
 #
@@ -209,7 +209,7 @@ print(gradcheck((forward, lambda dbleu, logits: np.zeros_like(logits)), [logits]
 # *Byte-pair encoding* starts with letters and merges, again and again, the two neighbours that are most often together.
 #
 # **By hand.** In *her hen the*, the pair *h e* occurs three times and every other pair once. After the merge the text is
-# *he-r he-n t-he*, and *he* is a token like any other. The *r* and the *h* after the space are no pair.
+# *he-r he-n t-he*, and *he* is a token like any other. The *r* and the *h* after the space are not a pair.
 
 # %% [exercise] merged
 
@@ -243,7 +243,8 @@ letters = [[[ord(letter) for letter in vocabulary.decode(one)] for one in both] 
 print(f"BLEU of number words {score:.3f}, of letters {corpus_bleu(*counts(*letters)):.3f}")
 
 # %% [markdown]
-# Larger, and nothing has become better. A BLEU without its tokenisation is therefore no result.
+# The score is larger, although no translation has improved. A BLEU reported without its tokenisation is therefore not a
+# result.
 #
 # ## A map, read aloud
 #
