@@ -14,7 +14,7 @@ PACKAGES = {"torch": ["torch"], "torch.compile": ["torch"], "jax": ["jax"]}    #
 
 
 def compare(case, peers, threads, rounds) -> dict[str, Any]:
-    """A dict for JSON: that of `against_peers`, with what follows from the case.
+    """A dict for JSON: the one from `against_peers`, plus what follows from the case.
 
     `matmul_share` is the rate of a step's necessary operations as a fraction of the machine's best rate in one large matrix
     product; `padding` the fraction of padding in the batches; `other_work` the number of cores that were busy with other

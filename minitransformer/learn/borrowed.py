@@ -15,7 +15,7 @@ PROGRAMS = ("subprocess.", "os.system", "os.exec", "os.spawn", "os.posix_spawn",
 
 
 class Borrowed(Exception):
-    """The learner's code uses something that the learner did not write."""
+    """The learner's code uses a file, a library or a program that is off limits."""
 
 
 class _Import(Borrowed, ImportError):

@@ -41,7 +41,7 @@ def _call(function, arguments, watched, limit) -> Outcome:
     given = copy.deepcopy(arguments)
     borrowed = []
     try:
-        with np.errstate(all="ignore"), time_limit(limit) if limit else nullcontext():    # NaN and infinity are said in the answer
+        with np.errstate(all="ignore"), time_limit(limit) if limit else nullcontext():    # the answer mentions NaN and infinity
             returned = _watching(function, given, borrowed) if watched else function(*given)
     except (Exception, SystemExit, TimeUp) as error:    # the learner's own code: whatever it is becomes a line of the answer
         return failed(error)

@@ -20,7 +20,7 @@ class Outcome(NamedTuple):
     blank: bool = False   # the error is the skeleton's own
     returned: str = ""    # what it returned, in words, if that is not an array: "None"
     changed: int = -1     # which argument it changed
-    borrowed: str = ""    # what it used that the learner did not write: "it calls minitransformer.functional.softmax_forward"
+    borrowed: str = ""    # what it used that is off limits: "it calls minitransformer.functional.softmax_forward"
     printed: str = ""
 
     @property

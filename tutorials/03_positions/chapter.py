@@ -218,7 +218,7 @@ assert report.passed
 
 # %%
 def exact(length):
-    """The share of 20 random words of so many letters that the model writes backwards without a mistake."""
+    """The share of 20 random words of this length that the model writes backwards without a mistake."""
     draw = np.random.default_rng(length)
     words = ["".join(draw.choice(list("abcdefghijklmnopqrstuvwxyz"), length)) for _ in range(20)]
     return np.mean([lab.write(model, vocabulary, word) == word[::-1] for word in words])

@@ -19,7 +19,7 @@ SIZE = 16    # numbers in a batch of training
 
 
 def trained(seed=0, steps=160) -> Transformer:
-    """A model that has seen so many batches of numbers. 160 steps are too few, and so there are mistakes to count."""
+    """A model that has seen this many batches of numbers. 160 steps are too few, and so there are mistakes to count."""
     model = Transformer(CONFIG, seed=seed)
     adam = Adam(model)
     for step, batch in zip(range(1, steps + 1), DrawnBatches(TASK, SIZE, seed)):

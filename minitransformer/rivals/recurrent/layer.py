@@ -23,7 +23,7 @@ class Recurrent(Layer):
     """y_t = the hidden state after reading x_1 ... x_t: x (B, T, d_in), y (B, T, H).
 
     A subclass reads: its `read(x, state, mask, rng)` returns ((y, final), cache), and `read_backward(dy, dfinal, cache)` returns
-    dx, dstate. It has an `input_size` d_in, a `hidden_size` H and a `state_size` S, of everything that is carried on.
+    dx, dstate. It has an `input_size` d_in, a `hidden_size` H and a `state_size` S, the size of all that is carried on.
     """
 
     input_size: int
