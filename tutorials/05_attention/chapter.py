@@ -21,13 +21,13 @@ from minitransformer.learn import lab, yours
 lab.you_are_here("attention")
 
 # %% [markdown]
-# In chapter 1 you saw queries find their keys: for each letter that the model writes, the largest score is at the right
-# letter of *backward*. But a score only says where to look, and nothing has been taken from there yet. How does a layer
-# that consists of multiplications fetch something from a place that it has just chosen?
+# In chapter 1 you saw queries find their keys: for each letter that the model writes, the right letter of *backward* gets the
+# largest score. But a score only says where to look, and nothing has been fetched from there yet. How can a layer made of
+# multiplications fetch something from a place that it has only just chosen?
 #
-# Below are the weights that the trained model makes of its scores. It has four *heads*, which look side by side
-# (chapter 7), and two of them are shown, with a row for each letter that the model writes and a column for each letter that
-# it may look at. **Predict:** with chapter 4 in mind, what do the weights of each row sum to?
+# Below are the weights that the trained model computes from its scores. It has four *heads* that work in parallel (chapter 7).
+# Two of them are shown, with a row for each letter that the model writes and a column for each letter that it may look at.
+# **Predict:** with chapter 4 in mind, what do the weights in each row sum to?
 
 # %%
 import math
@@ -48,34 +48,34 @@ print("sums of the rows, head 0:", found.weights[0].sum(axis=1).round(3))
 bar = figure.colorbar(image, label="attention weight")
 
 # %% [markdown]
-# Each row sums to 1, so it can serve as the weights of a mean, and the letter below a dark cell makes up most of that mean.
-# In this chapter you build the layer that draws this picture, and you write by hand the numbers with which it reads a word
-# backwards, without any training.
+# Each row sums to 1, so its weights define a mean, and the letter below a dark cell makes up most of that mean. In this chapter
+# you build the layer behind this picture. You also write by hand the numbers that let it read a word backwards, without any
+# training.
 #
 # ## One vector, three jobs
 #
-# A translator turns *the dog bit the man* into Korean: 개가 남자를 물었다. Korean puts the verb at the end, so before the last
-# word she looks back at the English sentence with a question in mind: which of these words is the verb? Every word
-# carries a label, and the label of *bit*, "verb, past tense", fits the question. What she takes away from it, though, is
-# neither the question nor the label, but what the word means.
+# A translator turns *the dog bit the man* into Korean: 개가 남자를 물었다. Korean puts the verb at the end, so before writing the last
+# word she looks back at the English sentence with a question in mind: which of these words is the verb? Every word carries a
+# label, and the label of *bit*, "verb, past tense", fits the question. What she takes away, though, is neither the question nor
+# the label, but the meaning of the word.
 #
-# Attention gives these three jobs to three vectors, two of which you know. The position being written asks with a *query*,
-# each position that can be read is labelled with a *key*, and what it has to say is its *value*. None of the three exists at
-# first: each is made by a learned matrix, from a vector $y$ of the sentence being written or a vector $x$ of the sentence
-# being read.
+# Attention gives these three jobs to three vectors, and you have already met two of them. The position being written asks its
+# question with a *query*. Each position that can be read is labelled with a *key* and carries its meaning in a *value*. None of
+# the three is there from the start: a learned matrix computes each one, from a vector $y$ of the sentence being written or a
+# vector $x$ of the sentence being read.
 #
 # $$ q = y\, W_q, \qquad k = x\, W_k, \qquad v = x\, W_v $$
 #
 # In *cross-attention*, as in the translation, the queries come from one sentence and the keys and values from another. In
-# *self-attention* all three are made from the vectors of the same sentence. That does not make them the same: there is one
-# source, but three matrices, and each of them learns its own job.
+# *self-attention* all three come from the same sentence. They still differ, because each is made by its own matrix, and each
+# matrix learns its own job.
 #
-# Why a query *and* a key? If one vector did both jobs, the score of A for B would always be that of B for A, since
+# Why a query *and* a key? If one vector did both jobs, the score of A for B would always equal the score of B for A, since
 # $q \cdot k = k \cdot q$. A verb could not look for its subject without the subject looking for the verb just as much.
 #
-# **By hand.** One query $q = (2, 0)$ meets two keys, $k_1 = (1, 0)$ and $k_2 = (0, 1)$, with the values 10 and 20. How
-# well a key fits is its dot product with the query, here 2 and 0. Divided by $\sqrt 2$, because each holds two numbers (the
-# reason comes below), the *scores* are 1.41 and 0. The softmax turns them into weights,
+# **By hand.** One query $q = (2, 0)$ meets two keys, $k_1 = (1, 0)$ and $k_2 = (0, 1)$, whose values are 10 and 20. The dot
+# product of a key with the query measures how well the key fits, here 2 and 0. We divide by $\sqrt 2$, because each vector
+# holds two numbers (the reason comes below), and get the *scores* 1.41 and 0. The softmax turns them into the weights
 # $e^{1.41} / (e^{1.41} + 1) = 0.80$ and $0.20$, and the answer is $0.80 \cdot 10 + 0.20 \cdot 20 = 12$ (11.96 without
 # rounding).
 #
@@ -97,27 +97,27 @@ for one, query in zip(axes, np.array([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0]])):
 shown = one.legend(loc="upper right")
 
 # %% [markdown]
-# A query that fits all keys equally well gets the plain mean, 15, and the better it fits one key, the closer the answer
-# is to that key's value. A small change of the query changes the answer a little, which is why a model can learn where to
-# look.
+# A query that fits all keys equally well gets the plain mean, 15, and the better it fits one key, the closer the answer is to
+# that key's value. A small change to the query changes the answer only a little, which is why a model can learn where to look.
 #
 # ## All queries at once
 #
-# $T_q$ positions are being written and $T_k$ can be read. The queries are the rows of $Q$, of shape $(T_q, d_k)$, the keys
-# those of $K$, $(T_k, d_k)$, and the values those of $V$, $(T_k, d_v)$. A key must hold as many numbers as a query, while a
-# value may hold more or fewer. In front of these two axes there may be others, for the sentences of a batch and for heads: `@`
-# multiplies the last two axes and keeps those in front, but `K.T` reverses *all* axes, so write `K.swapaxes(-1, -2)` to
-# transpose the last two.
+# Suppose that $T_q$ positions are being written and $T_k$ can be read. The queries are the rows of $Q$, of shape $(T_q, d_k)$,
+# the keys are the rows of $K$, of shape $(T_k, d_k)$, and the values are the rows of $V$, of shape $(T_k, d_v)$. A key must
+# hold as many numbers as a query, while a value may hold more or fewer. There may be more axes in front of these two, for the
+# sentences of a batch and for heads. `@` multiplies the last two axes and keeps those in front. `K.T`, however, reverses *all*
+# axes, so write `K.swapaxes(-1, -2)` to transpose only the last two.
 #
-# A mask of shape $(T_q, T_k)$ says with True which keys a query may attend to, as in chapter 4. You know the scores of one
-# query, the softmax, and the weighted mean. Now write all three for all queries, without a loop. (The judge reads your own
-# code alone. To call your softmax of chapter 4, write `from my_transformer import masked_softmax` above the function.)
+# In a mask of shape $(T_q, T_k)$, True marks the keys that a query may attend to, as in chapter 4. You already know how to
+# compute the scores of one query, the softmax, and the weighted mean. Now write all three for all queries, without a loop. (The
+# judge reads only your own code. To call your softmax from chapter 4, write `from my_transformer import masked_softmax` above
+# the function.)
 
 # %% [exercise] attention
 
 # %% [derivation]
-# **The rule: a matrix product is a table of dot products.** The products of all rows of $Q$ with all rows of $K$ are
-# $Q K^\top$:
+# **The rule: a matrix product is a table of dot products.** The dot products of all rows of $Q$ with all rows of $K$ form the
+# matrix $Q K^\top$:
 #
 # $$ S = \frac{Q K^\top}{\sqrt{d_k}} \qquad (T_q, T_k) $$
 #
@@ -126,8 +126,8 @@ shown = one.legend(loc="upper right")
 #
 # $$ P = \operatorname{softmax}(S) \qquad (T_q, T_k) $$
 #
-# **The rule once more, for the means.** The answer to query $q$ is $\sum_k P_{qk} V_k$, a weighted sum of the rows of
-# $V$, and for all queries that is again a matrix product:
+# **The rule once more, for the means.** The answer to query $q$ is $\sum_k P_{qk} V_k$, a weighted sum of the rows of $V$, and
+# for all queries together this is again a matrix product:
 #
 # $$ Y = P V \qquad (T_q, d_v) $$
 
@@ -148,45 +148,43 @@ for d_k in (10, 100, 1000):
               f"p (1 - p) below 1e-10: {(p * (1 - p) < 1e-10).mean():6.2%}")
 
 # %% [markdown]
-# Variances of independent terms add up, so the variance of a dot product is $d_k$ and its standard deviation
-# $\sqrt{d_k}$, about 32 for 1,000. The softmax of such scores is saturated (chapter 4): one weight is nearly 1, and of
-# the derivatives $p (1 - p)$ nearly three in four are below $10^{-10}$. Almost no gradient arrives at the scores, so the
-# model can hardly learn to look elsewhere. Divided by $\sqrt{d_k}$, the scores have standard deviation 1 whatever $d_k$ is,
-# and not one derivative is that small.
+# Variances of independent terms add up, so the variance of a dot product is $d_k$ and its standard deviation $\sqrt{d_k}$,
+# about 32 for 1,000. The softmax of such scores is saturated (chapter 4): one weight is nearly 1, and nearly three in four of
+# the derivatives $p (1 - p)$ are below $10^{-10}$. Almost no gradient reaches the scores, so the model can hardly learn to look
+# elsewhere. Divided by $\sqrt{d_k}$, the scores have standard deviation 1 whatever $d_k$ is, and no derivative is that small.
 #
 # ## A question, written by hand
 #
-# What must $W_q$ contain, so that attention reads a word backwards? Let the keys be positions, that is, rows of chapter
-# 3's table. The dot product of two such rows is largest if they are the same row, so the query for letter $t$ should be
-# the row of the letter to read. In a word of $n$ letters that is letter $n - 1 - t$. But the position being written has
-# nothing except its own row, $PE_t$, and the query is $PE_t\, W_q$, with one matrix for all $t$.
+# What must $W_q$ contain for attention to read a word backwards? Let the keys be positions, that is, rows of the table in
+# chapter 3. The dot product of two such rows is largest if they are the same row, so the query for letter $t$ should be the row
+# of the letter to read. In a word of $n$ letters that is letter $n - 1 - t$. But the position being written knows only its own
+# row, $PE_t$, so the query is $PE_t\, W_q$, with the same matrix for every $t$.
 #
-# In chapter 3 you turned clocks forward by the same angle for all positions. Here the clocks have to run backwards as $t$
-# grows. You can check your matrix with one rule: a position that is mirrored twice is back where it was.
+# In chapter 3 you turned the clocks forward by the same angle at every position. Here the clocks have to run backwards as $t$
+# grows. You can check your matrix with one rule: mirroring a position twice brings it back to where it was.
 
 # %% [exercise] mirror_matrix
 
 # %% [derivation]
-# **The rule: the addition formulas, for a difference.** Clock $i$ shows the angle $a = t\, \omega_i$ at position $t$, and
-# the angle $(n - 1 - t)\, \omega_i = b - a$ at the position to read, with $b = (n - 1)\, \omega_i$, which is the same for
-# all $t$:
+# **The rule: the addition formulas, for a difference.** Clock $i$ shows the angle $a = t\, \omega_i$ at position $t$, and the
+# angle $(n - 1 - t)\, \omega_i = b - a$ at the position to read, where $b = (n - 1)\, \omega_i$ is the same for all $t$:
 #
 # $$ \sin(b - a) = -\cos b \sin a + \sin b \cos a $$
 #
 # $$ \cos(b - a) = \sin b \sin a + \cos b \cos a $$
 #
-# Both are linear in $\sin a$ and $\cos a$, the two numbers of the row of $t$. A row times a matrix sums down the columns,
-# so the coefficients of the new sine are a column:
+# Both are linear in $\sin a$ and $\cos a$, the two numbers of the row of $t$. A row times a matrix sums down the columns, so
+# the coefficients of the new sine form a column:
 #
 # $$ \begin{pmatrix} \sin a & \cos a \end{pmatrix} \begin{pmatrix} -\cos b & \sin b \\ \sin b & \cos b \end{pmatrix} =
 # \begin{pmatrix} \sin(b - a) & \cos(b - a) \end{pmatrix} $$
 #
-# Each clock has a block of $2 \times 2$ on the diagonal of $W$, which is $(d_{model}, d_{model})$, and the rest is 0. A
-# rotation has determinant 1. This block has determinant $-1$, so it is a reflection, and its square is the identity.
+# Each clock gets a block of $2 \times 2$ on the diagonal of $W$, which has shape $(d_{model}, d_{model})$, and the rest is 0. A
+# rotation has determinant 1, while this block has determinant $-1$. So it is a reflection, and its square is the identity.
 
 # %% [markdown]
-# Now run your `attention` with your matrix. The keys are positions, and the values are the letters themselves. The
-# queries are multiplied by 20, because neighbouring rows are similar and the weights would be flat otherwise.
+# Now run your `attention` with your matrix. The keys are positions, and the values are the letters themselves. The queries are
+# multiplied by 20, because neighbouring rows are so similar that the weights would otherwise be flat.
 
 # %%
 word, frequencies = "backward", 10000.0 ** (-np.arange(16) / 16)
@@ -200,21 +198,21 @@ axes.set_title(f"by hand: {word} -> {written}", fontsize=10)
 bar = figure.colorbar(image, label="attention weight")
 
 # %% [markdown]
-# It works, without any training. One matrix product decides where to look, and another fetches what is there. Your matrix
-# works only for words of eight letters, while the trained model handles every length up to twelve. It has learned its
-# matrices from examples, and for that it needed gradients.
+# It works, without any training. One matrix product decides where to look, and another fetches what is there. Your matrix works
+# only for words of eight letters, while the trained model handles every length up to twelve. It learned its matrices from
+# examples, and for that it needed gradients.
 #
 # ## Backward
 #
-# Backward gets $dY$, of shape $(T_q, d_v)$, and needs $dQ$, $dK$ and $dV$. You have derived its parts already, the scores in
-# chapter 1 and the softmax in chapter 4. What is new is the mean, and that all of them work together.
+# Backward gets $dY$, of shape $(T_q, d_v)$, and needs $dQ$, $dK$ and $dV$. You have already derived two of its parts, the
+# scores in chapter 1 and the softmax in chapter 4. The mean is new, and so is the way in which all three fit together.
 #
 # **By hand**, for the query $(2, 0)$ above with $dy = 1$: the answer is $p_1 \cdot 10 + p_2 \cdot 20$, so
 # $dp = (10, 20)$. The backward of the softmax subtracts the weighted mean, $0.80 \cdot 10 + 0.20 \cdot 20 = 12$. That
 # leaves $0.80 \cdot (10 - 12) = -1.6$ for the first score and $0.20 \cdot (20 - 12) = 1.6$ for the second. The loss grows
 # if the second key scores higher, because its value lies above the mean.
 #
-# **Predict:** add one vector to all keys. Which weights change? So what does $dK$ sum to, over the keys?
+# **Predict:** add the same vector to all keys. Which weights change? What, then, does $dK$ sum to over the keys?
 
 # %% [exercise] attention_backward
 
@@ -228,14 +226,14 @@ bar = figure.colorbar(image, label="attention weight")
 # | $P = \operatorname{softmax}(S)$ | $dS = P \odot (dP - \operatorname{rowsum}(dP \odot P))$ | $(T_q, T_k)$ |
 # | $Y = P V$ | $dP = dY\, V^\top$ and $dV = P^\top dY$ | $(T_q, T_k)$, $(T_k, d_v)$ |
 #
-# $\odot$ multiplies element by element, and rowsum adds up each row and keeps its axis, as `keepdims=True` does. In $S$,
-# the second factor is $K^\top$, so the rule gives $dK^\top = Q^\top dS / \sqrt{d_k}$, and transposed that is
-# $dS^\top Q / \sqrt{d_k}$. The scale is in one line of the forward, and in the same line of the backward, for both
-# gradients. The mask needs no line: where it says False, $P$ is 0, and with it $dS$.
+# $\odot$ multiplies element by element, and rowsum adds up each row and keeps its axis, as `keepdims=True` does. The second
+# factor of $S$ is $K^\top$, so the rule gives $dK^\top = Q^\top dS / \sqrt{d_k}$, whose transpose is $dS^\top Q / \sqrt{d_k}$.
+# The scale appears in one line of the forward, so it appears in the same line of the backward, in both gradients. The mask
+# needs no line of its own, because $P$ is 0 wherever the mask is False, and so is $dS$.
 
 # %% [markdown]
-# A vector added to all keys adds the same number to all scores of a query, and the softmax does not notice it, so $dK$
-# sums to 0. **Prove it**, with your two functions:
+# Adding a vector to all keys adds the same number to all scores of a query. The softmax does not notice, so $dK$ sums to 0.
+# **Prove it**, with your two functions:
 
 
 # %%
@@ -259,9 +257,9 @@ assert report.passed
 # %% [markdown]
 # ## Break it
 #
-# The trained model has 4 heads of $d_k = 8$ numbers, and its vectors have $d_{model} = 4 \cdot 8 = 32$. Dividing by
-# $\sqrt{d_{model}}$ in place of $\sqrt{d_k}$ is a famous slip. It runs, it passes a gradient check if the forward and the
-# backward both make it, and a model trained with it can compensate by learning larger queries. But these weights were
+# The trained model has 4 heads of $d_k = 8$ numbers each, so its vectors have $d_{model} = 4 \cdot 8 = 32$ numbers. Dividing by
+# $\sqrt{d_{model}}$ in place of $\sqrt{d_k}$ is a famous slip. The code runs, it passes a gradient check if the forward and the
+# backward contain the same slip, and a model trained with it can compensate by learning larger queries. But these weights were
 # trained with the right scale. **Predict:** halve all scores and let the model write. Does it still write *drawkcab*?
 
 
@@ -275,9 +273,9 @@ with plugged(functional.attention_forward, by_d_model):
     print([lab.write(model, vocabulary, word) for word in ("backward", "stressed", "attention")])
 
 # %% [markdown]
-# No, it stutters: its attention is now flatter than in training, and what it fetches is a mixture of letters. A gradient
-# check proves that a backward belongs to its forward, but it cannot know which forward you wanted. For that you need the
-# paper's formula or a reference to compare with, and the judge of the exercises has one.
+# No, it stutters. Its attention is now flatter than in training, so it fetches a mixture of letters. A gradient check proves
+# that a backward matches its forward, but it cannot know which forward you wanted. For that you need the paper's formula or a
+# reference to compare with, such as the one that the judge of the exercises uses.
 #
 # ## Your Transformer
 
