@@ -38,8 +38,8 @@ lab.you_are_here("heads")
 # %% [markdown]
 # ## One head gives one mean
 #
-# **By hand.** Two places hold the values 10 and 20. One softmax can look at both, half and half, and what comes out is
-# their mean, 15. **Predict** what comes out if the numbers are 20 and 10, and if they are 0 and 30.
+# **By hand.** Two places hold the values 10 and 20. One softmax can look at both, with half of its weight on each, and the
+# result is their mean, 15. **Predict** the result if the values are 20 and 10, and if they are 0 and 30.
 
 # %%
 one_head, two_heads = np.array([0.5, 0.5]), np.eye(2)
@@ -47,16 +47,17 @@ for values in ([10, 20], [20, 10], [0, 30]):
     print(values, "one head:", one_head @ values, " two heads:", two_heads @ values)
 
 # %% [markdown]
-# 15, three times. A mean forgets who said what. Two heads have two softmaxes, each looks at one place, and their answers lie
-# side by side.
+# It is 15 all three times, because a mean forgets which value came from where. Two heads have two softmaxes, so each can look
+# at one place, and their answers lie side by side.
 #
 # ## What heads are for
 #
-# Does this matter to a model that learns? Here is a task that needs two places at a time. The model reads three to five digits and
-# writes the last digit of each sum of two neighbours: `3 8 5` becomes `1 3`.
+# Does this make a difference to a model in training? Here is a task that needs two places at a time. The model reads three to
+# five digits and writes the last digit of the sum of each two neighbours: `3 8 5` becomes `1 3`.
 #
-# First a number to compare with. Suppose that a model has learned when to stop and that everything before is one of ten
-# digits, but not which. An answer has three digits on average, and one EOS. **Predict** its loss for each token.
+# First we need a number to compare with. Suppose that a model has learned when to stop, and that everything before is one of
+# ten digits, but not which one. An answer has three digits on average, and one EOS. **Predict** the model's average loss for
+# each token.
 
 # %%
 task = lab.AddNeighbours()
@@ -71,8 +72,8 @@ axes.set(xlabel="training step", ylabel="loss for each token")
 legend = axes.legend()
 
 # %% [markdown]
-# $(3 \ln 10 + 0) / 4 = 1.73$. Both models reach this shelf. The one with four heads leaves it, and the one with a single head
-# stays. The words of chapters 2 and 6 had such a shelf, too, at $\ln 26$. Where do the four heads look?
+# $(3 \ln 10 + 0) / 4 = 1.73$. Both models reach this shelf. The one with four heads leaves it, while the one with a single head
+# stays there. The words in chapters 2 and 6 led to such a shelf, too, at $\ln 26$. Where do the four heads look?
 
 # %%
 found = lab.attention_of(runs[4].model, task.make_vocabulary(), "2 7 1 8 4")
@@ -83,12 +84,13 @@ for head, axes in enumerate(four):
 bar = figure.colorbar(image, label="attention weight")
 
 # %% [markdown]
-# Take the third row, in which the model writes the 9, which is 1 + 8. Some heads look at the 1 and the others at the 8. In the
-# next row, they look at the 8 and at the 4. A head that finds nothing to do rests on the end of the text, `</s>`. Which head does
-# which job depends on your processor: each rounds in its own way, and 450 steps turn a small difference into a large one.
+# Take the third row, where the model writes the 9, the sum of 1 and 8. Some heads look at the 1 and the others at the 8. In the
+# next row, they look at the 8 and the 4. A head with nothing to do rests on the end of the text, `</s>`. Which head does which
+# job depends on your processor, because each processor rounds in its own way, and 450 steps turn a small difference into a
+# large one.
 #
-# One run proves little, so here are three seeds of each, with 800 steps for adding and 150 for copying letters. Within a column,
-# all models have the same number of parameters (`experiments/heads.py`).
+# One run proves little, so here are three seeds for each number of heads, with 800 steps for adding and 150 for copying
+# letters. Within a column, all models have the same number of parameters (`experiments/heads.py`).
 #
 # | heads | digits right, adding neighbours | letters right, copying |
 # |---|---|---|
@@ -97,15 +99,15 @@ bar = figure.colorbar(image, label="attention weight")
 # | 4 | 99 %, 99 %, 100 % | 84 %, 82 %, 82 % |
 # | 16 | 99 %, 99 %, 98 % | 79 %, 78 %, 77 % |
 #
-# Copying needs one place at a time, so one large head learns it fastest. Adding needs two, and one head has a hard time.
-# Translation needs several. There the paper found that one head is 0.9 BLEU worse than the best number of heads, and that too
-# many are worse again (table 3, rows A; BLEU is a score from 0 to 100).
+# Copying needs one place at a time, so one large head learns it fastest. Adding needs two, which is hard for one head.
+# Translation needs several: the paper found that one head is 0.9 BLEU worse than the best number of heads, and that too many
+# heads make the model worse again (table 3, rows A; BLEU is a score from 0 to 100).
 #
 # ## Many small questions in place of a large one
 #
 # A head is an attention with *projections* of its own: linear layers that make its queries, keys and values from the tokens'
-# vectors. With $H$ heads, each is small: its queries, keys and values have $d_k = d_v = d_{model} / H$ numbers. The heads share
-# one matrix for each of the three, and each owns some of its columns.
+# vectors. If there are $H$ heads, each of them is small: its queries, keys and values have $d_k = d_v = d_{model} / H$ numbers.
+# For each of the three, the heads share one matrix, and each head owns some of its columns.
 #
 # | step | formula | shape |
 # |---|---|---|
@@ -115,7 +117,7 @@ bar = figure.colorbar(image, label="attention weight")
 # | merge | the heads side by side | $(B, T, H d_v)$ |
 # | project | times $W_O$ | $(B, T, d_{model})$ |
 #
-# **Predict:** for $d_{model} = 64$, do sixteen heads have more parameters than one, or as many?
+# **Predict:** for $d_{model} = 64$, do sixteen heads have more parameters than one head, or the same number?
 
 # %%
 rng = np.random.default_rng(0)
@@ -123,17 +125,17 @@ for H in (1, 4, 16):
     print(f"heads: {H:2}, numbers each: {64 // H:2}, parameters: {MultiHeadAttention(64, H, rng).num_parameters():,}")
 
 # %% [markdown]
-# As many, and about as many multiplications: sixteen heads have sixteen times as many dot products, each of a sixteenth of
-# the length.
+# They have the same number, and need about as many multiplications: sixteen heads compute sixteen times as many dot products,
+# each a sixteenth as long.
 #
 # ## Split: the heads lie side by side
 #
-# The projection gives each position one long row: first the $d$ numbers of head 0, then those of head 1, and so on. Two
-# operations of NumPy change the axes. A **reshape never reorders**: it reads the numbers in the same order, and puts the brackets
-# elsewhere. A **transpose** reorders.
+# The projection gives each position one long row: first the $d$ numbers of head 0, then those of head 1, and so on. Two NumPy
+# operations change the axes. A **reshape never reorders**: it keeps the numbers in the same order and only moves the brackets.
+# A **transpose** does reorder them.
 #
-# Three positions, two heads of two numbers: the number 21 is at position 2, column 1. Head 0 owns columns 0 and 1. **Predict** what
-# head 0 holds if you reshape straight from $(T, H d)$ to $(H, T, d)$.
+# Take three positions and two heads of two numbers each. Every number names its own place: 21 is at position 2, column 1. Head
+# 0 owns columns 0 and 1. **Predict** what head 0 holds if you reshape straight from $(T, H d)$ to $(H, T, d)$.
 
 # %%
 x = 10 * np.arange(3)[:, None] + np.arange(4)
@@ -142,8 +144,8 @@ figure, three = plt.subplots(1, 3, figsize=(8, 3.6), layout="constrained")
 lab.show_split(three, x)
 
 # %% [markdown]
-# It holds all of position 0 and half of position 1. The picture shows head 0's own numbers in blue and those of head 1 in yellow:
-# reshaped straight, the shape is right, the contents are not, and no error is raised.
+# It holds all of position 0 and half of position 1. The picture shows head 0's own numbers in blue and those of head 1 in
+# yellow. After the straight reshape, the shape is right but the contents are not, and no error is raised.
 
 # %% [exercise] split_heads
 
@@ -155,12 +157,12 @@ lab.show_split(three, x)
 # | cut the last axis, as each head's numbers lie side by side in it | $(B, T, H d) \to (B, T, H, d)$ |
 # | swap positions and heads | $(B, T, H, d) \to (B, H, T, d)$ |
 #
-# With the axes cut as $(d, H)$, head 0 would get columns 0, $H$, $2H$ and so on: the heads would be interleaved.
+# If the axis were cut into $(d, H)$, head 0 would get columns 0, $H$, $2H$ and so on, and the heads would be interleaved.
 
 # %% [exercise] merge_heads
 
 # %% [derivation]
-# The merge undoes the split, so it takes its steps back, the last one first.
+# The merge undoes the split, so it reverses its steps, the last one first.
 #
 # | step | shape |
 # |---|---|
@@ -170,8 +172,8 @@ lab.show_split(three, x)
 # %% [exercise] multi_head_attention
 
 # %% [derivation]
-# The order is that of the table. The split comes after the projection, because a head's queries are made from *all* of a
-# token's numbers, by the head's own columns of $W_Q$.
+# The order is the one in the table. The split comes after the projection, because a head's queries are made from *all* of a
+# token's numbers, with the head's own columns of $W_Q$.
 #
 # | array | shape |
 # |---|---|
@@ -180,7 +182,7 @@ lab.show_split(three, x)
 # | merged, and times $W_O$ | $(B, T, H d_v) \to (B, T, d_{model})$ |
 
 # %% [markdown]
-# Your function against the library's layer, with the same weights:
+# Compare your function with the library's layer, which has the same weights:
 
 # %%
 layer, x = SelfAttention(12, 3, rng), rng.standard_normal((2, 5, 12))
@@ -190,19 +192,19 @@ print(f"largest difference {np.abs(multi_head_attention(attend, x, *weights, 3) 
 # %% [markdown]
 # ## W_O: every head adds something
 #
-# Does $W_O$ mix the heads? It is multiplied by the merged array, in which the heads lie side by side. So take one number of
-# one head, and ask which row of $W_O$ it meets.
+# Does $W_O$ mix the heads? It multiplies the merged array, in which the heads lie side by side. So take one number of one head
+# and ask which row of $W_O$ it meets.
 
 # %% [exercise] contributions
 
 # %% [derivation]
-# The rule is that a product of a row that consists of parts is a sum, one product for each part. Cut $W_O$ by rows into $H$
-# blocks $W_O^{(h)}$, $(d_v, d_{model})$, and let $Z_h$, $(B, T, d_v)$, be what head $h$ found:
+# The rule is that if a row consists of parts, its product with a matrix is a sum, with one product for each part. Cut the rows
+# of $W_O$ into $H$ blocks $W_O^{(h)}$, $(d_v, d_{model})$, and let $Z_h$, $(B, T, d_v)$, be what head $h$ found:
 #
 # $$ Y = [Z_0, \ldots, Z_{H-1}]\, W_O = \sum_h Z_h W_O^{(h)} $$
 #
-# The rows of a block are neighbours, so $(H d_v, d_{model})$ becomes $(H, d_v, d_{model})$ without a transpose, and a product of
-# $(B, H, T, d_v)$ with it pairs each head with its own block.
+# The rows of a block are neighbours, so $(H d_v, d_{model})$ becomes $(H, d_v, d_{model})$ without a transpose, and multiplying
+# $(B, H, T, d_v)$ by it pairs each head with its own block.
 
 # %%
 heads, w_o = rng.standard_normal((2, 3, 5, 4)), rng.standard_normal((3 * 4, 10))
@@ -210,7 +212,7 @@ apart = contributions(heads, w_o)
 print(f"added up, they differ from merge and product by {np.abs(apart.sum(axis=1) - merge_heads(heads) @ w_o).max():.0e}")
 
 # %% [markdown]
-# So a head can be taken out of a trained model: set its rows of $W_O$ to 0, and it adds nothing. The running example has four
+# So you can take a head out of a trained model: set its rows of $W_O$ to 0, and it adds nothing. The running example has four
 # heads in its cross-attention. **Predict:** without one of them, does it still write *backward* backwards, or does it stammer?
 
 # %%
@@ -221,18 +223,19 @@ for head in range(4):
     print(f"without head {head}:", ", ".join(lab.write(model, letters, word) for word in words))
 
 # %% [markdown]
-# *backward* survives every time, and *attention* gets one letter wrong without head 2. For reversing, all four heads look at the
-# letter that is to be written, so their contributions say the same thing four times. Nothing in the loss asks heads to differ.
-# If a task needs several places, they can, as the picture of the digits shows.
+# *backward* survives every time, and *attention* gets one letter wrong without head 2. To reverse a word, all four heads look
+# at the letter that is to be written, so their contributions say the same thing four times. Nothing in the loss asks the heads
+# to differ, but they can differ if a task needs several places, as the picture of the digits shows.
 #
 # ## Backward: merge where the forward split
 #
-# A split only moves numbers, so its backward moves their gradients back: it is the merge. And the backward of a merge is a split.
+# A split only moves numbers, so its backward only moves their gradients back, which is what the merge does. In the same way,
+# the backward of a merge is a split.
 #
-# In self-attention the same $x$ is read three times, and the same weights are used for every token of every sentence. **By
-# hand**, with plain numbers: $q = 2x$, $k = 3x$, $v = 5x$, and attention's backward gave $dq = 1$, $dk = 10$, $dv = 100$. If
-# $x$ moves by 0.001, the loss moves by 0.002 through the query, by 0.03 through the key, and by 0.5 through the value.
-# **Predict** $dx$.
+# In self-attention the same $x$ is used three times, and the same weights are used for every token of every sentence. **By
+# hand**, with plain numbers: let $q = 2x$, $k = 3x$, $v = 5x$, and suppose that the backward of attention returns $dq = 1$,
+# $dk = 10$, $dv = 100$. If $x$ moves by 0.001, the loss moves by 0.002 through the query, by 0.03 through the key, and by 0.5
+# through the value. **Predict** $dx$.
 
 # %%
 def loss(x):
@@ -245,23 +248,24 @@ print(f"dx = {(loss(1.001) - loss(1)) / 0.001:.0f}")
 # %% [exercise] projections_backward
 
 # %% [derivation]
-# Two rules: the gradients of all paths from an array to the loss add up, and $y = x W$ has $dx = dy\, W^\top$ and
-# $dW = x^\top dy$ (chapter 1). First the backward of the split, which is the merge, for all three: $(B, H, T, d) \to (B, T, H d)$.
+# There are two rules: the gradients along all paths from an array to the loss add up, and $y = x W$ has $dx = dy\, W^\top$ and
+# $dW = x^\top dy$ (chapter 1). First apply the backward of the split, which is the merge, to all three:
+# $(B, H, T, d) \to (B, T, H d)$.
 #
 # $$ dX = dQ\, W_Q^\top + dK\, W_K^\top + dV\, W_V^\top \qquad (B, T, d_{model}) $$
 #
-# A weight is used once for each of the $B T$ tokens, so its gradient is a sum over sentences *and* positions. In chapter 1 the
-# rows of $x$ were the only axis in front. Here there are two, and a reshape to $(B T, d_{model})$ makes one of them:
+# A weight is used once for each of the $B T$ tokens, so its gradient is a sum over sentences *and* positions. In chapter 1, $x$
+# had only one axis in front of the last one. Here it has two, and a reshape to $(B T, d_{model})$ makes them one:
 #
 # $$ dW_Q = X^\top dQ \qquad (d_{model}, B T) \times (B T, H d_k) \to (d_{model}, H d_k) $$
 #
-# `x.swapaxes(1, 2) @ dq` would sum over the positions only, and return one matrix for each sentence.
+# `x.swapaxes(1, 2) @ dq` would sum over the positions only and return one matrix for each sentence.
 
 # %% [markdown]
 # ## Prove it
 #
-# The library's self-attention, in which your split and your merge run forward and backward. Batch, positions, heads and sizes
-# all differ:
+# Here is the library's self-attention, with your split and your merge in its forward and its backward. Batch, positions, heads
+# and sizes all have different lengths:
 
 # %%
 own_split = plugged(MultiHeadAttention.split, lambda self, x: split_heads(x, self.num_heads))
@@ -275,8 +279,8 @@ assert report.passed
 # ## Break it: the merge without its transpose
 #
 # People keep asking about one line (issue 6 of jsbaan/transformer-from-scratch, issue 15 of hyunwoongko/transformer). It is the
-# merge, written as one reshape from $(B, H, T, d)$ to $(B, T, H d)$. The shape is right. Let the running example write with it,
-# then touch its last token (chapter 6), and see which outputs move.
+# merge, written as a single reshape from $(B, H, T, d)$ to $(B, T, H d)$. The resulting shape is right. Let the running example
+# write with it, then touch the last token (chapter 6) and see which outputs move.
 
 # %%
 model, letters = lab.drawkcab()
@@ -288,13 +292,13 @@ with plugged(MultiHeadAttention.merge, lambda self, heads: heads.reshape(len(hea
 print("outputs move by", moved.round(3))
 
 # %% [markdown]
-# Each position gets numbers that heads found for *other* positions, later ones too. That is a leak around the causal mask:
-# mask and attention weights are right, and only touching shows it. Which numbers a position gets
-# depends on $T$, so even a model that was trained with this line would meet another arrangement at every other length.
+# Each position gets numbers that the heads found for *other* positions, including later ones. That is a leak around the causal
+# mask: the mask and the attention weights are right, and only touching a token reveals it. Which numbers a position gets
+# depends on $T$, so even a model trained with this line would meet a different arrangement at every other length.
 #
 # ## Your Transformer
 #
-# The running example, with everything that passes so far:
+# Here is the running example, with everything of yours that passes so far:
 
 # %%
 lab.at_work()
@@ -302,5 +306,5 @@ lab.at_work()
 # %% [markdown]
 # `minitransformer learn plug merge_heads` trains a model with your merge.
 #
-# **Read next:** `MultiHeadAttention` in `minitransformer/layers/attention.py`: its `split`, its `merge`, and a `backward` that
-# uses them the other way round.
+# **Read next:** `MultiHeadAttention` in `minitransformer/layers/attention.py`, with its `split`, its `merge`, and a `backward`
+# that uses them the other way round.
