@@ -33,8 +33,8 @@ from minitransformer.tasks import TASKS
 lab.you_are_here("masks")
 
 # %% [markdown]
-# Here is the patient. Its `causal_mask` is not the library's but one that we call the suspect, and you will read it when
-# you have written your own. (`plugged` puts a function in the place of one of the library's.)
+# Here is the patient. Its `causal_mask` is not the library's but another one, which we call the suspect. You will read it once
+# you have written your own. (`plugged` replaces one of the library's functions with another.)
 
 # %%
 reverse = TASKS["reverse"]()
@@ -46,29 +46,29 @@ with plugged(functional.causal_mask, lab.suspect_mask):
         print(word, "->", lab.write(cheat.model, lab.LETTERS, word)[:20] or "(nothing)")
 
 # %% [markdown]
-# The model cheated: in training it saw what it had to predict. When a model sees something that it must not see, that is
-# a *leak*. In this chapter you build the masks that forbid it, and then you catch the cheat in three ways.
+# The model cheated, because in training it saw what it had to predict. When a model sees something that it must not see, we
+# call that a *leak*. In this chapter you build the masks that prevent leaks, and then you catch the cheat in three ways.
 #
 # ## What the decoder reads
 #
 # The *encoder* reads the source, such as `c a b`, and the *decoder* writes the target, `b a c`, from left to right. When it
-# writes by itself, it reads its own output, one token at a time. In training the correct target is known, so the decoder gets
-# all of it at once, and each position predicts the token after it. This is called *teacher forcing*. Two special tokens
-# help: BOS, id 1, comes before the first token, and EOS, id 2, after the last one.
+# writes on its own, it reads its own output, one token at a time. In training the correct target is known, so the decoder gets
+# all of it at once, and each position predicts the token after it. This is called *teacher forcing*. Two special tokens help:
+# BOS (id 1) comes before the first token, and EOS (id 2) comes after the last one.
 #
 # | position | 0 | 1 | 2 | 3 |
 # |---|---|---|---|---|
 # | the decoder reads | BOS | b | a | c |
 # | and has to predict | b | a | c | EOS |
 #
-# The targets of a batch differ in length, and one array holds them all, so the shorter ones are filled up at the end with
-# *padding*, the id 0.
+# The targets of a batch differ in length, but one array has to hold them all, so the shorter ones are filled up at the end with
+# *padding*, which has id 0.
 
 # %% [exercise] shifted
 
 # %% [derivation]
-# One rule connects the two arrays: what a position has to predict, the next position reads. So both contain the target, and
-# the input has it one column later.
+# One rule connects the two arrays: the token that a position has to predict is the token that the next position reads. So both
+# arrays contain the target, but in the input it starts one column later.
 #
 # | array | what it contains | shape |
 # |---|---|---|
@@ -77,38 +77,38 @@ with plugged(functional.causal_mask, lab.suspect_mask):
 # | the columns of EOS | the number of real tokens, as columns are counted from 0 | $(B,)$ |
 #
 # Indexing with two arrays, `np.arange(B)` and the lengths, pairs each row with its own column. A slice in place of the first
-# would write into all these columns of every row.
+# array would write into all of these columns in every row.
 
 # %% [markdown]
 # ## The future: the causal mask
 #
-# In attention, the positions of the decoder look at each other. A *mask* says who may look at whom. It has one entry for
-# each pair of a query (row) and a key (column), and here **True means "may attend"**. A False turns the pair's score into
-# $-\infty$ before the softmax, as in chapter 4.
+# In attention, the positions of the decoder look at each other. A *mask* says which position may look at which. It has one
+# entry for each pair of a query (row) and a key (column), and here **True means "may attend"**. An entry of False turns the
+# pair's score into $-\infty$ before the softmax, as in chapter 4.
 #
-# Not every library agrees. PyTorch's `scaled_dot_product_attention` reads True as "may attend", and its `nn.MultiheadAttention`
-# reads True as "ignore". A mask that is the wrong way round has the right shape and raises no error, so name your
+# Libraries do not agree on this. In PyTorch, `scaled_dot_product_attention` reads True as "may attend", while
+# `nn.MultiheadAttention` reads True as "ignore". An inverted mask has the right shape and raises no error, so name your
 # variables by what True means: `allowed`, `real`, `may_attend`.
 #
-# **By hand.** One query, three keys, the scores $(0, 0, \ln 2)$. The exponentials are $(1, 1, 2)$, and the weights
-# $(1/4, 1/4, 1/2)$. **Predict** the weights with the mask (True, True, False).
+# **By hand.** One query meets three keys, and the scores are $(0, 0, \ln 2)$. The exponentials are $(1, 1, 2)$, so the weights
+# are $(1/4, 1/4, 1/2)$. **Predict** the weights with the mask (True, True, False).
 
 # %%
 scores, may_attend = np.array([0, 0, np.log(2)]), np.array([True, True, False])
 print("without a mask:", softmax_forward(scores)[0], " with it:", softmax_forward(scores, may_attend)[0])
 
 # %% [markdown]
-# The remaining weights sum to 1 again, because the mask acts before the softmax and not after it.
+# The remaining weights sum to 1 again, because the mask is applied before the softmax, not after it.
 #
-# Now the decoder's mask. Go back to the table, to position 1, which has to predict `a`. Which positions hold what it will
-# know when it writes by itself, and which one holds the answer? What about position 1 itself?
+# Now for the decoder's mask. Go back to position 1 in the table, which has to predict `a`. Which positions hold tokens that are
+# already known when the model writes on its own, and which one holds the answer? What about position 1 itself?
 
 # %% [exercise] causal_mask
 
 # %% [derivation]
 # Position $t$ reads token $t$ of the input, where token 0 is BOS, and has to predict the token that position $t + 1$ reads.
-# When the model writes by itself, tokens 0 to $t$ exist at this moment, and token $t + 1$ does not. So query $t$ may attend
-# to the keys $u \le t$. The diagonal is allowed: a position holds the token *before* the one that it has to predict.
+# When the model writes on its own, tokens 0 to $t$ exist at this point, but token $t + 1$ does not. So query $t$ may attend to
+# the keys $u \le t$. The diagonal is allowed, because a position holds the token *before* the one that it has to predict.
 #
 # | array | shape |
 # |---|---|
@@ -116,12 +116,12 @@ print("without a mask:", softmax_forward(scores)[0], " with it:", softmax_forwar
 # | the positions of the keys, as a row | $(T,)$ |
 # | the comparison, which broadcasts both | $(T, T)$ |
 #
-# True occurs $t + 1$ times in row $t$. Without the diagonal, row 0 would be empty, and the softmax of a query that may attend
-# to nothing is 0 divided by 0.
+# Exactly $t + 1$ entries in row $t$ are True. Without the diagonal, row 0 would be empty, and the softmax of a query that may
+# attend to nothing is 0 divided by 0.
 
 # %% [markdown]
-# With your mask, one pass over the complete target should compute what writing step by step computes. Here is the model
-# that really writes backwards. **Predict:** if you cut the target off after position $t$, does output $t$ change, or not?
+# With your mask, one pass over the complete target should compute the same outputs as writing step by step. Here is the model
+# that really can write words backwards. **Predict:** if you cut off the target after position $t$, does output $t$ change?
 
 # %%
 model, letters = lab.drawkcab()
@@ -134,18 +134,18 @@ with plugged(functional.causal_mask, causal_mask):
         print(f"output {t} moves by {np.abs(so_far[0, t] - at_once[0, t]).max():.0e}")
 
 # %% [markdown]
-# Only by rounding. This is why a Transformer trains fast: it predicts all positions at once, and each of them as if the
-# later ones did not exist.
+# It changes only by rounding. This is why a Transformer trains fast: it predicts all positions at once, each as if the later
+# ones did not exist.
 #
 # ## Padding: what is not there must not count
 #
-# Padding has an embedding, so it has keys and values, and queries would attend to it. The rule that a mask has to keep is:
-# **a sentence means the same, whoever shares its batch.**
+# Padding has an embedding, so it has keys and values, and without a mask queries would attend to it. The mask has to keep one
+# rule: **a sentence means the same, whatever else is in its batch.**
 #
-# The model attends in three places. In the encoder the source looks at itself, in the decoder the target looks at itself,
-# and in the *cross-attention* the target looks at the source. The scores have shape $(B, H, T_q, T_k)$, for $H$ heads
-# (chapter 7). Where a mask does not depend on an axis, it has size 1 there, and broadcasting repeats it. Ask three times:
-# whose tokens are the keys? Does it matter which query asks?
+# The model attends in three places. In the encoder the source looks at itself, in the decoder the target looks at itself, and
+# in *cross-attention* the target looks at the source. With $H$ heads (chapter 7), the scores have shape $(B, H, T_q, T_k)$. If
+# a mask does not depend on an axis, that axis has size 1, and broadcasting repeats it. For each of the three places, ask: whose
+# tokens are the keys, and does it matter which query asks?
 
 # %% [exercise] three_masks
 
@@ -158,9 +158,9 @@ with plugged(functional.causal_mask, causal_mask):
 # | decoder | target | target | it is padding, or it comes later | $(B, 1, T_q, T_q)$ |
 # | cross | target | **source** | it is padding | $(B, 1, 1, T_k)$ |
 #
-# Padding depends on the sentence and on the key, so two axes have size 1. The order of positions depends on the query too.
-# In the decoder both masks must allow a pair, which is `&`, and broadcasting makes $(B, 1, T_q, T_q)$ of the causal mask,
-# $(T_q, T_q)$, and the padding mask, $(B, 1, 1, T_q)$.
+# Whether a key is padding depends only on the sentence and the key, so two axes have size 1. Whether it comes later depends on
+# the query, too. In the decoder both masks must allow a pair, hence the `&`. Broadcasting combines the causal mask,
+# $(T_q, T_q)$, and the padding mask, $(B, 1, 1, T_q)$, into $(B, 1, T_q, T_q)$.
 
 # %%
 padded = np.array([[*source[0], 0, 0, 0]])
@@ -169,7 +169,7 @@ figure, axes = plt.subplots(figsize=(4.8, 3.4), layout="constrained")
 lab.show_mask(axes, decoder_mask[0, 0], ["BOS", "c", "a", "pad", "pad"])
 
 # %% [markdown]
-# Does the encoder keep the rule? It reads a word alone, and then with three ids of padding behind it:
+# Does the encoder keep the rule? It reads a word on its own, and then the same word followed by three ids of padding:
 
 # %%
 for name, own in (("with your mask", lambda ids: three_masks(ids, ids)[0]), ("without one", lambda ids: ids[:, None, None] >= 0)):
@@ -178,11 +178,11 @@ for name, own in (("with your mask", lambda ids: three_masks(ids, ids)[0]), ("wi
     print(f"{name:14}: the word moves by {np.abs(alone - filled).max():.0e}")
 
 # %% [markdown]
-# With your mask it stays where it is. Without one, a translation would depend on what else happened to be in its batch.
+# With your mask, the word does not move. Without one, a translation would depend on what else happened to be in its batch.
 #
-# The loss must not count padding either. Suppose that three real tokens have the losses 2, 3 and 4, with mean 3, and after them
-# come nine ids of padding. After padding comes more padding, which is so easy to predict that each of these losses is 0.
-# **Predict** the mean over all twelve.
+# The loss must not count padding either. Suppose that three real tokens have losses 2, 3 and 4, with mean 3, and that nine
+# ids of padding follow them. Padding is always followed by more padding, which is so easy to predict that each of these
+# losses is 0. **Predict** the mean over all twelve.
 
 # %%
 print("over the real tokens:", np.mean([2, 3, 4]), " over all:", np.mean([2, 3, 4] + 9 * [0]))
@@ -190,17 +190,17 @@ print("over the real tokens:", np.mean([2, 3, 4]), " over all:", np.mean([2, 3, 
 # %% [exercise] masked_loss
 
 # %% [derivation]
-# A mean over tokens needs two numbers, and both have to leave padding out: the sum of the losses and the count. Which
-# positions are real is told by the ids, $(B, T)$, and never by the losses, $(B, T)$, because a real token can have loss 0.
+# A mean over tokens needs two numbers, the sum of the losses and the count, and both have to leave padding out. The ids,
+# $(B, T)$, tell you which positions are real. The losses, $(B, T)$, cannot, because a real token can have loss 0, too.
 #
-# The function returns sum and count and does not divide, so that the parts of a batch can be added: means of parts with
-# different counts do not add up to the mean of the whole.
+# The function returns the sum and the count without dividing, so that the results for parts of a batch can be added. Averaging
+# the means of parts with different counts would not give the mean of the whole.
 
 # %% [markdown]
 # ## Backward needs no mask
 #
-# A forbidden pair has weight $p = 0$, and the softmax's backward multiplies by $p$ (chapter 4), so its score gets the gradient
-# 0. What does not flow forward does not flow back. The proof, with your mask and a random upstream gradient:
+# A forbidden pair has weight $p = 0$, and the softmax's backward multiplies by $p$ (chapter 4), so the gradient of its score
+# is 0. What does not flow forward does not flow back. Here is the proof, with your mask and a random upstream gradient:
 
 # %%
 query, key, value = np.random.default_rng(0).standard_normal((3, 1, 5, 4))
@@ -212,18 +212,19 @@ for name, mask in (("your mask", mine), ("the suspect", suspect)):
 # %% [markdown]
 # ## Break it: the culprit
 #
-# The check passes for the suspect too, because these *are* the true gradients, of a model with another mask. Read the
-# suspect now.
+# The check passes for the suspect too, because these *are* the true gradients, although of a model with a different mask. Now
+# read the suspect.
 
 # %%
 print(suspect.astype(int))
 
 # %% [markdown]
-# One column too many, `np.tri(T, k=1)` for `np.tri(T)`, and each position sees the next one, which holds its answer. When the
-# model writes by itself, the newest position is the last, and the place where it always found the answer is empty.
+# It allows one column too many, `np.tri(T, k=1)` instead of `np.tri(T)`, so each position sees the next one, which holds its
+# answer. When the model writes on its own, the newest position is the last one, and the place where it always found the answer
+# is empty.
 #
-# We train an honest model beside it. Both begin by learning that an answer is one of 26 letters, and not yet which one.
-# **Predict** the loss of a model that knows just that.
+# Let us train an honest model for comparison. Both models first learn that an answer is one of 26 letters, but not yet which
+# one. **Predict** the loss of a model that knows only that.
 
 # %%
 honest = train(plugged(functional.causal_mask, causal_mask), task=reverse, steps=150)
@@ -235,12 +236,12 @@ axes.set(xlabel="training step", ylabel="loss for each token")
 legend = axes.legend()
 
 # %% [markdown]
-# Both curves level off near $\ln 26$, and then the cheat drops while the honest model has to learn where the letters are. A loss
-# that falls suspiciously early is the first hint. Now for the proofs.
+# Both curves level off near $\ln 26$. Then the cheat's curve drops, while the honest model still has to learn where the letters
+# are. A loss that falls suspiciously early is the first hint. Now for the proofs.
 #
 # ## Caught: look at the weights
 #
-# The picture shows who looks at whom in the decoder of the honest running example, and in that of the cheat.
+# The picture shows which position looks at which, in the decoder of the running example, which is honest, and in the cheat's.
 
 # %%
 one = make_batch([(letters.encode("backward"), letters.encode("drawkcab"))])
@@ -253,21 +254,21 @@ for axes, looked, own, name in zip(both, (model, cheat.model), (causal_mask, lab
 bar = figure.colorbar(image, label="attention weight, the largest of 4 heads")
 
 # %% [markdown]
-# In the honest picture, the upper right is empty. (In every row, one head rests on BOS, in column 0: to reverse a word, the model
-# needs the source and little else.) The cheat looks one column to the right: row 0 at key 1, row 1 at key 2. Only the last row
-# has nowhere to look. But a leak *around* the mask leaves no trace in this picture. If another line of the code shows the answer,
-# mask and weights are right. Chapter 7 has such a leak.
+# In the honest picture, the upper right is empty. (In every row, one head rests on BOS, in column 0, because the model needs
+# the source and little else to reverse a word.) The cheat looks one column to the right of the diagonal: row 0 looks at key 1,
+# and row 1 at key 2. Only its last row has nowhere to look. But a leak *around* the mask leaves no trace in this picture. If
+# another line of the code gives the answer away, the mask and the weights still look right. Chapter 7 has such a leak.
 #
 # ## Caught: touch one token
 #
-# So look at the outputs. Replace one token of the target, and run the model again: outputs before this token must not move.
-# This needs one sentence and no training, and it finds every leak from later tokens, whatever the cause. Make it a test that
-# you keep.
+# So look at the outputs instead. Replace one token of the target and run the model again: the outputs before this token must
+# not move. This takes one sentence and no training, and it finds every leak from later tokens, whatever the cause. Keep it as a
+# test.
 
 # %% [exercise] find_leaks
 
 # %% [derivation]
-# The rule is that output $t$ depends on the tokens 0 to $t$ alone. So compare two runs that differ in one token.
+# The rule is that output $t$ depends only on tokens 0 to $t$. So compare two runs that differ in one token.
 #
 # | array | what it contains | shape |
 # |---|---|---|
@@ -276,8 +277,8 @@ bar = figure.colorbar(image, label="attention weight, the largest of 4 heads")
 # | `moved` | whether any of the $d$ numbers moved, up or down, by more than rounding | $(T, T)$ |
 # | its transpose | the outputs as rows, the replaced tokens as columns | $(T, T)$ |
 #
-# "The next letter" is always another letter if the last one wraps round to the first. What moved on the diagonal or below it
-# is allowed, so only the part above the diagonal counts.
+# "The next letter" is always a different letter if the last one wraps round to the first. Outputs on or below the diagonal are
+# allowed to move, so only the part above the diagonal counts.
 
 # %%
 fresh = Transformer(lab.CONFIG)    # not trained
@@ -287,12 +288,12 @@ for name, own in (("your mask", causal_mask), ("the suspect", lab.suspect_mask))
     print(f"{name}: {leak.sum()} leaks", np.argwhere(leak).tolist())
 
 # %% [markdown]
-# Each pair is an output and the later token that moves it: exactly the suspect's extra column.
+# Each pair names an output and the later token that moves it. Together, the pairs are exactly the suspect's extra column.
 #
 # ## Caught: ask for the impossible
 #
-# A die cannot be predicted. Let the model read eight letters and write eight throws of a die, which have nothing to do with
-# them. **Predict** the best possible accuracy of the honest model, and that of the cheat.
+# A die cannot be predicted. Let the model read eight letters and write eight throws of a die that have nothing to do with the
+# letters. **Predict** the best accuracy that the honest model can reach, and the best that the cheat can reach.
 
 # %%
 dice = lab.Dice()
@@ -302,13 +303,13 @@ for name, own in (("your mask", causal_mask), ("the suspect", lab.suspect_mask))
         print(f"{name}: {lab.accuracy(train(task=dice, steps=90).model, make_batch(held_out)):.0%}")
 
 # %% [markdown]
-# One in six is 17 %, give or take a little luck. A model that does clearly better has seen the result of the throw. This
-# test knows nothing about masks: take random targets, or shuffle the labels of your data, and whatever beats chance is a
-# leak.
+# An honest guess is right one time in six, which is 17 %, give or take a little luck. A model that does clearly better has seen
+# the result of the throw. This test needs to know nothing about masks. Use random targets, or shuffle the labels of your data,
+# and any model that beats chance has a leak.
 #
-# There is one more way to show the answer. Forget to shift the target: the decoder reads `b a c EOS`, and has to predict
-# `b a c EOS`. The mask is right, and each position holds its own answer (issue 314 of MONAI's GenerativeModels). **Predict:**
-# which of the last two detectors finds it, touching or the die?
+# There is one more way to give the answer away. If you forget to shift the target, the decoder reads `b a c EOS` and has to
+# predict `b a c EOS`. The mask is right, but each position holds its own answer (issue 314 of MONAI's GenerativeModels).
+# **Predict:** which of the last two detectors finds it, touching or the die?
 
 
 # %%
@@ -320,7 +321,7 @@ class NotShifted(lab.Dice):
 print(f"not shifted: {lab.accuracy(train(task=NotShifted(), steps=60).model, NotShifted().make_batch(held_out)):.0%}")
 
 # %% [markdown]
-# The die. Touching finds nothing, because no output depends on a *later* token.
+# The die finds it. Touching a token finds nothing, because no output depends on a *later* token.
 #
 # | | needs | leak through the mask | leak around the mask | target not shifted |
 # |---|---|---|---|---|
@@ -336,7 +337,8 @@ print(f"not shifted: {lab.accuracy(train(task=NotShifted(), steps=60).model, Not
 lab.at_work()
 
 # %% [markdown]
-# `minitransformer learn plug causal_mask` trains a model with your mask. Plug in a wrong one, too: what does it write?
+# `minitransformer learn plug causal_mask` trains a model with your mask. Plug in a wrong one, too, and see what the model
+# writes.
 #
 # **Read next:** `causal_mask` and `padding_mask` in `minitransformer/functional/masks.py`, and `Transformer.decode` in
 # `minitransformer/models/transformer.py`, where both are used.
