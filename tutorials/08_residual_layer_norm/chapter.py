@@ -45,31 +45,31 @@ lab.you_are_here("residual", "layer_norm")
 print(f"24 layers without the connection: {0.1 ** 24:.0e}; with it: {1.1 ** 24:.1f}")
 
 # %% [markdown]
-# Without the connection, the first of the 24 layers hears nothing of the loss. With it, a derivative of about 10 arrives.
+# Without the connection, the first of the 24 layers hears nothing from the loss. With it, a derivative of about 10 arrives.
 #
-# Now do it for rows. Let the layer be one matrix, $f(x) = x W$, where $x$ is $(N, D)$ and $W$ is $(D, D)$. Draw the graph
-# with $x$ at the bottom and $y$ at the top, and count the ways that lead from one to the other. Two checks tell you
-# whether your gradient can be right: with $W = 0$ the layer does nothing, and with $D = 1$ and $W = 0.1$ it has to agree
-# with the case by hand.
+# Now do the same for rows. Let the layer be one matrix, $f(x) = x W$, where $x$ is $(N, D)$ and $W$ is $(D, D)$. Draw the graph
+# with $x$ at the bottom and $y$ at the top, and count the paths from one to the other. Two checks tell you whether your
+# gradient can be right: with $W = 0$ the layer does nothing, and with $D = 1$ and $W = 0.1$ it has to agree with the example
+# above.
 
 # %% [exercise] residual_backward
 
 # %% [derivation]
-# **Use the sum rule for derivatives.** $x$ is used twice, so its gradient is the sum over both uses. On the direct path
-# the derivative is 1, and $dy$ arrives as it is. On the path through the layer, chapter 1 has the rule for a product:
+# **Use the sum rule for derivatives.** $x$ is used twice, so its gradient is the sum over both uses. On the direct path the
+# derivative is 1, so $dy$ arrives unchanged. For the path through the layer, chapter 1 gives the rule for a product:
 #
 # $$ dx = dy + dy\, W^\top \qquad (N, D) $$
 #
-# $W$ is used once, on the second path only, so $dW = x^\top dy$, which is $(D, D)$. For any other layer $f$ with the
-# Jacobian $J$, the second term is $J^\top dy$. The first one stays: whatever $f$ does, $dy$ itself arrives at $x$.
+# $W$ is used once, on the second path only, so $dW = x^\top dy$, which is $(D, D)$. For any other layer $f$ with Jacobian $J$,
+# the second term is $J^\top dy$. The first one stays: whatever $f$ does, $dy$ itself arrives at $x$.
 
 # %% [markdown]
 # ## Why deeper was worse
 #
-# Here is the puzzle of the opening, small enough to measure. The layers are matrices, and the goal is a matrix, too.
-# A product of matrices is one matrix, so stacks of 2, 8 and 24 layers can compute exactly the same functions: whatever
-# differs comes from learning, not from what they could express. The backward of the stack is *your* function, applied
-# from the last layer to the first. (For the plain stack, the cell subtracts the term that the path around adds.)
+# Here is the puzzle from the opening, made small enough to measure. The layers are matrices, and the goal is a matrix, too. A
+# product of matrices is one matrix, so stacks of 2, 8 and 24 layers can compute exactly the same functions. Any difference
+# comes from learning, not from what they can express. The backward of the stack is *your* function, applied from the last layer
+# to the first. (For the plain stack, the cell subtracts the term that the path around adds.)
 #
 # **Predict:** without the path around, does the stack of 24 layers end with a lower or a higher training loss than the
 # stack of 2?
@@ -105,14 +105,15 @@ legend = axes.legend()
 
 # %% [markdown]
 # Each line is one of three seeds. Plain stacks get worse with depth although nothing is wrong with them: every gradient is
-# correct, and the scale of $x$ is kept at the start. A product of many random matrices stretches a few directions and
-# flattens the others, and a small step cannot turn it into the goal. With the path around, a stack begins close to doing
-# nothing, each layer adds a small correction, and more layers are faster, because more of them move in each step. He and
-# others saw the same in image models in 2015, where 56 plain layers had a higher *training* error than 20. They called it
-# degradation, and the residual connection was their answer.
+# correct, and at the start the stack preserves the scale of $x$. A product of many random matrices stretches a few directions
+# and flattens the others, and small steps cannot turn such a product into the goal. With the path around, a stack begins by
+# doing almost nothing, and each layer adds a small correction. More layers learn faster, because more of them move in each
+# step. Kaiming He and his colleagues saw the same in image models in 2015, where 56 plain layers had a higher *training* error
+# than 20. They called it degradation, and the residual connection was their answer.
 #
-# It has a price. Suppose that each layer keeps the scale of what it reads, and that $x$ and $f(x)$ are unrelated. Then their
-# variances add in every layer. **Predict** the standard deviation of $x$ after 24 layers if it starts at 1.
+# The path around has a price. Suppose that each layer preserves the scale of its input, and that $x$ and $f(x)$ are
+# uncorrelated. Then their variances add in every layer. **Predict** the standard deviation of $x$ after 24 layers if it starts
+# at 1.
 
 # %%
 x = rng.standard_normal((64, 256))
@@ -125,10 +126,10 @@ print(f"the standard deviation after 24 layers: {x.std():,.0f}")
 #
 # ## LayerNorm: every row on the same scale
 #
-# A row is the $D$ numbers of one token. LayerNorm gives each row mean 0 and variance 1, and calls the result $n$. Then it
-# gives the model back the freedom that this takes: $\gamma$ stretches and $\beta$ shifts each of the $D$ columns, and
-# both are learned. The factor by which a centred row is multiplied is called $s$. A row of equal numbers has variance 0,
-# so a small $\epsilon = 10^{-5}$ is added to the variance before the division.
+# A row holds the $D$ numbers of one token. LayerNorm gives each row mean 0 and variance 1, and we call the result $n$. Then it
+# gives the model back the freedom that this takes away: $\gamma$ stretches and $\beta$ shifts each of the $D$ columns, and both
+# are learned. We call the factor that multiplies a centred row $s$. A row of equal numbers has variance 0, so a small
+# $\epsilon = 10^{-5}$ is added to the variance before the division.
 #
 # **By hand.** $x = (1, 2, 6)$ has mean 3. The differences are $(-2, -1, 3)$, the variance is $14/3$, and its root is 2.16,
 # so $n = (-0.93, -0.46, 1.39)$. **Predict** $n$ for $(101, 102, 106)$, and for $(10, 20, 60)$.
@@ -139,24 +140,24 @@ for row in ([1.0, 2.0, 6.0], [101.0, 102.0, 106.0], [10.0, 20.0, 60.0]):
     print(row, "-> n", cache.normed.round(2), " s", cache.inverse.round(3))
 
 # %% [markdown]
-# The same $n$ three times. Shifting a row changes nothing, and neither does stretching it, apart from the tiny
-# $\epsilon$. Keep both facts: they are half of the backward.
+# All three rows give the same $n$. Shifting a row changes nothing, and neither does stretching it, apart from the tiny
+# $\epsilon$. Remember both facts, because they are half of the backward.
 #
-# In the exercise, rows are $(\dots, D)$ with any number of axes in front. Which axis do the mean and the variance run
+# In the exercise, $x$ has shape $(\dots, D)$, with any number of axes in front. Which axis do the mean and the variance run
 # over, and what shape must they have so that broadcasting repeats them along the row?
 
 # %% [exercise] layer_norm
 
 # %% [derivation]
-# **Follow the definition from the inside out.** Centre the row, $c = x - \operatorname{mean}(x)$, which is
-# $(\dots, D)$. The variance is the mean of $c^2$ over the same $D$ numbers, of shape $(\dots, 1)$ with `keepdims=True`. Division by
-# $D - 1$ belongs to statistics, where a sample stands for something larger. A row is all there is, and with $D$ the
-# variance of $n$ is 1.
+# **Follow the definition from the inside out.** Centre the row, $c = x - \operatorname{mean}(x)$, which is $(\dots, D)$. The
+# variance is the mean of $c^2$ over the same $D$ numbers, of shape $(\dots, 1)$ with `keepdims=True`. Division by $D - 1$ is
+# for statistics, where a sample represents something larger. Here the row is all there is, and dividing by $D$ gives $n$
+# variance 1.
 #
 # $$ s = \frac{1}{\sqrt{\operatorname{var}(x) + \epsilon}}, \qquad n = c\, s, \qquad y = \gamma n + \beta $$
 #
-# $\epsilon$ belongs under the root. Outside, it would save a row of equal numbers as well, but the derivative of
-# $\sqrt{v}$ at $v = 0$ is infinite, and backward would not survive.
+# $\epsilon$ belongs under the root. Outside the root it would save a row of equal numbers as well, but the derivative of
+# $\sqrt{v}$ at $v = 0$ is infinite, and the backward would not survive.
 
 # %% [markdown]
 # ## LayerNorm's backward: three paths to the loss
@@ -169,11 +170,11 @@ y, cache = functional.layer_norm_forward(np.array([[1.0, 3.0]]), np.ones(2), np.
 print("dx =", functional.layer_norm_backward(np.array([[10.0, -7.0]]), cache)[0])
 
 # %% [markdown]
-# Nearly 0. Of two numbers, LayerNorm says only which one is larger, and a small nudge does not change that.
+# It is nearly 0. With two numbers in a row, LayerNorm says only which one is larger, and a small nudge does not change that.
 #
-# With three numbers there is something left to learn, and it can be drawn. Rows of mean 0 lie in a plane through the
-# origin, at right angles to $(1, 1, 1)$. Rows of mean 0 and variance 1 have length $\sqrt 3$. So LayerNorm moves every row
-# of three numbers onto one circle. (For $D$ numbers, it is a sphere in $D - 1$ dimensions.)
+# With three numbers there is something left to learn, and we can draw it. Rows with mean 0 lie in a plane through the origin,
+# at right angles to $(1, 1, 1)$. Rows with mean 0 and variance 1 have length $\sqrt 3$. So LayerNorm moves every row of three
+# numbers onto one circle. (For $D$ numbers, it is a sphere in $D - 1$ dimensions.)
 
 # %%
 x, dy = rng.standard_normal((2, 12, 3)) * 1.5
@@ -183,18 +184,18 @@ figure, axes = plt.subplots(1, 2, figsize=(9, 4.5), subplot_kw={"projection": "3
 lab.show_norm(axes, x, n, dx * np.minimum(1, 1 / np.linalg.norm(dx, axis=-1, keepdims=True)))    # none longer than 1
 
 # %% [markdown]
-# On the right, we look along $(1, 1, 1)$ at the circle. $dy$ points anywhere, but every $dx$ lies along the circle. It has
-# to: a step along $(1, 1, 1)$ shifts the row, a step along $n$ stretches it, and neither changes the loss. Each row of your
-# $dx$ must sum to 0, and it must be orthogonal to $n$.
+# On the right, we look along $(1, 1, 1)$ at the circle. $dy$ may point anywhere, but every $dx$ points along the circle. It has
+# to, because a step along $(1, 1, 1)$ shifts the row, a step along $n$ stretches it, and neither changes the loss. Each row of
+# your $dx$ must sum to 0, and it must be orthogonal to $n$.
 #
 # Now derive it. A number $x_i$ reaches each $n_j$ of its row by three paths: directly, through the mean, and through $s$.
-# Differentiate $n_j$ with respect to $x_i$ for each, then sum over $j$. Where does $\gamma$ come in? And who else uses
+# Differentiate $n_j$ with respect to $x_i$ for each, then sum over $j$. Where does $\gamma$ come in? And what else uses
 # $\gamma$ and $\beta$?
 
 # %% [exercise] layer_norm_backward
 
 # %% [derivation]
-# Write $c = x - \operatorname{mean}(x)$, so $n_j = c_j s$. As in chapter 4, $\delta_{ij}$ is 1 if $i = j$, else 0.
+# Write $c = x - \operatorname{mean}(x)$, so $n_j = c_j s$. As in chapter 4, $\delta_{ij}$ is 1 if $i = j$ and 0 otherwise.
 #
 # - **The mean** contains $x_i$ with the factor $1/D$: $\partial c_j / \partial x_i = \delta_{ij} - 1/D$.
 # - **The chain rule, for $s$.** $s = v^{-1/2}$ with $v = \frac1D \sum_k c_k^2 + \epsilon$. First,
@@ -203,21 +204,23 @@ lab.show_norm(axes, x, n, dx * np.minimum(1, 1 / np.linalg.norm(dx, axis=-1, kee
 # - **The product rule** for $n_j = c_j s$:
 #   $\partial n_j / \partial x_i = s\, (\delta_{ij} - \frac1D) - c_j s^2 n_i / D$. With $c_j s = n_j$ this is
 #   $s\, ( \delta_{ij} - \frac1D - \frac1D n_j n_i )$.
-# - **The chain rule, for the loss.** $y = \gamma n + \beta$ gives $dn = \gamma\, dy$, which is $(\dots, D)$. Sum over $j$;
-#   each sum with $1/D$ is a mean of $dn$ or of $dn\, n$, and of shape $(\dots, 1)$:
+# - **The chain rule, for the loss.** $y = \gamma n + \beta$ gives $dn = \gamma\, dy$, which is $(\dots, D)$. Sum over $j$; each
+#   sum with $1/D$ is a mean of $dn$ or of $dn\, n$ and has shape $(\dots, 1)$:
 #
 # $$ dx = s \,\big( dn - \operatorname{mean}(dn) - n\, \operatorname{mean}(dn\, n) \big) \qquad (\dots, D) $$
 #
-# Three paths, three terms. In the picture, $\operatorname{mean}(dn)$ is the part of $dn$ along $(1, 1, \dots, 1)$, and
+# Three paths give three terms. In the picture, $\operatorname{mean}(dn)$ is the part of $dn$ along $(1, 1, \dots, 1)$, and
 # $n \operatorname{mean}(dn\, n)$ is its part along $n$, because the squared length of $n$ is $D$. Both are removed, and what is
-# left is tangent.
+# left is tangent to the sphere.
 #
-# All rows share the parameters, so $d\gamma = \sum dy\, n$ and $d\beta = \sum dy$, summed over all rows: both $(D,)$.
+# All rows share the parameters, so $d\gamma = \sum dy\, n$ and $d\beta = \sum dy$ are summed over all rows, and both have shape
+# $(D,)$.
 
 # %% [markdown]
 # ## Prove it
 #
-# Your two functions as one block: what forward returns besides $y$ goes into the cache, and backward reads it from there.
+# Here are your two functions as one block. What the forward returns besides $y$ goes into the cache, and the backward reads it
+# from there.
 
 
 # %%
@@ -232,12 +235,12 @@ print(gradcheck((forward, backward), [a, gamma, np.zeros(8)], methods=["central"
 
 # %% [markdown]
 # The check draws a random $dy$. With a $dy$ of ones and $\gamma = 1$, the loss would be the sum of all $n$, which is 0 whatever
-# $x$ is. The true $dx$ would be 0, and so zeros, a wrong sign and a forgotten $s$ would all pass.
+# $x$ is. The true $dx$ would be 0, so a backward that returns zeros, has a wrong sign or forgets $s$ would pass.
 #
 # ## Break it
 #
-# The LayerNorm of a NumPy Transformer that many people learn from multiplies by $\gamma$ last, outside the two means. This
-# is the mistake of the opening.
+# In a NumPy Transformer that many people learn from, the backward of LayerNorm multiplies by $\gamma$ last, outside the two
+# means. This is the mistake from the opening.
 
 
 # %%
@@ -252,13 +255,13 @@ for one in (np.ones(8), gamma):
 print(report.findings["LayerNorm"])
 
 # %% [markdown]
-# Every LayerNorm begins with $\gamma = 1$, where the order does not matter, and one update later it does. So check with the
-# numbers that training will meet, not with those that it starts from.
+# Every LayerNorm begins with $\gamma = 1$, when the order does not matter, but one update later it does. So check with numbers
+# that training will meet, not with those that it starts from.
 #
 # ## Your Transformer
 #
-# LayerNorm does two things to a row: it subtracts the mean, and it divides by the standard deviation. We leave out one of
-# them, everywhere in the trained model that writes words backwards. **Predict:** without which of the two does it still
+# LayerNorm does two things to a row: it subtracts the mean, and it divides by the standard deviation. Let us leave out one of
+# them, everywhere in the trained model that writes words backwards. **Predict:** which of the two can the model lose and still
 # write *drawkcab*?
 
 # %%
@@ -271,31 +274,32 @@ for name, centred, divided in (("only divided", 0, 1), ("only centred", 1, 0)):
         print(name, [lab.write(*lab.drawkcab(), word) for word in ("backward", "transformer", "attention")])
 
 # %% [markdown]
-# Without the mean, the model loses one letter in three words. Without the division, it stammers. Later models took the hint:
-# RMSNorm (2019) only divides, by the root of the mean square, and most large language models of today use it. It has no
-# $\beta$ either. You can derive its backward from what you know; look at the circle again, and ask which part of $dx$ may come
-# back.
+# Without subtracting the mean, the model loses one letter in three words. Without the division, it stammers. Later models took
+# the hint: RMSNorm (2019) only divides, by the root of the mean square, and most of today's large language models use it. It
+# has no $\beta$ either. You can derive its backward from what you know. Look at the circle again and ask which part of $dx$ may
+# come back.
 
 # %% [exercise] rms_norm_backward
 
 # %% [derivation]
-# **The product rule** for $n_j = x_j s$, as before, but without the centred $c$. With $v = \frac1D \sum_k x_k^2 + \epsilon$ the
-# chain rule gives $\partial s / \partial x_i = -\frac12 v^{-3/2} \cdot 2 x_i / D = -s^2 n_i / D$, so
+# **The product rule** applies to $n_j = x_j s$ as before, but without the centred $c$. With
+# $v = \frac1D \sum_k x_k^2 + \epsilon$ the chain rule gives
+# $\partial s / \partial x_i = -\frac12 v^{-3/2} \cdot 2 x_i / D = -s^2 n_i / D$, so
 # $\partial n_j / \partial x_i = s\, ( \delta_{ij} - \frac1D n_j n_i )$. Sum over $j$ with $dn = \gamma\, dy$:
 #
 # $$ dx = s \,\big( dn - n\, \operatorname{mean}(dn\, n) \big) \qquad (\dots, D) $$
 #
-# Two paths, two terms. Stretching a row still changes nothing, so $dx$ is orthogonal to $n$. Shifting it does change $n$, so
-# the rows of $dx$ need not sum to 0. $d\gamma = \sum dy\, n$ is what it was.
+# Two paths give two terms. Stretching a row still changes nothing, so $dx$ is orthogonal to $n$. Shifting it does change $n$,
+# so the rows of $dx$ need not sum to 0. $d\gamma = \sum dy\, n$ is the same as before.
 
 # %% [markdown]
-# Now the real thing, with every function of yours that passes so far. To train a model with yours, type
+# Now for the real thing, with every function of yours that passes so far. To train a model with yours, type
 # `minitransformer learn plug layer_norm_backward`.
 
 # %%
 lab.at_work()
 
 # %% [markdown]
-# **Read next:** `layer_norm_backward` in `minitransformer/functional/layer_norm.py`, with this derivation in its docstring,
-# and `Residual` in `minitransformer/layers/residual.py`. It asks one more question, which is that of chapter 8b: does the
-# norm come after the sum, or before the layer?
+# **Read next:** `layer_norm_backward` in `minitransformer/functional/layer_norm.py`, with this derivation in its docstring, and
+# `Residual` in `minitransformer/layers/residual.py`. The latter asks one more question, which chapter 8b answers: does the norm
+# come after the sum, or before the layer?
