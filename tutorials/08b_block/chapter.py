@@ -39,9 +39,9 @@ lab.you_are_here("feed_forward", "dropout", "encoder")
 # %% [markdown]
 # ## Feed-forward: each position alone
 #
-# Attention moves information between positions. The second sub-layer works on each position alone: two linear layers with a ReLU
-# between them, $a = x W_1 + b_1$, $h = \max(0, a)$ and $y = h W_2 + b_2$. Without the ReLU, $W_1 W_2$ would be one matrix. The
-# paper makes $h$ four times as wide as $x$: $d_{ff} = 2048$ numbers for $d_{model} = 512$.
+# Attention moves information between positions. The second sub-layer works on each position alone. It consists of two linear
+# layers with a ReLU between them: $a = x W_1 + b_1$, $h = \max(0, a)$ and $y = h W_2 + b_2$. Without the ReLU, $W_1 W_2$ would
+# amount to a single matrix. The paper makes $h$ four times as wide as $x$: $d_{ff} = 2048$ numbers for $d_{model} = 512$.
 #
 # **Predict:** in an encoder layer of this size, which has more weights, the attention with its
 # four square matrices or the feed-forward network with its two wide ones?
@@ -52,10 +52,10 @@ print(f"attention {4 * 512 * 512:,}, feed-forward {2 * 512 * 2048:,}")
 # %% [markdown]
 # Two thirds of the layer's weights are in its least famous part.
 #
-# The paper calls the network *position-wise*, since it is applied to each position "separately and identically", and adds
-# that it could also be described as two convolutions with kernel size 1. A convolution slides a window along the sentence,
-# and multiplies what it sees by the same weights at each stop. A window of one position sees one token, so nothing is left
-# of the neighbours. Instead of believing this, copy the weights into two convolutions of the library.
+# The paper calls the network *position-wise*, since it is applied to each position "separately and identically", and adds that
+# it could also be described as two convolutions with kernel size 1. A convolution slides a window along the sentence and
+# multiplies what it sees by the same weights at each stop. A window of one position sees one token and none of its neighbours.
+# You need not take our word for it: copy the weights into two of the library's convolutions.
 
 # %%
 block, first, second = FeedForward(8, 32, rng), Convolution(8, 32, rng, kernel_size=1), Convolution(32, 8, rng, kernel_size=1)
@@ -66,8 +66,9 @@ convolved = second.forward(np.maximum(first.forward(x)[0], 0))[0]
 print("two convolutions with kernel 1 differ by", np.abs(block.forward(x)[0] - convolved).max().round(15))
 
 # %% [markdown]
-# **By hand.** One number everywhere: $W_1 = 2$, $b_1 = -3$, $W_2 = 5$, $b_2 = 0$ and $dy = 1$. For $x = 2$, $a = h = 1$ and
-# $y = 5$. A nudge of $x$ arrives at $y$ ten times as large, so $dx = 10$. **Predict** $dx$, $dW_1$ and $dW_2$ for $x = 1$.
+# **By hand.** Let every array be a single number: $W_1 = 2$, $b_1 = -3$, $W_2 = 5$, $b_2 = 0$ and $dy = 1$. For $x = 2$ we get
+# $a = h = 1$ and $y = 5$. A nudge to $x$ arrives at $y$ ten times as large, so $dx = 10$. **Predict** $dx$, $dW_1$ and $dW_2$
+# for $x = 1$.
 
 # %%
 layer, one = FeedForward(1, 1, rng).astype("float64"), np.ones((1, 1))
@@ -78,16 +79,16 @@ print(f"dx = {dx.item()}, dW1 = {layer.inner.weight.grad.item()}, dW2 = {layer.o
 # %% [markdown]
 # All three are 0. Where $a$ is negative, the ReLU lets nothing through, in either direction.
 #
-# In the exercise, the rows of $x$ are $N$ positions of all sentences together. The forward kept nothing for you, so begin by
-# computing what you need of it again. One relation to check yourself by: if $W_1$ and $b_1$ are doubled and $W_2$ is halved,
-# $y$ stays the same.
+# In the exercise, the rows of $x$ are the $N$ positions of all sentences together. The forward kept nothing for you, so begin
+# by recomputing what you need from it. You can check your result with one relation: if $W_1$ and $b_1$ are doubled and $W_2$ is
+# halved, $y$ stays the same.
 
 # %% [exercise] feed_forward_backward
 
 # %% [derivation]
-# **Read the forward from the bottom up.** Each line of it has a backward that you know: twice the product of chapter 1, and
-# between them the chain rule for single numbers, where the ReLU's slope is 1 or 0. A bias is used in every row, so its
-# gradient is summed over the rows.
+# **Read the forward from the bottom up.** Each of its lines has a backward that you know. Two of them are the product of
+# chapter 1, and the one between them is the chain rule for single numbers, with a slope of 1 or 0 for the ReLU. A bias is used
+# in every row, so its gradient is summed over the rows.
 #
 # | forward | backward | shape |
 # |---|---|---|
@@ -96,7 +97,7 @@ print(f"dx = {dx.item()}, dW1 = {layer.inner.weight.grad.item()}, dW2 = {layer.o
 # | $a = x W_1 + b_1$ | $dx = da\, W_1^\top$, $dW_1 = x^\top da$, $db_1 = \sum da$ | $x$: $(N, d_{model})$ |
 
 # %% [markdown]
-# **Prove it**, with your backward below a forward of one line:
+# **Prove it**, with your backward and a one-line forward:
 
 
 # %%
@@ -109,8 +110,8 @@ report = gradcheck((forward, lambda dy, cache: feed_forward_backward(dy, *cache)
 print(str(report).splitlines()[-1])
 
 # %% [markdown]
-# What does the trained model do with its 128 hidden numbers? The word *backward* has two a's. **Predict:** are the numbers above
-# 0 at the second *a* mostly those of the first *a*, or those of its neighbours?
+# What does the trained model do with its 128 hidden numbers? The word *backward* has two a's. **Predict:** are the numbers that
+# are above 0 at the second *a* mostly the same as at the first *a*, or the same as at its neighbours?
 
 # %%
 model, vocabulary = lab.drawkcab()
@@ -126,8 +127,9 @@ for axes, (title, letters, stack) in zip(both, stacks):
 bar = figure.colorbar(image, ax=both, label="share of the hidden numbers\nthat are on or off in both")
 
 # %% [markdown]
-# That depends on whom you ask. In the encoder the pattern fades away from the diagonal: the hidden numbers tell mostly *where* a
-# letter is, and neighbours look alike. In the decoder the two a's are almost black: there they tell *which* letter to write.
+# That depends on which stack you ask. In the encoder the pattern fades with distance from the diagonal: the hidden numbers
+# mostly tell *where* a letter is, so neighbours look alike. In the decoder the cells that compare the two a's are almost black,
+# because there the numbers tell *which* letter to write.
 #
 # ## Dropout: a mask belongs to one call
 #
@@ -135,7 +137,7 @@ bar = figure.colorbar(image, ax=both, label="share of the hidden numbers\nthat a
 # inference it does nothing. The paper applies it to the output of each sub-layer, and to the sum of embeddings and
 # positions.
 #
-# **By hand.** $x = (2, 4, 6, 8)$, $p = 0.5$, and the draw keeps the second and the third number: $y = (0, 8, 12, 0)$.
+# **By hand.** $x = (2, 4, 6, 8)$, $p = 0.5$, and suppose that the draw keeps the second and third numbers: $y = (0, 8, 12, 0)$.
 # **Predict** the mean of $y$ over many draws.
 
 # %%
@@ -143,27 +145,27 @@ y, _ = functional.dropout_forward(np.tile([2.0, 4.0, 6.0, 8.0], (200_000, 1)), 0
 print("the mean over 200,000 draws:", y.mean(axis=0).round(1))
 
 # %% [markdown]
-# It is $x$, and this is why the division is there: the next layer sees numbers of the same size in training and at inference.
+# It is $x$, which is the purpose of the division: the next layer sees numbers of the same size in training and at inference.
 #
-# Now drop twice in one layer. A number that was dropped cannot have changed the loss. Which of the two masks knows about
-# $x$, and which about $y$?
+# Now apply dropout twice in one layer. A number that was dropped cannot have affected the loss. Which of the two masks knows
+# about $x$, and which about $y$?
 
 # %% [exercise] dropouts_backward
 
 # %% [derivation]
 # **Once drawn, a mask is a constant,** so each dropout is a product with a constant, and the chain rule multiplies by the same
-# constant in backward. With $m_1$ and $m_2$ for the masks divided by $1 - p$, the forward is $h = x\, m_1$, $z = h W$ and
-# $y = z\, m_2$, and from the bottom up
+# constant in backward. If $m_1$ and $m_2$ are the masks divided by $1 - p$, the forward is $h = x\, m_1$, $z = h W$ and
+# $y = z\, m_2$. Read from the bottom up, it gives
 #
 # $$ dz = dy\, m_2, \qquad dh = dz\, W^\top, \qquad dW = h^\top dz, \qquad dx = dh\, m_1 $$
 #
-# Every array here except $dW$ and $W$ is $(\dots, D)$. In $dW$, which is $(D, D)$, the sum runs over all rows, so flatten
-# the axes in front. Each mask is used at its own place, and it has to be *the mask drawn in this call*, so it belongs in
-# the cache.
+# Every array here except $dW$ and $W$ has shape $(\dots, D)$. In $dW$, which is $(D, D)$, the sum runs over all rows, so
+# flatten the axes in front. Each mask is used in its own place, and it has to be *the mask drawn in this call*, so it belongs
+# in the cache.
 
 # %% [markdown]
-# **Break it.** One object for both places keeps only the mask that it drew last, so backward uses the second mask twice. Here
-# is your function, called that way:
+# **Break it.** One dropout object for both places keeps only the mask that it drew last, so the backward uses the second mask
+# twice. Here your function is called that way:
 
 # %%
 x, dy, W = rng.standard_normal((2, 40, 8)), rng.standard_normal((2, 40, 8)), rng.standard_normal((8, 8))
@@ -173,25 +175,25 @@ for rate in (0.0, 0.3):
     print(f"p = {rate}: dx is off by {np.linalg.norm(wrong - right) / np.linalg.norm(right):.0%}")
 
 # %% [markdown]
-# A test without dropout finds nothing, because both masks are all True. In the library of the opening, where residual
-# connections carry part of the gradient around the mistake, it is 27 %. The remedy is the contract of chapter 1: what backward
-# needs is in the cache of that call, and no layer keeps anything on `self`.
+# A test without dropout finds nothing, because both masks are all True. In the library from the opening, where residual
+# connections carry part of the gradient around the mistake, the error is 27 %. The remedy is the contract from chapter 1:
+# everything that the backward needs is in the cache of that call, and no layer stores anything on `self`.
 #
 # ## Pre-norm and post-norm
 #
-# Back to the second riddle. A sub-layer $f$, attention or feed-forward, is in a residual with a LayerNorm, and there are two
-# orders:
+# Now back to the second riddle. A sub-layer $f$, either attention or feed-forward, sits in a residual connection with a
+# LayerNorm, and there are two orders:
 
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 lab.show_orders(axes)
 
 # %% [markdown]
-# Both are right, and they are two different models. Follow the purple arrow in each, and count what it passes.
+# Both are right, but they are two different models. Follow the purple arrow in each and count what it passes through.
 #
-# Derive the paper's order, with a matrix as its sub-layer: $z = x + xW$, then $y = \operatorname{LayerNorm}(z)$ with $\gamma = 1$
-# and $\beta = 0$. You may build on what is yours: after `from my_transformer import layer_norm_backward`, your own function works
-# here, too.
+# Derive the backward for the paper's order, with a matrix as the sub-layer: $z = x + xW$, then
+# $y = \operatorname{LayerNorm}(z)$ with $\gamma = 1$ and $\beta = 0$. You may build on your own work: after
+# `from my_transformer import layer_norm_backward`, your own function works here, too.
 
 # %% [exercise] post_norm_backward
 
@@ -211,10 +213,10 @@ lab.show_orders(axes)
 # $$ \text{pre-norm:}\quad dx = dy + N^\top J^\top dy $$
 
 # %% [markdown]
-# In pre-norm, $dy$ arrives at the bottom untouched. In post-norm, it passes a LayerNorm in every sub-layer. If $x$ and $f(x)$
-# both have variance 1, their sum has variance 2, and LayerNorm multiplies by about $1/\sqrt2 = 0.71$ on the way back. Does
-# that matter? We measure the gradient of $W_2$ in untrained models with 24 layers in each stack. **Predict:** does the decoder's
-# first layer get more in pre-norm or in post-norm?
+# In pre-norm, $dy$ arrives at the bottom untouched. In post-norm, it passes through a LayerNorm in every sub-layer. If $x$ and
+# $f(x)$ both have variance 1, their sum has variance 2, and LayerNorm multiplies by about $1/\sqrt2 = 0.71$ on the way back.
+# Does that matter? We measure the gradient of $W_2$ in untrained models with 24 layers in each stack. **Predict:** does the
+# decoder's first layer get a larger gradient in pre-norm or in post-norm?
 
 
 # %%
@@ -236,10 +238,10 @@ for pre_norm, style, name in ((False, "--", "post-norm"), (True, "-", "pre-norm"
 legend = axes.legend()
 
 # %% [markdown]
-# Each line is one of three seeds. In the decoder, post-norm leaves the first layer less than a thousandth of what the last
-# one gets. In the encoder it does not, because the path through $f$ makes up for the factor 0.71. So which of the decoder's three
-# sub-layers loses the gradient? Walk down the stack, and measure the factor by which each one changes the norm of the
-# gradient that passes through it.
+# Each line is one of three seeds. In the decoder, post-norm leaves the first layer less than a thousandth of what the last one
+# gets. In the encoder it does not, because the path through $f$ makes up for the factor 0.71. So which of the decoder's three
+# sub-layers loses the gradient? Walk down the stack and measure the factor by which each one changes the norm of the gradient
+# that passes through it.
 
 # %%
 model, cache, dloss = lab.deep(pre_norm=False, seed=0)
@@ -253,15 +255,16 @@ for layer, caches in zip(reversed(model.decoder.layers), reversed(cache.hidden.d
 print(", ".join(f"{name}: {np.mean(of_layers):.2f}" for name, of_layers in factors.items()))
 
 # %% [markdown]
-# Cross-attention. The gradient of its keys and values goes to the encoder, and what is left for the decoder shrinks at every
-# layer, as in the case by hand that chapter 8 began with. With six layers and a warm-up of the learning rate (chapter 11), the
-# paper copes with it. Today's deep models are pre-norm, with one more LayerNorm at the end of each stack, because nothing has
-# normalised the last sum.
+# It is cross-attention. The gradient of its keys and values goes to the encoder, and what is left for the decoder shrinks at
+# every layer, as in the example by hand at the start of chapter 8. With six layers and a warm-up of the learning rate (chapter
+# 11), the paper's model copes with that. Today's deep models are pre-norm, with one more LayerNorm at the end of each stack,
+# because nothing else normalises the last sum.
 #
 # ## Your Transformer
 #
-# An encoder layer is what you have now: self-attention in a residual, feed-forward in a residual, a dropout and a LayerNorm
-# in each. The library's is two lines of forward and two of backward, and this is its check, with dropout and in both orders:
+# You now have a complete encoder layer: self-attention in one residual connection, feed-forward in another, and a dropout and a
+# LayerNorm in each. The library's layer has two lines of forward and two of backward. Here is its gradient check, with dropout
+# and in both orders:
 
 # %%
 for pre_norm in (False, True):
@@ -276,8 +279,8 @@ lab.at_work()
 #
 #     minitransformer learn plug --all
 #
-# It prints the loss beside the library's, lets the model copy a word that it never saw, and says how many parts are yours.
+# It prints the loss beside the library's, lets the model copy a word that it has never seen, and says how many parts are yours.
 #
-# **Read next:** `tutorials/one_file.py`, the Transformer with its gradients and its training in fewer than 500 lines of
-# NumPy. You have derived nearly every backward in it. Then `EncoderLayer` in `minitransformer/layers/encoder.py` and
-# `Residual` in `minitransformer/layers/residual.py`: both orders, forward and backward, on one screen.
+# **Read next:** `tutorials/one_file.py`, the Transformer with its gradients and its training in fewer than 500 lines of NumPy.
+# You have derived nearly every backward in it. Then read `EncoderLayer` in `minitransformer/layers/encoder.py` and `Residual`
+# in `minitransformer/layers/residual.py`, which show both orders, forward and backward, on one screen.
