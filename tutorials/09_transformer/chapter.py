@@ -22,12 +22,12 @@ lab.you_are_here("encoder", "decoder")
 
 # %% [markdown]
 # A student builds the paper's Transformer for English and Korean, lets the program count its parameters, and reads
-# 37,350,377. The paper says 65 million for its base model and 213 million for the big one. In which boxes of figure 1
-# are they? At the end of the first section you reproduce what can be reproduced of these numbers.
+# 37,350,377. The paper says 65 million for its base model and 213 million for the big one. In which boxes of figure 1 do
+# these parameters live? At the end of the first section you reproduce as much of these numbers as can be reproduced.
 #
-# You have derived every box by now, and what is left is to put them together. Two things can go wrong only in the
-# whole model: the memory is read by every layer of the decoder, and one matrix is used in three places. Both ask for
-# a sum, and a model that forgets one of its terms still trains.
+# You have derived every box by now, and only the assembly is left. Two things can go wrong only in the whole model: the
+# memory is read by every layer of the decoder, and one matrix is used in three places. In both cases the gradient is a sum,
+# and a model that forgets one of its terms still trains.
 
 # %%
 import math
@@ -69,9 +69,9 @@ rng = np.random.default_rng(0)
 #
 # $$ \text{attention} = 4 (d^2 + d), \qquad \text{feed-forward} = d f + f + f d + d, \qquad \text{norm} = 2 d $$
 #
-# with $d$ for `d_model` and $f$ for `d_ff`. The number of heads is not in it, since heads only cut $d$ into pieces. An
-# encoder layer has an attention, a feed-forward network and two norms. A decoder layer has one more attention, and one
-# more norm around it. The embedding is one matrix of $V d$ numbers, whoever uses it. All counts are $(C)$, one for each
+# with $d$ for `d_model` and $f$ for `d_ff`. The number of heads does not appear, since heads only cut $d$ into pieces. An
+# encoder layer has an attention, a feed-forward network and two norms. A decoder layer has one more attention, and one more
+# norm around it. The embedding is one matrix of $V d$ numbers, whoever uses it. All counts are $(C)$, one for each
 # configuration.
 
 # %% [markdown]
@@ -109,16 +109,16 @@ for name in ("source", "target", "next_target"):
 #
 # ## Put together: a layer of the decoder
 #
-# An encoder layer has two sub-layers, and chapter 8b put them together. A decoder layer has a third one between
-# them, the *cross-attention*: the text that is being written asks, and the source answers. In a translation each word
-# of the answer looks for the words that it has to translate. Two things go wrong here in real libraries: who asks, and
-# which mask belongs to whom.
+# An encoder layer has two sub-layers, and chapter 8b put them together. A decoder layer has a third one between them, the
+# *cross-attention*: the text that is being written asks, and the source answers. In a translation each word of the answer
+# looks for the words that it has to translate. Real libraries get two things wrong here: which input the queries come from,
+# and which attention gets which mask.
 
 # %% [exercise] decoder_layer
 
 # %% [derivation]
-# **Figure 1, from the bottom up.** Write $A(q, m)$ for attention with queries from $q$, and keys and values from $m$.
-# Each step takes what the one before has made:
+# **Figure 1, from the bottom up.** Write $A(q, m)$ for attention with queries from $q$, and keys and values from $m$. Each
+# step takes the output of the one before:
 #
 # $$ x_1 = \operatorname{LN}(x + A(x, x)), \quad x_2 = \operatorname{LN}(x_1 + A(x_1, \text{memory})), \quad y =
 # \operatorname{LN}(x_2 + F(x_2)) $$
@@ -152,7 +152,7 @@ print(len(names), "of your functions at work;", str(report).splitlines()[-1])
 #
 # ## The way back to the encoder
 #
-# The output of the encoder is not compared with anything. Everything that the encoder learns comes through the memory, from
+# The encoder's output is never compared with a target. Everything that the encoder learns comes through the memory, from
 # the decoder's layers, and each of them has read it.
 #
 # **By hand.** One number everywhere, no residual: the first layer makes $x_1 = x_0 + 2m$, and the second
@@ -191,10 +191,10 @@ axes.set(xlabel="layer of the decoder", ylabel="norm of its part of dmemory")
 legend = axes.legend()
 
 # %% [markdown]
-# Post-norm does. As chapter 8b found, its cross-attention leaves less and less of the gradient for the layers below, so
-# the last layer's part is most of the sum already, and points about the same way. In pre-norm all layers count, and the
-# last one's part says next to nothing about their sum. A test on a small post-norm model might let the mistake pass.
-# A gradient check of two layers does not, whatever the order:
+# Post-norm does. As chapter 8b found, its cross-attention leaves less and less of the gradient for the layers below, so the
+# last layer's part is most of the sum already, and points in about the same direction. In pre-norm all layers count, and
+# the last one's part says next to nothing about their sum. A test on a small post-norm model might let the mistake pass. A
+# gradient check of two layers does not, whatever the order:
 #
 
 # %%
@@ -258,9 +258,9 @@ for name, variance in (("Xavier", 2 / (256 + 65_001)), ("Kaiming", 2 / 256)):
     print(f"{name:8} variance of the logits {logits.var():.3f}, first loss {loss.mean():.1f}")
 
 # %% [markdown]
-# A first loss well above $\ln V$ is worth a look, because the model begins by being sure of random tokens. So is
-# Xavier's rule always the better one? In a plain network of 30 ReLU layers, each of which sets half of the numbers to
-# 0, it is the other way round:
+# A first loss well above $\ln V$ is worth a look, because the model begins by being sure of random tokens. So is Xavier's
+# rule always the better one? In a plain network of 30 ReLU layers, each of which sets half of the numbers to 0, the
+# opposite is true:
 
 # %%
 figure, both = plt.subplots(1, 2, figsize=(9, 3), layout="constrained", sharey=True)

@@ -42,7 +42,8 @@ print(f"words written right: {exact_match(model, pairs):.0%}, loss for each toke
 
 # %% [markdown]
 # All words are right, and yet 0.6392 is left. You could train this model for a month, and the number would not move. In
-# this chapter you find out where it comes from, and also why a loss that is stuck at 3.26 says that a model cannot read.
+# this chapter you find out where it comes from, and also why a loss that is stuck at 3.26 tells you that a model cannot
+# read its source.
 #
 # ## What the number says
 #
@@ -94,9 +95,9 @@ loss, below = (np.logaddexp(*(x + step * nudge).T) - (x + step * nudge)[:, 1] fo
 print("measured:", ((loss - below) / 2e-6).round(4))
 
 # %% [markdown]
-# The model that expected less is pulled three times as hard. The general formula is the most useful line of this chapter,
-# and it is short. You have its parts: `log_softmax_backward` of chapter 4, and a loss that is one number of each row.
-# Padding has no loss (chapter 6), and therefore no gradient.
+# The model that gave its target less probability is pulled three times as hard. The general formula is the most useful line
+# of this chapter, and it is short. You have its parts: `log_softmax_backward` of chapter 4, and a loss that picks one
+# number from each row. Padding has no loss (chapter 6), and therefore no gradient.
 
 # %% [exercise] cross_entropy_backward
 
@@ -133,8 +134,8 @@ slip = right * (np.arange(K) == ids[0, t])
 lab.training.show_rows({"probability": p[0, t], "your gradient": right, "the slip": slip}, ids[0, t])
 
 # %% [markdown]
-# Nothing at all. The letters that the model wrongly prefers are never pushed down. The row of the slip does not sum to 0, and by
-# chapter 4 that alone convicts it.
+# Nothing at all. The letters that the model wrongly prefers are never pushed down. The row of the slip does not sum to 0,
+# and by the rule of chapter 4 that alone proves it wrong.
 #
 # ## A model that is too sure
 #
@@ -158,9 +159,9 @@ hard = gaps(lambda p: cross_entropy_backward(1.0, p, np.array([[5]])))
 print(*(f"step {step:,}: gap {hard[step - 1]:.2f}" for step in (10, 100, 1000, 10_000)), sep=", ")
 
 # %% [markdown]
-# It grows, by $\ln 10 = 2.3$ for ten times as many steps, and it will never stop, since $p = 1$ needs an infinite gap. That the
-# gradient comes close to 0 is not a defect, because this is what convergence means. The defect is that the logits have no
-# place to rest: the model becomes ever more certain of what it has seen.
+# It grows by $\ln 10 = 2.3$ whenever the number of steps grows tenfold, and it will never stop, since $p = 1$ needs an
+# infinite gap. That the gradient comes close to 0 is not a defect, because this is what convergence means. The defect is
+# that the logits have no place to rest: the model becomes ever more certain of what it has seen.
 #
 # *Label smoothing* gives them one. Of each target's probability, $\epsilon$ is taken away and spread evenly over all $K$
 # tokens, and the loss becomes $-\sum_i q_i \ln p_i$ with this new $q$.
@@ -225,8 +226,8 @@ print(f"the trained model: gap {lab.training.gap(model, unseen):.3f}, loss {floa
 # sentences' own perplexities is a different number.
 
 # %% [markdown]
-# **Predict:** the trained model gives each target about 0.9. What is its perplexity for a letter, and what would it
-# be for a word of nine tokens, if the word were one token?
+# **Predict:** the trained model gives each target about 0.9. What is its perplexity per letter, and what would it be per
+# word of nine tokens, if the word were one token?
 
 # %%
 p = np.exp(cache.loss.log_likelihood)    # (300, T)
@@ -240,8 +241,9 @@ print(f"for each token {one:.3f}, for nine of them {one ** 9:.2f}")
 #
 # A batch that does not fit into memory is cut into *micro-batches*, whose gradients are added up before one update. Each of
 # them can compute the mean of its own losses, and then you can take the mean of the means. Nothing crashes, the curves look
-# plausible, and widely used trainers did so until 2024 (pull request 34191 of Hugging Face's transformers). Is it the same as the
-# mean over all tokens? Here are four micro-batches of 8 words each, sorted by length, and the gradient of each one's mean.
+# plausible, and widely used trainers did this until 2024 (pull request 34191 of Hugging Face's transformers). Is it the
+# same as the mean over all tokens? Here are four micro-batches of 8 words each, sorted by length, and the gradient of each
+# one's mean.
 
 # %%
 lengths, gradients = np.array([2, 4, 8, 12]), []

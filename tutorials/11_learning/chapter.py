@@ -61,10 +61,10 @@ print("a tenth of the weights get less than {:.0e}, a hundredth more than {:.0e}
 #
 # $$ m \leftarrow \beta_1 m + (1 - \beta_1)\, g, \qquad v \leftarrow \beta_2 v + (1 - \beta_2)\, g^2 $$
 #
-# The paper takes $\beta_1 = 0.9$ and $\beta_2 = 0.98$. **By hand:** if $g$ is always 3, $m$ should be 3. But it starts at 0, so it
-# is 0.3 after one step and 0.57 after two. It is too small, by a factor that you can find out, and so is $v$, by another. Make
-# up for both. The step is then the learning rate times the mean, divided by the root of the mean square. A tiny
-# $\epsilon = 10^{-9}$ is added to the root, for a weight whose gradient was always 0.
+# The paper takes $\beta_1 = 0.9$ and $\beta_2 = 0.98$. **By hand:** if $g$ is always 3, $m$ should be 3. But it starts at
+# 0, so it is 0.3 after one step and 0.57 after two. It is too small, by a factor that you can work out, and $v$ is too
+# small by another. Correct both. The step is then the learning rate times the mean, divided by the root of the mean square.
+# A tiny $\epsilon = 10^{-9}$ is added to the root, for a weight whose gradient was always 0.
 
 # %% [exercise] adam_step
 
@@ -73,12 +73,12 @@ print("a tenth of the weights get less than {:.0e}, a hundredth more than {:.0e}
 #
 # $$ m_t = (1 - \beta_1) \sum_{i=0}^{t-1} \beta_1^i \, g = (1 - \beta_1^t)\, g $$
 #
-# So $m_t / (1 - \beta_1^t)$ is the mean that was meant, and $v_t / (1 - \beta_2^t)$ the mean of the square. If $g$ changes,
+# So $m_t / (1 - \beta_1^t)$ is the mean that we wanted, and $v_t / (1 - \beta_2^t)$ the mean of the square. If $g$ changes,
 # this is a weighted mean whose weights sum to 1, which is what is wanted. All arrays have shape $(P)$:
 #
 # $$ w \leftarrow w - \eta\, \frac{m_t / (1 - \beta_1^t)}{\sqrt{v_t / (1 - \beta_2^t)} + \epsilon} $$
 #
-# The corrected means are used and thrown away. $m$ and $v$ themselves go on as they are.
+# The corrected means are used and thrown away. $m$ and $v$ themselves are carried on uncorrected.
 
 # %% [markdown]
 # **Predict:** three weights have the gradients 1,000, 1 and $-0.001$. How far does each of them move in the first step, with
@@ -89,7 +89,8 @@ zero, g = np.zeros(3), np.array([1000, 1, -0.001])
 print(adam_step(zero, g, zero, zero, 1, 0.01, 0.9, 0.98, 1e-9)[0].round(6))
 
 # %% [markdown]
-# All by 0.01. At the first step the mean is $g$ and the root of the mean square is $|g|$, so only the sign is left.
+# All three move by 0.01. At the first step the mean is $g$ and the root of the mean square is $|g|$, so only the sign is
+# left.
 #
 # ## A race
 #
@@ -130,7 +131,7 @@ lab.training.show_valley(axes, valley, {name: np.array(path) for name, path in p
 # ## Epsilon, and other slips
 #
 # One reading of the paper prints $\beta_2 = 0.9$ and $\epsilon = 0.9$. **Predict:** with $\epsilon = 0.9$, how large is the
-# step for a gradient that is always 0.001, in learning rates? And by roughly what do you divide, whatever the gradient is?
+# step for a gradient that is always 0.001, in learning rates? And what do you divide by, roughly, whatever the gradient is?
 
 
 # %%
@@ -181,9 +182,9 @@ axes.set_ylim(0, 1.3)
 # only 2 %. So a gradient that is too long has to be shortened *before* Adam sees it. After the step, clipping changes nothing at
 # all, because the gradient has already been used.
 #
-# A gradient is one vector of all weights of a model, and its direction is what it knows. Clipping may make it shorter, but
-# must not change its direction. **By hand:** a weight and a bias have the gradients 3 and 4. Together they are a vector of
-# length 5, and with a limit of 1, they become 0.6 and 0.8.
+# A gradient is one vector of all weights of a model, and what it tells you is its direction. Clipping may make it shorter,
+# but must not change its direction. **By hand:** a weight and a bias have the gradients 3 and 4. Together they are a vector
+# of length 5, and with a limit of 1, they become 0.6 and 0.8.
 
 # %% [exercise] clip
 
@@ -244,7 +245,7 @@ shown = axes.legend()
 print("peak {:.2e}, step 100,000 {:.2e}".format(*schedule(np.array([4000, 100_000]), 512, 4000)))
 
 # %% [markdown]
-# Five times, the root of 25. `minitransformer plot schedule` draws the same curves.
+# Five times smaller, because 5 is the root of 25. `minitransformer plot schedule` draws the same curves.
 #
 # ## What the warm-up is for
 #

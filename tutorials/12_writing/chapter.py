@@ -21,10 +21,10 @@ from minitransformer.learn import lab, yours
 lab.you_are_here("decoding")
 
 # %% [markdown]
-# A trained model does not write. It takes a text that has been begun and says, for every token of its vocabulary, how
-# likely that token is to come next. In training, the beginning came from the right answer. Now there is no right
-# answer, and you have to choose. You could take the most likely token each time. It sounds like the safest choice there
-# is, and this chapter shows you a vocabulary of three words in which it misses the most likely text by a factor of two.
+# A trained model does not write. It takes the beginning of a text and says, for every token of its vocabulary, how likely
+# that token is to come next. In training, the beginning came from the right answer. Now there is no right answer, and you
+# have to choose. You could take the most likely token each time. It sounds like the safest choice there is, and this
+# chapter shows you a vocabulary of three words in which it misses the most likely text by a factor of two.
 #
 # Then you make writing fast. The loop that you begin with computes every letter again for each letter that it writes,
 # and nearly all of that is work done twice.
@@ -127,7 +127,8 @@ for top_p in (1, 0.95, 0.8):
     print(f"p = {top_p}: {np.mean([text == 'drawkcab' for text in drawn]):.0%} of 40, the last one: {drawn[-1]}")
 
 # %% [markdown]
-# Always. The right letter alone reaches 0.8, so the nucleus has one token, and drawing from it is greedy decoding.
+# In all 40 attempts. The right letter alone reaches 0.8, so the nucleus has one token, and drawing from it is greedy
+# decoding.
 #
 # ## Several hypotheses at once
 #
@@ -192,10 +193,10 @@ for axes, width in zip(both, (1, 2)):
 print(beam_step(np.zeros(2), np.log([AFTER["<s>"]] * 2), 2))
 
 # %% [markdown]
-# Twice *so*, with parents 0 and 1. Copies have the same continuations for ever, and a beam of copies is a slow greedy
+# Twice *so*, with parents 0 and 1. Copies have the same continuations forever, and a beam of copies is a slow greedy
 # search.
 #
-# On the trained model, words of up to 12 letters leave a beam nothing to find. For *grandchildren* it does find a more
+# On the trained model, a beam finds nothing better for words of up to 12 letters. For *grandchildren* it does find a more
 # likely text:
 
 # %%
@@ -213,7 +214,8 @@ for width in (1, 2, 4):
 # paper divides the log-probability by a penalty that grows with the length, with $\alpha = 0.6$, and looks for the
 # largest score.
 #
-# **By hand.** For $\alpha = 1$ a text of 7 tokens, the end included, has the penalty 2, and one of 13 tokens has 3.
+# **By hand.** For $\alpha = 1$ a text of 7 tokens, the end included, has the penalty 2, and a text of 13 tokens has the
+# penalty 3.
 
 # %% [exercise] ranked
 
@@ -316,5 +318,5 @@ lab.at_work()
 # `docs/train.md` how to train a model on a text of your own.
 #
 # **Read next:** `beam_search` in `minitransformer/decoding/beam.py`, then `CachedStack` in
-# `minitransformer/decoding/cached.py`. It copies no past when a hypothesis is split: the hypotheses of a sentence share
-# one list, and a mask says whose is what.
+# `minitransformer/decoding/cached.py`. It copies no past when a hypothesis is split: the hypotheses of a sentence share one
+# list, and a mask says which entries belong to which hypothesis.

@@ -120,8 +120,8 @@ lab.translator.show_shares({"drawn like the training text": right.mean(), "of th
 # %% [exercise] clipped_matches
 
 # %% [derivation]
-# **The rule: what is matched is used up.** If the hypothesis has an n-gram $g$ $h_g$ times, and the reference has it
-# $r_g$ times, then $\min(h_g, r_g)$ of them can be matched, each with another one:
+# **The rule: what is matched is used up.** If the hypothesis has an n-gram $g$ $h_g$ times, and the reference has it $r_g$
+# times, then $\min(h_g, r_g)$ of them can be matched, each with a different one:
 #
 # $$ matches = \sum_g \min(h_g, r_g), \qquad total = \sum_g h_g = \max(0, T - n + 1) $$
 #
@@ -147,7 +147,7 @@ lab.translator.show_shares({f"n = {n}": matches[:, n - 1].sum() / totals[:, n - 
 #
 # ## From counts to BLEU
 #
-# Four precisions are not one number yet, and they have a hole: a hypothesis of one safe word has the precision 1. So
+# Four precisions are not one number yet, and they can be cheated: a hypothesis of one safe word has the precision 1. So
 # BLEU joins them with a mean and multiplies it by a *brevity penalty*.
 #
 # **By hand.** The precisions are $1/2$ and $1/8$, and the mean is the geometric one, $\sqrt{1/2 \cdot 1/8} = 1/4$. The
@@ -205,8 +205,8 @@ print(gradcheck((forward, lambda dbleu, logits: np.zeros_like(logits)), [logits]
 #
 # ## Pieces of words
 #
-# What is a token? A vocabulary of words cannot write a word that it has not seen, and letters make texts long.
-# *Byte-pair encoding* starts with letters and merges, again and again, the two neighbours that are most often together.
+# What is a token? A vocabulary of words cannot write a word that it has not seen, and letters make texts long. *Byte-pair
+# encoding* starts with letters and merges, again and again, the two neighbours that occur together most often.
 #
 # **By hand.** In *her hen the*, the pair *h e* occurs three times and every other pair once. After the merge the text is
 # *he-r he-n t-he*, and *he* is a token like any other. The *r* and the *h* after the space are not a pair.
@@ -235,8 +235,8 @@ lab.translator.show_merges(sizes, names[-25:])
 # %% [markdown]
 # No rule of German was given to it, and it finds *und*, *hundert* and *tausend*, which are what the numbers are made of.
 #
-# The pieces are for the model. BLEU should be taken of words, since the same hypotheses have another BLEU if they are
-# cut in another way. **Predict:** is it larger or smaller for letters?
+# The pieces are for the model. BLEU should be taken of words, since the same hypotheses get a different BLEU if they are
+# split differently. **Predict:** is it larger or smaller for letters?
 
 # %%
 letters = [[[ord(letter) for letter in vocabulary.decode(one)] for one in both] for both in (outputs, references)]
@@ -267,7 +267,7 @@ figure.colorbar(lab.show_map(both[1], lab.attention_of(*lab.drawkcab(), "backwar
 #
 # ## What an honest report says
 #
-# Train the translator three times with other seeds. Then draw 200 sentences from the 200, with repetition, a thousand
+# Train the translator three times with different seeds. Then draw 200 sentences from the 200, with repetition, a thousand
 # times, and take the BLEU of each draw. Your function makes that cheap, because the counts stay as they are.
 
 # %%
@@ -284,7 +284,7 @@ print("seeds:", *(f"{one:.3f}" for one in seeds), "| 95 % of the draws:", *np.qu
 # Nothing but the seed was changed, and the seeds are further apart than the draws. A report of the best seed would be
 # true, and it would mislead. An honest one names the median of several seeds, and how far apart they are.
 #
-# The same for real text: the library's translator from English to German on Multi30K, as recorded in
+# Here is such a report for real text, on the library's translator from English to German on Multi30K, as recorded in
 # `docs/translation.md`, where the commands are. All scores are of `test_2016_flickr`, tokenised and lowercased.
 #
 # | | BLEU |
