@@ -60,8 +60,8 @@ bar = figure.colorbar(image, label="attention weight")
 # the label, but the meaning of the word.
 #
 # Attention gives these three jobs to three vectors, and you have already met two of them. The position being written asks its
-# question with a *query*. Each position that can be read is labelled with a *key* and carries its meaning in a *value*. None of
-# the three is there from the start: a learned matrix computes each one, from a vector $y$ of the sentence being written or a
+# question with a *query*. Each position that can be read is labelled with a *key* and carries its meaning in a *value*. A learned
+# matrix computes each of the three, from a vector $y$ of the sentence being written or a
 # vector $x$ of the sentence being read.
 #
 # $$ q = y\, W_q, \qquad k = x\, W_k, \qquad v = x\, W_v $$
@@ -204,8 +204,8 @@ bar = figure.colorbar(image, label="attention weight")
 #
 # ## Backward
 #
-# Backward gets $dY$, of shape $(T_q, d_v)$, and needs $dQ$, $dK$ and $dV$. You have already derived two of its parts, the
-# scores in chapter 1 and the softmax in chapter 4. The mean is new, and so is the way in which all three fit together.
+# Backward gets $dY$, of shape $(T_q, d_v)$, and needs $dQ$, $dK$ and $dV$. You have derived the scores in
+# chapter 1 and the softmax in chapter 4, so only the mean is new.
 #
 # **By hand**, for the query $(2, 0)$ above with $dy = 1$: the answer is $p_1 \cdot 10 + p_2 \cdot 20$, so
 # $dp = (10, 20)$. The backward of the softmax subtracts the weighted mean, $0.80 \cdot 10 + 0.20 \cdot 20 = 12$. That

@@ -254,8 +254,7 @@ for axes, looked, own, name in zip(both, (model, cheat.model), (causal_mask, lab
 bar = figure.colorbar(image, label="attention weight, the largest of 4 heads")
 
 # %% [markdown]
-# In the honest picture, the upper right is empty. (In every row, one head rests on BOS, in column 0, because the model needs
-# the source and little else to reverse a word.) The cheat looks one column to the right of the diagonal: row 0 looks at key 1,
+# In the honest picture, the upper right is empty. (One head rests on BOS, in column 0.) The cheat looks one column to the right of the diagonal: row 0 looks at key 1,
 # and row 1 at key 2. Only its last row has nowhere to look. But a leak *around* the mask leaves no trace in this picture. If
 # another line of the code gives the answer away, the mask and the weights still look right. Chapter 7 has such a leak.
 #
@@ -304,7 +303,7 @@ for name, own in (("your mask", causal_mask), ("the suspect", lab.suspect_mask))
 
 # %% [markdown]
 # An honest guess is right one time in six, which is 17 %, give or take a little luck. A model that does clearly better has seen
-# the result of the throw. This test needs to know nothing about masks. Use random targets, or shuffle the labels of your data,
+# the result of the throw. Use random targets, or shuffle the labels of your data,
 # and any model that beats chance has a leak.
 #
 # There is one more way to give the answer away. If you forget to shift the target, the decoder reads `b a c EOS` and has to
@@ -337,8 +336,7 @@ print(f"not shifted: {lab.accuracy(train(task=NotShifted(), steps=60).model, Not
 lab.at_work()
 
 # %% [markdown]
-# `minitransformer learn plug causal_mask` trains a model with your mask. Plug in a wrong one, too, and see what the model
-# writes.
+# `minitransformer learn plug causal_mask` trains a model with your mask. Plug in a wrong one, too.
 #
 # **Read next:** `causal_mask` and `padding_mask` in `minitransformer/functional/masks.py`, and `Transformer.decode` in
 # `minitransformer/models/transformer.py`, where both are used.
