@@ -204,8 +204,8 @@ bar = figure.colorbar(image, label="attention weight")
 #
 # ## Backward
 #
-# Backward gets $dY$, of shape $(T_q, d_v)$, and needs $dQ$, $dK$ and $dV$. You have derived the scores in
-# chapter 1 and the softmax in chapter 4, so only the mean is new.
+# Backward gets $dY$, of shape $(T_q, d_v)$, and needs $dQ$, $dK$ and $dV$. You have derived the scores in chapter 1 and the
+# softmax in chapter 4, so only the mean is new.
 #
 # **By hand**, for the query $(2, 0)$ above with $dy = 1$: the answer is $p_1 \cdot 10 + p_2 \cdot 20$, so
 # $dp = (10, 20)$. The backward of the softmax subtracts the weighted mean, $0.80 \cdot 10 + 0.20 \cdot 20 = 12$. That

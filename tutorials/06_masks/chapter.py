@@ -254,8 +254,8 @@ for axes, looked, own, name in zip(both, (model, cheat.model), (causal_mask, lab
 bar = figure.colorbar(image, label="attention weight, the largest of 4 heads")
 
 # %% [markdown]
-# In the honest picture, the upper right is empty. (One head rests on BOS, in column 0.) The cheat looks one column to the right of the diagonal: row 0 looks at key 1,
-# and row 1 at key 2. Only its last row has nowhere to look. But a leak *around* the mask leaves no trace in this picture. If
+# In the honest picture, the upper right is empty. The cheat looks one column to the right of the diagonal: row 0 looks at key
+# 1, and row 1 at key 2. Only its last row has nowhere to look. But a leak *around* the mask leaves no trace in this picture. If
 # another line of the code gives the answer away, the mask and the weights still look right. Chapter 7 has such a leak.
 #
 # ## Caught: touch one token
@@ -302,9 +302,8 @@ for name, own in (("your mask", causal_mask), ("the suspect", lab.suspect_mask))
         print(f"{name}: {lab.accuracy(train(task=dice, steps=90).model, make_batch(held_out)):.0%}")
 
 # %% [markdown]
-# An honest guess is right one time in six, which is 17 %, give or take a little luck. A model that does clearly better has seen
-# the result of the throw. Use random targets, or shuffle the labels of your data,
-# and any model that beats chance has a leak.
+# An honest guess is right one time in six, give or take a little luck. A model that does clearly better has seen the result of
+# the throw. Use random targets, or shuffle the labels of your data, and any model that beats chance has a leak.
 #
 # There is one more way to give the answer away. If you forget to shift the target, the decoder reads `b a c EOS` and has to
 # predict `b a c EOS`. The mask is right, but each position holds its own answer (issue 314 of MONAI's GenerativeModels).
