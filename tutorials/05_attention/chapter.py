@@ -54,10 +54,10 @@ bar = figure.colorbar(image, label="attention weight")
 #
 # ## One vector, three jobs
 #
-# A translator turns *the dog bit the man* into Korean: 개가 남자를 물었다. Korean puts the verb at the end, so before writing the last
-# word she looks back at the English sentence with a question in mind: which of these words is the verb? Every word carries a
-# label, and the label of *bit*, "verb, past tense", fits the question. What she takes away, though, is neither the question nor
-# the label, but the meaning of the word.
+# A translator turns *the dog bit the man* into Korean: 개가 남자를 물었다. Korean puts the verb at the end, so before
+# writing the last word she looks back at the English sentence with a question in mind: which of these words is
+# the verb? Every word carries a label, and the label of *bit*, "verb, past tense", fits the question. What she
+# takes away, though, is neither the question nor the label, but the meaning of the word.
 #
 # Attention gives these three jobs to three vectors, and you have already met two of them. The position being written asks its
 # question with a *query*. Each position that can be read is labelled with a *key* and carries its meaning in a *value*. A learned
