@@ -23,7 +23,7 @@ lab.you_are_here("attention")
 # %% [markdown]
 # In chapter 1 you saw queries find their keys: for each letter that the model writes, the right letter of *backward* gets the
 # largest score. But a score only says where to look, and nothing has been fetched from there yet. How can a layer made of
-# multiplications fetch something from a place that it has only just chosen?
+# multiplications fetch something from a place that it has just chosen?
 #
 # Below are the weights that the trained model computes from its scores. It has four *heads* that work in parallel (chapter 7).
 # Two of them are shown, with a row for each letter that the model writes and a column for each letter that it may look at.
@@ -48,8 +48,8 @@ print("sums of the rows, head 0:", found.weights[0].sum(axis=1).round(3))
 bar = figure.colorbar(image, label="attention weight")
 
 # %% [markdown]
-# Each row sums to 1, so its weights define a mean, and the letter below a dark cell makes up most of that mean. In this chapter
-# you build the layer behind this picture. You also write by hand the numbers that let it read a word backwards, without any
+# Each row sums to 1, so it defines a mean, and the letter below a dark cell makes up most of that mean. In this chapter you
+# build the layer behind this picture. You also write by hand the numbers that let it read a word backwards, without any
 # training.
 #
 # ## One vector, three jobs
@@ -59,10 +59,10 @@ bar = figure.colorbar(image, label="attention weight")
 # the verb? Every word carries a label, and the label of *bit*, "verb, past tense", fits the question. What she
 # takes away, though, is neither the question nor the label, but the meaning of the word.
 #
-# Attention gives these three jobs to three vectors, and you have already met two of them. The position being written asks its
-# question with a *query*. Each position that can be read is labelled with a *key* and carries its meaning in a *value*. A learned
-# matrix computes each of the three, from a vector $y$ of the sentence being written or a
-# vector $x$ of the sentence being read.
+# Attention gives these three jobs to three vectors, two of which you know. The position being written asks its question with a
+# *query*. Each position that can be read is labelled with a *key* and carries its meaning in a *value*. None of the three is
+# there from the start: a learned matrix computes each one, from a vector $y$ of the sentence being written or a vector $x$ of
+# the sentence being read.
 #
 # $$ q = y\, W_q, \qquad k = x\, W_k, \qquad v = x\, W_v $$
 #
@@ -103,15 +103,14 @@ shown = one.legend(loc="upper right")
 # ## All queries at once
 #
 # Suppose that $T_q$ positions are being written and $T_k$ can be read. The queries are the rows of $Q$, of shape $(T_q, d_k)$,
-# the keys are the rows of $K$, of shape $(T_k, d_k)$, and the values are the rows of $V$, of shape $(T_k, d_v)$. A key must
-# hold as many numbers as a query, while a value may hold more or fewer. There may be more axes in front of these two, for the
-# sentences of a batch and for heads. `@` multiplies the last two axes and keeps those in front. `K.T`, however, reverses *all*
-# axes, so write `K.swapaxes(-1, -2)` to transpose only the last two.
+# the keys those of $K$, $(T_k, d_k)$, and the values those of $V$, $(T_k, d_v)$. A key must hold as many numbers as a query,
+# while a value may hold more or fewer. There may be more axes in front of these two, for the sentences of a batch and for
+# heads. `@` multiplies the last two axes and keeps those in front. `K.T`, however, reverses *all* axes, so write
+# `K.swapaxes(-1, -2)` to transpose only the last two.
 #
-# In a mask of shape $(T_q, T_k)$, True marks the keys that a query may attend to, as in chapter 4. You already know how to
-# compute the scores of one query, the softmax, and the weighted mean. Now write all three for all queries, without a loop. (The
-# judge reads only your own code. To call your softmax from chapter 4, write `from my_transformer import masked_softmax` above
-# the function.)
+# In a mask of shape $(T_q, T_k)$, True marks the keys that a query may attend to, as in chapter 4. You know the scores of one
+# query, the softmax, and the weighted mean. Now write all three for all queries, without a loop. (The judge reads only your own
+# code. To call your softmax from chapter 4, write `from my_transformer import masked_softmax` above the function.)
 
 # %% [exercise] attention
 
@@ -204,8 +203,8 @@ bar = figure.colorbar(image, label="attention weight")
 #
 # ## Backward
 #
-# Backward gets $dY$, of shape $(T_q, d_v)$, and needs $dQ$, $dK$ and $dV$. You have derived the scores in chapter 1 and the
-# softmax in chapter 4, so only the mean is new.
+# Backward gets $dY$, of shape $(T_q, d_v)$, and needs $dQ$, $dK$ and $dV$. You have already derived two of its parts, the
+# scores in chapter 1 and the softmax in chapter 4. The mean is new, and so is how all three fit together.
 #
 # **By hand**, for the query $(2, 0)$ above with $dy = 1$: the answer is $p_1 \cdot 10 + p_2 \cdot 20$, so
 # $dp = (10, 20)$. The backward of the softmax subtracts the weighted mean, $0.80 \cdot 10 + 0.20 \cdot 20 = 12$. That

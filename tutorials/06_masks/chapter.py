@@ -33,8 +33,8 @@ from minitransformer.tasks import TASKS
 lab.you_are_here("masks")
 
 # %% [markdown]
-# Here is the patient. Its `causal_mask` is not the library's but another one, which we call the suspect. You will read it once
-# you have written your own. (`plugged` replaces one of the library's functions with another.)
+# Here is the patient. Its `causal_mask` is one that we call the suspect. You will read it once you have written your own.
+# (`plugged` replaces one of the library's functions with another.)
 
 # %%
 reverse = TASKS["reverse"]()
@@ -86,12 +86,12 @@ with plugged(functional.causal_mask, lab.suspect_mask):
 # entry for each pair of a query (row) and a key (column), and here **True means "may attend"**. An entry of False turns the
 # pair's score into $-\infty$ before the softmax, as in chapter 4.
 #
-# Libraries do not agree on this. In PyTorch, `scaled_dot_product_attention` reads True as "may attend", while
+# Libraries do not agree on this. PyTorch's `scaled_dot_product_attention` reads True as "may attend", while
 # `nn.MultiheadAttention` reads True as "ignore". An inverted mask has the right shape and raises no error, so name your
 # variables by what True means: `allowed`, `real`, `may_attend`.
 #
-# **By hand.** One query meets three keys, and the scores are $(0, 0, \ln 2)$. The exponentials are $(1, 1, 2)$, so the weights
-# are $(1/4, 1/4, 1/2)$. **Predict** the weights with the mask (True, True, False).
+# **By hand.** One query meets three keys, with scores $(0, 0, \ln 2)$. The exponentials are $(1, 1, 2)$, so the weights are
+# $(1/4, 1/4, 1/2)$. **Predict** the weights with the mask (True, True, False).
 
 # %%
 scores, may_attend = np.array([0, 0, np.log(2)]), np.array([True, True, False])
@@ -100,8 +100,8 @@ print("without a mask:", softmax_forward(scores)[0], " with it:", softmax_forwar
 # %% [markdown]
 # The remaining weights sum to 1 again, because the mask is applied before the softmax, not after it.
 #
-# Now for the decoder's mask. Go back to position 1 in the table, which has to predict `a`. Which positions hold tokens that are
-# already known when the model writes on its own, and which one holds the answer? What about position 1 itself?
+# Now for the decoder's mask. Go back to position 1 in the table, which has to predict `a`. Which positions hold what the model
+# will know when it writes on its own, and which one holds the answer? What about position 1 itself?
 
 # %% [exercise] causal_mask
 
@@ -144,8 +144,8 @@ with plugged(functional.causal_mask, causal_mask):
 #
 # The model attends in three places. In the encoder the source looks at itself, in the decoder the target looks at itself, and
 # in *cross-attention* the target looks at the source. With $H$ heads (chapter 7), the scores have shape $(B, H, T_q, T_k)$. If
-# a mask does not depend on an axis, that axis has size 1, and broadcasting repeats it. For each of the three places, ask: whose
-# tokens are the keys, and does it matter which query asks?
+# a mask does not depend on an axis, that axis has size 1, and broadcasting repeats it. Ask three times: whose tokens are the
+# keys, and does it matter which query asks?
 
 # %% [exercise] three_masks
 
@@ -169,7 +169,7 @@ figure, axes = plt.subplots(figsize=(4.8, 3.4), layout="constrained")
 lab.show_mask(axes, decoder_mask[0, 0], ["BOS", "c", "a", "pad", "pad"])
 
 # %% [markdown]
-# Does the encoder keep the rule? It reads a word on its own, and then the same word followed by three ids of padding:
+# Does the encoder keep the rule? It reads a word on its own, and then followed by three ids of padding:
 
 # %%
 for name, own in (("with your mask", lambda ids: three_masks(ids, ids)[0]), ("without one", lambda ids: ids[:, None, None] >= 0)):
@@ -223,8 +223,8 @@ print(suspect.astype(int))
 # answer. When the model writes on its own, the newest position is the last one, and the place where it always found the answer
 # is empty.
 #
-# Let us train an honest model for comparison. Both models first learn that an answer is one of 26 letters, but not yet which
-# one. **Predict** the loss of a model that knows only that.
+# We train an honest model for comparison. Both first learn that an answer is one of 26 letters, but not yet which one.
+# **Predict** the loss of a model that knows only that.
 
 # %%
 honest = train(plugged(functional.causal_mask, causal_mask), task=reverse, steps=150)
@@ -236,12 +236,12 @@ axes.set(xlabel="training step", ylabel="loss for each token")
 legend = axes.legend()
 
 # %% [markdown]
-# Both curves level off near $\ln 26$. Then the cheat's curve drops, while the honest model still has to learn where the letters
-# are. A loss that falls suspiciously early is the first hint. Now for the proofs.
+# Both curves level off near $\ln 26$. Then the cheat's curve drops, while the honest model has to learn where the letters are.
+# A loss that falls suspiciously early is the first hint. Now for the proofs.
 #
 # ## Caught: look at the weights
 #
-# The picture shows which position looks at which, in the decoder of the running example, which is honest, and in the cheat's.
+# The picture shows which position looks at which, in the decoder of the honest running example and in the cheat's.
 
 # %%
 one = make_batch([(letters.encode("backward"), letters.encode("drawkcab"))])
@@ -254,9 +254,10 @@ for axes, looked, own, name in zip(both, (model, cheat.model), (causal_mask, lab
 bar = figure.colorbar(image, label="attention weight, the largest of 4 heads")
 
 # %% [markdown]
-# In the honest picture, the upper right is empty. The cheat looks one column to the right of the diagonal: row 0 looks at key
-# 1, and row 1 at key 2. Only its last row has nowhere to look. But a leak *around* the mask leaves no trace in this picture. If
-# another line of the code gives the answer away, the mask and the weights still look right. Chapter 7 has such a leak.
+# In the honest picture, the upper right is empty. (In every row, one head rests on BOS, in column 0, because reversing a word
+# takes the source and little else.) The cheat looks one column to the right of the diagonal: row 0 looks at key 1, and row 1 at
+# key 2. Only its last row has nowhere to look. But a leak *around* the mask leaves no trace in this picture. If another line of
+# the code gives the answer away, the mask and the weights still look right. Chapter 7 has such a leak.
 #
 # ## Caught: touch one token
 #
@@ -287,12 +288,12 @@ for name, own in (("your mask", causal_mask), ("the suspect", lab.suspect_mask))
     print(f"{name}: {leak.sum()} leaks", np.argwhere(leak).tolist())
 
 # %% [markdown]
-# Each pair names an output and the later token that moves it. Together, the pairs are exactly the suspect's extra column.
+# Each pair names an output and the later token that moves it, which is exactly the suspect's extra column.
 #
 # ## Caught: ask for the impossible
 #
 # A die cannot be predicted. Let the model read eight letters and write eight throws of a die that have nothing to do with the
-# letters. **Predict** the best accuracy that the honest model can reach, and the best that the cheat can reach.
+# letters. **Predict** the best possible accuracy of the honest model, and that of the cheat.
 
 # %%
 dice = lab.Dice()
@@ -302,8 +303,8 @@ for name, own in (("your mask", causal_mask), ("the suspect", lab.suspect_mask))
         print(f"{name}: {lab.accuracy(train(task=dice, steps=90).model, make_batch(held_out)):.0%}")
 
 # %% [markdown]
-# An honest guess is right one time in six, give or take a little luck. A model that does clearly better has seen the result of
-# the throw. Use random targets, or shuffle the labels of your data, and any model that beats chance has a leak.
+# One in six is 17 %, give or take a little luck. A model that does clearly better has seen the result of the throw. This test
+# knows nothing about masks. Use random targets or shuffle your labels, and any model that beats chance has a leak.
 #
 # There is one more way to give the answer away. If you forget to shift the target, the decoder reads `b a c EOS` and has to
 # predict `b a c EOS`. The mask is right, but each position holds its own answer (issue 314 of MONAI's GenerativeModels).
@@ -335,7 +336,8 @@ print(f"not shifted: {lab.accuracy(train(task=NotShifted(), steps=60).model, Not
 lab.at_work()
 
 # %% [markdown]
-# `minitransformer learn plug causal_mask` trains a model with your mask. Plug in a wrong one, too.
+# `minitransformer learn plug causal_mask` trains a model with your mask. Plug in a wrong one, too, and see what the model
+# writes.
 #
 # **Read next:** `causal_mask` and `padding_mask` in `minitransformer/functional/masks.py`, and `Transformer.decode` in
 # `minitransformer/models/transformer.py`, where both are used.
