@@ -6,7 +6,8 @@ A mutant changes one operator, number, name or statement of one line. The tree i
 mutated, and the tests nearest to it run: the first that fails has caught it. What none of them catches is printed as a
 diff: a hole in the tests, or a mutant that changes nothing. Run all tests on such a mutant before you believe in the hole.
 
-Recorded: seeds 91 and 92, 300 mutants. Of the 282 that change a result, the tests caught 275 (97.5 %); the seven holes are closed.
+Recorded: seeds 91 and 92, 300 mutants. Of the 282 that change a result, the tests caught 275 (97.5 %); the seven holes are closed. Then 53 of
+seed 95: all of the 51 that change a result.
 """
 
 import argparse
@@ -45,7 +46,8 @@ NEAREST = {
     "decoding": ["tests/decoding", *CALLS, "tests/models/test_recomputed.py", "tests/kernels/test_continuations.py",
                  "tests/cli/test_bad_input.py"],
     "training/evaluation.py": ["tests/decoding/test_translation.py", *CALLS, "tests/tasks/test_toy.py"],
-    **{f"training/{name}.py": ["tests/training/test_step.py", *CALLS, "tests/training/test_parallel.py"]
+    **{f"training/{name}.py": ["tests/training/test_step.py", *CALLS, "tests/training/test_parallel.py",
+                               "tests/training/test_training.py"]
        for name in ("step", "gradients", "workers", "locate_non_finite")},
 }
 
