@@ -6,8 +6,8 @@ A mutant changes one operator, number, name or statement of one line. The tree i
 mutated, and the tests nearest to it run: the first that fails has caught it. What none of them catches is printed as a
 diff: a hole in the tests, or a mutant that changes nothing. Run all tests on such a mutant before you believe in the hole.
 
-Recorded: seeds 91 and 92, 300 mutants. Of the 282 that change a result, the tests caught 275 (97.5 %); the seven holes are closed. Then 53 of
-seed 95: all of the 51 that change a result.
+Recorded: seeds 91 and 92, 300 mutants. Of the 282 that change a result, the tests caught 275 (97.5 %); the seven holes are closed.
+Then 53 of seed 95: all of the 51 that change a result.
 """
 
 import argparse
