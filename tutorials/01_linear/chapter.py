@@ -40,13 +40,13 @@ lab.you_are_here("linear")     # the parts of this chapter in red; what you have
 # %% [markdown]
 # ## Where the model looks
 #
-# The model holds a vector of 32 numbers for each letter that it has read, and another one for each letter that it is
-# about to write. From the vector of a letter to write, a linear layer makes a *query*: what am I looking for? From the
-# vector of each letter read, another linear layer makes a *key*: what do I have? The *score* of a query and a key is their
-# dot product, which is large if the two point in the same direction.
+# The model holds a vector of 32 numbers for each letter that it has read, and another one for each letter that it is about
+# to write. A linear layer turns the vector of a letter to be written into a *query*: what am I looking for? Another turns
+# the vector of each letter that was read into a *key*: what do I have? The *score* of a query and a key is their dot
+# product, which is large if the two point in the same direction.
 #
-# **Predict:** the model writes *backward* from its end, so it writes the *d* first. Which column has the largest number
-# of the first row?
+# **Predict:** the model writes *backward* from its end, so it writes the *d* first. Which column holds the largest number
+# in the first row?
 
 # %%
 model, vocabulary = lab.drawkcab()
@@ -59,7 +59,7 @@ image = lab.show_scores(axes, scores, [*"drawkcab", "end"], [*"backward", "end"]
 print("largest in each row:", *([*"backward", "end"][column] for column in scores.argmax(axis=1)))
 
 # %% [markdown]
-# The dark red cells run from the upper right to the lower left, and every letter to write has its largest score at its own
+# The dark red cells run from the upper right to the lower left, and every letter to be written scores highest at its own
 # place in the word. The model was never told where to look. Its matrices began as random numbers, and a few thousand small
 # steps against their gradients made them what they are.
 #
@@ -71,16 +71,17 @@ print("largest in each row:", *([*"backward", "end"][column] for column in score
 # 2. **backward**: given how the loss changes with $y$, how does it change with $x$, and with the parameters?
 #
 # Most libraries answer the second one for you, with a program that differentiates your forward (*autograd*). Every backward
-# in minitransformer was derived with pencil and paper instead, as you are about to do.
+# in minitransformer was derived with pencil and paper instead, as you will derive this one.
 #
 # The linear layer takes $N$ tokens (here letters), one in each row of $X$, and mixes the $d_{in}$ numbers of each into
 # $d_{out}$ new ones, with a weight $W$ of shape $(d_{in}, d_{out})$ and a bias $b$ of shape $(d_{out},)$:
 #
 # $$ Y = X W + b, \qquad y_{nj} = \sum_i x_{ni} W_{ij} + b_j $$
 #
-# The index $n$ counts tokens, $i$ inputs and $j$ outputs. From $Y$, the rest of the model computes a loss $L$. Backward has
-# already passed that rest when it reaches this layer, and hands us the *upstream gradient*
-# $dY_{nj} = \partial L / \partial y_{nj}$. The code calls it `dy`, and the gradients that we want `dx`, `dW` and `db`.
+# The index $n$ counts tokens, $i$ inputs and $j$ outputs. The rest of the model computes a loss $L$ from $Y$. When backward
+# reaches this layer, it has already passed through that rest, and hands us the *upstream gradient*
+# $dY_{nj} = \partial L / \partial y_{nj}$. The code calls it `dy`, and calls the gradients that we want `dx`, `dW` and
+# `db`.
 #
 # ## One number by hand
 #
@@ -88,8 +89,8 @@ print("largest in each row:", *([*"backward", "end"][column] for column in score
 # $y = 6 - 5 + 4 = 5$. Let the upstream gradient be 10: if $y$ grows by 0.01, the loss grows by 0.1. What if $W_2$ grows by
 # 0.01? It is multiplied by 5, so $y$ grows by 0.05 and the loss by 0.5, which is 50 times as much as $W_2$ grew.
 #
-# In the picture, each value is above its name, and the gradient of the loss with respect to it is below. The cell measures the
-# gradients of all inputs this way: it nudges one of them by 0.01 and sees how far the loss moves.
+# In the picture, each value is above its name, and the gradient of the loss with respect to it below. The cell measures the
+# gradients of the five inputs this way: it nudges one at a time by 0.01 and sees how far the loss moves.
 
 # %%
 numbers = {"x_1": 3.0, "W_1": 2.0, "x_2": 5.0, "W_2": -1.0, "b": 4.0}
@@ -106,7 +107,7 @@ lab.show_graph(axes, parts, numbers | {"x_1 W_1": 6, "x_2 W_2": -5, "y": 5}, gra
 
 # %% [markdown]
 # Now give the same layer a second token, $x' = (1, 2)$, whose output has the upstream gradient $-4$. The chain rule says
-# that the loss changes with a number *through every $y$ that this number touches*, so those effects are added up.
+# that the loss changes with a number *through every $y$ that this number touches*, so these effects add up.
 #
 # **Predict:** what is the gradient with respect to $W_2$ now?
 
@@ -116,8 +117,8 @@ nudged = W + np.array([[0], [0.01]])
 print(f"measured: {((dY * (X @ nudged)).sum() - (dY * (X @ W)).sum()) / 0.01:.4g}")
 
 # %% [markdown]
-# Ask the same of one $W_{ij}$, one $b_j$ and one $x_{ni}$, write down the sums, and find the matrix products that compute
-# them. One check costs nothing: a gradient has the shape of the array that it belongs to.
+# Now ask the same about one $W_{ij}$, one $b_j$ and one $x_{ni}$. Write down the sums, and find the matrix products that
+# compute them. One check is free: a gradient has the shape of its array.
 
 # %% [exercise] linear_backward
 
@@ -137,7 +138,7 @@ print(f"measured: {((dY * (X @ nudged)).sum() - (dY * (X @ W)).sum()) / 0.01:.4g
 #
 # $$ dX_{ni} = \sum_j dY_{nj} W_{ij} \quad\Longrightarrow\quad dX = dY\, W^\top \qquad (N, d_{out})(d_{out}, d_{in}) $$
 #
-# Here are the sums as they are written, one product at a time. They are slow and say exactly what the derivation says.
+# Here are the same sums as loops, one product at a time. They are slow, but they say exactly what the derivation says.
 
 # %% [derivation] code
 def backward_in_loops(dy, x, W):
@@ -157,8 +158,8 @@ for short, long in zip(linear_backward(dY, X, W), backward_in_loops(dY, X, W)):
 # %% [markdown]
 # ## Prove it
 #
-# A wrong gradient can have the right shapes. So we measure: `gradcheck` nudges every number of the input and of the
-# parameters, and compares what the loss does with what backward says. It wants a *layer*, which keeps a short contract:
+# A wrong gradient can have the right shape, so we measure. `gradcheck` nudges every number of the input and of the
+# parameters, and compares what the loss does with what backward says. It expects a *layer*, which follows a short contract:
 #
 # - `forward` returns `y` and a `cache` with what `backward` needs. The layer itself remembers nothing.
 # - `backward(dy, cache)` returns the gradient with respect to the input, and **adds** the gradients of the parameters to
@@ -185,16 +186,16 @@ rng = np.random.default_rng(0)
 print(gradcheck(Linear(3, 2, rng), [rng.standard_normal((4, 3))]))
 
 # %% [markdown]
-# The sizes are all different, because with $N = d_{in}$ a forgotten transpose could go unnoticed. How a check reaches
-# sixteen digits, and what it cannot see, is the subject of chapter 1b.
+# The sizes are all different, because with $N = d_{in}$ a forgotten transpose could go unnoticed. Chapter 1b shows how a
+# check reaches sixteen digits and what it cannot see.
 #
 # ## Sentences have more axes
 #
-# A model reads $B$ sentences of $T$ tokens at once: $x$ has shape $(B, T, d)$. In the forward nothing changes, because
-# `@` mixes each token alone. In the backward something does: there are $B \cdot T$ tokens now, and still a single $W$.
+# A model reads $B$ sentences of $T$ tokens at once: $x$ has shape $(B, T, d)$. The forward does not change, because `@`
+# mixes the numbers of each token separately. The backward does, because there are now $B \cdot T$ tokens and still one $W$.
 #
-# **Predict:** let $x$ of shape (2, 3, 4) and `dy` be full of ones. Is the gradient with respect to one number of $W$ then
-# 2, 3 or 6?
+# **Predict:** let $x$ have shape (2, 3, 4), and fill $x$ and `dy` with ones. Is the gradient with respect to one number in
+# $W$ then 2, 3 or 6?
 
 # %%
 x, W = np.ones((2, 3, 4)), np.zeros((4, 5))    # with these weights the loss is 0
@@ -202,13 +203,14 @@ W[0, 0] += 0.01
 print(f"measured: {(x @ W).sum() / 0.01:.4g}")
 
 # %% [markdown]
-# Now put the pieces together as in the first picture, but let each token look at all tokens of its own sentence. The queries
-# are $q = x W_q$ and the keys $k = x W_k$, both $(B, T, d_k)$ and without a bias. The scores are $s = q k^\top$, sentence by
-# sentence. (On a stack of matrices `.T` reverses all axes, while `swapaxes(-1, -2)` swaps the last two.)
+# Now put the pieces together as in the first picture, but let each token look at all tokens of its own sentence. The
+# queries are $q = x W_q$ and the keys $k = x W_k$, both of shape $(B, T, d_k)$ and without a bias. The scores
+# $s = q k^\top$ are computed sentence by sentence. (On a stack of matrices `.T` reverses all axes, while `swapaxes(-1, -2)`
+# swaps the last two.)
 #
-# Two more rules must hold for your answer. If $W_q$ grows by 1 %, every score grows by 1 %, and the loss by a hundredth of
+# Your answer must obey two more rules. If $W_q$ grows by 1 %, every score grows by 1 %, and the loss by a hundredth of
 # `(dw_q * w_q).sum()`. If $W_k$ grows by 1 % instead, the scores are the same, so `(dw_k * w_k).sum()` has to be the same
-# number. As $x$ is in the queries and in the keys, `(dx * x).sum()` is the sum of both.
+# number. Because both queries and keys come from $x$, `(dx * x).sum()` is the sum of the two.
 
 # %% [exercise] query_key_backward
 
@@ -222,12 +224,13 @@ print(f"measured: {(x @ W).sum() / 0.01:.4g}")
 #
 # $$ d(k^\top) = q^\top ds, \quad\text{so}\quad dk = ds^\top q \qquad (B, T, T)(B, T, d_k) $$
 #
-# **The tokens.** $x$ made the queries and the keys, so it reaches the loss on two paths, and their gradients are added:
+# **The tokens.** $x$ made both the queries and the keys, so it reaches the loss along two paths, and their gradients are
+# added:
 #
 # $$ dx = dq\, W_q^\top + dk\, W_k^\top \qquad (B, T, d_{model}) $$
 #
-# **The weights.** One $W_q$ made the queries of all $B\, T$ tokens. The sum over $n$ of the first exercise runs over both
-# axes. Seen as $B\, T$ rows, $x$ is an ordinary matrix:
+# **The weights.** A single $W_q$ made the queries of all $B\, T$ tokens, so the sum over $n$ from the first exercise now
+# runs over both axes. Seen as $B\, T$ rows, $x$ is an ordinary matrix:
 #
 # $$ dW_q = \sum_{b, t} x_{bt}^\top\, dq_{bt} \qquad (d_{model}, B\, T)(B\, T, d_k) $$
 #
@@ -236,9 +239,9 @@ print(f"measured: {(x @ W).sum() / 0.01:.4g}")
 # %% [markdown]
 # ## Use it: learn to look
 #
-# Eight letters make a word. A token's vector is the sum of a vector for its letter and one for its place. We want the score
-# of place $t$ and place $7 - t$ to be 1 and all others to be 0, and take half the squared differences for the loss, so
-# $ds = s - \text{wanted}$. Every step draws 16 random words and moves both weights a little against their gradients.
+# Each word has eight letters, and a token's vector is the sum of a vector for its letter and one for its place. We want the
+# score of place $t$ with place $7 - t$ to be 1 and all others to be 0. The loss is half the sum of the squared differences,
+# so $ds = s - \text{wanted}$. Every step draws 16 random words and moves both weights a little against their gradients.
 
 
 # %%
@@ -260,13 +263,13 @@ for axes, scores, title in zip(both, (before, word @ w_q @ (word @ w_k).T), ("ra
     title = lab.show_scores(axes, scores, "backward", "backward").axes.set_title(title)
 
 # %% [markdown]
-# The same line runs across the picture as in the trained model, for a word that was in no batch. This is the part of
-# attention that looks. In chapter 5, each letter also takes something from where it looks.
+# The same line runs across the picture as in the trained model, although this word was in none of the batches. You have
+# built the part of attention that looks. In chapter 5, each letter also takes something from where it looks.
 #
 # ## Break it
 #
-# Suppose that you forget that the bias touches every row, and keep only the first row of `dy`. `plugged` puts this mistake
-# into every linear layer of the library, so that we can check one layer and train a Transformer with it.
+# Suppose you forget that the bias touches every row, and use only the first row of `dy`. `plugged` puts this mistake into
+# every linear layer of the library, so we can check one layer and train a Transformer with it.
 #
 # **Predict:** which of the three gradients fails the check? And will the loss show it?
 
@@ -284,10 +287,11 @@ with plugged(layers.Linear.backward, forgetful):
     print(gradcheck(layers.Linear(3, 2, rng), [rng.standard_normal((2, 4, 3))], methods=["complex"]))
 
 # %% [markdown]
-# The table names the array, the place in it, and both numbers. The last two lines are by the *gradient doctor*, which draws
-# an upstream gradient of its own. It plants known mistakes in the correct gradient and names the one that reproduces yours.
+# The table names the array, the place in it and both numbers. The last two lines come from the *gradient doctor*, which
+# draws an upstream gradient of its own. It plants known mistakes in the correct gradient and names the one that reproduces
+# yours.
 #
-# Now a small Transformer learns to copy letters, once as it should and once with the mistake.
+# Now a small Transformer learns to copy letters, once correctly and once with the mistake.
 
 # %%
 figure, axes = plt.subplots(figsize=(4.8, 2.9), layout="constrained")
@@ -305,11 +309,11 @@ lab.show_losses(axes, {"right": train(steps=100).losses,
 # | 1 | 1.41 | 1.40 |
 # | 2 | 1.49 | 1.57 |
 #
-# Wrong gradients survive for years this way, and only the check sees them.
+# A wrong gradient can survive for years this way, because only the check sees it.
 #
 # ## Your Transformer
 #
-# Every function of yours that passes is copied into `my_transformer.py`. Here they run inside the trained model, while it
+# Every function of yours that passes is copied into `my_transformer.py`. Here they run inside the trained model while it
 # writes a word.
 
 # %%
@@ -318,5 +322,5 @@ lab.at_work()
 # %% [markdown]
 # `minitransformer learn plug linear_backward` trains a model with your function inside.
 #
-# **Read next:** `Linear` in `minitransformer/layers/linear.py`. It is the layer of this page, for inputs with any number of
-# leading axes.
+# **Read next:** `Linear` in `minitransformer/layers/linear.py`. It is the layer from this page, for inputs with any number
+# of leading axes.

@@ -39,11 +39,11 @@ rng = np.random.default_rng(0)
 # vector for each of the $V$ ids, and the embedding looks up one row for each token. The ids of $B$ sentences of $T$ tokens
 # have shape $(B, T)$, so the vectors have shape $(B, T, d_{model})$.
 #
-# One detail makes it more than a lookup. At the end of the model the same table is used again (see below), and there small
-# numbers are right. So the numbers of $W$ are drawn with standard deviation $1/\sqrt{d_{model}}$. At the beginning, the model
-# adds a vector for the position (chapter 3), made of sines and cosines of size 0.71.
+# One detail makes the embedding more than a lookup. The same table is used again at the end of the model (see below), where
+# small numbers are right. The numbers in $W$ are therefore drawn with standard deviation $1/\sqrt{d_{model}}$. At the
+# beginning, the model adds a vector for the position (chapter 3), made of sines and cosines of size 0.71.
 #
-# **Predict:** for $d_{model} = 512$, how many times larger are the numbers of the position than those of the token?
+# **Predict:** for $d_{model} = 512$, by what factor are the numbers of the position larger than those of the token?
 
 # %%
 for d_model in (4, 64, 512):
@@ -60,18 +60,19 @@ for d_model in (4, 64, 512):
 # %% [exercise] embedding
 
 # %% [derivation]
-# Multiplying numbers by a factor multiplies their standard deviation by it. With $1/\sqrt{d_{model}}$ before and 1 after, the
-# factor is $\sqrt{d_{model}}$, which is 22.6 for 512:
+# Multiplying numbers by a factor multiplies their standard deviation by the same factor. The deviation is
+# $1/\sqrt{d_{model}}$ before and 1 after, so the factor is $\sqrt{d_{model}}$, which is 22.6 for 512:
 #
 # $$ y_{bt} = \sqrt{d_{model}}\; W_{ids_{bt}} \qquad (B, T, d_{model}) $$
 #
-# NumPy takes rows with an array of ids of any shape: `W[ids]` is of shape $(B, T, d_{model})$ for ids of shape $(B, T)$.
+# NumPy looks up rows with an array of ids of any shape: `W[ids]` has shape $(B, T, d_{model})$ if the ids have shape
+# $(B, T)$.
 
 # %% [markdown]
 # ## Two arrows into one row
 #
-# In the forward each row is copied to all places where its token occurs. Backward sends each place's gradient back along
-# the same arrow.
+# The forward copies each row to every place where its token occurs. The backward sends the gradient of each place back
+# along the same arrow.
 
 # %%
 sentence = "the dog chased the cat".split()
@@ -81,10 +82,10 @@ figure, axes = plt.subplots(figsize=(6, 2.8), layout="constrained")
 lab.show_lookup(axes, sentence, ids[0], list(vocabulary))
 
 # %% [markdown]
-# Let the upstream gradient be $(1, 0, 0, 0)$ at the first *the*, $(0, 2, 0, 0)$ at the second, and 0 elsewhere. The
-# table has $d_{model} = 4$.
+# Let the upstream gradient be $(1, 0, 0, 0)$ at the first *the*, $(0, 2, 0, 0)$ at the second, and 0 elsewhere, in a table
+# with $d_{model} = 4$.
 #
-# **Predict:** what is the gradient of the row of *the*? The cell nudges each of its four numbers and measures.
+# **Predict:** what is the gradient of the row for *the*? The cell nudges each of the row's four numbers and measures.
 
 # %%
 W, dy = rng.standard_normal((4, 4)) / 2, np.zeros((1, 5, 4))
@@ -97,17 +98,18 @@ dW[ids] += 2 * dy
 print("dW[ids] += dy: ", dW[0])
 
 # %% [markdown]
-# The second line has lost a gradient. `dW[ids] += dy` means `dW[ids] = dW[ids] + dy`: NumPy reads the row of *the* twice, adds
-# something else to each copy, and writes both back to the same place, where the last one wins.
+# The second line has lost a gradient. `dW[ids] += dy` means `dW[ids] = dW[ids] + dy`, so NumPy reads the row for *the*
+# twice and adds a different gradient to each copy. It then writes both copies back to the same place, where the last one
+# wins.
 #
-# How you avoid this is up to you. A rule that your answer must keep: each place gives its gradient to exactly one row, so the
-# sum over all rows of $dW$ is the same as that over all places of `dy`, apart from the factor.
+# How you avoid this is up to you, but your answer must keep one rule. Each place gives its gradient to exactly one row, so
+# the sum of $dW$ over all rows equals the sum of `dy` over all places, apart from the factor.
 
 # %% [exercise] embedding_backward
 
 # %% [derivation]
 # Write each id as a row of zeros with a single 1, its *one-hot* vector. Then the lookup is a matrix product,
-# $y = \sqrt{d_{model}}\; \text{onehot}\; W$, a linear layer without a bias. Chapter 1 has its gradient:
+# $y = \sqrt{d_{model}}\; \text{onehot}\; W$, which is a linear layer without a bias. You derived its gradient in chapter 1:
 #
 # $$ dW = \sqrt{d_{model}}\; \text{onehot}^\top dy \qquad (V, B\,T)(B\,T, d_{model}) $$
 #
@@ -115,9 +117,9 @@ print("dW[ids] += dy: ", dW[0])
 #
 # $$ dW_v = \sqrt{d_{model}} \sum_{b, t:\ ids_{bt} = v} dy_{bt} \qquad (d_{model},) $$
 #
-# The product itself would waste its time on zeros. `np.add.at(dW, ids, dy)` adds the places one after the other. A loop over the
-# places does the same. The library uses neither, because the first cannot run on complex numbers on a GPU and the second is
-# slow: it sorts the ids and sums runs of equal ones.
+# Computing the product itself would waste most of the time on zeros. `np.add.at(dW, ids, dy)` adds the places one after the
+# other, and a loop over the places does the same. The library uses neither, because the first cannot run on complex numbers
+# on a GPU and the second is slow. Instead, it sorts the ids and sums runs of equal ones.
 
 # %% [markdown]
 # ## Prove it
@@ -142,11 +144,11 @@ with plugged(layers.Embedding.backward, lossy):
 # %% [markdown]
 # ## Break it
 #
-# How much does a lost repeat cost in training? We train the small model of chapter 1 again. Its batches are full of repeats,
-# because they are made of 26 letters.
+# How much does a lost repeat cost in training? We train the small model of chapter 1 again. Its batches are full of
+# repeats, because they are made of only 26 letters.
 #
-# **Predict:** early on, a model may have learned that the answer is one of 26 letters, and nothing else. What is its loss,
-# the negative natural logarithm of the probability that it gives to the right one?
+# **Predict:** early on, a model may have learned that the answer is one of 26 letters, but nothing else. What is its loss
+# at that point, the negative natural logarithm of the probability that it gives to the right letter?
 
 # %%
 right = train(steps=200).losses
@@ -155,11 +157,11 @@ figure, axes = plt.subplots(figsize=(5.4, 3.2), layout="constrained")
 lab.show_losses(axes, {"right": right, "lost repeats": wrong}, level=(math.log(26), f"ln 26 = {math.log(26):.2f}"))
 
 # %% [markdown]
-# Both curves rest on a shelf at 3.26 between steps 10 and 25, where the model knows that the answer is a letter and does not
-# know yet which one. Look for shelves in your own curves. The logarithm of a number of choices tells you what a model has
-# understood so far.
+# Both curves rest on a shelf at 3.26 between steps 10 and 25, where the model knows that the answer is a letter but does
+# not yet know which one. Look for shelves in your own curves. If a shelf lies at the logarithm of a number of choices, you
+# can tell what the model has understood so far.
 #
-# After step 100 the red curve falls behind. The mean losses of steps 181 to 200 for three seeds, from
+# After step 100 the red curve falls behind. Here are the mean losses over steps 181 to 200 for three seeds, from
 # `experiments/wrong_gradients.py`:
 #
 # | seed | right | lost repeats |
@@ -168,20 +170,21 @@ lab.show_losses(axes, {"right": right, "lost repeats": wrong}, level=(math.log(2
 # | 1 | 0.28 | 0.40 |
 # | 2 | 0.29 | 0.38 |
 #
-# A gap like this is easily blamed on the learning rate. What is left of a row's gradient is that of one place out of many,
+# It is easy to blame a gap like this on the learning rate. Each row is left with the gradient of one place out of many,
 # which is smaller and noisier than the sum, so the model learns the same thing more slowly.
 #
 # ## The same table at the end
 #
-# After its last layer the model has a *hidden state* $h$ for each position, a vector of $d_{model}$ numbers. It needs a
-# *logit* for each token of the vocabulary, a score which softmax turns into a probability. The paper uses the same table
-# again: $\text{logits} = h W^\top$, with $h$ of shape $(N, d_{model})$. A token is likely if its vector points where $h$ points.
+# After its last layer the model has a *hidden state* $h$ for each position, a vector of $d_{model}$ numbers. From it, the
+# model has to compute a *logit* for each token in the vocabulary, which is a score that softmax turns into a probability.
+# The paper uses the same table again and computes $\text{logits} = h W^\top$, where $h$ has shape $(N, d_{model})$. A token
+# is likely if its vector points where $h$ points.
 
 # %% [exercise] tied_backward
 
 # %% [derivation]
-# With indices, $\text{logits}_{nv} = \sum_d h_{nd} W_{vd}$. The number $h_{nd}$ touches the logits of all tokens $v$ at its own
-# position, and $W_{vd}$ those of its own token at all positions $n$:
+# With indices, $\text{logits}_{nv} = \sum_d h_{nd} W_{vd}$. The number $h_{nd}$ touches the logits of all tokens $v$ at its
+# own position, and $W_{vd}$ touches the logits of its own token at all positions $n$:
 #
 # $$ dh_{nd} = \sum_v d\text{logits}_{nv} W_{vd} \quad\Longrightarrow\quad dh = d\text{logits}\; W \qquad (N, V)(V, d_{model}) $$
 #
@@ -189,10 +192,10 @@ lab.show_losses(axes, {"right": right, "lost repeats": wrong}, level=(math.log(2
 
 # %% [markdown]
 # The model that writes *drawkcab* has a single table and uses it three times: for the letters that it reads, for those that
-# it has written, and for the logits. Their gradients are added (chapter 1b). The next cell takes them apart for
-# *banana*, first with all uses and then without those of the embedding.
+# it has written, and for the logits. The gradients of these uses are added (chapter 1b). The next cell separates them for
+# *banana*: it computes the gradient first with all three uses and then without the two of the embedding.
 #
-# **Predict:** for how many of the 26 letters does the embedding have a gradient, and for how many the logits?
+# **Predict:** how many of the 26 letters get a gradient from the embedding, and how many from the logits?
 
 
 # %%
@@ -212,8 +215,8 @@ for one, gradient, name in zip(axes, (together - at_the_end, at_the_end), ("embe
 label = axes[1].set_xlabel("row of the table")
 
 # %% [markdown]
-# The embedding moves only the rows of the letters in the word. The logits move every row: those of the right letters towards
-# $h$, and all others away from it.
+# The embedding moves only the rows of the letters in the word. The logits move every row, those of the right letters
+# towards $h$ and all others away from it.
 #
 # ## Your Transformer
 

@@ -25,7 +25,7 @@ lab.you_are_here("positions")
 # hold the same eight letters, and the embedding of chapter 2 gave each letter its vector without asking where the letter
 # is. So how does the model know which of the two words it is reading?
 #
-# **Predict:** take away from the trained model whatever tells it where a letter is, and let it read *stressed* and
+# **Predict:** suppose we take away whatever tells the trained model where a letter is, and let it read *stressed* and
 # *desserts*. Does it write two different answers, or the same answer twice?
 
 # %%
@@ -50,27 +50,27 @@ with plugged(functional.sinusoids, nowhere):
     print("without positions: ", [lab.write(model, vocabulary, word) for word in words])
 
 # %% [markdown]
-# The same answer twice, and a useless one. The model reads with attention, which chapter 5 opens up, and attention takes
-# weighted means of vectors. A mean does not depend on the order of its terms, so both words look the same to it. That
-# leaves the vectors themselves to say where they are: to each embedding the model adds a vector that depends on the
-# position alone.
+# It writes the same answer twice, and a useless one. The model reads with attention, which chapter 5 opens up, and
+# attention takes weighted means of vectors. A mean does not depend on the order of its terms, so both words look the same
+# to it. The vectors themselves therefore have to say where they are. To each embedding, the model adds a vector that
+# depends only on the position.
 #
 # $$ y_t = x_t + PE_t $$
 #
 # ## A row of clocks
 #
-# How would you write a position as numbers? If you count 0, 1, 2, ..., then position 500 drowns every word. Bits are
-# better: the last bit changes at every step, the one before it half as often, and no number is ever larger than 1. The
-# paper's table is a smooth version of bits, in which each *pair* of columns is the hand of a clock. The sine says how far
-# the hand points to the right, and the cosine how far it points up. All hands start at the top, and each clock turns more
-# slowly than the one before it. The number of positions that a hand needs for one turn is its *wavelength*.
+# How would you write a position as numbers? If you count 0, 1, 2, ..., then the number for position 500 drowns out every
+# word. Bits are better: the last bit changes at every step, the one before it half as often, and no number is ever larger
+# than 1. The paper's table is a smooth version of bits, in which each *pair* of columns is the hand of a clock. The sine
+# says how far the hand points to the right, and the cosine how far it points up. All hands start at the top, and each clock
+# turns more slowly than the one before it. The number of positions that a hand needs for one full turn is its *wavelength*.
 #
 # **By hand**, for $d_{model} = 4$: there are two clocks, with wavelengths $2 \pi \approx 6.28$ and
 # $200 \pi \approx 628$. At position 0 both hands point up, so the row is $(0, 1, 0, 1)$. At position 1 the first hand has
 # made $1 / 6.28$ of a turn, which is an angle of 1, and the second $1 / 628$ of a turn, which is an angle of 0.01. The row
 # is therefore $(\sin 1, \cos 1, \sin 0.01, \cos 0.01)$, or $(0.84, 0.54, 0.01, 1.00)$.
 #
-# Here are the four clocks of $d_{model} = 8$ at the first eight positions.
+# Here are the four clocks for $d_{model} = 8$ at the first eight positions.
 
 # %%
 right, up = functional.sinusoids(8, 8).reshape(8, 4, 2).T    # each (4, 8): of each clock, at each position
@@ -84,15 +84,15 @@ axes.set_title("how far to the right: the sine; how far up: the cosine", fontsiz
 axes.spines[:].set_visible(False)
 
 # %% [markdown]
-# Clock 0 makes more than one turn and clock 1 a ninth of a turn, while the other two seem to stand still. They wait for
-# longer texts, since their wavelengths are 628 and 6,283. Each wavelength is the same multiple of the one before it, and
-# with the wavelengths you know all that you need to fill the table.
+# Clock 0 makes more than one turn and clock 1 a ninth of a turn, while the other two seem to stand still. They are waiting
+# for longer texts, since their wavelengths are 628 and 6,283. Each wavelength is the same multiple of the one before it,
+# and once you know the wavelengths, you know all that you need to fill the table.
 
 # %% [exercise] sinusoids
 
 # %% [derivation]
-# **The rule: an angle is the share of a turn that is done, times $2 \pi$.** A wavelength of
-# $\lambda_i = 2 \pi \cdot 10000^{2i / d_{model}}$ positions makes a turn, so $t$ positions make $t / \lambda_i$ turns:
+# **The rule: an angle is the fraction of a turn that has been made, times $2 \pi$.** One turn takes a wavelength of
+# $\lambda_i = 2 \pi \cdot 10000^{2i / d_{model}}$ positions, so $t$ positions make $t / \lambda_i$ turns:
 #
 # $$ \text{angle}_{t, i} = 2 \pi \, \frac{t}{\lambda_i} = t \cdot 10000^{-2i / d_{model}} = t \, \omega_i $$
 #
@@ -101,13 +101,13 @@ axes.spines[:].set_visible(False)
 #
 # $$ PE_{t, 2i} = \sin(t\, \omega_i), \qquad PE_{t, 2i+1} = \cos(t\, \omega_i) $$
 #
-# In arrays: positions as a column, $(T, 1)$, times the frequencies as a row, $(d_{model} / 2)$, give all angles,
+# In arrays, the positions as a column, $(T, 1)$, times the frequencies as a row, $(d_{model} / 2)$, give all the angles,
 # $(T, d_{model} / 2)$. Their sines fill every second column of the table, $(T, d_{model})$, starting with column 0, and
 # their cosines fill the columns between.
 
 # %% [markdown]
-# From here on the page uses your `sinusoids` if it passes. **Predict:** the paper says that the wavelengths go from
-# $2 \pi$ to $10000 \cdot 2 \pi = 62{,}832$. Does the slowest clock of $d_{model} = 512$ need exactly that many positions
+# From here on, this page uses your `sinusoids` if it passes. **Predict:** the paper says that the wavelengths go from
+# $2 \pi$ to $10000 \cdot 2 \pi = 62{,}832$. Does the slowest clock for $d_{model} = 512$ need exactly that many positions
 # for a turn, or fewer?
 
 # %%
@@ -125,19 +125,21 @@ waves.axhspan(1, 100, color="gold", alpha=0.4, label="a text of 100 words")
 shown = waves.legend(fontsize=9)
 
 # %% [markdown]
-# Fewer: 60,611, because the last exponent is 510/512. Some summaries of the paper speak of "one period from $2 \pi$ to
-# $10000 \cdot 2 \pi$", but each pair has a wavelength of its own. In a text of 100 words only the clocks in the
-# yellow band make a full turn: they tell neighbours apart. The slow ones tell the beginning of a long text from its end.
+# It needs fewer, namely 60,611, because the last exponent is 510/512. Some summaries of the paper speak of "one period from
+# $2 \pi$ to $10000 \cdot 2 \pi$", but each pair has a wavelength of its own. In a text of 100 words, only the clocks in the
+# yellow band make a full turn, and these tell neighbours apart. The slower ones tell the beginning of a long text from its
+# end.
 #
 # ## Walking is turning
 #
 # The paper's authors chose sines because they hoped that a model could then learn to look, say, three places back. For
 # that, the row of position $t - 3$ has to follow from the row of position $t$ by one rule that is the same for all $t$.
-# Look at the clocks again: whenever you walk one position, the hand of clock $i$ turns by the same angle, wherever it
-# pointed before.
+# Look at the clocks again: whenever you walk one position further, the hand of clock $i$ turns by the same angle, wherever
+# it pointed before.
 #
-# You get rows of the table without their positions, and you make the rows $k$ positions further on. Two
-# checks are free: no hand may change its length, and walking $k$ steps and then $k$ steps back brings you home.
+# In this exercise you are given rows of the table without their positions, and you compute the rows that are $k$ positions
+# further on. Two checks are free: no hand may change its length, and walking $k$ steps forward and then $k$ steps back must
+# bring you home.
 
 # %% [exercise] rotate_positions
 
@@ -149,10 +151,10 @@ shown = waves.legend(fontsize=9)
 #
 # $$ \cos(a + b) = \cos a \cos b - \sin a \sin b $$
 #
-# The right sides need $\sin a$ and $\cos a$, which are two numbers of the row of $t$, each $(T, d_{model} / 2)$, and
-# $\cos b$ and $\sin b$, $(d_{model} / 2)$, which are the same for every $t$. The angle $a$ itself is never needed. Each
-# pair is multiplied by the matrix of a rotation, so $PE_{t + k}$ is a linear function of $PE_t$, the same function at
-# every position:
+# The right-hand sides need $\sin a$ and $\cos a$, each $(T, d_{model} / 2)$, which you find in the row of $t$. They also
+# need $\cos b$ and $\sin b$, each $(d_{model} / 2)$, which are the same for every $t$. The angle $a$ itself is never
+# needed. Each pair is multiplied by a rotation matrix, so $PE_{t + k}$ is a linear function of $PE_t$, and it is the same
+# function at every position:
 #
 # $$ \begin{pmatrix} \sin(a + b) \\ \cos(a + b) \end{pmatrix} =
 # \begin{pmatrix} \cos b & \sin b \\ -\sin b & \cos b \end{pmatrix} \begin{pmatrix} \sin a \\ \cos a \end{pmatrix} $$
@@ -161,7 +163,7 @@ shown = waves.legend(fontsize=9)
 
 # %% [markdown]
 # Two hands that turn together keep the angle between them. **Predict:** the rows of positions 10 and 13 have some dot
-# product. Do the rows of 80 and 83 have the same one, or another?
+# product. Do the rows of positions 80 and 83 have the same one, or a different one?
 
 # %%
 PE = sinusoids(np.arange(100), 64)
@@ -176,30 +178,31 @@ axes.set(xlabel="distance: how many positions away the other row is", ylabel="do
 shown = axes.legend()
 
 # %% [markdown]
-# The same. The dot product of two rows depends on their distance alone: it is largest at distance 0 and falls off in the
-# same way on both sides. Chapter 5 makes the model's decisions from dot products, so this is what it sees of a position.
+# They have the same one. The dot product of two rows depends only on their distance: it is largest at distance 0 and falls
+# off in the same way on both sides. In chapter 5 the model makes its decisions from dot products, so distance is what it
+# sees of a position.
 #
 # ## Learned positions
 #
-# The paper tried another way, too, and found nearly identical results: a table $W$ of parameters with a row for each of at
-# most $L$ positions, $y_t = x_t + W_t$. Such a table needs a gradient, and the embedding of chapter 2 has shown what
-# happens to a row that many tokens use.
+# The paper also tried another way, with nearly identical results: it replaced the sinusoids with a table $W$ of parameters
+# that has one row for each of at most $L$ positions, so $y_t = x_t + W_t$. Such a table needs a gradient, and you saw with
+# the embedding of chapter 2 what happens to a row that many tokens use.
 
 # %% [exercise] learned_positions_backward
 
 # %% [derivation]
-# **The rule: a parameter collects the gradient of everything that it touches.** $x$ is only added to, so $dx = dy$, of
-# shape $(B, T, D)$. Row $t$ of $W$ is added at position $t$ of *every* sentence of the batch, so its gradient is the sum
-# over the sentences:
+# **The rule: a parameter collects the gradient of everything that it touches.** The forward does nothing to $x$ but add to
+# it, so $dx = dy$, of shape $(B, T, D)$. Row $t$ of $W$ is added at position $t$ of *every* sentence in the batch, so its
+# gradient is the sum over the sentences:
 #
 # $$ dW_t = \sum_b dy_{b, t} $$
 #
-# If $dy$ at position 0 is 3 in one sentence and 4 in the other, $dW_0 = 7$. Rows behind the last position touch nothing.
-# They get 0 and keep their place, because $dW$ has the shape of $W$, $(L, D)$.
+# If $dy$ at position 0 is 3 in one sentence and 4 in the other, $dW_0 = 7$. Rows after the last position touch nothing, so
+# they get 0. They are not left out, because $dW$ has the shape of $W$, $(L, D)$.
 
 # %% [markdown]
-# **Prove it.** In place of a layer, `gradcheck` takes a pair of functions, too: a forward that returns $y$ and a cache, and
-# your backward.
+# **Prove it.** Instead of a layer, `gradcheck` also accepts a pair of functions: a forward that returns $y$ and a cache,
+# and your backward.
 
 # %%
 rng = np.random.default_rng(0)
@@ -212,8 +215,8 @@ assert report.passed
 # ## Beyond the trained length
 #
 # A learned table ends with row $L - 1$, while the sinusoids never end: there is a row for position 13, and one for position
-# 60,000. The model of this book was trained with words of up to 12 letters. **Predict:** it reverses random words of
-# 12 letters without a mistake. Of 20 words of 13 letters, does it get more than half right, or fewer?
+# 60,000. The model of this book was trained on words of up to 12 letters. **Predict:** it reverses random words of 12
+# letters without a mistake. Does it get more than half of 20 words of 13 letters right, or fewer?
 
 
 # %%
@@ -228,14 +231,15 @@ for length in (4, 8, 12, 13, 16):
     print(f"{length:2} letters: {exact(length):4.0%} of the words")
 
 # %% [markdown]
-# Fewer, by far. The table has the row, but no training word ever used it, and the layers above it have never seen the
-# slow hands where they are now. That sinusoids extrapolate to longer texts is a hope of the paper, not a finding.
+# It gets far fewer right. The table has the row, but no training word ever used it, and the layers above it have never seen
+# the slow hands point where they point now. That sinusoids extrapolate to longer texts is something that the paper hoped
+# for, not something that it found.
 #
 # ## Why added, and not appended?
 #
-# If the position's numbers stood *beside* the word's, the two would be kept apart, but every matrix that reads them
-# would have to be larger. A sum costs nothing, and with 512 dimensions it loses little: two vectors drawn at random are
-# nearly orthogonal, so a layer can read one and ignore the other.
+# If the position's numbers were placed *beside* the word's, the two would stay separate, but every matrix that reads them
+# would have to be larger. A sum costs nothing, and with 512 dimensions it loses little, because two vectors drawn at random
+# are nearly orthogonal, so a layer can read one and ignore the other.
 
 # %%
 words, places = rng.standard_normal((1000, 512)), sinusoids(np.arange(1000), 512)
@@ -245,8 +249,8 @@ print(f"cosine of word and position: typically {np.abs(cosines).mean():.3f}, at 
 # %% [markdown]
 # ## Break it
 #
-# Some libraries count positions from 0, others from 1. If you train with one and run with the other, every letter gets
-# its neighbour's row, and all distances between positions are still right. **Predict:** does the trained model still
+# Some libraries count positions from 0, and others from 1. If you train with one kind and run with the other, every letter
+# gets its neighbour's row, but all distances between positions are still right. **Predict:** does the trained model still
 # write *desserts*, or something else?
 
 
@@ -259,10 +263,10 @@ with plugged(functional.sinusoids, from_one):
     print([lab.write(model, vocabulary, word) for word in ("stressed", "desserts", "backward")])
 
 # %% [markdown]
-# Something else. To write letter $t$ of a word of $n$ letters, the model has to read letter $n - 1 - t$, so what counts
-# here is not the distance of the two positions but their sum. Distances survive the shift, while a sum grows by 2 when
-# both of its terms grow by 1. Every shape and every gradient is right, and still the model and its table disagree about
-# what a row means. If you load weights that others trained, compare the tables of positions first.
+# It writes something else. To write letter $t$ of a word of $n$ letters, the model has to read letter $n - 1 - t$, so what
+# counts here is not the distance between the two positions but their sum. Distances survive the shift, while a sum grows by
+# 2 when both of its terms grow by 1. Every shape and every gradient is right, and yet the model and its table disagree
+# about what a row means. If you load weights that someone else trained, compare the position tables first.
 #
 # ## Your Transformer
 

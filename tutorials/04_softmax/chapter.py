@@ -22,7 +22,7 @@ lab.you_are_here("softmax")
 
 # %% [markdown]
 # A letter looks at eight other letters and gives each of them a score, and one of the scores is 1,000. You compute the
-# softmax by its formula, as every textbook prints it, and the answer is NaN. Nothing in the mathematics is wrong. So what
+# softmax with the formula that every textbook prints, and the answer is NaN. Nothing in the mathematics is wrong. So what
 # happened?
 #
 # In this chapter you find out, and you derive the backward of the softmax. It is one line long, and it is the line that
@@ -58,8 +58,8 @@ print(by_the_formula(np.array([0, np.log(3)])))
 print(by_the_formula(np.array([100, 100 + np.log(3)])))
 
 # %% [markdown]
-# They are the same. A constant $c$ that is added to all scores cancels, because $e^{x_i + c} = e^c e^{x_i}$ above and
-# below the line. Most of this chapter follows from that one property.
+# They are the same. A constant $c$ that is added to all scores cancels, because $e^{x_i + c} = e^c e^{x_i}$ puts the same
+# factor $e^c$ above and below the fraction line. Most of this chapter follows from that one property.
 #
 # ## One score is 1,000
 
@@ -75,21 +75,21 @@ with np.errstate(all="ignore"):
 # scores become 0, and 0 divided by 0 is NaN as well.
 #
 # You have already seen the property that saves you. The scores come as an array of shape $(\dots, K)$, in which each row of
-# $K$ scores is a softmax of its own and the dots stand for any number of axes in front. One row may hold scores near 1,000
-# while the next one holds scores near $-1000$.
+# $K$ scores gets a softmax of its own and the dots stand for any number of axes in front. One row may hold scores near
+# 1,000 while the next one holds scores near $-1000$.
 
 # %% [exercise] softmax
 
 # %% [derivation]
-# **The rule: a constant that is added to all scores of a row changes no probability.** So choose the constant that keeps
+# **The rule: adding the same constant to all scores of a row changes no probability.** So choose the constant that keeps
 # the exponentials in range. Subtract the row's largest score $m$:
 #
 # $$ p_i = \frac{e^{x_i - m}}{\sum_j e^{x_j - m}}, \qquad m = \max_j x_j $$
 #
 # Now the largest exponent is 0 and the largest exponential is 1, so the sum lies between 1 and $K$: it can neither overflow
-# nor be 0. Exponentials that become too small end as 0, which is what they are next to a 1. In arrays, maximum and sum run
-# over the last axis, `axis=-1`, and `keepdims=True` leaves them with shape $(\dots, 1)$, so that broadcasting repeats
-# them along each row of $(\dots, K)$.
+# nor be 0. Exponentials that become too small are rounded to 0, which is all that they amount to next to a 1. In arrays,
+# the maximum and the sum run over the last axis, `axis=-1`, and `keepdims=True` leaves them with shape $(\dots, 1)$, so
+# that broadcasting repeats them along each row of $(\dots, K)$.
 
 # %% [markdown]
 # ## The Jacobian that nobody builds
@@ -132,8 +132,8 @@ bar = figure.colorbar(image, label="derivative")
 # probabilities, so the chain rule adds two products: $dx_1 = 10 \cdot \tfrac{3}{16} - 2 \cdot \tfrac{3}{16} = 1.5$. In the
 # same way $dx_2 = -1.5$. The two sum to 0, as they must, because adding the same number to both scores changes nothing.
 #
-# Which formula makes $3/16$ of $1/4$ and $3/4$? Differentiate $p_i$ with respect to $x_j$, once for $i = j$ and once for
-# $i \neq j$. Then add up what arrives at one score, and look for a way to do so that never stores the table.
+# Which formula makes $3/16$ out of $1/4$ and $3/4$? Differentiate $p_i$ with respect to $x_j$, once for $i = j$ and once
+# for $i \neq j$. Then add up what arrives at one score, and look for a way to do so that never stores the table.
 
 # %% [exercise] softmax_backward
 
@@ -151,7 +151,7 @@ bar = figure.colorbar(image, label="derivative")
 #
 # $$ dx_j = \sum_i dp_i\, p_i (\delta_{ij} - p_j) $$
 #
-# From $\delta_{ij}$ comes $p_j\, dp_j$, and from the second term $- p_j \sum_i dp_i\, p_i$. Take $p_j$ out:
+# The $\delta_{ij}$ gives $p_j\, dp_j$, and the second term gives $- p_j \sum_i dp_i\, p_i$. Factor out $p_j$:
 #
 # $$ dx_j = p_j \Big( dp_j - \sum_i dp_i\, p_i \Big) $$
 #
@@ -168,9 +168,9 @@ B, H, T = 32, 8, 128
 print(f"p: {4 * B * H * T ** 2 / 1e9:.3f} GB, the Jacobians: {4 * B * H * T ** 3 / 1e9:.1f} GB")
 
 # %% [markdown]
-# **Prove it.** The check below runs your `softmax` and your `softmax_backward` with a random `dp`. As chapter 1b shows, with a
-# `dp` of ones it would prove nothing: the loss is then the sum of all probabilities, which no score can change,
-# so $dx$ is 0.
+# **Prove it.** The check below runs your `softmax` and your `softmax_backward` with a random `dp`. A `dp` of ones would
+# prove nothing, as chapter 1b shows: the loss would then be the sum of all probabilities, which no score can change, so
+# $dx$ would be 0.
 
 # %%
 rng = np.random.default_rng(0)
@@ -195,14 +195,14 @@ report = gradcheck((lambda x: (softmax(x), softmax(x)), diagonal), [x], methods=
 print(report.findings["diagonal"])
 
 # %% [markdown]
-# It does not. In the picture, $p (1 - p)$ is the diagonal of the Jacobian and nothing else. You may know it from the
+# It does not. In the picture, $p (1 - p)$ is the diagonal of the Jacobian and nothing more. You may know it from the
 # sigmoid, where each score has an output of its own, but in a softmax all scores of a row share one sum.
 #
 # ## A row with nothing to attend to
 #
-# Sometimes a letter must not look at some of the others. A *mask* is an array of True and False, in which True means
-# "may be looked at". The usual trick replaces a forbidden score by $-\infty$, because $e^{-\infty} = 0$, or by a large
-# negative number such as $-10^9$. **Predict:** in a row of three scores, *all three* are forbidden. Which
+# Sometimes a letter must not look at some of the others. A *mask* is an array of True and False, in which True means "may
+# be looked at". The usual trick replaces a forbidden score with $-\infty$, because $e^{-\infty} = 0$, or with a large
+# negative number such as $-10^9$. **Predict:** suppose that in a row of three scores *all three* are forbidden. Which
 # probabilities does each of the two tricks give?
 
 # %%
@@ -211,19 +211,20 @@ with np.errstate(all="ignore"):
 print("-1e9:          ", softmax(np.array([-1e9, -1e9, -1e9])))
 
 # %% [markdown]
-# Two answers, and both are wrong. NaN spoils all the model's parameters at the first update, so at least you notice it.
-# With the popular $-10^9$, a row that may look at nothing looks at everything, and no error ever says so. Your function
-# gives such a row zeros, with which it attends to nothing and sends no gradient either.
+# The two answers differ, and both are wrong. NaN spoils all the model's parameters at the first update, so at least you
+# notice it. With the popular $-10^9$, a row that may look at nothing looks at everything, and no error ever says so. Your
+# function should give such a row zeros, so that it attends to nothing and sends no gradient back either.
 
 # %% [exercise] masked_softmax
 
 # %% [derivation]
 # **The rule: what is masked out must not matter, neither in the sum nor in the maximum.** Put $-\infty$ in the forbidden
 # places of each row, $(\dots, K)$, and the exponentials there are 0. The row's maximum, $(\dots, 1)$, has to be taken over
-# the *allowed* scores: next to a forbidden score of 1,000, the exponential of every allowed one would be 0.
+# the *allowed* scores, because with a forbidden score of 1,000 as the maximum, the exponential of every allowed score would
+# be 0.
 #
 # An empty row needs two exceptions. Its maximum is $-\infty$, and $-\infty - (-\infty)$ is NaN, so subtract 0 there. Its
-# sum is 0, and $0 / 0$ is NaN, so divide by 1 there. Both leave zeros.
+# sum is 0, and $0 / 0$ is NaN, so divide by 1 there. Both exceptions leave zeros.
 
 # %%
 x, mask = np.array([[1.0, 2.0, 1000.0], [1.0, 2.0, 3.0]]), np.array([[True, True, False], [False, False, False]])
@@ -232,8 +233,8 @@ print(masked_softmax(x, mask).round(3))
 # %% [markdown]
 # ## Temperature
 #
-# Divide all scores of a row by a number $t$ before the softmax, and you can make it more or less certain. The number is
-# called *temperature*. Here is the row from above at three temperatures.
+# If you divide all scores of a row by a number $t$ before the softmax, you can make the row more or less certain. This
+# number is called the *temperature*. Here is the row from above at three temperatures.
 
 # %%
 figure, axes = plt.subplots(1, 3, figsize=(9, 2.6), sharey=True, layout="constrained")
@@ -246,9 +247,10 @@ label = axes[0].set_ylabel("probability")
 # %% [markdown]
 # A low temperature pushes the largest probability towards 1, and a high one makes all of them nearly equal. When $p$ is
 # close to 1 in one place and close to 0 in all others, every entry of the Jacobian is close to 0. Such a softmax is
-# *saturated*, and almost no gradient comes through it. Chapter 5 shows how attention keeps away from that.
+# *saturated*, and almost no gradient gets through it. Chapter 5 shows how attention avoids saturation.
 #
-# A model can even learn its temperature, if the temperature has a gradient. Here one $t$ divides the scores of all rows.
+# A model can even learn its temperature, if the temperature has a gradient. In this exercise, a single $t$ divides the
+# scores of all rows.
 
 # %% [exercise] temperature_backward
 
@@ -262,8 +264,8 @@ label = axes[0].set_ylabel("probability")
 # %% [markdown]
 # ## The logarithm, for the loss
 #
-# A loss needs $\log p$, but a very small probability is rounded to 0, and $\log 0$ is $-\infty$. So do not take the
-# logarithm of a finished softmax. Put the formula into the logarithm first, and the exponential of $x_i$ disappears:
+# A loss needs $\log p$, but a very small probability is rounded to 0, and $\log 0$ is $-\infty$. So instead of taking the
+# logarithm of a finished softmax, put the formula into the logarithm first, and the exponential of $x_i$ disappears:
 #
 # $$ y_i = \log p_i = x_i - \log \sum_j e^{x_j} $$
 
@@ -281,12 +283,12 @@ print("written out:       ", x - np.logaddexp(*x))    # logaddexp(a, b) = log(e^
 #
 # $$ \frac{\partial y_i}{\partial x_j} = \delta_{ij} - p_j $$
 #
-# Every $y_i$ of the row is touched by $x_j$, so sum over $i$:
+# The score $x_j$ touches every $y_i$ in its row, so sum over $i$:
 #
 # $$ dx_j = \sum_i dy_i (\delta_{ij} - p_j) = dy_j - p_j \sum_i dy_i $$
 #
-# The sum is that of $dy$ alone, without $p$, because the factor $p_i$ of the softmax's Jacobian has cancelled. It has
-# shape $(\dots, 1)$, and $p = e^y$ has the shape of $y$, $(\dots, K)$.
+# The sum is over $dy$ alone, without $p$, because the factor $p_i$ of the softmax's Jacobian has cancelled. It has shape
+# $(\dots, 1)$, and $p = e^y$ has the shape of $y$, $(\dots, K)$.
 
 # %%
 report = gradcheck((lambda x: (np.log(softmax(x)), np.log(softmax(x))), log_softmax_backward),
@@ -299,7 +301,7 @@ assert report.passed
 #
 # The model's last step is a softmax over its vocabulary, which says how likely each letter is to come next. It gives the
 # right letter a probability of about 0.90 each time. **Predict:** if you *draw* each letter with these probabilities, how
-# often are the eight letters of *drawkcab* and the end of the word all right?
+# often are the eight letters of *drawkcab* and the end of the word all correct?
 
 # %%
 source = np.array([[*vocabulary.encode("backward"), EOS]])
@@ -309,7 +311,7 @@ for t in (0.5, 1, 2):
 
 # %% [markdown]
 # Nine draws have to succeed, so about $0.90^9 = 39\,\%$ of the words are right. A temperature of 0.5 doubles all
-# differences between scores, which leaves a wrong letter next to no chance, and at 2 the model babbles.
+# differences between scores, which leaves a wrong letter next to no chance. At a temperature of 2, the model babbles.
 
 # %%
 lab.at_work()
