@@ -5,7 +5,7 @@ In a notebook:
     from minitransformer.learn import check
     check("softmax_backward", softmax_backward)
 
-In a chapter, `softmax = yours(softmax)` lets the page go on if a blank is still empty. On the command line: `minitransformer
+In a chapter, `softmax = yours(softmax)` keeps the page running while a blank is empty. On the command line: `minitransformer
 learn`. An exercise is one file in tutorials/, made of the five marks below.
 """
 

@@ -23,7 +23,7 @@ def learner_cells(chapter) -> list[cells.Cell]:
 
 def page_line(name) -> str:
     """What follows a blank, so that it does not stop the page."""
-    return f'\n\n{name} = yours({name})    # {_("this page goes on with yours once it passes, until then with the reference")}'
+    return f'\n\n{name} = yours({name})    # {_("the page uses yours once it passes, and the reference until then")}'
 
 
 def percent_page(chapter) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from minitransformer.errors import InputError
 from minitransformer.learn.course import exercises
 from minitransformer.learn.messages import _
-from minitransformer.learn.own_code import needed, statements
+from minitransformer.learn.own_code import needed, numbers_of, statements
 from minitransformer.learn.submission import page_statements
 
 FILE = "my_transformer.py"
@@ -88,6 +88,5 @@ def _is_of_this_file(node) -> bool:
 
 
 def _text(source, node) -> str:
-    first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))])
-    lines = source.splitlines()[first - 1:node.end_lineno]
+    lines = [source.splitlines()[number - 1] for number in numbers_of(node)]
     return "\n".join(line for line in lines if not line.strip().startswith(("# your code:", "# end of your code")))

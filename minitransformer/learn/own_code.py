@@ -71,8 +71,11 @@ def _is_plain_import(node) -> bool:
     return not any(module.startswith(("minitransformer", "matplotlib")) for module in modules)
 
 
+def numbers_of(node) -> range:
+    """The numbers of a statement's lines, decorators included."""
+    return range(min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))]), node.end_lineno + 1)
+
+
 def _only(source, nodes) -> str:
-    lines = source.splitlines()
-    spans = [(min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))]), node.end_lineno) for node in nodes]
-    kept = {number for first, last in spans for number in range(first, last + 1)}
-    return "\n".join(line if number in kept else "" for number, line in enumerate(lines, 1)) + "\n"
+    kept = {number for node in nodes for number in numbers_of(node)}
+    return "\n".join(line if number in kept else "" for number, line in enumerate(source.splitlines(), 1)) + "\n"

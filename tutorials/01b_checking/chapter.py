@@ -216,7 +216,7 @@ print(gradcheck(layer, [X]))
 
 # %% [markdown]
 # Every digit is right. `gradcheck` still rejects the layer, because it calls `backward` a second time and finds that
-# nothing was added. This matters as soon as one weight is used twice, as the embedding of chapter 2 is in every
+# nothing was added. This matters as soon as one weight is used twice, as the embedding of chapter 2 is in the paper's
 # Transformer. Derive the sum for the smallest case.
 
 # %% [exercise] twice_backward

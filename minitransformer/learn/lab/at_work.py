@@ -8,23 +8,21 @@ from pathlib import Path
 import numpy as np
 
 from minitransformer.checking.compare import relative_error
-from minitransformer.data.batches import make_batch
 from minitransformer.learn import my_transformer
 from minitransformer.learn.course import exercises
 from minitransformer.learn.lab.example import drawkcab, write
+from minitransformer.learn.lab.inside import add_gradients
 from minitransformer.learn.messages import _
 from minitransformer.learn.plug import plugs
-from minitransformer.training.gradients import add_gradients
 
 
 def at_work(word="backward") -> None:
     """Let the functions of the folder's my_transformer.py write a word backwards; compare their gradients with the library's."""
     model, vocabulary = drawkcab()
-    pair = vocabulary.encode(word), vocabulary.encode(word[::-1])
     model = model.astype("float64")
-    expected = _gradients(model, pair)
+    expected = _gradients(model, vocabulary, word)
     with own_functions() as names:
-        written, found = write(model, vocabulary, word), _gradients(model, pair)
+        written, found = write(model, vocabulary, word), _gradients(model, vocabulary, word)
     print(f"{word} -> {written}")
     print(_("{n} of {all} parts are yours: {names}").format(
         n=len(names), all=len(_with_place()), names=", ".join(names) or _("none yet")))
@@ -48,9 +46,8 @@ def _with_place() -> list[str]:
     return [name for name, one in exercises().items() if one.plug]
 
 
-def _gradients(model, pair) -> list[np.ndarray]:
-    """The gradients of the loss of one pair of ids, an array for each parameter."""
+def _gradients(model, vocabulary, word) -> list[np.ndarray]:
+    """An array for each parameter."""
     model.zero_grad()
-    batch = make_batch([pair])
-    add_gradients(model, [batch], batch.terms)
+    add_gradients(model, vocabulary, word)
     return [parameter.grad.copy() for parameter in model.parameters().values()]

@@ -1,0 +1,20 @@
+"""The command `minitransformer learn` in an empty folder, and how its tests solve an exercise."""
+
+import pytest
+
+from minitransformer.learn.course import find_exercise
+
+
+@pytest.fixture
+def learn(run_cli, tmp_path, monkeypatch):
+    """learn(*words) -> (exit code, stdout, stderr), in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *words: run_cli("learn", *words)
+
+
+def solve(path, name, source=None):
+    """Write the reference, or another source, over a blank function of a learner's file."""
+    text = path.read_text(encoding="utf-8")
+    start = text.rindex(f"def {name}(")
+    end = text.index("# end of your code\n", start) + len("# end of your code\n")
+    path.write_text(text[:start] + (source or find_exercise(name).source) + text[end:], encoding="utf-8")
