@@ -29,7 +29,7 @@ stars, minutes = 2, 10
 
 
 def case(rng, M, P):
-    return rng.standard_normal((M + 1, P)), np.append(rng.permutation(40)[:M] + 1.0, 50)
+    return rng.standard_normal((M + 1, P)), np.insert(rng.permutation(40)[:M] + 1.0, 1, 50)
 
 
 @edge("a micro-batch of padding alone")
