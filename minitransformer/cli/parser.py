@@ -93,7 +93,7 @@ class Parser(argparse.ArgumentParser):
         self.error(f"unrecognized arguments: {text}" + (f"; did you mean {nearest}?" if nearest else ""))
 
     def _check_value(self, action, value) -> None:
-        if action.dest == "command" and value not in COMMANDS:
+        if action.dest == "command" and value not in COMMANDS and not nearest_of(value, COMMANDS):
             from minitransformer.tasks import TASKS
             if value in TASKS:
                 raise argparse.ArgumentError(action, f"{value} is a task: minitransformer train {value}")
@@ -106,7 +106,7 @@ def make_parser(argv=None) -> Parser:
 
     Only the requested command gets its options: the others' modules are not imported, so that --help is immediate.
     """
-    parser = Parser(prog="minitransformer", epilog="Each command has examples and options of its own: minitransformer train copy --help",
+    parser = Parser(prog="minitransformer", epilog="Each command says more: minitransformer train copy --help",
                     description="Attention Is All You Need in NumPy: train it, use it, check its gradients.\n\n"
                                 f"Examples:\n  {FIRST}\n  minitransformer learn start 1")
     parser.add_argument("--version", action="version", version=f"minitransformer {__version__}")

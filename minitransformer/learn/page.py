@@ -38,8 +38,8 @@ def page(answers) -> str:
     """The HTML of a list of Answers: each as text, those that are wrong in an array with their maps."""
     title = escape(", ".join(answer.exercise for answer in answers))
     return (f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" '
-            f'content="width=device-width, initial-scale=1">\n{MARK}\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n'
-            f'{"".join(map(_section, answers))}</body>\n</html>\n')
+            f'content="width=device-width, initial-scale=1">\n{MARK}\n<title>{title}</title>\n<style>{STYLE}</style>\n'
+            f'</head>\n<body>\n{"".join(map(_section, answers))}</body>\n</html>\n')
 
 
 def is_page(path) -> bool:

@@ -7,7 +7,7 @@ import pytest
 
 from minitransformer.cli.colour import coloured
 
-VERDICT = "softmax: not yet\n  PASSED  it runs\n  WHERE   p[0]\n  LIKELY  ok it is not\n  NEXT    minitransformer learn hint softmax"
+VERDICT = "softmax: not yet\n  PASSED  it runs\n  WHERE   p[0]\n  LIKELY  ok it is not\n  NEXT    minitransformer learn hint"
 
 
 class Terminal(io.StringIO):
