@@ -21,11 +21,11 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
-import numpy as np
 from attention_statistics import measure
 from side_by_side import SIDE_BY_SIDE, files, read, write
 
 from minitransformer import Run, TrainingConfig, Transformer, TransformerConfig, limits, train
+from minitransformer.layers.initial import ENDS_SUBLAYER, ONE_OF_THREE
 from minitransformer.tasks import TASKS
 
 STOPS = [0, 100, 500, 1000, 2000, 4000, 8000]    # updates after which a model is measured
@@ -33,7 +33,6 @@ LONGEST = STOPS[-1]
 SCORED = 1000      # updates from which BLEU is worth its time
 MEASURED = 4       # validation batches for scores and gradients
 HALF, ROOT = 1 / 2, 1 / math.sqrt(2)
-KNOWN = [1, ROOT, HALF]    # factors that the library itself may apply
 
 
 class Setting(NamedTuple):
@@ -96,17 +95,12 @@ def make_model(setting, vocabulary, seed) -> Transformer:
                                      pre_norm=setting.norm == "pre", positions=setting.positions)
     model = Transformer(config, seed)
     for name, parameter in model.parameters().items():
-        for pattern, factor in ((r"\.(query|key)\.weight$", setting.query_key), (r"\.value\.weight$", setting.value),
-                                (r"attention\.output\.weight$|\.outer\.weight$", setting.output)):
+        for pattern, factor, gain in ((r"\.(query|key)\.weight$", setting.query_key, ONE_OF_THREE),
+                                      (r"\.value\.weight$", setting.value, ONE_OF_THREE),
+                                      (r"attention\.output\.weight$|\.outer\.weight$", setting.output, ENDS_SUBLAYER)):
             if re.search(pattern, name):
-                parameter.data[...] *= factor / _own_factor(parameter.data)
+                parameter.data[...] *= factor / gain    # the library's own gain
     return model
-
-
-def _own_factor(weight) -> float:
-    """The factor that the library applied to Xavier's weights: the largest of many is close to the bound."""
-    found = np.abs(weight).max() / math.sqrt(6 / sum(weight.shape))
-    return min(KNOWN, key=lambda factor: abs(factor - found))
 
 
 def train_until(text, folder, setting, seed, steps) -> dict[str, Any]:
