@@ -51,7 +51,7 @@ def shares(answer, ids, K, eps):
 # %% hints
 hints = (
     "A row of q has to sum to 1. Does yours, if the target gets 1 - eps and every id eps / K? Which p has a gradient p - q of 0?",
-    "The target gets 1 - eps + eps / K, the other K - 1 get eps / K. The floor is at p = q: -sum(q log q), where 0 log 0 counts as 0.",
+    "The target gets 1 - eps + eps / K, the other K - 1 get eps / K. The floor is at p = q: -sum(q log q), with 0 log 0 = 0.",
     "floor = -right * math.log(right) - ___",
 )
 
