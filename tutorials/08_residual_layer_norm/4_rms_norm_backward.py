@@ -128,7 +128,7 @@ def s_for_the_first_term(dy, n, s, gamma):
     return with_dx(s * dn - n * mean(dn * n), dy, n)
 
 
-@mistake("the path through s is added, not subtracted: s falls where x grows", hint=2)
+@mistake("the path through s is added, not subtracted: s falls as x grows", hint=2)
 def added(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn + n * mean(dn * n)), dy, n)

@@ -1,7 +1,7 @@
 """Backward through a post-norm residual
 
 Forward, as in the paper: z = x + x W, then y = LayerNorm(z). Here the sub-layer is one matrix, gamma is 1 and beta is 0. You get
-n and s of the forward, of z. Return the gradients of x and W.
+n and s of z from the forward. Return the gradients of x and W.
 """
 
 import numpy as np
@@ -60,7 +60,7 @@ def shifted(answer, dy, x, W, n, s):
 # %% hints
 hints = (
     "x reaches z by two paths: which? And can the gradient of either of them avoid the LayerNorm, which comes after both?",
-    "LayerNorm's backward (chapter 8, gamma = 1) makes dz of dy. Two paths lead from x to z: add what comes through each.",
+    "LayerNorm's backward (chapter 8, gamma = 1) turns dy into dz. Two paths lead from x to z: add what comes through each.",
     "dx = dz + ___",
 )
 
