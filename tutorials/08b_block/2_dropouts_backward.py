@@ -93,7 +93,7 @@ def unscaled(dy, x, W, keep1, keep2, rate):
     return backward(dy, x, W, keep1, keep2, keep1)
 
 
-@mistake("the scale 1 / (1 - rate) is missing in the gradients dz and dh, though h has it", hint=2)
+@mistake("the scale 1 / (1 - rate) is missing from the gradients dz and dh, though h has it", hint=2)
 def unscaled_gradients(dy, x, W, keep1, keep2, rate):
     return backward(dy, x, W, keep1, keep2, keep1 / (1 - rate))
 

@@ -147,13 +147,13 @@ def branch_around_the_norm(dy, x, W, n, s):
     return dz + dy @ W.T, of_weight(x, dz)
 
 
-@mistake("LayerNorm's term of the mean is missing in dz: mean(dy)", hint=2)
+@mistake("LayerNorm's term of the mean is missing from dz: mean(dy)", hint=2)
 def mean_constant(dy, x, W, n, s):
     dz = s * (dy - n * mean(dy * n))
     return dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("LayerNorm's term of the variance is missing in dz: n mean(dy n)", hint=2)
+@mistake("LayerNorm's term of the variance is missing from dz: n mean(dy n)", hint=2)
 def variance_constant(dy, x, W, n, s):
     dz = s * (dy - mean(dy))
     return dz + dz @ W.T, of_weight(x, dz)
@@ -177,7 +177,7 @@ def sum_along(dy, x, W, n, s):
     return dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("the factor s is missing in dz", hint=2)
+@mistake("the factor s is missing from dz", hint=2)
 def s_missing(dy, x, W, n, s):
     dz = through(dy, n, s) / s
     return dz + dz @ W.T, of_weight(x, dz)

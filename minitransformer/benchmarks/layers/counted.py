@@ -1,4 +1,4 @@
-"""Arrays that note the products made of them: how many multiplications, and how long the chain of products that wait for others."""
+"""Arrays that record the products made from them: the number of multiplications, and the longest chain that runs one by one."""
 
 from contextlib import contextmanager
 from collections.abc import Iterator

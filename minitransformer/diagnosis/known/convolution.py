@@ -59,7 +59,7 @@ teach("glu", {
     "the gate's gradient lacks a, which the gate multiplies": ("dy * a * gate", "dy * gate"),
     "the gate gets no gradient: db is zero": ("dy * a * gate * (1 - gate)", "0 * dy"),
     "the gate's gradient has the wrong sign": ("dy * a * gate", "-dy * a * gate"),
-    "the gate is missing in the gradient of a: da = dy": ("[dy * gate,", "[dy,"),
+    "the gate is missing from the gradient of a: da = dy": ("[dy * gate,", "[dy,"),
     "a gets no gradient: da is zero": ("[dy * gate,", "[0 * dy,"),
     "the gradient of a is multiplied by a in place of the gate": ("[dy * gate,", "[dy * a,"),
     "the halves are swapped: the gate's gradient comes first, that of a second":
