@@ -148,7 +148,7 @@ def without_target(dloss, p, ids):
     return p * real * dloss
 
 
-@mistake("the term p is missing: it comes from the logarithm of the sum, which every logit is in", hint=2)
+@mistake("the term p is missing: it comes from the logarithm of the sum, which contains every logit", hint=2)
 def without_p(dloss, p, ids):
     q, real = parts(p, ids)
     return -q * real * dloss
