@@ -26,8 +26,8 @@ lab.you_are_here("encoder", "decoder")
 # do these parameters live? By the end of the first section you will have reproduced as many of these numbers as can be
 # reproduced.
 #
-# You have derived every box by now, and only the assembly is left. Two things can go wrong only in the whole model,
-# because every layer of the decoder reads the memory, and one matrix is used in three places. In both cases the
+# You have derived every box by now, and only the assembly is left. Two things happen only in the whole model, and both
+# can go wrong: every layer of the decoder reads the memory, and one matrix is used in three places. In both cases the
 # gradient is a sum, and a model that forgets one of its terms still trains.
 
 # %%
@@ -287,5 +287,5 @@ lab.at_work()
 
 # %% [markdown]
 # **Read next:** `Transformer.hidden` and `Transformer.hidden_backward` in `minitransformer/models/transformer.py`. They
-# are figure 1 in a few lines, and the way back in four. Then `Decoder.backward` in `minitransformer/layers/decoder.py`,
+# are figure 1 in a few lines and the way back in four. Then `Decoder.backward` in `minitransformer/layers/decoder.py`,
 # where `dmemory` is summed.

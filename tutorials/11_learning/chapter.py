@@ -225,7 +225,7 @@ for name, w, b in (("one norm", *clip(dW, db, 1.0)), ("two norms", clip(dW, 0 * 
 
 # %% [derivation]
 # **The rule: a proportion is fixed by one point.** Both curves go through the peak, at step $W$ with the value
-# $1 / \sqrt{d_{model} W}$. The first is the peak times $s / W$, and the second is the peak times $\sqrt{W / s}$, and both
+# $1 / \sqrt{d_{model} W}$. The first is the peak times $s / W$, and the second is the peak times $\sqrt{W / s}$. Both
 # factors are 1 at $s = W$. Before $W$ the first one is smaller, and after $W$ the second:
 #
 # $$ \eta_s = \frac{1}{\sqrt{d_{model} W}} \min\!\left( \frac{s}{W}, \sqrt{\frac{W}{s}} \right)

@@ -186,8 +186,8 @@ score = corpus_bleu(matches, totals, lengths, right_lengths)
 print(f"yours {score:.12f}, difference {abs(score - lab.translator.by_sacrebleu(outputs, references)):.0e}")
 
 # %% [markdown]
-# They agree up to rounding. If no 4-gram were right, your BLEU would be 0. Sacrebleu would use a small number instead
-# of that precision, which its signature calls `smooth:exp`.
+# They agree up to rounding. If no 4-gram were right, your BLEU would be 0. Sacrebleu would replace the precision of 0
+# with a small number, as its signature says with `smooth:exp`.
 #
 # If BLEU is what we want, why not follow its slope? The next cell turns logits into tokens and tokens into BLEU. As in
 # chapter 12, the gradient check agrees with a backward that returns zeros:
