@@ -16,7 +16,7 @@ class MultiHeadAttentionCache(NamedTuple):
     query: LinearCache
     key: LinearCache
     value: LinearCache
-    attention: Any              # what `attend` returns: an AttentionCache, with softmax.p (B, H, T_q, T_k), who attends to whom
+    attention: Any              # what `attend` returns: an AttentionCache, with softmax.p (B, H, T_q, T_k), the attention weights
     output: LinearCache
 
 
@@ -76,7 +76,7 @@ class MultiHeadAttention(Layer):
         return attention_backward(dheads, cache)
 
     def attended(self, cache) -> Array:
-        """Who attends to whom: (B, H, T_q, T_k), of a forward's cache."""
+        """The attention weights (B, H, T_q, T_k) in a forward's cache."""
         return cache.attention.softmax.p
 
     @replaceable

@@ -16,11 +16,12 @@
 # *한국어: 순방향 신경망 (feed-forward network), 위치별 (position-wise), 드롭아웃 (dropout), 하위 층 (sub-layer).*
 #
 # The best-known Transformer in NumPy makes one dropout object in each encoder layer and uses it in three places. All
-# shapes fit, and with a dropout rate of 0 its gradients are right to nine digits. At 0.3, they are 27 % off. Where do the
-# 27 % come from?
+# shapes fit, and with a dropout rate of 0 its gradients are right to nine digits. At 0.3, they are 27 % off. Where does
+# this error come from?
 #
-# And a second riddle. The paper says that LayerNorm comes after the sum. The code that its authors published puts it in
-# front of each layer, and so does the Annotated Transformer, whose readers have asked for years which of the two is right.
+# There is a second riddle. The paper says that LayerNorm comes after the sum. The code that its authors published puts it
+# in front of each layer, and so does the Annotated Transformer, whose readers have been asking for years which of the two
+# is right.
 #
 # When you have answered both, the encoder layer is complete, and part one of the book with it.
 

@@ -1,7 +1,7 @@
 """One update from many micro-batches
 
-A batch that does not fit into memory was cut into M micro-batches. You get, for each, the gradient of its own mean loss for a real
-token, and the number of its real tokens. Return the gradient of the mean loss of the complete batch, as if it had never been cut.
+A batch that does not fit into memory was cut into M micro-batches. For each of them you get the gradient of its mean loss per
+real token, and the number of its real tokens. Return the gradient of the complete batch's mean loss, as if it had never been cut.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 
 # %% reference
 def accumulated(gradients, counts):
-    """gradients: (M, P), a row for each micro-batch; counts: (M,) floats, its real tokens. Returns g (P,).
+    """gradients: (M, P), a row for each micro-batch; counts: (M,) floats, their numbers of real tokens. Returns g (P,).
 
     A micro-batch may be all padding: its count is then 0, and its row is NaN, because its mean was 0 / 0.
     """
@@ -44,7 +44,7 @@ def one(rng, P):
     return rng.standard_normal((1, P)), np.array([7.0])
 
 
-@invariant("each number must lie between the smallest and the largest that a micro-batch has for it")
+@invariant("each number must lie between the smallest and the largest value that any micro-batch has for it")
 def between(g, gradients, counts):
     rows = gradients[counts > 0]
     return g - np.clip(g, rows.min(axis=0), rows.max(axis=0))
@@ -53,7 +53,7 @@ def between(g, gradients, counts):
 # %% hints
 hints = (
     "One micro-batch has 99 tokens and one has 1. Should the single token weigh as much as the 99 together?",
-    "Count times mean is the sum: add these over the micro-batches, and divide once, by all tokens. NaN times 0 is NaN.",
+    "Count times mean is the sum: add the sums of all micro-batches, and divide once, by all tokens. NaN times 0 is NaN.",
     "sums = gradients[real] * ___",
 )
 
@@ -68,17 +68,17 @@ def mean_of_means(gradients, counts):
     return filled(gradients[counts > 0]).mean(axis=0)
 
 
-@mistake("it is the mean of the means, and those of padding alone count in it", hint=1)
+@mistake("it is the mean of the means, and micro-batches of padding alone are counted in it", hint=1)
 def mean_of_all(gradients, counts):
     return filled(gradients).mean(axis=0)
 
 
-@mistake("the means are added and not divided: with M micro-batches, the step is M times too long", hint=1)
+@mistake("the means are added but not divided: with M micro-batches, the step is M times too long", hint=1)
 def sum_of_means(gradients, counts):
     return filled(gradients).sum(axis=0)
 
 
-@mistake("the sums are added and not divided by the number of tokens", hint=2)
+@mistake("the sums are added but not divided by the number of tokens", hint=2)
 def sum_of_sums(gradients, counts):
     return (filled(gradients) * counts[:, None]).sum(axis=0)
 
@@ -98,7 +98,7 @@ def by_micro_batches(gradients, counts):
     return counts @ filled(gradients) / len(counts)
 
 
-@mistake("each mean is divided by all tokens: it was divided by its own already, so multiply by its count first", hint=2)
+@mistake("each mean is divided by all tokens: it has already been divided by its own, so multiply by its count first", hint=2)
 def divided_again(gradients, counts):
     return filled(gradients).sum(axis=0) / counts.sum()
 
@@ -120,7 +120,7 @@ def last(gradients, counts):
     return gradients[-1].copy()
 
 
-@mistake("the sum is over the numbers of each micro-batch: it has to be over the micro-batches", hint=2)
+@mistake("the sum runs over the numbers within each micro-batch: it has to run over the micro-batches", hint=2)
 def wrong_axis(gradients, counts):
     total = (filled(gradients) * counts[:, None]).sum(axis=1) / counts.sum()
     return np.resize(total, gradients.shape[1])
