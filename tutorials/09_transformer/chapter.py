@@ -150,6 +150,24 @@ print(len(names), "of your functions at work;", str(report).splitlines()[-1])
 # functions that pass and that have a place in it do the work. The layer itself only puts them together: its backward is
 # three lines, the sub-layers from the last to the first.
 #
+# **Who is right?** Padding is a row of `x` and a column of the scores. Which of the two does a mask have to hide? Several
+# libraries have had a change like the one below, and not all of them noticed, because a model with the wrong mask trains.
+
+# %% [exercise] test_mask
+
+# %% [derivation]
+# **The rule: padding is not there.** So the rows of real tokens must be what they are without any padding. The weights
+# of a query sum to 1 over the *keys*, and a real query has to divide them among real keys, which is a matter of columns.
+# With rows alone, real queries look at padding, and the queries that are padding have nothing left to look at.
+#
+# Hiding rows *in addition* changes nothing that is read: the gradient of an output that nobody reads is 0. So a right
+# test compares real rows only. And it adds padding, where changing what the padding holds is not enough: padding with a
+# score of 0 and numbers of 0 still takes its share of every sum.
+
+# %%
+lab.verdicts(test_mask)
+
+# %% [markdown]
 # ## The way back to the encoder
 #
 # The encoder's output is never compared with a target. Everything that the encoder learns comes through the memory, from
