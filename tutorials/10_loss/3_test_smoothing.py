@@ -96,7 +96,7 @@ def numbers_of_the_code(smoothed):
     return np.allclose(q, before(ids, 7, 0.3))
 
 
-@mistake("your test compares with the exact numbers of the code: others are right as well, and some differ by rounding alone", hint=1)
+@mistake("your test compares with the exact numbers of the old code: others are right as well, some by rounding alone", hint=1)
 def exact_numbers(smoothed):
     ids, q = made(smoothed)
     return (q == before(ids, 7, 0.3)).all()
