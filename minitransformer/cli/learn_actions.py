@@ -46,7 +46,7 @@ def status(args) -> None:
         return
     rest = [chapter for chapter in chapters() if chapter not in [begun for begun, _path in begun]]
     print(_("Next:   minitransformer learn start {number}").format(number=rest[0].number) if rest
-          else _("That was the last chapter. Train a model made of your functions:  minitransformer learn plug --all\n"
+          else _("That was the last chapter. Now write the whole model from a blank file:  minitransformer learn start my_model\n"
                  "Then read the whole paper in one file: {path}").format(path=folder_in(PACKAGE) / "one_file.py"))
 
 
@@ -63,6 +63,12 @@ def show_list(args) -> None:
 
 
 def start(args) -> None:
+    model = Path(my_transformer.MODEL_FILE)
+    if args.chapter in (model.name, model.stem):
+        check_new(model, option="start")
+        write_new(model, (folder_in(PACKAGE) / model.name).read_bytes())
+        print(_("{path}: write its five functions, then\n        minitransformer learn plug --all").format(path=model))
+        return
     chapter = find_chapter(args.chapter)
     existing = learner_file(".", chapter)
     if existing:
