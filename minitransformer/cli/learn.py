@@ -45,9 +45,9 @@ def add_arguments(parser) -> None:
 
     option = add("solution", actions.solution, _("the derivation and the reference, once yours passes"))
     option("name", metavar="NAME")
-    option("--give-up", action="store_true", help=_("show it before; that is recorded"))
+    option("--give-up", action="store_true", help=_("show it earlier; this is recorded"))
 
-    option = add("reset", actions.reset, _("write a chapter's file anew; the old one is kept under another name"))
+    option = add("reset", actions.reset, _("write a chapter's file again; the old one is kept under another name"))
     option("chapter", metavar="CHAPTER")
 
     option = add("grade", actions.grade, _("for a teacher: check a folder of submissions, with other shapes and numbers"))

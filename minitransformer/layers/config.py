@@ -83,7 +83,7 @@ class StackConfig(ModelConfig):
     feed_forward_dropout: float = setting("dropout rate inside the feed-forward networks", 0.0)
     activation: str = setting("activation of the feed-forward networks", "relu", ACTIVATIONS)
     pre_norm: bool = setting("LayerNorm before each sub-layer (in the paper it comes after)", False)
-    positions: str = setting("what tells tokens where they stand", "sinusoidal", ("sinusoidal", "learned"))
+    positions: str = setting("how the model knows each token's position", "sinusoidal", ("sinusoidal", "learned"))
     max_length: int = 512                # number of learned positions; not the longest sentence in training
     attention: str = "scaled"            # the paper's; or another name in ATTENTIONS
     attention_settings: dict = field(default_factory=dict, hash=False)    # settings that only that kind of attention has

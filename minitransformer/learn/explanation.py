@@ -68,7 +68,7 @@ def _mask_difference(name, yours, right) -> str:
     """For True and False: how many are wrong in each direction."""
     more, fewer = int((yours & ~right).sum()), int((right & ~yours).sum())
     if more + fewer == right.size > 1:
-        return _("{name}: True and False are exchanged everywhere").format(name=name)
+        return _("{name}: True and False are swapped everywhere").format(name=name)
     if yours.size > 1 and (yours.all() or not yours.any()):
         return _("{name} is {value} everywhere").format(name=name, value=bool(yours.flat[0]))
     return _("{name}: True where False belongs {more} times, False where True belongs {fewer} times").format(

@@ -56,7 +56,7 @@ def _parts(path) -> tuple[list[str], dict[str, str]]:
         text = path.read_text(encoding="utf-8")
         imports = [ast.unparse(node) for node in ast.parse(text).body if _is_import(node)]
     except (OSError, ValueError, SyntaxError) as error:
-        raise InputError(_("{path} cannot be read ({error}): mend it, or move it away and type `minitransformer learn check --all`"
+        raise InputError(_("{path} cannot be read ({error}): fix it, or move it away and type `minitransformer learn check --all`"
                            ).format(path=path.name, error=type(error).__name__)) from None
     _head, *parts = SECTIONS.split(text)
     return imports, {name: source.strip("\n") for name, source in zip(parts[::2], parts[1::2])}

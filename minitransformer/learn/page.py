@@ -75,7 +75,7 @@ def _maps(answer) -> str:
     maps = "".join(_map(title.format(name=shown), np.atleast_2d(array[front]), scale, worst)
                    for title, array, scale in zip(titles, (yours, expected, difference), scales))
     text = _("Blue is negative, red is positive, grey is NaN or infinity. The colour is full at {number:.3g}, in the difference at "
-             "{other:.3g}. The frame is around the worst element. Rows and columns are counted from 0.")
+             "{other:.3g}. The frame marks the worst element. Rows and columns are counted from 0.")
     return f'<div class="maps">\n{maps}</div>\n<p>{escape(text.format(number=scales[0], other=scales[2]))}</p>\n'
 
 

@@ -85,7 +85,7 @@ def run_whole(path, whole, names, steps) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _process(path, sources, kind, work, limit, graded=False, steps=0) -> Iterator[Path]:
-    """The folder with what the learner's process left, once it has ended."""
+    """The folder with what the learner's process left behind, once it has ended."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         job = {"path": str(path.resolve()), "sources": sources, "kind": kind, "work": work, "limit": limit, "graded": graded,

@@ -166,7 +166,7 @@ class _Loop:
         first, *others = self.workers.gather((self.step, crc32(to_host(self.optimizer.data).data)))
         for rank, (step, checksum) in enumerate(others, 1):
             if (step, checksum) != first:
-                raise InputError(f"the weights of process {rank} (step {step}) are not those of process 0 (step {first[0]}); "
+                raise InputError(f"the weights of process {rank} (step {step}) differ from those of process 0 (step {first[0]}); "
                                  "run the same programs on all machines, and resume with: " + self.run.resume_command)
 
     def _save(self) -> None:

@@ -28,7 +28,7 @@ def trained(seed=0, steps=160) -> Transformer:
 
 
 def unseen(count=200) -> list:
-    """So many numbers that no training batch holds, as pairs of ids."""
+    """This many numbers that no training batch holds, as pairs of ids."""
     return draw_held_out(TASK, count)
 
 
