@@ -24,5 +24,3 @@ embeds the source, embeds the target and makes the logits. `weights` is a dict o
     encoder.0.self_attention_residual.gamma, .beta; also feed_forward_residual              (D,), (D,)
     encoder.1. and so on; decoder.0. and decoder.1. have cross_attention and cross_attention_residual, too
 """
-
-import numpy as np
