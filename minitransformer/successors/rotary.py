@@ -7,8 +7,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
+from minitransformer.checks import check_cache, check_floats, check_shape
 from minitransformer.layers.layer import Layer
-from minitransformer.layers.positions import POSITIONS
+from minitransformer.layers.positions import POSITIONS, PositionsCache
 from minitransformer.replaceable import replaceable
 
 # Which numbers of a head of width d are a pair that turns together: neighbours, as in the paper, or i and i + d/2.
@@ -60,7 +61,7 @@ def rotary_tables(length, d, base, xp=np, dtype="float64") -> tuple[Array, Array
 
 @POSITIONS.register("rotary")
 class RotaryPositions(Layer):
-    """y = x, for any x: nothing is added to the embeddings, as attention itself turns its queries and keys."""
+    """y = x, for x (B, T, d_model): nothing is added to the embeddings, as attention itself turns its queries and keys."""
 
     attention: ClassVar[str | None] = "grouped"
     max_length = sys.maxsize
@@ -69,11 +70,14 @@ class RotaryPositions(Layer):
     def of(cls, config, rng) -> "RotaryPositions":
         return cls()
 
-    def forward(self, x) -> tuple[Array, None]:
-        return x, None
+    def forward(self, x) -> tuple[Array, PositionsCache]:
+        check_floats("RotaryPositions: x", x, "B", "T", "d_model")
+        return x, PositionsCache(x.shape)
 
     def at(self, x, position) -> Array:
         return x
 
     def backward(self, dy, cache) -> Array:
+        check_cache(self, cache, PositionsCache)
+        check_shape("RotaryPositions: dy", dy, *cache.shape)
         return dy
