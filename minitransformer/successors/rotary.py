@@ -29,11 +29,8 @@ def rotary_forward(x, positions=None, base=10000.0, layout="interleaved") -> tup
     (y_1, y_2) = (x_1 cos - x_2 sin, x_1 sin + x_2 cos). The product of a query at t and a key at s, both turned, depends on
     their distance alone: the angles' difference is (t - s) base^(-2i / d).
     """
-    length, d = x.shape[-2:]
-    positions = np.arange(length) if positions is None else positions
-    room = max(64, 1 << int(positions.max(initial=0)).bit_length())    # a few tables, each twice as long, serve all positions
-    xp = module_of(x)
-    cos, sin = (table[to_device(positions, xp)] for table in rotary_tables(room, d, base, xp, x.real.dtype.name))
+    positions = np.arange(x.shape[-2]) if positions is None else positions
+    cos, sin = rotary_angles(positions, x.shape[-1], base, module_of(x), x.real.dtype.name)
     return _turned(x, cos, sin, layout), RotaryCache(cos, sin, layout)
 
 
@@ -52,10 +49,17 @@ def _turned(x, cos, sin, layout) -> Array:
     return y
 
 
+def rotary_angles(positions, d, base, xp, dtype) -> tuple[Array, Array]:
+    """cos and sin (T, d/2) of t base^(-2i / d) at positions t (T,), ints on the host."""
+    room = max(64, 1 << int(positions.max(initial=0)).bit_length())    # a few tables, each twice as long, serve all positions
+    cos, sin = _tables(room, d, base, xp, dtype)
+    places = to_device(positions, xp)
+    return cos[places], sin[places]
+
+
 @lru_cache(maxsize=64)
-def rotary_tables(length, d, base, xp=np, dtype="float64") -> tuple[Array, Array]:
-    """cos and sin of t base^(-2i / d), each (length, d/2): made in float64 on the host, shared between calls."""
-    angles = np.arange(length)[:, None] * base ** (-np.arange(0, d, 2) / d)
+def _tables(length, d, base, xp, dtype) -> tuple[Array, Array]:
+    angles = np.arange(length)[:, None] * base ** (-np.arange(0, d, 2) / d)    # in float64
     return to_device(np.cos(angles).astype(dtype), xp), to_device(np.sin(angles).astype(dtype), xp)
 
 
