@@ -28,7 +28,7 @@ class CachedStack(DecodingState):
         """stack: a Decoder with the memory (B, T_k, d_model) it attends to, or an Encoder; input: its Input."""
         self.output, self.first, self.limit = output, first, limit
         self._stack, self._input, self._memory_mask = stack, input, memory_mask
-        self._layers = [CachedLayer(layer, len(first), memory, KEPT[config.attention]) for layer in stack.layers]
+        self._layers = [KEPT[config.attention](layer, len(first), memory) for layer in stack.layers]
         self._past: Any = None    # (B, width, T): the places in the list of each hypothesis's entries
         self._length = 0     # entries in the list
         self._room = 0       # its capacity
@@ -73,7 +73,7 @@ class CachedStack(DecodingState):
         """x (B, N, d_model) at `positions` (N,)."""
         for layer in self._layers:
             layer.self_attention.positions = positions
-            x = next_position(x, layer, past, self._memory_mask)
+            x = layer.next(x, past, self._memory_mask)
         return x
 
     def keep(self, rows) -> None:
@@ -121,10 +121,13 @@ class CachedLayer:
 
     prepared: Any = None    # the layer's parameters in the form that a kernel takes
 
-    def __init__(self, layer, batch, memory=None, kept=None):
+    def __init__(self, layer, batch, memory=None):
         self.layer = layer
-        self.self_attention = (kept or CachedSelfAttention)(layer.self_attention, batch)
+        self.self_attention = CachedSelfAttention(layer.self_attention, batch)
         self.cross_attention = None if memory is None else CachedCrossAttention(layer.cross_attention, memory)
+
+    def next(self, x, past, memory_mask) -> Array:
+        return next_position(x, self, past, memory_mask)
 
 
 @replaceable
@@ -229,4 +232,4 @@ def _entries(kept, places) -> Array:
     return kept[xp.arange(batch)[:, None, None], xp.arange(heads)[:, None], places[:, None]]
 
 
-KEPT = {"scaled": CachedSelfAttention}    # {a kind of attention: what keeps its keys and values}
+KEPT = {"scaled": CachedLayer}    # {a kind of attention: the layer that keeps its keys and values}
