@@ -83,9 +83,9 @@ def gated(gate, inner) -> np.ndarray:
 
 @loop("matrix matrix matrix ids number whole whole whole cube cube whole flag_cube")
 def turn_and_attend(query, key, value, positions, base, step, gap, heads, keys, values, start, allowed) -> np.ndarray:
-    """The heads' outputs (R, H d). query: (R, H d), R = B width; key, value: (R, G d); positions: (width,); allowed: (B, width, list).
+    """The heads' outputs (R, H d). query: (R, H d), R = B width; key, value: (R, G d); positions: (width,).
 
-    keys, values: (B G, room, d), to which these positions are added.
+    keys, values: (B G, room, d), to which these positions are added; allowed: (B, width, list).
     """
     width, d = allowed.shape[1], keys.shape[2]
     groups = key.shape[1] // d
