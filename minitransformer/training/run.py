@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer.backend import Array, to_host
+from minitransformer.backend import get_module, to_host
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.decoding.translation import check_texts
 from minitransformer.errors import FolderTaken, InputError
@@ -22,7 +22,7 @@ from minitransformer.training.files import (
     MANIFEST, as_json, check_manifest, make_folder, replace_listed, sync_folder, write_durably, write_manifest)
 from minitransformer.training.lock import in_training, only_trainer
 from minitransformer.training.settings import UNREADABLE, RunSettings
-from minitransformer.interchange.weights import set_weights
+from minitransformer.interchange.weights import WeightsFile, as_safetensors, set_weights
 
 WEIGHTS = "weights.safetensors"
 
@@ -125,7 +125,8 @@ class Run:
         if all(array.dtype == np.float64 for array in weights.values()):
             run.model = run.model.astype(np.float64)
         run.set_weights(weights)
-        run.model = run.model.to(backend)
+        if get_module(backend) is not run.model.xp:
+            run.model = run.model.to(backend)
         return run
 
     @classmethod
@@ -190,26 +191,25 @@ class Run:
 
         `provenance`: how they were obtained, as JSON, stored in the file.
         """
-        from safetensors.numpy import save
+        parameters = self.model.parameters()
+        self.write_weights({name: (parameter.data.dtype, parameter.shape) for name, parameter in parameters.items()},
+                           (to_host(parameter.data) for parameter in parameters.values()), provenance)
 
+    def write_weights(self, shapes, arrays, provenance=None) -> None:
+        """Save `arrays`, described by `shapes` as in interchange.weights.as_safetensors, as the trained weights."""
         self.invalidate_weights()    # before they change
-        weights = {name: to_host(parameter.data) for name, parameter in self.model.parameters().items()}
-        write_durably(self.path / WEIGHTS, save(weights, {"provenance": as_json(provenance)}))
+        write_durably(self.path / WEIGHTS, as_safetensors(shapes, arrays, {"provenance": as_json(provenance)}))
         write_manifest(self.path, [*self._fixed_files(), WEIGHTS])
 
-    def trained_weights(self) -> tuple[dict[str, Array], dict[str, Any] | None]:
+    def trained_weights(self) -> tuple[WeightsFile, dict[str, Any] | None]:
         """({name: array}, their provenance) from weights.safetensors. Raises InputError if it is missing or damaged."""
-        from safetensors import SafetensorError, safe_open
-
         if WEIGHTS not in check_manifest(self.path):
             raise InputError(f"{self.path}: the run has no trained model")
-        path = self.path / WEIGHTS
+        weights = WeightsFile(self.path / WEIGHTS)
         try:
-            with safe_open(path, framework="np") as file:
-                weights = {name: file.get_tensor(name) for name in file.keys()}    # noqa: SIM118 - a file is not a dict
-                return weights, json.loads((file.metadata() or {}).get("provenance", "null"))
-        except (SafetensorError, OSError, ValueError, TypeError, LookupError) as error:
-            raise InputError(f"{path}: cannot be read ({error})") from None
+            return weights, json.loads(weights.metadata.get("provenance", "null"))
+        except ValueError as error:
+            raise InputError(f"{self.path / WEIGHTS}: cannot be read ({error})") from None
 
     def invalidate_weights(self) -> None:
         """Unlist the trained weights, if there are any: training resumes."""
