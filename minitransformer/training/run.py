@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from html import escape
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer.backend import get_module, to_host
+from minitransformer.backend import Array, get_module, to_host
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.decoding.translation import check_texts
 from minitransformer.errors import FolderTaken, InputError
@@ -111,7 +112,7 @@ class Run:
         run = cls.open(path)
         if run.finished:
             try:
-                weights, _ = run.trained_weights()
+                weights: Mapping[str, Array] = run.trained_weights()[0]
             except InputError as error:
                 hint = f"; make it again from its checkpoints: {run.resume_command}" if checkpoint.steps(run.path) else ""
                 raise InputError(f"{error}{hint}") from None
