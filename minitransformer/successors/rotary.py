@@ -1,0 +1,77 @@
+"""Rotary positions (Su et al. 2021, https://arxiv.org/abs/2104.09864, section 3.2): queries and keys turn by their position."""
+
+import sys
+from functools import lru_cache
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from minitransformer.backend import Array, module_of, to_device
+from minitransformer.layers.layer import Layer
+from minitransformer.layers.positions import POSITIONS
+from minitransformer.replaceable import replaceable
+
+# Which numbers of a head of width d are a pair that turns together: neighbours, as in the paper, or i and i + d/2.
+LAYOUTS = {"interleaved": lambda d: (slice(0, d, 2), slice(1, d, 2)), "half": lambda d: (slice(0, d // 2), slice(d // 2, d))}
+
+
+class RotaryCache(NamedTuple):
+    cos: Array    # (T, d/2)
+    sin: Array    # (T, d/2)
+    layout: str
+
+
+@replaceable
+def rotary_forward(x, start=0, base=10000.0, layout="interleaved") -> tuple[Array, RotaryCache]:
+    """Turns pair i of x (..., T, d) at position t = start, start + 1, ... by the angle t base^(-2i / d): y (..., T, d).
+
+    (y_1, y_2) = (x_1 cos - x_2 sin, x_1 sin + x_2 cos). The product of a query at t and a key at s, both turned, depends on
+    their distance alone: the angles' difference is (t - s) base^(-2i / d).
+    """
+    length, d = x.shape[-2:]
+    room = max(64, 1 << (start + length).bit_length())    # a few tables, each twice as long as the last, serve all positions
+    cos, sin = (table[start:start + length] for table in rotary_tables(room, d, base, module_of(x), x.real.dtype.name))
+    return _turned(x, cos, sin, layout), RotaryCache(cos, sin, layout)
+
+
+@replaceable
+def rotary_backward(dy, cache) -> Array:
+    """A rotation's transpose turns back, by the negative angle: dx_1 = dy_1 cos + dy_2 sin, dx_2 = -dy_1 sin + dy_2 cos."""
+    cos, sin, layout = cache
+    return _turned(dy, cos, -sin, layout)
+
+
+def _turned(x, cos, sin, layout) -> Array:
+    first, second = LAYOUTS[layout](x.shape[-1])
+    y = module_of(x).empty(x.shape, x.dtype)
+    y[..., first] = x[..., first] * cos - x[..., second] * sin
+    y[..., second] = x[..., first] * sin + x[..., second] * cos
+    return y
+
+
+@lru_cache(maxsize=64)
+def rotary_tables(length, d, base, xp=np, dtype="float64") -> tuple[Array, Array]:
+    """cos and sin of t base^(-2i / d), each (length, d/2): made in float64 on the host, shared between calls."""
+    angles = np.arange(length)[:, None] * base ** (-np.arange(0, d, 2) / d)
+    return to_device(np.cos(angles).astype(dtype), xp), to_device(np.sin(angles).astype(dtype), xp)
+
+
+@POSITIONS.register("rotary")
+class RotaryPositions(Layer):
+    """y = x, for any x: nothing is added to the embeddings, as attention itself turns its queries and keys."""
+
+    attention: ClassVar[str | None] = "grouped"
+    max_length = sys.maxsize
+
+    @classmethod
+    def of(cls, config, rng) -> "RotaryPositions":
+        return cls()
+
+    def forward(self, x) -> tuple[Array, None]:
+        return x, None
+
+    def at(self, x, position) -> Array:
+        return x
+
+    def backward(self, dy, cache) -> Array:
+        return dy
