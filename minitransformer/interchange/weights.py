@@ -48,6 +48,10 @@ class WeightsFile(Mapping):
             return (array.astype(np.uint32) << 16).view(np.float32)
         return array.astype(np.float32) if code == "F16" else array
 
+    def shape_of(self, name) -> tuple[int, ...]:
+        """The shape of an array, which is not read."""
+        return tuple(self._entries[name]["shape"])
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)
 

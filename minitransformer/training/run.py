@@ -74,7 +74,11 @@ class Run:
         training: the TrainingConfig with which a command can resume. Raises FolderTaken if something is already there,
         InputError if the task, model or vocabulary is not registered or they do not fit each other.
         """
-        settings = RunSettings.of(task, model, vocabulary, training, backend)
+        return cls.make(path, RunSettings.of(task, model, vocabulary, training, backend), vocabulary, model)
+
+    @classmethod
+    def make(cls, path, settings, vocabulary, model=None) -> "Run":
+        """Like `create`, from RunSettings; without a model, if the weights come from elsewhere."""
         _check_vocabulary(path, settings, vocabulary)
         run = cls(path, settings, model, vocabulary)
         check_free(path)

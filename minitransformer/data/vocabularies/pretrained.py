@@ -56,6 +56,11 @@ class PretrainedVocabulary:
         return cls(tokenizer, size, [[here, i] for here, i in enumerate(there) if here != i], bos=bos or "", eos=eos, **stored)
 
     @property
+    def chats(self) -> bool:
+        """Whether the model has been trained to chat."""
+        return self._template is not None
+
+    @property
     def rows(self) -> list[int]:
         """The row of each token in the pretrained model's tables."""
         return [self._there.get(i, i) for i in range(self.size)]

@@ -1,8 +1,10 @@
 """What is read from a pretrained model's files, whatever their format: options, arrays, vocabulary and licence."""
 
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Any, NamedTuple
 
+from minitransformer.checks import check_kind, check_whole, is_real
 from minitransformer.errors import InputError
 
 
@@ -18,18 +20,22 @@ class Tensor(NamedTuple):
 
 
 class Arrays(Mapping):
-    """{name: array}, each read when it is asked for; and their shapes, which are known before."""
+    """{its name in the file: array}, each read when it is asked for; and their shapes, which are known before."""
 
     def shape_of(self, name) -> tuple[int, ...]:
         raise NotImplementedError
 
+    def find(self, theirs) -> str | None:
+        """The name in the file of what Hugging Face calls `theirs`, with or without the architecture's prefix."""
+        raise NotImplementedError
+
 
 class Checkpoint(NamedTuple):
-    architecture: str
+    architecture: ModuleType
     options: "Options"
-    arrays: Any                 # Arrays, by the names that Hugging Face gives them
-    vocabulary: dict            # the arguments of PretrainedVocabulary.arrange
-    licence: str | None         # its name, such as apache-2.0
+    arrays: Arrays
+    vocabulary: dict[str, Any]    # the arguments of PretrainedVocabulary.arrange, but the size
+    licence: str | None           # its name, such as apache-2.0
     licence_text: str
 
 
@@ -45,6 +51,25 @@ class Options:
             raise InputError(f"{self._where}: {name} is missing")
         value = self._values.pop(name, *default)
         return default[0] if value is None and default else value
+
+    def whole(self, name, *default) -> int:
+        """A whole number, of at least 1."""
+        value = self.take(name, *default)
+        check_whole(f"{self._where}: {name}", value)
+        return value
+
+    def number(self, name, *default) -> float:
+        """A number above 0."""
+        value = self.take(name, *default)
+        if not is_real(value) or not 0 < value < float("inf"):
+            raise InputError(f"{self._where}: {name} is {value!r}, expected a number above 0")
+        return value
+
+    def part(self, name) -> "Options":
+        """The options within an option, which may be missing."""
+        value = self.take(name, {})
+        check_kind(isinstance(value, dict), f"{self._where}: {name}", value, "a dict")
+        return Options(value, f"{self._where}: {name}")
 
     def one_of(self, name, known, default) -> Any:
         """The value of an option. Raises InputError for one that is not in `known`."""

@@ -10,7 +10,7 @@ BUFFERS = r"h\.\d+\.attn\.(masked_)?bias"    # the causal mask
 
 
 def configuration(options) -> LanguageModelConfig:
-    d_model = options.take("n_embd")
+    d_model = options.whole("n_embd")
     options.one_of("scale_attn_weights", [True], True)
     options.one_of("scale_attn_by_inverse_layer_idx", [False], False)
     options.one_of("add_cross_attention", [False], False)
@@ -18,9 +18,9 @@ def configuration(options) -> LanguageModelConfig:
     options.leave_out("n_ctx", "reorder_and_upcast_attn", "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
                       "summary_type", "summary_use_proj")
     return LanguageModelConfig(
-        vocab_size=options.take("vocab_size"), max_length=options.take("n_positions"), d_model=d_model,
-        num_layers=options.take("n_layer"), num_heads=options.take("n_head"), d_ff=options.take("n_inner", 4 * d_model),
-        norm_epsilon=options.take("layer_norm_epsilon", 1e-5), share_output=options.take("tie_word_embeddings", True),
+        vocab_size=options.whole("vocab_size"), max_length=options.whole("n_positions"), d_model=d_model,
+        num_layers=options.whole("n_layer"), num_heads=options.whole("n_head"), d_ff=options.whole("n_inner", 4 * d_model),
+        norm_epsilon=options.number("layer_norm_epsilon", 1e-5), share_output=options.take("tie_word_embeddings", True),
         dropout=options.take("resid_pdrop", 0.1), embedding_dropout=options.take("embd_pdrop", 0.1),
         attention_dropout=options.take("attn_pdrop", 0.1),
         pre_norm=True, positions="learned", activation="gelu", embedding="unscaled")

@@ -11,30 +11,39 @@ BUFFERS = r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq"    # they follow from 
 
 def configuration(options) -> LanguageModelConfig:
     options.one_of("hidden_act", ["silu"], "silu")
-    for name in ("attention_bias", "mlp_bias"):
-        options.one_of(name, [False], False)
     options.one_of("pretraining_tp", [1], 1)
-    options.one_of("rope_scaling", [None, {"rope_type": "default"}], None)
-    rotary = {**options.take("rope_parameters", {})}
-    rotary.pop("rope_theta", None) if rotary.get("rope_theta") is None else None
-    base = rotary.pop("rope_theta", options.take("rope_theta", 10_000.0))
-    heads = options.take("num_attention_heads")
-    config = LanguageModelConfig(
-        vocab_size=options.take("vocab_size"), max_length=options.take("max_position_embeddings"),
-        d_model=options.take("hidden_size"), num_layers=options.take("num_hidden_layers"), num_heads=heads,
-        kv_heads=options.take("num_key_value_heads", heads), d_k=options.take("head_dim", None), d_ff=options.take("intermediate_size"),
-        norm_epsilon=options.take("rms_norm_eps", 1e-6), share_output=options.take("tie_word_embeddings", False),
-        attention_dropout=options.take("attention_dropout", 0.0), rotary_base=base,
-        rotary_layout=options.take("rotary_layout", "half"), dropout=0.0, pre_norm=True, norm="rms", positions="rotary",
+    for name in ("attention_bias", "mlp_bias", "rope_interleaved"):
+        options.one_of(name, [False], False)
+    heads, d_model = options.whole("num_attention_heads"), options.whole("hidden_size")
+    d_k = options.whole("head_dim", max(1, d_model // heads))
+    for name in ("rotary_dim", "value_dim"):    # part of a head might not turn, or values might be wider than keys
+        options.one_of(name, [d_k], d_k)
+    return LanguageModelConfig(
+        vocab_size=options.whole("vocab_size"), max_length=options.whole("max_position_embeddings"),
+        d_model=d_model, d_ff=options.whole("intermediate_size"), num_layers=options.whole("num_hidden_layers"),
+        num_heads=heads, kv_heads=options.whole("num_key_value_heads", heads), d_k=d_k,
+        norm_epsilon=options.number("rms_norm_eps", 1e-6), share_output=options.take("tie_word_embeddings", False),
+        rotary_base=_rotary_base(options), rotary_layout=options.take("rotary_layout", "half"),
+        attention_dropout=options.take("attention_dropout", 0.0), dropout=0.0, pre_norm=True, norm="rms", positions="rotary",
         activation="swiglu", attention="grouped", embedding="unscaled")
-    return config
+
+
+def _rotary_base(options) -> float:
+    """The base is an option of its own in older files, and one of the rotary positions' in newer ones."""
+    base = options.number("rope_theta", 10_000.0)
+    for name in ("rope_scaling", "rope_parameters"):
+        rotary = options.part(name)
+        base = rotary.number("rope_theta", base)
+        rotary.one_of("rope_type", ["default"], "default")
+        rotary.one_of("partial_rotary_factor", [1], 1)
+        rotary.finish()
+    return base
 
 
 def tensors(config) -> Iterator[Tensor]:
     """Their linear layers have weights (d_out, d_in), and no biases."""
     d, f, vocabulary = config.d_model, config.d_ff, config.vocab_size
-    d_k = config.d_k or d // config.num_heads
-    queries, keys = config.num_heads * d_k, config.attention_settings["kv_heads"] * d_k
+    queries, keys = config.num_heads * config.d_k, config.attention_settings["kv_heads"] * config.d_k
     yield Tensor("embedding.weight", "embed_tokens.weight", (vocabulary, d), of_tokens=True)
     for i in range(config.num_layers):
         ours, theirs = f"stack.layers.{i}", f"layers.{i}"
