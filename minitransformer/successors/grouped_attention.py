@@ -87,8 +87,8 @@ class GroupedQueryAttention(SelfAttention):
         self.rotary_base, self.rotary_layout = rotary_base, rotary_layout
 
     def attend(self, q, k, v, mask, rng) -> tuple[Array, RotatedAttentionCache]:
-        q, query = self.turn(q, 0)
-        k, key = self.turn(k, 0)
+        q, query = self.turn(q)
+        k, key = self.turn(k)
         y, grouped = grouped_attention_forward(q, k, v, mask, self.dropout, rng)
         return y, RotatedAttentionCache(query, key, grouped)
 
@@ -96,9 +96,9 @@ class GroupedQueryAttention(SelfAttention):
         dq, dk, dv = grouped_attention_backward(dheads, cache.grouped)
         return self.turn_backward(dq, cache.query), self.turn_backward(dk, cache.key), dv
 
-    def turn(self, x, start) -> tuple[Array, RotaryCache | None]:
-        """x (B, H or G, T, d_k) at the positions start, start + 1, ..."""
-        return (x, None) if self.rotary_base is None else rotary_forward(x, start, self.rotary_base, self.rotary_layout)
+    def turn(self, x, positions=None) -> tuple[Array, RotaryCache | None]:
+        """x (B, H or G, T, d_k) at `positions` (T,), or else 0 to T - 1."""
+        return (x, None) if self.rotary_base is None else rotary_forward(x, positions, self.rotary_base, self.rotary_layout)
 
     def turn_backward(self, dy, cache) -> Array:
         return dy if cache is None else rotary_backward(dy, cache)

@@ -22,15 +22,17 @@ class RotaryCache(NamedTuple):
 
 
 @replaceable
-def rotary_forward(x, start=0, base=10000.0, layout="interleaved") -> tuple[Array, RotaryCache]:
-    """Turns pair i of x (..., T, d) at position t = start, start + 1, ... by the angle t base^(-2i / d): y (..., T, d).
+def rotary_forward(x, positions=None, base=10000.0, layout="interleaved") -> tuple[Array, RotaryCache]:
+    """Turns pair i of x (..., T, d) by the angle t base^(-2i / d), t = positions (T,), ints, or else 0 to T - 1: y (..., T, d).
 
     (y_1, y_2) = (x_1 cos - x_2 sin, x_1 sin + x_2 cos). The product of a query at t and a key at s, both turned, depends on
     their distance alone: the angles' difference is (t - s) base^(-2i / d).
     """
     length, d = x.shape[-2:]
-    room = max(64, 1 << (start + length).bit_length())    # a few tables, each twice as long as the last, serve all positions
-    cos, sin = (table[start:start + length] for table in rotary_tables(room, d, base, module_of(x), x.real.dtype.name))
+    positions = np.arange(length) if positions is None else positions
+    room = max(64, 1 << int(positions.max(initial=0)).bit_length())    # a few tables, each twice as long, serve all positions
+    xp = module_of(x)
+    cos, sin = (table[to_device(positions, xp)] for table in rotary_tables(room, d, base, xp, x.real.dtype.name))
     return _turned(x, cos, sin, layout), RotaryCache(cos, sin, layout)
 
 
