@@ -106,7 +106,9 @@ class Language(FromFiles):
             raise InputError("the text is empty, expected a text to read")
         tokens = run.vocabulary.tokens(ids)
         weights = run.model.attention_weights(np.array([ids]))["decoder"]
-        return {"decoder": Attended(weights, tokens, tokens, [*tokens[1:], "…"])}    # what follows the text is unknown
+        answer, shares = run.model.dependence(np.array([ids]))
+        return {"decoder": Attended(weights, tokens, tokens, [*tokens[1:], "…"]),    # what follows the text is unknown
+                "gradient": Attended([shares[:, None, None]], tokens[-1:], tokens, run.vocabulary.tokens(answer))}
 
 
 def _normalised(text) -> str:
