@@ -1,7 +1,7 @@
 """Imported models beside transformers: random tiny ones in float64, and SmolLM2 in float32 with the same dequantised weights.
 
     python experiments/pretrained.py random 60
-    python experiments/pretrained.py smollm2 runs/smollm2 data/tinyshakespeare/valid.txt
+    python experiments/pretrained.py smollm2 runs/smollm2 data/tinyshakespeare/input.txt
 
 Needs torch and transformers 5.24.0. Each writes its part of experiments/pretrained.json: the largest error of any logit, loss or
 gradient over all models; and for SmolLM2 the largest difference of a logit over 512 tokens, and the losses of ten steps of Adam.
@@ -17,6 +17,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))    # the tiny models are the tests'
 
 from minitransformer import Adam, Run, training_step
+from minitransformer.data.text_files import read_text
 from minitransformer.data.windows import consecutive_windows
 from minitransformer.interchange.pretrained import llama
 from tests.fixtures.pretrained_cases import GPT2, LLAMA, compare, write_folder
@@ -25,13 +26,13 @@ RESULT = Path(__file__).with_suffix(".json")
 LENGTH, STEPS, RATE, WINDOW = 512, 10, 1e-5, 64
 
 
-def record(name, found):
+def record(name, found) -> None:
     known = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {}
     RESULT.write_text(json.dumps({**known, name: found}, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(found, indent=1))
 
 
-def random_case(rng):
+def random_case(rng) -> dict:
     """The options of a random model: every one that import understands."""
     layers, positions = int(rng.integers(1, 4)), int(rng.integers(9, 40))
     if rng.random() < 0.4:
@@ -47,7 +48,7 @@ def random_case(rng):
                 tie_word_embeddings=bool(rng.random() < 0.5))
 
 
-def random_models(count):
+def random_models(count) -> None:
     from tests.fixtures.pretrained_reference import reference, without_casts
 
     without_casts()
@@ -66,7 +67,7 @@ def random_models(count):
     record("random", worst)
 
 
-def as_transformers(run):
+def as_transformers(run) -> object:
     """The same model in transformers, with the same weights: the pairs of its heads are half-split."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
@@ -74,8 +75,9 @@ def as_transformers(run):
     config = run.model.config
     known = config.attention_settings
     model = LlamaForCausalLM(LlamaConfig(
-        vocab_size=config.vocab_size, hidden_size=config.d_model, intermediate_size=config.d_ff, num_hidden_layers=config.num_layers,
-        num_attention_heads=config.num_heads, num_key_value_heads=known["kv_heads"], head_dim=config.d_k,
+        vocab_size=config.vocab_size, hidden_size=config.d_model, intermediate_size=config.d_ff,
+        num_hidden_layers=config.num_layers, num_attention_heads=config.num_heads, num_key_value_heads=known["kv_heads"],
+        head_dim=config.d_k,
         max_position_embeddings=config.max_length, rms_norm_eps=config.norm_epsilon, tie_word_embeddings=config.share_output,
         rope_parameters={"rope_type": "default", "rope_theta": known["rotary_base"]}))
     parameters, state = run.model.parameters(), {}
@@ -91,18 +93,17 @@ def as_transformers(run):
     return model.eval()
 
 
-def smollm2(folder, text):
+def smollm2(folder, text) -> None:
     import torch
 
     run = Run.load(folder)
-    ids = run.vocabulary.encode(Path(text).read_text(encoding="utf-8")[:20_000])
+    ids = run.vocabulary.encode(read_text(text)[:20_000])
     theirs = as_transformers(run)
     window = np.array([ids[:LENGTH]])
     with torch.no_grad():
         expected = theirs(torch.tensor(window)).logits.numpy()
     logits, _ = run.model.forward(window)
     difference = float(np.abs(logits - expected).max())
-    record("smollm2", {"largest difference of a logit": difference, "tokens": LENGTH, "largest logit": float(np.abs(expected).max())})
     del logits, expected
     batches = consecutive_windows(ids[LENGTH:LENGTH + 2 * STEPS * WINDOW + 1], WINDOW, 2)
     assert len(batches) == STEPS

@@ -1,6 +1,5 @@
 """Pretrained models against what transformers computes: logits, loss and every gradient."""
 
-import numpy as np
 import pytest
 
 from tests.fixtures.pretrained_cases import CASES, FOLDER, compare, make_folder, parts

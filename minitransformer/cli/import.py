@@ -5,7 +5,8 @@ The architectures are GPT-2 and Llama. What is not understood is refused by name
 
 from shlex import quote
 
-from minitransformer.interchange.pretrained.importing import LICENCE, import_model
+from minitransformer.interchange.pretrained.importing import import_model
+from minitransformer.training.run import LICENCE
 
 
 def add_arguments(parser) -> None:
@@ -18,5 +19,6 @@ def execute(args) -> None:
     config, folder = run.settings.config, quote(str(run.path))
     print(f"saved in {run.path}: {config.num_layers} layers of width {config.d_model} with {config.num_heads} heads, "
           f"{config.vocab_size:,} tokens, {config.max_length:,} positions")
-    print(f"licence: {run.trained_weights()[1]['licence'] or 'its files name none; ask its publisher'} ({run.path / LICENCE})")
+    _, provenance = run.trained_weights()
+    print(f"licence: {(provenance or {}).get('licence') or 'its files name none; ask its publisher'} ({run.path / LICENCE})")
     print(f"next: minitransformer generate {folder} \"...\"" + (" --chat" if run.vocabulary.chats else ""))

@@ -26,6 +26,7 @@ from minitransformer.training.settings import UNREADABLE, RunSettings
 from minitransformer.interchange.weights import WeightsFile, as_safetensors, set_weights
 
 WEIGHTS = "weights.safetensors"
+LICENCE = "LICENSE"    # of an imported model
 
 
 class Run:
@@ -38,6 +39,7 @@ class Run:
         checkpoints/step-N/    what a stopped run resumes from, each with its own manifest.json
         weights.safetensors    the trained weights, {parameter name: array}, a shared one once; and how they were obtained
         train.lock             locked while a process trains the run
+        LICENSE                the licence of an imported model, and of what is trained from it
         report.html            one self-contained page about the training run and the model's outputs
     """
 
@@ -205,6 +207,11 @@ class Run:
         self.invalidate_weights()    # before they change
         write_durably(self.path / WEIGHTS, as_safetensors(shapes, arrays, {"provenance": as_json(provenance)}))
         write_manifest(self.path, [*self._fixed_files(), WEIGHTS])
+
+    def pass_on_licence(self, run) -> None:
+        """Copy the licence of an imported model, if this is one, to a `run` that begins with its weights."""
+        if (self.path / LICENCE).exists():
+            shutil.copyfile(self.path / LICENCE, run.path / LICENCE)
 
     def trained_weights(self) -> tuple[WeightsFile, dict[str, Any] | None]:
         """({name: array}, their provenance) from weights.safetensors. Raises InputError if it is missing or damaged."""

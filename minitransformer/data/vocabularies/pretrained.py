@@ -32,7 +32,7 @@ class PretrainedVocabulary:
 
     @classmethod
     def arrange(cls, tokenizer, size, bos, eos, **stored) -> "PretrainedVocabulary":
-        """With moved ids. bos, eos: names of tokens; bos may be None. Raises InputError if a model of `size` rows has other tokens."""
+        """With moved ids. bos, eos: tokens; bos may be None. Raises InputError if they do not fit a model of `size` rows."""
         loaded = _load(tokenizer)
         ids = loaded.get_vocab()
         if any(i >= size for i in ids.values()):
@@ -40,7 +40,8 @@ class PretrainedVocabulary:
         if eos not in ids or bos not in (None, *ids):
             raise InputError(f"the tokenizer has no token {eos if eos not in ids else bos!r}, with which the model's texts "
                              f"{'end' if eos not in ids else 'begin'}")
-        names = [chr(byte) if "ByteLevel" in json.dumps(tokenizer.get("pre_tokenizer")) else f"<0x{byte:02X}>" for byte in NEVER_IN_UTF8]
+        by_bytes = "ByteLevel" in json.dumps(tokenizer.get("pre_tokenizer"))
+        names = [chr(byte) if by_bytes else f"<0x{byte:02X}>" for byte in NEVER_IN_UTF8]
         unused = [*loaded.get_added_tokens_decoder(), *(ids[name] for name in names if name in ids),
                   *sorted(set(range(size)) - set(ids.values()))]
         taken = {EOS: ids[eos], **({BOS: ids[bos]} if bos not in (None, eos) else {})}

@@ -1,4 +1,4 @@
-"""A GGUF file, of llama.cpp: everything in one, the arrays perhaps quantised. The library `gguf` reads it and makes them float32."""
+"""A GGUF file of llama.cpp: all in one, the arrays perhaps quantised. The library `gguf` reads it and makes them float32."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,10 +15,11 @@ NAMES = {    # {architecture: {the name of an option: what Hugging Face calls it
     "llama": {"block_count": "num_hidden_layers", "context_length": "max_position_embeddings", "embedding_length": "hidden_size",
               "feed_forward_length": "intermediate_size", "attention.head_count": "num_attention_heads",
               "attention.head_count_kv": "num_key_value_heads", "attention.layer_norm_rms_epsilon": "rms_norm_eps",
-              "attention.key_length": "head_dim", "attention.value_length": "value_dim", "rope.freq_base": "rope_theta", "rope.dimension_count": "rotary_dim",
-              "vocab_size": "vocab_size"},
-    "gpt2": {"block_count": "n_layer", "context_length": "n_positions", "embedding_length": "n_embd", "feed_forward_length": "n_inner",
-             "attention.head_count": "n_head", "attention.layer_norm_epsilon": "layer_norm_epsilon"}}
+              "attention.key_length": "head_dim", "attention.value_length": "value_dim", "rope.dimension_count": "rotary_dim",
+              "rope.freq_base": "rope_theta", "vocab_size": "vocab_size"},
+    "gpt2": {"block_count": "n_layer", "context_length": "n_positions", "embedding_length": "n_embd",
+             "feed_forward_length": "n_inner", "attention.head_count": "n_head",
+             "attention.layer_norm_epsilon": "layer_norm_epsilon"}}
 BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
 LLAMA_3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 WORDS = {    # {tokenizer.ggml.pre: how a text is cut before pairs are merged}
@@ -28,7 +29,7 @@ WORDS = {    # {tokenizer.ggml.pre: how a text is cut before pairs are merged}
                   {**BYTES, "use_regex": False}]}
 GIVEN: dict[str, dict[str, Any]] = {    # what a GGUF file does not say: it is for inference, and pairs of a head are neighbours
     "llama": {"rotary_layout": "interleaved"}, "gpt2": {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}}
-TRANSPOSED = ("attn_qkv.weight", "attn_output.weight", "ffn_up.weight", "ffn_down.weight")    # GPT-2's, where they are (d_out, d_in)
+TRANSPOSED = ("attn_qkv.weight", "attn_output.weight", "ffn_up.weight", "ffn_down.weight")    # of GPT-2: (d_out, d_in) here
 CONTROL, USER_DEFINED = 3, 4    # in tokenizer.ggml.token_type
 
 
@@ -40,7 +41,7 @@ def read(path) -> Checkpoint:
         raise
     except Exception as error:    # the library raises whatever the damage leads to
         raise InputError(f"{path}: not an intact GGUF file ({type(error).__name__}: {error})") from None
-    name = fields.get("general.architecture")
+    name = str(fields.get("general.architecture"))
     model = architecture(name, path)
     options = {NAMES[name].get(key.removeprefix(f"{name}."), key): value for key, value in fields.items()
                if not key.startswith(("general.", "tokenizer."))}
@@ -65,7 +66,7 @@ class QuantisedArrays(Arrays):
             try:
                 self._gguf.dequantize(tensor.data[:1], tensor.tensor_type)
             except NotImplementedError:
-                raise InputError(f"{path}: {tensor.name} is quantised as {tensor.tensor_type.name}, which is not known here") from None
+                raise InputError(f"{path}: {tensor.name} is quantised as {tensor.tensor_type.name}, which is not known") from None
 
     def __getitem__(self, name) -> np.ndarray:
         array = self._gguf.dequantize(self._tensors[name].data, self._tensors[name].tensor_type)
@@ -82,7 +83,8 @@ class QuantisedArrays(Arrays):
         return shape if self._is_transposed(name) else shape[::-1]
 
     def find(self, theirs) -> str | None:
-        return next(filter(None, (self._names.get_name(name, (".weight", ".bias")) for name in (theirs, self._prefix + theirs))), None)
+        names = (self._names.get_name(name, (".weight", ".bias")) for name in (theirs, self._prefix + theirs))
+        return next(filter(None, names), None)
 
     def _is_transposed(self, name) -> bool:
         return name.endswith(self._transposed)
@@ -106,7 +108,8 @@ def _vocabulary(options) -> dict[str, Any]:
     options.one_of("ggml.add_space_prefix", [False], False)
     options.leave_out("ggml.unknown_token_id", "ggml.padding_token_id", "ggml.seperator_token_id")
     names = {f"{end}_token": options.take(f"ggml.{end}_token_id", None) for end in ("bos", "eos")}
-    found = dict(tokenizer=tokenizer, begins=options.take("ggml.add_bos_token", False), chat_template=options.take("chat_template", None),
+    found = dict(tokenizer=tokenizer, begins=options.take("ggml.add_bos_token", False),
+                 chat_template=options.take("chat_template", None),
                  **{name.removesuffix("_token"): None if i is None else tokens[i] for name, i in names.items()})
     options.finish()
     return found

@@ -9,8 +9,9 @@ from minitransformer.interchange.pretrained.architectures import architecture
 from minitransformer.interchange.pretrained.checkpoint import Arrays, Checkpoint, Options
 from minitransformer.interchange.weights import WeightsFile
 
-NOTES = ("_name_or_path", "architectures", "bos_token_id", "dtype", "eos_token_id", "initializer_range", "is_llama_config", "model_type",
-         "pad_token_id", "task_specific_params", "torch_dtype", "transformers.js_config", "transformers_version", "use_cache")
+NOTES = ("_name_or_path", "architectures", "bos_token_id", "dtype", "eos_token_id", "initializer_range", "is_llama_config",
+         "model_type", "pad_token_id", "task_specific_params", "torch_dtype", "transformers.js_config", "transformers_version",
+         "use_cache")
 
 
 def read(folder) -> Checkpoint:

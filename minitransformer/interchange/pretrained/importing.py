@@ -13,10 +13,9 @@ from minitransformer.errors import InputError
 from minitransformer.interchange.pretrained import gguf_file, hugging_face
 from minitransformer.interchange.weights import check_finite
 from minitransformer.tasks.language import Language
-from minitransformer.training.run import Run, check_free
+from minitransformer.training.run import LICENCE, Run, check_free
 from minitransformer.training.settings import RunSettings
 
-LICENCE = "LICENSE"
 WINDOW, BATCH = 512, 4    # what `evaluate` reads at once
 
 
@@ -42,7 +41,8 @@ def import_model(path, folder) -> Run:
     try:
         run = Run.make(new, settings, vocabulary)
         shapes = {tensor.ours: (np.float32, _shape(tensor)) for tensor in tensors}
-        run.write_weights(shapes, _arrays(tensors, source, vocabulary.rows), {"imported_from": str(path), "licence": source.licence})
+        provenance = {"imported_from": str(path), "licence": source.licence}
+        run.write_weights(shapes, _arrays(tensors, source, vocabulary.rows), provenance)
         about = f"{path.name}: {source.licence or 'its files name no licence'}\n\n{source.licence_text}"
         (new / LICENCE).write_text(about, encoding="utf-8")
         os.replace(new, folder)
