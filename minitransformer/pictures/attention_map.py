@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from minitransformer.backend import to_host
 from minitransformer.errors import InputError
 
-KINDS = ("encoder", "decoder", "cross", "gradient")    # the last: on which token the next one's probability depends
+KINDS = ("encoder", "decoder", "cross")
 
 
 class Attended(NamedTuple):

@@ -21,9 +21,10 @@ def configuration(options) -> LanguageModelConfig:
     return LanguageModelConfig(
         vocab_size=options.whole("vocab_size"), max_length=options.whole("max_position_embeddings"),
         d_model=d_model, d_ff=options.whole("intermediate_size"), num_layers=options.whole("num_hidden_layers"),
-        num_heads=heads, kv_heads=options.whole("num_key_value_heads", heads), d_k=d_k,
-        norm_epsilon=options.number("rms_norm_eps", 1e-6), share_output=options.take("tie_word_embeddings", False),
-        rotary_base=_rotary_base(options), rotary_layout=options.take("rotary_layout", "half"),
+        num_heads=heads, d_k=d_k, norm_epsilon=options.number("rms_norm_eps", 1e-6),
+        share_output=options.take("tie_word_embeddings", False),
+        attention_settings={"kv_heads": options.whole("num_key_value_heads", heads), "rotary_base": _rotary_base(options),
+                            "rotary_layout": options.take("rotary_layout", "half")},
         attention_dropout=options.take("attention_dropout", 0.0), dropout=0.0, pre_norm=True, norm="rms", positions="rotary",
         activation="swiglu", attention="grouped", embedding="unscaled")
 
