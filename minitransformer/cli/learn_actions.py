@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+from minitransformer.cli.colour import coloured
 from minitransformer.cli.output import check_new, write_new
 from minitransformer.errors import InputError
 from minitransformer.learn import my_transformer, submission
@@ -79,9 +80,9 @@ def start(args) -> None:
 
 def check(args) -> int:
     from minitransformer.learn.judge_file import check_file
-    from minitransformer.learn.page import page
+    from minitransformer.learn.page import is_page, page
 
-    if args.html:
+    if args.html and not is_page(args.html):
         check_new(args.html, "an HTML file", "--html")
     progress = Progress(".")
     answers = []
@@ -93,7 +94,8 @@ def check(args) -> int:
         answers += found
     progress.save()
     if args.html:
-        write_new(args.html, page(answers).encode("utf-8"))
+        write = Path.write_bytes if is_page(args.html) else write_new
+        write(Path(args.html), page(answers).encode("utf-8"))
         if not args.json:
             print(_("{path} shows this as pictures: open it in a browser").format(path=args.html))
     if args.json:
@@ -337,7 +339,7 @@ def _print_answers(answers, printed) -> None:
         shown = [f"{line[:WIDEST]}..." if len(line) > WIDEST else line for line in lines[:MOST_LINES]]
         print("\n".join(f"  | {line}" for line in shown + (["..."] if len(lines) > MOST_LINES else [])))
     for answer in answers:
-        print(answer)
+        print(coloured(str(answer), sys.stdout))
 
 
 def _write(path, chapter) -> None:

@@ -168,23 +168,29 @@ class CachedSelfAttention:
 
     def __init__(self, attention, batch):
         self.xp = attention.xp
-        self._attention = attention
+        self.attention = attention
         self.keys, self.values = (attention.split(self.xp.empty((batch, 0, part.weight.shape[1]), part.weight.data.dtype))
                                   for part in (attention.key, attention.value))
 
     def attend(self, x, past) -> Array:
         """x: (B, width, d_model), one position of `width` hypotheses. Returns the attention's output, of the same shape."""
-        attention = self._attention
-        queries, keys, values = (attention.split(part.forward(x)[0]) for part in (attention.query, attention.key, attention.value))
+        attention = self.attention
+        projected = [part.forward(x)[0] for part in (attention.query, attention.key, attention.value)]
+        return attention.output.forward(self.attended(*projected, past))[0]
+
+    def attended(self, queries, keys, values, past) -> Array:
+        """The heads' outputs side by side (B, width, H d_v), from the same of their queries, keys and values."""
+        attention = self.attention
+        queries, keys, values = (attention.split(one) for one in (queries, keys, values))
         queries, keys = self.placed(queries), self.placed(keys)
-        start, self.length = self.length, self.length + x.shape[1]
+        start, self.length = self.length, self.length + keys.shape[2]
         self.keys[:, :, start:self.length] = keys
         self.values[:, :, start:self.length] = values
         if past.dtype == bool:
             y = self.heads(queries, self.keys[:, :, :self.length], self.values[:, :, :self.length], past)
         else:
             y = self._each_alone(queries, past)
-        return attention.output.forward(attention.merge(y))[0]
+        return attention.merge(y)
 
     def placed(self, x) -> Array:
         """Queries or keys (B, H, width, d_k) at their positions: the paper's do not change with them."""

@@ -4,11 +4,13 @@ One file, with nothing from elsewhere, for a wide screen and a narrow one, light
 """
 
 from html import escape
+from pathlib import Path
 
 import numpy as np
 
 from minitransformer.learn.messages import _
 
+MARK = '<meta name="generator" content="minitransformer learn check">'
 STYLE = """
 :root { color-scheme: light dark; --back: #fff; --text: #1a1a1a; --quiet: #666; --box: #f4f4f4 }
 @media (prefers-color-scheme: dark) { :root { --back: #16181c; --text: #e6e6e6; --quiet: #a0a0a0; --box: #22252b } }
@@ -36,8 +38,13 @@ def page(answers) -> str:
     """The HTML of a list of Answers: each as text, those that are wrong in an array with their maps."""
     title = escape(", ".join(answer.exercise for answer in answers))
     return (f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" '
-            f'content="width=device-width, initial-scale=1">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n'
-            f'{"".join(map(_section, answers))}</body>\n</html>\n')
+            f'content="width=device-width, initial-scale=1">\n{MARK}\n<title>{title}</title>\n<style>{STYLE}</style>\n'
+            f'</head>\n<body>\n{"".join(map(_section, answers))}</body>\n</html>\n')
+
+
+def is_page(path) -> bool:
+    """Whether this is a file that `page` made, so that a new one may replace it."""
+    return Path(path).is_file() and MARK in Path(path).read_text(encoding="utf-8", errors="replace")
 
 
 def _section(answer) -> str:

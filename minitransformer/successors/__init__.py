@@ -4,7 +4,7 @@ The core does not know them. A configuration names a norm, positions, an activat
 the files here extend.
 """
 
-from minitransformer.successors.gated_feed_forward import GatedFeedForward, silu_backward, silu_forward
+from minitransformer.successors.gated import GatedFeedForward, silu_backward, silu_forward
 from minitransformer.successors.grouped_attention import (
     GroupedQueryAttention, grouped_attention_backward, grouped_attention_forward)
 from minitransformer.successors.projection import Projection

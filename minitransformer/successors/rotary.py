@@ -7,8 +7,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
+from minitransformer.checks import check_cache, check_floats, check_shape
 from minitransformer.layers.layer import Layer
-from minitransformer.layers.positions import POSITIONS
+from minitransformer.layers.positions import POSITIONS, PositionsCache
 from minitransformer.replaceable import replaceable
 
 # Which numbers of a head of width d are a pair that turns together: neighbours, as in the paper, or i and i + d/2.
@@ -28,11 +29,8 @@ def rotary_forward(x, positions=None, base=10000.0, layout="interleaved") -> tup
     (y_1, y_2) = (x_1 cos - x_2 sin, x_1 sin + x_2 cos). The product of a query at t and a key at s, both turned, depends on
     their distance alone: the angles' difference is (t - s) base^(-2i / d).
     """
-    length, d = x.shape[-2:]
-    positions = np.arange(length) if positions is None else positions
-    room = max(64, 1 << int(positions.max(initial=0)).bit_length())    # a few tables, each twice as long, serve all positions
-    xp = module_of(x)
-    cos, sin = (table[to_device(positions, xp)] for table in rotary_tables(room, d, base, xp, x.real.dtype.name))
+    positions = np.arange(x.shape[-2]) if positions is None else positions
+    cos, sin = rotary_angles(positions, x.shape[-1], base, module_of(x), x.real.dtype.name)
     return _turned(x, cos, sin, layout), RotaryCache(cos, sin, layout)
 
 
@@ -51,16 +49,23 @@ def _turned(x, cos, sin, layout) -> Array:
     return y
 
 
+def rotary_angles(positions, d, base, xp, dtype) -> tuple[Array, Array]:
+    """cos and sin (T, d/2) of t base^(-2i / d) at positions t (T,), ints on the host."""
+    room = max(64, 1 << int(positions.max(initial=0)).bit_length())    # a few tables, each twice as long, serve all positions
+    cos, sin = _tables(room, d, base, xp, dtype)
+    places = to_device(positions, xp)
+    return cos[places], sin[places]
+
+
 @lru_cache(maxsize=64)
-def rotary_tables(length, d, base, xp=np, dtype="float64") -> tuple[Array, Array]:
-    """cos and sin of t base^(-2i / d), each (length, d/2): made in float64 on the host, shared between calls."""
-    angles = np.arange(length)[:, None] * base ** (-np.arange(0, d, 2) / d)
+def _tables(length, d, base, xp, dtype) -> tuple[Array, Array]:
+    angles = np.arange(length)[:, None] * base ** (-np.arange(0, d, 2) / d)    # in float64
     return to_device(np.cos(angles).astype(dtype), xp), to_device(np.sin(angles).astype(dtype), xp)
 
 
 @POSITIONS.register("rotary")
 class RotaryPositions(Layer):
-    """y = x, for any x: nothing is added to the embeddings, as attention itself turns its queries and keys."""
+    """y = x, for x (B, T, d_model): nothing is added to the embeddings, as attention itself turns its queries and keys."""
 
     attention: ClassVar[str | None] = "grouped"
     max_length = sys.maxsize
@@ -69,11 +74,14 @@ class RotaryPositions(Layer):
     def of(cls, config, rng) -> "RotaryPositions":
         return cls()
 
-    def forward(self, x) -> tuple[Array, None]:
-        return x, None
+    def forward(self, x) -> tuple[Array, PositionsCache]:
+        check_floats("RotaryPositions: x", x, "B", "T", "d_model")
+        return x, PositionsCache(x.shape)
 
     def at(self, x, position) -> Array:
         return x
 
     def backward(self, dy, cache) -> Array:
+        check_cache(self, cache, PositionsCache)
+        check_shape("RotaryPositions: dy", dy, *cache.shape)
         return dy
