@@ -18,6 +18,7 @@ COMMANDS = {    # each is a module of this package, imported only when it is req
     "classify": "predict the class of a text with a trained classifier",
     "parse": "draw the tree of a sentence with a trained parser",
     "compare": "put runs side by side: the settings that differ, the results, the curves",
+    "import": "make a run of a pretrained GPT-2 or Llama",
     "export": "write the weights of a run for PyTorch's layers",
     "learn": "work through the chapters: exercises, and a judge that says what is wrong and why",
     "gradcheck": "check every gradient of every block",
