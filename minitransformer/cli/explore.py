@@ -1,4 +1,4 @@
-"""Write one page that shows what the model of a RUN computes for TEXT and the gradient of every number in it, live in any browser."""
+"""Write one page that shows what the model of a RUN computes for TEXT, and every gradient of it, live in any browser."""
 
 from pathlib import Path
 

@@ -1,8 +1,9 @@
 """One self-contained page about a model and one text: figure 1 of its configuration, every number in it, and every gradient."""
 
 import json
+import unicodedata
 from base64 import b64encode
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -17,22 +18,30 @@ from minitransformer.data.windows import WindowBatch
 from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.errors import InputError, one_line
 from minitransformer.explore.recorded import record
-from minitransformer.functional.special import SPECIAL
+from minitransformer.interchange.weights import check_arrays
+from minitransformer.layers import (
+    CrossAttention, Decoder, DecoderLayer, Embedding, Encoder, EncoderLayer, FeedForward, Input, LayerNorm, LearnedPositions, Linear,
+    LinearCrossEntropy, OutputProjection, Residual, SelfAttention, SinusoidalPositions)
 from minitransformer.models import LanguageModel, Transformer
 from minitransformer.pictures.boxes import Map
+from minitransformer.training import snapshots
 
 FOLDER = Path(__file__).parent
 ENGINE = [f"engine/{name}" for name in (
     "tensor", "layer", "linear", "embedding", "positions", "input", "masks", "softmax", "attention", "layer_norm", "feed_forward",
     "residual", "encoder", "decoder", "output", "cross_entropy", "transformer")]
 PAGE = [f"page/{name}" for name in ("data", "measure", "places", "mistakes", "heat", "map", "arrays", "open", "main")]
+KNOWN = {Transformer, LanguageModel, Input, Embedding, SinusoidalPositions, LearnedPositions, Encoder, EncoderLayer, Decoder,
+         DecoderLayer, Residual, LayerNorm, SelfAttention, CrossAttention, FeedForward, Linear, OutputProjection, LinearCrossEntropy}
 LONGEST = 60            # tokens of a text: each is a row of the heat maps
 LIVE = 400_000          # parameters: the page of a larger model holds recorded numbers
-STOPS = 4               # of the time slider
-ABOUT = {True: "Everything here is computed in this page by a small engine of its own, forward and backward, in float64. Open a box "
-               "to see its numbers; change the text, and all of them follow.",
-         False: "This model is too large to be computed in a page, which therefore holds the numbers recorded for this one text. Open "
-                "a box to see them."}
+NUMBERS = 1_000_000     # of all weights of the time slider together
+CONFIG = ("num_layers", "num_heads", "activation", "pre_norm", "share_embeddings", "share_output")
+VOCABULARIES = {CharacterVocabulary: "characters", SymbolVocabulary: "symbols"}
+ABOUT = {True: "Everything here is computed in this page by a small engine of its own, forward and backward, in float64. Open a "
+               "box to see its numbers; change the text, and all of them follow.",
+         False: "This model is too large to be computed in a page, which therefore holds the numbers recorded for this one text. "
+                "Open a box to see them."}
 
 
 @dataclass(frozen=True)
@@ -54,84 +63,96 @@ def explore(run, text, target=None) -> Page:
     if target is not None and run.task.command != "translate":
         raise InputError(f"target is of no use to the task {run.task.name}; leave it out")
     smoothing = run.settings.training.smoothing if run.settings.training else 0.0
-    if isinstance(run.model, LanguageModel):
-        batch = text_batch(_ids(run.vocabulary, text, "the text", run.task.window, 2))
-    else:
-        batch = pair_batch(run.model, run.vocabulary, text, target, run.task.search, run.task.max_length)
-    return make_page(run.model, run.vocabulary, batch, smoothing, f"{run.path.name}: {run.task.name}", snapshots(run))
+    batch = (text_batch(run.model, run.vocabulary, text) if isinstance(run.model, LanguageModel)
+             else pair_batch(run.model, run.vocabulary, text, target, run.task.search))
+    return make_page(run.model, run.vocabulary, batch, smoothing, f"{run.path.name}: {run.task.name}", _stops(run))
 
 
 def check_model(model, name) -> None:
-    """Raise InputError unless the engine computes what `model` computes."""
-    config = model.config
-    if type(model) not in (Transformer, LanguageModel) or config.attention != "scaled":
-        raise InputError(f"{name}: a page can show a Transformer or a language model with the paper's attention, and this is another "
-                         "model")
+    """Raise InputError unless the engine has each of the model's layers."""
+    other = next((type(layer).__name__ for layer in (model, *model.sublayers().values()) if type(layer) not in KNOWN), None)
+    if other:
+        raise InputError(f"{name}: a page shows Transformers and language models made of the paper's layers, and this is, or has, a "
+                         f"{other}")
 
 
-def pair_batch(model, vocabulary, text, target=None, search=GREEDY, most=LONGEST) -> Batch:
-    """The batch of one pair; without a target, of what the model writes."""
-    most = min(most, LONGEST, model.source_input.positions.max_length - 1)
-    source = _ids(vocabulary, text, "the text", most)
-    if target is None:
-        ((best, *_),) = decode_all(model, [source], replace(search, max_length=most))
-        return make_batch([(source, best.ids)])
-    return make_batch([(source, _ids(vocabulary, target, "the target", most, 0, model.config.target_vocab))])
+def pair_batch(model, vocabulary, text, target=None, search=GREEDY) -> Batch:
+    """The batch of one pair of texts; without a target, of what the model writes."""
+    most = _longest(model)
+    source = _ids(vocabulary, text, "the text", 1, most)
+    if target is not None:
+        return make_batch([(source, _ids(vocabulary, target, "the target", 0, most, model.config.target_vocab))])
+    ((best, *_),) = decode_all(model, [source], replace(search, max_length=most))
+    return make_batch([(source, best.ids)])
 
 
-def text_batch(ids) -> WindowBatch:
+def text_batch(model, vocabulary, text) -> WindowBatch:
     """The batch of one text, whose tokens but the first are to be predicted."""
+    ids = _ids(vocabulary, text, "the text", 2, _longest(model))
     return WindowBatch(np.array([ids[:-1]]), np.array([ids[1:]]), len(ids) - 1)
 
 
-def _ids(vocabulary, text, name, most, least=1, size=None) -> list[int]:
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise InputError(f"{name} is not UTF-8")
+def _longest(model) -> int:
+    """The largest number of tokens in a text. Before or after them is the beginning or the end, unless it is a language model."""
+    both = isinstance(model, Transformer)
+    most = (model.source_input if both else model.input).positions.max_length
+    return min(LONGEST, most - 1 if both else min(most, model.config.max_length) + 1)
+
+
+def _ids(vocabulary, text, name, least, most, size=None) -> list[int]:
+    """The ids of a text. Raises InputError for one that cannot be encoded, or is shorter or longer than that; size: of the target's
+    vocabulary, if it is smaller.
+    """
+    text = unicodedata.normalize("NFC", text)
     ids = vocabulary.encode(text if isinstance(vocabulary, CharacterVocabulary) else text.strip())
-    unknown = getattr(vocabulary, "unknown_id", None)
-    if unknown in ids:
+    if getattr(vocabulary, "unknown_id", None) in ids:
         raise InputError(f"{name} has characters that are not in the vocabulary: {' '.join(vocabulary.unknown_characters(text))}")
-    if not least <= len(ids) <= min(most, LONGEST):
-        raise InputError(f"{name} has {len(ids)} tokens, expected {least} to {min(most, LONGEST)}: a page draws each of them")
+    if not least <= len(ids) <= most:
+        found = f"has {len(ids)} token{'' if len(ids) == 1 else 's'}" if ids else "is empty"
+        raise InputError(f"{name} {found}, expected {least} to {most}: the page draws each of them")
     if size is not None and max(ids, default=0) >= size:
-        raise InputError(f"{name} has tokens that this model cannot write")
+        raise InputError(f"{name} has a token that this model does not write")
     return ids
 
 
-def snapshots(run) -> dict[str, dict[str, Any]]:
-    """{when: weights}: a few of those that were kept during training, the last of them the trained ones."""
-    return {"the trained model": {name: parameter.data for name, parameter in run.model.parameters().items()}}
+def _stops(run) -> dict[str, dict[str, Any]]:
+    """{when: weights} for the time slider: some of the snapshots kept during training, and the trained model."""
+    trained = {name: parameter.data for name, parameter in run.model.parameters().items()}
+    steps, most = run.settings.training.steps if run.settings.training else 0, NUMBERS // run.model.num_parameters() - 1
+    kept = [step for step in snapshots.steps(run.path) if step != steps]    # the last one is, unless averaged, the trained model
+    chosen = np.linspace(0, len(kept) - 1, max(0, min(most, len(kept)))).astype(int)
+    found = {f"step {kept[i]:,}": snapshots.load(run.path, kept[i]) for i in chosen}
+    for arrays in found.values():
+        check_arrays(arrays, {name: array.shape for name, array in trained.items()})
+    return {**found, "the trained model": trained}
 
 
 def make_page(model, vocabulary, batch, smoothing, title, weights) -> Page:
-    """The Page of a model, at least of its numbers for one Batch or WindowBatch; weights: as `snapshots` returns them."""
-    config, parameters, live = model.config, model.parameters(), model.num_parameters() <= LIVE
-    tokens, found = vocabulary.tokens(range(vocabulary.size)), Map(config)
-    both = isinstance(model, Transformer)
-    texts = [ids[0].tolist() for ids in ((batch.source[:, :-1], batch.target[:, 1:]) if both else (batch.ids,))]
-    texts = texts if both else [[*texts[0], int(batch.next_target[0, -1])]]
+    """The Page of a model for one Batch or WindowBatch; weights: {when: {name: array}}, for the time slider."""
+    config, parameters, live, both = model.config, model.parameters(), model.num_parameters() <= LIVE, isinstance(model, Transformer)
+    tokens, joint, found = vocabulary.tokens(range(vocabulary.size)), getattr(vocabulary, "joint", " "), Map(config)
     data = {
         "kind": type(model).__name__,
-        "config": {name: getattr(config, name, None) for name in ("num_layers", "num_heads", "activation", "pre_norm", "share_embeddings",
-                                                                  "share_output")},
-        "vocabulary": {"tokens": tokens, "joint": getattr(vocabulary, "joint", " "),
-                       "kind": {CharacterVocabulary: "characters", SymbolVocabulary: "symbols"}.get(type(vocabulary), "pieces")},
+        "config": {name: getattr(config, name, None) for name in CONFIG},
+        "vocabulary": {"tokens": tokens, "joint": joint, "kind": VOCABULARIES.get(type(vocabulary), "pieces")},
         "batch": {name: getattr(batch, name)[0].tolist() for name in batch._fields[:-1]},
         "smoothing": smoothing,
-        "limit": min(LONGEST, (model.source_input if both else model.input).positions.max_length - both),
+        "limit": _longest(model),
         "sizes": [config.source_vocab, config.target_vocab] if both else [config.vocab_size],
-        "map": {"boxes": [box._asdict() for box in found.boxes], "lines": [line._asdict() for line in found.lines], "height": found.height},
-    }
+        "map": {"boxes": [box._asdict() for box in found.boxes], "lines": [line._asdict() for line in found.lines],
+                "height": found.height}}
     if live:
         dtype = next(iter(parameters.values())).data.dtype.name
         data |= {"dtype": dtype, "shapes": {name: parameter.shape for name, parameter in parameters.items()},
-                 "weights": [{"name": name, "data": packed([arrays[one] for one in parameters], dtype)} for name, arrays in weights.items()]}
+                 "weights": [{"name": when, "data": packed([arrays[name] for name in parameters], dtype)}
+                             for when, arrays in weights.items()]}
     else:
         data["recorded"] = _recorded(model.to("numpy"), batch, smoothing)
-    shown = [(data["vocabulary"]["joint"]).join(tokens[i] for i in ids) for ids in texts]
+    read = batch.source[0, :-1] if both else [*batch.ids[0], batch.next_target[0, -1]]
+    text, target = (escape(joint.join(tokens[i] for i in ids)) for ids in (read, batch.target[0, 1:] if both else []))
     html = script("page/page.html", "").format(
-        title=escape(one_line(title)), about=ABOUT[live], source="Source" if both else "Text", text=escape(shown[0]),
-        target=escape(shown[1]) if both else "", style=script("page/page.css", ""), data=as_script(data),
+        title=escape(one_line(title)), about=ABOUT[live], source="Source" if both else "Text", text=text, target=target,
+        style=script("page/page.css", ""), data=as_script(data),
         scripts="\n".join(f"<script>\n{script(name)}</script>" for name in (*ENGINE, *PAGE)))
     return Page(html)
 

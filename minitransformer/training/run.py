@@ -35,6 +35,7 @@ class Run:
         manifest.json          the sha256 of these two, and of the weights once training has ended
         metrics.jsonl          the log
         checkpoints/step-N/    what a stopped run resumes from, each with its own manifest.json
+        snapshots/             weights of some steps, for the explorer (snapshot_every)
         weights.safetensors    the trained weights, {parameter name: array}, a shared one once; and how they were obtained
         train.lock             locked while a process trains the run
         report.html            one self-contained page about the training run and the model's outputs

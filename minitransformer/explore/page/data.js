@@ -48,5 +48,5 @@ const decode = ids => ids.filter(id => id > EOS).map(id => DATA.vocabulary.token
 // A number as text: exact enough to compare, short enough to read.
 const short = a => a === 0 ? "0" : Math.abs(a) >= 0.001 && Math.abs(a) < 10000 ? String(+a.toPrecision(3)) : a.toExponential(1);
 const exact = a => a === -Infinity ? "masked" : a === 0 ? "0" : a.toPrecision(9);
-const norm = x => Math.sqrt(x.data.reduce((sum, a) => sum + a * a, 0));
+const norm = x => Math.sqrt(x.data.reduce((sum, a) => Number.isFinite(a) ? sum + a * a : sum, 0));
 const largest = x => x.data.reduce((most, a) => Number.isFinite(a) ? Math.max(most, Math.abs(a)) : most, 0);

@@ -31,10 +31,11 @@ function pixels(data, columns, colour) {
 // Heads (H, T, d) side by side: (T, H d).
 const sideBySide = x => x.shape.length < 3 ? x : MultiHeadAttention.prototype.merge(x);
 
-// A small picture of an array, as an address.
+// A small picture of an array, as an address; twice the typical size of a number has the full colour.
 function thumbnail(x, kind) {
   const flat = sideBySide(x);
-  return pixels(flat.data, flat.shape.at(-1), palette(kind, kind === "shares" ? 1 : largest(flat))).toDataURL();
+  const finite = flat.data.filter(Number.isFinite), spread = 2 * Math.sqrt(finite.reduce((sum, a) => sum + a * a, 0) / finite.length);
+  return pixels(flat.data, flat.shape.at(-1), palette(kind, kind === "shares" ? 1 : spread)).toDataURL();
 }
 
 // A heat map as a figure. matrix: {title, data, columns, rows: names, heads: names of columns or null, axes: [of rows, of columns],

@@ -51,13 +51,14 @@ function isWrong({ kind, path, parts }) {
 
 function stateOf(place, i) {
   if (!place) return null;
-  const one = resolved(place), [array] = arraysOf(one, state.numbers), gradients = find("gradients").checked, wrong = isWrong(one);
+  const one = resolved(place), arrays = arraysOf(one, state.numbers), [array] = arrays, gradients = find("gradients").checked, wrong = isWrong(one);
   const { name } = DATA.map.boxes[i], hidden = gradients && covers() && !state.uncovered.has(i);
   const said = [{ "+": WORDS[place.kind][0] }[name] || name, one.path || ""];
   if (!array) return { wrong, says: [...said, ...(wrong ? ["wrong gradient"] : [])].join(", ") };
   const x = gradients ? array.grad : array.value, kind = gradients ? "gradients" : array.share ? "shares" : "values";
-  const shape = `(${array.value.shape.join(", ")})`, size = hidden ? "?" : short(norm(like(x, a => Number.isFinite(a) ? a : 0)));
-  return { text: `${shape} ‖${size}‖`, picture: hidden ? null : thumbnail(x, kind), wrong,
+  const leaves = arrays.find(({ title }) => title === "y") || array, numbers = gradients ? leaves.grad : leaves.value;
+  const shape = `(${leaves.value.shape.join(", ")})`, size = hidden ? "?" : short(norm(numbers));
+  return { text: [shape, `‖${size}‖`], picture: hidden ? null : thumbnail(x, kind), wrong,
            says: [...said, `shape ${shape}`, `norm${gradients ? " of the gradient" : ""} ${size}`, ...(wrong ? ["wrong gradient"] : [])].join(", ") };
 }
 
@@ -168,7 +169,7 @@ function begin() {
   state.open = [location.hash.slice(1), "cross_attention", "self_attention"].map(last).find(i => i >= 0);
   if (isAttention(places[state.open])) showInside(places[state.open].path);
   if (LIVE) listMistakes();
-  else for (const part of document.querySelectorAll(".live")) part.hidden = true;
+  for (const part of document.querySelectorAll(!LIVE ? ".live" : stacks.length < 2 ? ".pair-only" : "none")) part.hidden = true;
   if (!LIVE) say("This model is too large for the page to compute: these are the recorded numbers of this one text.");
   compute();
 }

@@ -1,6 +1,6 @@
 // Figure 1 of the run's own configuration, from the table of boxes and lines that `plot architecture` draws: inches, y upwards.
 
-const INCH = 100, NARROW = 0.7, BARE = ["label", "probabilities"], PANELS = ["encoder", "decoder", "multi_head", "attention"];
+const INCH = 100, BARE = ["label", "probabilities"], PANELS = ["encoder", "decoder", "multi_head", "attention"];
 
 function svg(tag, attributes = {}, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -10,9 +10,9 @@ function svg(tag, attributes = {}, ...children) {
 }
 
 // The map as an <svg> whose boxes call opened(index), and a function that shows the state of the boxes on it: for each box null or
-// {shape, picture: an address or null, note, wrong, says: what a screen reader says}.
+// {text: [shape, norm], picture: an address or null, wrong, says: what a screen reader says}.
 function drawMap(map, places, opened) {
-  const [height, groups] = [map.height * INCH, []], at = ([x, y]) => [x * INCH, height - y * INCH];
+  const [full, groups] = [map.height * INCH, []], at = ([x, y]) => [x * INCH, full - y * INCH];
   const lines = map.lines.map(({ points, colour, style, end }) => svg("polyline", {
     points: points.map(at).join(" "), fill: "none", class: `line ${end === "-" ? "" : "arrow"}`,
     style: `--ink: ${colour.replace("tab:", "var(--") + (colour.startsWith("tab:") ? ")" : "")}`,
@@ -27,29 +27,32 @@ function drawMap(map, places, opened) {
     else if (round || BARE.includes(box.kind) || high < 25) Object.assign(text, { x: left + wide / 2, y: top + high / 2 + 4, class: "name middle" });
     group.append(svg("text", text, box.name));
     if (places[i]) {
-      const narrow = box.width < NARROW, tall = high > 25;
-      const shape = svg("text", { x: left + 5, y: top + (narrow ? 27 : high - 6), class: "shape" });
-      const image = svg("image", { preserveAspectRatio: "none", class: "picture",
-        ...narrow ? { x: left + 5, y: top + 34, width: wide - 10, height: 16 } : { x: left + wide - 40, y: top + 5, width: 35, height: high - 10 } });
-      if (tall) group.append(shape, image);
+      const narrow = wide < 70, tall = high > 25;
+      const line = y => svg("text", { x: left + 5, y: top + y, class: "shape" });
+      const shape = line(narrow ? 25 : high - 6), size = narrow ? line(35) : shape;
+      const [across, down, width, height] = narrow ? [5, 39, wide - 10, 13] : wide > 150 ? [wide - 40, 5, 35, high - 10]
+        : wide > 110 ? [wide - 40, 19, 36, high - 23] : [wide - 35, 4, 31, 15];
+      const image = svg("image", { preserveAspectRatio: "none", class: "picture", x: left + across, y: top + down, width, height });
+      if (tall) group.append(shape, size, image);
       group.append(svg("text", { x: left + wide - 1, y: top + 6, class: "cross" }, "✗"));
       Object.entries({ tabindex: 0, role: "button" }).forEach(([name, value]) => group.setAttribute(name, value));
       group.onclick = () => opened(i);
       group.onkeydown = event => { if (["Enter", " "].includes(event.key)) { event.preventDefault(); opened(i); } };
-      groups.push([i, group, shape, image]);
+      groups.push([i, group, shape, size, image]);
     }
     (panel ? lines.unshift(group) : lines.push(group));
   });
   const arrow = svg("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 6, markerHeight: 6,
                                 orient: "auto-start-reverse" }, svg("path", { d: "M0 0 L8 4 L0 8 z", fill: "context-stroke" }));
-  const element = svg("svg", { viewBox: `0 0 ${7 * INCH} ${height}`, role: "group", "aria-label": "Figure 1: the model's boxes" },
+  const element = svg("svg", { viewBox: `0 0 ${7 * INCH} ${full}`, role: "group", "aria-label": "Figure 1: the model's boxes" },
                       svg("defs", {}, arrow), ...lines);
 
   function show(state, open, gradients) {
     element.classList.toggle("gradients", gradients);
-    for (const [i, group, shape, image] of groups) {
-      const { text = "", picture, wrong, says } = state[i];
-      shape.textContent = text;
+    for (const [i, group, shape, size, image] of groups) {
+      const { text = ["", ""], picture, wrong, says } = state[i];
+      shape.textContent = text.join(" ");
+      if (size !== shape) [shape.textContent, size.textContent] = text;
       image.setAttribute("href", picture || "data:,");
       image.style.visibility = picture ? "visible" : "hidden";
       group.classList.toggle("wrong", Boolean(wrong));
