@@ -20,8 +20,8 @@ from minitransformer.errors import InputError, one_line
 from minitransformer.explore.recorded import record
 from minitransformer.interchange.weights import check_arrays
 from minitransformer.layers import (
-    CrossAttention, Decoder, DecoderLayer, Embedding, Encoder, EncoderLayer, FeedForward, Input, LayerNorm, LearnedPositions, Linear,
-    LinearCrossEntropy, OutputProjection, Residual, SelfAttention, SinusoidalPositions)
+    CrossAttention, Decoder, DecoderLayer, Embedding, Encoder, EncoderLayer, FeedForward, Input, LayerNorm, LearnedPositions,
+    Linear, LinearCrossEntropy, OutputProjection, Residual, SelfAttention, SinusoidalPositions)
 from minitransformer.models import LanguageModel, Transformer
 from minitransformer.pictures.boxes import Map
 from minitransformer.training import snapshots
@@ -30,7 +30,8 @@ FOLDER = Path(__file__).parent
 ENGINE = [f"engine/{name}" for name in (
     "tensor", "layer", "linear", "embedding", "positions", "input", "masks", "softmax", "attention", "layer_norm", "feed_forward",
     "residual", "encoder", "decoder", "output", "cross_entropy", "transformer")]
-PAGE = [f"page/{name}" for name in ("data", "measure", "places", "mistakes", "heat", "map", "arrays", "open", "main")]
+PAGE = [f"page/{name}" for name in (
+    "data", "measure", "places", "mistakes", "heat", "map", "arrays", "open", "state", "ask", "main")]
 KNOWN = {Transformer, LanguageModel, Input, Embedding, SinusoidalPositions, LearnedPositions, Encoder, EncoderLayer, Decoder,
          DecoderLayer, Residual, LayerNorm, SelfAttention, CrossAttention, FeedForward, Linear, OutputProjection, LinearCrossEntropy}
 LONGEST = 60            # tokens of a text: each is a row of the heat maps
@@ -40,8 +41,8 @@ CONFIG = ("num_layers", "num_heads", "activation", "pre_norm", "share_embeddings
 VOCABULARIES = {CharacterVocabulary: "characters", SymbolVocabulary: "symbols"}
 ABOUT = {True: "Everything here is computed in this page by a small engine of its own, forward and backward, in float64. Open a "
                "box to see its numbers; change the text, and all of them follow.",
-         False: "This model is too large to be computed in a page, which therefore holds the numbers recorded for this one text. "
-                "Open a box to see them."}
+         False: "This model is too large to be computed in a page, which therefore holds the numbers recorded for this "
+                "one text. Open a box to see them."}
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def check_model(model, name) -> None:
     """Raise InputError unless the engine has each of the model's layers."""
     other = next((type(layer).__name__ for layer in (model, *model.sublayers().values()) if type(layer) not in KNOWN), None)
     if other:
-        raise InputError(f"{name}: a page shows Transformers and language models made of the paper's layers, and this is, or has, a "
+        raise InputError(f"{name}: a page shows Transformers and language models made of the paper's layers; this is, or has, a "
                          f"{other}")
 
 
@@ -129,7 +130,8 @@ def _stops(run) -> dict[str, dict[str, Any]]:
 
 def make_page(model, vocabulary, batch, smoothing, title, weights) -> Page:
     """The Page of a model for one Batch or WindowBatch; weights: {when: {name: array}}, for the time slider."""
-    config, parameters, live, both = model.config, model.parameters(), model.num_parameters() <= LIVE, isinstance(model, Transformer)
+    config, parameters = model.config, model.parameters()
+    live, both = model.num_parameters() <= LIVE, isinstance(model, Transformer)
     tokens, joint, found = vocabulary.tokens(range(vocabulary.size)), getattr(vocabulary, "joint", " "), Map(config)
     data = {
         "kind": type(model).__name__,
@@ -147,7 +149,7 @@ def make_page(model, vocabulary, batch, smoothing, title, weights) -> Page:
                  "weights": [{"name": when, "data": packed([arrays[name] for name in parameters], dtype)}
                              for when, arrays in weights.items()]}
     else:
-        data["recorded"] = _recorded(model.to("numpy"), batch, smoothing)
+        data["recorded"] = _recorded(model, batch, smoothing)
     read = batch.source[0, :-1] if both else [*batch.ids[0], batch.next_target[0, -1]]
     text, target = (escape(joint.join(tokens[i] for i in ids)) for ids in (read, batch.target[0, 1:] if both else []))
     html = script("page/page.html", "").format(
@@ -173,6 +175,7 @@ def packed(arrays, dtype) -> str:
 
 
 def _recorded(model, batch, smoothing) -> dict[str, Any]:
+    model = model.to("numpy").astype("float64")
     loss, arrays = record(model, batch, smoothing)
     both = {f"{path} {name}": array for path, pair in arrays.items() for name, array in zip(("y", "dy"), pair)}
     return {"loss": loss,

@@ -2,23 +2,24 @@
 
 import pytest
 
-from tests import chromium
+from minitransformer.explore.page import ENGINE, PAGE, script
 from tests.explore.engine import blank_page, differences, random_case
-
-pytestmark = pytest.mark.skipif(chromium.find() is None, reason="no Chromium in the PATH")
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("engine")
-    browser = chromium.Chromium(folder)
-    browser.open(blank_page(folder).as_uri())
-    yield browser
-    assert not browser.complaints and not browser.refused
-    browser.close()
+def engine(browser, tmp_path_factory):
+    browser.open(blank_page(tmp_path_factory.mktemp("engine")).as_uri())
+    return browser
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_the_engine_agrees_with_the_library(browser, seed):
-    found = differences(browser, *random_case(seed))
+@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(8, 50))])
+def test_the_engine_agrees_with_the_library(engine, seed):
+    found = differences(engine, *random_case(seed))
     assert max(found.values()) < 1e-9, max(found.items(), key=lambda item: item[1])
+
+
+def test_the_engine_and_the_page_are_small():
+    lines = [sum(len(script(name).splitlines()) for name in names) for names in (ENGINE, PAGE)]
+    lines[1] += sum(len(script("page/page", suffix).splitlines()) for suffix in (".html", ".css"))
+    assert lines[0] <= 600 and lines[1] <= 1200
+    assert max(len(line) for name in (*ENGINE, *PAGE) for line in script(name).splitlines()) <= 132

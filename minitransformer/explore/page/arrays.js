@@ -25,13 +25,15 @@ function queries() {
 function arraysOf({ kind, side, path }, { record, parameters, model }) {
   const one = record[path], heads = DATA.config.num_heads, split = x => MultiHeadAttention.prototype.split.call({ heads }, x);
   const array = (title, value, grad, more) => ({
-    title, value, grad, of: title, path, rows: tokensOf(side), columns: null, axes: ["token", "dimension"], share: false, ...more });
+    title, value, grad, of: title, path, rows: tokensOf(side), columns: null, axes: ["token", "dimension"], share: false,
+    ...more });
   const attention = (title, value, grad, more) => array(title, value, grad, {
     rows: queries(), columns: tokensOf("@key"), axes: ["query", "key"], ...more });
   const vocabulary = (title, value, more) => array(title, value, one.dy, {
     columns: tokensBelow(value.shape[1]), axes: ["token", "vocabulary"], ...more });
   const owned = name => kind === "embedding" ? model.layers[path].weight === parameters[name] : name.startsWith(`${path}.`);
-  const weights = () => Object.keys(model ? parameters : {}).filter(owned).map(name => weightArray(name, parameters[name], kind));
+  const weights = () => Object.keys(model ? parameters : {}).filter(owned)
+    .map(name => weightArray(name, parameters[name], kind));
   switch (kind) {
     case "tokens": case "dropout": case "adam": case "decoding": return [];
     case "positions": {
@@ -47,8 +49,10 @@ function arraysOf({ kind, side, path }, { record, parameters, model }) {
     case "merge": return [array("y", sideBySide(one.y), sideBySide(one.dy), { path: null })];
     case "scores": return [attention("scores", one.y, one.dy)];
     case "mask": {
-      const p = record[path.replace("scores", "softmax")].y;
-      return [attention("scores", like(one.y, (a, i) => p.data[i] ? a : -Infinity), one.dy, { path: null })];
+      const causal = state.attention.includes("self") && !state.attention.startsWith("encoder");
+      const { data } = causal ? causalMask(idsOf("@")) : paddingMask(idsOf("@"), idsOf("@key"));
+      const masked = like(one.y, (a, i) => data[i % data.length] ? a : -Infinity);
+      return [attention("scores", masked, one.dy, { path: null })];
     }
     case "softmax": return [attention("p", one.y, one.dy, { share: true })];
     case "weighted_sum": return [array("heads", one.y, one.dy)];
@@ -59,8 +63,10 @@ function arraysOf({ kind, side, path }, { record, parameters, model }) {
 }
 
 function weightArray(name, { data, grad }, kind) {
-  const table = kind === "embedding" || kind === "output", bias = data.shape.length < 2;
-  return { title: name, value: data, grad, of: name.split(".").at(-1), path: name, columns: null, share: false,
-           rows: table ? tokensBelow(data.shape[0]) : bias ? [""] : numbered(data.shape[0]),
-           axes: bias ? ["", "dimension"] : table ? ["vocabulary", "dimension"] : kind === "positions" ? ["position", "dimension"] : ["input", "output"] };
+  const [count] = data.shape, axes = {
+    embedding: ["vocabulary", "dimension"], output: ["vocabulary", "dimension"], positions: ["position", "dimension"],
+  }[kind] || ["input", "output"];
+  const named = data.shape.length < 2 ? { rows: [""], axes: ["", "dimension"] }
+    : { rows: axes[0] === "vocabulary" ? tokensBelow(count) : numbered(count), axes };
+  return { title: name, value: data, grad, of: name.split(".").at(-1), path: name, columns: null, share: false, ...named };
 }

@@ -33,19 +33,18 @@ const sideBySide = x => x.shape.length < 3 ? x : MultiHeadAttention.prototype.me
 
 // A small picture of an array, as an address; twice the typical size of a number has the full colour.
 function thumbnail(x, kind) {
-  const flat = sideBySide(x);
-  const finite = flat.data.filter(Number.isFinite), spread = 2 * Math.sqrt(finite.reduce((sum, a) => sum + a * a, 0) / finite.length);
-  return pixels(flat.data, flat.shape.at(-1), palette(kind, kind === "shares" ? 1 : spread)).toDataURL();
+  const flat = sideBySide(x), most = kind === "shares" ? 1 : 2 * norm(flat) / Math.sqrt(flat.data.length);
+  return pixels(flat.data, flat.shape.at(-1), palette(kind, most)).toDataURL();
 }
 
-// A heat map as a figure. matrix: {title, data, columns, rows: names, heads: names of columns or null, axes: [of rows, of columns],
-// kind, most}; told(index) is called when a number is pointed at, or chosen with arrow keys; picked(index) when it is clicked.
+// A heat map as a figure. matrix: {title, data, columns, rows: names, heads: names of columns or null, axes: [of rows, of
+// columns], kind, most}; told(index) when a number is pointed at, or reached with arrow keys; picked(index) when it is chosen.
 function heatMap(matrix, width, told, picked) {
   const { data, columns, kind, most, rows, heads } = matrix, count = data.length / columns;
   const canvas = h("canvas", { tabIndex: 0, role: "img" }), context = canvas.getContext("2d");
-  canvas.setAttribute("aria-label", `${matrix.title}: ${count} rows (${matrix.axes[0]}), ${columns} columns (${matrix.axes[1]}). ` +
-                                    "Arrow keys read the numbers out, Enter chooses one.");
-  const font = "12px system-ui, sans-serif";
+  canvas.setAttribute("aria-label", `${matrix.title}: ${count} rows (${matrix.axes[0]}), ${columns} columns ` +
+                                    `(${matrix.axes[1]}). Arrow keys read the numbers out, Enter chooses one.`);
+  const font = "12px system-ui, sans-serif", ink = () => getComputedStyle(document.body).color;
   context.font = font;
   const left = Math.min(120, 8 + Math.max(...rows.map(row => context.measureText(row).width)));
   const size = Math.max(1, Math.min(heads && columns < 30 ? 22 : 14, Math.floor((width - left) / columns)));
@@ -63,7 +62,7 @@ function heatMap(matrix, width, told, picked) {
     context.clearRect(0, 0, full, high);
     context.imageSmoothingEnabled = false;
     context.drawImage(small, left, top, size * columns, tall * count);
-    Object.assign(context, { font, fillStyle: getComputedStyle(document.body).color, textBaseline: "middle", textAlign: "right" });
+    Object.assign(context, { font, fillStyle: ink(), textBaseline: "middle", textAlign: "right" });
     if (tall > 9) rows.forEach((row, i) => context.fillText(row, left - 5, top + (i + 0.5) * tall, left - 6));
     if (named) heads.forEach((head, i) => {
       context.save();
@@ -76,7 +75,7 @@ function heatMap(matrix, width, told, picked) {
     Object.assign(context, { strokeStyle: "#888", lineWidth: 1 });
     context.strokeRect(left - 0.5, top - 0.5, size * columns + 1, tall * count + 1);
     if (chosen < 0) return;
-    Object.assign(context, { strokeStyle: getComputedStyle(document.body).color, lineWidth: 2 });
+    Object.assign(context, { strokeStyle: ink(), lineWidth: 2 });
     context.strokeRect(left + (chosen % columns) * size - 1, top + Math.floor(chosen / columns) * tall - 1, size + 2, tall + 2);
   }
 

@@ -9,8 +9,7 @@ function svg(tag, attributes = {}, ...children) {
   return element;
 }
 
-// The map as an <svg> whose boxes call opened(index), and a function that shows the state of the boxes on it: for each box null or
-// {text: [shape, norm], picture: an address or null, wrong, says: what a screen reader says}.
+// The map as an <svg> whose boxes call opened(index), and a function that shows on it what `look` says of each box.
 function drawMap(map, places, opened) {
   const [full, groups] = [map.height * INCH, []], at = ([x, y]) => [x * INCH, full - y * INCH];
   const lines = map.lines.map(({ points, colour, style, end }) => svg("polyline", {
@@ -19,12 +18,14 @@ function drawMap(map, places, opened) {
     "stroke-dasharray": { "-": "none", "--": "6 4", ":": "1 4" }[style] }));
   map.boxes.forEach((box, i) => {
     const [left, top] = at([box.x - box.width / 2, box.y + box.height / 2]), wide = box.width * INCH, high = box.height * INCH;
-    const panel = PANELS.includes(box.kind), round = box.name === "+", text = { x: left + 5, y: top + 14, class: "name" };
+    const panel = PANELS.includes(box.kind), round = box.name === "+", bare = BARE.includes(box.kind);
+    const text = { x: left + 5, y: top + 14, class: "name" }, right = box.x < 4 && box.x > 2;
     const group = svg("g", { class: `box ${box.kind} ${panel ? "panel" : ""}` });
-    if (!BARE.includes(box.kind)) group.append(svg("rect", { x: left, y: top, width: wide, height: high, rx: panel || round ? 10 : 4 }));
-    if (panel) Object.assign(text, box.kind === "attention" ? { x: left + wide - 8, y: top + high / 2, class: "name upright" }
-      : { y: top - 5, x: box.x < 4 && box.x > 2 ? left + wide - 5 : left + 2, class: box.x < 4 && box.x > 2 ? "name end" : "name" });
-    else if (round || BARE.includes(box.kind) || high < 25) Object.assign(text, { x: left + wide / 2, y: top + high / 2 + 4, class: "name middle" });
+    const rect = { x: left, y: top, width: wide, height: high, rx: panel || round ? 10 : 4 };
+    if (!bare) group.append(svg("rect", rect));
+    if (box.kind === "attention") Object.assign(text, { x: left + wide - 8, y: top + high / 2, class: "name upright" });
+    else if (panel) Object.assign(text, { x: right ? left + wide - 5 : left + 2, y: top - 5, class: right ? "name end" : "name" });
+    else if (round || bare || high < 25) Object.assign(text, { x: left + wide / 2, y: top + high / 2 + 4, class: "name middle" });
     group.append(svg("text", text, box.name));
     if (places[i]) {
       const narrow = wide < 70, tall = high > 25;
@@ -32,7 +33,8 @@ function drawMap(map, places, opened) {
       const shape = line(narrow ? 25 : high - 6), size = narrow ? line(35) : shape;
       const [across, down, width, height] = narrow ? [5, 39, wide - 10, 13] : wide > 150 ? [wide - 40, 5, 35, high - 10]
         : wide > 110 ? [wide - 40, 19, 36, high - 23] : [wide - 35, 4, 31, 15];
-      const image = svg("image", { preserveAspectRatio: "none", class: "picture", x: left + across, y: top + down, width, height });
+      const place = { x: left + across, y: top + down, width, height };
+      const image = svg("image", { preserveAspectRatio: "none", class: "picture", ...place });
       if (tall) group.append(shape, size, image);
       group.append(svg("text", { x: left + wide - 1, y: top + 6, class: "cross" }, "✗"));
       Object.entries({ tabindex: 0, role: "button" }).forEach(([name, value]) => group.setAttribute(name, value));

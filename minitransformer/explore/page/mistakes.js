@@ -26,7 +26,7 @@ const MISTAKES = {
     wrong: (layer, right, dy) => [like(dy, () => 0), dy],
   },
   tied: {
-    name: "tied gradient counted once", says: "the embedding assigns dW instead of adding it to what the other uses of W have left",
+    name: "tied gradient counted once", says: "the embedding assigns dW, instead of adding it to that of the other uses of W",
     at: (layer, model) => layer instanceof Embedding &&
       Object.values(model.layers).some(other => other !== layer && other.weight === layer.weight),
     wrong: (layer, right, dy, cache) => {
@@ -42,9 +42,12 @@ function differs(found, right, all) {
   return difference > 1e-7 * Math.max(largest(found), largest(right), all / 10);
 }
 
-// {path of a layer: {dy, dx} and name of a parameter: whether its gradient is wrong}.
+const gradsOf = model => Object.fromEntries(Object.entries(model.parameters).map(([name, { grad }]) => [name, like(grad, a => a)]));
+
+// {layers: {path: {dy, dx}}, weights: {name}}: whether each gradient is wrong.
 function compare(found, right, grads, rightGrads) {
-  const all = Math.max(...Object.values(rightGrads).map(largest), ...Object.values(right).map(one => one.dy.data ? largest(one.dy) : 0));
+  const layers = Object.values(right).map(one => one.dy).filter(dy => dy.data), all = Math.max(...[
+    ...Object.values(rightGrads), ...layers].map(largest));
   const wrong = (a, b) => Boolean(a && a.data) && differs(a, b, all);
   return {
     layers: Object.fromEntries(Object.entries(found).map(([path, { dy, dx }]) => [path, {

@@ -1,10 +1,11 @@
 // An open box: what it computes, its arrays and their gradients as heat maps, and each number to read and to nudge.
 
-// Fills the panel `into`. covered: gradients are not shown yet; uncover() shows those of this box.
-function fillPanel(into, box, place, covered, uncover) {
-  const [what, back] = WORDS[place.kind], { numbers } = state, logits = numbers.record.output.y;
-  const title = { add: "Residual connection", plus: "Embeddings plus positions" }[place.kind] || box.name;
-  into.replaceChildren(h("h2", {}, title), h("p", { className: "path" }, place.path || ""), h("p", {}, what));
+const titleOf = i => ({ add: "Residual connection", plus: "Embeddings plus positions" }[places[i].kind] || DATA.map.boxes[i].name);
+
+// Fills the panel with box number i. covered: its gradients are not shown yet; uncover() shows them.
+function fillPanel(i, place, covered, uncover) {
+  const into = find("open"), [what, back] = WORDS[place.kind], { numbers } = state, logits = numbers.record.output.y;
+  into.replaceChildren(h("h2", {}, titleOf(i)), h("p", { className: "path" }, place.path || ""), h("p", {}, what));
   if (back) into.append(h("p", { className: "back" }, h("strong", {}, "Backward: "), covered ? "covered" : back));
   if (covered) {
     into.append(h("p", {}, "Predict before you look: which rows are zero, which is the largest, what does a row sum to? ",
@@ -24,23 +25,26 @@ function fillPanel(into, box, place, covered, uncover) {
 
 // For each head of an array, or for the array, its value and, unless it is covered, its gradient.
 function figuresOf(array, covered, width, readout, nudged) {
-  const { value, grad, columns: names } = array, columns = value.shape.at(-1), heads = value.shape.length > 2 ? value.shape[0] : 0;
-  const size = value.data.length / (heads || 1), shape = `(${value.shape.join(", ")})`;
+  const { value, grad, columns: names, axes, title } = array, columns = value.shape.at(-1), shape = `(${value.shape.join(", ")})`;
+  const heads = value.shape.length > 2 ? value.shape[0] : 0, size = value.data.length / (heads || 1);
   return numbered(heads || 1).map(head => {
     const first = head * size, part = x => x.data.subarray(first, first + size), which = heads ? `, head ${head}` : "";
     const told = index => {
       const row = array.rows[Math.floor(index / columns)], column = names ? names[index % columns] : index % columns;
-      readout.textContent = `${array.title}${which}, ${array.axes[0]} ${row}, ${array.axes[1]} ${column}: ${exact(value.data[first + index])}`
+      readout.textContent = `${title}${which}, ${axes[0]} ${row}, ${axes[1]} ${column}: ${exact(value.data[first + index])}`
         + (covered ? "" : `; gradient of ${array.of} ${exact(grad.data[first + index])}`);
     };
     const picked = index => {
-      const show = () => { nudged.textContent = nudge(array.path, first + index, covered ? null : grad.data[first + index]); };
-      nudged.replaceChildren(!state.numbers.model ? "These numbers were recorded: they cannot be nudged."
-        : array.path ? h("button", { type: "button", onclick: show }, "Nudge this number") : "Nudge it in the box that it comes from.");
+      const onclick = () => {
+        nudged.textContent = nudge(array.path, first + index, covered ? null : grad.data[first + index]);
+      };
+      nudged.replaceChildren(!LIVE ? "These numbers were recorded: they cannot be nudged."
+        : !array.path ? "Nudge it in the box that it comes from." : h("button", { type: "button", onclick }, "Nudge this number"));
     };
-    const figure = (title, x, kind) => heatMap({ title: `${title}${which} ${shape}`, data: part(x), columns, rows: array.rows, heads: names,
-      axes: array.axes, kind, most: kind === "shares" ? 1 : largest(x) }, width, told, picked);
-    const pair = h("div", { className: "pair" }, figure(array.title, value, array.share ? "shares" : "values"));
+    const figure = (name, x, kind) => heatMap({
+      title: `${name}${which} ${shape}`, data: part(x), columns, rows: array.rows, heads: names, axes, kind,
+      most: kind === "shares" ? 1 : largest(x) }, width, told, picked);
+    const pair = h("div", { className: "pair" }, figure(title, value, array.share ? "shares" : "values"));
     if (!covered) pair.append(figure(`gradient of ${array.of}`, grad, "gradients"));
     if (heads && array.share) pair.append(h("p", { className: "note" }, described(part(value), columns)));
     return pair;
@@ -49,7 +53,8 @@ function figuresOf(array, covered, width, readout, nudged) {
 
 // What a head does, in a few words; data: its weights (T_q, T_k).
 function described(data, columns) {
-  const weights = rows(new Tensor([data.length / columns, columns], data)), keys = idsOf("@key"), next = state.batch.next_target;
+  const weights = rows(new Tensor([data.length / columns, columns], data));
+  const keys = idsOf("@key"), next = state.batch.next_target;
   const mean = numbers => (numbers.reduce((a, b) => a + b, 0) / numbers.length).toFixed(2);
   const sharpest = `The largest weight of a row is ${mean(weights.map(row => Math.max(...row)))} on average.`;
   if (state.attention.startsWith("encoder")) return sharpest;

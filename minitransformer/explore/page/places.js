@@ -9,8 +9,8 @@ const WORDS = {
     "The sum hands its gradient on unchanged: dP = dy. Sinusoids are constants, which nobody updates."],
   plus: ["Embeddings plus positions.", "A sum hands its gradient on to both summands unchanged."],
   dropout: ["Dropout is off here: this page evaluates the model, as `translate` does.", "Nothing is dropped, so dx = dy."],
-  self_attention: ["Each token asks with its query which tokens of its own sequence to look at, and takes a mean of their values. " +
-    "Below are its heads: a row for each query, a column for each key.",
+  self_attention: ["Each token asks with its query which tokens of its own sequence to look at, and takes a mean of their " +
+    "values. Below are its heads: a row for each query, a column for each key.",
     "x was query, key and value at once, so dx is the sum of three gradients."],
   cross_attention: ["Each token of the output asks with its query where in the source to look. Keys and values come from the " +
     "memory, the encoder's output.", "dx comes back through the query; the memory gets dkey + dvalue, from every decoder layer."],
