@@ -33,7 +33,8 @@ ENGINE = [f"engine/{name}" for name in (
 PAGE = [f"page/{name}" for name in (
     "data", "measure", "places", "mistakes", "heat", "map", "arrays", "open", "state", "ask", "main")]
 KNOWN = {Transformer, LanguageModel, Input, Embedding, SinusoidalPositions, LearnedPositions, Encoder, EncoderLayer, Decoder,
-         DecoderLayer, Residual, LayerNorm, SelfAttention, CrossAttention, FeedForward, Linear, OutputProjection, LinearCrossEntropy}
+         DecoderLayer, Residual, LayerNorm, SelfAttention, CrossAttention, FeedForward, Linear, OutputProjection,
+         LinearCrossEntropy}
 LONGEST = 60            # tokens of a text: each is a row of the heat maps
 LIVE = 400_000          # parameters: the page of a larger model holds recorded numbers
 NUMBERS = 1_000_000     # of all weights of the time slider together
@@ -73,8 +74,7 @@ def check_model(model, name) -> None:
     """Raise InputError unless the engine has each of the model's layers."""
     other = next((type(layer).__name__ for layer in (model, *model.sublayers().values()) if type(layer) not in KNOWN), None)
     if other:
-        raise InputError(f"{name}: a page shows Transformers and language models made of the paper's layers; this is, or has, a "
-                         f"{other}")
+        raise InputError(f"{name}: a page shows Transformers and language models made of the paper's layers, not of {other}")
 
 
 def pair_batch(model, vocabulary, text, target=None, search=GREEDY) -> Batch:

@@ -1,6 +1,5 @@
 """The page, as a reader uses it: the numbers follow the text, each can be nudged, and planted mistakes turn the right boxes red."""
 
-import json
 import re
 
 import numpy as np

@@ -20,6 +20,9 @@ function queries() {
   return tokensOf("@").map((token, t) => encoder ? token : `${token}→${tokenOf(state.batch.next_target[t])}`);
 }
 
+// Whether the attention that is shown may not look ahead.
+const causal = () => state.attention.includes("self") && !state.attention.startsWith("encoder");
+
 // The arrays of a place: [{title, value, grad, of: what the gradient is of, path, rows, columns: names or null, axes, share}].
 // path: what can be nudged, a layer or a parameter, or null.
 function arraysOf({ kind, side, path }, { record, parameters, model }) {
@@ -49,8 +52,7 @@ function arraysOf({ kind, side, path }, { record, parameters, model }) {
     case "merge": return [array("y", sideBySide(one.y), sideBySide(one.dy), { path: null })];
     case "scores": return [attention("scores", one.y, one.dy)];
     case "mask": {
-      const causal = state.attention.includes("self") && !state.attention.startsWith("encoder");
-      const { data } = causal ? causalMask(idsOf("@")) : paddingMask(idsOf("@"), idsOf("@key"));
+      const { data } = causal() ? causalMask(idsOf("@")) : paddingMask(idsOf("@"), idsOf("@key"));
       const masked = like(one.y, (a, i) => data[i % data.length] ? a : -Infinity);
       return [attention("scores", masked, one.dy, { path: null })];
     }

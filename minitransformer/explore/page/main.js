@@ -82,7 +82,7 @@ function begin() {
   find("write").onclick = event => ask(event, true);
   find("padding").onchange = ask;
   const last = kind => places.findLastIndex(one => one && one.kind === kind);
-  state.open = [location.hash.slice(1), "cross_attention", "self_attention"].map(last).find(i => i >= 0);
+  state.open = [location.hash.slice("#box-".length), "cross_attention", "self_attention"].map(last).find(i => i >= 0);
   if (isAttention(places[state.open])) showInside(places[state.open].path);
   compute();
 }

@@ -16,11 +16,13 @@ function drawMap(map, places, opened) {
     points: points.map(at).join(" "), fill: "none", class: `line ${end === "-" ? "" : "arrow"}`,
     style: `--ink: ${colour.replace("tab:", "var(--") + (colour.startsWith("tab:") ? ")" : "")}`,
     "stroke-dasharray": { "-": "none", "--": "6 4", ":": "1 4" }[style] }));
+  const last = Object.fromEntries(map.boxes.map(({ kind }, i) => [kind, i]));    // the one that an address can name
   map.boxes.forEach((box, i) => {
     const [left, top] = at([box.x - box.width / 2, box.y + box.height / 2]), wide = box.width * INCH, high = box.height * INCH;
     const panel = PANELS.includes(box.kind), round = box.name === "+", bare = BARE.includes(box.kind);
     const text = { x: left + 5, y: top + 14, class: "name" }, right = box.x < 4 && box.x > 2;
     const group = svg("g", { class: `box ${box.kind} ${panel ? "panel" : ""}` });
+    if (last[box.kind] === i) group.id = `box-${box.kind}`;
     const rect = { x: left, y: top, width: wide, height: high, rx: panel || round ? 10 : 4 };
     if (!bare) group.append(svg("rect", rect));
     if (box.kind === "attention") Object.assign(text, { x: left + wide - 8, y: top + high / 2, class: "name upright" });

@@ -11,6 +11,9 @@ function fillPanel(i, place, covered, uncover) {
     into.append(h("p", {}, "Predict before you look: which rows are zero, which is the largest, what does a row sum to? ",
                   h("button", { type: "button", onclick: uncover }, "Show the gradient")));
   }
+  if (place.kind === "mask" && !causal() && !idsOf("@key").includes(PAD)) {
+    into.append(h("p", {}, "In this attention nothing is hidden. Choose the decoder's self-attention in “Inside of”, or add padding."));
+  }
   if (place.kind === "tokens") {
     into.append(table(["position", "token", "id"], idsOf(place.side).map((id, t) => [t, tokenOf(id), id])));
   }
@@ -60,7 +63,8 @@ function described(data, columns) {
   if (state.attention.startsWith("encoder")) return sharpest;
   const copied = weights.flatMap((row, t) => next[t] > EOS && keys.includes(next[t])
     ? [row.reduce((sum, a, i) => keys[i] === next[t] ? sum + a : sum, 0)] : []);
-  return copied.length ? `${sharpest} On the token to be written next lies ${mean(copied)}: at 1 the head copies.` : sharpest;
+  return copied.length ? `${sharpest} Its weight on the token to be written next is ${mean(copied)}: a head that copies has 1.`
+    : sharpest;
 }
 
 // A table: names of the columns, rows of cells.

@@ -63,7 +63,7 @@ function look(place, i) {
   if (!place) return null;
   const one = resolved(place), arrays = arraysOf(one, state.numbers), wrong = isWrong(one), gradients = find("gradients").checked;
   const says = [titleOf(i), one.path || []].flat(), end = wrong ? ["wrong gradient"] : [];
-  if (!arrays.length) return { wrong, says: [...says, ...end].join(", ") };
+  if (!arrays.length) return { wrong, text: [DATA.map.boxes[i].shape, ""], says: [...says, ...end].join(", ") };
   const covered = gradients && isCovered(i), leaves = arrays.find(({ title }) => title === "y") || arrays[0];
   const shape = `(${leaves.value.shape.join(", ")})`, size = covered ? "?" : short(norm(gradients ? leaves.grad : leaves.value));
   const picture = gradients ? [arrays[0].grad, "gradients"] : [arrays[0].value, arrays[0].share ? "shares" : "values"];
