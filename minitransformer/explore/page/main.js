@@ -84,6 +84,7 @@ function begin() {
   const last = kind => places.findLastIndex(one => one && one.kind === kind);
   state.open = [location.hash.slice("#box-".length), "cross_attention", "self_attention"].map(last).find(i => i >= 0);
   if (isAttention(places[state.open])) showInside(places[state.open].path);
+  if (location.hash) addEventListener("load", () => setTimeout(() => find("open").scrollIntoView()));
   compute();
 }
 

@@ -8,7 +8,7 @@ const MISTAKES = {
   },
   mask: {
     name: "mask forgotten", says: "the backward computes the attention weights once more, and forgets the mask",
-    at: layer => layer instanceof Softmax,
+    at: ({ path }) => /^(decoder|stack).*self_attention.softmax/.test(path),
     wrong: (layer, right, dp, { x }) => right(dp, Softmax.prototype.forward(x, { data: [1] })[1]),
   },
   norm: {
