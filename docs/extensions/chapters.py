@@ -12,7 +12,10 @@ from minitransformer.pictures.architecture import PARTS
 
 WIDEST_TABLE = 110    # characters of a line
 MAP = "lab.you_are_here("
-EXPLORED = ("softmax", "attention", "masks", "heads", "residual", "layer_norm", "feed_forward")    # parts with a box to open
+EXPLORED = {    # {part: the kind of box that the explorer's page opens for it}
+    "linear": "linear", "embedding": "embedding", "positions": "positions", "softmax": "softmax", "attention": "weighted_sum",
+    "masks": "mask", "heads": "self_attention", "residual": "add", "layer_norm": "layer_norm", "feed_forward": "feed_forward",
+    "decoder": "cross_attention", "loss": "loss", "adam": "adam", "decoding": "decoding"}
 
 
 def show_chapter(app, docname, content) -> None:
@@ -46,8 +49,7 @@ def _shown(page, exercises) -> Iterator[str]:
 
 def _link(part) -> str:
     """To the box of a part, on the explorer's page of the running example (explorer.py)."""
-    name, kinds = PARTS[part]
-    return f'<a href="../../explorer.html#box-{kinds[-1]}">{name}</a>'
+    return f'<a href="../../explorer.html#box-{EXPLORED[part]}">{PARTS[part][0]}</a>'
 
 
 def _task(exercise) -> str:

@@ -81,7 +81,7 @@ function begin() {
   find("ask").onsubmit = ask;
   find("write").onclick = event => ask(event, true);
   find("padding").onchange = ask;
-  const last = kind => places.findLastIndex(one => one && one.kind === kind);
+  const last = kind => places.findLastIndex((one, i) => one && DATA.map.boxes[i].kind === kind);
   state.open = [location.hash.slice("#box-".length), "cross_attention", "self_attention"].map(last).find(i => i >= 0);
   if (isAttention(places[state.open])) showInside(places[state.open].path);
   if (location.hash) addEventListener("load", () => setTimeout(() => find("open").scrollIntoView()));

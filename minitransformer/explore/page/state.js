@@ -67,7 +67,8 @@ function look(place, i) {
   const covered = gradients && isCovered(i), leaves = arrays.find(({ title }) => title === "y") || arrays[0];
   const shape = `(${leaves.value.shape.join(", ")})`, size = covered ? "?" : short(norm(gradients ? leaves.grad : leaves.value));
   const picture = gradients ? [arrays[0].grad, "gradients"] : [arrays[0].value, arrays[0].share ? "shares" : "values"];
-  return { wrong, text: [shape, `‖${size}‖`], picture: covered ? null : thumbnail(...picture),
+  const text = place.kind === "loss" ? ["()", `= ${short(state.numbers.loss)}`] : [shape, `‖${size}‖`];
+  return { wrong, text, picture: covered ? null : thumbnail(...picture),
            says: [...says, `shape ${shape}`, `norm${gradients ? " of the gradient" : ""} ${size}`, ...end].join(", ") };
 }
 
