@@ -16,7 +16,8 @@ import minitransformer  # noqa: E402  (the one of this clone)
 project = "minitransformer"
 release = minitransformer.__version__
 copyright = "the minitransformer authors, MIT licence"
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "api", "chapters", "mathml", "plain_docstrings", "sources"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "api", "chapters", "explorer", "mathml", "plain_docstrings",
+              "sources"]
 
 # Pages: Markdown, chapters, and the source files that a page links to.
 root_doc = "docs/index"
@@ -50,7 +51,7 @@ html_math_renderer = "mathml"
 
 html_theme = "furo"
 html_title = "minitransformer"
-html_static_path = ["theme/site.css"]
+html_static_path = ["theme/site.css", "pictures/explorer.png"]
 html_css_files = ["site.css"]
 html_extra_path = ["theme/index.html"]
 html_copy_source = False
