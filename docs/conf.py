@@ -17,7 +17,7 @@ project = "minitransformer"
 release = minitransformer.__version__
 copyright = "the minitransformer authors, MIT licence"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton",
-              "api", "chapters", "front", "mathml", "plain_docstrings", "search", "sources"]
+              "api", "chapters", "explorer", "front", "mathml", "plain_docstrings", "search", "sources"]
 
 # Pages: Markdown, chapters, and the source files that a page links to.
 root_doc = "docs/index"
@@ -51,7 +51,7 @@ html_math_renderer = "mathml"
 
 html_theme = "furo"
 html_title = "minitransformer"
-html_static_path = ["theme/site.css", "pictures/architecture.png"]
+html_static_path = ["theme/site.css", "pictures/architecture.png", "pictures/explorer.png"]
 html_css_files = ["site.css"]
 html_extra_path = ["theme/index.html"]
 html_copy_source = False
