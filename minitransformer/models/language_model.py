@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import Array, module_of, to_device
+from minitransformer.backend import Array, module_of, to_device, to_host
+from minitransformer.functional import softmax_forward
 from minitransformer.checks import check_config, check_shape
 from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.layers.config import StackConfig
@@ -74,7 +75,25 @@ class LanguageModel(NextTokenModel):
         return STATES["language-model"](self, prompt, *extra_length)
 
     def attention_weights(self, ids) -> dict[str, list[Array]]:
-        """Who attends to whom: {"decoder": (B, H, T, T) of each layer}."""
+        """The attention weights: {"decoder": (B, H, T, T) of each layer}."""
         _, cache = self.hidden(ids)
         return {"decoder": [layer.self_attention.attended(one.self_attention.sublayer)
                             for layer, one in zip(self.stack.layers, cache.stack.layers)]}
+
+    def dependence(self, ids) -> tuple[np.ndarray, Array]:
+        """(the likeliest token after ids (B, T), on which input the logarithm of its probability depends), (B,) and (B, T).
+
+        Each input counts by the norm of its gradient, dx of the stack; those of a text sum to 1. Adds to the parameters'
+        gradients, like every backward.
+        """
+        y, cache = self.hidden(ids)
+        logits, output = self.output.forward(y[:, -1])                           # (B, V)
+        p, _ = softmax_forward(logits)
+        answer = to_host(logits.argmax(axis=1))
+        dlogits = -p                                                             # d log p_a / dlogits_v = (v = a) - p_v
+        dlogits[np.arange(len(ids)), answer] += 1
+        dy = self.xp.zeros_like(y)
+        dy[:, -1] = self.output.backward(dlogits, output)
+        dx = self.stack.backward(dy, cache.stack)                                # (B, T, d_model)
+        norms = self.xp.sqrt((dx * dx).sum(axis=-1))
+        return answer, norms / norms.sum(axis=1, keepdims=True)
