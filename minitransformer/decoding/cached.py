@@ -28,7 +28,7 @@ class CachedStack(DecodingState):
         """stack: a Decoder with the memory (B, T_k, d_model) it attends to, or an Encoder; input: its Input."""
         self.output, self.first, self.limit = output, first, limit
         self._stack, self._input, self._memory_mask = stack, input, memory_mask
-        self._layers = [CachedLayer(layer, len(first), memory, KEPT[config.attention]) for layer in stack.layers]
+        self._layers = [KEPT[config.attention](layer, len(first), memory) for layer in stack.layers]
         self._past: Any = None    # (B, width, T): the places in the list of each hypothesis's entries
         self._length = 0     # entries in the list
         self._room = 0       # its capacity
@@ -73,7 +73,7 @@ class CachedStack(DecodingState):
         """x (B, N, d_model) at `positions` (N,)."""
         for layer in self._layers:
             layer.self_attention.positions = positions
-            x = next_position(x, layer, past, self._memory_mask)
+            x = layer.next(x, past, self._memory_mask)
         return x
 
     def keep(self, rows) -> None:
@@ -121,10 +121,13 @@ class CachedLayer:
 
     prepared: Any = None    # the layer's parameters in the form that a kernel takes
 
-    def __init__(self, layer, batch, memory=None, kept=None):
+    def __init__(self, layer, batch, memory=None):
         self.layer = layer
-        self.self_attention = (kept or CachedSelfAttention)(layer.self_attention, batch)
+        self.self_attention = CachedSelfAttention(layer.self_attention, batch)
         self.cross_attention = None if memory is None else CachedCrossAttention(layer.cross_attention, memory)
+
+    def next(self, x, past, memory_mask) -> Array:
+        return next_position(x, self, past, memory_mask)
 
 
 @replaceable
@@ -175,13 +178,7 @@ class CachedSelfAttention:
     def attend(self, x, past) -> Array:
         """x: (B, width, d_model), one position of `width` hypotheses. Returns the attention's output, of the same shape."""
         attention = self.attention
-        projected = [part.forward(x)[0] for part in (attention.query, attention.key, attention.value)]
-        return attention.output.forward(self.attended(*projected, past))[0]
-
-    def attended(self, queries, keys, values, past) -> Array:
-        """The heads' outputs side by side (B, width, H d_v), from the same of their queries, keys and values."""
-        attention = self.attention
-        queries, keys, values = (attention.split(one) for one in (queries, keys, values))
+        queries, keys, values = (attention.split(part.forward(x)[0]) for part in (attention.query, attention.key, attention.value))
         queries, keys = self.placed(queries), self.placed(keys)
         start, self.length = self.length, self.length + keys.shape[2]
         self.keys[:, :, start:self.length] = keys
@@ -190,7 +187,7 @@ class CachedSelfAttention:
             y = self.heads(queries, self.keys[:, :, :self.length], self.values[:, :, :self.length], past)
         else:
             y = self._each_alone(queries, past)
-        return attention.merge(y)
+        return attention.output.forward(attention.merge(y))[0]
 
     def placed(self, x) -> Array:
         """Queries or keys (B, H, width, d_k) at their positions: the paper's do not change with them."""
@@ -214,7 +211,8 @@ class CachedSelfAttention:
         groups = self.keys.shape[1]
         queries = queries.reshape(batch, groups, heads // groups, width, d_k).swapaxes(2, 3)
         y, _ = attention_forward(queries.reshape(batch, groups * width, heads // groups, d_k), keys, values)
-        return y.reshape(batch, groups, width, heads // groups, y.shape[-1]).swapaxes(2, 3).reshape(batch, heads, width, y.shape[-1])
+        y = y.reshape(batch, groups, width, heads // groups, -1).swapaxes(2, 3)
+        return y.reshape(batch, heads, width, y.shape[-1])
 
     def _of_each(self, kept, past) -> Array:
         """The entries of each hypothesis, (B, H width, T, d)."""
@@ -229,4 +227,4 @@ def _entries(kept, places) -> Array:
     return kept[xp.arange(batch)[:, None, None], xp.arange(heads)[:, None], places[:, None]]
 
 
-KEPT = {"scaled": CachedSelfAttention}    # {a kind of attention: what keeps its keys and values}
+KEPT = {"scaled": CachedLayer}    # {a kind of attention: the layer that keeps its keys and values}

@@ -13,10 +13,12 @@ from minitransformer import functional, layers, models, rivals, successors
 from minitransformer.layers import Layer
 from minitransformer.replaceable import TABLE, plugged, textbook
 
-PAIRS, CLASSES = (functional, rivals, successors), (layers, models, rivals, successors)    # where the pairs of functions are, and where the layers
+PAIRS = functional, rivals, successors          # where the pairs of functions are
+CLASSES = layers, models, rivals, successors    # and where the layers
 
 PARAMETERS = {"Linear": ("weight", "bias"), "LayerNorm": ("gamma", "beta"), "Embedding": ("weight",),
-              "OutputProjection": ("weight",), "LearnedPositions": ("weight",), "Projection": ("weight",), "RMSNorm": ("gamma",)}    # for the layers without sub-layers
+              "OutputProjection": ("weight",), "LearnedPositions": ("weight",), "Projection": ("weight",),
+              "RMSNorm": ("gamma",)}    # for the layers without sub-layers
 
 
 class Operation(NamedTuple):

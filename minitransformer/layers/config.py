@@ -94,6 +94,7 @@ class StackConfig(ModelConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_share("norm_epsilon", self.norm_epsilon)
         check_attention(self)
         if POSITIONS[self.positions].attention not in (None, self.attention):
             raise InputError(f"attention is {self.attention}, but {self.positions} positions need "

@@ -1,16 +1,13 @@
 """Grouped-query attention one position at a time: the keys are kept turned, one list for each group of heads."""
 
 from minitransformer.backend import Array
-from minitransformer.decoding.cached import KEPT, CachedSelfAttention
+from minitransformer.decoding.cached import KEPT, CachedLayer, CachedSelfAttention, next_position
 from minitransformer.replaceable import replaceable
 from minitransformer.successors.grouped_attention import grouped_attention_forward
 
 
 class CachedGroupedAttention(CachedSelfAttention):
     """keys, values: (B, G, room, d_k)."""
-
-    def attended(self, queries, keys, values, past) -> Array:
-        return next_heads(queries, keys, values, self, past)
 
     def placed(self, x) -> Array:
         return self.attention.turn(x, self.positions)[0]
@@ -19,10 +16,21 @@ class CachedGroupedAttention(CachedSelfAttention):
         return grouped_attention_forward(queries, keys, values, mask)[0]
 
 
+class CachedGroupedLayer(CachedLayer):
+    """A CachedLayer with grouped self-attention."""
+
+    def __init__(self, layer, batch, memory=None):
+        super().__init__(layer, batch, memory)
+        self.self_attention = CachedGroupedAttention(layer.self_attention, batch)
+
+    def next(self, x, past, memory_mask) -> Array:
+        return next_grouped_position(x, self, past, memory_mask)
+
+
 @replaceable
-def next_heads(queries, keys, values, cached, past) -> Array:
-    """The heads' outputs (B, width, H d_k) of a CachedGroupedAttention at its newest positions, which it keeps; past: next_position's."""
-    return CachedSelfAttention.attended(cached, queries, keys, values, past)
+def next_grouped_position(x, cached, past, memory_mask=None) -> Array:
+    """next_position of a CachedGroupedLayer: it has a kernel of its own."""
+    return next_position(x, cached, past, memory_mask)
 
 
-KEPT["grouped"] = CachedGroupedAttention
+KEPT["grouped"] = CachedGroupedLayer

@@ -46,7 +46,8 @@ def test_every_layer_is_among_the_blocks():
 def test_the_doctor_knows_every_operation():
     """A room of the package that it does not scan would be lost without a word."""
     rooms = [operation.forward.__module__.split(".")[1] for operation in OPERATIONS.values()]
-    assert {room: rooms.count(room) for room in rooms} == {"functional": 11, "rivals": 21, "layers": 23, "models": 6, "successors": 9}
+    assert {room: rooms.count(room) for room in rooms} == {
+        "functional": 11, "rivals": 21, "layers": 23, "models": 6, "successors": 9}
 
 
 class WrongLinear(L.Linear):

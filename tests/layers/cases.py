@@ -75,7 +75,8 @@ def _make(name, rng, batch, t_q, t_k, heads, d_k, d_v, d_model, d_ff, pre_norm, 
     kind = ("scaled", "unscaled", "additive", "restricted")[seed % 4]
     of_models = {**stack, "attention": kind, "radius": d_k - 1 if kind == "restricted" else None}
     if seed % 5 == 4:
-        of_models = {**stack, "norm": "rms", "positions": "rotary", "kv_heads": 1, "activation": "swiglu", "d_k": 2 * d_k, "d_v": None}
+        of_models = {**stack, "norm": "rms", "positions": "rotary", "kv_heads": 1, "activation": "swiglu",
+                     "d_k": 2 * d_k, "d_v": None}
     config = L.StackConfig(**stack)
     transformer = M.TransformerConfig(**of_models, source_vocab=V, target_vocab=V, share_embeddings=share, share_output=share)
     language = M.LanguageModelConfig(**of_models, vocab_size=V, share_output=share,
@@ -148,7 +149,8 @@ def _make(name, rng, batch, t_q, t_k, heads, d_k, d_v, d_model, d_ff, pre_norm, 
         "GatedFeedForward": lambda: (S.GatedFeedForward(d_model, d_ff, rng, "swiglu" if share else "geglu", dropout_rate), (x,)),
         "RotaryPositions": lambda: (S.RotaryPositions(), (x,)),
         "GroupedQueryAttention": lambda: (S.GroupedQueryAttention(
-            d_model, heads * d_v, rng, heads, 2 * d_k, dropout_rate, 50.0 if share else None, "half" if pre_norm else "interleaved"),
+            d_model, heads * d_v, rng, heads, 2 * d_k, dropout_rate, 50.0 if share else None,
+            "half" if pre_norm else "interleaved"),
             (x, square)),
         "Transformer": lambda: (M.Transformer(transformer, seed), (ids, rng.integers(1, V, (batch, t_q)))),
         "LanguageModel": lambda: (M.LanguageModel(language, seed), (ids,)),

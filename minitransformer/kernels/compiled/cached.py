@@ -145,7 +145,7 @@ def add(x, h, norm, pre_norm, y) -> None:
 
 @loop("matrix cube cube flag_cube whole whole")
 def attended(query, keys, values, allowed, width, heads) -> np.ndarray:
-    """The heads' outputs side by side, (R, H d_v): query (R, H d_k); keys (B G, T, d_k), values (B G, T, d_v), for G groups of heads.
+    """The heads' outputs side by side, (R, H d_v): query (R, H d_k); keys (B G, T, d_k), values (B G, T, d_v), G = H or fewer.
 
     allowed: (B, width or 1, at most T). Keys that a row may not attend to are not looked at.
     """
