@@ -23,6 +23,7 @@ from minitransformer.training.stderr import stderr
 from minitransformer.workers.host import available_cores
 from minitransformer.workers.threads import Threads
 
+WIDEST = 128     # the width d_model up to which they are faster than threads (docs/speed.md)
 PATIENCE = 20    # seconds until a helper must have started
 PAGE = 4096      # bytes: each vector begins on a page of its own
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1")
@@ -47,15 +48,16 @@ class LocalProcesses(Threads):
         self._helpers: list[_Helper] = []
         self._private, self._since, self._told = self._gradients, time.monotonic(), False
         weakref.finalize(self, _end, self._helpers)
-        if count > 1:
-            try:
-                self._start(count)
-            except (_Lost, OSError) as error:
-                self._give_up(error)
+        try:
+            self._start(count)
+        except (_Lost, OSError) as error:
+            self._give_up(error)
 
     def _start(self, count) -> None:
         if self.models[0].xp is not np:
             raise _Lost("the model is on a GPU")
+        if count == 1:
+            raise _Lost("one worker needs no other process")
         if count > available_cores():
             raise _Lost(f"this process may use {available_cores()} cores, too few for {count} processes")
         layers = _described(self.models[0])
@@ -95,7 +97,7 @@ class LocalProcesses(Threads):
         asked = list(zip(self._helpers, shares[1:]))
         if asked and not runs_as_usual():
             if not self._told:
-                print("threads share the work while something is plugged in", file=stderr)
+                print("threads do the work while something is plugged in", file=stderr)
             self._told, asked = True, []
         try:
             if not all([helper.is_ready(work, share) for helper, share in asked]):
@@ -123,7 +125,18 @@ class LocalProcesses(Threads):
 
     def _give_up(self, why) -> None:
         _end(self._helpers)
-        print(f"threads share the work from here on: {getattr(why, 'strerror', None) or why}", file=stderr)
+        print(f"threads do the work from here on: {getattr(why, 'strerror', None) or why}", file=stderr)
+
+
+def local_workers(model, count, kind=None) -> Threads:
+    """The LocalProcesses or the Threads, by name; None: the processes for a model of a width up to WIDEST, if they can run here."""
+    if kind is None:
+        faster = model.config.d_model <= WIDEST and model.xp is np and hasattr(os, "memfd_create") and 1 < count <= available_cores()
+        kind = "processes" if faster else "threads"
+    return WORKERS[kind](model, count)
+
+
+WORKERS = {"threads": Threads, "processes": LocalProcesses}
 
 
 class _Lost(Exception):
