@@ -100,7 +100,8 @@ class LocalProcesses(Threads):
                 print("threads do the work while something is plugged in", file=stderr)
             self._told, asked = True, []
         try:
-            if not all([helper.is_ready(work, share) for helper, share in asked]):
+            ready = [helper.is_ready(work, share) for helper, share in asked]
+            if not all(ready):
                 if time.monotonic() - self._since > PATIENCE and not all(helper.replies for helper, _ in asked):
                     raise _Lost(f"a helper has not started within {PATIENCE} seconds")
                 return []
@@ -131,8 +132,8 @@ class LocalProcesses(Threads):
 def local_workers(model, count, kind=None) -> Threads:
     """The LocalProcesses or the Threads, by name; None: the processes for a model of a width up to WIDEST, if they can run here."""
     if kind is None:
-        faster = model.config.d_model <= WIDEST and model.xp is np and hasattr(os, "memfd_create") and 1 < count <= available_cores()
-        kind = "processes" if faster else "threads"
+        possible = hasattr(os, "memfd_create") and model.xp is np and 1 < count <= available_cores()
+        kind = "processes" if possible and model.config.d_model <= WIDEST else "threads"
     return WORKERS[kind](model, count)
 
 

@@ -61,7 +61,8 @@ def test_killed_with_a_helper(tmp_path):
 
     draw, results, kills = random.Random(0), Counter(), 0
     while kills < KILLS:
-        process = subprocess.Popen([*command, "processes", *(["--resume", run] if run.exists() else [*options, "--run", run])], **quiet)
+        rest = ["--resume", run] if run.exists() else [*options, "--run", run]
+        process = subprocess.Popen([*command, "processes", *rest], **quiet)
         reached = max(checkpoint.steps(run), default=0)
         while process.poll() is None and not len(marked(mark)) > 1:    # until there is a helper
             time.sleep(0.001)

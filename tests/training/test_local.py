@@ -14,11 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minitransformer import Adam, InputError, Transformer, TransformerConfig, make_batch, plugged, training_step
+from minitransformer import Adam, InputError, Run, Transformer, TransformerConfig, make_batch, plugged, training_step
 from minitransformer.functional import softmax_forward
 from minitransformer.replaceable import textbook_of
 from minitransformer.workers import local
 from minitransformer.workers.helper import _Reader
+from minitransformer.workers.launcher import Place
 from minitransformer.workers.local import LocalProcesses, local_workers
 from minitransformer.workers.processes import Job
 from minitransformer.workers.threads import Threads
@@ -94,19 +95,6 @@ def test_the_bits_of_as_many_threads(count, dtype, capfd):
         loop.step()
 
 
-def test_helpers_do_the_work():
-    """That is, the other shares: a stopped helper keeps us waiting, and goes on where it was."""
-    loop = Loop(LocalProcesses)
-    with loop.workers:
-        (helper,) = loop.until_helped().helpers
-        os.kill(pid(helper), signal.SIGSTOP)
-        threading.Timer(0.3, os.kill, (pid(helper), signal.SIGCONT)).start()
-        since = time.monotonic()
-        loop.step()
-        assert time.monotonic() - since > 0.25
-    loop.assert_as_with_threads()
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_model_can_be_described(kind):
     """A helper makes the same layers, with the same parameters in the same order, and shared ones shared."""
@@ -167,66 +155,69 @@ def test_an_exception_here_leaves_no_gradient():
     loop.assert_as_with_threads()
 
 
-def test_own_functions_run_in_threads(capsys):
-    loop = Loop(LocalProcesses)
-    calls = []
+def test_own_functions_run_here(capsys):
+    """In threads; all other steps wait for the helper, which here is stopped for a moment."""
+    loop, calls = Loop(LocalProcesses), []
 
     def own(*arguments, **options):
         calls.append(threading.get_ident())
         return textbook_of(softmax_forward)(*arguments, **options)
 
+    def resume():
+        assert len(calls) == seen
+        os.kill(pid(helper), signal.SIGCONT)
+        calls.append("resumed")
+
     with loop.workers:
-        loop.until_helped()
-        loop.step()
-        assert not calls
+        (helper,) = loop.until_helped().helpers
         with plugged(softmax_forward, own):
             loop.step(2)
         assert len(set(calls)) == 2
         assert capsys.readouterr().err == "threads do the work while something is plugged in\n"
-        calls.clear()
-        (helper,), before = loop.helpers, loop.helpers[0].replies
+        seen = len(calls)
+        os.kill(pid(helper), signal.SIGSTOP)
+        threading.Timer(0.2, resume).start()
         loop.step()
-        assert (helper.replies, calls) == (before + 1, [])
+        assert calls[seen:] == ["resumed"]
 
 
 class Unknown(Transformer):
-    """Of a module that a helper does not find."""
+    """A model of the user's own, with something that cannot be sent, or of a module that a helper does not find."""
+
+    def own(self):
+        return None
+
+    def __init__(self, *settings, **more):
+        super().__init__(*settings, **more)
+        self.extra = self.own()
+
+
+def full(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @pytest.mark.parametrize(("obstacle", "said"), [
-    ("no memory", "No space left on device"), ("little memory", "shared memory are not available"),
-    ("another system", "no memory without a name"), ("no program", "No such file or directory"),
-    ("one core", "this process may use 1 cores, too few for 2 processes"), ("own layer", "ModuleNotFoundError"),
-    ("lambda", "cannot be sent to another process"), ("too slow", "has not started within 0 seconds"),
-    ("no module", "a helper has ended with code 1")])
+    (lambda patch: patch.setattr(os, "posix_fallocate", full), "No space left on device"),
+    (lambda patch: patch.setattr(local, "available_memory", lambda: 10), "2 bytes of shared memory are not available"),
+    (lambda patch: patch.delattr(os, "memfd_create"), "this system has no memory without a name, unlike Linux"),
+    (lambda patch: patch.setattr(sys, "executable", "/nowhere/python"), "No such file or directory"),
+    (lambda patch: patch.setattr(local, "available_cores", lambda: 1), "this process may use 1 cores, too few for 2 processes"),
+    (lambda patch: patch.setattr(Unknown, "__module__", "nowhere"), "failed with ModuleNotFoundError: No module named 'nowhere'"),
+    (lambda patch: patch.setattr(Unknown, "own", lambda model: lambda: 0), "the model cannot be sent to another process"),
+    (lambda patch: patch.setattr(local, "PATIENCE", 0), "a helper has not started within 0 seconds"),
+    (lambda patch: patch.setenv("PYTHONHOME", "/nowhere"), "a helper has ended with code 1")])
 def test_where_helpers_cannot_run(obstacle, said, monkeypatch, capsys):
-    def full(*_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    kind = Unknown if obstacle == "own layer" else Transformer
     open_files = len(os.listdir("/proc/self/fd"))
     with monkeypatch.context() as patch:
-        match obstacle:
-            case "no memory": patch.setattr(os, "posix_fallocate", full)
-            case "little memory": patch.setattr(local, "available_memory", lambda: 10)
-            case "another system": patch.delattr(os, "memfd_create")
-            case "no program": patch.setattr(sys, "executable", "/nowhere/python")
-            case "one core": patch.setattr(local, "available_cores", lambda: 1)
-            case "own layer": patch.setattr(Unknown, "__module__", "nowhere")
-            case "lambda": patch.setattr(Transformer, "extra", None, raising=False)
-            case "too slow": patch.setattr(local, "PATIENCE", 0)
-            case "no module": patch.setenv("PYTHONHOME", "/nowhere")
-        if obstacle == "own layer":
-            patch.setitem(sys.modules, "nowhere", sys.modules[__name__])
-        loop = Loop(lambda model, count: LocalProcesses(vars(model).update(extra=(lambda: 0) if obstacle == "lambda" else 0)
-                                                        or model, count), model=kind)
+        patch.setitem(sys.modules, "nowhere", sys.modules[__name__])
+        obstacle(patch)
+        loop = Loop(LocalProcesses, model=Unknown)
         with loop.workers:
             until = time.monotonic() + 60
             while loop.helpers and time.monotonic() < until:
                 loop.step()
                 time.sleep(0.01)
             loop.step()
-            assert not loop.helpers
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("threads do the work from here on: ") and said in line
     loop.assert_as_with_threads()
@@ -260,7 +251,8 @@ print(pid(loop.until_helped().helpers[0]), flush=True)
 """
 
 
-@pytest.mark.parametrize(("end", "code"), [("while True: loop.step()", -signal.SIGKILL), ("raise SystemExit(3)", 3)])
+@pytest.mark.parametrize(("end", "code"), [
+    ("while True: loop.step()", -signal.SIGKILL), pytest.param("raise SystemExit(3)", 3, marks=pytest.mark.campaign)])
 def test_nothing_is_left_after_the_end(end, code):
     with subprocess.Popen([sys.executable, "-c", PROGRAM.format(end)], stdout=subprocess.PIPE, text=True,
                           cwd=Path(__file__).parents[2]) as program:
@@ -272,3 +264,48 @@ def test_nothing_is_left_after_the_end(end, code):
     while exists(helper) and time.monotonic() < until:
         time.sleep(0.01)
     assert not exists(helper)
+
+
+@pytest.fixture
+def replies(monkeypatch):
+    """How many times each helper had answered when it ended; each step waits for a helper that is starting."""
+    counts, usual_ready, usual_end = [], local._Helper.is_ready, local._Helper.end
+
+    def is_ready(helper, work, share):
+        helper._pipe.poll(60 if helper.replies < 2 else 0)
+        return usual_ready(helper, work, share)
+
+    def end(helper):
+        counts.append(helper.replies)
+        usual_end(helper)
+
+    monkeypatch.setattr(local._Helper, "is_ready", is_ready)
+    monkeypatch.setattr(local._Helper, "end", end)
+    return counts
+
+
+SETTINGS = ["copy", "--batch", 8, "--threads", 2, "--dropout", 0.1, "--d-model", 16, "--cooldown", 0, "--average", 1]
+
+
+def test_a_run_goes_on_with_other_workers(tmp_path, run_cli, replies, monkeypatch):
+    """The command uses processes unless told otherwise, and any workers resume a run, with the same bits."""
+    monkeypatch.setattr("minitransformer.cli.train._report", lambda trained: 0)
+    for steps, workers in ((10, []), (20, ["--workers", "threads"]), (30, ["--workers", "processes"])):
+        start = ["--resume", tmp_path / "three", "--steps", steps] if steps > 10 else [
+            *SETTINGS, "--steps", 10, "--run", tmp_path / "three"]
+        code, _, said = run_cli("train", *start, *workers)
+        assert code == 0 and "threads" not in said
+    assert replies == [11, 11]    # two times a greeting, a trial and the steps after the first one
+    assert run_cli("train", *SETTINGS, "--steps", 30, "--workers", "threads", "--run", tmp_path / "one")[0] == 0
+    found, expected = (Run.load(tmp_path / name).model.flat.data for name in ("three", "one"))
+    assert (found == expected).all() and len(replies) == 2
+
+
+def test_workers_that_cannot_be(tmp_path, run_cli, monkeypatch):
+    monkeypatch.setattr("minitransformer.cli.train._report", lambda trained: 0)
+    assert "invalid choice: 'gpu'" in run_cli("train", "copy", "--workers", "gpu")[2]
+    code, _, said = run_cli("train", *SETTINGS, "--steps", 2, "--threads", 1, "--workers", "processes", "--run", tmp_path / "run")
+    assert code == 0 and "threads do the work from here on: one worker needs no other process\n" in said
+    monkeypatch.setattr("minitransformer.workers.processes.launched", lambda: Place(2, 0, 2, 0))
+    with pytest.raises(InputError, match="workers is processes, but the launcher has already started several"):
+        Job("processes")
