@@ -28,7 +28,7 @@ class _Reader(pickle.Unpickler):
 
 def read_model(memory, number) -> Layer:
     """The model that standard input describes: its weights are vector 0 of the shared memory, its gradients vector `number`."""
-    sys.path[:], dtype = pickle.load(sys.stdin.buffer)
+    dtype = pickle.load(sys.stdin.buffer)
     model = _Reader(sys.stdin.buffer, dtype).load()
     vectors = views(memory, model.num_parameters(), dtype)
     model._flat = bind(list(model.parameters().values()), vectors[0], vectors[number])

@@ -33,14 +33,14 @@ class LocalProcesses(Threads):
     """This process and `count` - 1 helpers that share each update of `model`: `train(..., make_workers=LocalProcesses)`.
 
     A helper (helper.py) has its own layers, but their weights, and the vector to which it adds its gradient, are in memory that
-    it shares with us. It gets its part of a batch and the name of a function, computes, and answers with the sums. All the rest
-    is done here, by threads, as in Threads: the same number of workers gives the same bits.
+    it shares with us. It receives the name of a function and its part of a batch, and answers with the sums. Everything else is
+    done here, by threads, as in Threads: the same number of workers gives the same bits.
 
-    Threads do the helpers' work until these have started, and while anything is plugged in. A helper may be lost at any
-    time: one line says why, and from then on threads do all the work, beginning with the lost share. So they do after a step
-    that was interrupted, on a GPU, and where the system is not Linux.
+    Threads also do the helpers' work until these have started, and while anything is plugged in. A helper may be lost at any
+    time. One line then says why, and threads do all the work from there on, beginning with the lost share. The same applies
+    after a step that was interrupted, on a GPU, and on a system other than Linux.
 
-    The weights move into the shared memory: make the optimizer of a loop of your own after the workers.
+    The weights move into the shared memory, so a loop of your own makes its optimizer after the workers.
     """
 
     def __init__(self, model, count=1):
@@ -74,7 +74,7 @@ class LocalProcesses(Threads):
         _end(self._helpers)
 
     def run(self, work, shares) -> list:
-        """The first share is done here, each of the others by a helper."""
+        """The first share is done here, each of the others by a helper, with its own model in place of the share's first item."""
         try:
             asked = self._ask(work, shares)
             if not asked:
@@ -148,7 +148,7 @@ class _Helper:
     """A process that runs helper.py, and our end of its pipe."""
 
     def __init__(self, memory, number, gradient, layers):
-        self.gradient, self.replies = gradient, 0    # to a greeting, to a first share as a trial, and then to those that count
+        self.gradient, self.replies = gradient, 0    # replies: a greeting, one to a trial, then those that count
         self._pipe, theirs = Pipe()
         with theirs, open(os.memfd_create("layers"), "w+b") as file:
             file.write(layers)
@@ -156,8 +156,8 @@ class _Helper:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "minitransformer.workers.helper", *map(str, (theirs.fileno(), memory, number))],
                 stdin=file, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=(theirs.fileno(), memory),
-                cwd=Path(minitransformer.__file__).parents[1], env={**os.environ, **ONE_THREAD},
-                start_new_session=True)    # Ctrl-C reaches only us
+                cwd=Path(minitransformer.__file__).parents[1], start_new_session=True,    # Ctrl-C reaches only us
+                env={**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))})
 
     def is_ready(self, work, share) -> bool:
         """Whether it has started and tried a share, for which it loads the kernels."""
@@ -191,7 +191,7 @@ class _Helper:
 
     def _why_ended(self) -> str:
         code = self._process.wait()
-        return "a helper " + (f"was ended by {signal.Signals(-code).name}" if code < 0 else f"has ended with code {code}")
+        return "a helper has ended " + (f"({signal.strsignal(-code)})" if code < 0 else f"with exit code {code}")
 
     def end(self) -> None:
         self._process.kill()    # it has nothing to lose
@@ -212,10 +212,10 @@ class _Describing(pickle.Pickler):
 
 
 def _described(model) -> bytes:
-    """What a helper reads first: where modules are found, the model's dtype, and its layers without their weights."""
+    """What a helper reads first: the model's dtype, and its layers without their weights."""
     described = BytesIO()
     try:
-        pickle.dump(([os.path.abspath(folder) for folder in sys.path], str(model.flat.data.dtype)), described)
+        pickle.dump(str(model.flat.data.dtype), described)
         _Describing(described).dump(model)
     except Exception as error:    # whatever an object's own method raises
         raise _Lost(f"the model cannot be sent to another process ({error})") from None
