@@ -53,13 +53,13 @@ def attention(weights, queries, keys, title, predicted=None) -> Figure:
 
     predicted: for each query the token predicted at its position, if the queries are a decoder's input.
     """
-    keys = [_visible(token) for token in keys]
-    queries = [_visible(token) for token in queries]
+    keys = [visible(token) for token in keys]
+    queries = [visible(token) for token in queries]
     if predicted is None:
         side = "query: the token that looks"
     else:
         side = "query: token read → token predicted"
-        queries = [f"{query} → {_visible(token)}" for query, token in zip(queries, predicted)]
+        queries = [f"{query} → {visible(token)}" for query, token in zip(queries, predicted)]
     heads, longest = len(weights), max(len(keys), len(queries))
     inches = min(0.25, 10 / longest, max(0.15, 5 / longest))    # per token, 9 points high
     every = -(-longest // 60)                                   # label every such token
@@ -135,6 +135,6 @@ def schedules() -> Figure:
     return figure
 
 
-def _visible(token) -> str:
+def visible(token) -> str:
     """A token as visible text: a space and a line end are shown as symbols."""
     return token.replace(" ", "␣").replace("\n", "↵")

@@ -69,6 +69,11 @@ class LocalProcesses(Threads):
             for number, gradient in enumerate(gradients, 1):
                 self._helpers.append(_Helper(memory, number, gradient, layers))
 
+    @property
+    def helped(self) -> bool:
+        """Whether helpers share the work: they have started, and none is lost."""
+        return bool(self._helpers) and all(helper.replies > 1 for helper in self._helpers)
+
     def close(self) -> None:
         super().close()
         _end(self._helpers)

@@ -53,7 +53,7 @@ class Loop:
 
     def until_helped(self):
         until = time.monotonic() + 60
-        while not (self.helpers and all(helper.replies > 1 for helper in self.helpers)):
+        while not self.workers.helped:
             assert time.monotonic() < until and self.helpers
             self.step()
             time.sleep(0.01)
