@@ -17,7 +17,7 @@ import pytest
 
 from minitransformer import Adam, InputError, Run, Transformer, TransformerConfig, make_batch, plugged, training_step
 from minitransformer.functional import softmax_forward
-from minitransformer.replaceable import textbook_of
+from minitransformer.replaceable import replaces, textbook_of, unregister
 from minitransformer.workers import local
 from minitransformer.workers.helper import _Reader
 from minitransformer.workers.launcher import Place
@@ -175,6 +175,11 @@ def test_own_functions_run_here(capsys):
             loop.step(2)
         assert len(set(calls)) == 2
         assert capsys.readouterr().err == "threads do the work while something is plugged in\n"
+        calls.clear()
+        replaces(softmax_forward, "numpy", "float32")(own)
+        loop.step()
+        unregister(own.__module__)
+        assert len(set(calls)) == 2
         seen = len(calls)
         os.kill(pid(helper), signal.SIGSTOP)
         threading.Timer(0.2, resume).start()
