@@ -175,11 +175,11 @@ def test_own_functions_run_here(capsys):
             loop.step(2)
         assert len(set(calls)) == 2
         assert capsys.readouterr().err == "threads do the work while something is plugged in\n"
-        calls.clear()
-        replaces(softmax_forward, "numpy", "float32")(own)
+        before = helper.replies
+        replaces(softmax_forward, "numpy", "float32")(own)    # no step calls it: the attention's kernel runs
         loop.step()
         unregister(own.__module__)
-        assert len(set(calls)) == 2
+        assert helper.replies == before
         seen = len(calls)
         os.kill(pid(helper), signal.SIGSTOP)
         threading.Timer(0.2, resume).start()
