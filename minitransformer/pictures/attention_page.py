@@ -13,7 +13,8 @@ from minitransformer.pictures.plots import visible
 
 WIDTH = 900    # pixels of the page that a map may take
 LINE = 14      # pixels of a line of text
-STYLE = """.maps { display: flex; flex-wrap: wrap; gap: 8px 24px; font: 12px sans-serif }
+STYLE = """figure { color: #222 }
+.maps { display: flex; flex-wrap: wrap; gap: 8px 24px; font: 12px sans-serif }
 .map { display: grid; grid-template-columns: auto 1fr }
 .map * { grid-column: 2; margin: 2px; font: inherit } .map .queries { grid-column: 1; grid-row: 2; text-align: right }
 .map img { image-rendering: pixelated; outline: 1px solid #ccc } .map .keys { writing-mode: vertical-lr }
