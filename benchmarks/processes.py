@@ -45,7 +45,7 @@ def contestant(name, kind) -> None:
         training_step(model, adam, batch, LEARNING_RATE, (0, next(steps)), SMOOTHING, CLIP, workers)
 
     with one_blas_thread:
-        while kind == "local" and workers.starting:
+        while kind == "local" and not workers.helped:
             step()
         while orders := _order(workers):
             since = time.perf_counter()

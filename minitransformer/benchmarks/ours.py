@@ -11,7 +11,7 @@ from minitransformer.models import Transformer
 from minitransformer.training.optim import Adam
 from minitransformer.training.step import training_step
 from minitransformer.workers.host import keep_freed_memory
-from minitransformer.workers.local import LocalProcesses, local_workers
+from minitransformer.workers.local import local_workers
 
 load_all()    # imports Numba, which counts as import, not as memory of the step
 
@@ -29,6 +29,4 @@ def make_step(case, threads, backend="numpy") -> Callable[[], float]:
             sums = training_step(model, adam, batch, LEARNING_RATE, (0, next(steps)), SMOOTHING, CLIP, workers)
         return float(sums.loss) / batch.terms
 
-    while isinstance(workers, LocalProcesses) and workers.starting:
-        step()
     return step

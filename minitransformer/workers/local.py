@@ -70,14 +70,9 @@ class LocalProcesses(Threads):
                 self._helpers.append(_Helper(memory, number, gradient, layers))
 
     @property
-    def starting(self) -> bool:
-        """Whether helpers are there that do not share the work yet."""
-        return any(helper.replies < 2 for helper in self._helpers)
-
-    @property
     def helped(self) -> bool:
         """Whether helpers share the work: they have started, and none is lost."""
-        return bool(self._helpers) and not self.starting
+        return bool(self._helpers) and all(helper.replies > 1 for helper in self._helpers)
 
     def close(self) -> None:
         super().close()
