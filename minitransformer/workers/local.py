@@ -236,10 +236,10 @@ def _shared(data, count) -> tuple[list, int]:
     memory = os.memfd_create("vectors")
     try:
         os.posix_fallocate(memory, 0, size)    # all of it now: if there is none left, a later write would end the process
-        vectors = views(memory, data.size, data.dtype)
     except BaseException:
         os.close(memory)
         raise
+    vectors = views(memory, data.size, data.dtype)
     vectors[0][...] = data
     return vectors, memory
 
