@@ -108,7 +108,7 @@ def test_every_kind_of_model_can_be_described(kind):
     assert len(local._described(model)) < 20_000
 
 
-@pytest.mark.parametrize("when", ["between two steps", "in a step"])
+@pytest.mark.parametrize("when", [pytest.param("between two steps", marks=pytest.mark.slow), "in a step"])
 def test_a_killed_helper_is_replaced_by_threads(when, capsys):
     loop = Loop(LocalProcesses, 3)
     with loop.workers:
@@ -144,6 +144,7 @@ def test_an_exception_in_a_helper(capsys):
     loop.assert_as_with_threads()
 
 
+@pytest.mark.slow
 def test_an_exception_here_leaves_no_gradient():
     loop = Loop(LocalProcesses)
     with loop.workers as workers:
@@ -257,6 +258,7 @@ print(pid(loop.until_helped().helpers[0]), flush=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("end", "code"), [
     ("while True: loop.step()", -signal.SIGKILL), pytest.param("raise SystemExit(3)", 3, marks=pytest.mark.campaign)])
 def test_nothing_is_left_after_the_end(end, code):
@@ -293,6 +295,7 @@ def replies(monkeypatch):
 SETTINGS = ["copy", "--batch", 8, "--threads", 2, "--dropout", 0.1, "--d-model", 16, "--cooldown", 0, "--average", 1]
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_other_workers(tmp_path, run_cli, replies, monkeypatch):
     """The command uses processes unless told otherwise, and any workers resume a run, with the same bits."""
     monkeypatch.setattr("minitransformer.cli.train._report", lambda trained: 0)
