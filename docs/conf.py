@@ -47,6 +47,7 @@ nb_merge_streams = True      # what a cell prints is one block, however it was f
 nb_ipywidgets_js = {}         # the default loads them from elsewhere
 
 autodoc_member_order = "bysource"
+autodoc_inherit_docstrings = False    # of a method that returns something else
 html_math_renderer = "mathml"
 
 html_theme = "furo"

@@ -64,8 +64,10 @@ def names(module, order) -> str:
 def place(text) -> str:
     """`section 3.2.1, chapter 4`, with a link to the chapter."""
     found = {str(chapter.number): chapter.name for chapter in chapters()}
-    return ", ".join(f"chapter :doc:`/tutorials/{found[part.split()[1]]}/chapter`" if part.startswith("chapter")
-                     else f"{part} of the paper" for part in text.split(", ")).capitalize() + "."
+    paper = [part for part in text.split(", ") if not part.startswith("chapter")]
+    shown = [f"{' and '.join(paper)} of the paper"] if paper else []
+    shown += [f"chapter :doc:`/tutorials/{found[number]}/chapter`" for number in re.findall(r"chapter (\w+)", text)]
+    return ", ".join(shown).capitalize() + "."
 
 
 def entry(path, listed, where, example) -> str:
@@ -122,7 +124,7 @@ def without_fields(app, what, name, thing, options, signature, returned) -> tupl
 
 def skip(app, what, name, thing, skipped, options) -> bool | None:
     """Of the members, methods and properties: fields are in the table."""
-    return what == "class" and not (inspect.isroutine(thing) or isinstance(thing, (property, classmethod))) or None
+    return (what == "class" and not (inspect.isroutine(thing) or isinstance(thing, (property, classmethod)))) or None
 
 
 def setup(app) -> dict:
