@@ -3,7 +3,8 @@
     python experiments/initial_weights_torch.py data/multi30k/tok experiments/initial_weights_torch.json [--steps 500]
 
 nn.Transformer learns from the batches of initial_weights.py at the same learning rates, with dropout in the paper's places only.
-It starts from Xavier's weights, from this library's, and from the weights that PyTorch draws itself. After each 250 updates its perplexity on the validation set is written. Only the random numbers of dropout differ. Needs torch.
+It starts from Xavier's weights, from this library's, and from the weights that PyTorch draws itself. After each 250 updates
+its perplexity on the validation set is written. Only the random numbers of dropout differ. Needs torch.
 """
 
 import argparse

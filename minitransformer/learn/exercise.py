@@ -26,7 +26,8 @@ class Exercise:
         self.module = module = _imported(f"tutorials.{self.name}", path)
         self.title, _line, task = module.__doc__.strip().partition("\n")
         self.task = task.strip()
-        self.effort = f"{'★' * module.stars}{'☆' * (3 - module.stars)} {module.minutes} {_('minutes')}"    # "★★☆ 15 minutes"
+        self.minutes = module.minutes
+        self.effort = f"{'★' * module.stars}{'☆' * (3 - module.stars)} {self.minutes} {_('minutes')}"    # "★★☆ 15 minutes"
         self.reference = getattr(module, self.name)
         self.parameters = list(inspect.signature(self.reference).parameters)
         self.returns = module.returns.split()

@@ -222,8 +222,8 @@ lab.show_orders(axes)
 
 
 # %%
-def norms_by_layer(pre_norm, xavier, seed):
-    model, cache, dloss = lab.deep(pre_norm, seed, xavier)
+def norms_by_layer(name, seed):
+    model, cache, dloss = lab.deep(name == "pre-norm", seed, xavier="small" not in name)
     model.loss_backward(dloss, cache)
     return [[np.linalg.norm(layer.feed_forward.outer.weight.grad) for layer in stack.layers]
             for stack in (model.encoder, model.decoder)]
@@ -231,8 +231,8 @@ def norms_by_layer(pre_norm, xavier, seed):
 
 # %%
 figure, both = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout="constrained")
-for pre_norm, xavier, style, name in ((0, 1, "--", "post-norm"), (1, 1, "-", "pre-norm"), (0, 0, ":", "post-norm, small weights")):
-    norms = np.array([norms_by_layer(pre_norm, xavier, seed) for seed in range(3)])    # (3 seeds, 2 stacks, 24 layers)
+for name, style in (("post-norm", "--"), ("pre-norm", "-"), ("post-norm, small weights", ":")):
+    norms = np.array([norms_by_layer(name, seed) for seed in range(3)])    # (3 seeds, 2 stacks, 24 layers)
     for axes, stack, of_stack in zip(both, ("encoder", "decoder"), norms.transpose(1, 2, 0)):
         axes.semilogy(range(1, 25), of_stack, style, color="tab:purple", label=[name, None, None])
         axes.set(title=stack, xlabel="layer (24 is nearest to the loss)", ylabel="norm of the gradient of $W_2$")
