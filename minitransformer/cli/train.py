@@ -6,6 +6,7 @@ import argparse
 import sys
 from shlex import quote
 
+from minitransformer.cli.colour import coloured
 from minitransformer.cli.train_options import add_task, new_run, old_run
 from minitransformer.tasks import TASKS
 from minitransformer.training import interrupt
@@ -49,5 +50,8 @@ def _report(trained) -> int:
         print(f"report.html was not written: {error}", file=sys.stderr)
     if summary := run.task.summary(run):
         print(summary)
-    print(f"next: minitransformer evaluate {folder}, or minitransformer {run.task.command} {folder} \"...\"")
+    commands = [f"minitransformer evaluate {folder}"]
+    if trained.examples:
+        commands.append(f"minitransformer {run.task.command} {folder} {quote(trained.examples[0][0].splitlines()[0])}")
+    print(coloured("next: " + "\n      ".join(commands), sys.stdout))
     return 0

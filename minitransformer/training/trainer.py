@@ -21,7 +21,7 @@ from minitransformer.training.checkpoint import Checkpoint
 from minitransformer.training.interrupt import stop_on_interrupt
 from minitransformer.training.locate_non_finite import locate_non_finite
 from minitransformer.training.lock import only_trainer
-from minitransformer.training.log import CLOCKS, FILE, parse_log, write_log
+from minitransformer.training.log import CLOCKS, FILE, as_text, parse_log, write_log
 from minitransformer.training.progress import make_progress
 from minitransformer.training.stderr import stderr
 from minitransformer.training.step import training_step
@@ -172,7 +172,7 @@ class _Loop:
         first, *others = self.workers.gather((self.step, crc32(to_host(self.optimizer.data).data)))
         for rank, (step, checksum) in enumerate(others, 1):
             if (step, checksum) != first:
-                raise InputError(f"the weights of process {rank} (step {step}) are not those of process 0 (step {first[0]}); "
+                raise InputError(f"the weights of process {rank} (step {step}) differ from those of process 0 (step {first[0]}); "
                                  "run the same programs on all machines, and resume with: " + self.run.resume_command)
 
     def _save(self) -> None:
@@ -274,5 +274,5 @@ class _Loop:
 
 
 def _as_text(record) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in record.items()
+    return ", ".join(f"{name.replace('_', ' ')} {as_text(name, value)}" for name, value in record.items()
                      if name not in ("step", *CLOCKS))
