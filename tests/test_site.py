@@ -114,9 +114,19 @@ def test_every_link_within_the_site_resolves(looks):
 def test_the_front_page_leads_to_every_chapter_and_guide(browser):
     browser.open((SITE / "docs" / "index.html").as_uri())
     links = {link.partition("#")[0] for link in browser.run(LOOK)["links"]}
-    for folder, pattern, page in (("tutorials", "*/chapter.py", ".html"), ("docs", "*.md", ".html")):
+    for folder, pattern, page in (("tutorials", "*/chapter.py", ".html"), ("docs", "*.md", ".html"),
+                                  ("docs", "api/*.md", ".html")):
         for source in (SITE.parents[2] / folder).glob(pattern):
             assert (SITE / source.relative_to(SITE.parents[2])).with_suffix(page).as_uri() in links, source
+
+
+def test_an_api_page_begins_with_its_names(browser):
+    for page in (SITE.parents[2] / "docs" / "api").glob("*.md"):
+        browser.open((SITE / "docs" / "api" / page.name).with_suffix(".html").as_uri())
+        first = browser.run("[...document.querySelector('table.names').querySelectorAll('a')].map(one => one.innerText)")
+        entries = browser.run("[...document.querySelectorAll('dl.py > dt')].map(one => one.id.split('.').at(-1))")
+        assert len(first) > 20 and {*first} <= {*entries, "Layer", "cross_entropy_forward", "cross_entropy_backward"}, page
+        assert "Alias for" not in browser.run(LOOK)["text"], page
 
 
 def test_a_short_fraction_is_drawn_as_it_is_meant(browser):
@@ -143,6 +153,28 @@ def test_a_chapter_shows_its_results_and_its_exercises(chapter, browser):
     assert browser.run("document.querySelectorAll('.cell_output').length") > 5
     pictures = len(re.findall(r"plt\.subplots\(|lab\.you_are_here\(", chapter.text))    # the lab draws some by itself
     assert browser.run("document.querySelectorAll('.cell_output img').length") >= max(3, pictures)
+
+
+def test_the_still_on_the_first_page_loads_the_explorer(browser):
+    """On click, in its place: a frame, whose document no script of the page may read, loads it."""
+    browser.open((SITE / "docs" / "index.html").as_uri())
+    assert not browser.run("document.querySelectorAll('iframe').length")
+    browser.run("document.querySelector('a[href$=\"explorer.html\"]').click()")
+    browser.run("new Promise(done => document.querySelector('iframe').onload = done).then(() => 0)")
+    (frame,) = browser.call("Page.getFrameTree")["frameTree"]["childFrames"]
+    assert frame["frame"]["url"] == (SITE / "explorer.html").as_uri() and not browser.run("document.querySelectorAll('a img').length")
+
+
+def test_chapters_open_their_box_in_the_explorer(browser):
+    linked = set()
+    for chapter in chapters():
+        browser.open((SITE / "tutorials" / chapter.name / "chapter.html").as_uri())
+        for link in browser.run("[...document.querySelectorAll('a[href*=\"explorer.html\"]')].map(link => link.href)"):
+            browser.open("about:blank")    # another fragment of the same page would not load it again
+            browser.open(link)
+            assert browser.run("document.querySelector('.box.open').id") == link.partition("#")[2], link
+            linked.add(chapter.number)
+    assert {"4", "5", "6", "7", "8", "8b", "9"} <= linked
 
 
 def test_the_search_finds_a_page_without_a_network(browser):

@@ -37,7 +37,7 @@ class Result:
                 ("ok" if self.passed else "FAILED") + (f", {self.kinks} at a kink" if self.kinks else ""))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """The results of a check; `print(report)` shows them as a table, and a notebook shows it in colour.
 
@@ -82,6 +82,8 @@ class Report:
 
     def __str__(self) -> str:
         return self._table(self.results)
+
+    __repr__ = __str__    # a REPL shows it
 
     def summary(self) -> str:
         """The table with one row per block and method: its worst array."""

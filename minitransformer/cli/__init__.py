@@ -4,6 +4,7 @@ import os
 import sys
 import warnings
 
+from minitransformer.cli.colour import coloured
 from minitransformer.errors import InputError, one_line
 from minitransformer.workers.launcher import launched
 
@@ -67,7 +68,7 @@ def _as_typed(message, options) -> str:
 
 def _complain(error) -> int:
     """Print one line, whatever the input contained; returns exit code 2."""
-    print("minitransformer: " + one_line(error), file=sys.stderr)
+    print(coloured("minitransformer: " + one_line(error), sys.stderr), file=sys.stderr)
     return 2
 
 

@@ -7,6 +7,7 @@ import json
 
 from minitransformer.cli.shared_options import SEARCH_OPTIONS, add_model, add_options, load_run, make_search
 from minitransformer.errors import InputError
+from minitransformer.training.log import as_text
 
 OWN_OPTIONS = ("test", "tokenize")
 
@@ -33,5 +34,4 @@ def execute(args) -> None:
     if args.json:
         print(json.dumps(scores, ensure_ascii=False))
     else:
-        print("\n".join(f"{name.replace('_', ' ')}: {value if isinstance(value, (str, int)) else format(value, '.4g')}"
-                        for name, value in scores.items()))
+        print("\n".join(f"{name.replace('_', ' ')}: {as_text(name, value)}" for name, value in scores.items()))

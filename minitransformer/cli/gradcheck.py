@@ -3,10 +3,12 @@ arrays of those blocks; without, the worst array of every block.
 """
 
 import json
+import sys
 
 from minitransformer.checking import Report, gradcheck
 from minitransformer.checking.blocks import blocks
 from minitransformer.checks import check_whole
+from minitransformer.cli.colour import coloured
 from minitransformer.errors import InputError, choices
 
 
@@ -26,5 +28,6 @@ def execute(args) -> int:
     for name in args.names or known:
         block, inputs = known[name]
         report += gradcheck(block, inputs, name=name, seed=args.seed)
-    print(json.dumps(report.as_dict()) if args.json else report if args.names else report.summary())
+    shown = str(report) if args.names else report.summary()
+    print(json.dumps(report.as_dict()) if args.json else coloured(shown, sys.stdout))
     return 0 if report.passed else 1

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from minitransformer import __version__
+from minitransformer.cli.colour import coloured
 from minitransformer.errors import choices, nearest_of, one_line
 
 COMMANDS = {    # each is a module of this package, imported only when it is requested: its docstring heads its help
@@ -17,10 +18,12 @@ COMMANDS = {    # each is a module of this package, imported only when it is req
     "classify": "predict the class of a text with a trained classifier",
     "parse": "draw the tree of a sentence with a trained parser",
     "compare": "put runs side by side: the settings that differ, the results, the curves",
+    "import": "make a run of a pretrained GPT-2 or Llama",
     "export": "write the weights of a run for PyTorch's layers",
     "learn": "work through the chapters: exercises, and a judge that says what is wrong and why",
     "gradcheck": "check every gradient of every block",
     "attention": "draw the attention maps of a trained model",
+    "explore": "write a page that shows every number and gradient of a trained model, live",
     "plot": "draw the curves of a run, figure 1, the sinusoids or the schedule",
     "benchmark": "measure a training step or beam search, alone or against others",
     "info": "print the versions, backends, BLAS, threads and kernels of this installation",
@@ -33,6 +36,11 @@ class HelpFormatter(argparse.HelpFormatter):
 
     def __init__(self, prog):
         super().__init__(prog, max_help_position=30)
+
+    def _fill_text(self, text, width, indent) -> str:
+        """Lines that are indented are commands: they stay as they are."""
+        return "\n".join(line if line.startswith("  ") else super(HelpFormatter, self)._fill_text(line, width, indent)
+                         for line in text.split("\n"))
 
     def add_argument(self, action) -> None:
         super().add_argument(action)
@@ -47,7 +55,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**settings, formatter_class=HelpFormatter)
 
     def error(self, message) -> None:
-        self.exit(2, one_line(f"{self.prog}: {message} (see {self.prog} --help)") + "\n")
+        self.exit(2, coloured(one_line(f"{self.prog}: {message} (see {self.prog} --help)"), sys.stderr) + "\n")
 
     def parse_known_args(self, args=None, namespace=None) -> tuple[argparse.Namespace, list[str]]:
         args = sys.argv[1:] if args is None else args
@@ -87,6 +95,10 @@ class Parser(argparse.ArgumentParser):
         self.error(f"unrecognized arguments: {text}" + (f"; did you mean {nearest}?" if nearest else ""))
 
     def _check_value(self, action, value) -> None:
+        if action.dest == "command" and value not in COMMANDS and not nearest_of(value, COMMANDS):
+            from minitransformer.tasks import TASKS
+            if value in TASKS:
+                raise argparse.ArgumentError(action, f"{value} is a task: minitransformer train {value}")
         if action.choices is not None and value not in action.choices:
             raise argparse.ArgumentError(action, f"invalid choice: {value!r}; {choices(value, list(action.choices))}")
 
@@ -96,8 +108,9 @@ def make_parser(argv=None) -> Parser:
 
     Only the requested command gets its options: the others' modules are not imported, so that --help is immediate.
     """
-    parser = Parser(prog="minitransformer", epilog=f"start with: {FIRST}",
-                    description="Attention Is All You Need in NumPy: train it, use it, check its gradients.")
+    parser = Parser(prog="minitransformer", epilog="Each command says more: minitransformer train copy --help",
+                    description="Attention Is All You Need in NumPy: train it, use it, check its gradients.\n\n"
+                                f"Examples:\n  {FIRST}\n  minitransformer learn start 1")
     parser.add_argument("--version", action="version", version=f"minitransformer {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     parser.set_defaults(execute=lambda _: parser.error(f"no COMMAND given; start with: {FIRST}"))

@@ -14,6 +14,7 @@ from minitransformer.training.config import TrainingConfig, default_threads
 from minitransformer.training.start import NewRun, OldRun
 
 # The settings of a StackConfig. Those that only one kind of model or of attention has come from their tables.
+RUN = ("validate_every", "patience", "average", "seed", "threads")    # the settings of a TrainingConfig that change no update
 STACK = {one.name: one.default for one in fields(StackConfig) if one.metadata}
 
 
@@ -35,10 +36,14 @@ def new_run(args) -> NewRun:
         options["peak_rate"] = given.get("peak_rate")    # a preset's value belongs to its own schedule
     elif "rate_factor" in given:
         raise InputError(f"--rate-factor multiplies the paper's schedule; with {options['schedule']} use --peak-rate")
-    changes = _changes(options, given)
+    if base := given.get("base"):
+        for name in [*_model_settings(task), "config", "model", "vocabulary", "vocab_size", "preset"]:
+            if name in given:
+                raise InputError(f"--{name.replace('_', '-')} is of no use with --from: the model is that of {base}; leave it out")
+    changes = {} if base else _changes(options, given)
     MODELS[options["model"]].Config.check_changes(options["config"], **changes)    # before the vocabulary is learned
-    return NewRun(_made(task, options), options["model"], options["config"], changes, _made(TrainingConfig, options),
-                  options["backend"], options["run"])
+    return NewRun(_made(task, options), options["model"], base or options["config"], changes, _made(TrainingConfig, options),
+                  options["backend"], options["run"], base)
 
 
 def _changes(options, given) -> dict[str, Any]:
@@ -70,13 +75,18 @@ def _model_settings(task) -> list[str]:
 
 
 def _attention_settings() -> dict[str, str]:
-    """{a setting that only one kind of attention has: what it means}."""
-    return {name: text for kind in ATTENTIONS for name, text in ATTENTIONS[kind].settings.items()}
+    """{a setting that only one kind of attention has: what it means}, if it has an option."""
+    return {name: text for kind in ATTENTIONS for name, text in ATTENTIONS[kind].settings.items() if text}
 
 
 def _rivals(task) -> list[type[ModelConfig]]:
     """The configurations of the task's models that are not Transformers."""
     return list(dict.fromkeys(MODELS[name].Config for name in task.models if not issubclass(MODELS[name].Config, StackConfig)))
+
+
+def _settings(kind) -> list[Any]:
+    """The fields of a dataclass that are options."""
+    return [one for one in fields(kind) if one.metadata]
 
 
 def _sizes(examples) -> str:
@@ -90,41 +100,53 @@ def add_task(parser, name) -> None:
     sizes = dict.fromkeys(NAMED["base"], "that of the model size")
     shown = {**STACK, **sizes, **{name: value for name, value in known.items() if value is not None}}
 
-    def option(name, kind, text) -> None:
+    def option(group, name, kind, text) -> None:
         """kind: a type, or the values to choose from."""
         how: dict[str, Any] = {"action": BooleanOptionalAction} if kind is bool else {"choices": kind}
         if isinstance(kind, type) and kind is not bool:
             how = {"type": kind, "metavar": kind.__name__.upper()}
         default = shown.get(name)
-        parser.add_argument(f"--{name.replace('_', '-')}", **how,
-                            help=text if default is None or default is False else f"{text} (default: {default})")
+        group.add_argument(f"--{name.replace('_', '-')}", **how,
+                           help=text if default is None or default is False else f"{text} (default: {default})")
 
-    def add_settings(kind) -> None:
-        for one in fields(kind):
-            if one.metadata:
-                option(one.name, one.metadata["choices"] or (get_args(one.type) or [one.type])[0], one.metadata["meaning"])
+    def add_setting(group, one) -> None:
+        option(group, one.name, one.metadata["choices"] or (get_args(one.type) or [one.type])[0], one.metadata["meaning"])
 
-    task.add_arguments(parser)
-    add_settings(task)
+    data, model, optimiser, run = map(parser.add_argument_group, ("data", "model", "optimiser", "run"))
+    task.add_arguments(data)
+    for one in _settings(task):
+        add_setting(data, one)
     if task.presets:
-        option("preset", task.presets, "settings that are known to work well, instead of the defaults")
+        option(run, "preset", task.presets, "settings that are known to work well, instead of the defaults")
     if task.models:
-        parser.add_argument("--model", choices=task.models, metavar="NAME",
-                            help=f"{', '.join(task.models)} (default: {task.model}); the others have sizes of their own: "
-                                 + "; ".join(f"{kind.kind} {_sizes(kind.examples)}" for kind in _rivals(task)))
-    parser.add_argument("--config", metavar="NAME",
-                        help=f"model size (default: {known['config']}), as layers x d_model, heads, d_ff: "
-                             + "; ".join("{name} {num_layers} x {d_model}, {num_heads}, {d_ff}".format(name=name, **sizes)
-                                         for name, sizes in NAMED.items())
-                             + "; the next five options change them individually:")
-    add_settings(StackConfig)
+        model.add_argument("--model", choices=task.models, metavar="NAME",
+                           help=f"{', '.join(task.models)} (default: {task.model}); the others have sizes of their own: "
+                                + "; ".join(f"{kind.kind} {_sizes(kind.examples)}" for kind in _rivals(task)))
+    model.add_argument("--config", metavar="NAME",
+                       help=f"model size (default: {known['config']}), as layers x d_model, heads, d_ff: "
+                            + "; ".join("{name} {num_layers} x {d_model}, {num_heads}, {d_ff}".format(name=name, **sizes)
+                                        for name, sizes in NAMED.items())
+                            + "; the next five options change them individually:")
+    for one in _settings(StackConfig):
+        add_setting(model, one)
     for kind in _rivals(task):
         for setting, text in kind.settings.items():
-            option(setting, int, f"{text}, in a {kind.kind} model (default: {getattr(kind, setting)})")
-    option("attention", ATTENTIONS, "; ".join(f"{kind}: {ATTENTIONS[kind].description}" for kind in ATTENTIONS)
+            option(model, setting, int, f"{text}, in a {kind.kind} model (default: {getattr(kind, setting)})")
+    option(model, "attention", ATTENTIONS, "; ".join(f"{kind}: {ATTENTIONS[kind].description}" for kind in ATTENTIONS)
            + " (default: scaled)")
     for setting, text in _attention_settings().items():
-        option(setting, int, text)
-    add_settings(TrainingConfig)
-    option("backend", BACKENDS, "array module: numpy for the CPU, cupy for a GPU")
-    parser.add_argument("--run", metavar="DIR", help=f"folder to write (default: runs/{name}, or {name}-2 and so on)")
+        option(model, setting, int, text)
+    for one in _settings(TrainingConfig):
+        add_setting(run if one.name in RUN else optimiser, one)
+    option(run, "backend", BACKENDS, "array module: numpy for the CPU, cupy for a GPU")
+    run.add_argument("--run", metavar="DIR", help=f"folder to write (default: runs/{name}, or {name}-2 and so on)")
+    parser.usage = "%(prog)s [options]"
+    parser.description += f"\n\nExamples:\n{_examples(parser, task)}"
+
+
+def _examples(parser, task) -> str:
+    """Two commands to begin with."""
+    needed = [" ".join([action.option_strings[0], *([action.metavar] if isinstance(action.metavar, str) else action.metavar)])
+              for action in parser._actions if action.required]
+    command = " ".join([parser.prog, *needed])
+    return f"  {command}\n  {command} --" + (f"preset {next(iter(task.presets))}" if task.presets else "num-heads 1 --run one-head")

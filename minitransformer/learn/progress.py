@@ -11,7 +11,7 @@ from minitransformer.learn.messages import _
 from minitransformer.training.files import free_name
 
 FILE = "minitransformer-learn.json"
-NOT_STARTED, STARTED, NOT_YET, PASSED = "not started", "started", "not yet", "passed"
+NOT_STARTED, NOT_YET, PASSED = "not started", "not yet", "passed"
 
 
 class Progress:
@@ -29,7 +29,7 @@ class Progress:
         except (ValueError, KeyError, TypeError, RecursionError):
             kept = free_name(self.path.with_name(FILE + ".damaged"))
             self.path.rename(kept)
-            print(_("{path} is damaged: it is kept as {kept}. `minitransformer learn check --all` notes anew what passes").format(
+            print(_("{path} is damaged: it is kept as {kept}. `minitransformer learn check --all` writes it again").format(
                 path=self.path, kept=kept), file=sys.stderr)
 
     def of(self, name) -> dict[str, Any]:
@@ -37,9 +37,9 @@ class Progress:
         return {"state": NOT_STARTED, "hints": [], "hint": 1, "gave_up": False, **(entry if isinstance(entry, dict) else {})}
 
     def state(self, exercise) -> str:
-        """Its state; "started" if its chapter's file is there and nothing was checked yet."""
+        """Its state: in a chapter that was started, each exercise that does not pass is "not yet"."""
         known = self.of(exercise.name)["state"]
-        return STARTED if known == NOT_STARTED and learner_file(self.path.parent, exercise.chapter) else known
+        return NOT_YET if known == NOT_STARTED and learner_file(self.path.parent, exercise.chapter) else known
 
     def update(self, name, **changes) -> None:
         self.exercises[name] = {**self.of(name), **changes}

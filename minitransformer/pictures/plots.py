@@ -5,6 +5,7 @@ only when they draw.
 """
 
 import numpy as np
+from matplotlib.ticker import LogLocator, NullLocator
 
 from minitransformer.errors import one_line
 from minitransformer.functional import sinusoids
@@ -18,12 +19,11 @@ QUALITIES = (("valid_bleu", "BLEU of greedy outputs", 1), ("valid_exact_match", 
 def curves(runs) -> Figure:
     """The curves of one or more runs, {name: records of metrics.jsonl}, over the steps.
 
-    The panels show negative log-likelihood, perplexity, learning rate and, if it was measured, the quality of the
-    outputs: BLEU, or the percentage of exact matches or correct classes.
+    The panels show the negative log-likelihood, whose exponential is the perplexity, the learning rate and, if it was measured,
+    the quality of the outputs: BLEU, or the percentage of exact matches or correct classes.
     """
     found = set().union(*(record for records in runs.values() for record in records))
     panels = [("mean negative\nlog-likelihood (nats)", {"nll": "training", "valid_nll": "validation"}, 1),
-              ("perplexity", {"perplexity": "training", "valid_perplexity": "validation"}, 1),
               ("learning rate", {"learning_rate": ""}, 1),
               *((label, {key: ""}, scale) for key, label, scale in QUALITIES if key in found)]
     figure = Figure(7, 1 + 2.3 * len(panels))
@@ -43,7 +43,12 @@ def curves(runs) -> Figure:
             lines = rows[0].lines
             for text in rows[0].legend(lines, [line.get_label() for line in lines]).texts:    # even of a run called _a
                 text.set_parse_math(False)    # a $ is a $
-        rows[1].set_yscale("log")
+        rows[0].set_yscale("log")
+        rows[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        rows[0].yaxis.set_major_formatter("{x:g}")
+        rows[0].yaxis.set_minor_locator(NullLocator())
+        for axes in [axes for axes, (*_, scale) in zip(rows, panels) if scale == 100]:
+            axes.set_ylim(-4, 104)    # percent
         rows[-1].set_xlabel("step")
     return figure
 
@@ -53,13 +58,13 @@ def attention(weights, queries, keys, title, predicted=None) -> Figure:
 
     predicted: for each query the token predicted at its position, if the queries are a decoder's input.
     """
-    keys = [_visible(token) for token in keys]
-    queries = [_visible(token) for token in queries]
+    keys = [visible(token) for token in keys]
+    queries = [visible(token) for token in queries]
     if predicted is None:
         side = "query: the token that looks"
     else:
         side = "query: token read → token predicted"
-        queries = [f"{query} → {_visible(token)}" for query, token in zip(queries, predicted)]
+        queries = [f"{query} → {visible(token)}" for query, token in zip(queries, predicted)]
     heads, longest = len(weights), max(len(keys), len(queries))
     inches = min(0.25, 10 / longest, max(0.15, 5 / longest))    # per token, 9 points high
     every = -(-longest // 60)                                   # label every such token
@@ -78,10 +83,25 @@ def attention(weights, queries, keys, title, predicted=None) -> Figure:
             axes.set_title(f"head {head}", fontsize=10)
             axes.set_xticks(range(0, len(keys), every), keys[::every], rotation=90, fontsize=9, parse_math=False)
             axes.set_yticks(range(0, len(queries), every), queries[::every], fontsize=9, parse_math=False)
-        figure.colorbar(image, ax=grid[0], label="attention weight", aspect=30)
+        figure.colorbar(image, ax=grid, label="attention weight", aspect=30)
         figure.suptitle(title, fontsize=11, parse_math=False)
         figure.supxlabel("key: the token that is looked at", fontsize=10)
         figure.supylabel(side, fontsize=10)
+    return figure
+
+
+def dependence(tokens, shares, answer) -> Figure:
+    """On which of the tokens the probability of the next one, the `answer`, depends: their shares (LanguageModel.dependence)."""
+    tokens, answer = [visible(token) for token in tokens], visible(answer)
+    figure = Figure(0.08 * max(map(len, tokens)) + 4, 0.9 + 0.25 * len(tokens))
+    with fonts_for([answer, *tokens]):
+        axes = figure.subplots()
+        axes.barh(range(len(tokens)), shares, color="tab:purple")
+        axes.set_yticks(range(len(tokens)), tokens, fontsize=9, parse_math=False)
+        axes.invert_yaxis()    # the text from top to bottom
+        axes.set_title(f"on which token the probability of {answer} depends", fontsize=11, parse_math=False)
+        axes.set_xlabel("share of the gradients' norms", fontsize=10)
+        axes.set_ylabel("token read", fontsize=10)
     return figure
 
 
@@ -135,6 +155,6 @@ def schedules() -> Figure:
     return figure
 
 
-def _visible(token) -> str:
+def visible(token) -> str:
     """A token as visible text: a space and a line end are shown as symbols."""
     return token.replace(" ", "␣").replace("\n", "↵")

@@ -9,6 +9,7 @@ from minitransformer.errors import InputError
 from minitransformer.training.files import check_regular
 
 FILE = "metrics.jsonl"
+SHARES = ("exact_match", "accuracy", "majority")    # in percent for a reader, with or without "valid_" in front
 CLOCKS = ("seconds", "time")    # in each record: seconds of training so far, and seconds since 1970
 
 
@@ -19,6 +20,13 @@ def write_log(run_folder, records, mode="a") -> None:
         check_regular(path)
     with path.open(mode, encoding="utf-8") as file:
         file.writelines(json.dumps(record) + "\n" for record in records)
+
+
+def as_text(name, value) -> str:
+    """A number of a record or of an evaluation as a reader sees it."""
+    if name.removeprefix("valid_") in SHARES:
+        return f"{value:.1%}"
+    return str(value) if isinstance(value, (str, int)) else f"{value:.4g}"
 
 
 def parse_log(text) -> list[dict[str, Any]]:

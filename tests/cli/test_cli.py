@@ -32,11 +32,22 @@ def test_help(run_cli):
     """The general help lists every command."""
     code, out, error = run_cli("--help")
     commands = re.findall(r"^    (\w+) +\w", out, re.MULTILINE)
-    assert commands == list(COMMANDS) and "start with: minitransformer train copy" in out
+    assert commands == list(COMMANDS) and "Examples:\n  minitransformer train copy\n" in out
     assert code == 0 and not error and {"train", "generate", "classify", "data"} <= set(commands)
     for command in [*commands, *(f"train {name}" for name in TASKS)]:
         code, out, error = run_cli(*command.split(), "--help")
         assert code == 0 and f"usage: minitransformer {command}" in out and not error
+
+
+def test_help_of_a_task_begins_with_examples_and_has_groups(run_cli):
+    _, out, _ = run_cli("train", "language", "--help")
+    assert "Examples:\n  minitransformer train language --train FILE --valid FILE\n" in out
+    assert re.findall(r"^(\w+):$", out, re.MULTILINE) == ["Examples", "options", "data", "model", "optimiser", "run"]
+
+
+def test_a_task_is_no_command(run_cli):
+    code, _, error = run_cli("copy")
+    assert code == 2 and one_line(error) and "copy is a task: minitransformer train copy" in error
 
 
 def test_gradcheck_of_named_blocks(run_cli):
@@ -77,7 +88,7 @@ def test_train_evaluate_translate_a_toy_task(run_cli, trained):
     scores, run = json.loads(out), Run.load(trained)
     assert code == 0 and scores == run.task.evaluate(run, GREEDY) and scores["examples"] == 20
     code, out, _ = run_cli("evaluate", trained)
-    assert code == 0 and out.startswith(f"exact match: {scores['exact_match']:.4g}\n")
+    assert code == 0 and out.startswith(f"exact match: {scores['exact_match']:.1%}\n")
     code, out, _ = run_cli("translate", trained, "c a b")
     assert code == 0 and out == run.answer(["c a b"])[0] + "\n"
 

@@ -17,6 +17,7 @@ import pytest
 from minitransformer import Run
 from minitransformer.pictures import plots
 from minitransformer.pictures.attention_map import attention_map
+from minitransformer.pictures.attention_page import attention_html
 from minitransformer.pictures.figure import Figure, fonts_for
 from minitransformer.training.report import write_report
 from tests.cli.conftest import one_line, train
@@ -238,7 +239,7 @@ def test_info(run_cli, monkeypatch):
 
 def pictures_of(page):
     """[(description, pixels)] of the pictures inside a page."""
-    found = re.findall(r'<img width="[0-9]+" src="data:image/png;base64,([^"]+)" alt="([^"]*)">', page)
+    found = re.findall(r'<img width="[0-9]+"(?: height="[0-9]+")? src="data:image/png;base64,([^"]+)" alt="([^"]*)">', page)
     assert len(found) == page.count("<img")
     return [(name, matplotlib.image.imread(io.BytesIO(b64decode(data)))) for data, name in found]
 
@@ -247,12 +248,29 @@ def test_the_report_of_a_run_is_one_page(trained, tmp_path):
     """It loads nothing from elsewhere, and its pictures are not separate files."""
     page = (trained / "report.html").read_text(encoding="utf-8")
     (curves, pixels), *maps = pictures_of(page)
-    assert curves.startswith("loss, perplexity") and pixels.std() > 0.01 and min(pixels.shape[:2]) > 300
+    assert curves.startswith("loss, learning rate") and pixels.std() > 0.01 and min(pixels.shape[:2]) > 300
     examples = re.findall(r"<tr><td>([^<]*)</td><td>[^<]*</td><td>", page)
-    assert len(examples) == 8 and [name for name, _ in maps] == examples[:3]
-    assert all(pixels.std() > 0.01 and min(pixels.shape[:2]) > 100 for _, pixels in maps)
+    heads = Run.load(trained).model.config.num_heads
+    assert len(examples) == 8 and [name for name, _ in maps] == [f"{text}, head {i}" for text in examples[:3] for i in range(heads)]
+    assert all(pixels.std() > 0.01 for _, pixels in maps)
     bare = re.sub('src="data:image/png;base64,[^"]*"', "", page)
     assert not any(word in bare for word in ("http", "src", "href", "url")) and not list(trained.glob("attention*.png"))
+
+
+def test_a_map_on_a_page():
+    """A dot for each weight, darker for a larger one, and a line of text for each token."""
+    weights = np.random.default_rng(0).permutation(24).reshape(2, 4, 3) / 23
+    page = attention_html(weights, ["<s>", "a", " ", "\n"], ["b", "<", "&"], "a < b", ["a", " ", "\n", "c"])
+    (name, pixels), (_, other) = pictures_of(page)
+    assert name == "a &lt; b, head 0" and pixels.shape == (4, 3, 4)
+    for head, shown in zip(weights, (pixels, other)):
+        assert (np.argsort(-shown.sum(axis=-1).ravel()) == np.argsort(head.ravel())).all()
+    labels = re.findall(r'<pre class="(queries|keys)" style="line-height: 14px">([^<]*)</pre>', page)
+    assert labels == 2 * [("queries", "&lt;s&gt; → a\na → ␣\n␣ → ↵\n↵ → c"), ("keys", "b\n&lt;\n&amp;")]
+    assert 'width="42" height="56"' in page and "token read → predicted" in page
+    long = attention_html(np.eye(300)[None], ["q"] * 300, ["k"] * 200, "long")    # every fifth token has room for its line
+    assert 'width="600" height="900"' in long and long.count("q\n") == 59 and long.count("k\n") == 39
+    assert "line-height: 15px" in long
 
 
 def rows_of(page):
@@ -266,23 +284,24 @@ def test_the_report_says_what_was_set_and_when_and_how_long(trained):
     assert rows["steps"] == "3" and rows["language"] == "korean" and rows["d model"] == "64" and rows["smoothing"] == "0.1"
     settings = run.settings.as_dict()
     assert {name.replace("_", " ") for part in ("task", "model", "training") for name in settings[part]} <= rows.keys()
-    assert "3 of 3" in page and rows["model"].startswith("Transformer with ")
-    begun, ended = (datetime.strptime(rows[name][:19], "%Y-%m-%d %H:%M:%S") for name in ("begun", "ended"))
-    assert timedelta(0) <= ended - begun < timedelta(minutes=5) and abs(datetime.now() - ended) < timedelta(minutes=30)
-    assert re.match(r"0:0[0-4]:[0-5][0-9] \(hours:minutes:seconds", rows["duration"])
-    assert "The loss includes label smoothing (0.1); nll and perplexity do not" in page and "valid perplexity" in rows
+    assert re.search(r"A Transformer with [\d,]+ parameters, trained to translate English number words", page)
+    assert re.search(r"3 of 3 updates in 0:0[0-4]:[0-5][0-9] \(hours:minutes:seconds", page)
+    ended = datetime.strptime(re.search(r"ended at ([\d-]+ [\d:]+)", page)[1], "%Y-%m-%d %H:%M:%S")
+    assert abs(datetime.now() - ended) < timedelta(minutes=30)
+    assert "The loss includes label smoothing (0.1), which nll does not" in page and "valid perplexity" in rows
+    assert re.fullmatch(r"\d+\.\d%", rows["valid exact match"])
 
 
 def test_a_report_without_smoothing_or_clock(brackets_run, tmp_path):
     """As in a log written by an older version."""
     page = (brackets_run / "report.html").read_text(encoding="utf-8")
-    assert "label smoothing" not in page and "duration" in rows_of(page)
+    assert "label smoothing" not in page and "pauses excluded" in page
     run = Run.load(shutil.copytree(brackets_run, tmp_path / "run"))
     log = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
     old = [{name: value for name, value in record.items() if name not in ("seconds", "time")} for record in log]
     (run.path / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in old))
     write_report(run, [("()", "balanced")])
-    assert "duration" not in rows_of((run.path / "report.html").read_text(encoding="utf-8"))
+    assert "pauses excluded" not in (run.path / "report.html").read_text(encoding="utf-8")
 
 
 def test_the_report_computes_each_attention_once(trained, tmp_path, monkeypatch):
@@ -351,4 +370,4 @@ def test_a_folder_name_that_is_not_utf_8(run_cli, trained, tmp_path):
     assert code == 0 and not error and (tmp_path / "curves.png").stat().st_size
     (odd / "report.html").unlink()
     write_report(Run.load(odd), [("twenty", "20")])
-    assert "<h1>r\\udcff: numbers</h1>" in (odd / "report.html").read_text(encoding="utf-8")
+    assert "<h1>r\\udcff</h1>" in (odd / "report.html").read_text(encoding="utf-8")

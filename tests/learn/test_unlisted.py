@@ -100,7 +100,7 @@ ONE = [
     ("temperature_backward", "in dx, 1 is added to t", lambda ds, x, t: (ds / (t + 1), -(ds * x).sum() / t ** 2)),
     ("causal_mask", "in mask, the condition is position[:, None] >= position + 2, not position[:, None] >= position",
      lambda ids: np.tri(ids.shape[1], k=-2, dtype=bool)),
-    ("masked_loss", "total and count are exchanged: they are returned in the wrong order",
+    ("masked_loss", "total and count are swapped: they are returned in the wrong order",
      lambda losses, ids: EXERCISES["masked_loss"].reference(losses, ids)[::-1]),
     ("split_heads", "heads is shifted along axis 1: everything is one place too late (off by one)",
      lambda x, num_heads: np.roll(EXERCISES["split_heads"].reference(x, num_heads), 1, axis=1)),
@@ -122,10 +122,10 @@ ONE = [
      lambda dlogits, h, W: (np.concatenate([(dlogits @ W)[:1], 0 * h[1:]]), dlogits.T @ h)),
     ("tied_backward", "dW is cut to whole numbers: is it written into an array of integers?",
      lambda dlogits, h, W: (dlogits @ W, np.trunc(dlogits.T @ h))),
-    ("attention", "in scores, query key^T / sqrt(query.shape[-1]) is computed with //, which cuts off what is behind the point",
+    ("attention", "in scores, query key^T / sqrt(query.shape[-1]) is computed with //, which drops what is after the point",
      lambda query, key, value, mask: weighted(np.where(mask, query @ turned(key) // math.sqrt(query.shape[-1]), -np.inf), value)),
     ("numeric_gradient", "h is halved", lambda f, dy, x, h: EXERCISES["numeric_gradient"].reference(f, dy, x, h / 2)),
-    ("softmax", "log is taken of p", lambda x: np.log(EXERCISES["softmax"].reference(x))),
+    ("softmax", "log is applied to p", lambda x: np.log(EXERCISES["softmax"].reference(x))),
     ("feed_forward_backward", "dx is dh, which is only on the way to it", lambda dy, x, W1, b1, W2: (
         dy @ W2.T, *EXERCISES["feed_forward_backward"].reference(dy, x, W1, b1, W2)[1:])),
     ("decoder_layer", "in x1, the mean of h h is divided by D - 1, not by D, and the same wherever this is computed",
@@ -149,8 +149,6 @@ ONE = [
      lambda matches, totals, lengths, references: bleu(precisions(matches, totals), (references / lengths).mean())),
     ("cross_entropy_backward", "in dlogits, the brackets are missing: of p - np.eye(p.shape[-1], dtype=p.dtype)[ids], only p is "
      "multiplied by dloss", lambda dloss, p, ids: (dloss * p - np.eye(p.shape[-1])[ids]) * (ids != 0)[..., None]),
-    ("accumulated", "counts is squared", lambda gradients, counts: (
-        (counts ** 2)[counts > 0] @ gradients[counts > 0] / (counts ** 2).sum())),
     ("memory_backward", "in p[1]^T (dy + dy U[1]^T) V[1]^T, V[0] is used where V[1] belongs",
      lambda dy, p, V, U: EXERCISES["memory_backward"].reference(dy, p, V[[0, 0]], U)),
 ]
