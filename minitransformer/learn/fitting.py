@@ -44,12 +44,8 @@ class _Search:
     def mistakes(self) -> list[list]:
         """Like `fitting_mistakes`: the first kind of mistake that explains everything."""
         by_output = {k: [] for k in self.wrong}
-<<<<<<< HEAD
         changes = {}    # {sentence: how many changes it names}
-        for kind in (LISTED, ONE_CHANGE, TWO_CHANGES):
-=======
         for kind in (LISTED,) if self.exercise.versions else (LISTED, ONE_CHANGE, TWO_CHANGES):    # a verdict is only a bit
->>>>>>> fd364571ef9a7c71226ac93695e7ab0d4623d8ba
             whole = self._of_kind(kind, self.outputs)
             if whole:
                 return [whole]

@@ -80,12 +80,8 @@ def _operators() -> Iterator[Row]:
         ("a / b", "a / b / b", _("it is divided by {b} twice"), RARE),
         ("a / b", "a / np.sqrt(b)", _("it is divided by the root of {b}"), RARE),
         ("a / b", "a - b", _("{b} is subtracted, not divided by"), RARE),
-<<<<<<< HEAD
         ("a / b", "a + b", _("{b} is added, not divided by"), RARE),
-        ("a / b", "a // b", _("{all} is computed with //, which cuts off what is behind the point"), RARE),
-=======
         ("a / b", "a // b", _("{all} is computed with //, which drops what is after the point"), RARE),
->>>>>>> fd364571ef9a7c71226ac93695e7ab0d4623d8ba
         *(("a / b", f"a / (b + {tiny})", _("{number} is added to {b}").replace("{number}", f"{float(tiny):g}"), RARE)
           for tiny in TINY),
 

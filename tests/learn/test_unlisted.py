@@ -110,7 +110,8 @@ ONE = [
         EXERCISES["sinusoids"].reference(positions, d_model) * (np.arange(d_model) % 2 == 0))),
     ("layer_norm_backward", "in dx, the factor n appears twice", lambda dy, n, s, gamma: normed(
         dy, n, s, gamma, lambda dn: s * (dn - mean(dn) - n * n * mean(dn * n)))),
-    ("dropouts_backward", "in h, rate is added, not subtracted, and the same wherever this is computed", lambda dy, x, W, keep1, keep2, rate: (
+    ("dropouts_backward", "in h, rate is added, not subtracted, and the same wherever this is computed",
+     lambda dy, x, W, keep1, keep2, rate: (
         EXERCISES["dropouts_backward"].reference(dy, x, W, keep1, keep2, -rate))),
     ("linear_backward", "in dW alone: the first row of dy is left out",
      lambda dy, x, W: (dy @ W.T, x[1:].T @ dy[1:], dy.sum(axis=0))),
@@ -190,7 +191,7 @@ def test_whole_numbers_that_coincide_are_explained_together():
 
 def test_ids_that_come_back_as_they_were_are_told_so():
     said = diagnosis("merged", lambda ids, new: (ids[:2].copy(), ids.copy()))
-    assert said.startswith("pair is the beginning of ids, unchanged; the text is as it was")
+    assert said.startswith("pair is the beginning of ids, unchanged; the text is unchanged")
 
 
 def test_a_sum_of_ids_is_nobodys_mistake():
