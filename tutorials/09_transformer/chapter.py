@@ -316,8 +316,8 @@ for name, variance in (("Xavier", 2 / (256 + 65_001)), ("Kaiming", 2 / 256)):
     print(f"{name:8} variance of the logits {logits.var():.3f}, first loss {loss.mean():.1f}")
 
 # %% [markdown]
-# A first loss well above $\ln V$ means that the model starts out sure of random tokens. So is Xavier's rule always the better one? In a plain network of 30 ReLU layers, each of which sets half of
-# the numbers to 0, the opposite is true:
+# A first loss well above $\ln V$ means that the model starts out sure of random tokens. So is Xavier's rule always the
+# better one? In a plain network of 30 ReLU layers, each of which sets half of the numbers to 0, the opposite is true:
 
 # %%
 figure, both = plt.subplots(1, 2, figsize=(9, 3), layout="constrained", sharey=True)
