@@ -90,6 +90,21 @@ def attention(weights, queries, keys, title, predicted=None) -> Figure:
     return figure
 
 
+def dependence(tokens, shares, answer) -> Figure:
+    """On which of the tokens read the probability of the next one, the `answer`, depends: the share of each (LanguageModel.dependence)."""
+    tokens, answer = [_visible(token) for token in tokens], _visible(answer)
+    figure = Figure(0.08 * max(map(len, tokens)) + 4, 0.9 + 0.25 * len(tokens))
+    with fonts_for([answer, *tokens]):
+        axes = figure.subplots()
+        axes.barh(range(len(tokens)), shares, color="tab:purple")
+        axes.set_yticks(range(len(tokens)), tokens, fontsize=9, parse_math=False)
+        axes.invert_yaxis()    # the text from top to bottom
+        axes.set_title(f"on which token the probability of {answer} depends", fontsize=11, parse_math=False)
+        axes.set_xlabel("share of the gradients' norms", fontsize=10)
+        axes.set_ylabel("token read", fontsize=10)
+    return figure
+
+
 def layers(results) -> Figure:
     """What a layer of each kind costs over the length and over the width: the dicts that benchmarks.layers.measure yields."""
     figure = Figure(10, 4.6)

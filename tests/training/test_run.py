@@ -287,7 +287,7 @@ def poison(weights):
     ("vocabulary.json", os.remove, "the run cannot be read"),
     ("vocabulary.json", lambda path: path.write_text("[]"), "the run cannot be read"),
     ("weights.safetensors", os.remove, "the run has no trained model"),
-    ("weights.safetensors", break_weights, "weights.safetensors: cannot be read"),
+    ("weights.safetensors", break_weights, "weights.safetensors: not a safetensors file"),
 ])
 def test_a_run_that_does_not_fit_together_is_explained(tmp_path, name, damage, words):
     """The checksums are right: these files were written on purpose."""
