@@ -34,7 +34,7 @@ CALLS = {
     "a flag of 1": (lambda: RecurrentConfig(**SIZES, share_output=1), "share_output is 1, expected True or False"),
     "sharing in text": (lambda: ConvolutionalConfig(**SIZES, share_embeddings="yes"), "share_embeddings is 'yes'"),
     "a list of names": (lambda: RecurrentConfig.named(["toy"], 9), "unknown configuration"),
-    "no such activation": (lambda: StackConfig.named("toy", activation="swish"), "activation is 'swish'; choose from relu, gelu"),
+    "no such activation": (lambda: StackConfig.named("toy", activation="swish"), "activation is 'swish'; choose from geglu, gelu, relu, swiglu"),
     "a list of activations": (lambda: StackConfig.named("toy", activation=["relu"]), "activation is"),
     "a list of attentions": (lambda: StackConfig.named("toy", attention=["scaled"]), "unknown attention"),
     "settings of 3": (lambda: StackConfig.named("toy", attention_settings=3), "attention_settings is 3, expected a dict"),

@@ -259,13 +259,13 @@ print("peak {:.2e}, step 100,000 {:.2e}".format(*schedule(np.array([4000, 100_00
 #
 # | | learning rate 0.003 | learning rate 0.012 |
 # |---|---|---|
-# | post-norm, no warm-up | 2.38, 2.11, 1.64 | 3.33, 3.32, 3.23 |
-# | post-norm, warm-up | 2.35, 1.55, 1.72 | 2.71, 2.69, 2.46 |
-# | pre-norm, no warm-up | 0.72, 0.26, 0.43 | 2.44, 1.00, 1.89 |
-# | pre-norm, warm-up | 0.83, 0.51, 0.56 | 0.42, 0.37, 0.31 |
+# | post-norm, no warm-up | 0.55, 0.20, 0.21 | 3.38, 3.39, 3.30 |
+# | post-norm, warm-up | 0.56, 0.27, 0.40 | 1.07, 0.48, 0.79 |
+# | pre-norm, no warm-up | 0.19, 0.15, 0.18 | 2.58, 1.15, 1.25 |
+# | pre-norm, warm-up | 0.23, 0.16, 0.25 | 0.60, 0.33, 0.42 |
 #
-# At 0.003, three seeds show no clear effect of the warm-up. At 0.012 and without it, post-norm has hardly begun to read its
-# source, and pre-norm is slow. So a warm-up is no help in itself. It lets you use a learning rate that would do damage in
+# At 0.003, three seeds show no clear effect of the warm-up. At 0.012 and without it, post-norm is still at the loss of a model
+# that reads nothing, and pre-norm is slow. So a warm-up is no help in itself. It lets you use a learning rate that would do damage in
 # the first steps.
 #
 # ## Batches of tokens
