@@ -75,8 +75,8 @@ def _model_settings(task) -> list[str]:
 
 
 def _attention_settings() -> dict[str, str]:
-    """{a setting that only one kind of attention has: what it means}."""
-    return {name: text for kind in ATTENTIONS for name, text in ATTENTIONS[kind].settings.items()}
+    """{a setting that only one kind of attention has: what it means}, if it has an option."""
+    return {name: text for kind in ATTENTIONS for name, text in ATTENTIONS[kind].settings.items() if text}
 
 
 def _rivals(task) -> list[type[ModelConfig]]:

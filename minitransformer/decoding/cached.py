@@ -178,13 +178,7 @@ class CachedSelfAttention:
     def attend(self, x, past) -> Array:
         """x: (B, width, d_model), one position of `width` hypotheses. Returns the attention's output, of the same shape."""
         attention = self.attention
-        projected = [part.forward(x)[0] for part in (attention.query, attention.key, attention.value)]
-        return attention.output.forward(self.attended(*projected, past))[0]
-
-    def attended(self, queries, keys, values, past) -> Array:
-        """The heads' outputs side by side (B, width, H d_v), from the same of their queries, keys and values."""
-        attention = self.attention
-        queries, keys, values = (attention.split(one) for one in (queries, keys, values))
+        queries, keys, values = (attention.split(part.forward(x)[0]) for part in (attention.query, attention.key, attention.value))
         queries, keys = self.placed(queries), self.placed(keys)
         start, self.length = self.length, self.length + keys.shape[2]
         self.keys[:, :, start:self.length] = keys
@@ -193,7 +187,7 @@ class CachedSelfAttention:
             y = self.heads(queries, self.keys[:, :, :self.length], self.values[:, :, :self.length], past)
         else:
             y = self._each_alone(queries, past)
-        return attention.merge(y)
+        return attention.output.forward(attention.merge(y))[0]
 
     def placed(self, x) -> Array:
         """Queries or keys (B, H, width, d_k) at their positions: the paper's do not change with them."""

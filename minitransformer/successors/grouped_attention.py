@@ -1,6 +1,6 @@
 """Grouped-query attention (Ainslie et al. 2023, https://arxiv.org/abs/2305.13245): several heads share their keys and values."""
 
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_share, check_whole, is_real
@@ -79,10 +79,10 @@ class GroupedQueryAttention(SelfAttention):
         check_share("the dropout rate", dropout)
         if rotary_base is not None:
             check_rotary(d_k, rotary_base, rotary_layout)
-        self.query = Projection(d_model, num_heads * d_k, rng)
-        self.key = Projection(d_model, kv_heads * d_k, rng)
-        self.value = Projection(d_model, kv_heads * d_k, rng)
-        self.output = Projection(num_heads * d_k, d_model, rng)
+        self.query: Any = Projection(d_model, num_heads * d_k, rng)
+        self.key: Any = Projection(d_model, kv_heads * d_k, rng)
+        self.value: Any = Projection(d_model, kv_heads * d_k, rng)
+        self.output: Any = Projection(num_heads * d_k, d_model, rng)
         self.num_heads, self.d_k, self.dropout = num_heads, d_k, dropout
         self.rotary_base, self.rotary_layout = rotary_base, rotary_layout
 
@@ -137,9 +137,9 @@ class GroupedKind(ScaledAttention):
     """Grouped queries, turned if the configuration's positions are rotary; cross-attention is the paper's."""
 
     description = "heads share keys and values, without biases"
-    settings: ClassVar = {"kv_heads": "heads of keys and values in grouped attention; if not given, as many as of queries",
-                          "rotary_base": "base of the angles of rotary positions; if not given, 10000",
-                          "rotary_layout": f"which numbers of a head turn together: {' or '.join(LAYOUTS)}"}
+    settings: ClassVar = {"kv_heads": "heads of keys and values in grouped attention (default: as many as of queries)",
+                          "rotary_base": "base of the angles of rotary positions (default: 10000)",
+                          "rotary_layout": ""}    # no option: both are the same but for the order of a head's numbers
 
     @classmethod
     def check(cls, config) -> None:

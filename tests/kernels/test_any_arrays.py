@@ -138,7 +138,8 @@ DTYPES = ("float16", "float32", "float64", "int64", "uint8", "bool", "object", "
 ORDERS = {"C": np.array, "F": np.asfortranarray, "strided": strided, "backwards": lambda array: array[::-1].copy()[::-1],
           "transposed": lambda array: array.T.copy().T, "read-only": read_only, "unaligned": unaligned}
 CHANGES = {**{dtype: lambda array, dtype=dtype: array.astype(dtype) for dtype in DTYPES}, **ORDERS}
-REAL = ("continuations", "log_normaliser", "next_position", "next_grouped_position")    # what only decoding calls: no complex step takes this way
+# What only decoding calls: no complex step takes this way.
+REAL = ("continuations", "log_normaliser", "next_position", "next_grouped_position")
 PRECISION = {"float16": 2e-3, "float32": 2e-5, "complex64": 2e-5, ">f4": 2e-5}
 
 
