@@ -91,7 +91,7 @@ def attention(weights, queries, keys, title, predicted=None) -> Figure:
 
 
 def dependence(tokens, shares, answer) -> Figure:
-    """On which of the tokens read the probability of the next one, the `answer`, depends: the share of each (LanguageModel.dependence)."""
+    """On which of the tokens the probability of the next one, the `answer`, depends: their shares (LanguageModel.dependence)."""
     tokens, answer = [visible(token) for token in tokens], visible(answer)
     figure = Figure(0.08 * max(map(len, tokens)) + 4, 0.9 + 0.25 * len(tokens))
     with fonts_for([answer, *tokens]):
