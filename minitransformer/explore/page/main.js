@@ -47,8 +47,8 @@ function offerMistakes() {
   for (const [key, { name, says, at }] of Object.entries(MISTAKES)) {
     const paths = Object.values(state.model.layers).filter(layer => at(layer, state.model)).map(layer => layer.path).reverse();
     const box = h("input", { type: "checkbox", id: `mistake-${key}`, onchange: compute, disabled: !paths.length });
-    const where = h("select", { id: `where-${key}`, onchange: compute }, ...paths.map(path => h("option", {}, path)));
-    where.setAttribute("aria-label", `where: ${name}`);
+    const options = paths.map(path => h("option", {}, path));
+    const where = h("select", { id: `where-${key}`, onchange: compute, "aria-label": `where: ${name}` }, ...options);
     find("mistakes").append(h("p", {}, h("label", {}, box, ` ${name}`), ": ",
                               ...(paths.length ? [`${says}, in `, where] : ["this model ties no weights"])));
   }

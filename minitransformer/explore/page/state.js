@@ -92,7 +92,7 @@ function openBox(i) {
   if (isAttention(places[i])) showInside(places[i].path);
   state.open = i;
   show();
-  if (matchMedia("(max-width: 60em)").matches) find("open").scrollIntoView({ behavior: "smooth" });
+  if (matchMedia("(max-width: 60em)").matches) find("open").scrollIntoView();
 }
 
 function showInside(attention) {
