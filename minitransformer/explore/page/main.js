@@ -66,10 +66,8 @@ function begin() {
   if (LIVE) {
     offerTime();
     offerMistakes();
-  } else {
-    say("This model is too large for the page to compute: these are the recorded numbers of this one text.");
   }
-  const missing = !LIVE ? ".live" : DATA.kind === "Transformer" ? "none" : ".pair-only";
+  const missing = !LIVE ? ".live" : DATA.kind === "Transformer" ? ".recorded" : ".recorded, .pair-only";
   for (const part of document.querySelectorAll(missing)) part.hidden = true;
   for (const id of ["values", "gradients", "cover"]) {
     find(id).onchange = () => {
