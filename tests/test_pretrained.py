@@ -254,6 +254,21 @@ def test_the_special_tokens_come_first_and_text_is_text(kind, bos, eos, tmp_path
         PretrainedVocabulary.arrange(changed, len(ids), bos, eos)
 
 
+@pytest.mark.parametrize("begins", [True, False])
+def test_a_text_begins_with_bos_if_that_is_how_the_tokenizer_does_it(begins, tmp_path):
+    config, arrays, _, _ = parts(FOLDER / "llama_tied.safetensors")
+    folder, found = write_folder(tmp_path / "there", config, arrays), tokenizer("llama")
+    text = {"Sequence": {"id": "A", "type_id": 0}}
+    found["post_processor"] = {
+        "type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, text] if begins else [text],
+        "pair": [text, {"Sequence": {"id": "B", "type_id": 0}}],
+        "special_tokens": {"<s>": {"id": "<s>", "ids": [config["bos_token_id"]], "tokens": ["<s>"]}}}
+    (folder / "tokenizer.json").write_text(json.dumps(found), encoding="utf-8")
+    vocabulary = import_model(folder, tmp_path / "run").vocabulary
+    ids = vocabulary.encode("the ant")
+    assert (ids[0] == BOS) == begins and vocabulary.decode(ids) == "the ant"
+
+
 TEMPLATE = "{% for message in messages %}<s>{{ message['content'] }}</s>{% endfor %}{% if add_generation_prompt %}<s>a{% endif %}"
 
 

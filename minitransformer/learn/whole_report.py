@@ -67,10 +67,10 @@ def proof_page(result, names, places) -> str:
     svg = architecture(config(), own=[part for part in own if part not in wrong], wrong=wrong).as_bytes("svg").decode()
     rows = "".join(f"<dt>{escape(TITLES[part][0])}</dt><dd>{errors[part]:.0e}</dd>\n" for part in own)
     colours = _("Yellow: yours, and the same as tutorials/one_file.py to {bound:.0e}. Red: yours, and not right yet. White: the "
-                "library's, or not in this model. The numbers are the largest errors of the arrays that prove a part.").format(bound=BOUND)
+                "library's, or not in this model. The numbers are the largest errors of the arrays that prove a part.")
     said = escape(report(result, names, places)).replace("\n", "<br>\n")
     return document(_("My Transformer"), f"<h1>{_('My Transformer')}</h1>\n{svg[svg.index('<svg'):]}\n<p>{said}</p>\n"
-                    f"<p>{escape(colours)}</p>\n<dl>\n{rows}</dl>\n")
+                    f"<p>{escape(colours.format(bound=BOUND))}</p>\n<dl>\n{rows}</dl>\n")
 
 
 def _error_of(part, errors) -> float:

@@ -86,7 +86,8 @@ class Map:
         """The sub-layers, and the norm with which a pre-norm stack ends."""
         shape, pre_norm = f"(B, {length}, d_model)", self.config.pre_norm
         activation = self.config.activation.upper().replace("RELU", "ReLU").replace("SWI", "Swi")
-        norm, dropout = [("layer_norm", NORMS[self.config.norm].__name__, shape)], [("dropout", "Dropout", "")] if self.config.dropout else []
+        norm = [("layer_norm", NORMS[self.config.norm].__name__, shape)]
+        dropout = [("dropout", "Dropout", "")] if self.config.dropout else []
         names = [*zip(("self_attention", "cross_attention"), attentions),
                  ("feed_forward", f"Feed-forward ({activation})")]
         groups = [[(kind, name, shape), *dropout, ("add", "", "")] for kind, name in names]

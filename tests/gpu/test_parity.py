@@ -199,7 +199,8 @@ def test_the_loss_of_every_model(device, kind):
     assert len(strict.waits) <= 3
 
 
-@pytest.mark.parametrize("changes", [dict(positions="learned"), dict(norm="rms", positions="rotary", kv_heads=1, activation="swiglu")])
+@pytest.mark.parametrize("changes", [
+    dict(positions="learned"), dict(norm="rms", positions="rotary", kv_heads=1, activation="swiglu")])
 def test_generation(device, changes):
     """The same tokens, even when the text outgrows the positions; at most two waits per token."""
     count = 12

@@ -96,6 +96,7 @@ def test_the_command_says_what_is_missing_and_writes_the_page(folder, run_cli, m
     assert "my_model.py: 4 of 5 parts are yours; the library's: greedy" in out and "my_transformer.html shows" in out
     page = (folder / "my_transformer.html").read_text(encoding="utf-8")
     assert page.count("#f4a3a3") > 10 and page.count("#ffdf80") >= 2    # Adam and the loss are right
+    assert "<dt>multi-head attention</dt>" in page and "<dt>dropout</dt>" not in page    # which the model does without
     edit(folder / "my_model.py", "dx = dx - dasked", "dx = dx + dasked")
     code, out, _error = run_cli("learn", "plug", "--all")
     assert code == 1 and "words that it never saw are right" in out
