@@ -16,7 +16,8 @@ import minitransformer  # noqa: E402  (the one of this clone)
 project = "minitransformer"
 release = minitransformer.__version__
 copyright = "the minitransformer authors, MIT licence"
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "api", "chapters", "mathml", "plain_docstrings", "sources"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton",
+              "api", "chapters", "explorer", "front", "mathml", "plain_docstrings", "search", "sources"]
 
 # Pages: Markdown, chapters, and the source files that a page links to.
 root_doc = "docs/index"
@@ -26,7 +27,7 @@ linked = {(page.parent / link).resolve().relative_to(ROOT).as_posix()
           for link in re.findall(r"\]\(([^):#]+\.py)\)", page.read_text(encoding="utf-8"))
           if not link.endswith("chapter.py")}
 include_patterns = [*pages, "tutorials/*/chapter.py", *sorted(linked)]
-exclude_patterns = [".*", ".*/**", "build", "data", "docs/_build", "runs"]
+exclude_patterns = [".[!.]*", ".[!.]*/**", "build", "data", "docs/_build", "runs"]
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
@@ -50,11 +51,12 @@ html_math_renderer = "mathml"
 
 html_theme = "furo"
 html_title = "minitransformer"
-html_static_path = ["theme/site.css"]
+html_static_path = ["theme/site.css", "pictures/architecture.png", "pictures/explorer.png"]
 html_css_files = ["site.css"]
 html_extra_path = ["theme/index.html"]
 html_copy_source = False
-html_show_search_summary = False    # it fetches the pages found, which a page from the disk must not
+html_show_search_summary = False    # it fetches the pages found, which a page from the disk must not: search.py
+html_search_scorer = str(HERE / "theme" / "scorer.js")
 
 
 def setup(app) -> None:

@@ -2,12 +2,13 @@
 
     minitransformer data multi30k
     python experiments/initial_weights.py data/multi30k/tok FOLDER experiments/initial_weights.json
+    python experiments/initial_weights.py --picture docs/pictures/initial_weights.png experiments/initial_weights.json
 
 Xavier's initial weights are multiplied by a factor each for query and key, for value, and for the weights that end a
 sub-layer: attention's output and the feed-forward network's outer weights. The attention scores, the attention weights and the
 gradients are measured at the start and after some updates on Multi30K, with the perplexity and the greedy BLEU on its
 validation set. Two models train side by side, with one thread each. FOLDER gets a run folder for each. The same command resumes
-what was stopped.
+what was stopped. The second command draws the picture of docs/initial_weights.md and prints its table.
 """
 
 import argparse
@@ -21,11 +22,11 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
-import numpy as np
 from attention_statistics import measure
 from side_by_side import SIDE_BY_SIDE, files, read, write
 
 from minitransformer import Run, TrainingConfig, Transformer, TransformerConfig, limits, train
+from minitransformer.layers.initial import ENDS_SUBLAYER, ONE_OF_THREE
 from minitransformer.tasks import TASKS
 
 STOPS = [0, 100, 500, 1000, 2000, 4000, 8000]    # updates after which a model is measured
@@ -33,7 +34,6 @@ LONGEST = STOPS[-1]
 SCORED = 1000      # updates from which BLEU is worth its time
 MEASURED = 4       # validation batches for scores and gradients
 HALF, ROOT = 1 / 2, 1 / math.sqrt(2)
-KNOWN = [1, ROOT, HALF]    # factors that the library itself may apply
 
 
 class Setting(NamedTuple):
@@ -64,18 +64,11 @@ def jobs() -> list[tuple[Setting, int, int]]:
     start = [alike(norm, a, b, layers) for layers in (4, 2, 6) for norm in ("post", "pre")
              for a in (1, ROOT, HALF) for b in (1, HALF, by_depth(layers))]
     four = [alike("post", 1, 1), alike("post", ROOT, 1), alike("post", ROOT, HALF), alike("post", 1, HALF), alike("pre", 1, 1),
-            Setting("post", query_key=ROOT), Setting("post", value=ROOT), alike("post", 1, by_depth(4)),
-            alike("post", ROOT, by_depth(4)), alike("pre", ROOT, 1), alike("pre", 1, HALF), alike("pre", ROOT, HALF),
-            alike("post", HALF, 1)]
-    six = [alike("post", a, b, 6) for a, b in ((1, 1), (ROOT, 1), (ROOT, HALF), (1, HALF), (1, by_depth(6)))]
-    six.append(alike("pre", 1, 1, 6))
-    others = [alike("post", 1, 1, 2), alike("post", ROOT, 1, 2), alike("post", ROOT, HALF, 2),
-              alike("post", 1, 1, positions="learned"), alike("post", ROOT, 1, positions="learned")]
-    decisive = [alike("post", ROOT, HALF), alike("pre", 1, 1), alike("post", 1, HALF), alike("post", ROOT, 1),
-                alike("pre", ROOT, HALF)]
-    rounds = [(dict.fromkeys(start), 0, 0), (four[:9], 0, 1000), (four[:5], 0, 2000), (six, 0, 2000), (four, 0, 2000),
-              *((decisive, seed, 4000) for seed in (0, 1, 2)), (six, 0, 4000), (others, 0, 2000),
-              *((decisive, seed, 8000) for seed in (0, 1, 2))]
+            Setting("post", query_key=ROOT), Setting("post", value=ROOT), alike("post", 1, by_depth(4))]
+    chosen = [alike("post", ROOT, HALF), alike("pre", ROOT, HALF)]    # the library's own
+    six = [alike("post", 1, 1, 6), alike("post", ROOT, HALF, 6)]
+    rounds = [(dict.fromkeys(start), 0, 0), (four, 0, 1000), (chosen, 0, 4000), (six, 0, 2000),
+              (chosen, 0, 8000), (chosen, 1, 4000), (chosen, 2, 4000)]
     return [(setting, seed, updates) for settings, seed, updates in rounds for setting in settings]
 
 
@@ -103,17 +96,12 @@ def make_model(setting, vocabulary, seed) -> Transformer:
                                      pre_norm=setting.norm == "pre", positions=setting.positions)
     model = Transformer(config, seed)
     for name, parameter in model.parameters().items():
-        for pattern, factor in ((r"\.(query|key)\.weight$", setting.query_key), (r"\.value\.weight$", setting.value),
-                                (r"attention\.output\.weight$|\.outer\.weight$", setting.output)):
+        for pattern, factor, gain in ((r"\.(query|key)\.weight$", setting.query_key, ONE_OF_THREE),
+                                      (r"\.value\.weight$", setting.value, ONE_OF_THREE),
+                                      (r"attention\.output\.weight$|\.outer\.weight$", setting.output, ENDS_SUBLAYER)):
             if re.search(pattern, name):
-                parameter.data[...] *= factor / _own_factor(parameter.data)
+                parameter.data[...] *= factor / gain    # the library's own gain
     return model
-
-
-def _own_factor(weight) -> float:
-    """The factor that the library applied to Xavier's weights: the largest of many is close to the bound."""
-    found = np.abs(weight).max() / math.sqrt(6 / sum(weight.shape))
-    return min(KNOWN, key=lambda factor: abs(factor - found))
 
 
 def train_until(text, folder, setting, seed, steps) -> dict[str, Any]:
@@ -134,14 +122,55 @@ def train_until(text, folder, setting, seed, steps) -> dict[str, Any]:
     return {**found, **measure(model, data.valid[::math.ceil(len(data.valid) / MEASURED)])}
 
 
+def table(results) -> str:
+    """Markdown: perplexity and BLEU of each trained model on the validation set, one column for each number of updates."""
+    stops = [steps for steps in STOPS if any(key.endswith(f" {steps}") and "valid_bleu" in found for key, found in results.items())]
+    lines = ["| norm, layers | query and key | value | output | seed | " + " | ".join(f"{steps:,} updates" for steps in stops) + " |",
+             "|---|--:|--:|--:|--:" + "|--:" * len(stops) + "|"]
+    for setting, seed in dict.fromkeys((setting, seed) for setting, seed, updates in jobs() if updates):
+        found = [results.get(f"{setting} / {seed} / {steps:4}") for steps in stops]
+        if any(found):
+            factors = " | ".join(f"{factor:.3g}" for factor in (setting.query_key, setting.value, setting.output))
+            lines.append(f"| {setting.norm}, {setting.layers} | {factors} | {seed} | " + " | ".join(
+                f"{one['valid_perplexity']:.1f}, {one['valid_bleu']:.1f}" if one else "" for one in found) + " |")
+    return "\n".join(lines)
+
+
+def draw(results, path) -> None:
+    """The spread of cross-attention's scores, and the gradient of its query and key, in each layer of the decoder."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 5.6), layout="constrained")
+    panels = figure.subplots(2, 2, sharey="col")
+    lines = [("post-norm, Xavier's weights", "post", 1, 1, "--", "0.6"),
+             ("post-norm, query, key and value smaller", "post", ROOT, 1, ":", "black"),
+             ("post-norm, the library's weights", "post", ROOT, HALF, "-", "black"),
+             ("pre-norm, the library's weights", "pre", ROOT, HALF, "-", "tab:green")]
+    for row, (layers, updates, when) in zip(panels, ((6, 0, "6 layers, at the start"), (4, 500, "4 layers, after 500 updates"))):
+        for name, norm, a, b, style, colour in lines:
+            found = results[f"{alike(norm, a, b, layers)} / 0 / {updates:4}"]
+            for axes, numbers in zip(row, (found["spread"]["cross"], found["gradient"]["cross-attention's query and key"])):
+                axes.semilogy(range(1, layers + 1), numbers, style, marker=".", color=colour, label=name)
+        for axes, what in zip(row, ("spread of the scores", "norm of the gradient")):
+            axes.set(title=when, xlabel="layer of the decoder", ylabel=what, xticks=range(1, layers + 1))
+            axes.grid(alpha=0.3)
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=9)
+    figure.savefig(path, dpi=150)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("text", metavar="TEXT", help="folder of the tokenised text")
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="where to put the runs")
+    parser.add_argument("text", metavar="TEXT", nargs="?", help="folder of the tokenised text")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", nargs="?", help="where to put the runs")
     parser.add_argument("results", type=Path, metavar="RESULTS.json")
+    parser.add_argument("--picture", type=Path, metavar="PICTURE.png", help="only draw what was measured, and print the table")
     args = parser.parse_args()
-    args.folder.mkdir(parents=True, exist_ok=True)
     results, lock = read(args.results), Lock()
+    if args.picture:
+        draw(results, args.picture)
+        print(table(results))
+        return
+    args.folder.mkdir(parents=True, exist_ok=True)
 
     def work(pool, setting, seed, updates) -> None:
         for steps in STOPS[:STOPS.index(updates) + 1]:

@@ -1,10 +1,10 @@
 """The same initial weights in PyTorch: is it the initial weights and nothing else that decides whether post-norm learns?
 
-    python experiments/initial_weights_torch.py data/multi30k/tok experiments/initial_weights_torch.json [--steps 2000]
+    python experiments/initial_weights_torch.py data/multi30k/tok experiments/initial_weights_torch.json [--steps 500]
 
 nn.Transformer learns from the batches of initial_weights.py at the same learning rates, with dropout in the paper's places only.
-It starts from this library's weights with two choices of the factors, and from the weights that PyTorch draws itself. After
-each 500 updates its perplexity on the validation set is written. Only the random numbers of dropout differ. Needs torch.
+It starts from Xavier's weights, from this library's, and from the weights that PyTorch draws itself. After each 250 updates
+its perplexity on the validation set is written. Only the random numbers of dropout differ. Needs torch.
 """
 
 import argparse
@@ -13,16 +13,15 @@ from itertools import islice
 from pathlib import Path
 
 import torch
-from initial_weights import ROOT, alike, corpus, corpus_data, make_model, plan
+from initial_weights import HALF, ROOT, alike, corpus, corpus_data, make_model, plan
 from side_by_side import read, write
 from torch import nn
 
 from minitransformer.benchmarks.torch_eager import Model
 from minitransformer.interchange.pytorch import to_pytorch
 
-STARTS = {"query, key and value 1": alike("post", 1, 1), "query, key and value 0.707": alike("post", ROOT, 1),
-          "drawn by PyTorch": None}
-EVERY = 500
+STARTS = {"Xavier's": alike("post", 1, 1), "the library's": alike("post", ROOT, HALF), "drawn by PyTorch": None}
+EVERY = 250
 
 
 def begin(config, arrays) -> Model:
@@ -72,7 +71,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("text", metavar="TEXT", help="folder of the tokenised text")
     parser.add_argument("results", type=Path, metavar="RESULTS.json")
-    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     torch.set_num_threads(1)

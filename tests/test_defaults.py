@@ -8,7 +8,8 @@ import pytest
 from minitransformer import Adam, Search, TransformerConfig, beam_search, functional as F, sample, schedule, training_step
 from minitransformer import rivals as R
 from minitransformer.decoding import generate
-from minitransformer.layers import Encoder, EncoderLayer, FeedForward, LinearCrossEntropy, MultiHeadAttention, Residual, StackConfig
+from minitransformer.layers import (
+    Encoder, EncoderLayer, FeedForward, Linear, LinearCrossEntropy, MultiHeadAttention, Residual, StackConfig)
 from minitransformer.layers.config import NAMED
 from minitransformer.models import Classifier, LanguageModel, Transformer
 from minitransformer.rivals import (
@@ -30,6 +31,7 @@ DEFAULTS = [
     *[(function, dict(dropout_rate=0.0, rng=None)) for function in (F.relu_dropout_forward, F.gelu_dropout_forward)],
     (R.restricted_attention_forward, dict(causal=False, mask=None, dropout_rate=0.0, rng=None)),
     (F.sinusoids, dict(xp=np, dtype="float64")),
+    (Linear, dict(gain=1.0)),
     (MultiHeadAttention, dict(d_k=None, d_v=None, dropout=0.0)),
     (FeedForward, dict(activation="relu", dropout=0.0)),
     *[(kind, dict(kernel_size=3, dilation=1, causal=False)) for kind in (Convolution, SeparableConvolution)],

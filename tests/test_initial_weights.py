@@ -42,24 +42,6 @@ def test_each_kind_of_weight_has_its_factor(experiment):
             assert np.array_equal(model.parameters()[name].data, usual.parameters()[name].data), name
 
 
-@pytest.mark.parametrize("drawn", [1, 1 / math.sqrt(2), 1 / 2])
-def test_the_factor_of_the_library_is_taken_away(experiment, monkeypatch, drawn):
-    """Whatever the library's own factor is, the model is the same."""
-    script = experiment("initial_weights")
-    before = script.make_model(script.alike("post", 0.7, 0.3), Vocabulary, seed=0).parameters()
-
-    def scaled(config, seed):
-        model = Transformer(config, seed)
-        for name, parameter in model.parameters().items():
-            if name.endswith(("query.weight", "key.weight", "value.weight")):
-                parameter.data[...] *= drawn
-        return model
-
-    monkeypatch.setattr(script, "Transformer", scaled)
-    for name, parameter in script.make_model(script.alike("post", 0.7, 0.3), Vocabulary, seed=0).parameters().items():
-        np.testing.assert_allclose(parameter.data, before[name].data, rtol=1e-6, atol=1e-9, err_msg=name)
-
-
 def test_statistics_of_attention(experiment):
     """Against loops over sentences, heads and queries, for a padded batch."""
     statistics = experiment("attention_statistics")

@@ -145,6 +145,30 @@ def test_a_chapter_shows_its_results_and_its_exercises(chapter, browser):
     assert browser.run("document.querySelectorAll('.cell_output img').length") >= max(3, pictures)
 
 
+def test_the_still_on_the_first_page_loads_the_explorer(browser):
+    browser.open((SITE / "docs" / "index.html").as_uri())
+    assert not browser.run("document.querySelectorAll('iframe').length")
+    browser.run("document.querySelector('a[href$=\"explorer.html\"]').click()")
+    said = browser.run("""new Promise(done => {
+        const loss = () => document.querySelector("iframe").contentDocument?.getElementById("loss")?.textContent;
+        const look = () => loss() ? done(loss()) : setTimeout(look, 50);
+        look();
+    })""")
+    assert said.startswith("Loss for each token: 0.6")
+
+
+def test_chapters_open_their_box_in_the_explorer(browser):
+    linked = set()
+    for chapter in chapters():
+        browser.open((SITE / "tutorials" / chapter.name / "chapter.html").as_uri())
+        for link in browser.run("[...document.querySelectorAll('a[href*=\"explorer.html\"]')].map(link => link.href)"):
+            browser.open("about:blank")    # another fragment of the same page would not load it again
+            browser.open(link)
+            assert browser.run("document.querySelector('.box.open').id") == link.partition("#")[2], link
+            linked.add(chapter.number)
+    assert {"4", "5", "6", "7", "8", "8b", "9"} <= linked
+
+
 def test_the_search_finds_a_page_without_a_network(browser):
     browser.complaints.clear()
     browser.open((SITE / "search.html").as_uri() + "?q=LayerNorm")

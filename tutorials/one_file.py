@@ -83,8 +83,8 @@ def rows(x):
 class Linear:
     """y = x W + b, for each token."""
 
-    def __init__(self, d_in, d_out, rng):
-        limit = math.sqrt(6 / (d_in + d_out))                        # y is about as large as x (Glorot and Bengio 2010)
+    def __init__(self, d_in, d_out, rng, gain=1.0):
+        limit = gain * math.sqrt(6 / (d_in + d_out))                 # y is gain times as large as x (Glorot and Bengio 2010)
         self.weight = Parameter(rng.uniform(-limit, limit, (d_in, d_out)))
         self.bias = Parameter(np.zeros(d_out))
 
@@ -203,8 +203,8 @@ class MultiHeadAttention:
     """
 
     def __init__(self, d_model, num_heads, rng):
-        self.query, self.key = Linear(d_model, d_model, rng), Linear(d_model, d_model, rng)
-        self.value, self.output = Linear(d_model, d_model, rng), Linear(d_model, d_model, rng)
+        self.query, self.key, self.value = (Linear(d_model, d_model, rng, math.sqrt(1 / 2)) for _ in range(3))    # as one (D, 3 D)
+        self.output = Linear(d_model, d_model, rng, 1 / 2)           # faint at first: a deep model learns sooner
         self.num_heads = num_heads
 
     def forward(self, query, key, value, mask):                      # (B, T_q, D), (B, T_k, D), (B, T_k, D)
@@ -233,7 +233,7 @@ class FeedForward:
     """Two linear layers with a ReLU between them, for each token on its own (section 3.3, equation 2)."""
 
     def __init__(self, d_model, d_ff, rng):
-        self.inner, self.outer = Linear(d_model, d_ff, rng), Linear(d_ff, d_model, rng)
+        self.inner, self.outer = Linear(d_model, d_ff, rng), Linear(d_ff, d_model, rng, 1 / 2)
 
     def forward(self, x):                                            # (B, T, D)
         h, inner_cache = self.inner.forward(x)                       # (B, T, d_ff)

@@ -23,6 +23,7 @@ COMMANDS = {    # each is a module of this package, imported only when it is req
     "learn": "work through the chapters: exercises, and a judge that says what is wrong and why",
     "gradcheck": "check every gradient of every block",
     "attention": "draw the attention maps of a trained model",
+    "explore": "write a page that shows every number and gradient of a trained model, live",
     "plot": "draw the curves of a run, figure 1, the sinusoids or the schedule",
     "benchmark": "measure a training step or beam search, alone or against others",
     "info": "print the versions, backends, BLAS, threads and kernels of this installation",

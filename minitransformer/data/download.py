@@ -10,7 +10,7 @@ from minitransformer.errors import InputError, choices
 from minitransformer.extras import require
 from minitransformer.training.files import write_durably
 
-_SPLIT = {"intact": "already there", "missing": "split off", "damaged": "split off again, it was damaged"}
+_SPLIT = {"intact": "already there", "missing": "split off", "damaged": "split off again, because it was damaged"}
 
 
 def download(corpus, folder, report) -> None:
@@ -49,7 +49,7 @@ def download(corpus, folder, report) -> None:
             raise InputError(f"{path}: the download from {address} is not the expected file (its sha256 differs) and was "
                              f"not kept; {there}; run this command again, or {offline}") from None
         states[name] = "intact"
-        report(f"{name}: downloaded{' again, it was damaged' if state == 'damaged' else ''}")
+        report(f"{name}: downloaded{' again, because it was damaged' if state == 'damaged' else ''}")
     if source.split:
         _split(source, folder, report)
 

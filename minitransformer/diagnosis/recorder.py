@@ -119,7 +119,7 @@ class Recorder:
             if isinstance(now[name], np.ndarray) and not is_same(now[name], value):    # dy may be a plain number
                 what = "dy" if direction == "backward" else f"its input {name}"
                 self.changed.append((call.path, call.block, f"{direction} changes {what} in place, but it belongs to the caller, "
-                                                            "who may need it again: work on a copy"))
+                                                            "which may need it again: work on a copy"))
 
     def _forward_call(self, path, block, values, options) -> Call | None:
         arguments = _arguments(block, values, options)

@@ -13,7 +13,7 @@ class AttentionCache(NamedTuple):
     query: Array              # (..., T_q, d_k)
     key: Array                # (..., T_k, d_k)
     value: Array              # (..., T_k, d_v)
-    softmax: SoftmaxCache     # softmax.p: (..., T_q, T_k), who attends to whom
+    softmax: SoftmaxCache     # softmax.p: (..., T_q, T_k), the attention weights
     dropout: DropoutCache
     weights: Array            # (..., T_q, T_k) softmax.p after dropout
 

@@ -87,7 +87,7 @@ class StackConfig(ModelConfig):
     pre_norm: bool = setting("LayerNorm before each sub-layer (in the paper it comes after)", False)
     norm: str = setting("how hidden states are normalised", "layer", NORMS)
     norm_epsilon: float = 1e-5           # added to the variance
-    positions: str = setting("what tells tokens where they stand", "sinusoidal", POSITIONS)
+    positions: str = setting("how the model knows each token's position", "sinusoidal", POSITIONS)
     max_length: int = 512                # number of learned positions; not the longest sentence in training
     attention: str = "scaled"            # the paper's; or another name in ATTENTIONS
     attention_settings: dict = field(default_factory=dict, hash=False)    # settings that only that kind of attention has

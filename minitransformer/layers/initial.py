@@ -7,16 +7,19 @@ import numpy as np
 from minitransformer.checks import check_rng, check_whole
 from minitransformer.layers.parameter import Parameter
 
+ONE_OF_THREE = 1 / math.sqrt(2)    # gain of query, key and value: MultiHeadAttention says why
+ENDS_SUBLAYER = 1 / 2              # gain of attention's output and of the feed-forward's outer weight
 
-def xavier(rng, d_in, d_out) -> Parameter:
-    """A (d_in, d_out) weight, uniform in +-sqrt(6 / (d_in + d_out)).
 
-    This keeps the variance of activations and of gradients about equal across layers (Glorot and
+def xavier(rng, d_in, d_out, gain=1.0) -> Parameter:
+    """A (d_in, d_out) weight, uniform in +-gain sqrt(6 / (d_in + d_out)).
+
+    A gain of 1 keeps the variance of activations and of gradients about equal across layers (Glorot and
     Bengio 2010, https://proceedings.mlr.press/v9/glorot10a.html, equation 16).
     """
     check_rng(rng)
     check_sizes(d_in, d_out)
-    limit = math.sqrt(6 / (d_in + d_out))
+    limit = gain * math.sqrt(6 / (d_in + d_out))
     return Parameter(rng.uniform(-limit, limit, (d_in, d_out)).astype(np.float32))
 
 

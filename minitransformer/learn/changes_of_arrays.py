@@ -47,7 +47,7 @@ def other_outputs(exercise, cases, factors, ks) -> Iterator[Changed]:
             yield changed(_("{name} is the same as {other}").format(name=names[k], other=names[i]), WHOLE,
                           lambda outputs, given, k=k, i=i: _put(outputs, k, outputs[i]))
     for k, i in combinations(range(len(names)), 2):
-        said = _("{name} and {other} are exchanged: they are returned in the wrong order").format(name=names[k], other=names[i])
+        said = _("{name} and {other} are swapped: they are returned in the wrong order").format(name=names[k], other=names[i])
         yield changed(said, WHOLE, lambda outputs, given, k=k, i=i: _exchanged(k, i, outputs))
 
 
@@ -69,7 +69,7 @@ def other_inputs(exercise, cases) -> Iterator[Changed]:
                 yield changed(_("{other} is used where {name} belongs"), lambda given, i=i, j=j: _put(given, i, given[j]),
                               name=name, other=other)
                 if j > i:
-                    yield changed(_("{name} and {other} have changed places"), lambda given, i=i, j=j: _exchanged(i, j, given),
+                    yield changed(_("{name} and {other} are swapped"), lambda given, i=i, j=j: _exchanged(i, j, given),
                                   name=name, other=other)
     for i, name, _value in [one for one in inputs if np.ndim(one[2])][:1]:
         for kept, said in ((slice(1), _("only the first row of {name} counts: is `return` inside the loop?")),
@@ -113,7 +113,7 @@ def _rearranged(ndim, dtype, along_an_axis) -> Named:
         return text.replace("{at}", _(" along axis {axis}") if ndim > 1 else "").format(name="{name}", **parts)
 
     if dtype.kind == "b":
-        yield _("{name} is the wrong way round: True and False are exchanged"), np.logical_not
+        yield _("{name} is the wrong way round: True and False are swapped"), np.logical_not
         yield _("{name} is True everywhere"), np.ones_like
         yield _("{name} is False everywhere"), np.zeros_like
     if dtype.kind == "f":

@@ -68,7 +68,7 @@ class Line:
                 yield Change(_("{name} is {other}, which is only on the way to it").format(
                     name=self.name, other=formula(expression(other), self.means)), expression(other), NAME)
         for function in ("exp", "log", "sqrt", "square", "abs", "tanh"):
-            said = _("{function} is taken of {name}").format(function=function, name=self.name)
+            said = _("{function} is applied to {name}").format(function=function, name=self.name)
             yield Change(said, fill(expression(f"np.{function}(value)"), {"value": self.tree.value}), RARE)
 
     def _other_names(self) -> Iterator[Change]:

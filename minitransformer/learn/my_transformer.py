@@ -11,6 +11,7 @@ from minitransformer.learn.own_code import needed, numbers_of, statements
 from minitransformer.learn.submission import page_statements
 
 FILE = "my_transformer.py"
+MODEL_FILE, FUNCTIONS = "my_model.py", ("forward", "backward", "loss", "adam_step", "greedy")    # a model from a blank file
 HEAD = '"""The parts of a Transformer that I wrote. `minitransformer learn check` adds each function that passes."""\n'
 SECTION = "# ---- {name} ({chapter}) ----"
 SECTIONS = re.compile(r"^# ---- (\w+) \(\w+\) ----$", re.MULTILINE)
@@ -55,7 +56,7 @@ def _parts(path) -> tuple[list[str], dict[str, str]]:
         text = path.read_text(encoding="utf-8")
         imports = [ast.unparse(node) for node in ast.parse(text).body if _is_import(node)]
     except (OSError, ValueError, SyntaxError) as error:
-        raise InputError(_("{path} cannot be read ({error}): mend it, or move it away and type `minitransformer learn check --all`"
+        raise InputError(_("{path} cannot be read ({error}): fix it, or move it away and type `minitransformer learn check --all`"
                            ).format(path=path.name, error=type(error).__name__)) from None
     _head, *parts = SECTIONS.split(text)
     return imports, {name: source.strip("\n") for name, source in zip(parts[::2], parts[1::2])}

@@ -29,7 +29,7 @@ class Progress:
         except (ValueError, KeyError, TypeError, RecursionError):
             kept = free_name(self.path.with_name(FILE + ".damaged"))
             self.path.rename(kept)
-            print(_("{path} is damaged: it is kept as {kept}. `minitransformer learn check --all` notes anew what passes").format(
+            print(_("{path} is damaged: it is kept as {kept}. `minitransformer learn check --all` writes it again").format(
                 path=self.path, kept=kept), file=sys.stderr)
 
     def of(self, name) -> dict[str, Any]:

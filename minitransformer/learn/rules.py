@@ -68,7 +68,7 @@ def _operators() -> Iterator[Row]:
         ("a / b", "a / b / b", _("it is divided by {b} twice"), RARE),
         ("a / b", "a / np.sqrt(b)", _("it is divided by the root of {b}"), RARE),
         ("a / b", "a - b", _("{b} is subtracted, not divided by"), RARE),
-        ("a / b", "a // b", _("{all} is computed with //, which cuts off what is behind the point"), RARE),
+        ("a / b", "a // b", _("{all} is computed with //, which drops what is after the point"), RARE),
         *(("a / b", f"a / (b + {tiny})", _("{number} is added to {b}").replace("{number}", f"{float(tiny):g}"), RARE)
           for tiny in TINY),
 
@@ -90,7 +90,7 @@ def _operators() -> Iterator[Row]:
     for letters in ("ab", "abc", "abcd"):
         for i, j in combinations(letters, 2):
             other = letters.translate(str.maketrans(i + j, j + i))
-            yield ", ".join(letters), ", ".join(other), _("{a} and {b} are exchanged").format(a=f"{{{i}}}", b=f"{{{j}}}"), USUAL
+            yield ", ".join(letters), ", ".join(other), _("{a} and {b} are swapped").format(a=f"{{{i}}}", b=f"{{{j}}}"), USUAL
 
 
 def _conditions() -> Iterator[Row]:
@@ -125,8 +125,8 @@ def _functions() -> Iterator[Row]:
         *(("np.where(a, b, c)", f"np.where(a, b, {value})",
            _("where {a} is False, {value} is used, and not {c}").replace("{value}", value), RARE)
           for value in ("0", "1", "-1", "-10", "1e-09", "-1e+09")),
-        ("np.arange(a)", "np.arange(a) + 1", _("the numbers of {all} begin with 1"), RARE),
-        ("np.arange(a, b, c)", "np.arange(a, b, c) + c", _("the numbers of {all} begin with {c}"), RARE),
+        ("np.arange(a)", "np.arange(a) + 1", _("the numbers of {all} start at 1"), RARE),
+        ("np.arange(a, b, c)", "np.arange(a, b, c) + c", _("the numbers of {all} start at {c}"), RARE),
         ("np.zeros_like(a)", "np.ones_like(a)", _("it begins with ones, not with zeros"), USUAL),
         ("a.swapaxes(b, c)", "a", _("the axes of {a} are not swapped"), USUAL),
         *(("a.swapaxes(1, 2)", f"a.transpose{order}",
@@ -170,7 +170,7 @@ def _of_reduction(called, name, others, axis, keeps) -> Iterator[tuple[str, str,
     if keeps:
         yield called("a", keeps=""), _("the {name} of {a} loses its axis: keepdims=True is missing"), RARE
     elif axis:
-        yield called("a", keeps=", keepdims=True"), _("the {name} of {a} keeps its axis: keepdims=True is too much"), RARE
+        yield called("a", keeps=", keepdims=True"), _("the {name} of {a} keeps its axis: keepdims=True does not belong there"), RARE
     if name == "sum":
         yield f"np.sqrt({called('(a * a)')})", _("the root of the sum of squares of {a} is used where its sum belongs"), RARE
     if name == "mean" and axis:

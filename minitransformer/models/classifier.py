@@ -96,7 +96,7 @@ class Classifier(Layer):
         self.backward(cross_entropy_backward(dloss, cache.loss), cache.forward)
 
     def attention_weights(self, ids) -> dict[str, list[Array]]:
-        """Who attends to whom: {"encoder": (B, H, T, T) of each layer}."""
+        """The attention weights: {"encoder": (B, H, T, T) of each layer}."""
         _, cache = self.forward(ids)
         return {"encoder": [layer.self_attention.attended(one.self_attention.sublayer)
                             for layer, one in zip(self.encoder.layers, cache.encoder.layers)]}

@@ -75,7 +75,7 @@ class LanguageModel(NextTokenModel):
         return STATES["language-model"](self, prompt, *extra_length)
 
     def attention_weights(self, ids) -> dict[str, list[Array]]:
-        """Who attends to whom: {"decoder": (B, H, T, T) of each layer}."""
+        """The attention weights: {"decoder": (B, H, T, T) of each layer}."""
         _, cache = self.hidden(ids)
         return {"decoder": [layer.self_attention.attended(one.self_attention.sublayer)
                             for layer, one in zip(self.stack.layers, cache.stack.layers)]}

@@ -129,7 +129,7 @@ class Transformer(NextTokenModel):
         return STATES["transformer"](self, source, *extra_length)
 
     def attention_weights(self, source, target) -> dict[str, list[Array]]:
-        """Who attends to whom: {"encoder", "decoder" or "cross": (B, H, T_q, T_k) of each layer}."""
+        """The attention weights: {"encoder", "decoder" or "cross": (B, H, T_q, T_k) of each layer}."""
         _, cache = self.hidden(source, target)
         encoder = list(zip(self.encoder.layers, cache.encode.encoder.layers))
         decoder = list(zip(self.decoder.layers, cache.decode.decoder.layers))

@@ -85,9 +85,11 @@ class Map:
     def _layers(self, length, *attentions) -> list:
         """The sub-layers, and the norm with which a pre-norm stack ends."""
         shape, pre_norm = f"(B, {length}, d_model)", self.config.pre_norm
-        norm, dropout = [("layer_norm", NORMS[self.config.norm].__name__, shape)], [("dropout", "Dropout", "")] if self.config.dropout else []
+        activation = self.config.activation.upper().replace("RELU", "ReLU").replace("SWI", "Swi")
+        norm = [("layer_norm", NORMS[self.config.norm].__name__, shape)]
+        dropout = [("dropout", "Dropout", "")] if self.config.dropout else []
         names = [*zip(("self_attention", "cross_attention"), attentions),
-                 ("feed_forward", f"Feed-forward ({self.config.activation.upper().replace('RELU', 'ReLU').replace('SWI', 'Swi')})")]
+                 ("feed_forward", f"Feed-forward ({activation})")]
         groups = [[(kind, name, shape), *dropout, ("add", "", "")] for kind, name in names]
         return [*(norm + group if pre_norm else group + norm for group in groups), *([norm] if pre_norm else [])]
 

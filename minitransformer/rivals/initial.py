@@ -10,7 +10,7 @@ from minitransformer.layers.parameter import Parameter
 
 
 def normal_vector(rng, size) -> Parameter:
-    """A (size,) vector, normal with standard deviation 1 / sqrt(size): a product with numbers of size 1 is of size 1."""
+    """A (size,) vector, normal with standard deviation 1 / sqrt(size): its product with numbers of size 1 has size 1."""
     check_rng(rng)
     check_sizes(size)
     return Parameter((rng.standard_normal(size) / math.sqrt(size)).astype(np.float32))

@@ -28,7 +28,7 @@ def is_held_out(source) -> bool:
 
 
 class ToyTask(TextToText):
-    """From random symbols to their answer. A subclass has `draw(rng) -> (source, target)`, lists of symbols."""
+    """A task that turns random symbols into their answer. A subclass has `draw(rng) -> (source, target)`, lists of symbols."""
 
     defaults: ClassVar[dict] = TOY_TRAINING
     make_batch: ClassVar = staticmethod(make_batch)

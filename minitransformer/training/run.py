@@ -37,6 +37,7 @@ class Run:
         manifest.json          the sha256 of these two, and of the weights once training has ended
         metrics.jsonl          the log
         checkpoints/step-N/    what a stopped run resumes from, each with its own manifest.json
+        snapshots/             weights of some steps, for the explorer (snapshot_every)
         weights.safetensors    the trained weights, {parameter name: array}, a shared one once; and how they were obtained
         train.lock             locked while a process trains the run
         LICENSE                the licence of an imported model, and of what is trained from it

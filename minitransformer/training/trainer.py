@@ -16,7 +16,7 @@ from minitransformer.training.evaluation import mean_loss, perplexity
 from minitransformer.workers.host import one_blas_thread
 from minitransformer.training.optim import Adam
 from minitransformer.workers.threads import Threads
-from minitransformer.training import checkpoint
+from minitransformer.training import checkpoint, snapshots
 from minitransformer.training.checkpoint import Checkpoint
 from minitransformer.training.interrupt import stop_on_interrupt
 from minitransformer.training.locate_non_finite import locate_non_finite
@@ -83,10 +83,12 @@ class _Loop:
         self._write(FILE, lambda: write_log(self.run.path, self.log, "w"))
         with make_progress(config.steps, self.step) as self.progress, one_blas_thread, np.errstate(all="ignore"):
             with stop_on_interrupt() as stop:
+                self._keep_snapshot()
                 self._start_clock()
                 while not (stopped := self.workers.agree(stop.is_set())) and (
                         self.step < config.steps and not 0 < config.patience <= self.worse):
                     self._make_step()
+                    self._keep_snapshot()
                     validating = self.step % config.validate_every == 0 or self.step == config.steps
                     if self.step % LOG_EVERY == 0 or validating:
                         self._log_training(*self._finite_sums())
@@ -119,6 +121,10 @@ class _Loop:
         self.terms += sum(batch.terms for batch in batches)
         self.num_tokens += sum(batch.num_tokens for batch in batches)
         self.progress.update()
+
+    def _keep_snapshot(self) -> None:
+        if self.config.snapshot_every and self.step % self.config.snapshot_every == 0:
+            self._write(f"the weights of step {self.step}", lambda: snapshots.save(self.run.path, self.step, self.model))
 
     def _log_training(self, loss, nll) -> None:
         loss, nll = loss / self.terms, nll / self.terms
@@ -166,7 +172,7 @@ class _Loop:
         first, *others = self.workers.gather((self.step, crc32(to_host(self.optimizer.data).data)))
         for rank, (step, checksum) in enumerate(others, 1):
             if (step, checksum) != first:
-                raise InputError(f"the weights of process {rank} (step {step}) are not those of process 0 (step {first[0]}); "
+                raise InputError(f"the weights of process {rank} (step {step}) differ from those of process 0 (step {first[0]}); "
                                  "run the same programs on all machines, and resume with: " + self.run.resume_command)
 
     def _save(self) -> None:

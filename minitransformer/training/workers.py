@@ -1,4 +1,4 @@
-"""Who does the work of a training step: here the calling thread. Threads and processes share it (workers/)."""
+"""Workers, which compute a training step: here the calling thread alone. Threads and processes share the work (workers/)."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""Who shares the work of a training step: threads of this process, and other processes."""
+"""What shares the work of a training step: threads of this process, and other processes."""

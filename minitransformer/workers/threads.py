@@ -1,4 +1,4 @@
-"""Who shares the work of a training step: threads (NumPy releases the GIL while it computes), and processes (processes.py)."""
+"""What shares the work of a training step: threads (NumPy releases the GIL while it computes), and processes (processes.py)."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait

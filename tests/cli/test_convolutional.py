@@ -1,4 +1,4 @@
-"""minitransformer train TASK --model conv, with another --attention, or of later blocks, and what other commands do with the run."""
+"""minitransformer train TASK --model conv, with another --attention, or with later blocks; what other commands do with the run."""
 
 import json
 

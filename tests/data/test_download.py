@@ -46,7 +46,7 @@ def test_what_is_there_and_intact_is_kept_and_damage_is_mended(server, tmp_path)
     lines = []
     download("small", tmp_path, lines.append)
     assert contents(tmp_path) == {**FILES, "own.txt": b"the user's"} and server.asked == ["raw/val.en.gz", "tok/train.en"]
-    assert lines == ["raw/train.en.gz: already there", "raw/val.en.gz: downloaded again, it was damaged",
+    assert lines == ["raw/train.en.gz: already there", "raw/val.en.gz: downloaded again, because it was damaged",
                      "tok/train.en: downloaded"]
 
 
@@ -137,7 +137,7 @@ def test_a_text_without_a_split_is_split(server, tmp_path):
     (tmp_path / "train.txt").unlink()
     lines.clear()
     download("poem", tmp_path, lines.append)
-    assert lines == ["poem.txt: already there", "train.txt: split off", "valid.txt: split off again, it was damaged"]
+    assert lines == ["poem.txt: already there", "train.txt: split off", "valid.txt: split off again, because it was damaged"]
     assert [(tmp_path / name).read_bytes().decode() for name in ("train.txt", "valid.txt")] == parts
     lines.clear()
     download("poem", tmp_path, lines.append)

@@ -179,7 +179,7 @@ def test_the_rows_left_are_the_ones_not_done_and_seldom_move():
 
 
 def test_lengths_stay_within_their_limits():
-    model = random_model(1)
+    model = random_model(2)
     some = sources(model, np.random.default_rng(0), 20)
     lengths = {len(h.ids) for hypotheses in beam_search(model, batch(some), 3, min_length=4, max_length=6)
                for h in hypotheses}

@@ -111,12 +111,20 @@ def test_the_parts_are_on_the_map_and_their_exercises_exist():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_post_norm_starves_the_first_layers_of_a_deep_decoder_and_pre_norm_does_not(seed):
-    def first_to_last(pre_norm):
-        model, cache, dloss = lab.deep(pre_norm, seed)
+    """It does so with Xavier's weights, but not with the library's own, which are smaller."""
+    def first_to_last(pre_norm, xavier=True):
+        model, cache, dloss = lab.deep(pre_norm, seed, xavier)
         model.loss_backward(dloss, cache)
         first, *_, last = (np.linalg.norm(layer.feed_forward.outer.weight.grad) for layer in model.decoder.layers)
         return first / last
     assert first_to_last(pre_norm=False) < 1e-3 and first_to_last(pre_norm=True) > 1
+    assert first_to_last(pre_norm=False, xavier=False) > 0.1
+
+
+def test_a_deep_model_has_xaviers_weights():
+    for name, parameter in lab.deep(False, 0)[0].parameters().items():
+        if name.endswith(("query.weight", "key.weight", "value.weight", "output.weight", "inner.weight", "outer.weight")):
+            assert parameter.data.std() == pytest.approx(np.sqrt(2 / sum(parameter.data.shape)), rel=0.15), name
 
 
 def test_the_circle_of_layer_norm_is_where_it_moves_rows():

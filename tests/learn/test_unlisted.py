@@ -63,7 +63,7 @@ ONE = [
     ("temperature_backward", "in dx, 1 is added to t", lambda ds, x, t: (ds / (t + 1), -(ds * x).sum() / t ** 2)),
     ("causal_mask", "in mask, the condition is position[:, None] >= position + 2, not position[:, None] >= position",
      lambda ids: np.tri(ids.shape[1], k=-2, dtype=bool)),
-    ("masked_loss", "total and count are exchanged: they are returned in the wrong order",
+    ("masked_loss", "total and count are swapped: they are returned in the wrong order",
      lambda losses, ids: EXERCISES["masked_loss"].reference(losses, ids)[::-1]),
     ("split_heads", "heads is shifted along axis 1: everything is one place too late (off by one)",
      lambda x, num_heads: np.roll(EXERCISES["split_heads"].reference(x, num_heads), 1, axis=1)),
@@ -85,10 +85,10 @@ ONE = [
      lambda dlogits, h, W: (np.concatenate([(dlogits @ W)[:1], 0 * h[1:]]), dlogits.T @ h)),
     ("tied_backward", "dW is cut to whole numbers: is it written into an array of integers?",
      lambda dlogits, h, W: (dlogits @ W, np.trunc(dlogits.T @ h))),
-    ("attention", "in scores, query key^T / sqrt(query.shape[-1]) is computed with //, which cuts off what is behind the point",
+    ("attention", "in scores, query key^T / sqrt(query.shape[-1]) is computed with //, which drops what is after the point",
      lambda query, key, value, mask: weighted(np.where(mask, query @ turned(key) // math.sqrt(query.shape[-1]), -np.inf), value)),
     ("numeric_gradient", "h is halved", lambda f, dy, x, h: EXERCISES["numeric_gradient"].reference(f, dy, x, h / 2)),
-    ("softmax", "log is taken of p", lambda x: np.log(EXERCISES["softmax"].reference(x))),
+    ("softmax", "log is applied to p", lambda x: np.log(EXERCISES["softmax"].reference(x))),
     ("feed_forward_backward", "dx is dh, which is only on the way to it", lambda dy, x, W1, b1, W2: (
         dy @ W2.T, *EXERCISES["feed_forward_backward"].reference(dy, x, W1, b1, W2)[1:])),
 ]

@@ -169,7 +169,7 @@ def test_processes_that_have_drifted_apart_are_refused(tmp_path):
             return str(error)
 
     for error in in_processes(2, member):
-        assert error.startswith("the weights of process 1 (step 4) are not those of process 0 (step 4); ")
+        assert error.startswith("the weights of process 1 (step 4) differ from those of process 0 (step 4); ")
     assert not checkpoint.steps(tmp_path / "run")
 
 

@@ -14,6 +14,7 @@ from minitransformer.data.epochs import EpochBatches
 from minitransformer.data.labelled import make_labelled_batch, sentence_length
 from minitransformer.data.windows import WindowBatches
 from minitransformer.training.evaluation import mean_loss
+from minitransformer.layers import initial
 from minitransformer.models import MODELS
 from minitransformer.workers.threads import Threads
 from minitransformer.tasks import TASKS
@@ -73,7 +74,7 @@ class Interrupted:
 
 @pytest.mark.parametrize("batches", [of_task, of_corpus, of_no_position])
 @pytest.mark.parametrize("settings", [
-    dict(), dict(threads=2, accumulate=3), dict(average=3), dict(patience=1, cooldown=0.0, schedule="constant", peak_rate=0.1),
+    dict(), dict(threads=2, accumulate=3), dict(average=3), dict(patience=1, cooldown=0.0, schedule="constant", peak_rate=1.0),
 ])
 def test_to_the_same_bits(tmp_path, batches, settings):
     """Stopped by Ctrl-C at steps 3, 8 and 20: between the lines of the log, and between checkpoints that are averaged."""
@@ -97,6 +98,21 @@ def test_to_the_same_bits(tmp_path, batches, settings):
     assert rest == expected_rest and arrays.keys() == expected.keys()
     for name in arrays:
         np.testing.assert_array_equal(arrays[name], expected[name])
+
+
+def test_a_run_resumes_with_its_own_weights(tmp_path, monkeypatch):
+    """Its first weights were drawn by a version in which no weight had a gain."""
+    config = TrainingConfig(steps=25, warmup=5, validate_every=6, seed=5, threads=1)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(initial, "xavier", lambda rng, d_in, d_out, gain=1.0, xavier=initial.xavier: xavier(rng, d_in, d_out))
+        whole, _, valid = start(tmp_path / "whole", 5)
+        train(whole, config, of_task(5), valid)
+        stopped, _, _ = start(tmp_path / "stopped", 5)
+        train(stopped, config, Interrupted(of_task(5), 8), valid)
+    run = Run.open(tmp_path / "stopped")
+    assert not np.array_equal(start(tmp_path / "today", 5)[0].model.flat.data, run.model.flat.data)
+    assert train(run, config, of_task(5), valid, resume=True) == 25
+    assert (run.path / "weights.safetensors").read_bytes() == (whole.path / "weights.safetensors").read_bytes()
 
 
 @pytest.mark.parametrize("name, options", [

@@ -63,8 +63,8 @@ def degree(answer, ds, x, w_q, w_k):
 
 # %% hints
 hints = (
-    "q k^T is a linear layer, too: which of the two is its input, and what is its weight? And how many tokens share W_q?",
-    "dq = ds k, and dk = ds^T q, sentence by sentence. x made both, so it gets a sum of two. A weight sums over all B T tokens.",
+    "q k^T is a linear layer too: which of the two is its input, and which its weight? And how many tokens share W_q?",
+    "dq = ds k, and dk = ds^T q, sentence by sentence. x made both, so dx is a sum of two. A weight sums over all B T tokens.",
     "dx = dq @ w_q.T + ___",
 )
 
@@ -134,7 +134,7 @@ def first_sentence(ds, x, w_q, w_k):
     return right(ds, x, w_q, w_k)[0], *right(ds[:1], x[:1], w_q, w_k)[1:]
 
 
-@mistake("the weights' gradients come from the last sentence alone: add each one's to those before", hint=2)
+@mistake("the weights' gradients come from the last sentence alone: add each sentence's to those before", hint=2)
 def last_sentence(ds, x, w_q, w_k):
     return right(ds, x, w_q, w_k)[0], *right(ds[-1:], x[-1:], w_q, w_k)[1:]
 

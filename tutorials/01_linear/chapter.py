@@ -264,7 +264,7 @@ for axes, scores, title in zip(both, (before, word @ w_q @ (word @ w_k).T), ("ra
 
 # %% [markdown]
 # The same line runs across the picture as in the trained model, although this word was in none of the batches. You have
-# built the part of attention that looks. In chapter 5, each letter also takes something from where it looks.
+# built the part of attention that looks. In chapter 5, each letter also fetches what it finds there.
 #
 # ## Break it
 #

@@ -1,7 +1,7 @@
 """The definition of a derivative, computed
 
-f takes an array and returns one. As a stand-in for the loss take L = sum(dy f(x)). Return its gradient with respect to x, measured
-by nudging one number of x at a time, by h. If L is a parabola in each number of x, your answer has to be exact, whatever h is.
+f takes an array and returns one. Take L = sum(dy f(x)) as a stand-in for the loss. Return its gradient with respect to x, measured
+by nudging one number of x at a time by h. If L is a parabola in each number of x, your answer has to be exact, whatever h is.
 """
 
 from functools import partial
@@ -61,7 +61,7 @@ def forward(f, dy, x, h):
     return measured(f, dy, x, h, 0, h)
 
 
-@mistake("this is a backward difference, from x - h to x: nudge to both sides", hint=1)
+@mistake("this is a backward difference, from x - h to x: nudge in both directions", hint=1)
 def backward(f, dy, x, h):
     return measured(f, dy, x, 0, h, h)
 
@@ -76,7 +76,7 @@ def undivided(f, dy, x, h):
     return measured(f, dy, x, h, h, 1)
 
 
-@mistake("the wrong sign: L at the right is subtracted from L at the left", hint=2)
+@mistake("the sign is wrong: L at the right is subtracted from L at the left", hint=2)
 def sign(f, dy, x, h):
     return measured(f, dy, x, -h, -h, 2 * h)
 
@@ -106,7 +106,7 @@ def half(f, dy, x, h):
     return measured(f, dy, x, h, 0, 2 * h)
 
 
-@mistake("this is (nearly) the exact gradient: measure with the h that is given", hint=2)
+@mistake("this is (nearly) the exact gradient: measure with the given h", hint=2)
 def exact(f, dy, x, h):
     nudges = 1e-20j * np.eye(x.size).reshape(x.size, *x.shape)
     return np.array([(dy * f(x + nudge)).sum().imag for nudge in nudges]).reshape(x.shape) / 1e-20

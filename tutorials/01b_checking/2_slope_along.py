@@ -13,7 +13,7 @@ from minitransformer.learn import also_right, edge, mistake
 
 # %% reference
 def slope_along(f, dy, x, v, h):
-    """f: takes complex arrays, too; dy: of f(x)'s shape; x, v: two arrays of one shape; h: the step. Returns slope, a number."""
+    """f: also takes complex arrays; dy: of f(x)'s shape; x, v: arrays of one shape; h: the step. Returns slope, a number."""
     # your code: where does x go, and which part of f tells how far L went?
     moved = f(x + 1j * h * v)
     return (dy * moved.imag).sum() / h
@@ -62,7 +62,7 @@ def real_step(f, dy, x, v, h):
     return (dy * (f(x + h * v) - f(x))).sum() / h
 
 
-@mistake("the imaginary part is divided by 2 h, as in a central difference: here is one step, not two", hint=2)
+@mistake("the imaginary part is divided by 2 h, as in a central difference: here there is one step, not two", hint=2)
 def halved(f, dy, x, v, h):
     return (dy * f(x + 1j * h * v).imag).sum() / (2 * h)
 
@@ -82,7 +82,7 @@ def without_dy(f, dy, x, v, h):
     return f(x + 1j * h * v).imag.sum() / h
 
 
-@mistake("v weighs the numbers of f, and x moves by h alone: v is where x goes", hint=1)
+@mistake("v weights the numbers of f, and x moves by h alone: v is the direction in which x moves", hint=1)
 def direction_outside(f, dy, x, v, h):
     return (dy * v * f(x + 1j * h).imag).sum() / h
 

@@ -74,7 +74,7 @@ def added(dy, x):
     return (dy + lost) / s
 
 
-@mistake("only the own share counts in the path through the sum: s is in the shares of all others, too", hint=2)
+@mistake("the path through the sum counts only a number's own share: s is in all the other shares too", hint=2)
 def own_share_only(dy, x):
     s = parts(dy, x)[0]
     return (dy - dy * x / s) / s
@@ -90,7 +90,7 @@ def without_shares(dy, x):
     return (dy - dy.sum(axis=-1, keepdims=True)) / parts(dy, x)[0]
 
 
-@mistake("in the path through the sum, the share is that of x_i, in front: it has to be that of each x_j, beside its dy_j", hint=2)
+@mistake("in the path through the sum, the share in front is that of x_i: it has to be that of each x_j, beside its dy_j", hint=2)
 def share_in_front(dy, x):
     s = parts(dy, x)[0]
     return (dy - dy.sum(axis=-1, keepdims=True) * x / s) / s

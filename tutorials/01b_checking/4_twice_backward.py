@@ -49,12 +49,12 @@ hints = (
 
 
 # %% mistakes
-@mistake("only the second use of W has given its gradient: the first, x^T dh, is missing", hint=2)
+@mistake("only the gradient of W's second use is there: that of the first, x^T dh, is missing", hint=2)
 def second_only(dy, x, W):
     return dy @ W.T @ W.T, (x @ W).T @ dy
 
 
-@mistake("only the first use of W has given its gradient: the second, h^T dy, is missing", hint=2)
+@mistake("only the gradient of W's first use is there: that of the second, h^T dy, is missing", hint=2)
 def first_only(dy, x, W):
     return dy @ W.T @ W.T, x.T @ (dy @ W.T)
 
@@ -65,18 +65,18 @@ def averaged(dy, x, W):
     return dh @ W.T, ((x @ W).T @ dy + x.T @ dh) / 2
 
 
-@mistake("the first use gets dy, not dh: its gradient has to pass the second use first", hint=2)
+@mistake("the first use gets dy, not dh: its gradient has to pass through the second use first", hint=2)
 def dy_for_both(dy, x, W):
     return dy @ W.T @ W.T, (x @ W).T @ dy + x.T @ dy
 
 
-@mistake("dx passes only one of the two layers", hint=2)
+@mistake("dx passes through only one of the two layers", hint=2)
 def one_layer(dy, x, W):
     dh = dy @ W.T
     return dh, (x @ W).T @ dy + x.T @ dh
 
 
-@mistake("the second use takes x for its input, not h", hint=2)
+@mistake("the second use has x as its input: it has to be h", hint=2)
 def x_for_h(dy, x, W):
     dh = dy @ W.T
     return dh @ W.T, x.T @ dy + x.T @ dh
@@ -99,7 +99,7 @@ def one_layer_doubled(dy, x, W):
     return dy @ W.T @ W.T, 2 * x.T @ dy
 
 
-@mistake("the gradient of W is doubled, as if both uses gave the same: h^T dy + h^T dy", hint=2)
+@mistake("the gradient of W is doubled, as if both uses gave the same gradient: h^T dy + h^T dy", hint=2)
 def doubled(dy, x, W):
     return dy @ W.T @ W.T, 2 * (x @ W).T @ dy
 

@@ -15,11 +15,12 @@
 #
 # *한국어: 기울기 확인 (gradient check), 편미분 (partial derivative).*
 #
-# The table of chapter 1 had two kinds of rows. In those marked *central* the gradient and the measurement agreed to eleven
-# digits, in those marked *complex* to sixteen. Where do five digits go? And is there a wrong gradient that passes?
+# The table in chapter 1 had two kinds of rows. In those marked *central*, the gradient and the measurement agreed to
+# eleven digits, and in those marked *complex* to sixteen. Where do five digits go? And is there a wrong gradient that
+# passes?
 #
-# In this chapter you build both measurements and find out what they cannot see. Every other function of this book is proven
-# with them, yours included.
+# In this chapter you build both measurements and find out what they cannot see. Every other function in this book is
+# proven with them, yours included.
 
 # %%
 import time

@@ -33,7 +33,7 @@ def case(rng, B, T, V, D):
     return rng.integers(0, V, (B, T)), rng.standard_normal((V, D))
 
 
-@edge("one token, again and again")
+@edge("the same token again and again")
 def repeated(rng, T, V, D):
     return np.full((1, T), V - 1), rng.standard_normal((V, D))
 
@@ -62,7 +62,7 @@ def divided(ids, W):
     return W[ids] / math.sqrt(W.shape[1])
 
 
-@mistake("the factor is 2: that is sqrt(d_model) for d_model = 4, the size of the page", hint=2)
+@mistake("the factor is 2: that is sqrt(d_model) for d_model = 4, the size in the chapter", hint=2)
 def always_two(ids, W):
     return 2 * W[ids]
 

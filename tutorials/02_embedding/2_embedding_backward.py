@@ -33,7 +33,7 @@ def case(rng, B, T, V, D):
     return rng.standard_normal((B, T, D)), ids, rng.standard_normal((V, D))
 
 
-@edge("one token, again and again")
+@edge("the same token again and again")
 def repeated(rng, T, V, D):
     return rng.standard_normal((1, T, D)), np.full((1, T), V - 1), rng.standard_normal((V, D))
 
@@ -56,7 +56,7 @@ def in_the_model(own):
 
 # %% hints
 hints = (
-    "Token 7 occurs in two places. If its vector changes, through how many does the loss change? So what is its row's gradient?",
+    "Token 7 occurs in two places. If its vector changes, how many of them change the loss? So what is its row's gradient?",
     "Sum dy over all places of a token. dW[ids] += dy reads each row once, adds, and writes it back: only the last repeat remains.",
     "np.add.at(dW, ___, dy)",
 )
@@ -129,7 +129,7 @@ def batch_mean(dy, ids, W):
     return scaled(summed(dy, ids, W)) / len(ids)
 
 
-@mistake("only the first sentence counts: the places of every sentence are added", hint=1)
+@mistake("only the first sentence counts: add the places of every sentence", hint=1)
 def first_sentence(dy, ids, W):
     return scaled(summed(dy[:1], ids[:1], W))
 

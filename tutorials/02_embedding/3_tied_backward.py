@@ -38,14 +38,14 @@ def loss(dlogits, h, W):
     return lambda h, W: (dlogits * (h @ W.T)).sum(), [h, W]
 
 
-@invariant("h that grows and W that shrinks by one factor change nothing: sum(dh h) must equal sum(dW W)")
+@invariant("if h grows and W shrinks by the same factor, nothing changes: sum(dh h) must equal sum(dW W)")
 def scale(answer, dlogits, h, W):
     return (answer[0] * h).sum() - (answer[1] * W).sum()
 
 
 # %% hints
 hints = (
-    "Which shape has dW, and which product of dlogits and h has it? Which of the two is transposed?",
+    "What shape does dW have, and which product of dlogits and h has it? Which of the two is transposed?",
     "logits_nv = sum_d h_nd W_vd. W_vd touches the logits of v in every row n, with the factor h_nd.",
     "dW = ___ @ h",
 )

@@ -86,7 +86,7 @@ def exponent_halved(positions, d_model):
     return made(positions, d_model, lambda i, d: i / d)
 
 
-@mistake("the exponent is 4i / d_model: 2i stands for the column already, and was doubled", hint=2)
+@mistake("the exponent is 4i / d_model: 2i already stands for the column, and was doubled", hint=2)
 def exponent_doubled(positions, d_model):
     return made(positions, d_model, lambda i, d: 4 * i / d)
 
@@ -96,7 +96,7 @@ def swapped(positions, d_model):
     return made(positions, d_model).reshape(len(positions), -1, 2)[..., ::-1].reshape(len(positions), d_model)
 
 
-@mistake("the odd columns have a frequency of their own: both of a pair share one", hint=2)
+@mistake("the odd columns have frequencies of their own: the two columns of a pair share one", hint=2)
 def own_frequency(positions, d_model):
     columns = np.arange(d_model)
     angles = positions[:, None] / 10000.0 ** (columns / d_model)
@@ -115,7 +115,7 @@ def other_base(positions, d_model):
     return made(positions, d_model, base=1000.0)
 
 
-@mistake("the positions begin with 1: the row of position t is that of t + 1", hint=1)
+@mistake("the positions begin at 1: position t gets the row of t + 1", hint=1)
 def from_one(positions, d_model):
     return made(positions + 1, d_model)
 
@@ -135,12 +135,12 @@ def times_wavelength(positions, d_model):
     return made(2 * np.pi * positions, d_model, lambda i, d: -2 * i / d)
 
 
-@mistake("2 pi is in the angle: it cancels, because the wavelength contains it, too", hint=2)
+@mistake("2 pi is in the angle: it cancels, because the wavelength contains it too", hint=2)
 def two_pi_left(positions, d_model):
     return made(2 * np.pi * positions, d_model)
 
 
-@mistake("2 pi is missing in the angle: a turn is 2 pi, not 1", hint=2)
+@mistake("2 pi is missing from the angle: a turn is 2 pi, not 1", hint=2)
 def two_pi_below(positions, d_model):
     return made(positions / (2 * np.pi), d_model)
 

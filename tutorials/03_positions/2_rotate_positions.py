@@ -105,7 +105,7 @@ def added(PE, k):
     return (PE + np.stack([np.sin(t), np.cos(t)], axis=-1).reshape(d)).astype(PE.dtype)
 
 
-@mistake("the rows are moved by k places: that needs the rows of other positions, which need not be there", hint=1)
+@mistake("the rows are moved by k places: that takes the rows of other positions, which may not be there", hint=1)
 def rolled(PE, k):
     return np.roll(PE, -k, axis=0)
 

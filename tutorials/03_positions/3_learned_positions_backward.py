@@ -46,7 +46,7 @@ def total(answer, dy, W):
 
 # %% hints
 hints = (
-    "Through how many numbers of y does one number of row t touch the loss? And one number of a row behind the last place?",
+    "Through how many numbers of y does one number of row t touch the loss? And one number of a row after the last place?",
     "dx is dy. dW[t] is dy summed over the sentences at place t, and 0 for t >= T.",
     "dW[:T] = dy.sum(axis=___)",
 )
@@ -64,7 +64,7 @@ def mean(dy, W):
     return made(dy, W, lambda dy: dy.mean(axis=0))
 
 
-@mistake("dW is that of the first sentence only: every sentence uses the same rows", hint=1)
+@mistake("dW comes from the first sentence only: every sentence uses the same rows", hint=1)
 def first_sentence(dy, W):
     return made(dy, W, lambda dy: dy[0])
 
@@ -79,7 +79,7 @@ def last_rows(dy, W):
     return made(dy, W, at=lambda T, L: slice(L - T, L))
 
 
-@mistake("dx is summed over the sentences, too: every sentence has its own x", hint=2)
+@mistake("dx is summed over the sentences too: every sentence has its own x", hint=2)
 def dx_summed(dy, W):
     return np.broadcast_to(dy.sum(axis=0), dy.shape).copy(), made(dy, W)[1]
 
@@ -99,7 +99,7 @@ def too_short(dy, W):
     return dy.copy(), dy.sum(axis=0) if len(W) > dy.shape[1] else made(dy, W)[1]
 
 
-@mistake("dW is that of the last sentence only: each sentence has to be added, not put in the place of the one before", hint=1)
+@mistake("dW comes from the last sentence only: add each sentence to those before, do not put it in their place", hint=1)
 def last_sentence(dy, W):
     dW = np.zeros_like(W)
     dW[:dy.shape[1]] = dy[-1]

@@ -71,7 +71,7 @@ def textbook(x):
     return np.exp(x) / np.exp(x).sum()
 
 
-@mistake("another score than the largest is subtracted, the smallest or the mean: exp of the difference can still overflow", hint=2)
+@mistake("the smallest score or the mean is subtracted, not the largest: exp of the difference can still overflow", hint=2)
 def smallest(x):
     e = np.exp(x - x.min(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True)

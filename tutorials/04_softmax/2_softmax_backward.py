@@ -12,7 +12,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake, plugs
 
 # %% reference
 def softmax_backward(dp, p):
-    """dp, p: (..., K), the gradient of p and p itself; each row of p sums to 1. Returns dx (..., K)."""
+    """dp, p: (..., K), the gradient with respect to p, and p itself; each row of p sums to 1. Returns dx (..., K)."""
     # your code: what arrives at a score, through all probabilities of its row?
     along = (dp * p).sum(axis=-1, keepdims=True)
     return p * (dp - along)

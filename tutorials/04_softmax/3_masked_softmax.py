@@ -1,7 +1,7 @@
 """A row with nothing to attend to
 
 Softmax over the entries that a mask allows. The others get probability 0. A row in which nothing is allowed is 0 throughout:
-no NaN, and no attention to what is masked out. Again, scores may be as large as 1,000, those that are masked out, too.
+no NaN, and no attention to what is masked out. Again, scores may be as large as 1,000, even those that are masked out.
 """
 
 import numpy as np
@@ -73,8 +73,8 @@ def in_the_model(own):
 
 # %% hints
 hints = (
-    "What is the sum of exp over a row of which nothing is allowed? What does NumPy answer when you divide by it?",
-    "Two things: only allowed scores count, for the largest one, too; and where a row's sum is 0, divide by 1 in its place.",
+    "What is the sum of exp over a row in which nothing is allowed? What does NumPy answer when you divide by it?",
+    "Two things: only allowed scores count, also for the largest one; and where a row's sum is 0, divide by 1 instead.",
     "return e / np.where(total == ___, 1, total)",
 )
 
@@ -90,7 +90,7 @@ def empty_row(x, mask):
     return softmax(np.where(mask, x, -np.inf))
 
 
-@mistake("the largest score is taken over the masked entries, too: if it is one of them, exp of all others can be 0", hint=2)
+@mistake("the largest score is taken over the masked entries too: if it is one of them, exp of all others can be 0", hint=2)
 def peak_of_all(x, mask):
     e = np.where(mask, np.exp(x - x.max(axis=-1, keepdims=True)), 0).astype(x.dtype)
     total = e.sum(axis=-1, keepdims=True)

@@ -33,7 +33,7 @@ def loss(ds, x, t):
     return lambda x, t: (ds * (x / t)).sum(), [x, t]
 
 
-@invariant("scores and temperature that grow by the same factor change nothing, so sum(dx x) + dt t must be 0")
+@invariant("if scores and temperature grow by the same factor, nothing changes, so sum(dx x) + dt t must be 0")
 def scale(answer, ds, x, t):
     dx, dt = answer
     return (dx * x).sum() + dt * t
@@ -68,7 +68,7 @@ def swapped(ds, x, t):
     return -(ds * x).sum() / t ** 2, ds / t
 
 
-@mistake("dt is divided by t three times: dx holds 1/t already", hint=2)
+@mistake("dt is divided by t three times: dx already holds 1/t", hint=2)
 def from_dx(ds, x, t):
     return ds / t, -(ds / t * x).sum() / t ** 2
 

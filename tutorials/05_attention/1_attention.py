@@ -1,7 +1,7 @@
 """Attention
 
 Each query gets a weighted mean of the values. The weights are the softmax of its scores: its dot product with each key, divided
-by the square root of d_k. A key for which the mask says False gets the weight 0. Scores may be as large as 1,000. Return the
+by the square root of d_k. A key for which the mask says False gets weight 0. Scores may be as large as 1,000. Return the
 means and the weights, which the backward needs.
 """
 
@@ -55,7 +55,7 @@ def rows(answer, query, key, value, mask):
     return answer[1].sum(axis=-1) - 1
 
 
-@invariant("a key that is masked out must get the weight 0")
+@invariant("a key that is masked out must get weight 0")
 def masked(answer, query, key, value, mask):
     return np.where(mask, 0, answer[1])
 
@@ -164,7 +164,7 @@ def scale_after(query, key, value, mask):
     return y / math.sqrt(query.shape[-1]), p / math.sqrt(query.shape[-1])
 
 
-@mistake("the softmax is missing: the scores themselves weigh the values", hint=2)
+@mistake("the softmax is missing: the scores themselves weight the values", hint=2)
 def no_softmax(query, key, value, mask):
     s = np.where(mask, query @ key.swapaxes(-1, -2) / math.sqrt(query.shape[-1]), 0)
     return s @ value, s

@@ -51,7 +51,7 @@ def table(frequencies, positions):
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(len(positions), -1)
 
 
-@invariant("mirrored twice, a position is where it was: W W must be the identity")
+@invariant("mirrored twice, a position is back where it was: W W must be the identity")
 def twice(W, frequencies, n):
     return W @ W - np.eye(len(W), dtype=W.dtype)
 

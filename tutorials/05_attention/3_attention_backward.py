@@ -1,7 +1,7 @@
 """Attention, from the bottom up
 
 You get `dy`, the gradient of the loss with respect to attention's output. Return those with respect to query, key and value. The
-weights p of the forward are given: in them, the mask has done its work.
+weights p of the forward are given, and the mask has already done its work in them.
 """
 
 import math
@@ -67,7 +67,7 @@ def values(answer, dy, query, key, value, p):
     return answer[2].sum(axis=-2) - dy.sum(axis=-2)
 
 
-@invariant("queries that grow and keys that shrink by one factor change nothing: sum(dquery query) must equal sum(dkey key)")
+@invariant("if queries grow and keys shrink by the same factor, nothing changes: sum(dquery query) must equal sum(dkey key)")
 def scale(answer, dy, query, key, value, p):
     return (answer[0] * query).sum() - (answer[1] * key).sum()
 
@@ -142,7 +142,7 @@ def value_of_scores(dy, query, key, value, p):
     return made(dy, query, key, value, p, dvalue=lambda ds: turned(ds) @ dy)
 
 
-@mistake("the key's gradient misses the factor 1/sqrt(d_k): it belongs to dS, of which both gradients are made", hint=2)
+@mistake("the key's gradient lacks the factor 1/sqrt(d_k): it belongs to dS, from which both gradients are made", hint=2)
 def key_unscaled(dy, query, key, value, p):
     dquery, dkey, dvalue = made(dy, query, key, value, p)
     return dquery, dkey * math.sqrt(query.shape[-1]), dvalue

@@ -47,7 +47,7 @@ def full(rng, B, T):
     return (rng.integers(3, 20, (B, T)),)
 
 
-@invariant("what a position has to predict, the next one reads: the number of exceptions before EOS must be 0")
+@invariant("each position reads what the one before it has to predict: the number of exceptions before EOS must be 0")
 def chained(answer, target):
     decoder_input, next_target = answer
     return ((target != 0) & (decoder_input[:, 1:] != next_target[:, :-1])).sum()

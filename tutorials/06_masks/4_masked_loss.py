@@ -50,7 +50,7 @@ def counted(answer, losses, ids):
 
 # %% hints
 hints = (
-    "Two sentences of 2 and of 10 tokens, padded to 10. By which number do you divide the sum of all losses, for a mean per token?",
+    "Two sentences of 2 and of 10 tokens, padded to 10. What do you divide the sum of all losses by, for a mean per token?",
     "Multiply by ids != 0 before the sum, and count the same places.",
     "total = (losses * ___).sum()",
 )
@@ -72,24 +72,24 @@ def padding_in_both(losses, ids):
     return losses.sum(), np.array(ids.size)
 
 
-@mistake("the total is divided by the count already: it has to be a sum, so that batches can be added", hint=2)
+@mistake("the total is already divided by the count: it has to be a sum, so that batches can be added", hint=2)
 def mean(losses, ids):
     real = ids != 0
     return (losses * real).sum() / losses.dtype.type(real.sum()), real.sum()
 
 
-@mistake("the count is that of the losses that are not 0: a token predicted with certainty counts as well", hint=2)
+@mistake("the count is the number of losses that are not 0: a token predicted with certainty counts as well", hint=2)
 def losses_not_0(losses, ids):
     real = ids != 0
     return (losses * real).sum(), np.array(np.count_nonzero(losses * real))
 
 
-@mistake("the token id 1 is left out as well: only padding, the id 0, is", hint=2)
+@mistake("token id 1 is left out as well: leave out only padding, id 0", hint=2)
 def id_1_left_out(losses, ids):
     return (losses * (ids > 1)).sum(), (ids > 1).sum()
 
 
-@mistake("the count is that of the sentences", hint=1)
+@mistake("the count is the number of sentences", hint=1)
 def sentences(losses, ids):
     return (losses * (ids != 0)).sum(), np.array(len(ids))
 

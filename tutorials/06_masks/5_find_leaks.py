@@ -1,6 +1,6 @@
 """A detector for leaks
 
-Replace one token by another and run the model again: which outputs moved although the token comes later? Do this for each token.
+Replace one token with another and run the model again. Which outputs moved although the token comes later? Do this for each token.
 """
 
 import numpy as np
@@ -71,7 +71,7 @@ def below(leak, model, ids):
 
 # %% hints
 hints = (
-    "May output 3 move if token 3 is replaced? If token 2 is? If token 4 is? Where in the matrix leak[t, u] do these three stand?",
+    "May output 3 move if token 3 is replaced? If token 2 is? If token 4 is? Where in the matrix leak[t, u] are these three?",
     "T + 1 runs: one on ids, then one on each copy with one token replaced; compare, any of the d numbers; keep u > t.",
     "moved = (np.abs(changed - y) > 1e-3).___",
 )
@@ -123,7 +123,7 @@ def by_one_letter(model, ids):
     return made((np.abs(changed - y) > 1e-3).any(axis=-1))
 
 
-@mistake("the last letter of the vocabulary becomes itself: it is not replaced", hint=2)
+@mistake("the last letter of the vocabulary is replaced with itself: choose another one", hint=2)
 def clipped(model, ids):
     y, changed = runs(model, ids, np.minimum(ids + 1, 28))
     return made((np.abs(changed - y) > 1e-3).any(axis=-1))
@@ -134,7 +134,7 @@ def transposed(model, ids):
     return find_leaks(model, ids).T.copy()
 
 
-@mistake("moved is not transposed: the run, and so the replaced token, is on its first axis", hint=2)
+@mistake("moved is not transposed: its first axis is the run, and so the replaced token", hint=2)
 def moved_untransposed(model, ids):
     return made(far(model, ids).T)
 

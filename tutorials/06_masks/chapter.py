@@ -272,7 +272,7 @@ bar = figure.colorbar(image, label="attention weight, the largest of 4 heads")
 #
 # | array | what it contains | shape |
 # |---|---|---|
-# | `touched` | in row $u$ the ids, with another letter in place $u$ alone | $(T, T)$ |
+# | `touched` | in row $u$, the ids with another letter at position $u$ only | $(T, T)$ |
 # | `changed` | one run for each row | $(T, T, d)$ |
 # | `moved` | whether any of the $d$ numbers moved, up or down, by more than rounding | $(T, T)$ |
 # | its transpose | the outputs as rows, the replaced tokens as columns | $(T, T)$ |
@@ -336,7 +336,7 @@ print(f"not shifted: {lab.accuracy(train(task=NotShifted(), steps=60).model, Not
 lab.at_work()
 
 # %% [markdown]
-# `minitransformer learn plug causal_mask` trains a model with your mask. Plug in a wrong one, too, and see what the model
+# `minitransformer learn plug causal_mask` trains a model with your mask. Also plug in a wrong one and see what the model
 # writes.
 #
 # **Read next:** `causal_mask` and `padding_mask` in `minitransformer/functional/masks.py`, and `Transformer.decode` in

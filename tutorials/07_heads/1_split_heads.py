@@ -107,7 +107,7 @@ def all_axes_reversed(x, num_heads):
     return x.reshape(sizes(x, num_heads)).T.copy()
 
 
-@mistake("the heads are in reversed order", hint=2)
+@mistake("the heads are in reverse order", hint=2)
 def reversed_heads(x, num_heads):
     return split_heads(x, num_heads)[:, ::-1].copy()
 

@@ -46,7 +46,7 @@ def in_the_model(own):
 
 # %% hints
 hints = (
-    "A reshape never reorders numbers. What lies next to head 0, position 0, in heads: the next head or the next position?",
+    "A reshape never reorders numbers. What comes after head 0, position 0, in heads: the next head or the next position?",
     "The split backwards: swap the axes of heads and positions first, (B, T, H, d), and then reshape to (B, T, H d).",
     "together = heads.swapaxes(___)",
 )
@@ -109,7 +109,7 @@ def positions_first(heads):
     return heads.transpose(2, 0, 1, 3).reshape(B, T, H * d)
 
 
-@mistake("the heads are in reversed order", hint=2)
+@mistake("the heads are in reverse order", hint=2)
 def reversed_heads(heads):
     return merge_heads(heads[:, ::-1])
 

@@ -83,7 +83,7 @@ def heads_first(heads, w_o):
     return (heads @ blocks(heads, w_o)).swapaxes(0, 1).copy()
 
 
-@mistake("the rows of W_O are given to the heads in reversed order", hint=1)
+@mistake("the rows of W_O are given to the heads in reverse order", hint=1)
 def reversed_rows(heads, w_o):
     return heads @ blocks(heads, w_o)[::-1]
 

@@ -149,7 +149,7 @@ def crossed(dq, dk, dv, x, w_q, w_k, w_v):
     return dx, *made(dq, dk, dv, x, w_q, w_k, w_v)[1:]
 
 
-@mistake("dq and dk are divided by sqrt(d_k) again: attention's backward has done that", hint=2)
+@mistake("dq and dk are divided by sqrt(d_k) again: attention's backward has already done that", hint=2)
 def scaled_again(dq, dk, *others):
     root = dq.shape[-1] ** 0.5
     return made(dq / root, dk / root, *others)

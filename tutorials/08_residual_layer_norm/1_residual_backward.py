@@ -90,7 +90,7 @@ def weight_transposed(dy, x, W):
     return dy + dy @ W.T, dy.T @ x
 
 
-@mistake("dW uses y, what comes out: W was multiplied by x", hint=2)
+@mistake("dW uses y, the output: W was multiplied by x", hint=2)
 def weight_of_y(dy, x, W):
     return dy + dy @ W.T, (x + x @ W).T @ dy
 

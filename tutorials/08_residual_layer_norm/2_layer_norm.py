@@ -1,6 +1,6 @@
 """LayerNorm
 
-Bring each row to mean 0 and variance 1, then stretch it by gamma and shift it by beta. Return what backward needs, too: the
+Bring each row to mean 0 and variance 1, then stretch it by gamma and shift it by beta. Also return what backward needs: the
 normalised rows n, and s, the factor that a centred row is multiplied by. epsilon keeps a row of equal numbers from dividing by 0.
 """
 

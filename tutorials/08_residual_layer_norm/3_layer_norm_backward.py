@@ -116,12 +116,12 @@ def gamma_outside(dy, n, s, gamma):
     return with_dx(gamma * s * (dy - mean(dy) - n * mean(dy * n)), dy, n)
 
 
-@mistake("gamma is missing in dx: n was multiplied by it", hint=2)
+@mistake("gamma is missing from dx: n was multiplied by it", hint=2)
 def gamma_missing(dy, n, s, gamma):
     return with_dx(s * (dy - mean(dy) - n * mean(dy * n)), dy, n)
 
 
-@mistake("the factor s, 1 / standard deviation, is missing in dx", hint=2)
+@mistake("the factor s, 1 / standard deviation, is missing from dx", hint=2)
 def s_missing(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(dn - mean(dn) - n * mean(dn * n), dy, n)
@@ -257,13 +257,13 @@ def gamma_twice(dy, n, s, gamma):
     return with_dx(s * (dn - mean(dn) - n * mean(dn * n)), dy, n)
 
 
-@mistake("the term of the variance averages dy n: gamma is missing in it", hint=2)
+@mistake("the term of the variance averages dy n: gamma is missing from it", hint=2)
 def gamma_not_in_variance(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dn) - n * mean(dy * n)), dy, n)
 
 
-@mistake("the term of the mean averages dy: gamma is missing in it", hint=2)
+@mistake("the term of the mean averages dy: gamma is missing from it", hint=2)
 def gamma_not_in_mean(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn - mean(dy) - n * mean(dn * n)), dy, n)

@@ -100,7 +100,7 @@ def gamma_outside(dy, n, s, gamma):
     return with_dx(gamma * s * (dy - n * mean(dy * n)), dy, n)
 
 
-@mistake("gamma is missing in dx: n was multiplied by it", hint=2)
+@mistake("gamma is missing from dx: n was multiplied by it", hint=2)
 def gamma_missing(dy, n, s, gamma):
     return with_dx(s * (dy - n * mean(dy * n)), dy, n)
 
@@ -110,7 +110,7 @@ def gamma_not_in_mean(dy, n, s, gamma):
     return with_dx(s * (dy * gamma - n * mean(dy * n)), dy, n)
 
 
-@mistake("the factor s is missing in dx", hint=2)
+@mistake("the factor s is missing from dx", hint=2)
 def s_missing(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(dn - n * mean(dn * n), dy, n)
@@ -128,7 +128,7 @@ def s_for_the_first_term(dy, n, s, gamma):
     return with_dx(s * dn - n * mean(dn * n), dy, n)
 
 
-@mistake("the path through s is added, not subtracted: s falls where x grows", hint=2)
+@mistake("the path through s is added, not subtracted: s falls as x grows", hint=2)
 def added(dy, n, s, gamma):
     dn = dy * gamma
     return with_dx(s * (dn + n * mean(dn * n)), dy, n)

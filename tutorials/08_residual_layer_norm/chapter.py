@@ -122,7 +122,7 @@ for _layer in range(24):
 print(f"the standard deviation after 24 layers: {x.std():,.0f}")
 
 # %% [markdown]
-# About $2^{24/2} = 4{,}096$. Something has to bring the numbers back to one scale.
+# It is about $2^{24/2} = 4{,}096$. Something has to bring the numbers back to one scale.
 #
 # ## LayerNorm: every row on the same scale
 #

@@ -72,7 +72,7 @@ def made(dy, x, W1, b1, W2, da=None, h=None):
     return da @ W1.T, x.T @ da, da.sum(axis=0), hidden.T @ dy, dy.sum(axis=0)
 
 
-@mistake("the ReLU is skipped in backward: da = dh, also where a is negative", hint=1)
+@mistake("the ReLU is skipped in backward: da = dh, even where a is negative", hint=1)
 def relu_skipped(dy, x, W1, b1, W2):
     return made(dy, x, W1, b1, W2, da=lambda dh, a: dh)
 

@@ -93,7 +93,7 @@ def unscaled(dy, x, W, keep1, keep2, rate):
     return backward(dy, x, W, keep1, keep2, keep1)
 
 
-@mistake("the scale 1 / (1 - rate) is missing in the gradients dz and dh, though h has it", hint=2)
+@mistake("the scale 1 / (1 - rate) is missing from the gradients dz and dh, though h has it", hint=2)
 def unscaled_gradients(dy, x, W, keep1, keep2, rate):
     return backward(dy, x, W, keep1, keep2, keep1 / (1 - rate))
 
@@ -114,7 +114,7 @@ def x_for_h(dy, x, W, keep1, keep2, rate):
     return backward(dy, x, W, first, second, np.ones_like(x))
 
 
-@mistake("the second dropout is skipped: dy goes to the product as it is", hint=2)
+@mistake("the second dropout is skipped: dy goes to the product unchanged", hint=2)
 def second_skipped(dy, x, W, keep1, keep2, rate):
     first = keep1 / (1 - rate)
     return backward(dy, x, W, first, np.ones_like(dy), first)
@@ -167,7 +167,7 @@ def first_rescaled(dy, x, W, keep1, keep2, rate):
     return backward(dy, x, W, np.full(x.shape, 1 / (1 - rate)), second, first)
 
 
-@mistake("dx is multiplied by both masks: the second one was applied to dy already", hint=2)
+@mistake("dx is multiplied by both masks: the second one was already applied to dy", hint=2)
 def both_masks(dy, x, W, keep1, keep2, rate):
     first, second = keep1 / (1 - rate), keep2 / (1 - rate)
     return backward(dy, x, W, first * second, second, first)

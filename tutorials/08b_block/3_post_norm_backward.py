@@ -1,7 +1,7 @@
 """Backward through a post-norm residual
 
 Forward, as in the paper: z = x + x W, then y = LayerNorm(z). Here the sub-layer is one matrix, gamma is 1 and beta is 0. You get
-n and s of the forward, of z. Return the gradients of x and W.
+n and s of z from the forward. Return the gradients of x and W.
 """
 
 import numpy as np
@@ -60,7 +60,7 @@ def shifted(answer, dy, x, W, n, s):
 # %% hints
 hints = (
     "x reaches z by two paths: which? And can the gradient of either of them avoid the LayerNorm, which comes after both?",
-    "LayerNorm's backward (chapter 8, gamma = 1) makes dz of dy. Two paths lead from x to z: add what comes through each.",
+    "LayerNorm's backward (chapter 8, gamma = 1) turns dy into dz. Two paths lead from x to z: add what comes through each.",
     "dx = dz + ___",
 )
 
@@ -147,13 +147,13 @@ def branch_around_the_norm(dy, x, W, n, s):
     return dz + dy @ W.T, of_weight(x, dz)
 
 
-@mistake("LayerNorm's term of the mean is missing in dz: mean(dy)", hint=2)
+@mistake("LayerNorm's term of the mean is missing from dz: mean(dy)", hint=2)
 def mean_constant(dy, x, W, n, s):
     dz = s * (dy - n * mean(dy * n))
     return dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("LayerNorm's term of the variance is missing in dz: n mean(dy n)", hint=2)
+@mistake("LayerNorm's term of the variance is missing from dz: n mean(dy n)", hint=2)
 def variance_constant(dy, x, W, n, s):
     dz = s * (dy - mean(dy))
     return dz + dz @ W.T, of_weight(x, dz)
@@ -177,7 +177,7 @@ def sum_along(dy, x, W, n, s):
     return dz + dz @ W.T, of_weight(x, dz)
 
 
-@mistake("the factor s is missing in dz", hint=2)
+@mistake("the factor s is missing from dz", hint=2)
 def s_missing(dy, x, W, n, s):
     dz = through(dy, n, s) / s
     return dz + dz @ W.T, of_weight(x, dz)

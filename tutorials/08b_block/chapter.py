@@ -16,11 +16,12 @@
 # *한국어: 순방향 신경망 (feed-forward network), 위치별 (position-wise), 드롭아웃 (dropout), 하위 층 (sub-layer).*
 #
 # The best-known Transformer in NumPy makes one dropout object in each encoder layer and uses it in three places. All
-# shapes fit, and with a dropout rate of 0 its gradients are right to nine digits. At 0.3, they are 27 % off. Where do the
-# 27 % come from?
+# shapes fit, and with a dropout rate of 0 its gradients are right to nine digits. At 0.3, they are 27 % off. Where does
+# this error come from?
 #
-# And a second riddle. The paper says that LayerNorm comes after the sum. The code that its authors published puts it in
-# front of each layer, and so does the Annotated Transformer, whose readers have asked for years which of the two is right.
+# There is a second riddle. The paper says that LayerNorm comes after the sum. The code that its authors published puts it
+# in front of each layer, and so does the Annotated Transformer, whose readers have been asking for years which of the two
+# is right.
 #
 # When you have answered both, the encoder layer is complete, and part one of the book with it.
 
@@ -215,13 +216,14 @@ lab.show_orders(axes)
 # %% [markdown]
 # In pre-norm, $dy$ arrives at the bottom untouched. In post-norm, it passes through a LayerNorm in every sub-layer. If $x$ and
 # $f(x)$ both have variance 1, their sum has variance 2, and LayerNorm multiplies by about $1/\sqrt2 = 0.71$ on the way back.
-# Does that matter? We measure the gradient of $W_2$ in untrained models with 24 layers in each stack. **Predict:** does the
-# decoder's first layer get a larger gradient in pre-norm or in post-norm?
+# Does that matter? We measure the gradient of $W_2$ in untrained models with 24 layers in each stack. Their weights are drawn by
+# the usual rule, Xavier's, except for the dotted lines, which are for later. **Predict:** does the decoder's first layer get a
+# larger gradient in pre-norm or in post-norm?
 
 
 # %%
-def norms_by_layer(pre_norm, seed):
-    model, cache, dloss = lab.deep(pre_norm, seed)
+def norms_by_layer(name, seed):
+    model, cache, dloss = lab.deep(name == "pre-norm", seed, xavier="small" not in name)
     model.loss_backward(dloss, cache)
     return [[np.linalg.norm(layer.feed_forward.outer.weight.grad) for layer in stack.layers]
             for stack in (model.encoder, model.decoder)]
@@ -229,12 +231,12 @@ def norms_by_layer(pre_norm, seed):
 
 # %%
 figure, both = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout="constrained")
-for pre_norm, style, name in ((False, "--", "post-norm"), (True, "-", "pre-norm")):
-    norms = np.array([norms_by_layer(pre_norm, seed) for seed in range(3)])    # (3 seeds, 2 stacks, 24 layers)
+for name, style in (("post-norm", "--"), ("pre-norm", "-"), ("post-norm, small weights", ":")):
+    norms = np.array([norms_by_layer(name, seed) for seed in range(3)])    # (3 seeds, 2 stacks, 24 layers)
     for axes, stack, of_stack in zip(both, ("encoder", "decoder"), norms.transpose(1, 2, 0)):
         axes.semilogy(range(1, 25), of_stack, style, color="tab:purple", label=[name, None, None])
         axes.set(title=stack, xlabel="layer (24 is nearest to the loss)", ylabel="norm of the gradient of $W_2$")
-        print(f"{stack}, {name:9} layer 1: {of_stack[0].mean():.4f}, layer 24: {of_stack[-1].mean():.4f}")
+        print(f"{stack}, {name:24} layer 1: {of_stack[0].mean():.4f}, layer 24: {of_stack[-1].mean():.4f}")
 legend = axes.legend()
 
 # %% [markdown]
@@ -256,9 +258,12 @@ print(", ".join(f"{name}: {np.mean(of_layers):.2f}" for name, of_layers in facto
 
 # %% [markdown]
 # It is cross-attention. The gradient of its keys and values goes to the encoder, and what is left for the decoder shrinks at
-# every layer, as in the example by hand at the start of chapter 8. With six layers and a warm-up of the learning rate (chapter
-# 11), the paper's model copes with that. Today's deep models are pre-norm, with one more LayerNorm at the end of each stack,
-# because nothing else normalises the last sum.
+# every layer, as in the example by hand at the start of chapter 8.
+#
+# There are two ways out. Today's deep models are pre-norm, with one more LayerNorm at the end of each stack, because nothing
+# else normalises the last sum. Or the weights of the sub-layers start smaller, so that $x$ outweighs $f(x)$ in the sum. Every new
+# model of this library begins that way, and the dotted lines show the effect on post-norm: the decoder's first layer gets a
+# gradient again. `docs/initial_weights.md` shows what this means for a real translator.
 #
 # ## Your Transformer
 #
@@ -279,7 +284,8 @@ lab.at_work()
 #
 #     minitransformer learn plug --all
 #
-# It prints the loss beside the library's, lets the model copy a word that it has never seen, and says how many parts are yours.
+# It compares your gradients with those of the paper in one file, trains the model until it reverses words that it has never
+# seen, and says how many parts are yours.
 #
 # **Read next:** `tutorials/one_file.py`, the Transformer with its gradients and its training in fewer than 500 lines of NumPy.
 # You have derived nearly every backward in it. Then read `EncoderLayer` in `minitransformer/layers/encoder.py` and `Residual`

@@ -1,8 +1,8 @@
 """Count a Transformer
 
-How many parameters does a Transformer of the paper have? Count for several configurations at once. Every linear layer has a bias,
+How many parameters does the paper's Transformer have? Count them for several configurations at once. Every linear layer has a bias,
 every LayerNorm has gamma and beta, and one matrix embeds the source, embeds the target and makes the logits, without a bias.
-Positions are sinusoids.
+The positions are sinusoids.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 
 # %% reference
 def count_parameters(V, d_model, d_ff, N):
-    """Each (C,), whole numbers: the vocabulary, the widths, the layers of the encoder and of the decoder, of C configurations.
+    """Each (C,), whole numbers for C configurations: the size of the vocabulary, the two widths, the layers of each stack.
 
     Returns embedding, encoder and decoder, each (C,): the parameters of all layers together.
     """
@@ -43,7 +43,7 @@ def one(rng):
     return np.array([50]), np.array([6]), np.array([10]), np.array([1])
 
 
-@invariant("a decoder layer is an encoder layer, one attention and one norm more: the difference must be 0")
+@invariant("a decoder layer is an encoder layer plus one attention and one norm: the difference must be 0")
 def one_more(answer, V, d_model, d_ff, N):
     _, encoder, decoder = answer
     return decoder - encoder - N * (4 * d_model ** 2 + 6 * d_model)
@@ -52,7 +52,7 @@ def one_more(answer, V, d_model, d_ff, N):
 # %% hints
 hints = (
     "Which sub-layer does a decoder layer add to those of an encoder layer? Does the number of heads change any count?",
-    "An attention has four linear layers, a feed-forward network two. Count each with its bias. Each sub-layer has its own norm.",
+    "Attention has four linear layers, a feed-forward network has two. Count each with its bias. Each sub-layer has its own norm.",
     "decoder = N * (___ * attention + feed_forward + 3 * norm)",
 )
 
@@ -81,17 +81,17 @@ def without_biases(V, d, f, N):
     return made(V, d, f, N, attention=4 * d * d, feed_forward=2 * d * f)
 
 
-@mistake("both biases of the feed-forward network are counted with d_ff numbers: the second one is added to d_model", hint=2)
+@mistake("both biases of the feed-forward network are counted as d_ff numbers: the second one has d_model", hint=2)
 def wide_biases(V, d, f, N):
     return made(V, d, f, N, feed_forward=2 * d * f + 2 * f)
 
 
-@mistake("the norms are missing: gamma and beta, of d_model numbers each, after every sub-layer", hint=2)
+@mistake("the norms are missing: every sub-layer has a gamma and a beta of d_model numbers each", hint=2)
 def without_norms(V, d, f, N):
     return made(V, d, f, N, norm=0)
 
 
-@mistake("a norm is counted with one vector: it has gamma and beta", hint=2)
+@mistake("a norm is counted as one vector: it has two, gamma and beta", hint=2)
 def gamma_only(V, d, f, N):
     return made(V, d, f, N, norm=d)
 
@@ -111,12 +111,12 @@ def norms_of_attention_alone(V, d, f, N):
     return made(V, d, f, N, norms=(1, 2))
 
 
-@mistake("each layer is counted with one norm: each sub-layer has its own", hint=2)
+@mistake("each layer is counted with a single norm: each sub-layer has its own", hint=2)
 def one_norm(V, d, f, N):
     return made(V, d, f, N, norms=(1, 1))
 
 
-@mistake("a decoder layer is counted as two encoder layers: it has one feed-forward network", hint=1)
+@mistake("a decoder layer is counted as two encoder layers: it has only one feed-forward network", hint=1)
 def twice_the_encoder(V, d, f, N):
     embedding, encoder, _ = made(V, d, f, N)
     return embedding, encoder, 2 * encoder
@@ -137,18 +137,18 @@ def two_tables(V, d, f, N):
     return made(V, d, f, N, tables=2)
 
 
-@mistake("the logits have a bias of V numbers here: the shared matrix has none", hint=1)
+@mistake("the logits are counted with a bias of V numbers: the shared matrix has none", hint=1)
 def output_bias(V, d, f, N):
     embedding, encoder, decoder = made(V, d, f, N)
     return embedding + V, encoder, decoder
 
 
-@mistake("the encoder and the decoder are those of one layer: there are N of each", hint=2)
+@mistake("the encoder and the decoder are counted with one layer: each has N", hint=2)
 def one_layer(V, d, f, N):
     return made(V, d, f, 1)
 
 
-@mistake("there is one matrix in the feed-forward network: it goes from d_model to d_ff and back", hint=2)
+@mistake("the feed-forward network is counted with one matrix: it has two, from d_model to d_ff and back", hint=2)
 def one_way(V, d, f, N):
     return made(V, d, f, N, feed_forward=d * f + f)
 

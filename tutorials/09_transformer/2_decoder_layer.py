@@ -2,8 +2,8 @@
 
 Put a decoder layer together, in the paper's order: self-attention, attention to the memory, feed-forward, and a residual with a
 LayerNorm around each. To keep it short there is one head and no projection: queries, keys and values are the vectors themselves.
-There is no bias, gamma is 1 and beta 0, and LayerNorm adds 1e-5 to the variance. Within it, attention and LayerNorm may well
-become functions of their own.
+There is no bias, gamma is 1, beta is 0, and LayerNorm adds 1e-5 to the variance. You may define functions for attention and
+LayerNorm inside it.
 """
 
 import math
@@ -64,7 +64,7 @@ def normalised(y, x, memory, causal, memory_mask, W1, W2):
 # %% hints
 hints = (
     "In the attention to the memory, who asks, and who is asked? What has already happened to the one who asks?",
-    "Three times LayerNorm(x + sub-layer(x)), each time with the x that the one before has made. Each attention has its own mask.",
+    "LayerNorm(x + sub-layer(x)) three times, each time with the x from the step before. Each attention has its own mask.",
     "h = x1 + e / e.sum(axis=-1, keepdims=True) @ ___",
 )
 
@@ -93,14 +93,14 @@ def raw_query(x, memory, causal, memory_mask, W1, W2):
     return norm(x + feed_forward(x, W1, W2))
 
 
-@mistake("the causal mask is used for the memory: the source may be looked at as a whole, but for its padding", hint=2)
+@mistake("the causal mask is used for the memory: all of the source may be looked at, except its padding", hint=2)
 def causal_for_memory(x, memory, causal, memory_mask, W1, W2):
     x = norm(x + attend(x, x, causal))
     x = norm(x + attend(x, memory, causal))
     return norm(x + feed_forward(x, W1, W2))
 
 
-@mistake("the self-attention has no mask: it sees what is written later", hint=2)
+@mistake("the self-attention has no mask: it sees the tokens that are written later", hint=2)
 def without_causal(x, memory, causal, memory_mask, W1, W2):
     return decoder_layer(x, memory, causal | True, memory_mask, W1, W2)
 
@@ -110,7 +110,7 @@ def without_padding(x, memory, causal, memory_mask, W1, W2):
     return decoder_layer(x, memory, causal, memory_mask | True, W1, W2)
 
 
-@mistake("no attention has its mask", hint=2)
+@mistake("neither attention has its mask", hint=2)
 def without_masks(x, memory, causal, memory_mask, W1, W2):
     return decoder_layer(x, memory, causal | True, memory_mask | True, W1, W2)
 
@@ -122,7 +122,7 @@ def memory_asks(x, memory, causal, memory_mask, W1, W2):
     return norm(x + feed_forward(x, W1, W2))
 
 
-@mistake("the attention to the memory comes first: self-attention does, then the memory, then feed-forward", hint=2)
+@mistake("the attention to the memory comes first: the order is self-attention, memory, feed-forward", hint=2)
 def memory_first(x, memory, causal, memory_mask, W1, W2):
     x = norm(x + attend(x, memory, memory_mask))
     x = norm(x + attend(x, x, causal))
@@ -155,14 +155,14 @@ def pre_norm(x, memory, causal, memory_mask, W1, W2):
     return x + feed_forward(norm(x), W1, W2)
 
 
-@mistake("there is one LayerNorm, at the end: each of the three sub-layers has its own", hint=2)
+@mistake("there is only one LayerNorm, at the end: each of the three sub-layers has its own", hint=2)
 def one_norm(x, memory, causal, memory_mask, W1, W2):
     x = x + attend(x, x, causal)
     x = x + attend(x, memory, memory_mask)
     return norm(x + feed_forward(x, W1, W2))
 
 
-@mistake("the ReLU is missing: the feed-forward network is then one matrix", hint=2)
+@mistake("the ReLU is missing: without it the feed-forward network is a single linear map", hint=2)
 def without_relu(x, memory, causal, memory_mask, W1, W2):
     x = norm(x + attend(x, x, causal))
     x = norm(x + attend(x, memory, memory_mask))
@@ -176,7 +176,7 @@ def unscaled(x, memory, causal, memory_mask, W1, W2):
     return norm(x + feed_forward(x, W1, W2))
 
 
-@mistake("the sub-layers work side by side, on the same x: each works on what the one before has made", hint=2)
+@mistake("the sub-layers work in parallel, on the same x: each should work on the output of the one before", hint=2)
 def side_by_side(x, memory, causal, memory_mask, W1, W2):
     return norm(x + attend(x, x, causal) + attend(x, memory, memory_mask) + feed_forward(x, W1, W2))
 

@@ -21,13 +21,14 @@ from minitransformer.learn import lab, yours
 lab.you_are_here("encoder", "decoder")
 
 # %% [markdown]
-# A student builds the paper's Transformer for English and Korean, lets the program count its parameters, and reads
-# 37,350,377. The paper says 65 million for its base model and 213 million for the big one. In which boxes of figure 1 do
-# these parameters live? At the end of the first section you reproduce as much of these numbers as can be reproduced.
+# A student builds the paper's Transformer for English and Korean, has the program count its parameters, and reads
+# 37,350,377. The paper says 65 million for its base model and 213 million for the big one. In which boxes of figure 1
+# do these parameters live? By the end of the first section you will have reproduced as many of these numbers as can be
+# reproduced.
 #
-# You have derived every box by now, and only the assembly is left. Two things can go wrong only in the whole model: the
-# memory is read by every layer of the decoder, and one matrix is used in three places. In both cases the gradient is a sum,
-# and a model that forgets one of its terms still trains.
+# You have derived every box by now, and only the assembly is left. Two things happen only in the whole model, and both
+# can go wrong: every layer of the decoder reads the memory, and one matrix is used in three places. In both cases the
+# gradient is a sum, and a model that forgets one of its terms still trains.
 
 # %%
 import math
@@ -36,7 +37,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import TransformerConfig, gradcheck, make_batch
-from minitransformer.layers import Decoder, DecoderLayer
+from minitransformer.layers import Decoder, DecoderLayer, MultiHeadAttention
 
 model, vocabulary = lab.drawkcab()
 rng = np.random.default_rng(0)
@@ -55,9 +56,9 @@ rng = np.random.default_rng(0)
 # | encoder, decoder | (B, T, d_model) | 9 | `layers/decoder.py` | `layers/test_contract.py` |
 # | logits | (B, T_q, V) | 2, 9 | `layers/output_projection.py` | `models/test_transformer.py` |
 #
-# Every box between the embedding and the logits hands on vectors of the same width, 512 in the base model. It has to,
-# since a residual adds what comes out of a sub-layer to what went in. Inside a box the width is free: the feed-forward
-# network widens to 2,048, and eight heads have 64 numbers each.
+# Every box between the embedding and the logits passes on vectors of the same width, 512 in the base model. The widths
+# have to match, since a residual adds what comes out of a sub-layer to what went in. Inside a box the width is free:
+# the feed-forward network widens to 2,048, and each of the eight heads has 64 numbers.
 #
 # **By hand.** A linear layer from 2 numbers to 3 has $2 \cdot 3$ weights and 3 biases, 9 parameters in all. A LayerNorm
 # of 3 numbers has 6.
@@ -69,16 +70,16 @@ rng = np.random.default_rng(0)
 #
 # $$ \text{attention} = 4 (d^2 + d), \qquad \text{feed-forward} = d f + f + f d + d, \qquad \text{norm} = 2 d $$
 #
-# with $d$ for `d_model` and $f$ for `d_ff`. The number of heads does not appear, since heads only cut $d$ into pieces. An
-# encoder layer has an attention, a feed-forward network and two norms. A decoder layer has one more attention, and one more
-# norm around it. The embedding is one matrix of $V d$ numbers, whoever uses it. All counts are $(C)$, one for each
-# configuration.
+# Here $d$ is `d_model` and $f$ is `d_ff`. The number of heads does not appear, since heads only cut $d$ into pieces. An
+# encoder layer has an attention, a feed-forward network and two norms. A decoder layer has one more attention and one
+# more norm after it. The embedding is one matrix of $V d$ numbers, however many parts of the model use it. All counts
+# have shape $(C)$, one number for each configuration.
 
 # %% [markdown]
-# The base model has $d_{model} = 512$, $d_{ff} = 2048$ and 6 layers, the big one 1,024, 4,096 and 6, and both share
-# about 37,000 tokens. The student's model has 256, 512 and 3 layers, 65,001 tokens in the shared embedding, a separate
-# output layer with a bias, and two learned tables of 100 positions. **Predict:** is most of the student's model in its
-# layers or in its tables of tokens?
+# The base model has $d_{model} = 512$, $d_{ff} = 2048$ and 6 layers, the big one has 1,024, 4,096 and 6, and both have
+# a vocabulary of about 37,000 tokens. The student's model has 256, 512 and 3 layers, 65,001 tokens in the shared
+# embedding, a separate output layer with a bias, and two learned tables of 100 positions. **Predict:** are most of the
+# student's parameters in the layers or in the tables of tokens?
 
 # %%
 sizes = np.array([[37_000, 37_000, 65_001], [512, 1024, 256], [2048, 4096, 512], [6, 6, 3]])
@@ -90,13 +91,14 @@ print(f"tokens for 65 million: {(65e6 - layers[0]) / 512:,.0f}, and for 213 mill
 lab.show_counts(("base", "big", "student's"), counts)
 
 # %% [markdown]
-# The student's number is right to the last digit, and nearly nine tenths of it are two tables of tokens. The paper's
-# numbers are harder. With its "about 37000 tokens" base has 63 million parameters and big 214, and no vocabulary gives
-# 65 and 213, since one of them needs more tokens than the other.
+# The student's number is right to the last digit, and the two tables of tokens make up nearly nine tenths of it. The
+# paper's numbers are harder to reproduce. With its "about 37000 tokens" the base model has 63 million parameters and
+# the big one 214 million. No vocabulary gives both 65 and 213, since the first number needs more tokens than the
+# second.
 #
 # ## What goes in: three arrays
 #
-# Chapter 6 shifted the target. Here is a batch of two words, as the model of this book reads it:
+# In chapter 6 you shifted the target. Here is a batch of two words as this book's model reads it:
 
 # %%
 batch = make_batch([(vocabulary.encode(word), vocabulary.encode(word[::-1])) for word in ("key", "go")])
@@ -104,15 +106,15 @@ for name in ("source", "target", "next_target"):
     print(f"{name:12}", *(vocabulary.tokens(row) for row in getattr(batch, name).tolist()))
 
 # %% [markdown]
-# The shift does not hide the answer: the token to be predicted at position 1 is what `target` holds at position 2. What
-# hides it is the causal mask.
+# The shift does not hide the answer, because the token to be predicted at position 1 is in `target` at position 2. It
+# is the causal mask that hides it.
 #
 # ## Put together: a layer of the decoder
 #
-# An encoder layer has two sub-layers, and chapter 8b put them together. A decoder layer has a third one between them, the
-# *cross-attention*: the text that is being written asks, and the source answers. In a translation each word of the answer
-# looks for the words that it has to translate. Real libraries get two things wrong here: which input the queries come from,
-# and which attention gets which mask.
+# An encoder layer has two sub-layers, and in chapter 8b you put them together. A decoder layer has a third one between
+# them, the *cross-attention*, in which the text being written asks and the source answers. In a translation, each word
+# of the target looks for the source words that it has to translate. Real libraries get two things wrong here: which
+# input the queries come from, and which attention gets which mask.
 
 # %% [exercise] decoder_layer
 
@@ -123,13 +125,52 @@ for name in ("source", "target", "next_target"):
 # $$ x_1 = \operatorname{LN}(x + A(x, x)), \quad x_2 = \operatorname{LN}(x_1 + A(x_1, \text{memory})), \quad y =
 # \operatorname{LN}(x_2 + F(x_2)) $$
 #
-# All of them are $(B, T, D)$. It is $x_1$ that asks the memory, after Add & Norm, and not the raw output of the
-# self-attention. The first attention has the causal mask $(T, T)$, because later tokens of the *target* are not written
-# yet. The second one has the padding mask of the *source*, $(B, 1, T)$: nothing in the source is in the future.
+# All of them have shape $(B, T, D)$. The queries to the memory come from $x_1$, after Add & Norm, and not from the raw
+# output of the self-attention. The first attention has the causal mask $(T, T)$, because later tokens of the *target*
+# have not been written yet. The second one has the padding mask of the *source*, $(B, 1, T)$, and needs no causal mask,
+# because nothing in the source lies in the future.
+
+# %% [derivation]
+# **PyTorch's attention, axis by axis.** If you compare your layer with `torch.nn.MultiheadAttention`, nearly every axis
+# is somewhere else:
+#
+# | | here | `torch.nn.MultiheadAttention` |
+# |---|---|---|
+# | input | $(B, T, D)$ | $(T, B, D)$, unless `batch_first=True` |
+# | query, key, value | three weights $(D, D)$, $y = x W + b$ | all three in `in_proj_weight` $(3D, D)$, $y = x W^\top + b$ |
+# | output | `output.weight` $(D, D)$, $y = x W + b$ | `out_proj.weight` $(D, D)$, $y = x W^\top + b$ |
+# | mask | one, True: may attend | `attn_mask` $(T_q, T_k)$ and `key_padding_mask` $(B, T_k)$, True: may **not** attend |
+# | attention weights | for each head, $(B, H, T_q, T_k)$ | their mean, $(B, T_q, T_k)$, unless `average_attn_weights=False` |
+# | a query with nothing to attend to | zeros | NaN |
+#
+# The mask of `torch.nn.functional.scaled_dot_product_attention` has it the other way round again: there, True means that a
+# query may attend. With the axes in their places, the numbers are the same:
+
+# %% [derivation] code
+try:
+    import torch
+except ImportError:
+    print("not compared: torch is not installed")
+else:
+    ours = MultiHeadAttention(8, 2, rng).astype("float64")
+    for one in (ours.query, ours.key, ours.value, ours.output):
+        one.bias.data += rng.standard_normal(8)
+    theirs = torch.nn.MultiheadAttention(8, 2, batch_first=True, dtype=torch.float64)
+    three, x, real = (ours.query, ours.key, ours.value), rng.standard_normal((2, 5, 8)), np.arange(5) < np.array([[5], [3]])
+    with torch.no_grad():
+        theirs.in_proj_weight[:] = torch.tensor(np.concatenate([one.weight.data.T for one in three]))
+        theirs.in_proj_bias[:] = torch.tensor(np.concatenate([one.bias.data for one in three]))
+        theirs.out_proj.weight[:] = torch.tensor(ours.output.weight.data.T)
+        theirs.out_proj.bias[:] = torch.tensor(ours.output.bias.data)
+        y, weights = theirs(*3 * [torch.tensor(x)], key_padding_mask=torch.tensor(~real),
+                            attn_mask=torch.tensor(~np.tri(5, dtype=bool)))
+    own, cache = ours.forward(x, x, x, real[:, None, None] & np.tri(5, dtype=bool))
+    print(f"outputs differ by {np.abs(own - y.numpy()).max():.0e}, weights by "
+          f"{np.abs(cache.attention.weights.mean(axis=1) - weights.numpy()).max():.0e}")
 
 # %% [markdown]
-# The library's layer also has projections, several heads and dropout. With one head and the identity for each projection,
-# it must do what yours does:
+# The library's layer also has projections, several heads and dropout. With one head and identity matrices for the
+# projections, it must compute the same as yours:
 
 # %%
 config = TransformerConfig.named("toy", 30, d_model=8, num_heads=1, d_ff=16, dropout=0.0)
@@ -146,37 +187,55 @@ with lab.own_functions() as names:
 print(len(names), "of your functions at work;", str(report).splitlines()[-1])
 
 # %% [markdown]
-# The last line checks the layer's backward, with respect to `x`, `memory` and every parameter, while all of your
-# functions that pass and that have a place in it do the work. The layer itself only puts them together: its backward is
-# three lines, the sub-layers from the last to the first.
+# The last line checks the layer's gradients with respect to `x`, `memory` and every parameter. All of your functions
+# that pass and have a place in the layer do the work. The layer itself only puts them together, so its backward is
+# three lines, which call the sub-layers from the last to the first.
 #
+# **Who is right?** Padding is a row of `x` and a column of the scores. Which of the two does a mask have to hide? Several
+# libraries have had a change like the one below, and not all of them noticed, because a model with the wrong mask trains.
+
+# %% [exercise] test_mask
+
+# %% [derivation]
+# **The rule: padding is not there.** So the rows of real tokens must be what they are without any padding. The weights
+# of a query sum to 1 over the *keys*, and a real query has to divide them among real keys, which is a matter of columns.
+# With rows alone, real queries look at padding, and the queries that are padding have nothing left to look at.
+#
+# Hiding rows *in addition* changes nothing that is read: the gradient of an output that nobody reads is 0. So a right
+# test compares real rows only. And it adds padding, where changing what the padding holds is not enough: padding with a
+# score of 0 and numbers of 0 still takes its share of every sum.
+
+# %%
+lab.verdicts(test_mask)
+
+# %% [markdown]
 # ## The way back to the encoder
 #
-# The encoder's output is never compared with a target. Everything that the encoder learns comes through the memory, from
-# the decoder's layers, and each of them has read it.
+# The encoder's output is never compared with a target. Everything that the encoder learns comes through the memory,
+# from all of the decoder's layers, since each of them has read it.
 #
-# **By hand.** One number everywhere, no residual: the first layer makes $x_1 = x_0 + 2m$, and the second
-# $x_2 = 3 x_1 + 5m$. The memory $m$ reaches $x_2$ directly, 5 times, and through the first layer, $3 \cdot 2$ times. So
-# the slope is 11.
+# **By hand.** Take one number everywhere and leave out the residual. The first layer computes $x_1 = x_0 + 2m$, and the
+# second $x_2 = 3 x_1 + 5m$. The memory $m$ reaches $x_2$ directly with a factor of 5, and through the first layer with
+# a factor of $3 \cdot 2$. So the slope is 11.
 
 # %% [exercise] memory_backward
 
 # %% [derivation]
-# **Two rules: a sum passes its gradient to both terms, and what is used several times collects the gradients of all
-# uses.** From the last layer to the first, $x' = x + x U_n$ gives
+# **Two rules: a sum passes its gradient to both terms, and a value that is used several times collects the gradients of
+# all its uses.** Going from the last layer to the first, $x' = x + x U_n$ gives
 #
 # $$ dx = dx' + dx' U_n^\top \qquad (B, T_q, D) $$
 #
 # In $x + p_n (m V_n)$ the value is $v = m V_n$, so $dv = p_n^\top dx$ is $(B, T_k, D)$, and layer $n$ sends
-# $dv\, V_n^\top$ to the memory. The next layer down gets $dx$ as it is, because of the residual. The memory collects
+# $dv\, V_n^\top$ to the memory. The next layer down gets $dx$ unchanged, because of the residual. The memory collects
 #
 # $$ dm = \sum_n p_n^\top\, dx_n\, V_n^\top \qquad (B, T_k, D) $$
 
 # %% [markdown]
-# In the real decoder, every sub-layer has a LayerNorm, too. Suppose that `dmemory` is not summed, and the encoder
-# gets the part of one layer, the last, in place of the sum. Here is that part in untrained models with 24 layers in
-# each stack. **Predict:** which order nearly hides the mistake, post-norm or pre-norm? The figures of chapter 8b can
-# tell you.
+# In the real decoder, every sub-layer also has a LayerNorm. Suppose that `dmemory` is not summed, and the encoder gets
+# only the last layer's part instead of the sum. The next cell compares that part with the sum in untrained models with
+# 24 layers in each stack. **Predict:** which order nearly hides the mistake, post-norm or pre-norm? The figures in
+# chapter 8b can tell you.
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
@@ -191,11 +250,10 @@ axes.set(xlabel="layer of the decoder", ylabel="norm of its part of dmemory")
 legend = axes.legend()
 
 # %% [markdown]
-# Post-norm does. As chapter 8b found, its cross-attention leaves less and less of the gradient for the layers below, so the
-# last layer's part is most of the sum already, and points in about the same direction. In pre-norm all layers count, and
-# the last one's part says next to nothing about their sum. A test on a small post-norm model might let the mistake pass. A
-# gradient check of two layers does not, whatever the order:
-#
+# Post-norm does. As you saw in chapter 8b, its cross-attention leaves less and less of the gradient for the layers
+# below. The last layer's part is therefore most of the sum already and points in about the same direction. In pre-norm
+# every layer counts, and the last layer's part tells you next to nothing about the sum. A test on a small post-norm
+# model might let the mistake pass, but a gradient check of two layers catches it in either order:
 
 # %%
 report = gradcheck(Decoder(config, rng), [x, memory, causal, mask[:, None]], methods=["central"])
@@ -205,23 +263,23 @@ print(config.num_layers, "layers:", str(report).splitlines()[-1])
 # ## One matrix, three uses
 #
 # The paper shares weights in two ways (section 3.4). Source and target have one vocabulary, so they share an embedding,
-# and the same matrix, transposed, makes the logits. Chapter 2 derived both uses one by one.
+# and the same matrix, transposed, makes the logits. In chapter 2 you derived each of the two uses separately.
 
 # %% [exercise] shared_backward
 
 # %% [derivation]
 # **The rule: a parameter collects the gradients of all its uses.** The logits are a product, so
 # $dh = d\text{logits}\, E$, of shape $(B, T_q, D)$, and its part of $dE$ is $d\text{logits}^\top h$, summed over all
-# positions. An embedding moves rows, times $\sqrt{D}$, so row $i$ gets $\sqrt{D}$ times the gradient of every position
-# that holds token $i$:
+# positions. An embedding copies rows and multiplies them by $\sqrt{D}$, so row $i$ gets $\sqrt{D}$ times the gradient
+# of every position that holds token $i$:
 #
 # $$ dE = d\text{logits}^\top h + \sqrt{D} \sum_{\text{source}} + \sqrt{D} \sum_{\text{target}} \qquad (V, D) $$
 #
 # `np.add.at` adds at repeated rows, where `dE[ids] +=` keeps only one of them.
 
 # %% [markdown]
-# **Predict:** the model reads *key* and learns to write *yek*. How many of the 29 rows of $E$ get a gradient: those of
-# the letters in the word, or all?
+# **Predict:** the model reads *key* and learns to write *yek*. Which of the 29 rows of $E$ get a gradient: those of the
+# letters in the word, or all of them?
 
 # %%
 model = model.astype("float64")
@@ -232,23 +290,24 @@ lab.add_gradients(model, vocabulary, "key")
 print("your sum, against the library's gradient:", np.abs(sum(uses) - model.target_embedding.weight.grad).max().round(12))
 
 # %% [markdown]
-# All. Each embedding touches the rows of its own tokens and leaves the yellow ones alone, but the softmax pushes every
-# logit. Libraries that kept the two uses apart gave one matrix two states in Adam, or lost one of the terms, and
-# trained all the same.
+# All of them do. Each embedding touches the rows of its own tokens and leaves the yellow ones alone, but the softmax
+# pushes on every logit. Some libraries kept the two uses apart, and gave one matrix two states in Adam or lost one of
+# the terms. They trained all the same.
 #
 # ## The first loss
 #
 # Before the first update a model knows nothing, so you would expect the loss of a uniform guess, $\ln V$. Whether you
-# get it depends on how the weights are drawn. Xavier's rule, which this library follows for its linear layers, gives the
-# weights of a matrix from $m$ to $n$ numbers variance $2 / (m + n)$, and Kaiming's gives it $2 / m$. For a square matrix
-# Kaiming's variance is twice as large, for $W_1$ of the feed-forward network 5 times, for $W_2$ 1.25 times. In an
-# output layer, where $n$ is the vocabulary, they differ by a factor of hundreds.
+# get it depends on how the weights are drawn. Xavier's rule, which this library follows for its linear layers, gives
+# the weights of a matrix from $m$ to $n$ numbers variance $2 / (m + n)$, and Kaiming's rule gives them $2 / m$.
+# Kaiming's variance is twice as large for a square matrix, 5 times as large for $W_1$ of the feed-forward network, and 1.25
+# times as large for $W_2$. In an output layer, where $n$ is the size of the vocabulary, the two differ by a factor of
+# hundreds.
 #
-# **By hand.** A last hidden state has $d$ numbers of variance 1, so the variance $\sigma^2$ of a logit is $d$ times that
-# of a weight. The mean of $e^z$ for a normal $z$ is $e^{\sigma^2 / 2}$, so the sum over the vocabulary is about
-# $V e^{\sigma^2/2}$, and its logarithm is $\ln V + \sigma^2 / 2$. The logit of the right token is 0 on average.
-# **Predict** the first loss of the student's output layer, $d = 256$ and $V = 65{,}001$, with Xavier's rule and with
-# Kaiming's.
+# **By hand.** A last hidden state has $d$ numbers of variance 1, so the variance $\sigma^2$ of a logit is $d$ times
+# that of a weight. For a normally distributed $z$, the mean of $e^z$ is $e^{\sigma^2 / 2}$, so the sum over the
+# vocabulary is about $V e^{\sigma^2/2}$, and its logarithm is $\ln V + \sigma^2 / 2$. The logit of the right token is 0
+# on average. **Predict** the first loss of the student's output layer, with $d = 256$ and $V = 65{,}001$, under
+# Xavier's rule and under Kaiming's.
 
 # %%
 h, W = rng.standard_normal((64, 256), np.float32), rng.standard_normal((256, 65_001), np.float32)
@@ -258,9 +317,9 @@ for name, variance in (("Xavier", 2 / (256 + 65_001)), ("Kaiming", 2 / 256)):
     print(f"{name:8} variance of the logits {logits.var():.3f}, first loss {loss.mean():.1f}")
 
 # %% [markdown]
-# A first loss well above $\ln V$ is worth a look, because the model begins by being sure of random tokens. So is Xavier's
-# rule always the better one? In a plain network of 30 ReLU layers, each of which sets half of the numbers to 0, the
-# opposite is true:
+# A first loss well above $\ln V$ deserves a closer look, because it means that the model starts out sure of random
+# tokens. So is Xavier's rule always the better one? In a plain network of 30 ReLU layers, each of which sets half of
+# the numbers to 0, the opposite is true:
 
 # %%
 figure, both = plt.subplots(1, 2, figsize=(9, 3), layout="constrained", sharey=True)
@@ -273,9 +332,9 @@ for axes, what in zip(both, ("signal", "gradient")):
     axes.legend()
 
 # %% [markdown]
-# Each line is one of three seeds. With Xavier's rule both shrink by $\sqrt 2$ in each layer. A Transformer need not
-# care: its LayerNorms bring the signal back to size 1 after every sub-layer, and the residuals carry the gradient
-# around them.
+# Each line is one of three seeds. With Xavier's rule, both the signal and the gradient shrink by a factor of $\sqrt 2$
+# in each layer. A Transformer is not affected, because its LayerNorms bring the signal back to size 1 after every
+# sub-layer, and the residuals carry the gradient around the layers.
 #
 # ## Your Transformer
 
@@ -283,6 +342,6 @@ for axes, what in zip(both, ("signal", "gradient")):
 lab.at_work()
 
 # %% [markdown]
-# **Read next:** `Transformer.hidden` and `Transformer.hidden_backward` in `minitransformer/models/transformer.py`:
-# figure 1 in a few lines, and the way back in four. Then `Decoder.backward` in `minitransformer/layers/decoder.py`,
+# **Read next:** `Transformer.hidden` and `Transformer.hidden_backward` in `minitransformer/models/transformer.py`. They
+# are figure 1 in a few lines and the way back in four. Then `Decoder.backward` in `minitransformer/layers/decoder.py`,
 # where `dmemory` is summed.

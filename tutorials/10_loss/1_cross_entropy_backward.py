@@ -1,7 +1,7 @@
 """The gradient of the loss
 
-The loss is the sum of -log p[target] over all tokens but padding, and p is the softmax of the logits. You get `dloss`, the gradient
-with respect to that sum, a number. Return the gradient with respect to the logits, not to p.
+The loss is the sum of -log p[target] over all tokens except padding, and p is the softmax of the logits. You get `dloss`, the
+gradient with respect to that sum, which is one number. Return the gradient with respect to the logits, not to p.
 """
 
 import numpy as np
@@ -82,7 +82,7 @@ def parts(p, ids):
     return np.eye(p.shape[-1], dtype=p.dtype)[ids], (ids != 0)[..., None]
 
 
-@mistake("only the target's logit gets a gradient, p - 1: the other logits are in the softmax's sum, and get p", hint=1)
+@mistake("only the target's logit gets a gradient, p - 1: the other logits are in the softmax's sum too, and get p", hint=1)
 def target_only(dloss, p, ids):
     q, real = parts(p, ids)
     return q * (p - 1) * real * dloss
@@ -94,13 +94,13 @@ def sign(dloss, p, ids):
     return (q - p) * real * dloss
 
 
-@mistake("this is the gradient with respect to p, -1/p at the target: it still has to pass the softmax", hint=2)
+@mistake("this is the gradient with respect to p, -1/p at the target: it still has to pass through the softmax", hint=2)
 def of_the_probabilities(dloss, p, ids):
     q, real = parts(p, ids)
     return -q / p * real * dloss
 
 
-@mistake("the softmax's backward is applied to p - q: p - q has passed the softmax already", hint=2)
+@mistake("the softmax's backward is applied to p - q: p - q has already passed through the softmax", hint=2)
 def softmax_twice(dloss, p, ids):
     q, real = parts(p, ids)
     return p * ((p - q) - ((p - q) * p).sum(axis=-1, keepdims=True)) * real * dloss
@@ -112,7 +112,7 @@ def padding_learns(dloss, p, ids):
     return (p - q) * dloss
 
 
-@mistake("at padding, the target is taken out but p is left: the complete row has to be 0", hint=1)
+@mistake("at padding, the target's 1 is left out but p remains: the entire row has to be 0", hint=1)
 def padding_keeps_p(dloss, p, ids):
     q, real = parts(p, ids)
     return (p - q * real) * dloss
@@ -124,19 +124,19 @@ def without_dloss(dloss, p, ids):
     return (p - q) * real
 
 
-@mistake("it is divided by the number of real tokens: the loss is a sum, and dloss brings the divisor", hint=1)
+@mistake("it is divided by the number of real tokens: the loss is a sum, and the division is part of dloss", hint=1)
 def mean(dloss, p, ids):
     q, real = parts(p, ids)
     return (p - q) * real * dloss / p.dtype.type(real.sum())
 
 
-@mistake("it is divided by the number of sentences: the loss is a sum, and dloss brings the divisor", hint=1)
+@mistake("it is divided by the number of sentences: the loss is a sum, and the division is part of dloss", hint=1)
 def by_sentences(dloss, p, ids):
     q, real = parts(p, ids)
     return (p - q) * real * dloss / len(p)
 
 
-@mistake("the 1 is in the wrong column, ids - 1: padding is a token id, too, so token id 3 has column 3", hint=2)
+@mistake("the 1 is in the wrong column, ids - 1: padding is a token id too, so token id 3 has column 3", hint=2)
 def from_one(dloss, p, ids):
     q, real = parts(p, ids)
     return (p - np.roll(q, -1, axis=-1)) * real * dloss
@@ -148,7 +148,7 @@ def without_target(dloss, p, ids):
     return p * real * dloss
 
 
-@mistake("the term p is missing: it comes from the logarithm of the sum, which every logit is in", hint=2)
+@mistake("the term p is missing: it comes from the logarithm of the sum, which contains every logit", hint=2)
 def without_p(dloss, p, ids):
     q, real = parts(p, ids)
     return -q * real * dloss
@@ -160,7 +160,7 @@ def squared(dloss, p, ids):
     return 2 * (p - q) * real * dloss
 
 
-@mistake("the target gets (1 - p) p, as behind a sigmoid: a softmax's logarithm leaves p - 1 there", hint=2)
+@mistake("the target gets (1 - p) p, as after a sigmoid: the logarithm of a softmax leaves p - 1 there", hint=2)
 def sigmoid(dloss, p, ids):
     q, real = parts(p, ids)
     return (p - q) * p * (1 - p) * real * dloss

@@ -1,7 +1,7 @@
 """The target of label smoothing, and its floor
 
-Of each token's probability, 1 - eps goes to the target and eps is spread evenly over all K token ids, the target among them. Return
-what each id should get, and the smallest mean loss that any model can reach with such targets.
+Of each token's probability, 1 - eps goes to the target and eps is spread evenly over all K token ids, including the target. Return
+the share of each id, and the smallest mean loss that any model can reach with such targets.
 """
 
 import math
@@ -51,7 +51,7 @@ def shares(answer, ids, K, eps):
 # %% hints
 hints = (
     "A row of q has to sum to 1. Does yours, if the target gets 1 - eps and every id eps / K? Which p has a gradient p - q of 0?",
-    "The target gets 1 - eps + eps / K, the K - 1 others eps / K. The floor is at p = q: -sum(q log q), where 0 log 0 counts as 0.",
+    "The target gets 1 - eps + eps / K, the other K - 1 get eps / K. The floor is at p = q: -sum(q log q), with 0 log 0 = 0.",
     "floor = -right * math.log(right) - ___",
 )
 
@@ -75,12 +75,12 @@ def own_share_missing(ids, K, eps):
     return made(ids, K, 1 - eps, eps / K)
 
 
-@mistake("eps is spread over the K - 1 wrong ids, as Tensor2Tensor does it: here all K get a part, the target as well", hint=2)
+@mistake("eps is spread over the K - 1 wrong ids, as in Tensor2Tensor: here all K get a part, including the target", hint=2)
 def over_the_others(ids, K, eps):
     return made(ids, K, 1 - eps, eps / (K - 1))
 
 
-@mistake("eps is not divided: every id gets all of it", hint=1)
+@mistake("eps is not divided by K: every id gets all of it", hint=1)
 def undivided(ids, K, eps):
     return made(ids, K, 1, eps, entropy(1 - eps + eps / K, K - 1, eps / K))
 
@@ -91,7 +91,7 @@ def padding_too(ids, K, eps):
     return np.where(np.eye(K, dtype=bool)[ids], target, other), entropy(target, K - 1, other)
 
 
-@mistake("the column of padding gets no part: every id gets eps / K, id 0 as well", hint=2)
+@mistake("the column of padding gets no part: every id gets eps / K, and id 0 too", hint=2)
 def not_to_padding(ids, K, eps):
     q, floor = smoothed_targets(ids, K, eps)
     q[..., 0] = 0
@@ -103,12 +103,12 @@ def unsmoothed(ids, K, eps):
     return made(ids, K, 1.0, 0.0)
 
 
-@mistake("the floor is not 0: no p can make -sum(q log p) vanish if q has more than one number in it", hint=1)
+@mistake("the floor is not 0: no p can make -sum(q log p) vanish if q has more than one nonzero entry", hint=1)
 def no_floor(ids, K, eps):
     return with_floor(ids, K, eps, 0.0)
 
 
-@mistake("the floor is that of the target's term alone: the K - 1 others cost something, too", hint=2)
+@mistake("the floor has only the target's term: the K - 1 others add to it too", hint=2)
 def target_alone(ids, K, eps):
     target = 1 - eps + eps / K
     return with_floor(ids, K, eps, -target * math.log(target))
@@ -119,12 +119,12 @@ def plain_loss(ids, K, eps):
     return with_floor(ids, K, eps, -math.log(1 - eps + eps / K))
 
 
-@mistake("the floor has one wrong id in it, not K - 1 of them", hint=2)
+@mistake("the floor counts one wrong id, not K - 1 of them", hint=2)
 def one_other(ids, K, eps):
     return with_floor(ids, K, eps, entropy(1 - eps + eps / K, 1, eps / K))
 
 
-@mistake("the floor has K wrong ids in it: one of the K is the target", hint=2)
+@mistake("the floor counts K wrong ids: one of the K is the target", hint=2)
 def all_others(ids, K, eps):
     return with_floor(ids, K, eps, entropy(1 - eps + eps / K, K, eps / K))
 
@@ -134,12 +134,12 @@ def sign(ids, K, eps):
     return with_floor(ids, K, eps, -entropy(1 - eps + eps / K, K - 1, eps / K))
 
 
-@mistake("the floor is the sum over the tokens: their mean is asked for, the same for every real token", hint=1)
+@mistake("the floor is the sum over the tokens: return their mean, which is the same for every real token", hint=1)
 def summed(ids, K, eps):
     return with_floor(ids, K, eps, entropy(1 - eps + eps / K, K - 1, eps / K) * float((ids != 0).sum()))
 
 
-@mistake("the floor is the mean over all places: padding is counted", hint=1)
+@mistake("the floor is the mean over all positions: leave padding out", hint=1)
 def with_padding(ids, K, eps):
     return with_floor(ids, K, eps, entropy(1 - eps + eps / K, K - 1, eps / K) * float((ids != 0).mean()))
 

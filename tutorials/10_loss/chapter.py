@@ -22,7 +22,7 @@ from minitransformer.learn import lab, yours
 lab.you_are_here("loss")
 
 # %% [markdown]
-# The model of this book writes every word backwards without a mistake. It was trained with label smoothing, the paper's
+# This book's model writes every word backwards without a mistake. It was trained with label smoothing, the paper's
 # $\epsilon = 0.1$, and here is its loss.
 
 # %%
@@ -41,14 +41,14 @@ sums, cache = model.loss_forward(unseen, smoothing=0.1)
 print(f"words written right: {exact_match(model, pairs):.0%}, loss for each token: {float(sums.loss) / unseen.terms:.4f}")
 
 # %% [markdown]
-# All words are right, and yet 0.6392 is left. You could train this model for a month, and the number would not move. In
-# this chapter you find out where it comes from, and also why a loss that is stuck at 3.26 tells you that a model cannot
-# read its source.
+# All words are right, and yet the loss is 0.6392. You could train this model for a month, and the number would not move. In
+# this chapter you find out where that number comes from. You also learn why a loss stuck at 3.26 tells you that a model
+# cannot read its source.
 #
 # ## What the number says
 #
-# At each position, the model gives every token of its vocabulary a probability. The loss of a token is $-\ln p$ of the
-# *target*, the token that should come next. It is 0 if the model was certain and right, and it grows without limit as $p$
+# At each position, the model gives every token in its vocabulary a probability. The loss of a token is $-\ln p$ of the
+# *target*, the token that should come next. It is 0 if the model was certain and right, and it grows without bound as $p$
 # goes to 0. The vocabulary has 29 entries: 26 letters, the two ends of a word, and padding.
 #
 # **Predict:** a model that gives all 29 the same probability has a loss of $\ln 29 = 3.37$. Does a model with random initial
@@ -61,11 +61,11 @@ for seed in range(3):
     print(f"seed {seed}: loss {loss:.2f}, variance of the logits {fresh.forward(*unseen.inputs)[0].var(axis=-1).mean():.2f}")
 
 # %% [markdown]
-# Above. Its logits are not equal but random, so it is wrong with some confidence. Logits with variance $s^2$ cost about
-# $s^2 / 2$ more than $\ln 29$. If your own model starts far higher, look at its initial weights before anything else.
+# It starts above. Its logits are not equal but random, so it is wrong with some confidence. Logits with variance $s^2$ add
+# about $s^2 / 2$ to $\ln 29$. If your own model starts far higher, look at its initial weights before anything else.
 #
-# Now we train two models to reverse words of eight random letters. The second is *blind*: in its source, every letter was
-# replaced by an *a*. **Predict** the best loss for a letter that a blind model can reach.
+# Now we train two models to reverse words of eight random letters. The second is *blind*, because in its source every
+# letter has been replaced by an *a*. **Predict** the lowest loss per letter that a blind model can reach.
 
 # %%
 half_trained, reading = lab.training.reverse(steps=240)
@@ -75,17 +75,18 @@ lab.show_losses(axes, {"reads its source": reading, "blind": blind}, (math.log(2
 print(f"ln 26 = {math.log(26):.3f}; blind, last 100 steps: {np.mean(blind[-100:]):.3f}")
 
 # %% [markdown]
-# It reaches $\ln 26 = 3.26$ and stays on that shelf. Without the source, all letters are equally likely, and the best that a
-# model can do is to give each of them $1/26$. For fifty steps, the two curves are one: both models learn *that* a letter
-# comes next, which needs no source. Then the attention of one of them begins to find out *which*. A deeper model may stay on
-# the shelf for a long time, and chapter 11 has one that does. If yours does, look at what its decoder sees of the source.
+# It reaches $\ln 26 = 3.26$ and stays on that shelf. Without the source, all letters are equally likely, and the best that
+# a model can do is to give each of them a probability of $1/26$. For fifty steps the two curves coincide, because both
+# models learn *that* a letter comes next, which needs no source. Then the attention of one of them begins to find out *which*
+# letter. A deeper model may stay on the shelf for a long time, and chapter 11 has one that does. If yours does, check what
+# its decoder sees of the source.
 #
 # ## One row by hand
 #
 # **By hand.** Two tokens have the probabilities $p = (1/4, 3/4)$, and the target is the first one, so the loss is
-# $\ln 4 = 1.39$. How does it respond to the two logits? Chapter 4 measured how $p_1$ responds: by $3/16$ to the first logit
-# and by $-3/16$ to the second. The derivative of $-\ln p_1$ is $-1 / p_1 = -4$. Multiply: the gradient is
-# $(-0.75, 0.75)$.
+# $\ln 4 = 1.39$. How does it respond to the two logits? In chapter 4 you measured how $p_1$ responds, with a slope of
+# $3/16$ for the first logit and $-3/16$ for the second. The derivative of $-\ln p_1$ is $-1 / p_1 = -4$. The products are
+# the gradient, $(-0.75, 0.75)$.
 #
 # **Predict** the gradient if the target is the second token.
 
@@ -95,22 +96,23 @@ loss, below = (np.logaddexp(*(x + step * nudge).T) - (x + step * nudge)[:, 1] fo
 print("measured:", ((loss - below) / 2e-6).round(4))
 
 # %% [markdown]
-# The model that gave its target less probability is pulled three times as hard. The general formula is the most useful line
-# of this chapter, and it is short. You have its parts: `log_softmax_backward` of chapter 4, and a loss that picks one
-# number from each row. Padding has no loss (chapter 6), and therefore no gradient.
+# A model that gave its target less probability is pulled three times as hard. The general formula is the most useful line
+# in this chapter, and it is short. You already have its parts: `log_softmax_backward` from chapter 4, and a loss that picks
+# one number from each row. Padding has no loss (chapter 6), and therefore no gradient.
 
 # %% [exercise] cross_entropy_backward
 
 # %% [derivation]
-# **The rule: the chain rule, from the loss down.** Write $y = \ln p$, and $q$ for a row with 1 at the target and 0 elsewhere.
-# The loss of a row is $-\sum_i q_i\, y_i$, so its gradient with respect to $y$ is $dy = -q$, of shape $(B, T, V)$. Chapter 4
-# has the next step, $dx_j = dy_j - p_j \sum_i dy_i$, and because $q$ sums to 1,
+# **The chain rule, from the loss down.** Write $y = \ln p$, and let $q$ be a row with 1 at the target and 0 elsewhere. The
+# loss of a row is $-\sum_i q_i\, y_i$, so its gradient with respect to $y$ is $dy = -q$, of shape $(B, T, V)$. The next
+# step comes from chapter 4, $dx_j = dy_j - p_j \sum_i dy_i$, and because $q$ sums to 1,
 #
 # $$ dx = -q + p \sum_i q_i = p - q $$
 #
-# At the target that is $p - 1$, which is negative: a step against the gradient makes this logit larger. Everywhere else it is
-# $p$, so the tokens that were believed most are pushed down most. Rows of padding are 0, and everything is multiplied by $dloss$.
-# The derivation never used the fact that $q$ holds only 0s and a 1. It needs $q$ to sum to 1 and nothing else.
+# At the target that is $p - 1$, which is negative, so a step against the gradient makes this logit larger. Everywhere else
+# it is $p$, so the wrong tokens with the highest probability are pushed down most. Rows of padding are 0, and everything is
+# multiplied by $dloss$. The derivation never used the fact that $q$ holds only 0s and a 1. All that it needs is that $q$
+# sums to 1.
 
 # %% [markdown]
 # **Prove it**, with a random upstream gradient:
@@ -124,8 +126,9 @@ print(report)
 assert report.passed
 
 # %% [markdown]
-# **Break it.** One reading of the paper derives $p - 1$ at the target and 0 everywhere else. Here are both, for a position
-# at which the half-trained model from above is undecided. What does the slip tell the logits of the wrong letters?
+# **Break it.** One published explanation of the paper derives $p - 1$ at the target and 0 everywhere else. Here are both
+# gradients, for a position at which the half-trained model from above is undecided. What does the slip tell the logits of
+# the wrong letters?
 
 # %%
 p, ids, t = lab.training.undecided(half_trained, "backward")    # p (1, 9, 29), and the least certain of nine positions
@@ -134,14 +137,14 @@ slip = right * (np.arange(K) == ids[0, t])
 lab.training.show_rows({"probability": p[0, t], "your gradient": right, "the slip": slip}, ids[0, t])
 
 # %% [markdown]
-# Nothing at all. The letters that the model wrongly prefers are never pushed down. The row of the slip does not sum to 0,
-# and by the rule of chapter 4 that alone proves it wrong.
+# It tells them nothing at all, so the letters that the model wrongly prefers are never pushed down. The slip's row does not
+# sum to 0 either, and by the rule from chapter 4 that alone proves it wrong.
 #
 # ## A model that is too sure
 #
-# When does this loss stop pulling? Take a single row of 29 logits, start with zeros, and follow the gradient with a learning
-# rate of 1. The *gap* is how far the target's logit is above the others. **Predict:** from step 1,000 to step 10,000, does
-# the gap stop, or does it grow?
+# When does this loss stop pulling? Take a single row of 29 logits, start with zeros, and follow the gradient with a
+# learning rate of 1. The *gap* is how far the target's logit lies above the others. **Predict:** between step 1,000 and
+# step 10,000, does the gap stop growing or not?
 
 
 # %%
@@ -159,32 +162,32 @@ hard = gaps(lambda p: cross_entropy_backward(1.0, p, np.array([[5]])))
 print(*(f"step {step:,}: gap {hard[step - 1]:.2f}" for step in (10, 100, 1000, 10_000)), sep=", ")
 
 # %% [markdown]
-# It grows by $\ln 10 = 2.3$ whenever the number of steps grows tenfold, and it will never stop, since $p = 1$ needs an
-# infinite gap. That the gradient comes close to 0 is not a defect, because this is what convergence means. The defect is
-# that the logits have no place to rest: the model becomes ever more certain of what it has seen.
+# It does not. It grows by $\ln 10 = 2.3$ each time the number of steps grows tenfold, and it will never stop, since $p = 1$
+# needs an infinite gap. It is no defect that the gradient approaches 0, because that is what convergence means. The defect
+# is that the logits have no place to rest, so the model becomes ever more certain of what it has seen.
 #
-# *Label smoothing* gives them one. Of each target's probability, $\epsilon$ is taken away and spread evenly over all $K$
-# tokens, and the loss becomes $-\sum_i q_i \ln p_i$ with this new $q$.
+# *Label smoothing* gives them one. It takes $\epsilon$ away from each target's probability and spreads it evenly over all
+# $K$ tokens, and the loss becomes $-\sum_i q_i \ln p_i$ with this new $q$.
 
 # %% [exercise] smoothed_targets
 
 # %% [derivation]
 # **The shares.** Every token gets $\epsilon / K$. The target gets $1 - \epsilon$ on top of its own $\epsilon / K$, so that
-# the row of $q$, $(K)$, sums to 1:
+# the row of $q$, of shape $(K)$, sums to 1:
 #
 # $$ q_{target} = 1 - \epsilon + \frac{\epsilon}{K}, \qquad q_{other} = \frac{\epsilon}{K} $$
 #
-# **The floor: where the gradient is 0.** The gradient is still $p - q$, so the loss is smallest at $p = q$. Put that in, with
-# one target and $K - 1$ others:
+# **The floor is where the gradient is 0.** The gradient is still $p - q$, so the loss is smallest at $p = q$. Substitute
+# that, with one target and $K - 1$ others:
 #
 # $$ -\sum_i q_i \ln q_i = - q_{target} \ln q_{target} - (K - 1)\, q_{other} \ln q_{other} $$
 #
-# This is the *entropy* of $q$. For $\epsilon = 0$ the second term is 0, as $x \ln x$ goes to 0 with $x$, but NumPy makes NaN of
-# `0 * log(0)`.
+# This is the *entropy* of $q$. For $\epsilon = 0$ the second term is 0, because $x \ln x$ goes to 0 with $x$, but NumPy
+# evaluates `0 * log(0)` to NaN.
 
 # %% [markdown]
-# **Predict** the gap at which the logits rest for $\epsilon = 0.1$ and $K = 29$: at which $p$ is the gradient 0, and what
-# is the difference of its logarithms?
+# **Predict** the gap at which the logits come to rest for $\epsilon = 0.1$ and $K = 29$. For which $p$ is the gradient 0,
+# and how far apart are its logarithms?
 
 # %%
 ids = np.array([[5]])
@@ -197,37 +200,51 @@ print(f"one row: gap {soft[-1]:.3f}, floor {floor:.4f}")
 print(f"the trained model: gap {lab.training.gap(model, unseen):.3f}, loss {float(sums.loss) / unseen.terms:.4f}")
 
 # %% [markdown]
-# The two gaps agree, and so do the two losses. The trained model rests where your formula says, and 0.6392 is the floor: the
-# loss of a model that makes no mistake. So never compare losses with and without smoothing.
+# The two gaps agree, and so do the two losses. The trained model rests where your formula says, and 0.6392 is very nearly
+# the floor, the loss of a model that makes no mistake. So never compare a loss with smoothing to one without.
 #
-# **Who is right?** The released Tensor2Tensor gives the target $1 - \epsilon$, shares $\epsilon$ among the $K - 1$ others,
-# and subtracts the floor from what it reports. The paper cites Szegedy, who spreads $\epsilon$ over all $K$. Both rows sum to 1,
-# and Szegedy's is Tensor2Tensor's with $\epsilon (K - 1) / K$ in place of $\epsilon$, so both are right. What is wrong is a
-# mixture of them, $1 - \epsilon$ with $\epsilon / K$, whose sum is not 1.
+# **Who is right?** Pull requests keep proposing another divisor for $\epsilon$. How would you decide if you did not have
+# your derivation? A good test asks for what every right version must do. It does not ask for the numbers of one of them.
+
+# %% [exercise] test_smoothing
+
+# %% [derivation]
+# **The rule: what the target loses, the others get.** A row of $q$ has to sum to 1, whoever shares $\epsilon$. The paper cites
+# Szegedy, who spreads it over all $K$, the target among them, and divides by $K$. The released Tensor2Tensor gives the target
+# $1 - \epsilon$, and the $K - 1$ others share $\epsilon$. The pull request divides by $K - 1$, and still gives all $K$ a share:
 #
+# $$ (1 - \epsilon) + K \frac{\epsilon}{K - 1} = 1 + \frac{\epsilon}{K - 1} $$
+#
+# So the change is wrong, although its divisor is that of Tensor2Tensor. For a vocabulary of 37,000 the sum is off by
+# 0.000003, and no curve shows it. A row of 1 and 0s sums to 1 as well, so the test also asks whether anything was smoothed.
+
+# %%
+lab.verdicts(test_smoothing)
+
+# %% [markdown]
 # ## Perplexity
 #
-# With natural logarithms, a loss is measured in *nats*, and 0.64 nats is hard to feel. **By hand:** the throws of a die get
-# $1/6$ each. Their mean loss is $\ln 6$ for one throw as well as for a thousand, and the perplexity is 6, the number of
-# equally likely answers. Now two tokens get $1/2$ and $1/8$. Which single probability, given to both, would make the pair
-# just as likely? $1/4$, so the perplexity is 4. It has to be a number *for each token*: without that, every longer text
-# would be worse.
+# With natural logarithms, a loss is measured in *nats*, and it is hard to get a feeling for 0.64 nats. **By hand:** suppose
+# that a model gives each throw of a die a probability of $1/6$. The mean loss is $\ln 6$ for one throw as well as for a
+# thousand, and the perplexity is 6, the number of equally likely answers. Now two tokens get $1/2$ and $1/8$. Which single
+# probability, given to both, would make the pair just as likely? The answer is $1/4$, so the perplexity is 4. It has to be
+# a number *per token*, because otherwise every longer text would look worse.
 
 # %% [exercise] perplexity
 
 # %% [derivation]
-# **The rule: the same number for each token.** $N$ tokens with $1 / PP$ each are as likely as the text is:
-# $PP^{-N} = \prod_n p_n$. So $PP$ is the $N$-th root of $\prod_n 1 / p_n$, and the exponent $1/N$ says "for each token".
-# A product of 4,000 probabilities is rounded to 0, so take logarithms:
+# **The rule: the same number for each token.** $N$ tokens with probability $1 / PP$ each are exactly as likely as the text:
+# $PP^{-N} = \prod_n p_n$. So $PP$ is the $N$-th root of $\prod_n 1 / p_n$, and the exponent $1/N$ means "per token". A
+# product of 4,000 probabilities is rounded to 0, so take logarithms:
 #
 # $$ \ln PP = -\frac{1}{N} \sum_n \ln p_n $$
 #
-# That is the mean loss without smoothing. The sum and $N$ run over all real tokens of all sentences, because a mean of the
-# sentences' own perplexities is a different number.
+# That is the mean loss without smoothing. The sum and the count $N$ include all real tokens of all sentences, because the
+# mean of the individual sentences' perplexities is a different number.
 
 # %% [markdown]
-# **Predict:** the trained model gives each target about 0.9. What is its perplexity per letter, and what would it be per
-# word of nine tokens, if the word were one token?
+# **Predict:** the trained model gives each target a probability of about 0.9. What is its perplexity per letter, and what
+# would it be if a word of nine tokens were a single token?
 
 # %%
 p = np.exp(cache.loss.log_likelihood)    # (300, T)
@@ -235,49 +252,51 @@ one = perplexity(p, unseen.next_target)
 print(f"for each token {one:.3f}, for nine of them {one ** 9:.2f}")
 
 # %% [markdown]
-# 1.1 and 2.5, for the same model and the same text. Perplexities of models with different vocabularies cannot be compared.
+# The model and the text are the same, and yet one number is 1.1 and the other 2.5. Perplexities of models with different
+# vocabularies cannot be compared.
 #
 # ## The mean of means
 #
-# A batch that does not fit into memory is cut into *micro-batches*, whose gradients are added up before one update. Each of
-# them can compute the mean of its own losses, and then you can take the mean of the means. Nothing crashes, the curves look
-# plausible, and widely used trainers did this until 2024 (pull request 34191 of Hugging Face's transformers). Is it the
-# same as the mean over all tokens? Here are four micro-batches of 8 words each, sorted by length, and the gradient of each
-# one's mean.
+# A batch that does not fit into memory is cut into *micro-batches*, whose gradients are added up before one update. You
+# could compute the mean loss of each, and then take the mean of these means. Nothing crashes, the curves look plausible,
+# and widely used trainers did it this way until 2024 (pull request 34191 of Hugging Face's transformers). Were they wrong,
+# or is the change that replaced it?
 
-# %%
-lengths, gradients = np.array([2, 4, 8, 12]), []
-parts = [make_batch(lab.training.words(rng, 8, n)) for n in lengths]
-for part in parts:
-    half_trained.zero_grad()
-    half_trained.loss_backward(1 / part.terms, half_trained.loss_forward(part)[1])
-    gradients.append(half_trained.flat.grad.copy())    # (P,): of the part's mean loss
-counts = np.array([float(part.terms) for part in parts])
-
-# %% [exercise] accumulated
+# %% [exercise] test_accumulation
 
 # %% [derivation]
-# **The rule: sums add, means do not.** The gradient of a sum of losses is the sum of their gradients. A micro-batch with
-# $n_m$ tokens and the mean's gradient $g_m$, of shape $(P)$, has the sum's gradient $n_m\, g_m$. Add these, and divide once:
+# **The rule: sums add, means do not.** The gradient of a sum of losses is the sum of their gradients. If a micro-batch has
+# $n_m$ tokens and its mean loss has the gradient $g_m$, of shape $(P)$, then its summed loss has the gradient $n_m\, g_m$.
+# Add these and divide once:
 #
 # $$ g = \frac{\sum_m n_m\, g_m}{\sum_m n_m} $$
 #
-# A micro-batch without tokens adds nothing, but $0 \cdot NaN$ is NaN, so leave its row out. The library never has the
-# problem, because its loss is a sum: `loss_backward` gets `1 / terms` of the complete batch as its $dloss$.
-
-# %% [markdown]
-# In the mean of means, a token of a word of 2 letters weighs more than one of a word of 12. How many times as much? The end
-# of a word is a token, too.
+# So the weights do not count the tokens twice. They undo the division by $n_m$ in each part. If all parts have the same
+# number of tokens, the two agree, which is why a test needs parts of different sizes. The library avoids the problem,
+# because its loss is a sum, and `loss_backward` gets `1 / terms` of the complete batch as its $dloss$.
 
 # %%
-right, wrong = accumulated(np.array(gradients), counts), np.mean(gradients, axis=0)
-print(f"the gradient is off by {np.linalg.norm(wrong - right) / np.linalg.norm(right):.0%}")
+lab.verdicts(test_accumulation)
+
+# %% [markdown]
+# Here are four micro-batches of 8 words each, sorted by length, and one batch of the same 32 words. In the mean of means, a
+# token from a word of 2 letters counts for more than one from a word of 12. How many times more? Remember that the end of
+# a word is a token too.
+
+# %%
+lengths = np.array([2, 4, 8, 12])
+words = [lab.training.words(rng, 8, n) for n in lengths]
+parts = [make_batch(some) for some in (*words, [pair for some in words for pair in some])]
+wrong, right = np.split(np.array([lab.training.gradient_of(half_trained, part) for part in parts]), [4])    # (P,) each
+print(f"the gradient is off by {np.linalg.norm(wrong.mean(axis=0) - right) / np.linalg.norm(right):.0%}")
 figure, axes = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
-shares = {"mean of means": 100 / counts / 4, "mean over all tokens": 100 / np.repeat(counts.sum(), 4)}
+counts = np.array([part.terms for part in parts])
+shares = {"mean of means": 25 / counts[:4], "mean over all tokens": 100 / np.repeat(counts[4], 4)}
 lab.training.show_weights(axes, [f"{n} letters" for n in lengths], shares)
 
 # %% [markdown]
-# $13 / 3 = 4.3$ times. The model is pulled towards short texts, and more so with every cut.
+# It counts $13 / 3 = 4.3$ times as much. The model is pulled towards short texts, and the more often you cut, the harder
+# the pull.
 #
 # ## Your Transformer
 #
@@ -287,5 +306,6 @@ lab.training.show_weights(axes, [f"{n} letters" for n in lengths], shares)
 lab.at_work()
 
 # %% [markdown]
-# **Read next:** `cross_entropy_forward` and `cross_entropy_backward` in `minitransformer/functional/cross_entropy.py`, on one
-# screen, and `training_step` in `minitransformer/training/step.py`, where the sum is divided by the tokens of all micro-batches.
+# **Read next:** `cross_entropy_forward` and `cross_entropy_backward` in `minitransformer/functional/cross_entropy.py`,
+# which fit on one screen, and `training_step` in `minitransformer/training/step.py`, where the sum is divided by the number
+# of tokens in all micro-batches.

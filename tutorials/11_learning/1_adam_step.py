@@ -1,7 +1,7 @@
 """One step of Adam
 
-m is the running mean of the gradient, v that of its square. Both started at 0, so both are too small by a factor that depends on t
-and on their beta. A weight moves by the learning rate, times the mean, divided by epsilon plus the root of the mean square.
+m is the running mean of the gradient, and v that of its square. Both started at 0, so each is too small by a factor that depends on
+t and on its beta. A weight moves by the learning rate times the mean, divided by epsilon plus the root of the mean square.
 """
 
 import numpy as np
@@ -64,8 +64,8 @@ def in_the_model(own):
 
 # %% hints
 hints = (
-    "The gradient is always 3, and beta1 = 0.9. What is m after one step, and after two? Which factor makes 3 of each?",
-    "After t equal gradients g, m is (1 - beta1^t) g, and v is (1 - beta2^t) g^2. Divide, but return m and v as they were before.",
+    "The gradient is always 3, and beta1 = 0.9. What is m after one step, and after two? Which factor turns each of them into 3?",
+    "After t equal gradients g, m is (1 - beta1^t) g, and v is (1 - beta2^t) g^2. Divide, but return m and v uncorrected.",
     "mean = m / ___",
 )
 
@@ -82,7 +82,7 @@ def epsilon_inside(w, g, m, v, t, *settings):
     return made(w, g, m, v, t, *settings, step=lambda mean, square, eps: mean / np.sqrt(square + eps))
 
 
-@mistake("epsilon is added before v is corrected, as TensorFlow does it: here it is added to the corrected root", hint=2)
+@mistake("epsilon is added before v is corrected, as in TensorFlow: here it is added to the corrected root", hint=2)
 def epsilon_before(w, g, m, v, t, rate, b1, b2, eps):
     return made(w, g, m, v, t, rate, b1, b2, eps / np.sqrt(1 - b2 ** t))
 
@@ -98,12 +98,12 @@ def brackets(w, g, m, v, t, rate, b1, b2, eps):
     return w + eps, m, v
 
 
-@mistake("nothing is corrected: m and v are too small, because they began at 0", hint=1)
+@mistake("nothing is corrected: m and v are too small, because they started at 0", hint=1)
 def uncorrected(w, g, m, v, t, *settings):
     return made(w, g, m, v, t, *settings, ours=lambda t, b: 1)
 
 
-@mistake("the power t is forgotten: 1 - beta is right at the first step, and never again", hint=1)
+@mistake("the power t is forgotten: 1 - beta is right only at the first step", hint=1)
 def no_power(w, g, m, v, t, *settings):
     return made(w, g, m, v, t, *settings, ours=lambda t, b: 1 - b)
 
@@ -113,22 +113,22 @@ def power_outside(w, g, m, v, t, *settings):
     return made(w, g, m, v, t, *settings, ours=lambda t, b: (1 - b) ** t)
 
 
-@mistake("v is divided by 1 - beta2^2: the 2 belongs to the name, and the power is t", hint=2)
+@mistake("v is divided by 1 - beta2^2: the 2 is part of the name beta2, and the power is t", hint=2)
 def squared_beta(w, g, m, v, t, *settings):
     return made(w, g, m, v, t, *settings, others=lambda t, b: 1 - b ** 2)
 
 
-@mistake("the steps count from 2: the power is t + 1 where it has to be t", hint=2)
+@mistake("the steps count from 2: the power is t + 1 and has to be t", hint=2)
 def one_late(w, g, m, v, t, *settings):
     return made(w, g, m, v, t, *settings, ours=lambda t, b: 1 - b ** (t + 1))
 
 
-@mistake("only v is corrected: m began at 0, too", hint=2)
+@mistake("only v is corrected: m started at 0 too", hint=2)
 def only_v(w, g, m, v, t, *settings):
     return made(w, g, m, v, t, *settings, ours=lambda t, b: 1, others=lambda t, b: 1 - b ** t)
 
 
-@mistake("only m is corrected: v began at 0, too", hint=2)
+@mistake("only m is corrected: v started at 0 too", hint=2)
 def only_m(w, g, m, v, t, *settings):
     return made(w, g, m, v, t, *settings, others=lambda t, b: 1)
 
@@ -165,14 +165,14 @@ def unsquared(w, g, m, v, t, rate, b1, b2, eps):
     return w - rate * m / (1 - b1 ** t) / (np.sqrt(np.abs(v) / (1 - b2 ** t)) + eps), m, v
 
 
-@mistake("v is a running mean of m squared: it takes the square of g", hint=2)
+@mistake("v is a running mean of m squared: it has to be that of g squared", hint=2)
 def of_the_mean(w, g, m, v, t, rate, b1, b2, eps):
     m = b1 * m + (1 - b1) * g
     v = b2 * v + (1 - b2) * m * m
     return w - rate * m / (1 - b1 ** t) / (np.sqrt(v / (1 - b2 ** t)) + eps), m, v
 
 
-@mistake("m adds all of g, and not 1 - beta1 of it: it is a sum then, as in SGD with momentum", hint=1)
+@mistake("m adds all of g, not 1 - beta1 of it: that makes it a sum, as in SGD with momentum", hint=1)
 def momentum(w, g, m, v, t, rate, b1, b2, eps):
     m, v = b1 * m + g, b2 * v + (1 - b2) * g * g
     return w - rate * m / (1 - b1 ** t) / (np.sqrt(v / (1 - b2 ** t)) + eps), m, v

@@ -1,7 +1,7 @@
 """Clip a gradient that is too long
 
-A layer has a weight and a bias, and their gradients together are one long vector. If its norm is larger than `limit`, make it as
-long as the limit without turning it. If it is not, leave it as it is.
+A layer has a weight and a bias, and their gradients together are one long vector. If its norm is larger than `limit`, shorten it to
+the limit without turning it. Otherwise leave it as it is.
 """
 
 import numpy as np
@@ -62,8 +62,8 @@ def not_too_long(answer, dW, db, limit):
 
 # %% hints
 hints = (
-    "dW is (3) and db is (4), and the limit is 1. How long is the vector (3, 4)? What has to be left of each of the two?",
-    "One norm over all numbers: the root of the sum of both sums of squares. Multiply both by limit / norm, if that is below 1.",
+    "dW is (3) and db is (4), and the limit is 1. How long is the vector (3, 4)? What should become of each of the two?",
+    "There is one norm, the root of the two sums of squares added. Multiply both gradients by limit / norm if that is below 1.",
     "factor = limit / ___",
 )
 
@@ -88,12 +88,12 @@ def elementwise(dW, db, limit):
     return np.clip(dW, -limit, limit), np.clip(db, -limit, limit)
 
 
-@mistake("it is always made as long as the limit: a gradient that is shorter has to stay as it is", hint=1)
+@mistake("it is always scaled to the limit: a gradient that is shorter has to stay as it is", hint=1)
 def always(dW, db, limit):
     return dW * (limit / norm_of(dW, db)), db * (limit / norm_of(dW, db))
 
 
-@mistake("it is only ever made longer: max and min are swapped", hint=2)
+@mistake("it is only ever lengthened: max and min are swapped", hint=2)
 def lengthened(dW, db, limit):
     factor = limit / max(min(norm_of(dW, db), dW.dtype.type(limit)), dW.dtype.type(1e-30))
     return dW * factor, db * factor
@@ -109,17 +109,17 @@ def sum_of_norms(dW, db, limit):
     return made(dW, db, limit, norm_of(dW) + norm_of(db))
 
 
-@mistake("the norm is that of dW alone: db is a part of the vector", hint=1)
+@mistake("the norm is that of dW alone: db is part of the vector", hint=1)
 def without_bias(dW, db, limit):
     return made(dW, db, limit, norm_of(dW))
 
 
-@mistake("the norm is that of db alone: dW is a part of the vector", hint=1)
+@mistake("the norm is that of db alone: dW is part of the vector", hint=1)
 def without_weight(dW, db, limit):
     return made(dW, db, limit, norm_of(db))
 
 
-@mistake("the norm is the larger one of two: add the squares of both, then take the root", hint=2)
+@mistake("the norm is the larger of the two: add the squares of both, then take the root", hint=2)
 def larger_norm(dW, db, limit):
     return made(dW, db, limit, max(norm_of(dW), norm_of(db)))
 
@@ -129,22 +129,22 @@ def bias_unclipped(dW, db, limit):
     return made(dW, db, limit, norm_of(dW, db))[0], db.copy()
 
 
-@mistake("the norm is the largest number of all: it is the root of the sum of squares", hint=2)
+@mistake("the norm is the largest of all numbers: it has to be the root of the sum of squares", hint=2)
 def largest_number(dW, db, limit):
     return made(dW, db, limit, max(np.abs(dW).max(), np.abs(db).max()))
 
 
-@mistake("the norm is the sum of absolute values: it is the root of the sum of squares", hint=2)
+@mistake("the norm is the sum of absolute values: it has to be the root of the sum of squares", hint=2)
 def absolute_values(dW, db, limit):
     return made(dW, db, limit, np.abs(dW).sum() + np.abs(db).sum())
 
 
-@mistake("the norm is divided by the number of weights: a root of a mean of squares, not of their sum", hint=2)
+@mistake("the norm is the root of the mean of the squares: it has to be the root of their sum", hint=2)
 def mean_square(dW, db, limit):
     return made(dW, db, limit, norm_of(dW, db) / dW.dtype.type(np.sqrt(dW.size + db.size)))
 
 
-@mistake("a vector that is too long gets the length 1, not that of the limit", hint=2)
+@mistake("a vector that is too long is scaled to length 1, not to the limit", hint=2)
 def unit(dW, db, limit):
     norm = norm_of(dW, db)
     factor = 1 / max(norm, 1) if norm > limit else 1

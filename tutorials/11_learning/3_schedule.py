@@ -1,7 +1,7 @@
 """The paper's learning rate
 
-For the first `warmup` steps the learning rate rises in proportion to the step. After that, it falls in proportion to 1 / root of
-the step. Both parts meet at step `warmup`, at the peak, which is 1 / root of (d_model times warmup).
+For the first `warmup` steps the learning rate rises in proportion to the step. After that, it falls in proportion to 1 over the
+root of the step. The two parts meet at step `warmup`, at the peak, which is 1 over the root of (d_model times warmup).
 """
 
 import math
@@ -13,7 +13,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 
 # %% reference
 def schedule(steps, d_model, warmup):
-    """steps: (N,), whole numbers from 1 in any order; d_model, warmup: whole numbers. Returns rates (N,)."""
+    """steps: (N,), whole numbers from 1 up, in any order; d_model, warmup: whole numbers. Returns rates (N,)."""
     # your code: two curves through the same point; which of them counts on which side of it?
     peak = 1 / math.sqrt(d_model * warmup)
     rise = steps / warmup
@@ -33,25 +33,25 @@ def case(rng, N, d, w):
     return np.concatenate([rng.permutation(warmup - 1)[:2] + 1, rng.permutation(20 * warmup)[:N] + warmup + 1]), 16 * d, warmup
 
 
-@edge("at the first step, at the peak, and a step before and after it")
+@edge("at the first step, at the peak, and one step before and after the peak")
 def around(rng, d, w):
     return np.array([1, 99 + w, 100 + w, 101 + w]), 16 * d, 100 + w
 
 
-@edge("the paper's: d_model 512, 4,000 steps of warm-up, up to step 100,000")
+@edge("the paper's settings: d_model 512, 4,000 steps of warm-up, up to step 100,000")
 def papers(rng, N):
     return np.append(rng.integers(1, 100_000, N), 100_000), 512, 4000
 
 
-@invariant("no learning rate may be above the peak, 1 / root of (d_model times warmup)")
+@invariant("no learning rate may be above the peak, 1 over the root of (d_model times warmup)")
 def at_most_the_peak(rates, steps, d_model, warmup):
     return np.maximum(rates - (d_model * warmup) ** -0.5, 0)
 
 
 # %% hints
 hints = (
-    "What has to be left of the peak at half the warm-up? And at four times the warm-up, where the root of the step has doubled?",
-    "On the way up, the peak times steps / warmup; on the way down, times the root of warmup / steps. The smaller one counts.",
+    "What fraction of the peak do you expect at half the warm-up? And at four times the warm-up, where the root has doubled?",
+    "On the way up: the peak times steps / warmup. On the way down: the peak times the root of warmup / steps. Take the smaller.",
     "fall = np.sqrt(___)",
 )
 
@@ -61,12 +61,12 @@ def made(steps, d_model, warmup, rise=lambda s, w: s / w, fall=lambda s, w: np.s
     return (d_model * warmup) ** -0.5 * choose(rise(steps, warmup), fall(steps, warmup))
 
 
-@mistake("the larger of the two curves is taken: it starts at the top, and rises for ever", hint=1)
+@mistake("the larger of the two curves is taken: it starts at the top and ends up rising for ever", hint=1)
 def larger(steps, d_model, warmup):
     return made(steps, d_model, warmup, choose=np.maximum)
 
 
-@mistake("there is no warm-up: the falling curve alone is largest at step 1", hint=1)
+@mistake("there is no warm-up: on its own, the falling curve is largest at step 1", hint=1)
 def no_warmup(steps, d_model, warmup):
     return made(steps, d_model, warmup, rise=lambda s, w: np.inf)
 
@@ -82,12 +82,12 @@ def from_zero(steps, d_model, warmup):
                 fall=lambda s, w: np.sqrt(w / np.maximum(s, 1e-9)))
 
 
-@mistake("the steps count from 2: the rate of step t is that of t + 1", hint=1)
+@mistake("the steps count from 2: step t gets the learning rate of step t + 1", hint=1)
 def one_early(steps, d_model, warmup):
     return made(steps + 1, d_model, warmup)
 
 
-@mistake("it falls as 1 / step, not as 1 / root of the step", hint=2)
+@mistake("it falls as 1 over the step, not as 1 over the root of the step", hint=2)
 def falls_faster(steps, d_model, warmup):
     return made(steps, d_model, warmup, fall=lambda s, w: w / s)
 
@@ -97,7 +97,7 @@ def root_rise(steps, d_model, warmup):
     return made(steps, d_model, warmup, rise=lambda s, w: np.sqrt(s / w))
 
 
-@mistake("after the warm-up the falling curve begins anew at step 1: the step goes on counting", hint=1)
+@mistake("after the warm-up the falling curve starts again at step 1: it has to use the same step", hint=1)
 def begins_anew(steps, d_model, warmup):
     return made(steps, d_model, warmup, fall=lambda s, w: 1 / np.sqrt(np.maximum(s - w, 1)))
 
@@ -117,12 +117,12 @@ def width_upside_down(steps, d_model, warmup):
     return d_model * made(steps, d_model, warmup)
 
 
-@mistake("the peak is 1: the curves have the right form, but 1 / root of (d_model times warmup) is missing", hint=2)
+@mistake("the peak is 1: the curves have the right shape, but 1 over the root of (d_model times warmup) is missing", hint=2)
 def no_peak(steps, d_model, warmup):
     return np.minimum(steps / warmup, np.sqrt(warmup / steps))
 
 
-@mistake("the peak lacks the warm-up: it is 1 / root of d_model here", hint=2)
+@mistake("the peak lacks the warm-up: it is only 1 over the root of d_model", hint=2)
 def peak_without_warmup(steps, d_model, warmup):
     return math.sqrt(warmup) * made(steps, d_model, warmup)
 
@@ -132,22 +132,22 @@ def exponent(steps, d_model, warmup):
     return d_model ** -0.5 * np.minimum(steps ** -0.5, steps * warmup ** -0.5)
 
 
-@mistake("it falls as peak / root of the step, which is far below the peak at step warmup: both parts meet there", hint=2)
+@mistake("it falls as the peak over the root of the step, far below the peak at step warmup: the two parts must meet there", hint=2)
 def falls_from_the_peak(steps, d_model, warmup):
     return made(steps, d_model, warmup, fall=lambda s, w: 1 / np.sqrt(s))
 
 
-@mistake("it rises as steps / warmup times 1 / root of d_model, and crosses the other part before step warmup", hint=2)
+@mistake("it rises as steps / warmup over the root of d_model, and crosses the other part before step warmup", hint=2)
 def rises_past_the_peak(steps, d_model, warmup):
     return made(steps, d_model, warmup, rise=lambda s, w: s / np.sqrt(w))
 
 
-@mistake("the division is that of whole numbers, //: the warm-up is 0 until it is over", hint=2)
+@mistake("this is integer division, //: the learning rate is 0 until the warm-up is over", hint=2)
 def whole_numbers(steps, d_model, warmup):
     return made(steps, d_model, warmup, rise=lambda s, w: s // w)
 
 
-@mistake("it falls on a straight line to 0: it has to fall as 1 / root of the step", hint=2)
+@mistake("it falls on a straight line to 0: it has to fall as 1 over the root of the step", hint=2)
 def straight_fall(steps, d_model, warmup):
     return made(steps, d_model, warmup, fall=lambda s, w: np.maximum(0, 1 - (s - w) / (20.0 * w)))
 

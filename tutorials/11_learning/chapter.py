@@ -21,8 +21,8 @@ from minitransformer.learn import lab, yours
 lab.you_are_here("adam")
 
 # %% [markdown]
-# Here are two training runs of one model, three layers deep, with the same initial weights, words, and optimizer. The learning
-# rate of both is 0.012, but one of them approaches it slowly, in the first 60 steps.
+# Here are two training runs of the same model, three layers deep, with the same initial weights, words and optimizer. Both
+# have a learning rate of 0.012, but one of them approaches it slowly, over the first 60 steps.
 
 # %%
 import math
@@ -41,14 +41,15 @@ lab.show_losses(axes, losses, (math.log(26), "ln 26, the shelf of chapter 10"), 
 
 # %% [markdown]
 # Every gradient of the lower run is right, and so is every gradient of the upper one, which hangs near
-# $\ln 26 + \ln \tfrac98 = 3.38$. That is the loss of a letter if all letters get the same probability and an end gets $1/9$,
-# wherever the model is in the word. Sixty steps at the beginning made the difference. To see how, you need to know what one
-# update does.
+# $\ln 26 + \ln \tfrac98 = 3.38$. That is the loss per letter if all letters get the same probability and the end of a word
+# gets $1/9$, wherever the model is in the word. The first sixty steps made the difference. To see how, you need to know
+# what one update does.
 #
 # ## One number by hand
 #
 # The simplest update is *stochastic gradient descent*, SGD: subtract from each weight the learning rate times its gradient.
-# Here is the trouble with it. How large are the gradients of single weights of the running example, before any training?
+# Here is the trouble with it. How large are the gradients of individual weights in the running example, before any
+# training?
 
 # %%
 g = np.abs(lab.training.gradient_of(Transformer(lab.CONFIG, seed=0)))
@@ -56,15 +57,15 @@ print("a tenth of the weights get less than {:.0e}, a hundredth more than {:.0e}
 
 # %% [markdown]
 # A learning rate that suits some of them is far too large or far too small for the others. *Adam* measures how large the
-# gradient of each single weight usually is, and divides by it. It keeps two running means for each weight, of the gradient
-# $g$ and of its square:
+# gradient of each individual weight usually is, and divides by that size. It keeps two running means for each weight, one
+# of the gradient $g$ and one of its square:
 #
 # $$ m \leftarrow \beta_1 m + (1 - \beta_1)\, g, \qquad v \leftarrow \beta_2 v + (1 - \beta_2)\, g^2 $$
 #
-# The paper takes $\beta_1 = 0.9$ and $\beta_2 = 0.98$. **By hand:** if $g$ is always 3, $m$ should be 3. But it starts at
-# 0, so it is 0.3 after one step and 0.57 after two. It is too small, by a factor that you can work out, and $v$ is too
-# small by another. Correct both. The step is then the learning rate times the mean, divided by the root of the mean square.
-# A tiny $\epsilon = 10^{-9}$ is added to the root, for a weight whose gradient was always 0.
+# The paper uses $\beta_1 = 0.9$ and $\beta_2 = 0.98$. **By hand:** if $g$ is always 3, $m$ should be 3. But it starts at 0,
+# so it is 0.3 after one step and 0.57 after two. It is too small by a factor that you can work out, and $v$ is too small by
+# another factor. Correct both. The step is then the learning rate times the mean, divided by the root of the mean square. A
+# tiny $\epsilon = 10^{-9}$ is added to the root, in case a weight's gradient has always been 0.
 
 # %% [exercise] adam_step
 
@@ -73,29 +74,29 @@ print("a tenth of the weights get less than {:.0e}, a hundredth more than {:.0e}
 #
 # $$ m_t = (1 - \beta_1) \sum_{i=0}^{t-1} \beta_1^i \, g = (1 - \beta_1^t)\, g $$
 #
-# So $m_t / (1 - \beta_1^t)$ is the mean that we wanted, and $v_t / (1 - \beta_2^t)$ the mean of the square. If $g$ changes,
-# this is a weighted mean whose weights sum to 1, which is what is wanted. All arrays have shape $(P)$:
+# So $m_t / (1 - \beta_1^t)$ is the mean that we wanted, and $v_t / (1 - \beta_2^t)$ is the mean of the square. If $g$
+# changes, this is a weighted mean whose weights sum to 1, as they should. All arrays have shape $(P)$:
 #
 # $$ w \leftarrow w - \eta\, \frac{m_t / (1 - \beta_1^t)}{\sqrt{v_t / (1 - \beta_2^t)} + \epsilon} $$
 #
-# The corrected means are used and thrown away. $m$ and $v$ themselves are carried on uncorrected.
+# The corrected means are used once and thrown away. The next step continues with the uncorrected $m$ and $v$.
 
 # %% [markdown]
-# **Predict:** three weights have the gradients 1,000, 1 and $-0.001$. How far does each of them move in the first step, with
-# the learning rate 0.01?
+# **Predict:** three weights have the gradients 1,000, 1 and $-0.001$. How far does each of them move in the first step,
+# with a learning rate of 0.01?
 
 # %%
 zero, g = np.zeros(3), np.array([1000, 1, -0.001])
 print(adam_step(zero, g, zero, zero, 1, 0.01, 0.9, 0.98, 1e-9)[0].round(6))
 
 # %% [markdown]
-# All three move by 0.01. At the first step the mean is $g$ and the root of the mean square is $|g|$, so only the sign is
+# All three move by 0.01. In the first step the mean is $g$ and the root of the mean square is $|g|$, so only the sign is
 # left.
 #
 # ## A race
 #
-# The smallest problem with gradients of unequal size has two weights. The loss $(a^2 + 50\, b^2) / 2$ is a valley: steep
-# walls, a flat floor, and the goal at $(0, 0)$. Before you blame an optimizer, check the gradient.
+# The smallest problem with gradients of unequal size has two weights. The loss $(a^2 + 50\, b^2) / 2$ is a valley with
+# steep walls, a flat floor, and the goal at $(0, 0)$. Before you blame an optimizer, check the gradient.
 
 
 # %%
@@ -116,10 +117,10 @@ figure, axes = plt.subplots(figsize=(6.4, 3), layout="constrained")
 lab.training.show_valley(axes, valley, {name: np.array(path) for name, path in paths.items()})
 
 # %% [markdown]
-# SGD bounces from wall to wall, and cannot take a larger learning rate: above 0.04, every bounce is larger than the one
-# before. Adam's steps have about the same size in both directions. It works no miracles, since it overshoots and swings
-# back. On the running example, with words of eight random letters, `experiments/learning.py` gives these losses of a letter
-# after 200 steps. The last two rows are for the next section:
+# SGD bounces from wall to wall and cannot use a larger learning rate, because above 0.04 every bounce is larger than the
+# one before. Adam's steps have about the same size in both directions. It works no miracles either, since it overshoots and
+# swings back. On the running example, with words of eight random letters, `experiments/learning.py` gives these losses per
+# letter after 200 steps. The last two rows are for the next section:
 #
 # | optimizer, learning rate | seed 0 | seed 1 | seed 2 |
 # |---|--:|--:|--:|
@@ -130,8 +131,9 @@ lab.training.show_valley(axes, valley, {name: np.array(path) for name, path in p
 #
 # ## Epsilon, and other slips
 #
-# One reading of the paper prints $\beta_2 = 0.9$ and $\epsilon = 0.9$. **Predict:** with $\epsilon = 0.9$, how large is the
-# step for a gradient that is always 0.001, in learning rates? And what do you divide by, roughly, whatever the gradient is?
+# One published explanation of the paper prints $\beta_2 = 0.9$ and $\epsilon = 0.9$. **Predict:** with $\epsilon = 0.9$ and
+# a gradient that is always 0.001, how large is the step as a multiple of the learning rate? And what do you divide by,
+# roughly, whatever the gradient is?
 
 
 # %%
@@ -158,16 +160,16 @@ curves = {"right": steps(np.ones((100, 1)))[:, 0], "the power t forgotten": forg
 lab.training.show_steps(right, t, curves, "step t, gradient always 1")
 
 # %% [markdown]
-# It is $0.001 / 0.901$, a thousandth. With $\epsilon = 0.9$ you divide by 0.9, nearly, so nothing adapts to anything: this is
-# SGD with a running mean. In the table it needs SGD's learning rate, too, and then it is about as good. Inside the root,
-# $10^{-9}$ becomes $3 \cdot 10^{-5}$, which slows down every weight whose gradient is smaller. On the right, the code has
-# $1 - \beta$ for $1 - \beta^t$. The first step is perfect, so a test of one step sees nothing. The later ones are up to 2.2
-# times as long as they should be, and in the end $10 / \sqrt{50} = 1.41$ times.
+# It is $0.001 / 0.901$, about a thousandth. With $\epsilon = 0.9$ you divide by roughly 0.9, so nothing adapts to anything,
+# and this is SGD with a running mean. In the table it also needs a learning rate like SGD's, and then it is about as good.
+# Inside the root, $10^{-9}$ becomes $3 \cdot 10^{-5}$, which slows down every weight whose gradient is smaller than that.
+# On the right, the code has $1 - \beta$ instead of $1 - \beta^t$. The first step is perfect, so a test of one step sees
+# nothing. Later steps are up to 2.2 times as long as they should be, and in the end $10 / \sqrt{50} = 1.41$ times.
 #
 # ## Clipping
 #
-# Now and then, a batch has a gradient a hundred times as long as usual. **Predict:** Adam sees gradients of 1, one of 100, and
-# then 1 again. In the twenty steps after the spike, are its steps larger than before, or smaller?
+# Now and then a batch produces a gradient a hundred times as long as usual. **Predict:** Adam sees gradients of 1, one of
+# 100, and then 1 again. In the twenty steps after the spike, are its steps larger than before, or smaller?
 
 # %%
 spike = np.ones((150, 1))
@@ -178,30 +180,30 @@ lab.training.show_steps(axes, range(150), {"clipped to 2": steps(np.minimum(spik
 axes.set_ylim(0, 1.3)
 
 # %% [markdown]
-# Smaller, and for a long time. $m$ forgets a tenth of the spike in each step, but $v$ has seen its square, 10,000, and forgets
-# only 2 %. So a gradient that is too long has to be shortened *before* Adam sees it. After the step, clipping changes nothing at
-# all, because the gradient has already been used.
+# They are smaller, and stay that way for a long time. In each step $m$ forgets a tenth of the spike, but $v$ has seen its
+# square, 10,000, and forgets only 2 % of it. So a gradient that is too long has to be shortened *before* Adam sees it.
+# Clipping it after the step changes nothing at all, because the gradient has already been used.
 #
-# A gradient is one vector of all weights of a model, and what it tells you is its direction. Clipping may make it shorter,
-# but must not change its direction. **By hand:** a weight and a bias have the gradients 3 and 4. Together they are a vector
-# of length 5, and with a limit of 1, they become 0.6 and 0.8.
+# The gradient is one vector with a number for each weight of the model, and what matters is its direction. Clipping may
+# shorten it but must not change its direction. **By hand:** a weight and a bias have the gradients 3 and 4. Together they
+# are a vector of length 5, and with a limit of 1 they become 0.6 and 0.8.
 
 # %% [exercise] clip
 
 # %% [derivation]
-# **The rule: a factor changes the length of a vector and not its direction.** With one factor $c$ for all numbers, the norm
-# becomes $c$ times as large, so $c = \text{limit} / \text{norm}$ where the norm is above the limit, and $c = 1$ elsewhere:
+# **The rule: a factor changes the length of a vector but not its direction.** With one factor $c$ for all numbers, the norm
+# becomes $c$ times as large, so $c = \text{limit} / \text{norm}$ if the norm is above the limit, and $c = 1$ otherwise:
 #
 # $$ c = \frac{\text{limit}}{\max(\text{norm}, \text{limit})}, \qquad
 # \text{norm} = \sqrt{\sum_{k, d} dW_{kd}^2 + \sum_d db_d^2} $$
 #
-# The larger of the two below the line covers both cases, and a gradient of 0 needs no exception. $dW$ is $(K, D)$, $db$ is
-# $(D)$, and $c$ is one number. The paper does not clip. The library does, over all parameters at once and
-# with a limit of 1, unless you say otherwise.
+# The maximum in the denominator covers both cases, and a gradient of 0 needs no exception. $dW$ is $(K, D)$, $db$ is $(D)$,
+# and $c$ is one number. The paper does not clip. The library clips all parameters together, with a limit of 1 unless you
+# choose another.
 
 # %% [markdown]
-# **Break it.** Some trainers clip each parameter by its own norm, or each micro-batch before the sum. Here is what the first
-# does to the direction:
+# **Break it.** Some trainers clip each parameter by its own norm, or each micro-batch before the sum. Here is what the
+# first mistake does to the direction:
 
 # %%
 dW, db = np.array([[3.0]]), np.array([0.4])
@@ -209,31 +211,32 @@ for name, w, b in (("one norm", *clip(dW, db, 1.0)), ("two norms", clip(dW, 0 * 
     print(f"{name}: dW {w.item():.2f}, db {b.item():.2f}, ratio {(w / b).item():.1f}")
 
 # %% [markdown]
-# One norm divides both by three. With two norms only the weight is divided, so the bias counts three times as much as before,
-# and the vector has turned.
+# With one norm, both are divided by three. With two norms only the weight is divided, so the bias counts three times as
+# much as before, and the vector has turned.
 #
 # ## Warm-up
 #
 # The paper's learning rate has three properties. It rises in proportion to the step, for 4,000 steps of *warm-up*. After
-# that, it falls in proportion to one over the root of the step. At the peak, between the two, it is one over the root of the
-# product of $d_{model}$ and the warm-up. They leave no freedom, so you can write it down.
+# that, it falls in proportion to one over the root of the step. At the peak between the two, it is one over the root of the
+# product of $d_{model}$ and the number of warm-up steps. These properties determine the formula completely, so you can
+# write it down.
 
 # %% [exercise] schedule
 
 # %% [derivation]
 # **The rule: a proportion is fixed by one point.** Both curves go through the peak, at step $W$ with the value
-# $1 / \sqrt{d_{model} W}$. The first is $s / W$ of it, and the second is $\sqrt{W / s}$ of it, which is 1 at $s = W$.
-# Before $W$ the first one is smaller, and after $W$ the second:
+# $1 / \sqrt{d_{model} W}$. The first is the peak times $s / W$, and the second is the peak times $\sqrt{W / s}$. Both
+# factors are 1 at $s = W$. Before $W$ the first one is smaller, and after $W$ the second:
 #
 # $$ \eta_s = \frac{1}{\sqrt{d_{model} W}} \min\!\left( \frac{s}{W}, \sqrt{\frac{W}{s}} \right)
 # = d_{model}^{-0.5} \min\!\left( s^{-0.5},\; s\, W^{-1.5} \right) $$
 #
-# The right side is equation 3 of the paper. Steps count from 1, because at step 0 the learning rate is 0. All are of
+# The right side is equation 3 of the paper. Steps count from 1, because at step 0 the learning rate is 0. The arrays have
 # shape $(N)$.
 
 # %% [markdown]
-# **Predict** the learning rate of the base model, with $d_{model} = 512$, at the peak. And at step 100,000, the last one: how
-# many times smaller is it?
+# **Predict** the base model's learning rate at the peak, with $d_{model} = 512$. How many times smaller is it at step
+# 100,000, the last one?
 
 # %%
 s = np.arange(1, 100_001)
@@ -245,14 +248,14 @@ shown = axes.legend()
 print("peak {:.2e}, step 100,000 {:.2e}".format(*schedule(np.array([4000, 100_000]), 512, 4000)))
 
 # %% [markdown]
-# Five times smaller, because 5 is the root of 25. `minitransformer plot schedule` draws the same curves.
+# It is five times smaller, because 5 is the root of 25. `minitransformer plot schedule` draws the same curves.
 #
 # ## What the warm-up is for
 #
-# You have seen the reason: at the first step, every weight moves by the full learning rate, in the direction of a sign. For
-# some more steps, $v$ has seen few gradients and is a poor estimate. A large learning rate then moves thousands of weights
-# far, all at once, and by nearly random amounts, before the model has learned anything. Here are the losses of a letter of
-# the three-layer model after 240 steps, for three seeds each, from the same script:
+# You have seen the reason. In the first step, every weight moves by the full learning rate, and only the sign of its
+# gradient counts. For a while after that, $v$ has seen few gradients and is a poor estimate. A large learning rate then
+# moves thousands of weights far, all at once and by nearly random amounts, before the model has learned anything. Here are
+# the three-layer model's losses per letter after 240 steps, for three seeds each, from the same script:
 #
 # | | learning rate 0.003 | learning rate 0.012 |
 # |---|---|---|
@@ -261,15 +264,16 @@ print("peak {:.2e}, step 100,000 {:.2e}".format(*schedule(np.array([4000, 100_00
 # | pre-norm, no warm-up | 0.72, 0.26, 0.43 | 2.44, 1.00, 1.89 |
 # | pre-norm, warm-up | 0.83, 0.51, 0.56 | 0.42, 0.37, 0.31 |
 #
-# At 0.003, three seeds show no clear effect of the warm-up. At 0.012, post-norm without it has hardly begun to read, and
-# pre-norm is slow. So a warm-up does not help by itself. It lets you use a learning rate that would do damage in the first
-# steps.
+# At 0.003, three seeds show no clear effect of the warm-up. At 0.012 and without it, post-norm has hardly begun to read its
+# source, and pre-norm is slow. So a warm-up is no help in itself. It lets you use a learning rate that would do damage in
+# the first steps.
 #
 # ## Batches of tokens
 #
-# The paper's batches are counted in tokens, about 25,000 of the source and as many of the target, because sentences differ in
-# length and an update should see the same amount of text each time. What does not fit into memory is cut, and the gradients
-# are added up (chapter 10). **Predict:** the base model took 100,000 steps of 0.4 seconds. How many hours is that?
+# The paper's batches are measured in tokens, about 25,000 of the source and as many of the target, because sentences differ
+# in length and every update should see the same amount of text. A batch that does not fit into memory is cut, and the
+# gradients are added up (chapter 10). **Predict:** the base model took 100,000 steps of 0.4 seconds. How many hours is
+# that?
 
 # %%
 print(f"base: {100_000 * 0.4 / 3600:.1f} hours; big, 300,000 steps of 1.0 s: {300_000 / 86400:.1f} days")
@@ -290,7 +294,7 @@ lab.show_losses(axes, {"your Adam, 0.004": own, "SGD, 1": sgd}, of="letter")
 lab.at_work()
 
 # %% [markdown]
-# `minitransformer learn plug adam_step` trains with your function as well.
+# You can also train with your function on the command line: `minitransformer learn plug adam_step`.
 #
 # **Read next:** `adam_update` in `minitransformer/functional/adam.py`, which works in place, and `Adam.step` and `schedule`
 # in `minitransformer/training/optim.py`.

@@ -1,8 +1,8 @@
 """Temperature and top-p
 
-Turn logits into the probabilities that a token is drawn with: softmax at a temperature, then only the nucleus, which is the fewest
-most likely tokens whose probabilities reach `top_p` together. All others get 0, and each row sums to 1 again. The result is in the
-order of the vocabulary.
+Turn logits into the probabilities with which a token is drawn. Take the softmax at a temperature, then keep only the nucleus, the
+smallest set of most likely tokens whose probabilities together reach `top_p`. All others get 0, and each row sums to 1 again. The
+result is in the order of the vocabulary.
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ def case(rng, B, V):
     return 1.5 * rng.standard_normal((B, V + 6)), 0.8, 0.8
 
 
-@edge("one token reaches top_p alone")
+@edge("one token reaches top_p by itself")
 def certain(rng, V):
     logits = rng.standard_normal(V + 3)
     logits[1] += 20
@@ -93,7 +93,7 @@ def right(reached, falling, top_p):
     return reached - falling < top_p
 
 
-@mistake("the token that crosses top_p is dropped: a row whose first token crosses it keeps nothing, and is NaN", hint=1)
+@mistake("the token that crosses top_p is dropped: a row whose first token crosses it keeps nothing and becomes NaN", hint=1)
 def crossing_dropped(logits, temperature, top_p):
     return made(softmax(logits / temperature), top_p, lambda reached, falling, top_p: reached <= top_p + 1e-9 * (top_p == 1))
 
@@ -104,7 +104,7 @@ def crossing_dropped_but_one(logits, temperature, top_p):
         reached <= top_p + 1e-9 * (top_p == 1)) | (falling == falling[..., :1]))
 
 
-@mistake("no token is left out: those outside the nucleus have to get 0", hint=2)
+@mistake("no token is left out: those outside the nucleus must get 0", hint=2)
 def everything_kept(logits, temperature, top_p):
     return softmax(logits / temperature)
 
@@ -132,19 +132,19 @@ def chosen_first(logits, temperature, top_p):
     return renormalised(softmax(logits / temperature) * (made(softmax(logits), top_p, right) > 0))
 
 
-@mistake("the kept probabilities are not made to sum to 1 again", hint=2)
+@mistake("the kept probabilities are not rescaled to sum to 1", hint=2)
 def not_renormalised(logits, temperature, top_p):
     p = softmax(logits / temperature)
     return p * (made(p, top_p, right) > 0)
 
 
-@mistake("the running sum goes in the order of the vocabulary: sort first, the most likely token in front", hint=2)
+@mistake("the running sum follows the order of the vocabulary: sort first, with the most likely token in front", hint=2)
 def without_sorting(logits, temperature, top_p):
     p = softmax(logits / temperature)
     return renormalised(p * right(np.cumsum(p, axis=-1), p, top_p))
 
 
-@mistake("sorted in rising order: the least likely tokens are kept", hint=1)
+@mistake("the sort is in ascending order: the least likely tokens are kept", hint=1)
 def rising(logits, temperature, top_p):
     p = softmax(logits / temperature)
     order = np.argsort(p, axis=-1)
@@ -152,19 +152,19 @@ def rising(logits, temperature, top_p):
     return renormalised(unsorted(order, upwards * right(np.cumsum(upwards, axis=-1), upwards, top_p)))
 
 
-@mistake("p is returned in sorted order: put each probability back to the place of its token", hint=2)
+@mistake("p is returned in sorted order: put each probability back in the place of its token", hint=2)
 def left_sorted(logits, temperature, top_p):
     return -np.sort(-made(softmax(logits / temperature), top_p, right), axis=-1)
 
 
-@mistake("the mask is in sorted order but p is not: each answer of the mask belongs to the token at order", hint=2)
+@mistake("the mask is in sorted order but p is not: entry i of the mask belongs to token order[i]", hint=2)
 def mask_of_ranks(logits, temperature, top_p):
     p = softmax(logits / temperature)
     falling = -np.sort(-p, axis=-1)
     return renormalised(p * right(np.cumsum(falling, axis=-1), falling, top_p) + 1e-300)
 
 
-@mistake("each probability is compared with 1 - top_p, not the sum of those before it with top_p", hint=2)
+@mistake("each probability is compared with 1 - top_p: compare the sum of those before it with top_p", hint=2)
 def by_itself(logits, temperature, top_p):
     p = softmax(logits / temperature)
     return renormalised(p * (p > 1 - top_p))

@@ -1,7 +1,7 @@
 """One step of a beam
 
-`L` hypotheses are alive, and each may be continued by each of `V` tokens. Of all continuations, find the `width` most likely,
-the best first: the log-probability of each, the hypothesis that it continues, and the token that it adds.
+`L` hypotheses are alive, and each may be continued by each of `V` tokens. Of all continuations, find the `width` most likely, best
+first. For each, return its log-probability, the hypothesis that it continues, and the token that it adds.
 """
 
 import numpy as np
@@ -71,8 +71,8 @@ def adds_up(answer, sums, log_p, width):
 
 # %% hints
 hints = (
-    "May one hypothesis get two places in the new beam, and another none? So between whom is the competition?",
-    "Add each sum to its row, make one list of L V numbers, and sort it. The place in the list tells row and column.",
+    "May one hypothesis get two places in the new beam, and another none? So what competes with what?",
+    "Add each sum to its row, make one list of L V numbers, and sort it. The place in the list tells you row and column.",
     "return totals[best], best // V, best ___ V",
 )
 
@@ -87,12 +87,12 @@ def all_totals(sums, log_p):
     return sums[:, None] + log_p
 
 
-@mistake("the sums so far do not count: an unlikely hypothesis keeps its place if its next token is likely", hint=2)
+@mistake("the sums so far do not count: an unlikely hypothesis would keep its place whenever its next token is likely", hint=2)
 def sums_ignored(sums, log_p, width):
     return made(log_p, width)
 
 
-@mistake("the sums so far decide nothing, they are added after the choice: the totals have to compete", hint=2)
+@mistake("the sums so far are added only after the choice: the totals have to compete", hint=2)
 def added_afterwards(sums, log_p, width):
     _, parents, tokens = made(log_p, width)
     return sums[parents] + log_p[parents, tokens], parents, tokens
@@ -106,14 +106,14 @@ def one_each(sums, log_p, width):
     return totals[parents, tokens[parents]], parents, tokens[parents]
 
 
-@mistake("only the best hypothesis is continued: the others have continuations, too", hint=1)
+@mistake("only the best hypothesis is continued: the others have continuations too", hint=1)
 def of_the_best(sums, log_p, width):
     parent = sums.argmax()
     tokens = np.argsort(-log_p[parent])[:width]
     return sums[parent] + log_p[parent, tokens], np.full(len(tokens), parent), tokens
 
 
-@mistake("each token may be chosen once only: two hypotheses may well add the same token", hint=1)
+@mistake("each token is chosen only once: two hypotheses may well add the same token", hint=1)
 def each_token_once(sums, log_p, width):
     totals = all_totals(sums, log_p)
     tokens = np.argsort(-totals.max(axis=0))[:width]
@@ -134,24 +134,24 @@ def divided_by_l(sums, log_p, width):
     return totals[best], best // len(sums), best % len(sums)
 
 
-@mistake("the order is rising: these are the least likely continuations", hint=2)
+@mistake("the order is ascending: these are the least likely continuations", hint=2)
 def worst(sums, log_p, width):
     totals = all_totals(sums, log_p)
     return made(totals, width, np.argsort(totals, axis=None)[:width])
 
 
-@mistake("they are the right ones, but the worst of them comes first", hint=2)
+@mistake("they are the right continuations, but the worst comes first", hint=2)
 def worst_first(sums, log_p, width):
     return tuple(one[::-1].copy() for one in made(all_totals(sums, log_p), width))
 
 
-@mistake("they are in the order of the table, not the best first", hint=2)
+@mistake("they are in the order of the table: the best has to come first", hint=2)
 def in_order_of_the_table(sums, log_p, width):
     totals = all_totals(sums, log_p)
     return made(totals, width, np.sort(np.argsort(-totals, axis=None)[:width]))
 
 
-@mistake("the new sums are only those of the last token: the hypothesis's own sum is missing", hint=2)
+@mistake("the new sums hold only the last token's log-probability: the hypothesis's own sum is missing", hint=2)
 def last_only(sums, log_p, width):
     _, parents, tokens = made(all_totals(sums, log_p), width)
     return log_p[parents, tokens], parents, tokens

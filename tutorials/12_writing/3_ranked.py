@@ -1,7 +1,7 @@
 """The length penalty
 
-Order finished hypotheses, the best first. The score of a hypothesis is its log-probability divided by a penalty, which is
-proportional to (5 + n)^alpha and is 1 for n = 1. Here n counts every token that was chosen, the end of the text, too.
+Order finished hypotheses, best first. The score of a hypothesis is its log-probability divided by a penalty, which is proportional
+to (5 + n)^alpha and is 1 for n = 1. Here n counts every token that was chosen, including the end of the text.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 def ranked(sums, lengths, alpha):
     """sums: (N,), log-probabilities; lengths: (N,), the tokens of each hypothesis without its end.
 
-    Returns scores (N,), in the order of sums, and order (N,), the place of the best hypothesis first.
+    Returns scores (N,), in the order of sums, and order (N,), the indices of the hypotheses, best first.
     """
     # your code: the penalty of each hypothesis, its score, and who is best
     chosen = lengths + 1
@@ -58,8 +58,8 @@ def of_the_empty(answer, sums, lengths, alpha):
 
 # %% hints
 hints = (
-    "Which n has an empty text, of which only its end was chosen? What must its penalty be?",
-    "Divide (5 + n) by what it is for n = 1, raise to alpha, divide the sum by that. n is one more than the length that is given.",
+    "What is n for an empty text, in which only the end was chosen? What must its penalty be?",
+    "Divide (5 + n) by its value for n = 1, raise that to alpha, and divide the sum by it. n is one more than the given length.",
     "penalties = ((5 + chosen) / (5 + ___)) ** alpha",
 )
 
@@ -84,17 +84,17 @@ def multiplied(sums, lengths, alpha):
     return made(sums, 1 / penalty(lengths + 1, alpha))
 
 
-@mistake("all have one length, the longest one's: then the penalty changes no order", hint=2)
+@mistake("all have the same length, that of the longest: then the penalty never changes the order", hint=2)
 def one_length(sums, lengths, alpha):
     return made(sums, penalty(lengths.max() + 1, alpha))
 
 
-@mistake("only the upper part is raised to alpha: the penalty of n = 1 is then not 1", hint=2)
+@mistake("only the numerator is raised to alpha: the penalty for n = 1 is then not 1", hint=2)
 def upper_part(sums, lengths, alpha):
     return made(sums, (6 + lengths) ** alpha / 6)
 
 
-@mistake("alpha is a factor: it is the exponent", hint=2)
+@mistake("alpha is used as a factor: it is the exponent", hint=2)
 def factor(sums, lengths, alpha):
     return made(sums, 1 + alpha * lengths / 6)
 
@@ -104,12 +104,12 @@ def without_five(sums, lengths, alpha):
     return made(sums, (lengths + 1.0) ** alpha)
 
 
-@mistake("the penalty is not made 1 for n = 1: it is (5 + n)^alpha without the division", hint=2)
+@mistake("the penalty is (5 + n)^alpha without the division: it has to be 1 for n = 1", hint=2)
 def undivided(sums, lengths, alpha):
     return made(sums, (6.0 + lengths) ** alpha)
 
 
-@mistake("the order is rising: the worst hypothesis comes first", hint=2)
+@mistake("the order is ascending: the worst hypothesis comes first", hint=2)
 def rising(sums, lengths, alpha):
     scores, order = made(sums, penalty(lengths + 1, alpha))
     return scores, order[::-1].copy()
@@ -126,13 +126,13 @@ def by_sums(sums, lengths, alpha):
     return sums / penalty(lengths + 1, alpha), np.argsort(-sums)
 
 
-@mistake("order holds the rank of each hypothesis: it has to hold the hypotheses, the best first", hint=2)
+@mistake("order holds the rank of each hypothesis: it has to list the hypotheses, best first", hint=2)
 def ranks(sums, lengths, alpha):
     scores, order = made(sums, penalty(lengths + 1, alpha))
     return scores, np.argsort(order)
 
 
-@mistake("the penalty is subtracted: it divides", hint=2)
+@mistake("the penalty is subtracted: the log-probability has to be divided by it", hint=2)
 def subtracted(sums, lengths, alpha):
     scores = sums - penalty(lengths + 1, alpha)
     return scores, np.argsort(-scores)

@@ -17,7 +17,7 @@ def cached_step(query, key, value, keys, values, parents):
 
     Returns y (W, d_v), keys (W, T + 1, d_k), values (W, T + 1, d_v). There is one head. keys and values stay as they are.
     """
-    # your code: whose past is it, what is added to it, and attention with one query for each hypothesis
+    # your code: whose past is it, what is added to it, and what does one query for each hypothesis find in it?
     keys = np.concatenate([keys[parents], key[:, None]], axis=1)
     values = np.concatenate([values[parents], value[:, None]], axis=1)
     scores = (keys @ query[:, :, None])[:, :, 0] / math.sqrt(query.shape[-1])
@@ -69,7 +69,7 @@ def past(answer, query, key, value, keys, values, parents):
 # %% hints
 hints = (
     "Two hypotheses continue the same parent, and a third parent has no child. Which past does row i of the cache need?",
-    "In order: rows of the cache by parents; append the newest key and value as a position; scores / sqrt(d_k); softmax; sum.",
+    "In order: pick rows of the cache by parents; append the newest key and value as a position; scores / sqrt(d_k); softmax; sum.",
     "keys = np.concatenate([___, key[:, None]], axis=1)",
 )
 
@@ -99,22 +99,22 @@ def not_reordered(query, key, value, keys, values, parents):
     return made(query, appended(own(keys, parents), key), appended(own(values, parents), value))
 
 
-@mistake("only the keys are reordered: the values have to follow their hypotheses, too", hint=1)
+@mistake("only the keys are reordered: the values have to follow their hypotheses too", hint=1)
 def only_keys(query, key, value, keys, values, parents):
     return made(query, appended(keys[parents], key), appended(own(values, parents), value))
 
 
-@mistake("only the values are reordered: the keys have to follow their hypotheses, too", hint=1)
+@mistake("only the values are reordered: the keys have to follow their hypotheses too", hint=1)
 def only_values(query, key, value, keys, values, parents):
     return made(query, appended(own(keys, parents), key), appended(values[parents], value))
 
 
-@mistake("the newest key and value are reordered as well: they belong to the new hypotheses already", hint=2)
+@mistake("the newest key and value are reordered as well: they already belong to the new hypotheses", hint=2)
 def reordered_after(query, key, value, keys, values, parents):
     return made(query, appended(own(keys, parents), key)[parents], appended(own(values, parents), value)[parents])
 
 
-@mistake("the query is reordered: it is that of the new hypothesis already", hint=2)
+@mistake("the query is reordered: it already belongs to the new hypothesis", hint=2)
 def query_reordered(query, key, value, keys, values, parents):
     return made(query[parents], appended(keys[parents], key), appended(values[parents], value))
 
@@ -146,7 +146,7 @@ def scaled_by_values(query, key, value, keys, values, parents):
     return made(query, appended(keys[parents], key), appended(values[parents], value), d=value.shape[1])
 
 
-@mistake("the scores are divided by the root of T + 1, the number of positions, not by that of d_k", hint=2)
+@mistake("the scores are divided by the root of T + 1, the number of positions: divide by the root of d_k", hint=2)
 def scaled_by_length(query, key, value, keys, values, parents):
     return made(query, appended(keys[parents], key), appended(values[parents], value), d=keys.shape[1] + 1)
 

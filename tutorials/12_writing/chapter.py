@@ -21,13 +21,13 @@ from minitransformer.learn import lab, yours
 lab.you_are_here("decoding")
 
 # %% [markdown]
-# A trained model does not write. It takes the beginning of a text and says, for every token of its vocabulary, how likely
-# that token is to come next. In training, the beginning came from the right answer. Now there is no right answer, and you
-# have to choose. You could take the most likely token each time. It sounds like the safest choice there is, and this
-# chapter shows you a vocabulary of three words in which it misses the most likely text by a factor of two.
+# A trained model does not write. It takes the beginning of a text and gives, for every token in its vocabulary, the
+# probability that it comes next. In training, the beginning came from the right answer. Now there is no right answer,
+# and you have to choose. You could take the most likely token each time. It sounds like the safest choice there is,
+# but this chapter shows you a vocabulary of three words in which it misses the most likely text by a factor of two.
 #
-# Then you make writing fast. The loop that you begin with computes every letter again for each letter that it writes,
-# and nearly all of that is work done twice.
+# Then you make writing fast. The loop that you begin with recomputes every letter for each letter that it writes, and
+# nearly all of that work has been done before.
 
 # %%
 import math
@@ -62,12 +62,12 @@ print(write(np.argmax, "backward"))
 lab.show_steps(lab.steps_of(model, vocabulary, "backward"))
 
 # %% [markdown]
-# Each row is a softmax, and greedy decoding takes the darkest square of each. In training, all rows are computed at
-# once, because the right answer is known. Here row 5 cannot be computed before the letter of row 4 is chosen.
+# Each row is a softmax, and greedy decoding takes the darkest square in each. In training, all rows are computed at
+# once, because the right answer is known. Here row 5 cannot be computed until the letter for row 4 has been chosen.
 #
-# So why not train the model the way it is used, by letting it write and comparing the result? Because the choice has no
-# slope. Nudge a logit, and either the same token wins, or another one does and the text jumps. The gradient check
-# agrees with a backward that returns nothing but zeros:
+# So why not train the model the way it is used, by letting it write and comparing the result? The reason is that the
+# choice has no slope. Nudge a logit, and either the same token wins again, or another one wins and the text jumps.
+# The gradient check agrees with a backward that returns nothing but zeros:
 
 # %%
 table = rng.standard_normal((5, 4))    # a vector for each token
@@ -77,33 +77,33 @@ print(gradcheck((lambda logits: (table.astype(logits.dtype)[logits.argmax(axis=-
 # %% [markdown]
 # ## Draw, but not everything
 #
-# For a story or a conversation you do not want the same text each time, so you *draw* each token with its probability.
-# Chapter 4 did this with the temperature $t$, by which the logits are divided. But the vocabulary has a long tail of
-# unlikely tokens, and although each of them is nearly impossible, you will often draw one of them. *Top-k* keeps the
-# $k$ most likely tokens. *Top-p* keeps as many as it takes: the *nucleus*, the fewest most likely tokens whose
-# probabilities together reach $p$.
+# For a story or a conversation you do not want the same text each time, so you *draw* each token with its
+# probability. In chapter 4 you did this with a temperature $t$, by which the logits are divided. But the vocabulary
+# has a long tail of unlikely tokens, and although each single one is nearly impossible, you will often draw one of
+# them. *Top-k* keeps the $k$ most likely tokens. *Top-p* keeps the *nucleus*, the smallest set of most likely tokens
+# whose probabilities together reach $p$.
 #
 # **By hand.** The probabilities are 0.5, 0.3, 0.15 and 0.05, and $p = 0.75$. The first token reaches 0.5, which is not
-# enough. The second one crosses the line, with 0.8, and it is part of the nucleus. What is left is divided by 0.8,
-# which makes it 0.625 and 0.375. Leave out the token that crosses, as more than one library has done, and you draw from
+# enough. The second one crosses the line, with a sum of 0.8, and it is part of the nucleus. Divided by 0.8, the two
+# become 0.625 and 0.375. If you leave out the token that crosses, as more than one library has done, you draw from
 # one token alone.
 
 # %% [exercise] nucleus
 
 # %% [derivation]
-# **The rule: a token belongs to the nucleus if all tokens before it, from the most likely down, do not reach $p$ yet.**
-# Sort a row, so that $p_{(1)} \geq p_{(2)} \geq \dots$, and take the running sum $c_i = p_{(1)} + \dots + p_{(i)}$.
-# What comes before token $i$ is $c_i - p_{(i)}$, so token $i$ stays if
+# **The rule: a token belongs to the nucleus if the more likely tokens together do not reach $p$ yet.** Sort a row, so
+# that $p_{(1)} \geq p_{(2)} \geq \dots$, and take the running sum $c_i = p_{(1)} + \dots + p_{(i)}$. The tokens
+# before token $i$ sum to $c_i - p_{(i)}$, so token $i$ stays if
 #
 # $$ c_i - p_{(i)} < p $$
 #
-# The comparison $c_i \leq p$ looks the same and drops the token that crosses. The first token always stays, since
-# nothing comes before it. All of this is $(\dots, V)$. The answers are in sorted order, so they have to be put back:
-# `order` says which token is in each place.
+# The comparison $c_i \leq p$ looks much the same but drops the token that crosses. The first token always stays,
+# since nothing comes before it. All of these arrays have shape $(\dots, V)$. The answers are in sorted order, so they
+# have to be put back, and `order` tells you which token is in each place.
 #
-# The temperature comes first, because it changes the probabilities that are added up. Dividing $p$ by it instead of the
-# logits does nothing, as the last division removes every common factor. Dividing $\log p$ is right, since it differs
-# from the logits by a constant of the row.
+# The temperature comes first, because it changes the probabilities that are added up. Dividing $p$ by it instead of
+# the logits does nothing, because the last division cancels every common factor. Dividing $\log p$ is right, since it
+# differs from the logits by one constant per row.
 
 # %% [markdown]
 # Here is the step at which the model is least certain while it writes *grandchildren* backwards. It was trained on
@@ -119,7 +119,7 @@ for one, t, top_p in zip(axes, (1, 1, 2), (1, 0.9, 0.9)):
 
 # %% [markdown]
 # In chapter 4, drawing from all tokens wrote *drawkcab* in about 39 % of the attempts, because the right letter has a
-# probability of about 0.90 each time. **Predict:** with $p = 0.8$, how often is the word right?
+# probability of about 0.90 each time. **Predict:** with $p = 0.8$, how often does the word come out right?
 
 # %%
 for top_p in (1, 0.95, 0.8):
@@ -127,12 +127,12 @@ for top_p in (1, 0.95, 0.8):
     print(f"p = {top_p}: {np.mean([text == 'drawkcab' for text in drawn]):.0%} of 40, the last one: {drawn[-1]}")
 
 # %% [markdown]
-# In all 40 attempts. The right letter alone reaches 0.8, so the nucleus has one token, and drawing from it is greedy
-# decoding.
+# It is right in all 40 attempts. The right letter reaches 0.8 by itself, so the nucleus has one token, and drawing
+# from it is greedy decoding.
 #
 # ## Several hypotheses at once
 #
-# Now the three words: *so*, *good* and `</s>`. What comes next depends on the last word alone:
+# Here is the promised vocabulary of three words: *so*, *good* and `</s>`. The next word depends only on the last one:
 #
 # | after | so | good | `</s>` |
 # |---|---|---|---|
@@ -140,13 +140,13 @@ for top_p in (1, 0.95, 0.8):
 # | so | 0.25 | 0.40 | 0.35 |
 # | good | 0.10 | 0.10 | 0.80 |
 #
-# **By hand.** Greedy takes *so*, then *good*, then `</s>`, and the text *so good* has the probability
+# **By hand.** Greedy decoding takes *so*, then *good*, then `</s>`, and the text *so good* has probability
 # $0.50 \cdot 0.40 \cdot 0.80 = 0.16$. **Predict:** which text is the most likely of all, and how likely is it?
 #
 # There are infinitely many texts, so you cannot try them all. *Beam search* keeps the `width` best beginnings, its
-# *hypotheses*, instead of one. At each step every hypothesis is continued by every token, and only the `width` best of
-# all these continuations live on. Probabilities are multiplied, so their logarithms are added. One that ends with
-# `</s>` is finished and leaves its place empty.
+# *hypotheses*, instead of one. At each step every hypothesis is continued by every token, and only the `width` best
+# of all these continuations live on. Probabilities are multiplied, so their logarithms are added. A hypothesis that
+# ends with `</s>` is finished and leaves its place empty.
 
 # %% [exercise] beam_step
 
@@ -156,9 +156,9 @@ for top_p in (1, 0.95, 0.8):
 # $$ \log p(h, w) = \log p(h) + \log p(w \mid h) $$
 #
 # so each sum, $(L)$, is added to its row of the table, $(L, V)$. All $L \cdot V$ totals compete in one list, $(L V)$.
-# Nothing says that each hypothesis gets one place: a good one may take several, and a bad one none. In the list, row
-# $i$ and column $k$ of the table are at place $i V + k$, so the quotient by $V$ is the parent and the remainder is the
-# token.
+# No rule says that each hypothesis gets one place, so a good one may take several, and a bad one none. The entry in
+# row $i$ and column $k$ of the table is at place $i V + k$ in the list. Divide the place by $V$, and the quotient is
+# the parent and the remainder is the token.
 
 # %%
 WORDS, AFTER = ("so", "good", "</s>"), {"<s>": (0.5, 0.4, 0.1), "so": (0.25, 0.4, 0.35), "good": (0.1, 0.1, 0.8)}
@@ -183,21 +183,21 @@ for axes, width in zip(both, (1, 2)):
     lab.show_tree(axes, *beam(width), f"width {width}")
 
 # %% [markdown]
-# The most likely text is *good*, with $0.40 \cdot 0.80 = 0.32$. Greedy never saw it, because its first word is not the
-# most likely first word. Boxes with a thick frame lived on, and green ones are finished.
+# The most likely text is *good*, with $0.40 \cdot 0.80 = 0.32$. Greedy decoding never saw it, because its first word
+# is not the most likely first word. The boxes with a thick frame lived on, and the green ones are finished.
 #
-# Could you start with `width` copies of `<s>`, and save the special case of the first step? **Predict:** would the beam
-# then hold different hypotheses, or the same one twice?
+# Could you start with `width` copies of `<s>`, and avoid the special case of the first step? **Predict:** would the
+# beam then hold different hypotheses, or the same one twice?
 
 # %%
 print(beam_step(np.zeros(2), np.log([AFTER["<s>"]] * 2), 2))
 
 # %% [markdown]
-# Twice *so*, with parents 0 and 1. Copies have the same continuations forever, and a beam of copies is a slow greedy
-# search.
+# It holds *so* twice, with parents 0 and 1. Copies have the same continuations forever, and a beam of copies is a
+# slow greedy search.
 #
-# On the trained model, a beam finds nothing better for words of up to 12 letters. For *grandchildren* it does find a more
-# likely text:
+# For words of up to 12 letters, a beam finds nothing better in the trained model. For *grandchildren* it does find a
+# more likely text:
 
 # %%
 for width in (1, 2, 4):
@@ -205,17 +205,17 @@ for width in (1, 2, 4):
     print(f"width {width}: {vocabulary.decode(best.ids)}, probability {np.exp(best.log_probability):.4f}")
 
 # %% [markdown]
-# More than three times as likely, and wrong all the same, because the word backwards is *nerdlihcdnarg*. A beam
+# It is more than three times as likely and wrong all the same, because the word backwards is *nerdlihcdnarg*. A beam
 # searches for what the model believes, and here the model is mistaken.
 #
 # ## Short texts win, unless they pay
 #
-# Every further token multiplies by something below 1, so a search for the most likely text favours short ones. The
-# paper divides the log-probability by a penalty that grows with the length, with $\alpha = 0.6$, and looks for the
-# largest score.
+# Every further token multiplies the probability by a number below 1, so a search for the most likely text favours
+# short ones. The paper divides the log-probability by a penalty that grows with the length, with an exponent
+# $\alpha = 0.6$, and looks for the largest score.
 #
-# **By hand.** For $\alpha = 1$ a text of 7 tokens, the end included, has the penalty 2, and a text of 13 tokens has the
-# penalty 3.
+# **By hand.** For $\alpha = 1$ a text of 7 tokens, counting the end, has a penalty of 2, and a text of 13 tokens has
+# a penalty of 3.
 
 # %% [exercise] ranked
 
@@ -225,20 +225,20 @@ for width in (1, 2, 4):
 #
 # $$ \text{penalty} = \Big( \frac{5 + n}{6} \Big)^{\alpha}, \qquad \text{score} = \frac{\log p}{\text{penalty}} \qquad (N) $$
 #
-# Both are of shape $(N)$. Log-probabilities are negative, so a larger penalty makes a *better* score. An empty text has
-# $n = 1$ for its end. The 5 keeps the first few tokens from mattering too much: from $n = 1$ to $n = 2$ the penalty
-# grows by a sixth at most, where it would double without the 5.
+# Both have shape $(N)$. Log-probabilities are negative, so a larger penalty makes a *better* score. An empty text has
+# $n = 1$, because its end counts. The 5 keeps the first few tokens from mattering too much. For $\alpha = 1$ the
+# penalty grows by a sixth from $n = 1$ to $n = 2$, while it would double without the 5.
 
 # %% [markdown]
-# A text of 2 tokens has the log-probability $-2.0$, and one of 6 tokens $-2.3$.
-# **Predict:** which one wins without a penalty, and which one with $\alpha = 1$?
+# A text of 2 tokens has a log-probability of $-2.0$, and one of 6 tokens has $-2.3$. **Predict:** which of them wins
+# without a penalty, and which with $\alpha = 1$?
 
 # %%
 for alpha in (0, 0.6, 1):
     print(f"alpha = {alpha}: scores", *ranked(np.array([-2.0, -2.3]), np.array([2, 6]), alpha)[0].round(2))
 
 # %% [markdown]
-# Without a penalty the short text wins, and with the paper's 0.6 the longer one.
+# Without a penalty the short text wins, and the longer one wins with the paper's 0.6 as well as with 1.
 #
 # ## What need not be computed again
 #
@@ -249,28 +249,29 @@ for alpha in (0, 0.6, 1):
 print(f"{sum(range(1, 101)):,} positions, and 100 of them are new")
 
 # %% [markdown]
-# Position 3 cannot see what is written after it, since the causal mask forbids it. So whatever the model computed there
-# stays as it is, in every layer, and the newest position asks for only two things of it: its key and its value. Its
-# query has been answered. Keep keys and values in a *key-value cache*, and each step computes one position.
+# Position 3 cannot see what is written after it, since the causal mask forbids it. So whatever the model computed
+# there stays the same in every layer. The newest position needs only two things from it, its key and its value,
+# because its query has already been answered. Keep the keys and values in a *key-value cache*, and each step computes
+# only one position.
 #
-# In a beam there is one more thing to think of. Hypotheses are dropped and split, and each needs the past of the
+# In a beam there is one more thing to remember. Hypotheses are dropped and split, and each needs the past of the
 # hypothesis that it continues. `beam_step` has just told you which one that is.
 
 # %% [exercise] cached_step
 
 # %% [derivation]
 # **The rule: with a causal mask, row $t$ of attention needs one query and all keys and values up to $t$.** In chapter
-# 5, $y = \operatorname{softmax}(q k^\top / \sqrt{d_k})\, v$ has a row for each query. Only the last row is new:
+# 5, $y = \operatorname{softmax}(q k^\top / \sqrt{d_k})\, v$ had a row for each query. Only the last row is new:
 #
 # $$ y_t = \sum_{u \leq t} p_{tu} v_u, \qquad p_t = \operatorname{softmax}_u \Big( \frac{q_t \cdot k_u}{\sqrt{d_k}} \Big) $$
 #
 # The sum includes $u = t$, so the newest key and value are appended *before* the attention: keys become
-# $(W, T + 1, d_k)$. No mask is needed, as nothing in the cache is ahead. And the past of hypothesis $i$ is that of its
-# parent: `keys[parents]` and `values[parents]`, before anything is appended.
+# $(W, T + 1, d_k)$. No mask is needed, because nothing in the cache lies ahead. The past of hypothesis $i$ is that of
+# its parent, `keys[parents]` and `values[parents]`, before anything is appended.
 
 # %% [markdown]
-# **Prove it.** Attention over 256 positions, once with the causal mask and all positions again at every step, and once
-# with your step:
+# **Prove it.** The next cell computes attention over 256 positions in two ways. One recomputes all positions at every
+# step under the causal mask, and the other uses your step:
 
 
 # %%
@@ -286,11 +287,11 @@ def cached(t):
 lab.race(cached, x, weights)
 
 # %% [markdown]
-# The difference is rounding. The second number is your own speed-up, for one layer on this machine, and it grows with
-# the length of the text.
+# The difference is rounding error. The second number is your own speed-up, for one layer on this machine, and it
+# grows with the length of the text.
 #
-# **Break it.** Forget to reorder the cache, as a well-known library did. Its check compared *sums* over the cache with
-# the right ones. **Predict:** two hypotheses swap places. Does the sum of all keys notice? Does the output?
+# **Break it.** Forget to reorder the cache, as a well-known library did. Its check compared *sums* over the cache
+# with the right ones. **Predict:** two hypotheses swap places. Does the sum of all keys change? Does the output?
 
 # %%
 new, past = rng.standard_normal((3, 2, 4)), rng.standard_normal((2, 2, 5, 4))    # two hypotheses, five positions before
@@ -298,15 +299,16 @@ new, past = rng.standard_normal((3, 2, 4)), rng.standard_normal((2, 2, 5, 4))   
 print(f"the sums differ by {abs(keys.sum() - other_keys.sum()):.0e}, the outputs by {np.abs(y - other_y).max():.2f}")
 
 # %% [markdown]
-# The sum notices nothing, because the same numbers are in it in another order. Would you notice it at inference? Here is
-# the trained model with a cache that is never reordered, at 100 random words of each length.
+# The sum does not change beyond rounding, because it adds the same numbers in another order. Would you notice the
+# mistake at inference? Here is the trained model with a cache that is never reordered, on 100 random words of each
+# length.
 
 # %%
 print(lab.with_a_broken_cache(12), lab.with_a_broken_cache(13), sep="\n")
 
 # %% [markdown]
-# With 12 letters every word is right, broken cache or not, so an accuracy of 100 % proves nothing about the cache. The
-# check that works is the proof above: compute all positions again, and compare every output, not a sum.
+# With 12 letters every word is right, broken cache or not, so an accuracy of 100 % proves nothing about the cache.
+# The check that works is the one above, which computes all positions again and compares every output, not a sum.
 #
 # ## Your Transformer
 
@@ -314,9 +316,9 @@ print(lab.with_a_broken_cache(12), lab.with_a_broken_cache(13), sep="\n")
 lab.at_work()
 
 # %% [markdown]
-# This was the last part. `minitransformer learn list` shows what you have left out, and
-# `docs/train.md` how to train a model on a text of your own.
+# This was the last part of the model. `minitransformer learn list` shows what you have left out, and `docs/train.md`
+# explains how to train a model on a text of your own.
 #
 # **Read next:** `beam_search` in `minitransformer/decoding/beam.py`, then `CachedStack` in
-# `minitransformer/decoding/cached.py`. It copies no past when a hypothesis is split: the hypotheses of a sentence share one
-# list, and a mask says which entries belong to which hypothesis.
+# `minitransformer/decoding/cached.py`. It copies nothing when a hypothesis is split, because the hypotheses of a
+# sentence share one list, and a mask says which entries belong to which hypothesis.

@@ -1,7 +1,7 @@
 """Two accuracies
 
-The model got the right tokens before each position, and `predicted` holds the token that it found most likely there. Return the
-share of tokens that are right, and the share of texts in which every token is right. Padding, the id 0 in `ids`, does not count.
+At each position, the model was given the right tokens before it, and `predicted` holds the token that it found most likely. Return
+the share of tokens that are right, and the share of texts in which every token is right. Padding, id 0 in `ids`, does not count.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 # %% reference
 def accuracies(predicted, ids):
     """predicted, ids: (B, T). Returns tokens () and texts (), two shares from 0 to 1. No text is empty."""
-    # your code: which places count, and when is a text of them right?
+    # your code: which positions count, and when is a text right?
     real = ids != 0
     right = predicted == ids
     tokens = right[real].mean()
@@ -47,14 +47,14 @@ def full(rng, B, T):
     return predicted, ids
 
 
-@edge("everything is right but what stands at padding")
+@edge("everything is right except the predictions at padding")
 def perfect(rng, B, T):
     ids = rng.integers(1, 9, (B, T + 1))
     ids[:, -1] = 0
     return np.where(ids == 0, 7, ids), ids
 
 
-@invariant("each text that is wrong has a wrong token at least: what is lacking must be 0")
+@invariant("each wrong text has at least one wrong token: the shortfall must be 0")
 def at_least_one(answer, predicted, ids):
     tokens, texts = answer
     return np.maximum(0, (1 - texts) * len(ids) - (1 - tokens) * (ids != 0).sum() - 1e-9)
@@ -62,8 +62,8 @@ def at_least_one(answer, predicted, ids):
 
 # %% hints
 hints = (
-    "A text of two tokens stands in a row of ten. How many places decide whether it is right, and how many tokens does it add?",
-    "Tokens: the mean over the real places alone. Texts: a place is fine if it is right or padding, and all of a row have to be.",
+    "A text of two tokens is in a row of ten. How many positions decide whether it is right, and how many tokens does it add?",
+    "Tokens: the mean over the real positions. Texts: a position is fine if it is right or padding, and all in a row must be.",
     "texts = (right | ___).all(axis=1).mean()",
 )
 
@@ -85,7 +85,7 @@ def with_texts(predicted, ids, texts):
     return right_tokens(predicted, ids).mean(), texts
 
 
-@mistake("padding is counted among the tokens: what the model says there is nobody's answer", hint=1)
+@mistake("padding is counted among the tokens: there is no right answer at padding", hint=1)
 def padding_counted(predicted, ids):
     return with_tokens(predicted, ids, (predicted == ids).mean())
 
@@ -95,7 +95,7 @@ def padding_right(predicted, ids):
     return with_tokens(predicted, ids, ((predicted == ids) | (ids == 0)).mean())
 
 
-@mistake("the right tokens are divided by the number of all places, padding included", hint=1)
+@mistake("the right tokens are divided by the number of all positions, including padding", hint=1)
 def all_places(predicted, ids):
     return with_tokens(predicted, ids, right_tokens(predicted, ids).sum() / ids.size)
 
@@ -111,7 +111,7 @@ def mean_of_means(predicted, ids):
     return with_tokens(predicted, ids, np.mean([right_tokens(*row).mean() for row in zip(predicted, ids)]))
 
 
-@mistake("a text is wrong if the model's word at padding is: only its own tokens decide", hint=2)
+@mistake("a text counts as wrong if the prediction at padding is: only its own tokens decide", hint=2)
 def padding_in_texts(predicted, ids):
     return with_texts(predicted, ids, (predicted == ids).all(axis=1).mean())
 
@@ -126,13 +126,13 @@ def first_token(predicted, ids):
     return with_texts(predicted, ids, (predicted == ids)[:, 0].mean())
 
 
-@mistake("texts is a power of the share of tokens: the mistakes of a text come together, so count the texts", hint=2)
+@mistake("texts is a power of the share of tokens: mistakes cluster in the same texts, so count the texts", hint=2)
 def as_a_power(predicted, ids):
     tokens = right_tokens(predicted, ids).mean()
     return tokens, tokens ** ids.shape[1]
 
 
-@mistake("it is all columns that have to be right, not all rows: a text is a row", hint=2)
+@mistake("this is the share of columns that are all right: a text is a row", hint=2)
 def columns(predicted, ids):
     return with_texts(predicted, ids, ((predicted == ids) | (ids == 0)).all(axis=0).mean())
 
@@ -147,7 +147,7 @@ def errors(predicted, ids):
     return 1 - right_tokens(predicted, ids).mean(), 1 - right_texts(predicted, ids).mean()
 
 
-@mistake("these are numbers of right tokens and texts: divide by how many there are", hint=2)
+@mistake("these are the numbers of right tokens and texts: divide by how many there are", hint=2)
 def counts(predicted, ids):
     return right_tokens(predicted, ids).sum(), right_texts(predicted, ids).sum()
 

@@ -117,7 +117,7 @@ def larger(hypothesis, reference, n):
     return sum(max(ours.count(one), theirs.count(one)) for one in set(ours) & set(theirs)), len(ours)
 
 
-@mistake("matches counts the reference's n-grams that are in the hypothesis: clip the other way round", hint=2)
+@mistake("matches counts the reference's n-grams that are in the hypothesis: it has to count the hypothesis's", hint=2)
 def of_the_reference(hypothesis, reference, n):
     ours, theirs = grams(hypothesis, n), grams(reference, n)
     return sum(one in ours for one in theirs), len(ours)
@@ -149,12 +149,12 @@ def pieces(hypothesis, reference, n):
     return made(grams(hypothesis, n, n), grams(reference, n, n))
 
 
-@mistake("the order within an n-gram is lost: its tokens have to be the same at each place", hint=2)
+@mistake("the order within an n-gram is lost: its tokens have to agree position by position", hint=2)
 def unordered(hypothesis, reference, n):
     return made([tuple(sorted(one)) for one in grams(hypothesis, n)], [tuple(sorted(one)) for one in grams(reference, n)])
 
 
-@mistake("an n-gram has to stand at the same place in both: it may be anywhere in the reference", hint=2)
+@mistake("an n-gram matches only at the same position in both: it may be anywhere in the reference", hint=2)
 def same_place(hypothesis, reference, n):
     ours = grams(hypothesis, n)
     return sum(a == b for a, b in zip(ours, grams(reference, n))), len(ours)

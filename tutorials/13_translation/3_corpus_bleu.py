@@ -1,7 +1,7 @@
 """BLEU of a corpus
 
-BLEU is a brevity penalty times the geometric mean of N precisions. A precision is the share of a corpus's n-grams that match. The
-penalty is 1 if the hypotheses are together at least as long as their references, and exp(1 - r / c) if their length c is below r.
+BLEU is a brevity penalty times the geometric mean of N precisions. A precision is the share of the corpus's n-grams that match. The
+penalty is 1 if the hypotheses together are at least as long as their references, and exp(1 - r / c) if their length c is below r.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ def corpus_bleu(matches, totals, lengths, references):
 
     Returns bleu (), from 0 to 1.
     """
-    # your code: over what is the sum of a precision? Which mean joins the N of them? When is the penalty below 1?
+    # your code: what does each precision sum over? Which mean combines the N of them? When is the penalty below 1?
     precisions = matches.sum(axis=0) / totals.sum(axis=0)
     ratio = references.sum() / lengths.sum()
     penalty = np.exp(np.minimum(0, 1 - ratio))
@@ -45,7 +45,7 @@ def long(rng, S, N):
     return drawn(rng, S + 1, N, 1)
 
 
-@edge("longer together, but not each of them")
+@edge("longer together, but not each one")
 def mixed(rng, S, N):
     return drawn(rng, S + 1, N, np.append(np.full(S, 2), -1))
 
@@ -72,8 +72,8 @@ def bounded(answer, matches, totals, lengths, references):
 
 # %% hints
 hints = (
-    "One sentence matches 1 of 1 n-grams, another 0 of 99. Is the precision of the corpus 0.5 or 0.01? Can BLEU exceed 1?",
-    "Add matches and totals over the sentences, then divide. The N-th root of the product; the penalty's exponent is at most 0.",
+    "One sentence matches 1 of 1 n-grams, another 0 of 99. Is the corpus's precision 0.5 or 0.01? Can BLEU exceed 1?",
+    "Add matches and totals over the sentences, then divide. Take the N-th root of the product. The penalty is at most exp(0).",
     "penalty = np.exp(np.minimum(0, ___))",
 )
 
@@ -106,12 +106,12 @@ def mean_precisions(matches, totals, lengths, references):
     return brevity(lengths, references) * root((matches / np.maximum(totals, 1)).mean(axis=0))
 
 
-@mistake("the brevity penalty is missing: a hypothesis that says one word and no more can be perfect", hint=2)
+@mistake("the brevity penalty is missing: without it, a hypothesis of a single word can be perfect", hint=2)
 def no_penalty(matches, totals, lengths, references):
     return with_penalty(matches, totals, 1.0)
 
 
-@mistake("the penalty is upside down: it punishes long texts and not short ones", hint=2)
+@mistake("the penalty is upside down: it punishes long texts instead of short ones", hint=2)
 def upside_down(matches, totals, lengths, references):
     return with_penalty(matches, totals, brevity(references, lengths))
 
@@ -136,7 +136,7 @@ def inverted_ratio(matches, totals, lengths, references):
     return with_penalty(matches, totals, np.exp(-max(0, 1 - lengths.sum() / references.sum())))
 
 
-@mistake("r is the difference of the lengths: the exponent is c - r, and not 1 - r / c", hint=2)
+@mistake("the exponent is c - r, the difference of the lengths: it is 1 - r / c", hint=2)
 def difference(matches, totals, lengths, references):
     return with_penalty(matches, totals, np.exp(min(0.0, lengths.sum() - references.sum())))
 
@@ -146,7 +146,7 @@ def penalties(matches, totals, lengths, references):
     return with_penalty(matches, totals, np.exp(np.minimum(0, 1 - references / lengths)).mean())
 
 
-@mistake("the mean of the precisions is the arithmetic one: BLEU takes the N-th root of their product", hint=2)
+@mistake("the arithmetic mean of the precisions is taken: BLEU takes the N-th root of their product", hint=2)
 def arithmetic(matches, totals, lengths, references):
     return brevity(lengths, references) * precision(matches, totals).mean()
 
@@ -161,7 +161,7 @@ def root_of_all(matches, totals, lengths, references):
     return brevity(lengths, references) ** (1 / matches.shape[1]) * root(precision(matches, totals))
 
 
-@mistake("the root is that of the number of sentences, not of precisions", hint=2)
+@mistake("the degree of the root is the number of sentences: it has to be the number of precisions", hint=2)
 def root_of_sentences(matches, totals, lengths, references):
     return brevity(lengths, references) * precision(matches, totals).prod() ** (1 / len(matches))
 
@@ -176,12 +176,12 @@ def single(matches, totals, lengths, references):
     return brevity(lengths, references) * precision(matches, totals)[0]
 
 
-@mistake("all n-grams are thrown together: each n has a precision of its own", hint=2)
+@mistake("all n-grams are lumped together: each n has its own precision", hint=2)
 def together(matches, totals, lengths, references):
     return brevity(lengths, references) * matches.sum() / totals.sum()
 
 
-@mistake("the matches of all n are added up: each n has matches of its own", hint=2)
+@mistake("the matches of all n are added up: each n has its own matches", hint=2)
 def all_matches(matches, totals, lengths, references):
     return brevity(lengths, references) * root(matches.sum() / totals.sum(axis=0))
 

@@ -1,7 +1,7 @@
 """One merge of byte-pair encoding
 
 A text is a row of ids, and 0 is the space between two words. Find the pair of neighbours that occurs most often, within words
-only, and replace every such pair by the id `new`. One pair is the most frequent, and its two ids are different.
+only, and replace every such pair with the id `new`. One pair is more frequent than all others, and its two ids are different.
 """
 
 import numpy as np
@@ -57,7 +57,7 @@ def endings(rng):
     return np.array([1, 4, 0, 2, 4, 0, 3, 4, 0, 2, 4, 0, 1, 4, 0, 2, 4, 0, 4, 3, 1, 3, 0]), 8
 
 
-@invariant("with the pair in the place of `new`, the text is what it was: the difference must be 0")
+@invariant("with the pair put back in place of `new`, the text is what it was: the difference must be 0")
 def undone(answer, ids, new):
     pair, text = answer
     again = np.concatenate([pair if one == new else [one] for one in text])
@@ -106,35 +106,35 @@ def no_spaces(ids, new):
     return put(ids[ids != 0], right_pair(ids), [new])
 
 
-@mistake("the spaces are thrown away before the pairs are counted: neighbours are then of two words", hint=1)
+@mistake("the spaces are thrown away before the pairs are counted: then two neighbours may belong to two words", hint=1)
 def no_spaces_at_all(ids, new):
     return put(ids[ids != 0], most_frequent(neighbours(ids[ids != 0])), [new])
 
 
-@mistake("only the first occurrence is merged: all of them are", hint=2)
+@mistake("only the first occurrence is merged: merge all of them", hint=2)
 def once(ids, new):
     return put(ids, right_pair(ids), [new], times=1)
 
 
-@mistake("the second of the two is still there: one id takes the place of both", hint=1)
+@mistake("the second id of the pair is still there: one id takes the place of both", hint=1)
 def second_stays(ids, new):
     pair = right_pair(ids)
     return put(ids, pair, [new, pair[1]])
 
 
-@mistake("the first of the two is still there: one id takes the place of both", hint=1)
+@mistake("the first id of the pair is still there: one id takes the place of both", hint=1)
 def first_stays(ids, new):
     pair = right_pair(ids)
     return put(ids, pair, [pair[0], new])
 
 
-@mistake("the second of the two is in the place of both: the new id has to be there", hint=1)
+@mistake("the second id of the pair takes the place of both: it has to be the new id", hint=1)
 def second_alone(ids, new):
     pair = right_pair(ids)
     return put(ids, pair, [pair[1]])
 
 
-@mistake("both of the two became the new id: one takes the place of both", hint=1)
+@mistake("both ids of the pair became the new id: one takes the place of both", hint=1)
 def both(ids, new):
     return put(ids, right_pair(ids), [new, new])
 
@@ -144,7 +144,7 @@ def gone(ids, new):
     return put(ids, right_pair(ids), [])
 
 
-@mistake("the text is as it was: the pair has to be merged in it", hint=2)
+@mistake("the text is unchanged: the pair has to be merged in it", hint=2)
 def unchanged(ids, new):
     return np.array(right_pair(ids)), ids.copy()
 
@@ -154,13 +154,13 @@ def rarest(ids, new):
     return put(ids, most_frequent([pair for pair in neighbours(ids) if 0 not in pair], min), [new])
 
 
-@mistake("the order of the two is lost, and its mirror image is counted with it: a pair has a first and a second", hint=2)
+@mistake("the order of the two is lost, and the pair's mirror image is counted with it: a pair has a first and a second id", hint=2)
 def unordered(ids, new):
     pairs = [tuple(sorted(pair)) for pair in neighbours(ids) if 0 not in pair]
     return put(ids, most_frequent(pairs), [new])
 
 
-@mistake("the mirror image is merged, too: only the pair in its own order is", hint=2)
+@mistake("the mirror image is merged too: merge the pair in its own order only", hint=2)
 def mirrored(ids, new):
     pair = right_pair(ids)
     return np.array(pair), put(put(ids, pair, [new])[1], pair[::-1], [new])[1]
@@ -171,7 +171,7 @@ def first(ids, new):
     return put(ids, next(pair for pair in neighbours(ids) if 0 not in pair), [new])
 
 
-@mistake("each of the two ids is replaced wherever it is: only where they are neighbours in this order", hint=2)
+@mistake("each of the two ids is replaced everywhere: replace them only as neighbours in this order", hint=2)
 def each(ids, new):
     pair = right_pair(ids)
     return np.array(pair), np.where(np.isin(ids, pair), new, ids)

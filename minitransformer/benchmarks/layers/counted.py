@@ -1,4 +1,4 @@
-"""Arrays that note the products made of them: how many multiplications, and how long the chain of products that wait for others."""
+"""Arrays that record the products made from them: the number of multiplications, and the longest chain that runs one by one."""
 
 from contextlib import contextmanager
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ class Counted(np.ndarray):
 
     `chain`: how many products had to be made one after the other to get it. A product's chain is one longer than the longer
     chain of its factors; any other result, such as a sum or a view, has the longest chain of its arrays. Elementwise products,
-    such as a mask or a scale, are not counted: there are only as many of them as the counted products have results.
+    such as a mask or a scale, are not counted, as there are few: about one for each number that a counted product gives.
     """
 
     __module__ = "numpy"    # module_of finds its module by this

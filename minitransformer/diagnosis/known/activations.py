@@ -36,10 +36,10 @@ teach("gelu", {
     "the derivative of tanh is 1 - tanh^2, not 1 + tanh^2: wrong sign": (SQUARE, "(1 + tanh * tanh)"),
     "the derivative of tanh is 1 - tanh^2, not tanh^2": (SQUARE, "(tanh * tanh)"),
     "the derivative of tanh (1 - tanh^2) is missing": (f" * {SQUARE}", ""),
-    "the factor 1/2 is missing in the term with the derivative of tanh": (LAST, "x * (1"),
-    "the factor 1/2 is missing in the term 1 + tanh u": (FIRST, "(1 + tanh)"),
+    "the factor 1/2 is missing from the term with the derivative of tanh": (LAST, "x * (1"),
+    "the factor 1/2 is missing from the term 1 + tanh u": (FIRST, "(1 + tanh)"),
     "the term with the derivative of tanh has the wrong sign (subtracted)": (f"+ {LAST}", f"- {LAST}"),
-    "the factor x is missing in the term with the derivative of tanh": (LAST, "0.5 * (1"),
+    "the factor x is missing from the term with the derivative of tanh": (LAST, "0.5 * (1"),
     "the derivative is that of ReLU: dy where x > 0 (a step)": (WHOLE, "(x > 0)"),
     "the derivative is that of the exact GELU (erf), but the forward uses the tanh form":
         (WHOLE, "(0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2))) + x * np.exp(-x * x / 2) / math.sqrt(2 * math.pi))"),

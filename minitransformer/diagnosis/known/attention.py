@@ -33,7 +33,7 @@ teach("attention", {
         ("dropout_backward(dweights, dropout)", "dweights", "weights.swapaxes(-1, -2) @ dy", "softmax.p.swapaxes(-1, -2) @ dy"),
     "the dropout mask is not applied to dp: the dropout of the attention weights is ignored (skipped) on the way to the scores":
         ("dropout_backward(dweights, dropout)", "dweights"),
-    "dvalue is made from p before dropout, not from the weights after dropout: the dropout mask is missing in dvalue":
+    "dvalue is made from p before dropout, not from the weights after dropout: the dropout mask is missing from dvalue":
         ("weights.swapaxes(-1, -2) @ dy", "softmax.p.swapaxes(-1, -2) @ dy"),
     "the dropout mask is applied twice to dp":
         ("dropout_backward(dweights, dropout)", "dropout_backward(dropout_backward(dweights, dropout), dropout)"),

@@ -14,9 +14,9 @@ teach("windows", {
     "the kernel is shifted: the padding on the left is not cut off, as if the convolution were causal the other way":
         ("left:left + length", ":length"),
     "the padding is cut off as in a causal convolution, but this one is centred": ("left:left + length", "-length:"),
-    "of the windows that a position stands in only the last counts (=): they are added (+=)":
+    "only the last of the windows that contain a position counts (=): they are added (+=)":
         ("] += dy[:, :, k]", "] = dy[:, :, k]"),
-    "a position gets the gradient of its own window only, not of all that it stands in":
+    "a position gets the gradient of its own window only, not of all windows that contain it":
         ("for k in range(size)", "for k in [left // dilation]"),
     "the gradient of the window's first place is left out": ("range(size)", "range(1, size)"),
     "the gradient of the window's last place is left out": ("range(size)", "range(size - 1)"),
@@ -24,8 +24,8 @@ teach("windows", {
         ("dilation * k:dilation * k + length", "k:k + length"),
     "the windows are averaged, not added: divided by the kernel's size": ("+= dy[:, :, k]", "+= dy[:, :, k] / size")})
 
-FLIPPED = "the kernel's gradient is flipped: its places are in reversed order"
-FLIPPED_FOR_X = "the kernel is flipped on the way to dx: its places are in reversed order"
+FLIPPED = "the kernel's gradient is flipped: its places are in reverse order"
+FLIPPED_FOR_X = "the kernel is flipped on the way to dx: its places are in reverse order"
 teach("depthwise_convolution", {FLIPPED: (", window), dweight", ", window), dweight[::-1]"),
                                 FLIPPED_FOR_X: ("* weight,", "* weight[::-1],")})
 teach("convolution", {
@@ -59,8 +59,8 @@ teach("glu", {
     "the gate's gradient lacks a, which the gate multiplies": ("dy * a * gate", "dy * gate"),
     "the gate gets no gradient: db is zero": ("dy * a * gate * (1 - gate)", "0 * dy"),
     "the gate's gradient has the wrong sign": ("dy * a * gate", "-dy * a * gate"),
-    "the gate is missing in the gradient of a: da = dy": ("[dy * gate,", "[dy,"),
+    "the gate is missing from the gradient of a: da = dy": ("[dy * gate,", "[dy,"),
     "a gets no gradient: da is zero": ("[dy * gate,", "[0 * dy,"),
     "the gradient of a is multiplied by a in place of the gate": ("[dy * gate,", "[dy * a,"),
-    "the halves are swapped: the gate's gradient stands first, that of a second":
+    "the halves are swapped: the gate's gradient comes first, that of a second":
         ("[dy * gate, dy * a * gate * (1 - gate)]", "[dy * a * gate * (1 - gate), dy * gate]")})

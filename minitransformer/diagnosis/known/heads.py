@@ -30,7 +30,7 @@ teach("MultiHeadAttention", {
     "the heads are merged interleaved in backward: (d, H) in place of (H, d) in the reshape, the wrong order of axes": MIXED,
     "the heads are split and merged interleaved in backward: (d, H) in place of (H, d), the wrong order of axes":
         (SPLIT, INTERLEAVED, *MIXED),
-    "the heads are merged in reversed order in backward": (PARTS, f"(one[:, ::-1] for one in {PARTS})"),
+    "the heads are merged in reverse order in backward": (PARTS, f"(one[:, ::-1] for one in {PARTS})"),
     "the gradients of query and key are swapped between the heads and the linear layers": ("dq, dk, dv =", "dk, dq, dv ="),
     "the gradients of key and value are swapped between the heads and the linear layers": ("dq, dk, dv =", "dq, dv, dk ="),
     "every head gets the gradient averaged over the heads":

@@ -18,7 +18,7 @@ class AdditiveAttentionCache(NamedTuple):
     value: Array              # (..., T_k, d_v)
     weight: Array             # (A,)
     tanh: Array               # (..., T_q, T_k, A) tanh(query + key) of each pair
-    softmax: SoftmaxCache     # softmax.p: (..., T_q, T_k), who attends to whom
+    softmax: SoftmaxCache     # softmax.p: (..., T_q, T_k), the attention weights
     dropout: DropoutCache
     weights: Array            # (..., T_q, T_k) softmax.p after dropout
 
@@ -57,7 +57,7 @@ def additive_attention_backward(dy, cache) -> tuple[Array, Array, Array, Array]:
 class AdditiveCache(NamedTuple):
     query: LinearCache
     key: LinearCache
-    attention: AdditiveAttentionCache   # attention.softmax.p: (B, T_q, T_k), who attends to whom
+    attention: AdditiveAttentionCache   # attention.softmax.p: (B, T_q, T_k), the attention weights
 
 
 class AdditiveAttention(Layer):

@@ -19,7 +19,7 @@ SIDE = 2    # blocks in a radius: with more of them, fewer pairs are masked and 
 
 
 class RestrictedAttentionCache(NamedTuple):
-    attention: AttentionCache    # attention.softmax.p: (B, H, N, c, w), block for block who attends to whom
+    attention: AttentionCache    # attention.softmax.p: (B, H, N, c, w), the attention weights, block by block
     window: WindowsCache         # of the keys' blocks, and of the values'
     length: int                  # T
 
@@ -91,7 +91,7 @@ def _block_windows_backward(dwindows, block, cache, length) -> Array:
 class RestrictedSelfAttention(SelfAttention):
     """SelfAttention in which position t may attend to t - radius ... t + radius, or ... t with causal=True.
 
-    x, y: (B, T, d_model); the mask is None or (B, 1, 1, T), as padding_mask makes it: the layer knows who is near. Time and
+    x, y: (B, T, d_model); the mask is None or (B, 1, 1, T), as padding_mask makes it: the layer knows what is near. Time and
     memory grow with T radius, not with T^2: the T x T scores are never made. With radius 0 each position attends to itself alone.
     """
 
@@ -109,7 +109,7 @@ class RestrictedSelfAttention(SelfAttention):
         return restricted_attention_backward(dheads, cache)
 
     def attended(self, cache) -> Array:
-        """Who attends to whom: (B, H, T, T), for a look at a short sentence; it is zero beyond the radius."""
+        """The attention weights (B, H, T, T), for a look at a short sentence; they are zero beyond the radius."""
         attention, window, length = cache.attention
         p = attention.softmax.p
         batch, heads, count, block, width = p.shape

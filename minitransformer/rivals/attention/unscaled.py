@@ -15,7 +15,7 @@ from minitransformer.layers.layer import Layer
 
 
 class DotProductCache(NamedTuple):
-    attention: AttentionCache   # attention.softmax.p: (B, T_q, T_k), who attends to whom
+    attention: AttentionCache   # attention.softmax.p: (B, T_q, T_k), the attention weights
 
 
 class DotProductAttention(Layer):

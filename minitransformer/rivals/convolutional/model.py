@@ -148,6 +148,6 @@ class ConvolutionalModel(NextTokenModel):
         return ConvolutionalState(self, source, extra_length)
 
     def attention_weights(self, source, target) -> dict[str, list[Array]]:
-        """Who attends to whom: {"cross": (B, 1, T_q, T_k) of each layer}."""
+        """The attention weights: {"cross": (B, 1, T_q, T_k) of each layer}."""
         _, cache = self.hidden(source, target)
         return {"cross": [layer.attention.attended(one.attention.sublayer) for layer, one in zip(self.decoder, cache.layers)]}

@@ -176,7 +176,7 @@ class LSTMAttentionModel(LSTMModel):
         return AdditiveAttention(self.config.d_model, self.config.d_model, self.config.d_model, rng)
 
     def attention_weights(self, source, target) -> dict[str, list[Array]]:
-        """Who attends to whom: {"cross": [(B, 1, T_q, T_k)]}, one layer with one head."""
+        """The attention weights: {"cross": [(B, 1, T_q, T_k)]}, one layer with one head."""
         readout: Any = self.hidden(source, target)[1].readout
         return {"cross": [readout.attention.attention.softmax.p[:, None]]}
 

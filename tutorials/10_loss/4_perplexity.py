@@ -42,14 +42,14 @@ def long(rng, B):
     return rng.uniform(0.05, 0.6, (B, 4000)), np.ones((B, 4000), int)
 
 
-@invariant("the perplexity must lie between 1 / the largest probability of a real token and 1 / the smallest")
+@invariant("the perplexity must lie between 1 / the largest and 1 / the smallest probability of a real token")
 def between(ppl, p, ids):
     return ppl - np.clip(ppl, 1 / p[ids != 0].max(), 1 / p[ids != 0].min())
 
 
 # %% hints
 hints = (
-    "A die is thrown N times and each throw gets the probability 1/6. Which answer do you expect for N = 1, and for N = 2?",
+    "A die is thrown N times and each throw gets probability 1/6. Which answer do you expect for N = 1, and for N = 2?",
     "The loss of a token is -log p. Take the mean over the real tokens of all sentences, and undo the logarithm at the end.",
     "mean = -np.log(___).mean()",
 )
@@ -61,12 +61,12 @@ def padding_counted(p, ids):
     return np.exp(-np.log(p).mean())
 
 
-@mistake("the sum is over the real tokens, but it is divided by the number of all places", hint=2)
+@mistake("the sum is over the real tokens, but it is divided by the number of all positions", hint=2)
 def all_places(p, ids):
     return np.exp(-np.log(p[ids != 0]).sum() / p.size)
 
 
-@mistake("the product underflows: 4,000 probabilities multiplied are 0, and 1 / 0 is infinite; add their logarithms", hint=2)
+@mistake("the product underflows: 4,000 probabilities multiply to 0, and 1 / 0 is infinite; add their logarithms", hint=2)
 def product(p, ids):
     real = p[ids != 0]
     return np.prod(real) ** (-1 / real.size)
@@ -77,7 +77,7 @@ def without_root(p, ids):
     return np.exp(-np.log(p[ids != 0]).sum())
 
 
-@mistake("the root is that of the number of sentences, not of tokens", hint=1)
+@mistake("the exponent of the root is the number of sentences: it has to be the number of tokens", hint=1)
 def root_of_sentences(p, ids):
     return np.exp(-np.log(p[ids != 0]).sum() / len(p))
 
@@ -92,12 +92,12 @@ def mean_of_means(p, ids):
     return np.exp(np.mean([-np.log(one[real]).mean() for one, real in zip(p, ids != 0)]))
 
 
-@mistake("it is the mean of 1 / p: the mean is that of the logarithms", hint=2)
+@mistake("it is the mean of 1 / p: take the mean of the logarithms", hint=2)
 def mean_of_inverse(p, ids):
     return (1 / p[ids != 0]).mean()
 
 
-@mistake("it is 1 / the mean of p: the mean is that of the logarithms", hint=2)
+@mistake("it is 1 / the mean of p: take the mean of the logarithms", hint=2)
 def inverse_of_mean(p, ids):
     return 1 / p[ids != 0].mean()
 
@@ -112,23 +112,23 @@ def loss_itself(p, ids):
     return -np.log(p[ids != 0]).mean()
 
 
-@mistake("the bases differ: 2 to the power of a natural logarithm", hint=2)
+@mistake("the bases differ: this is 2 to the power of a natural logarithm", hint=2)
 def bases(p, ids):
     return 2 ** -np.log(p[ids != 0]).mean()
 
 
-@mistake("the mean loss is in bits, but the exponential is that of e", hint=2)
+@mistake("the mean loss is in bits, but the exponential has base e", hint=2)
 def bits(p, ids):
     return np.exp(-np.log2(p[ids != 0]).mean())
 
 
-@mistake("the product is multiplied by -1/N: it is the exponent, a power", hint=1)
+@mistake("the product is multiplied by -1/N: that has to be its exponent", hint=1)
 def times(p, ids):
     real = p[ids != 0]
     return np.prod(real) * (-1 / real.size)
 
 
-@mistake("the token id 1 is left out as well: only padding, the id 0, is", hint=2)
+@mistake("token id 1 is left out as well: leave out only padding, id 0", hint=2)
 def id_1_left_out(p, ids):
     return np.exp(-np.log(p[ids > (ids.max() > 1)]).mean())
 

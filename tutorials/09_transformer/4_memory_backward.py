@@ -1,8 +1,8 @@
 """The gradient of the memory
 
-A decoder of two layers, with all that is nonlinear taken out. Layer n does x = x + p[n] (memory V[n]), where p[n] is its attention,
-and then x = x + x U[n], in place of a feed-forward network. What comes out of layer 1, the last, is y. Return the gradients of the
-x that goes into layer 0, and of the memory. Each p[n] is given and constant.
+This is a decoder of two layers without its nonlinear parts. Layer n computes x = x + p[n] (memory V[n]), where p[n] is its
+attention, and then x = x + x U[n], in place of a feed-forward network. The output of layer 1, the last one, is y. Return the
+gradients of the x that goes into layer 0, and of the memory. Each p[n] is given and constant.
 """
 
 import numpy as np
@@ -60,8 +60,8 @@ def shares(answer, dy, p, V, U):
 
 # %% hints
 hints = (
-    "Layer 1 and layer 2 both read the memory. If it is nudged, in how many places does the loss feel it?",
-    "Walk from the last layer to the first. In each: dx grows by what comes through U; then the memory gets p^T dx V^T more.",
+    "Layer 0 and layer 1 both read the memory. If it is nudged, in how many places does the loss feel it?",
+    "Walk from the last layer to the first. In each, first add to dx what comes through U, then add p^T dx V^T to dmemory.",
     "of_first = p[0].swapaxes(-1, -2) @ ___ @ V[0].T",
 )
 
@@ -84,7 +84,7 @@ def last_only(dy, p, V, U):
     return dx, parts[0]
 
 
-@mistake("each layer overwrites dmemory, so that only the first layer's part is left: add them up", hint=1)
+@mistake("each layer overwrites dmemory, so only the first layer's part is left: add the parts up", hint=1)
 def overwritten(dy, p, V, U):
     dx, parts = walk(dy, p, V, U)
     return dx, parts[-1]
@@ -108,7 +108,7 @@ def dy_everywhere(dy, p, V, U):
     return walk(dy, p, V, U)[0], sum(parts)
 
 
-@mistake("within a layer, the memory's part is taken before the way through U: that came last in forward", hint=2)
+@mistake("within a layer, the memory's part is taken before dx goes through U: what came last in forward comes first", hint=2)
 def too_early(dy, p, V, U):
     dx, parts = walk(dy, p, V, U, step=lambda before, dx: before)
     return dx, sum(parts)
@@ -126,13 +126,13 @@ def v_untransposed(dy, p, V, U):
     return dx, sum(parts)
 
 
-@mistake("U is skipped: dx goes through it and around it", hint=2)
+@mistake("U is skipped: dx goes both through it and around it", hint=2)
 def around_only(dy, p, V, U):
     dx, parts = walk(dy, p, V, U, through=False)
     return dx, sum(parts)
 
 
-@mistake("the residual is skipped: dx goes through U and around it", hint=2)
+@mistake("the residual is skipped: dx goes both through U and around it", hint=2)
 def through_only(dy, p, V, U):
     dx, dmemory = dy, 0
     for n in reversed(range(len(p))):
@@ -141,7 +141,7 @@ def through_only(dy, p, V, U):
     return dx, dmemory
 
 
-@mistake("V is missing in the memory's gradient", hint=2)
+@mistake("V is missing from the memory's gradient", hint=2)
 def without_v(dy, p, V, U):
     dx, parts = walk(dy, p, np.broadcast_to(np.eye(V.shape[1], dtype=V.dtype), V.shape), U)
     return dx, sum(parts)

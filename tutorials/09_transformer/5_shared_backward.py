@@ -1,7 +1,7 @@
 """One matrix, three uses
 
-E embeds the source, sqrt(D) E[source], embeds the target, sqrt(D) E[target], and makes the logits of the last hidden states h:
-logits = h E^T. You get the gradients of all three results. Return those of h and of E.
+The matrix E embeds the source as sqrt(D) E[source] and the target as sqrt(D) E[target]. It also makes the logits from the last
+hidden states h: logits = h E^T. You get the gradients of all three results. Return those of h and of E.
 """
 
 import math
@@ -45,7 +45,7 @@ def case(rng, B, T_k, T_q, V, D):
     return made(rng, B, T_k, T_q, V, D)
 
 
-@edge("one token, again and again")
+@edge("the same token again and again")
 def same_token(rng, B, T_k, T_q, V, D):
     return made(rng, B, T_k, T_q, V, D, np.ones((B, T_k), int))
 
@@ -56,7 +56,7 @@ def loss(dsource, dtarget, dlogits, h, source, target, E):
                          + (dlogits * (h @ E.T)).sum()), [h, E]
 
 
-@invariant("summed over the vocabulary, dE has to hold all that arrives: the difference must be 0")
+@invariant("summed over the vocabulary, dE must hold everything that arrives: the difference must be 0")
 def all_of_it(answer, dsource, dtarget, dlogits, h, source, target, E):
     scale = math.sqrt(E.shape[1])
     arrived = scale * (dsource.sum(axis=(0, 1)) + dtarget.sum(axis=(0, 1))) + (dlogits.sum(axis=-1)[..., None] * h).sum(axis=(0, 1))
@@ -65,7 +65,7 @@ def all_of_it(answer, dsource, dtarget, dlogits, h, source, target, E):
 
 # %% hints
 hints = (
-    "If one number of E is nudged, in how many places can the loss feel it? What becomes of the gradients of these uses?",
+    "If one number of E is nudged, in how many places can the loss feel it? What happens to the gradients of these uses?",
     "Three terms: dlogits^T h, summed over all positions; sqrt(D) dsource to the rows of source, sqrt(D) dtarget to target's.",
     "np.add.at(dE, source, ___ * dsource)",
 )
@@ -82,22 +82,22 @@ def of_embedding(dx, ids, E, scale=True):
     return dE
 
 
-@mistake("only the logits' gradient is in dE: the embeddings of source and target use E, too", hint=1)
+@mistake("only the logits' gradient is in dE: the embeddings of source and target use E too", hint=1)
 def logits_only(dsource, dtarget, dlogits, h, source, target, E):
     return dlogits @ E, of_logits(dlogits, h)
 
 
-@mistake("the source is missing in dE: its embedding uses E as well", hint=1)
+@mistake("the source is missing from dE: its embedding uses E as well", hint=1)
 def without_source(dsource, dtarget, dlogits, h, source, target, E):
     return dlogits @ E, of_logits(dlogits, h) + of_embedding(dtarget, target, E)
 
 
-@mistake("the target is missing in dE: its embedding uses E as well", hint=1)
+@mistake("the target is missing from dE: its embedding uses E as well", hint=1)
 def without_target(dsource, dtarget, dlogits, h, source, target, E):
     return dlogits @ E, of_logits(dlogits, h) + of_embedding(dsource, source, E)
 
 
-@mistake("the logits are missing in dE: both embeddings are there", hint=1)
+@mistake("the logits are missing from dE: only the two embeddings are there", hint=1)
 def without_logits(dsource, dtarget, dlogits, h, source, target, E):
     return dlogits @ E, of_embedding(dsource, source, E) + of_embedding(dtarget, target, E)
 
@@ -139,7 +139,7 @@ def both_ends(dsource, dtarget, dlogits, h, source, target, E):
     return dh + dtarget, dE
 
 
-@mistake("the logits' part of dE holds the first sentence only: sum over the whole batch", hint=2)
+@mistake("the logits' part of dE holds only the first sentence: sum over the whole batch", hint=2)
 def first_sentence(dsource, dtarget, dlogits, h, source, target, E):
     return dlogits @ E, dlogits[0].T @ h[0] + of_embedding(dsource, source, E) + of_embedding(dtarget, target, E)
 
