@@ -21,7 +21,7 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_co
 
 # Pages: Markdown, chapters, and the source files that a page links to.
 root_doc = "docs/index"
-pages = ["README.md", "README.ko.md", "CONTRIBUTING.md", "docs/*.md", "experiments/*.md", "benchmarks/*.md"]
+pages = ["README.md", "README.ko.md", "CONTRIBUTING.md", "docs/*.md", "docs/api/*.md", "experiments/*.md", "benchmarks/*.md"]
 linked = {(page.parent / link).resolve().relative_to(ROOT).as_posix()
           for pattern in pages for page in ROOT.glob(pattern)
           for link in re.findall(r"\]\(([^):#]+\.py)\)", page.read_text(encoding="utf-8"))
@@ -47,9 +47,11 @@ nb_merge_streams = True      # what a cell prints is one block, however it was f
 nb_ipywidgets_js = {}         # the default loads them from elsewhere
 
 autodoc_member_order = "bysource"
+autodoc_inherit_docstrings = False    # of a method that returns something else
 html_math_renderer = "mathml"
 
 html_theme = "furo"
+copybutton_exclude = ".linenos, .gp, .go"    # of an example, what one types
 html_title = "minitransformer"
 html_static_path = ["theme/site.css", "pictures/architecture.png", "pictures/explorer.png"]
 html_css_files = ["site.css"]

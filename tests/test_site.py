@@ -114,9 +114,19 @@ def test_every_link_within_the_site_resolves(looks):
 def test_the_front_page_leads_to_every_chapter_and_guide(browser):
     browser.open((SITE / "docs" / "index.html").as_uri())
     links = {link.partition("#")[0] for link in browser.run(LOOK)["links"]}
-    for folder, pattern, page in (("tutorials", "*/chapter.py", ".html"), ("docs", "*.md", ".html")):
+    for folder, pattern, page in (("tutorials", "*/chapter.py", ".html"), ("docs", "*.md", ".html"),
+                                  ("docs", "api/*.md", ".html")):
         for source in (SITE.parents[2] / folder).glob(pattern):
             assert (SITE / source.relative_to(SITE.parents[2])).with_suffix(page).as_uri() in links, source
+
+
+def test_an_api_page_begins_with_its_names(browser):
+    for page in (SITE.parents[2] / "docs" / "api").glob("*.md"):
+        browser.open((SITE / "docs" / "api" / page.name).with_suffix(".html").as_uri())
+        first = browser.run("[...document.querySelector('table.names').querySelectorAll('a')].map(one => one.innerText)")
+        entries = browser.run("[...document.querySelectorAll('dl.py > dt')].map(one => one.id.split('.').at(-1))")
+        assert len(first) > 20 and {*first} <= {*entries, "Layer", "cross_entropy_forward", "cross_entropy_backward"}, page
+        assert "Alias for" not in browser.run(LOOK)["text"], page
 
 
 def test_a_short_fraction_is_drawn_as_it_is_meant(browser):
@@ -146,15 +156,13 @@ def test_a_chapter_shows_its_results_and_its_exercises(chapter, browser):
 
 
 def test_the_still_on_the_first_page_loads_the_explorer(browser):
+    """On click, in its place: a frame, whose document no script of the page may read, loads it."""
     browser.open((SITE / "docs" / "index.html").as_uri())
     assert not browser.run("document.querySelectorAll('iframe').length")
     browser.run("document.querySelector('a[href$=\"explorer.html\"]').click()")
-    said = browser.run("""new Promise(done => {
-        const loss = () => document.querySelector("iframe").contentDocument?.getElementById("loss")?.textContent;
-        const look = () => loss() ? done(loss()) : setTimeout(look, 50);
-        look();
-    })""")
-    assert said.startswith("Loss for each token: 0.6")
+    browser.run("new Promise(done => document.querySelector('iframe').onload = done).then(() => 0)")
+    (frame,) = browser.call("Page.getFrameTree")["frameTree"]["childFrames"]
+    assert frame["frame"]["url"] == (SITE / "explorer.html").as_uri() and not browser.run("document.querySelectorAll('a img').length")
 
 
 def test_chapters_open_their_box_in_the_explorer(browser):

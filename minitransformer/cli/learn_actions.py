@@ -205,7 +205,8 @@ def _plug_all(places) -> int:
     """Prove and train a model of all that is the reader's own. places: the exercises that have a place in the model."""
     from minitransformer.learn.page import is_page
     from minitransformer.learn.run_file import run_whole
-    from minitransformer.learn.whole import STEPS as WHOLE_STEPS, proof_page, report
+    from minitransformer.learn.whole import STEPS as WHOLE_STEPS
+    from minitransformer.learn.whole_report import proof_page, report
 
     names, model = [name for name in my_transformer.names_in(".") if name in places], Path(my_transformer.MODEL_FILE)
     if not names and not model.exists():

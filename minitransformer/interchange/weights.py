@@ -52,6 +52,9 @@ class WeightsFile(Mapping):
         """The shape of an array, which is not read."""
         return tuple(self._entries[name]["shape"])
 
+    def __contains__(self, name) -> bool:    # without reading it
+        return name in self._entries
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)
 

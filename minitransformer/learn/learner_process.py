@@ -35,8 +35,7 @@ def main(folder) -> NoReturn:
         if namespace and job["kind"] == "plug":
             plug(folder, namespace, job)
         elif namespace and job["kind"] == "whole":
-            _stop_after(4 * job["limit"], late)    # its own limit is one of processor time
-            whole(folder, namespace, job)
+            whole(folder, namespace, job, late)
         elif namespace:
             for name, cases in job["work"].items():
                 _stop_after(job["limit"], late)
@@ -65,12 +64,14 @@ def plug(folder, namespace, job) -> None:
         _write(folder, "plug", result)
 
 
-def whole(folder, namespace, job) -> None:
+def whole(folder, namespace, job, late) -> None:
     """Prove and train a model of the functions of my_transformer.py and of the reader's own file."""
     from minitransformer.learn import my_transformer
+    from minitransformer.learn.run_file import TRAINING_LIMIT
     from minitransformer.learn.whole import run
 
     def say(text) -> None:
+        _stop_after(TRAINING_LIMIT, late)
         print(text, file=sys.__stderr__, flush=True)
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)    # Ctrl-C reaches both processes: this one goes silently
@@ -80,7 +81,7 @@ def whole(folder, namespace, job) -> None:
             parts = runpy.run_path(my_transformer.FILE) if job["work"] else {}
         except Exception as error:    # the reader may have edited it
             return _write(folder, "whole", {"own": [], "not_passed": [], "error": describe(error)})
-        _write(folder, "whole", run({name: parts[name] for name in job["work"]}, own, job["steps"], job["limit"], say))
+        _write(folder, "whole", run({name: parts[name] for name in job["work"]}, own, job["steps"], say))
 
 
 class _Missing(Exception):

@@ -4,12 +4,10 @@ The model is the five FUNCTIONS of {name: array}; names, shapes and initial weig
 my_model.py lacks are the library's, in which the reader's functions of my_transformer.py run.
 """
 
-import re
 import runpy
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from html import escape
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,32 +21,27 @@ from minitransformer.functional.special import EOS, PAD
 from minitransformer.learn.call import describe
 from minitransformer.learn.course import PACKAGE, find_exercise, folder_in
 from minitransformer.learn.messages import _
-from minitransformer.learn.my_transformer import FUNCTIONS, MODEL_FILE
-from minitransformer.learn.page import document
+from minitransformer.learn.my_transformer import FUNCTIONS
 from minitransformer.learn.plug import plugs
 from minitransformer.workers.host import one_blas_thread
 
 BOUND = 1e-10
 SIZES: dict[str, Any] = {"vocab_size": 29, "d_model": 32, "num_heads": 4, "d_ff": 64, "num_layers": 2, "dropout": 0.0}
 STEPS, BATCH, LETTERS, UNSEEN = 1200, 32, 6, 200
+LIMIT = 150    # seconds of processor time for training
 ADAM = (0.9, 0.98, 1e-9)
 PAIRS = [([4, 9, 3, 3, 7], [5, 8]), ([6], [10, 3, 5]), ([3, 10], [4])]    # padding on both sides, a letter twice
-FORWARDS = r"logits|embedding|encoder|decoder"
-PROOFS = {    # {part of the map: which arrays prove it}; all the others are proven by those of the whole model
-    "linear": r".*\.(query|key|value|output|inner|outer)\.", "embedding": "embedding", "heads": r".*attention\.",
-    "layer_norm": r".*\.(gamma|beta)", "feed_forward": r".*feed_forward\.", "encoder": "encoder", "decoder": "decoder",
-    "loss": "loss|dlogits", "adam": "adam_step", "decoding": "greedy"}
 
 
 class Wrong(Exception):
     """A function of the reader's returns something else than it should."""
 
 
-def run(parts, own, steps=STEPS, limit=float("inf"), say=lambda text: None) -> dict[str, Any]:
+def run(parts, own, steps=STEPS, say=lambda text: None) -> dict[str, Any]:
     """{"own", "errors", "not_passed", "steps", "exact", "seconds", "example"}, or {"own", "error": (what, where)}.
 
-    parts: the reader's {name of an exercise: function}; own: those of FUNCTIONS. Trains if no error is above BOUND, for `limit`
-    seconds of processor time at most; say(text) is called now and then.
+    parts: the reader's {name of an exercise: function}; own: those of FUNCTIONS. Trains if no error is above BOUND. say(text) is
+    called now and then.
     """
     from minitransformer.learn.judgement import check_function
 
@@ -62,7 +55,8 @@ def run(parts, own, steps=STEPS, limit=float("inf"), say=lambda text: None) -> d
         try:
             result["errors"] = proof(paper, functions)
             if max(result["errors"].values()) <= BOUND:
-                return {**result, **train(paper, functions, steps, limit, say)}
+                say(_("the same as tutorials/one_file.py; training, until {n} words are right that it never saw").format(n=UNSEEN))
+                return {**result, **train(paper, functions, steps, say)}
         except Wrong as error:
             return {**result, "error": (str(error), "")}
         except Exception as error:    # the reader's function, or the library's that got its answer
@@ -122,7 +116,7 @@ def proof(paper, functions) -> dict[str, float]:
     model, rng = paper.Transformer(**SIZES), np.random.default_rng(0)
     for parameter in paper.parameters(model).values():
         parameter.data += 0.1 * rng.standard_normal(parameter.data.shape)    # biases and betas are not 0
-    weights = {name: parameter.data for name, parameter in paper.parameters(model).items()}
+    weights = {name: parameter.data.copy() for name, parameter in paper.parameters(model).items()}
     source, target, next_target = paper.make_batch(PAIRS)
     expected, cache = model.forward(source, target)
     total, loss_cache = paper.cross_entropy_forward(expected, next_target, 0.0)
@@ -137,6 +131,9 @@ def proof(paper, functions) -> dict[str, float]:
     gradients = functions["backward"](dexpected, cache, weights)
     if not isinstance(gradients, dict):
         raise Wrong(_("backward returns {got}, expected a dict of gradients by name").format(got=type(gradients).__name__))
+    changed = [name for name, parameter in paper.parameters(model).items() if not np.array_equal(weights[name], parameter.data)]
+    if changed:
+        raise Wrong(_("forward or backward changes the weights that it is given: {name}").format(name=changed[0]))
     right = {name: parameter.grad for name, parameter in reversed(paper.parameters(model).items())}
     errors |= dict(zip(right, relative_errors([np.asarray(gradients.get(name, np.nan)) for name in right], [*right.values()])))
     given = (*rng.standard_normal((3, 50)), rng.random(50), 3, 0.01, *ADAM)
@@ -160,14 +157,14 @@ def _upto(ids) -> list[int]:
     return ids[:ids.index(EOS)] if EOS in ids else ids
 
 
-def train(paper, functions, steps, limit, say, seed=0) -> dict[str, Any]:
+def train(paper, functions, steps, say, seed=0) -> dict[str, Any]:
     """Train on words and the same words backwards, until all UNSEEN words that it never saw are right, or for `steps` steps."""
     started, rng = time.process_time(), np.random.default_rng(seed)
     unseen = _words(rng, UNSEEN)
     known = set(map(tuple, unseen))
     parameters = paper.parameters(paper.Transformer(**SIZES, seed=seed))
     flat = np.concatenate([parameter.data.ravel() for parameter in parameters.values()])
-    m = v = np.zeros_like(flat)
+    m, v = np.zeros((2, flat.size))
     ends = np.cumsum([parameter.data.size for parameter in parameters.values()])[:-1]
     exact = 0.0
     for step in range(1, steps + 1):
@@ -182,7 +179,7 @@ def train(paper, functions, steps, limit, say, seed=0) -> dict[str, Any]:
         gradient = np.concatenate([np.ravel(gradients[name]) for name in parameters])
         learning_rate = 0.006 * min(step / 100, 1) * (1 - step / (steps + 1))
         flat, m, v = functions["adam_step"](flat, gradient, m, v, step, learning_rate, *ADAM)
-        late = time.process_time() - started > limit
+        late = time.process_time() - started > LIMIT
         if step % 100 == 0 or step == steps or late:
             source, _target, _next = paper.make_batch([(word, word) for word in unseen])
             written = [*map(_upto, functions["greedy"](weights, source, LETTERS + 1))]
@@ -195,68 +192,5 @@ def train(paper, functions, steps, limit, say, seed=0) -> dict[str, Any]:
     return {"steps": step, "exact": exact, "seconds": time.process_time() - started, "example": shown}
 
 
-def report(result, names, places) -> str:
-    """What `learn plug --all` prints. names: the exercises whose functions ran; places: all that have a place in the model."""
-    if "error" in result:
-        said, line = result["error"]
-        return _("it stopped: {error}").format(error=f"{line}: {said}" if line else said)
-    errors = result["errors"]
-    lines = [_wrong(errors) or _("the same as tutorials/one_file.py in {n} arrays, the largest error is {error:.0e}").format(
-        n=len(errors), error=max(errors.values()))]
-    if result["not_passed"]:
-        lines.append(_("these do not pass their checks: {names}").format(names=", ".join(result["not_passed"])))
-    if "exact" in result:
-        trained = _("after {steps:,} steps, {exact:.1%} of {n} words that it never saw are right, as in {word} -> {written}")
-        word, written = result["example"]
-        lines.append(trained.format(steps=result["steps"], exact=result["exact"], n=UNSEEN, word=word, written=written))
-    for have, all_, where in ((names, places, "my_transformer.py"), (result["own"], FUNCTIONS, MODEL_FILE)):
-        missing = [name for name in all_ if name not in have]
-        lines.append(_("{file}: {n} of {all} parts are yours").format(file=where, n=len(have), all=len(all_))
-                     + (_("; the library's: {names}").format(names=", ".join(missing)) if missing else ""))
-    if not result["own"]:
-        lines.append(_("the whole model from a blank file:  minitransformer learn start my_model"))
-    return "\n".join(lines)
-
-
-def _wrong(errors) -> str:
-    """What is wrong first, in the order in which it is computed; "" if nothing is."""
-    wrong = [name for name, error in errors.items() if error > BOUND]
-    if not wrong:
-        return ""
-    first, error = wrong[0], errors[wrong[0]]
-    off = _("has another shape, or is missing") if error == float("inf") else _("is off by {error:.1e}").format(error=error)
-    if first == "greedy":
-        return _("greedy writes other tokens than tutorials/one_file.py")
-    if first in ("logits", "loss", "dlogits", "adam_step"):
-        return _("{name} {off}, compared with tutorials/one_file.py").format(name=first, off=off)
-    return _("backward: the gradient of {name} {off}; it is the first of {n} wrong ones, from the loss down").format(
-        name=first, off=off, n=sum(name not in ("adam_step", "greedy") for name in wrong))
-
-
-def proof_page(result, names, places) -> str:
-    """Figure 1 as an HTML page, in which each box has the colour of its proof."""
-    from minitransformer.learn.lab.parts import PARTS
-    from minitransformer.pictures.architecture import PARTS as TITLES, architecture
-
-    functions = {"loss": {"loss"}, "adam": {"adam_step"}, "decoding": {"greedy"}}    # the others are in forward and backward
-    own = [part for part, exercises in PARTS.items() if part != "dropout" and (    # which this model does without
-        functions.get(part, {"forward", "backward"}) <= {*result["own"]} or {*exercises} <= {*names})]
-    errors = {part: error_of(part, result["errors"]) for part in own}
-    wrong = [part for part in own if errors[part] > BOUND]
-    svg = architecture(config(), own=[part for part in own if part not in wrong], wrong=wrong).as_bytes("svg").decode()
-    rows = "".join(f"<dt>{escape(TITLES[part][0])}</dt><dd>{errors[part]:.0e}</dd>\n" for part in own)
-    colours = _("Yellow: yours, and the same as tutorials/one_file.py to {bound:.0e}. Red: yours, and wrong. White: the library's, "
-                "or not in this model. The numbers are the largest errors of the arrays that prove a part.").format(bound=BOUND)
-    said = escape(report(result, names, places)).replace("\n", "<br>\n")
-    return document(_("My Transformer"), f"<h1>{_('My Transformer')}</h1>\n{svg[svg.index('<svg'):]}\n<p>{said}</p>\n"
-                    f"<p>{escape(colours)}</p>\n<dl>\n{rows}</dl>\n")
-
-
 def _words(rng, count) -> list[list[int]]:
     return [rng.integers(EOS + 1, SIZES["vocab_size"], rng.integers(1, LETTERS + 1)).tolist() for _word in range(count)]
-
-
-def error_of(part, errors) -> float:
-    """The largest error of the arrays that prove a part of the map."""
-    pattern = PROOFS.get(part, FORWARDS)
-    return max(error for name, error in errors.items() if re.match(pattern, name))

@@ -52,7 +52,7 @@ def architecture(config=None, here=(), own=(), wrong=()) -> "Figure":
 def draw(axes, config=None, here=(), own=(), wrong=()) -> None:
     """The map of a configuration (default: the paper's base model) on axes that are 7 inches wide.
 
-    here: names in PARTS, where the reader is; own: what is the reader's own already; wrong: what is the reader's own and wrong.
+    here: names in PARTS, where the reader is; own: what is the reader's own already; wrong: what is, and is not right yet.
     With any of them, all else is neutral. Raises InputError for a part that does not exist, for one in `here` that the model
     lacks, and for a model that is not a Transformer.
     """
@@ -84,7 +84,7 @@ def draw(axes, config=None, here=(), own=(), wrong=()) -> None:
     for i, note in enumerate(notes, 1):
         axes.text(left, y - 0.06 - 0.2 * i, note, fontsize=9, color=INK)
     meanings = [(PAPER, True, "you are here")] * bool(here) + [(OWN, False, "yours already")] * bool(own) + [
-        (WRONG, False, "yours, and wrong")] * bool(wrong)
+        (WRONG, False, "yours, not right yet")] * bool(wrong)
     for i, (fill, marked, meaning) in enumerate(meanings, len(notes) + 1):
         rectangle(left, y - 0.16 - 0.2 * i, 0.28, 0.14, fill, marked)
         axes.text(left + 0.38, y - 0.14 - 0.2 * i, meaning, fontsize=9, color=INK)

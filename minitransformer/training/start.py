@@ -47,6 +47,8 @@ class NewRun:
         job.choose_gpu(get_module(self.backend))
         task = self.task.begin()
         base = Run.load(self.base) if self.base else None
+        if base:
+            task.check_base(base)
         vocabulary = base.vocabulary if base else task.make_vocabulary()
         data = task.data(vocabulary, self.training)
         job.check_sentences(data.batches)
@@ -62,7 +64,6 @@ class NewRun:
 
     def _model(self, task, vocabulary, base) -> Any:
         if base:
-            task.check_base(base)
             check_fits(base.model.config, TO_TRAIN)
             return base.model.to(self.backend)
         kind = MODELS[self.model]

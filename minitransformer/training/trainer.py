@@ -36,8 +36,9 @@ def train(run, config, batches, valid, measure=None, resume=False, make_workers=
     each validation. With `resume`, training resumes from the run's newest checkpoint and ends with the same bits as if
     it had never stopped: make `batches` the same way again (its `position` is set if it has one, otherwise the batches
     already used are skipped), and run.model too if no checkpoint has been saved yet. `make_workers(model, threads)` makes
-    the workers: Threads, or Processes for several processes (workers/). BLAS has one thread during training. Inside
-    `with limits():` (workers/host.py) freed memory is kept, too: on its own, a library call changes no setting of the C library.
+    the workers: Threads, LocalProcesses, or Processes if a launcher started several (workers/). BLAS has one thread during
+    training. Inside `with limits():` (workers/host.py) freed memory is kept, too: on its own, a library call changes no setting
+    of the C library.
 
     Returns the number of steps made: fewer than config.steps after Ctrl-C or SIGTERM, which let the
     current step finish and save a checkpoint, or if `patience` ran out. Raises InputError if the loss becomes NaN or
@@ -55,9 +56,9 @@ class _Loop:
         self.run, self.config, self.batches, self.valid = run, config, batches, valid
         self.measure = measure or (lambda model: {})
         self.model = run.model
+        self.workers = make_workers(self.model, config.threads if self.model.xp is np else 1)    # may move the weights
         self.optimizer = Adam(self.model)
         self.optimizer.grad[...] = 0    # left by an interrupted step
-        self.workers = make_workers(self.model, config.threads if self.model.xp is np else 1)
         self.step = 0
         self.sums = {"loss": 0, "nll": 0}    # since the last line of the log, on the device
         self.terms = 0                       # the same

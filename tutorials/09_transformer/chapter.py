@@ -233,9 +233,9 @@ lab.verdicts(test_mask)
 
 # %% [markdown]
 # In the real decoder, every sub-layer also has a LayerNorm. Suppose that `dmemory` is not summed, and the encoder gets
-# only the last layer's part instead of the sum. The next cell compares that part with the sum in untrained models with
-# 24 layers in each stack. **Predict:** which order nearly hides the mistake, post-norm or pre-norm? The figures in
-# chapter 8b can tell you.
+# only the last layer's part instead of the sum. The next cell compares that part with the sum in chapter 8b's untrained
+# models with 24 layers in each stack and Xavier's weights. **Predict:** which order nearly hides the mistake, post-norm or
+# pre-norm? The figures in chapter 8b can tell you.
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")
@@ -297,8 +297,8 @@ print("your sum, against the library's gradient:", np.abs(sum(uses) - model.targ
 # ## The first loss
 #
 # Before the first update a model knows nothing, so you would expect the loss of a uniform guess, $\ln V$. Whether you
-# get it depends on how the weights are drawn. Xavier's rule, which this library follows for its linear layers, gives
-# the weights of a matrix from $m$ to $n$ numbers variance $2 / (m + n)$, and Kaiming's rule gives them $2 / m$.
+# get it depends on how the weights are drawn. Xavier's rule gives the weights of a matrix from $m$ to $n$ numbers variance
+# $2 / (m + n)$, and Kaiming's rule gives them $2 / m$. This library follows Xavier's, with the factors of chapter 8b.
 # Kaiming's variance is twice as large for a square matrix, 5 times as large for $W_1$ of the feed-forward network, and 1.25
 # times as large for $W_2$. In an output layer, where $n$ is the size of the vocabulary, the two differ by a factor of
 # hundreds.
@@ -333,8 +333,10 @@ for axes, what in zip(both, ("signal", "gradient")):
 
 # %% [markdown]
 # Each line is one of three seeds. With Xavier's rule, both the signal and the gradient shrink by a factor of $\sqrt 2$
-# in each layer. A Transformer is not affected, because its LayerNorms bring the signal back to size 1 after every
-# sub-layer, and the residuals carry the gradient around the layers.
+# in each layer. In a Transformer the signal is safe, because the LayerNorms bring it back to size 1 after every sub-layer.
+# The gradient is not: in chapter 8b a deep post-norm decoder with Xavier's weights lost it, although every sub-layer has a
+# residual. With those weights, four layers learn to write German and to ignore the English that they should translate
+# (`docs/initial_weights.md`). With smaller ones they translate.
 #
 # ## Your Transformer
 

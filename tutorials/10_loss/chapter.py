@@ -62,7 +62,9 @@ for seed in range(3):
 
 # %% [markdown]
 # It starts above. Its logits are not equal but random, so it is wrong with some confidence. Logits with variance $s^2$ add
-# about $s^2 / 2$ to $\ln 29$. If your own model starts far higher, look at its initial weights before anything else.
+# about $s^2 / 2$ to $\ln 29$ if none of them stands out. Here one does, and costs more: the logit of the letter that the decoder
+# has just read, because one matrix embeds the letters and makes the logits. If your own model starts far higher, look at its
+# initial weights before anything else.
 #
 # Now we train two models to reverse words of eight random letters. The second is *blind*, because in its source every
 # letter has been replaced by an *a*. **Predict** the lowest loss per letter that a blind model can reach.
@@ -76,7 +78,7 @@ print(f"ln 26 = {math.log(26):.3f}; blind, last 100 steps: {np.mean(blind[-100:]
 
 # %% [markdown]
 # It reaches $\ln 26 = 3.26$ and stays on that shelf. Without the source, all letters are equally likely, and the best that
-# a model can do is to give each of them a probability of $1/26$. For fifty steps the two curves coincide, because both
+# a model can do is to give each of them a probability of $1/26$. For a hundred steps the two curves coincide, because both
 # models learn *that* a letter comes next, which needs no source. Then the attention of one of them begins to find out *which*
 # letter. A deeper model may stay on the shelf for a long time, and chapter 11 has one that does. If yours does, check what
 # its decoder sees of the source.

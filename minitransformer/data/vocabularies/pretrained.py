@@ -37,6 +37,10 @@ class PretrainedVocabulary:
         ids = loaded.get_vocab()
         if any(i >= size for i in ids.values()):
             raise InputError(f"the tokenizer has the id {max(ids.values())}, but the model has {size} tokens")
+        for token in tokenizer.get("added_tokens", []):    # the library numbers those anew that are not in the vocabulary, too
+            if ids[token["content"]] != token["id"]:
+                raise InputError(f"the tokenizer says that {token['content']} has the id {token['id']}, but it has "
+                                 f"{ids[token['content']]}")
         if eos not in ids or bos not in (None, *ids):
             raise InputError(f"the tokenizer has no token {eos if eos not in ids else bos!r}, with which the model's texts "
                              f"{'end' if eos not in ids else 'begin'}")

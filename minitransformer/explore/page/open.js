@@ -12,7 +12,8 @@ function fillPanel(i, place, covered, uncover) {
                   h("button", { type: "button", onclick: uncover }, "Show the gradient")));
   }
   if (place.kind === "mask" && !causal() && !idsOf("@key").includes(PAD)) {
-    into.append(h("p", {}, "In this attention nothing is hidden. Choose the decoder's self-attention in “Inside of”, or add padding."));
+    into.append(h("p", {}, "In this attention nothing is hidden. Choose the decoder's self-attention in “Inside of”, or add " +
+                           "padding."));
   }
   if (place.kind === "tokens") {
     into.append(table(["position", "token", "id"], idsOf(place.side).map((id, t) => [t, tokenOf(id), id])));

@@ -22,6 +22,9 @@ class Tensor(NamedTuple):
 class Arrays(Mapping):
     """{its name in the file: array}, each read when it is asked for; and their shapes, which are known before."""
 
+    def __contains__(self, name) -> bool:    # without reading it
+        return name in set(self)
+
     def shape_of(self, name) -> tuple[int, ...]:
         raise NotImplementedError
 

@@ -14,7 +14,7 @@ from minitransformer.interchange.pretrained import gguf_file, hugging_face
 from minitransformer.interchange.weights import check_finite
 from minitransformer.tasks.language import Language
 from minitransformer.training.run import LICENCE, Run, check_free
-from minitransformer.training.settings import RunSettings
+from minitransformer.training.settings import UNREADABLE, RunSettings
 
 WINDOW, BATCH = 512, 4    # what `evaluate` reads at once
 
@@ -29,12 +29,17 @@ def import_model(path, folder) -> Run:
     path, folder = Path(path), Path(folder)
     if not path.exists():
         raise InputError(f"{path}: no such file or folder")
-    source = hugging_face.read(path) if path.is_dir() else gguf_file.read(path)
-    config = source.architecture.configuration(source.options)
-    source.options.finish()
-    tensors = list(source.architecture.tensors(config))
-    _check(tensors, source, path)
-    vocabulary = PretrainedVocabulary.arrange(size=config.vocab_size, **source.vocabulary)
+    try:
+        source = hugging_face.read(path) if path.is_dir() else gguf_file.read(path)
+        config = source.architecture.configuration(source.options)
+        source.options.finish()
+        tensors = list(source.architecture.tensors(config))
+        _check(tensors, source, path)
+        vocabulary = PretrainedVocabulary.arrange(size=config.vocab_size, **source.vocabulary)
+    except InputError:
+        raise
+    except UNREADABLE as error:    # JSON of another form than expected
+        raise InputError(f"{path}: cannot be read ({type(error).__name__}: {error})") from None
     task = Language(train=[], valid=[], vocabulary="subwords", window=min(WINDOW, config.max_length), batch=BATCH)
     settings = RunSettings(task, "language-model", config, "pretrained")
     new = folder.with_name(f".{folder.name}.{os.getpid()}.import")
