@@ -219,7 +219,8 @@ def test_the_still_on_the_first_page_loads_the_explorer(browser):
     browser.run("document.querySelector('a[href$=\"explorer.html\"]').click()")
     browser.run("new Promise(done => document.querySelector('iframe').onload = done).then(() => 0)")
     (frame,) = browser.call("Page.getFrameTree")["frameTree"]["childFrames"]
-    assert frame["frame"]["url"] == (SITE / "explorer.html").as_uri() and not browser.run("document.querySelectorAll('a img').length")
+    assert frame["frame"]["url"] == (SITE / "explorer.html").as_uri()
+    assert not browser.run("document.querySelectorAll('a img').length")
 
 
 def test_chapters_open_their_box_in_the_explorer(browser):
