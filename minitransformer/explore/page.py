@@ -19,31 +19,21 @@ from minitransformer.decoding import GREEDY, decode_all
 from minitransformer.errors import InputError, one_line
 from minitransformer.explore.recorded import record
 from minitransformer.interchange.weights import check_arrays
-from minitransformer.layers import (
-    CrossAttention, Decoder, DecoderLayer, Embedding, Encoder, EncoderLayer, FeedForward, Input, LayerNorm, LearnedPositions,
-    Linear, LinearCrossEntropy, OutputProjection, Residual, SelfAttention, SinusoidalPositions)
 from minitransformer.models import LanguageModel, Transformer
 from minitransformer.pictures.boxes import Map
 from minitransformer.training import snapshots
 
-FOLDER = Path(__file__).parent
 ENGINE = [f"engine/{name}" for name in (
     "tensor", "layer", "linear", "embedding", "positions", "input", "masks", "softmax", "attention", "layer_norm", "feed_forward",
     "residual", "encoder", "decoder", "output", "cross_entropy", "transformer")]
 PAGE = [f"page/{name}" for name in (
     "data", "measure", "places", "mistakes", "heat", "map", "arrays", "open", "state", "ask", "main")]
-KNOWN = {Transformer, LanguageModel, Input, Embedding, SinusoidalPositions, LearnedPositions, Encoder, EncoderLayer, Decoder,
-         DecoderLayer, Residual, LayerNorm, SelfAttention, CrossAttention, FeedForward, Linear, OutputProjection,
-         LinearCrossEntropy}
+MODELS = (Transformer, LanguageModel)
 LONGEST = 60            # tokens of a text: each is a row of the heat maps
 LIVE = 400_000          # parameters: the page of a larger model holds recorded numbers
 NUMBERS = 1_000_000     # of all weights of the time slider together
 CONFIG = ("num_layers", "num_heads", "activation", "pre_norm", "share_embeddings", "share_output")
 VOCABULARIES = {CharacterVocabulary: "characters", SymbolVocabulary: "symbols"}
-ABOUT = {True: "Everything here is computed in this page by a small engine of its own, forward and backward, in float64. Open a "
-               "box to see its numbers; change the text, and all of them follow.",
-         False: "This model is too large to be computed in a page, which therefore holds the numbers recorded for this "
-                "one text. Open a box to see them."}
 
 
 @dataclass(frozen=True)
@@ -61,49 +51,39 @@ def explore(run, text, target=None) -> Page:
 
     Raises InputError for a text that is empty, too long or has unknown tokens, and for a model that the engine does not know.
     """
-    check_model(run.model, run.path)
+    other = next((type(layer).__name__ for layer in (run.model, *run.model.sublayers().values())
+                  if type(layer) not in MODELS and not type(layer).__module__.startswith("minitransformer.layers.")), None)
+    if other:
+        raise InputError(f"{run.path}: a page shows Transformers and language models made of the paper's layers, not of {other}")
     if target is not None and run.task.command != "translate":
         raise InputError(f"target is of no use to the task {run.task.name}; leave it out")
     smoothing = run.settings.training.smoothing if run.settings.training else 0.0
-    batch = (text_batch(run.model, run.vocabulary, text) if isinstance(run.model, LanguageModel)
-             else pair_batch(run.model, run.vocabulary, text, target, run.task.search))
+    batch = batch_of(run.model, run.vocabulary, text, target, run.task.search)
     return make_page(run.model, run.vocabulary, batch, smoothing, f"{run.path.name}: {run.task.name}", _stops(run))
 
 
-def check_model(model, name) -> None:
-    """Raise InputError unless the engine has each of the model's layers."""
-    other = next((type(layer).__name__ for layer in (model, *model.sublayers().values()) if type(layer) not in KNOWN), None)
-    if other:
-        raise InputError(f"{name}: a page shows Transformers and language models made of the paper's layers, not of {other}")
-
-
-def pair_batch(model, vocabulary, text, target=None, search=GREEDY) -> Batch:
-    """The batch of one pair of texts; without a target, of what the model writes."""
+def batch_of(model, vocabulary, text, target=None, search=GREEDY) -> Batch | WindowBatch:
+    """The batch of one text: of a language model, its tokens but the first are predicted; else the target, or what it writes."""
     most = _longest(model)
+    if isinstance(model, LanguageModel):
+        ids = _ids(vocabulary, text, "the text", 2, most)
+        return WindowBatch(np.array([ids[:-1]]), np.array([ids[1:]]), len(ids) - 1)
     source = _ids(vocabulary, text, "the text", 1, most)
     if target is not None:
-        return make_batch([(source, _ids(vocabulary, target, "the target", 0, most, model.config.target_vocab))])
+        return make_batch([(source, _ids(vocabulary, target, "the target", 0, most))])
     ((best, *_),) = decode_all(model, [source], replace(search, max_length=most))
     return make_batch([(source, best.ids)])
 
 
-def text_batch(model, vocabulary, text) -> WindowBatch:
-    """The batch of one text, whose tokens but the first are to be predicted."""
-    ids = _ids(vocabulary, text, "the text", 2, _longest(model))
-    return WindowBatch(np.array([ids[:-1]]), np.array([ids[1:]]), len(ids) - 1)
-
-
 def _longest(model) -> int:
-    """The largest number of tokens in a text. Before or after them is the beginning or the end, unless it is a language model."""
-    both = isinstance(model, Transformer)
-    most = (model.source_input if both else model.input).positions.max_length
-    return min(LONGEST, most - 1 if both else min(most, model.config.max_length) + 1)
+    """The largest number of tokens in a text: a Transformer also reads its end, a language model only predicts the last one."""
+    if isinstance(model, LanguageModel):
+        return min(LONGEST, model.config.max_length + 1)
+    return min(LONGEST, model.source_input.positions.max_length - 1)
 
 
-def _ids(vocabulary, text, name, least, most, size=None) -> list[int]:
-    """The ids of a text. Raises InputError for one that cannot be encoded, or is shorter or longer than that; size: of the target's
-    vocabulary, if it is smaller.
-    """
+def _ids(vocabulary, text, name, least, most) -> list[int]:
+    """The ids of a text. Raises InputError for one that cannot be encoded, or that has fewer or more tokens."""
     text = unicodedata.normalize("NFC", text)
     ids = vocabulary.encode(text if isinstance(vocabulary, CharacterVocabulary) else text.strip())
     if getattr(vocabulary, "unknown_id", None) in ids:
@@ -111,8 +91,6 @@ def _ids(vocabulary, text, name, least, most, size=None) -> list[int]:
     if not least <= len(ids) <= most:
         found = f"has {len(ids)} token{'' if len(ids) == 1 else 's'}" if ids else "is empty"
         raise InputError(f"{name} {found}, expected {least} to {most}: the page draws each of them")
-    if size is not None and max(ids, default=0) >= size:
-        raise InputError(f"{name} has a token that this model does not write")
     return ids
 
 
@@ -149,23 +127,19 @@ def make_page(model, vocabulary, batch, smoothing, title, weights) -> Page:
                  "weights": [{"name": when, "data": packed([arrays[name] for name in parameters], dtype)}
                              for when, arrays in weights.items()]}
     else:
-        data["recorded"] = _recorded(model, batch, smoothing)
+        data["recorded"] = _recorded(model.to("numpy").astype("float64"), batch, smoothing)
     read = batch.source[0, :-1] if both else [*batch.ids[0], batch.next_target[0, -1]]
     text, target = (escape(joint.join(tokens[i] for i in ids)) for ids in (read, batch.target[0, 1:] if both else []))
+    as_json = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")    # no text ends the script
     html = script("page/page.html", "").format(
-        title=escape(one_line(title)), about=ABOUT[live], source="Source" if both else "Text", text=text, target=target,
-        style=script("page/page.css", ""), data=as_script(data),
+        title=escape(one_line(title)), source="Source" if both else "Text", text=text, target=target,
+        style=script("page/page.css", ""), data=as_json,
         scripts="\n".join(f"<script>\n{script(name)}</script>" for name in (*ENGINE, *PAGE)))
     return Page(html)
 
 
 def script(name, suffix=".js") -> str:
-    return (FOLDER / f"{name}{suffix}").read_text(encoding="utf-8")
-
-
-def as_script(data) -> str:
-    """JSON in which no text can end the script that holds it."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return Path(__file__).parent.joinpath(name + suffix).read_text(encoding="utf-8")
 
 
 def packed(arrays, dtype) -> str:
@@ -175,10 +149,9 @@ def packed(arrays, dtype) -> str:
 
 
 def _recorded(model, batch, smoothing) -> dict[str, Any]:
-    model = model.to("numpy").astype("float64")
+    """What the page of a larger model holds: every value and gradient of `record`, and the norms of the parameters' gradients."""
     loss, arrays = record(model, batch, smoothing)
     both = {f"{path} {name}": array for path, pair in arrays.items() for name, array in zip(("y", "dy"), pair)}
-    return {"loss": loss,
-            "parameters": {name: float(np.linalg.norm(parameter.grad)) for name, parameter in model.parameters().items()},
-            "record": {"paths": list(arrays), "shapes": {name: array.shape for name, array in both.items()},
-                       "data": packed(both.values(), "float32")}}
+    return {"loss": loss, "paths": list(arrays), "shapes": {name: array.shape for name, array in both.items()},
+            "data": packed(both.values(), "float32"),
+            "norms": {name: float(np.linalg.norm(parameter.grad)) for name, parameter in model.parameters().items()}}

@@ -4,7 +4,7 @@ The page of a model that is too large for its engine shows these numbers, and th
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from minitransformer.backend import Array
 from minitransformer.functional import cross_entropy_backward, softmax_backward
@@ -17,13 +17,11 @@ from minitransformer.layers.residual import Residual
 from minitransformer.replaceable import textbook
 
 
-class Recorded(NamedTuple):
-    loss: float     # for each token
-    arrays: dict    # {path of a layer of the engine: (value, gradient)}, without the batch's axis
+def record(model, batch, smoothing) -> tuple[float, dict[str, tuple]]:
+    """(the loss for each token, {path of a layer of the engine: (value, gradient)}) of a batch of one sentence, without its axis.
 
-
-def record(model, batch, smoothing) -> Recorded:
-    """One forward and one backward for a batch of one sentence; the parameters' gradients are left in them."""
+    The gradients of the parameters are left in them.
+    """
     calls: dict[tuple[str, str], tuple] = {}    # {(path, direction): (arguments, result)}
 
     def around(path, direction, method, *arguments, **options) -> Any:
@@ -54,7 +52,7 @@ def record(model, batch, smoothing) -> Recorded:
         elif isinstance(layer, MultiHeadAttention):
             dheads = layer.split(calls[f"{path}.output", "backward"][1])
             arrays.update(_inside(path, layer, cache.attention, dheads))
-    return Recorded(float(sums.loss) / batch.terms, {path: tuple(a[0] for a in both) for path, both in arrays.items()})
+    return float(sums.loss) / batch.terms, {path: tuple(a[0] for a in both) for path, both in arrays.items()}
 
 
 def _inside(path, layer, cache, dheads) -> dict[str, tuple[Array, Array]]:

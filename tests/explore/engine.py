@@ -70,14 +70,14 @@ def differences(browser, model, batch, smoothing):
     ids = {name: getattr(batch, name)[0].tolist() for name in batch._fields[:-1]}
     case = dict(kind=type(model).__name__, config=config, weights=weights, batch=ids, smoothing=smoothing)
     found = json.loads(browser.run(f"{COMPUTE}({json.dumps(case)})"))
-    expected = record(model, batch, smoothing)
-    assert found["arrays"].keys() == {*expected.arrays, "loss"}
+    loss, arrays = record(model, batch, smoothing)
+    assert found["arrays"].keys() == {*arrays, "loss"}
 
     def difference(numbers, array):
         return float(np.abs(np.asarray(numbers).reshape(array.shape) - array).max(initial=0))
 
-    return {"loss": abs(found["loss"] - expected.loss),
-            **{f"{path}, {what}": difference(numbers, array) for path, both in expected.arrays.items()
+    return {"loss": abs(found["loss"] - loss),
+            **{f"{path}, {what}": difference(numbers, array) for path, both in arrays.items()
                for what, (_shape, numbers), array in zip(("value", "gradient"), found["arrays"][path], both)},
             **{f"{name}, gradient": difference(found["grads"][name], parameter.grad)
                for name, parameter in model.parameters().items()}}

@@ -7,7 +7,7 @@ import pytest
 
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
 from minitransformer.explore import page as explorer
-from minitransformer.explore.page import make_page, pair_batch, text_batch
+from minitransformer.explore.page import batch_of, make_page
 from minitransformer.explore.recorded import record
 from minitransformer.learn import lab
 from minitransformer.models import LanguageModel, LanguageModelConfig, Transformer, TransformerConfig
@@ -43,13 +43,13 @@ def opened(browser, tmp_path_factory):
 
 def of_word(word="backward", target=None, smoothing=0.1, weights=None):
     model, vocabulary = lab.drawkcab()
-    return make_page(model, vocabulary, pair_batch(model, vocabulary, word, target), smoothing, "drawkcab", weights or {
+    return make_page(model, vocabulary, batch_of(model, vocabulary, word, target), smoothing, "drawkcab", weights or {
         "trained": {name: parameter.data for name, parameter in model.parameters().items()}})
 
 
 def loss_of(word, target=None, smoothing=0.1):
     model, vocabulary = lab.drawkcab()
-    return record(model.astype("float64"), pair_batch(model, vocabulary, word, target), smoothing).loss
+    return record(model.astype("float64"), batch_of(model, vocabulary, word, target), smoothing)[0]
 
 
 def shown(browser):
@@ -77,6 +77,7 @@ def test_a_text_that_cannot_be_read_is_named_and_the_numbers_stay(opened, text, 
     assert browser.run("find('said').textContent") == "" and shown(browser) != before
 
 
+@pytest.mark.campaign
 def test_the_slope_of_each_number_is_its_gradient(opened):
     """In every box, of every kind of array: two more losses, and the gradient beside them."""
     browser = opened(of_word("abc", "cb"))
@@ -146,8 +147,9 @@ def test_a_tied_gradient_counted_once_is_wrong_in_the_embeddings_alone(opened):
 
 def test_a_nudge_finds_a_planted_mistake(opened):
     browser = opened(of_word("abc", "cb"))
-    browser.run("find('where-norm').value = 'decoder.layers.0.cross_attention_residual.norm'; find('mistake-norm').click()")
     browser.run("openBox(places.findIndex(one => one && one.path === 'target_input.embedding'))")
+    assert all("✓ they differ by" in text for text in browser.run("nudgeAll()"))
+    browser.run("find('where-norm').value = 'decoder.layers.0.cross_attention_residual.norm'; find('mistake-norm').click()")
     assert any("✗ that is not the slope" in text for text in browser.run("nudgeAll()"))
 
 
@@ -172,7 +174,7 @@ def test_the_time_slider_shows_other_weights(opened):
     browser = opened(of_word(weights=weights))
     trained = shown(browser)
     browser.run("find('time').value = 0; find('time').oninput()")
-    expected = record(new.astype("float64"), pair_batch(model, vocabulary, "backward"), 0.1).loss
+    expected = record(new.astype("float64"), batch_of(model, vocabulary, "backward"), 0.1)[0]
     assert browser.run("find('step').textContent") == "step 0" and shown(browser) == pytest.approx(expected, rel=1e-5)
     assert trained < 1 < shown(browser)
 
@@ -191,7 +193,7 @@ def language_model(characters, text, **changes):
     vocabulary = CharacterVocabulary(characters)
     model = randomised(LanguageModel(LanguageModelConfig(vocab_size=vocabulary.size, num_layers=2, d_model=8, num_heads=2, d_ff=8,
                                                          dropout=0.1, max_length=40, **changes)), 0.1)
-    return make_page(model, vocabulary, text_batch(model, vocabulary, text), 0.0, f"a run of {text}",
+    return make_page(model, vocabulary, batch_of(model, vocabulary, text), 0.0, f"a run of {text}",
                      {"trained": {name: parameter.data for name, parameter in model.parameters().items()}}), model
 
 
@@ -206,11 +208,11 @@ def test_text_is_text(opened):
     assert "한→◌\u0301" in browser.run("queries().join(' ')")
 
 
-@pytest.mark.parametrize("pre_norm", [False, True])
+@pytest.mark.parametrize("pre_norm", [pytest.param(False, marks=pytest.mark.campaign), True])
 def test_a_language_model_has_a_page(opened, pre_norm):
     page, model = language_model("abc", "abcab", pre_norm=pre_norm, positions="learned")
     browser = opened(page)
-    expected = record(model, text_batch(model, CharacterVocabulary("abc"), "abcab"), 0.0).loss
+    expected = record(model, batch_of(model, CharacterVocabulary("abc"), "abcab"), 0.0)[0]
     assert shown(browser) == pytest.approx(expected, rel=1e-5) and not browser.run("find('target').checkVisibility()")
     nudged = browser.run("boxes().flatMap(box => { press(box, 'Enter'); return nudgeAll(); })")
     assert len(nudged) > 60 and not [text for text in nudged if "✗" in text]
@@ -232,8 +234,9 @@ def test_a_reader_without_a_mouse_or_without_sight(opened):
     assert browser.run("[...document.querySelectorAll('input, select')].every(one => one.closest('label') || one.ariaLabel)")
 
 
-@pytest.mark.parametrize("width", [1366, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width, scheme", [
+    (1366, "light"), (390, "dark"), pytest.param(1366, "dark", marks=pytest.mark.campaign),
+    pytest.param(390, "light", marks=pytest.mark.campaign)])
 def test_the_page_fits_the_screen(opened, width, scheme):
     browser = opened(of_word())
     browser.screen(width, 844, scheme)
@@ -269,7 +272,7 @@ def test_a_toy_runs_page_is_small():
     model = Transformer(TransformerConfig.named("toy", 29))
     _, vocabulary = lab.drawkcab()
     weights = {name: parameter.data for name, parameter in model.parameters().items()}
-    batch = pair_batch(model, vocabulary, "backward", "drawkcab")
+    batch = batch_of(model, vocabulary, "backward", "drawkcab")
     one, four = (len(make_page(model, vocabulary, batch, 0.1, "toy", dict.fromkeys(range(count), weights)).html.encode())
                  for count in (1, 4))
     assert one < 2.5e6 and four < 6e6

@@ -23,6 +23,20 @@ function queries() {
 // Whether the attention that is shown may not look ahead.
 const causal = () => state.attention.includes("self") && !state.attention.startsWith("encoder");
 
+// The ids of all tokens or, of a large vocabulary, of the likeliest and the right ones: a heat map has room for a few hundred.
+function interesting(logits) {
+  const all = [...Array(logits.shape[1]).keys()];
+  if (all.length <= 1000) return all;
+  const likely = rows(logits).flatMap(row => [...all].sort((a, b) => row[b] - row[a]).slice(0, 5));
+  return [...new Set([...likely, ...state.batch.next_target])].sort((a, b) => a - b);
+}
+
+function columnsOf(x, ids) {
+  const some = new Tensor([x.shape[0], ids.length]), from = rows(x);
+  rows(some).forEach((row, t) => row.set(ids.map(id => from[t][id])));
+  return some;
+}
+
 // The arrays of a place: [{title, value, grad, of: what the gradient is of, path, rows, columns: names or null, axes, share}].
 // path: what can be nudged, a layer or a parameter, or null.
 function arraysOf({ kind, side, path }, { record, parameters, model }) {
@@ -32,8 +46,11 @@ function arraysOf({ kind, side, path }, { record, parameters, model }) {
     ...more });
   const attention = (title, value, grad, more) => array(title, value, grad, {
     rows: queries(), columns: tokensOf("@key"), axes: ["query", "key"], ...more });
-  const vocabulary = (title, value, more) => array(title, value, one.dy, {
-    columns: tokensBelow(value.shape[1]), axes: ["token", "vocabulary"], ...more });
+  const vocabulary = (title, value, more) => {
+    const ids = interesting(one.y), some = ids.length < value.shape[1] && { path: null, title: `${title} of the likeliest tokens` };
+    return array(title, columnsOf(value, ids), columnsOf(one.dy, ids), {
+      columns: ids.map(tokenOf), axes: ["token", "vocabulary"], ...more, ...some });
+  };
   const owned = name => kind === "embedding" ? model.layers[path].weight === parameters[name] : name.startsWith(`${path}.`);
   const weights = () => Object.keys(model ? parameters : {}).filter(owned)
     .map(name => weightArray(name, parameters[name], kind));

@@ -47,8 +47,8 @@ function offerMistakes() {
   for (const [key, { name, says, at }] of Object.entries(MISTAKES)) {
     const paths = Object.values(state.model.layers).filter(layer => at(layer, state.model)).map(layer => layer.path).reverse();
     const box = h("input", { type: "checkbox", id: `mistake-${key}`, onchange: compute, disabled: !paths.length });
-    const where = h("select", { id: `where-${key}`, onchange: compute }, ...paths.map(path => h("option", {}, path)));
-    where.setAttribute("aria-label", `where: ${name}`);
+    const options = paths.map(path => h("option", {}, path));
+    const where = h("select", { id: `where-${key}`, onchange: compute, "aria-label": `where: ${name}` }, ...options);
     find("mistakes").append(h("p", {}, h("label", {}, box, ` ${name}`), ": ",
                               ...(paths.length ? [`${says}, in `, where] : ["this model ties no weights"])));
   }
@@ -66,10 +66,8 @@ function begin() {
   if (LIVE) {
     offerTime();
     offerMistakes();
-  } else {
-    say("This model is too large for the page to compute: these are the recorded numbers of this one text.");
   }
-  const missing = !LIVE ? ".live" : DATA.kind === "Transformer" ? "none" : ".pair-only";
+  const missing = !LIVE ? ".live" : DATA.kind === "Transformer" ? ".recorded" : ".recorded, .pair-only";
   for (const part of document.querySelectorAll(missing)) part.hidden = true;
   for (const id of ["values", "gradients", "cover"]) {
     find(id).onchange = () => {

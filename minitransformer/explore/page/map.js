@@ -9,61 +9,78 @@ function svg(tag, attributes = {}, ...children) {
   return element;
 }
 
+function drawLine({ points, colour, style, end }, at) {
+  const ink = colour.startsWith("tab:") ? `var(--${colour.slice(4)})` : colour;
+  return svg("polyline", { points: points.map(at).join(" "), class: end === "-" ? "line" : "line arrow", style: `--ink: ${ink}`,
+                           "stroke-dasharray": { "-": "none", "--": "6 4", ":": "1 4" }[style] });
+}
+
+// A box with its name.
+function drawBox(box, left, top, wide, high) {
+  const panel = PANELS.includes(box.kind), round = box.name === "+", bare = BARE.includes(box.kind);
+  const group = svg("g", { class: `box ${box.kind}${panel ? " panel" : ""}` });
+  if (!bare) group.append(svg("rect", { x: left, y: top, width: wide, height: high, rx: panel || round ? 10 : 4 }));
+  const write = (x, y, how = "") => group.append(svg("text", { x, y, class: how }, box.name));
+  if (box.kind === "attention") write(left + wide - 8, top + high / 2, "middle upright");
+  else if (box.kind === "decoder") write(left + wide - 5, top - 5, "end");    // beside the lines of the residual connections
+  else if (panel) write(left + 2, top - 5);
+  else if (round || bare || high < 25) write(left + wide / 2, top + high / 2 + 4, "middle");
+  else write(left + 5, top + 14);
+  return group;
+}
+
+// Where things are in a box: [x, y, width, height] of its picture, and the heights of the shape and of the norm.
+function layout(wide, high) {
+  if (wide < 70) return { picture: [5, 39, wide - 10, 13], shape: 25, norm: 35 };
+  const picture = wide < 110 ? [wide - 35, 4, 31, 15] : wide < 150 ? [wide - 40, 19, 36, high - 23] : [wide - 40, 5, 35, high - 10];
+  return { picture, shape: high - 6, norm: null };
+}
+
 // The map as an <svg> whose boxes call opened(index), and a function that shows on it what `look` says of each box.
 function drawMap(map, places, opened) {
-  const [full, groups] = [map.height * INCH, []], at = ([x, y]) => [x * INCH, full - y * INCH];
-  const lines = map.lines.map(({ points, colour, style, end }) => svg("polyline", {
-    points: points.map(at).join(" "), fill: "none", class: `line ${end === "-" ? "" : "arrow"}`,
-    style: `--ink: ${colour.replace("tab:", "var(--") + (colour.startsWith("tab:") ? ")" : "")}`,
-    "stroke-dasharray": { "-": "none", "--": "6 4", ":": "1 4" }[style] }));
+  const full = map.height * INCH, at = ([x, y]) => [x * INCH, full - y * INCH], panels = [], boxes = [], shows = [];
   const last = Object.fromEntries(map.boxes.map(({ kind }, i) => [kind, i]));    // the one that an address can name
   map.boxes.forEach((box, i) => {
     const [left, top] = at([box.x - box.width / 2, box.y + box.height / 2]), wide = box.width * INCH, high = box.height * INCH;
-    const panel = PANELS.includes(box.kind), round = box.name === "+", bare = BARE.includes(box.kind);
-    const text = { x: left + 5, y: top + 14, class: "name" }, right = box.x < 4 && box.x > 2;
-    const group = svg("g", { class: `box ${box.kind} ${panel ? "panel" : ""}` });
+    const group = drawBox(box, left, top, wide, high);
     if (last[box.kind] === i) group.id = `box-${box.kind}`;
-    const rect = { x: left, y: top, width: wide, height: high, rx: panel || round ? 10 : 4 };
-    if (!bare) group.append(svg("rect", rect));
-    if (box.kind === "attention") Object.assign(text, { x: left + wide - 8, y: top + high / 2, class: "name upright" });
-    else if (panel) Object.assign(text, { x: right ? left + wide - 5 : left + 2, y: top - 5, class: right ? "name end" : "name" });
-    else if (round || bare || high < 25) Object.assign(text, { x: left + wide / 2, y: top + high / 2 + 4, class: "name middle" });
-    group.append(svg("text", text, box.name));
-    if (places[i]) {
-      const narrow = wide < 70, tall = high > 25;
-      const line = y => svg("text", { x: left + 5, y: top + y, class: "shape" });
-      const shape = line(narrow ? 25 : high - 6), size = narrow ? line(35) : shape;
-      const [across, down, width, height] = narrow ? [5, 39, wide - 10, 13] : wide > 150 ? [wide - 40, 5, 35, high - 10]
-        : wide > 110 ? [wide - 40, 19, 36, high - 23] : [wide - 35, 4, 31, 15];
-      const place = { x: left + across, y: top + down, width, height };
-      const image = svg("image", { preserveAspectRatio: "none", class: "picture", ...place });
-      if (tall) group.append(shape, size, image);
-      group.append(svg("text", { x: left + wide - 1, y: top + 6, class: "cross" }, "✗"));
-      Object.entries({ tabindex: 0, role: "button" }).forEach(([name, value]) => group.setAttribute(name, value));
-      group.onclick = () => opened(i);
-      group.onkeydown = event => { if (["Enter", " "].includes(event.key)) { event.preventDefault(); opened(i); } };
-      groups.push([i, group, shape, size, image]);
-    }
-    (panel ? lines.unshift(group) : lines.push(group));
+    if (places[i]) shows.push(makeButton(group, left, top, wide, high, i, opened));
+    (PANELS.includes(box.kind) ? panels : boxes).push(group);
   });
   const arrow = svg("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 6, markerHeight: 6,
                                 orient: "auto-start-reverse" }, svg("path", { d: "M0 0 L8 4 L0 8 z", fill: "context-stroke" }));
   const element = svg("svg", { viewBox: `0 0 ${7 * INCH} ${full}`, role: "group", "aria-label": "Figure 1: the model's boxes" },
-                      svg("defs", {}, arrow), ...lines);
-
-  function show(state, open, gradients) {
+                      svg("defs", {}, arrow), ...panels, ...map.lines.map(line => drawLine(line, at)), ...boxes);
+  return [element, (looks, open, gradients) => {
     element.classList.toggle("gradients", gradients);
-    for (const [i, group, shape, size, image] of groups) {
-      const { text = ["", ""], picture, wrong, says } = state[i];
-      shape.textContent = text.join(" ");
-      if (size !== shape) [shape.textContent, size.textContent] = text;
-      image.setAttribute("href", picture || "data:,");
-      image.style.visibility = picture ? "visible" : "hidden";
-      group.classList.toggle("wrong", Boolean(wrong));
-      group.classList.toggle("open", i === open);
-      group.setAttribute("aria-label", says);
-      group.setAttribute("aria-pressed", i === open);
-    }
-  }
-  return [element, show];
+    for (const show of shows) show(looks, open);
+  }];
+}
+
+// Makes a box a button with a shape, a norm and a picture; returns a function that sets them.
+function makeButton(group, left, top, wide, high, i, opened) {
+  const { picture: [x, y, width, height], shape, norm } = layout(wide, high), tall = high > 25;
+  const image = svg("image", { x: left + x, y: top + y, width, height, preserveAspectRatio: "none", class: "picture" });
+  const texts = [shape, norm ?? shape].map(down => svg("text", { x: left + 5, y: top + down, class: "shape" }));
+  if (tall) group.append(image, ...texts);
+  group.append(svg("text", { x: left + wide - 1, y: top + 6, class: "cross" }, "✗"));
+  group.setAttribute("tabindex", 0);
+  group.setAttribute("role", "button");
+  group.onclick = () => opened(i);
+  group.onkeydown = event => {
+    if (!["Enter", " "].includes(event.key)) return;
+    event.preventDefault();
+    opened(i);
+  };
+  return (looks, open) => {
+    const { text = ["", ""], picture, wrong, says } = looks[i];
+    texts[1].textContent = norm ? text[1] : "";
+    texts[0].textContent = norm ? text[0] : text.join(" ");
+    if (picture) image.setAttribute("href", picture);
+    else image.removeAttribute("href");
+    group.classList.toggle("wrong", Boolean(wrong));
+    group.classList.toggle("open", i === open);
+    group.setAttribute("aria-label", says);
+    group.setAttribute("aria-pressed", i === open);
+  };
 }

@@ -35,10 +35,10 @@ function compute() {
 
 // The numbers that the page carries, in the form in which `measure` gives them. Of parameters it has the gradients' norms.
 function recorded() {
-  const { loss, record, parameters } = DATA.recorded, arrays = unpack(record.data, "float32", record.shapes);
-  const norms = Object.entries(parameters).map(([name, grad]) => [name, { grad }]);
-  const layers = record.paths.map(path => [path, { y: arrays[`${path} y`], dy: arrays[`${path} dy`] }]);
-  return { loss, model: null, parameters: Object.fromEntries(norms), record: Object.fromEntries(layers) };
+  const { loss, paths, shapes, data, norms } = DATA.recorded, arrays = unpack(data, "float32", shapes);
+  const parameters = Object.entries(norms).map(([name, grad]) => [name, { grad }]);
+  const layers = paths.map(path => [path, { y: arrays[`${path} y`], dy: arrays[`${path} dy`] }]);
+  return { loss, model: null, parameters: Object.fromEntries(parameters), record: Object.fromEntries(layers) };
 }
 
 // A place on the map with the numbers of the layers shown.
@@ -92,7 +92,7 @@ function openBox(i) {
   if (isAttention(places[i])) showInside(places[i].path);
   state.open = i;
   show();
-  if (matchMedia("(max-width: 60em)").matches) find("open").scrollIntoView({ behavior: "smooth" });
+  if (matchMedia("(max-width: 60em)").matches) find("open").scrollIntoView();
 }
 
 function showInside(attention) {
