@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from minitransformer.data.vocabularies.characters import CharacterVocabulary
+from minitransformer.data.vocabularies.symbols import SymbolVocabulary
 from minitransformer.explore import page as explorer
 from minitransformer.explore.page import batch_of, make_page
 from minitransformer.explore.recorded import record
@@ -75,6 +76,10 @@ def test_a_text_that_cannot_be_read_is_named_and_the_numbers_stay(opened, text, 
     assert said in browser.run("find('said').textContent") and shown(browser) == before
     browser.run("type('source', 'ab')")
     assert browser.run("find('said').textContent") == "" and shown(browser) != before
+    if text:    # as a target it may be empty
+        before = shown(browser)
+        browser.run(f"type('target', {text!r})")
+        assert said in browser.run("find('said').textContent") and shown(browser) == before
 
 
 @pytest.mark.campaign
@@ -208,6 +213,15 @@ def test_text_is_text(opened):
     assert "한→◌\u0301" in browser.run("queries().join(' ')")
 
 
+def test_a_token_that_would_end_a_script_is_a_token(opened):
+    vocabulary = SymbolVocabulary(["</script>", "<!--", "<script>"])
+    model = Transformer(TransformerConfig(source_vocab=6, target_vocab=6, num_layers=1, d_model=8, num_heads=2, d_ff=8))
+    weights = {name: parameter.data for name, parameter in model.parameters().items()}
+    batch = batch_of(model, vocabulary, "</script> <script>", "")
+    browser = opened(make_page(model, vocabulary, batch, 0.0, "a run", {"trained": weights}))
+    assert browser.run("tokensOf('encoder')") == ["</script>", "<script>", "</s>"] and shown(browser) > 0
+
+
 @pytest.mark.parametrize("pre_norm", [pytest.param(False, marks=pytest.mark.campaign), True])
 def test_a_language_model_has_a_page(opened, pre_norm):
     page, model = language_model("abc", "abcab", pre_norm=pre_norm, positions="learned")
@@ -218,6 +232,18 @@ def test_a_language_model_has_a_page(opened, pre_norm):
     assert len(nudged) > 60 and not [text for text in nudged if "✗" in text]
     browser.run("type('source', 'a')")
     assert "too short" in browser.run("find('said').textContent")
+
+
+def test_each_box_stands_for_its_layer(opened):
+    """From the bottom up, in each column of the map; of the attention that is chosen, the inside."""
+    browser = opened(of_word())
+    found = browser.run("places.filter(one => one).map(one => [one.kind, resolved(one).path])")
+    layers = {path for _kind, path in found if path}
+    assert layers >= {leaf for leaf in (*DECODER, *ENCODER) if not re.search("outer|inner|activation|self_attention[.]", leaf)}
+    assert [path.rpartition(".")[2] for kind, path in found if kind == "split"] == ["query", "key", "value"]
+    browser.run("find('inside').value = 'encoder.layers.*.self_attention'; find('inside').onchange()")
+    inside = browser.run("places.filter(one => one).map(one => resolved(one).path)")
+    assert {leaf for leaf in ENCODER if ".self_attention." in leaf} <= {*inside}
 
 
 def test_a_reader_without_a_mouse_or_without_sight(opened):
