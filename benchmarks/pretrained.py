@@ -21,12 +21,12 @@ os.environ.update(OMP_NUM_THREADS=THREADS, OPENBLAS_NUM_THREADS=THREADS, OMP_WAI
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "experiments")]
 
-import numpy as np
-import torch
-from pretrained import as_transformers
+import numpy as np  # noqa: E402 - the numbers of threads come first
+import torch  # noqa: E402
+from pretrained import as_transformers  # noqa: E402
 
-from minitransformer import Run, generate
-from minitransformer.workers.threads import in_threads
+from minitransformer import Run, generate  # noqa: E402
+from minitransformer.workers.threads import in_threads  # noqa: E402
 
 TOKENS, PROMPT = 24, "Why is the sky blue? Because"
 
@@ -62,7 +62,8 @@ def process(*command) -> tuple[float, float]:
     code = ("import resource, sys; from minitransformer.cli import main; main(sys.argv[1:]) if sys.argv[1:] else None; "
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, file=sys.stderr)")
     since = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", code, *map(str, command)], cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
+    done = subprocess.run([sys.executable, "-c", code, *map(str, command)], cwd=ROOT, capture_output=True, encoding="utf-8",
+                          check=True)
     return time.perf_counter() - since, float(done.stderr.splitlines()[-1])
 
 
@@ -90,7 +91,8 @@ def main(folder, rounds=7, threads=THREADS, gguf=None) -> None:
             commands["import"] = ("import", gguf, "--run", f"{new}/run")
         for name, command in commands.items():
             seconds, memory = process(*command)
-            print(f"{name}: {seconds:.1f} s, {memory - empty:.0f} MB above an empty import: {(memory - empty) * 2**20 / size:.2f} of the weights")
+            print(f"{name}: {seconds:.1f} s, {memory - empty:.0f} MB above an empty import: "
+                  f"{(memory - empty) * 2**20 / size:.2f} of the weights")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ project = "minitransformer"
 release = minitransformer.__version__
 copyright = "the minitransformer authors, MIT licence"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton",
-              "api", "chapters", "explorer", "front", "mathml", "plain_docstrings", "search", "sources"]
+              "api", "chapters", "explorer", "front", "mathml", "plain_docstrings", "search", "sources", "words"]
 
 # Pages: Markdown, chapters, and the source files that a page links to.
 root_doc = "docs/index"
@@ -42,6 +42,7 @@ nb_execution_excludepatterns = sorted(linked)    # read, not executed
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"    # pictures, whatever a terminal or CI has set
+os.environ["MATPLOTLIBRC"] = str(HERE / "theme" / "matplotlibrc")
 nb_execution_timeout = 60    # seconds for a cell
 nb_merge_streams = True      # what a cell prints is one block, however it was flushed
 nb_ipywidgets_js = {}         # the default loads them from elsewhere

@@ -57,7 +57,8 @@ def test_several_files_and_half_precision(tmp_path):
     (folder / "model.safetensors").unlink()
     places = {name: f"part-{names.index(name) % 2}.safetensors" for name in names}
     for file in set(places.values()):
-        save_file({name: (upper[name].view(np.uint32) >> 16).astype(np.uint16) for name in names if places[name] == file}, folder / file)
+        halves = {name: (upper[name].view(np.uint32) >> 16).astype(np.uint16) for name in names if places[name] == file}
+        save_file(halves, folder / file)
         raw = (folder / file).read_bytes()
         (folder / file).write_bytes(as_bfloat16(raw))
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}), encoding="utf-8")
@@ -134,7 +135,8 @@ def write_gguf(gguf, name, path, pre="gpt-2", change=lambda writer: None):
 
 @pytest.mark.parametrize("pre, change, words", [
     ("klingon", lambda writer: None, "ggml.pre is 'klingon', expected 'gpt-2' or 'smollm' or 'llama-bpe'"),
-    ("gpt-2", lambda writer: writer.add_string("llama.rope.scaling.type", "yarn"), "the option llama.rope.scaling.type ('yarn') is not known"),
+    ("gpt-2", lambda writer: writer.add_string("llama.rope.scaling.type", "yarn"),
+     "the option llama.rope.scaling.type ('yarn') is not known"),
     ("gpt-2", lambda writer: writer.add_expert_count(8), "the option llama.expert_count (8) is not known"),
     ("gpt-2", lambda writer: writer.add_add_space_prefix(True), "ggml.add_space_prefix is True, expected False"),
     ("gpt-2", lambda writer: writer.add_tensor("rope_freqs.weight", np.ones(2, np.float32)),
@@ -294,7 +296,8 @@ def test_a_chat_is_written_by_the_template_in_a_sandbox():
 def test_every_gradient_of_an_imported_model_is_checked(tmp_path):
     import_model(make_folder("llama_wide_heads", tmp_path / "there"), tmp_path / "run")
     run = Run.load(tmp_path / "run")
-    assert gradcheck(run.model.astype(np.float64), [np.array([run.vocabulary.encode("".join(LETTERS[:7]))])], projection=True).passed
+    ids = np.array([run.vocabulary.encode("".join(LETTERS[:7]))])
+    assert gradcheck(run.model.astype(np.float64), [ids], projection=True).passed
 
 
 def test_on_which_token_the_next_one_depends(tmp_path):

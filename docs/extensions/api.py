@@ -123,8 +123,10 @@ def without_fields(app, what, name, thing, options, signature, returned) -> tupl
 
 
 def skip(app, what, name, thing, skipped, options) -> bool | None:
-    """Of the members, methods and properties: fields are in the table."""
-    return (what == "class" and not (inspect.isroutine(thing) or isinstance(thing, (property, classmethod)))) or None
+    """All members but methods and documented properties: fields are in the table."""
+    if what == "class" and not inspect.isroutine(thing) and not (isinstance(thing, property) and thing.__doc__):
+        return True
+    return None
 
 
 def setup(app) -> dict:

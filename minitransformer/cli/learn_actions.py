@@ -65,7 +65,8 @@ def show_list(args) -> None:
 def start(args) -> None:
     model = Path(my_transformer.MODEL_FILE)
     if args.chapter in (model.name, model.stem):
-        check_new(model, option="start")
+        if model.exists():
+            raise InputError(_("{path} is there already, and nothing was changed").format(path=model))
         write_new(model, (folder_in(PACKAGE) / model.name).read_bytes())
         print(_("{path}: write its five functions, then\n        minitransformer learn plug --all").format(path=model))
         return
@@ -282,6 +283,8 @@ def _targets(args, progress) -> list[tuple[Path, list[str] | None]]:
             raise InputError(_("--all checks all that you started; leave {target} out").format(target=args.target))
         _check_started()
         return _by_file([one for chapter, _path in started(".") for one in chapter.exercises])
+    if args.target and Path(args.target).name == my_transformer.MODEL_FILE:
+        raise InputError(_("{path} is a whole model: minitransformer learn plug --all proves it").format(path=args.target))
     if args.target and _is_file(args.target):
         return [(Path(args.target), None)]
     if args.target and args.target not in exercises() and args.target[0].isdecimal():

@@ -211,7 +211,7 @@ class CachedSelfAttention:
         groups = self.keys.shape[1]
         queries = queries.reshape(batch, groups, heads // groups, width, d_k).swapaxes(2, 3)
         y, _ = attention_forward(queries.reshape(batch, groups * width, heads // groups, d_k), keys, values)
-        y = y.reshape(batch, groups, width, heads // groups, -1).swapaxes(2, 3)
+        y = y.reshape(batch, groups, width, heads // groups, y.shape[-1]).swapaxes(2, 3)
         return y.reshape(batch, heads, width, y.shape[-1])
 
     def _of_each(self, kept, past) -> Array:

@@ -19,7 +19,8 @@ class LayerNorm(Layer):
     def __init__(self, d_model, epsilon=epsilon):
         self.gamma = initial.ones(d_model)
         self.beta = initial.zeros(d_model)
-        self.epsilon = epsilon
+        if epsilon != self.epsilon:    # print(model) shows what is not the usual one
+            self.epsilon = epsilon
 
     def forward(self, x) -> tuple[Array, LayerNormCache]:
         check_floats("LayerNorm: x", x, ..., self.gamma.data.size)

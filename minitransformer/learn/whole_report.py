@@ -50,8 +50,9 @@ def _wrong(errors) -> str:
         return _("greedy writes other tokens than tutorials/one_file.py")
     if first in ("logits", "loss", "dlogits", "adam_step"):
         return _("{name} {off}, compared with tutorials/one_file.py").format(name=first, off=off)
-    return _("backward: the gradient of {name} {off}; it is the first of {n} wrong ones, from the loss down").format(
-        name=first, off=off, n=sum(name not in ("adam_step", "greedy") for name in wrong))
+    before = list(errors)[list(errors).index(first) - 1]
+    return _("backward: the gradient of {name} {off}; {before}, one step nearer to the loss, is right").format(
+        name=first, off=off, before=before)
 
 
 def proof_page(result, names, places) -> str:
@@ -66,8 +67,9 @@ def proof_page(result, names, places) -> str:
     wrong = [part for part in own if {*PARTS[part]} & {*result["not_passed"]} or (result["own"] and errors[part] > BOUND)]
     svg = architecture(config(), own=[part for part in own if part not in wrong], wrong=wrong).as_bytes("svg").decode()
     rows = "".join(f"<dt>{escape(TITLES[part][0])}</dt><dd>{errors[part]:.0e}</dd>\n" for part in own)
-    colours = _("Yellow: yours, and the same as tutorials/one_file.py to {bound:.0e}. Red: yours, and not right yet. White: the "
-                "library's, or not in this model. The numbers are the largest errors of the arrays that prove a part.")
+    colours = _("Yellow: yours, and the same as tutorials/one_file.py to {bound:.0e}. Red: yours, and wrong, "
+                "or behind something wrong. White: the library's, or not in this model. The numbers are the largest errors of the "
+                "arrays that prove a part.")
     said = escape(report(result, names, places)).replace("\n", "<br>\n")
     return document(_("My Transformer"), f"<h1>{_('My Transformer')}</h1>\n{svg[svg.index('<svg'):]}\n<p>{said}</p>\n"
                     f"<p>{escape(colours.format(bound=BOUND))}</p>\n<dl>\n{rows}</dl>\n")

@@ -44,20 +44,17 @@ def grouped_attention_backward(dy, cache) -> tuple[Array, Array, Array]:
 
 def _folded(x, groups) -> Array:
     """(B, H, T, d) -> (B, G, R T, d)."""
-    return x.reshape(len(x), groups, -1, x.shape[-1])
+    batch, heads, length, d = x.shape
+    return x.reshape(batch, groups, heads // groups * length, d)
 
 
 def _folded_mask(mask, query, key) -> Array | None:
-    """A mask for R T_q queries: (B or 1, G or 1, R T_q, T_k)."""
-    heads, groups, length, width = query.shape[1], key.shape[1], query.shape[2], key.shape[2]
-    if mask is None or heads == groups:
-        return mask
-    mask = mask.reshape((1,) * (4 - mask.ndim) + mask.shape)
-    if mask.shape[1:3] == (1, 1):    # one for all queries
-        return mask
-    shared = 1 if mask.shape[1] == 1 else groups
-    mask = module_of(mask).broadcast_to(mask, (len(mask), shared * heads // groups, length, width))
-    return mask.reshape(len(mask), shared, -1, width)
+    """A mask for R T_q queries: (B, G, R T_q, T_k)."""
+    if mask is None:
+        return None
+    batch, heads, length, _ = query.shape
+    groups, width = key.shape[1:3]
+    return module_of(mask).broadcast_to(mask, (batch, heads, length, width)).reshape(batch, groups, heads // groups * length, width)
 
 
 class RotatedAttentionCache(NamedTuple):
@@ -105,7 +102,7 @@ class GroupedQueryAttention(SelfAttention):
 
     def attended(self, cache) -> Array:
         p = cache.attention.grouped.attention.softmax.p    # (B, G, R T, T)
-        return p.reshape(len(p), self.num_heads, -1, p.shape[-1])
+        return p.reshape(len(p), self.num_heads, p.shape[-1], p.shape[-1])
 
     def split(self, x) -> Array:
         """(B, T, H d) -> (B, H, T, d), and (B, T, G d) -> (B, G, T, d)."""

@@ -52,7 +52,8 @@ class RMSNorm(Layer):
 
     def __init__(self, d_model, epsilon=epsilon):
         self.gamma = initial.ones(d_model)
-        self.epsilon = epsilon
+        if epsilon != self.epsilon:    # print(model) shows what is not the usual one
+            self.epsilon = epsilon
 
     def forward(self, x) -> tuple[Array, RMSNormCache]:
         check_floats("RMSNorm: x", x, ..., self.gamma.data.size)

@@ -41,7 +41,7 @@ def test_a_test_may_assert_as_pytest_does(learn, tmp_path):
     path = tmp_path / "10_loss.py"
     for source, code, words in (
             (ASSERTS, 0, "passed"),
-            (ASSERTS.replace("    assert q.max() < 0.99\n", ""), 1, "looks at the sums alone"),
+            (ASSERTS.replace("    assert q.max() < 0.99\n", ""), 1, "fails wrong sums alone"),
             (ASSERTS.replace("    assert", "    q.sum(axis=1) - 1,"), 1, "passes every version"),
             (ASSERTS.replace("q.max() < 0.99", "q.shape[7]"), 1, "IndexError"),
             (ASSERTS.replace("    q =", "    smoothed = smoothed.before\n    q ="), 1, "AttributeError")):

@@ -104,31 +104,31 @@ def wrong_side(attended):
     return np.allclose(attended(*texts()), rows(*texts()))
 
 
-@mistake("your test compares the rows of padding, too: nobody reads them, so a right version may have anything there", hint=2)
+@mistake("a right version fails your test for what it has at padding: nobody reads those rows, so compare the others", hint=2)
 def all_rows(attended):
     return np.allclose(attended(*texts()), columns(*texts()))
 
 
-@mistake("your test compares exactly: a right version may round differently, so use np.allclose", hint=2)
+@mistake("a right version fails your test because it rounds differently: compare with np.allclose", hint=2)
 def exactly(attended):
     x, ids = texts()
     x[3:] *= 3
     return (attended(x, ids)[:3] == attended(x[:3], ids[:3])).all()
 
 
-@mistake("your test changes what the padding holds, not how much of it there is: padding may count without being read", hint=2)
+@mistake("padding that counts without being read passes your test: change how much of it there is, not only what it holds", hint=2)
 def other_content(attended):
     x, ids = texts()
     other = np.where(ids[:, None] == 0, x + 1, x)
     return np.allclose(attended(x, ids)[:3], attended(other, ids)[:3])
 
 
-@mistake("your test asks for 0 at padding: nobody reads what is there", hint=2)
+@mistake("only a version with 0 at padding passes your test: nobody reads what is there", hint=2)
 def zero_at_padding(attended):
     return np.allclose(attended(*texts())[3:], 0)
 
 
-@mistake("your test asks whether the padding changes anything: it must not, for real tokens", hint=1)
+@mistake("your test is the wrong way round: it passes every wrong version, and fails every right one", hint=1)
 def changes_something(attended):
     x, ids = texts()
     return not np.allclose(attended(x, ids)[:3], attended(x[:3], ids[:3]))

@@ -191,8 +191,8 @@ print(len(names), "of your functions at work;", str(report).splitlines()[-1])
 # that pass and have a place in the layer do the work. The layer itself only puts them together, so its backward is
 # three lines, which call the sub-layers from the last to the first.
 #
-# **Who is right?** Padding is a row of `x` and a column of the scores. Which of the two does a mask have to hide? Several
-# libraries have had a change like the one below, and not all of them noticed, because a model with the wrong mask trains.
+# **Who is right?** Padding is a row of `x` and a column of the scores. Which of the two must a mask hide? A model with the
+# wrong mask trains as well.
 
 # %% [exercise] test_mask
 
@@ -299,9 +299,8 @@ print("your sum, against the library's gradient:", np.abs(sum(uses) - model.targ
 # Before the first update a model knows nothing, so you would expect the loss of a uniform guess, $\ln V$. Whether you
 # get it depends on how the weights are drawn. Xavier's rule gives the weights of a matrix from $m$ to $n$ numbers variance
 # $2 / (m + n)$, and Kaiming's rule gives them $2 / m$. This library follows Xavier's, with the factors of chapter 8b.
-# Kaiming's variance is twice as large for a square matrix, 5 times as large for $W_1$ of the feed-forward network, and 1.25
-# times as large for $W_2$. In an output layer, where $n$ is the size of the vocabulary, the two differ by a factor of
-# hundreds.
+# Kaiming's variance is twice as large for a square matrix, and 5 times for $W_1$ of the feed-forward network. In an output
+# layer, where $n$ is the size of the vocabulary, the two differ by a factor of hundreds.
 #
 # **By hand.** A last hidden state has $d$ numbers of variance 1, so the variance $\sigma^2$ of a logit is $d$ times
 # that of a weight. For a normally distributed $z$, the mean of $e^z$ is $e^{\sigma^2 / 2}$, so the sum over the
@@ -317,9 +316,8 @@ for name, variance in (("Xavier", 2 / (256 + 65_001)), ("Kaiming", 2 / 256)):
     print(f"{name:8} variance of the logits {logits.var():.3f}, first loss {loss.mean():.1f}")
 
 # %% [markdown]
-# A first loss well above $\ln V$ deserves a closer look, because it means that the model starts out sure of random
-# tokens. So is Xavier's rule always the better one? In a plain network of 30 ReLU layers, each of which sets half of
-# the numbers to 0, the opposite is true:
+# A first loss well above $\ln V$ means that the model starts out sure of random tokens. So is Xavier's rule always the
+# better one? In a plain network of 30 ReLU layers, each of which sets half of the numbers to 0, the opposite is true:
 
 # %%
 figure, both = plt.subplots(1, 2, figsize=(9, 3), layout="constrained", sharey=True)
@@ -345,5 +343,5 @@ lab.at_work()
 
 # %% [markdown]
 # **Read next:** `Transformer.hidden` and `Transformer.hidden_backward` in `minitransformer/models/transformer.py`. They
-# are figure 1 in a few lines and the way back in four. Then `Decoder.backward` in `minitransformer/layers/decoder.py`,
+# are figure 1 and the way back. Then `Decoder.backward` in `minitransformer/layers/decoder.py`,
 # where `dmemory` is summed.

@@ -90,37 +90,37 @@ def wrong_side(smoothed):
     return np.allclose(q, after(ids, 7, 0.3))
 
 
-@mistake("your test compares with the numbers of the code before the change: who shares eps differently is right as well", hint=1)
+@mistake("only the numbers of the old code pass your test: who shares eps differently is right as well", hint=1)
 def numbers_of_the_code(smoothed):
     ids, q = made(smoothed)
     return np.allclose(q, before(ids, 7, 0.3))
 
 
-@mistake("your test compares with the exact numbers of the old code: others are right as well, some by rounding alone", hint=1)
+@mistake("only the exact numbers of the old code pass your test: others are right as well, and one differs by rounding", hint=1)
 def exact_numbers(smoothed):
     ids, q = made(smoothed)
     return (q == before(ids, 7, 0.3)).all()
 
 
-@mistake("your test asks for 1 - eps at the target: it may keep its own part of eps, too", hint=1)
+@mistake("only 1 - eps at the target passes your test: it may keep its own part of eps, too", hint=1)
 def target_of_the_others(smoothed):
     ids, q = made(smoothed)
     return np.allclose(q.sum(axis=-1), 1) and np.allclose(q.max(axis=-1), 0.7)
 
 
-@mistake("a row may sum to less than 1 in your test: then something was lost", hint=2)
+@mistake("your test fails sums above 1 alone: a row that sums to less than 1 has lost something", hint=2)
 def at_most_one(smoothed):
     ids, q = made(smoothed)
     return (q.sum(axis=-1) < 1 + 1e-9).all() and (q < 0.99).all()
 
 
-@mistake("a row may sum to more than 1 in your test: then the others got more than the target lost", hint=2)
+@mistake("your test fails sums below 1 alone: if a row sums to more than 1, the others got more than the target lost", hint=2)
 def at_least_one(smoothed):
     ids, q = made(smoothed)
     return (q.sum(axis=-1) > 1 - 1e-9).all() and (q < 0.99).all()
 
 
-@mistake("your test looks at the sums alone: a version that does not smooth passes it", hint=2)
+@mistake("your test fails wrong sums alone: a version that does not smooth passes it", hint=2)
 def sums_alone(smoothed):
     return np.allclose(made(smoothed)[1].sum(axis=-1), 1)
 

@@ -119,7 +119,7 @@ def two_parts(accumulated):
     return all(map(is_mean, answers(accumulated, [1], [2])))
 
 
-@mistake("your test compares exactly: another order of the sums rounds differently, so use np.allclose", hint=2)
+@mistake("a right version fails your test because it rounds differently: compare with np.allclose", hint=2)
 def exactly(accumulated):
     gradients, counts = np.random.default_rng(0).standard_normal((3, 40)), np.array([1.0, 2, 7])
     return (accumulated(gradients, counts) == after(gradients, counts)).all()
@@ -130,7 +130,7 @@ def one_token_each(accumulated):
     return is_mean(answers(accumulated, [1, 2, 3, 4, 5])[0])
 
 
-@mistake("your test asks only whether the parts count differently: those that divide by the wrong number do that, too", hint=2)
+@mistake("your test fails the trainer's code alone: those that divide by the wrong number pass it", hint=2)
 def not_the_plain_mean(accumulated):
     counts = np.array([1.0, 5, 3])
     return not np.allclose(accumulated(TOKENS[:3], counts), TOKENS[:3].mean(axis=0))
