@@ -95,7 +95,8 @@ def main() -> None:
             ours = make_model(alike("post", *(factors or (1, 1)), layers), vocabulary, args.seed)
             torch.manual_seed(args.seed)
             models[layers] = begin(ours.config, to_pytorch(ours) if factors else None)
-        found = read(args.results).get(key) or {"gradient": gradient(models[6], data.valid[::math.ceil(len(data.valid) / MEASURED)])}
+        some = data.valid[::math.ceil(len(data.valid) / MEASURED)]
+        found = read(args.results).get(key) or {"gradient": gradient(models[6], some)}
         if str(args.steps) not in found:
             data.batches.position = [0, 0]
             found |= train(models[4], data, plan(args.seed), args.steps)

@@ -127,7 +127,8 @@ def test_a_row_without_a_score_has_an_empty_cell(experiment):
     setting = script.alike("post", 1, 1)
     found = {f"{setting} / 0 /  500": {"valid_perplexity": 3.14}}
     found[f"{script.alike('pre', 1, 1)} / 0 / 1000"] = {"valid_perplexity": 2.5, "valid_bleu": 9.96}
-    assert script.table(found).splitlines()[2:] == ["| post, 4 | 1 | 1 | 1 | 0 | 3.1 |  |", "| pre, 4 | 1 | 1 | 1 | 0 |  | 2.5, 10.0 |"]
+    assert script.table(found).splitlines()[2:] == [
+        "| post, 4 | 1 | 1 | 1 | 0 | 3.1 |  |", "| pre, 4 | 1 | 1 | 1 | 0 |  | 2.5, 10.0 |"]
 
 
 def test_pytorch_has_the_same_gradients_and_the_page_shows_them(experiment):
