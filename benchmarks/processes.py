@@ -1,9 +1,10 @@
 """Two processes with one thread each against two threads of one process: the same training step, in turns.
 
-    python benchmarks/processes.py [ROUNDS [CASES]]
+    python benchmarks/processes.py [ROUNDS [CASES [KIND]]]
 
-Each contestant makes steps for a moment while the other waits. Prints tokens per second of both, and the median of the
-rounds' own ratios (processes / threads). Needs mpi4py and mpiexec: pip install mpi4py mpich.
+KIND: local (the default), or mpi, which needs mpi4py and mpiexec: pip install mpi4py mpich. Each contestant makes steps for a
+moment while the other waits. Prints tokens per second of both, the median of the rounds' own ratios (processes / threads), and
+the memory that a local helper takes for itself.
 """
 
 import json
@@ -13,7 +14,9 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from itertools import count
 from operator import truediv
+from pathlib import Path
 from statistics import median
 
 from minitransformer.benchmarks.cases import CASES
@@ -22,28 +25,41 @@ from minitransformer.benchmarks.measure import PAUSE, THREADS, TURN, WARM_UP
 COUNT = 2    # threads, or processes
 
 
-def contestant(name, threads) -> None:
-    """Reads how many steps to make, answers with the seconds of one; all processes make them."""
+def contestant(name, kind) -> None:
+    """Reads how many steps to make, answers with the seconds of one and a helper's memory; all processes make them."""
     from minitransformer import Adam, Threads, Transformer, training_step
     from minitransformer.benchmarks.cases import BETA1, BETA2, CLIP, EPSILON, LEARNING_RATE, SMOOTHING
     from minitransformer.workers.host import keep_freed_memory, one_blas_thread
-    from minitransformer.workers.launcher import launched
+    from minitransformer.workers.local import LocalProcesses
     from minitransformer.workers.processes import Processes
 
     keep_freed_memory()
     case = CASES[name]
     batch, model = case.batches()[0], Transformer(case.config())
+    make = {"threads": Threads, "local": LocalProcesses, "mpi": Processes}[kind]
+    workers = make(model, 1 if kind == "mpi" else COUNT)
     adam = Adam(model, BETA1, BETA2, EPSILON)
-    workers = (Processes if launched().processes > 1 else Threads)(model, threads)
-    step = 0
+    steps = count(1)
+
+    def step() -> None:
+        training_step(model, adam, batch, LEARNING_RATE, (0, next(steps)), SMOOTHING, CLIP, workers)
+
     with one_blas_thread:
+        while kind == "local" and not workers.helped:
+            step()
         while orders := _order(workers):
             since = time.perf_counter()
             for _ in range(orders):
-                step += 1
-                training_step(model, adam, batch, LEARNING_RATE, (0, step), SMOOTHING, CLIP, workers)
+                step()
             if workers.is_main:
-                print(json.dumps((time.perf_counter() - since) / orders), flush=True)
+                print(json.dumps(((time.perf_counter() - since) / orders, _helpers_memory())), flush=True)
+
+
+def _helpers_memory() -> int:
+    """Megabytes that the child process, a local helper, does not share with us; 0 without one."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split()
+    return sum(int(line.split()[1]) for child in children for line in Path(f"/proc/{child}/status").read_text(
+        encoding="ascii").splitlines() if line.startswith("RssAnon")) // 1024
 
 
 def _order(workers) -> int:
@@ -62,35 +78,37 @@ def _order(workers) -> int:
     return MPI.COMM_WORLD.recv(source=0)
 
 
-def measure(case, rounds) -> tuple[list, list]:
-    """Seconds of a step, one for each round: with threads, and with processes."""
-    programs = [[sys.executable, __file__, "contestant", case, str(COUNT)],
-                ["mpiexec", "-n", str(COUNT), sys.executable, __file__, "contestant", case, "1"]]
+def measure(case, rounds, kind) -> tuple[list, list, int]:
+    """Seconds of a step, one for each round, with threads and with processes; and a helper's megabytes."""
+    programs = [[*(["mpiexec", "-n", str(COUNT)] if one == "mpi" else []), sys.executable, __file__, "contestant", case, one]
+                for one in ("threads", kind)]
     workers = [subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8",
                                 env={**os.environ, **dict.fromkeys(THREADS, "1")}) for program in programs]
     seconds = [[], []]
     for _ in range(WARM_UP + rounds):
         for worker, found in zip(workers, seconds):
             print(math.ceil(TURN / min(found, default=TURN)), file=worker.stdin, flush=True)
-            found.append(json.loads(worker.stdout.readline()))
+            turn, memory = json.loads(worker.stdout.readline())
+            found.append(turn)
             time.sleep(PAUSE)
     for worker in workers:
         with suppress(BrokenPipeError):
             worker.communicate()
-    return seconds[0][WARM_UP:], seconds[1][WARM_UP:]
+    return seconds[0][WARM_UP:], seconds[1][WARM_UP:], memory
 
 
-def main(rounds=15, cases="copy,tiny,small,base") -> None:
-    print(f"{'config':6} {f'{COUNT} threads':>12} {f'{COUNT} processes':>12}  ratio   (tokens/s; {rounds} rounds)")
+def main(rounds=15, cases="copy,tiny,small,base", kind="local") -> None:
+    print(f"{'config':6} {f'{COUNT} threads':>12} {f'{COUNT} processes':>12}  ratio   helper   (tokens/s; {kind}, {rounds} rounds)")
     for name in cases.split(","):
-        threads, processes = measure(name, int(rounds))
+        threads, processes, memory = measure(name, int(rounds), kind)
         tokens = CASES[name].sentences * CASES[name].length
         ratio = median(map(truediv, threads, processes))
-        print(f"{name:6} {tokens / median(threads):12,.0f} {tokens / median(processes):12,.0f} {ratio:6.2f}", flush=True)
+        print(f"{name:6} {tokens / median(threads):12,.0f} {tokens / median(processes):12,.0f} {ratio:6.2f} {memory:5} MB",
+              flush=True)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["contestant"]:
-        contestant(sys.argv[2], int(sys.argv[3]))
+        contestant(*sys.argv[2:])
     else:
         main(*sys.argv[1:])

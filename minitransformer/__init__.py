@@ -38,7 +38,9 @@ __all__ = list(_HOME)
 
 # The core has the tables but does not know what others add to them. That is listed here, and imported on first use.
 load_kernels_with(lambda textbook: import_module("minitransformer.kernels").load(textbook))
-PACKAGES.update({"attention": ["minitransformer.rivals"], "decoding state": ["minitransformer.decoding"],
+PACKAGES.update({**{kind: ["minitransformer.successors"] for kind in ("activation", "embedding", "norm", "positions")},
+                 "attention": ["minitransformer.rivals", "minitransformer.successors"],
+                 "decoding state": ["minitransformer.decoding"],
                  "model": ["minitransformer.models", "minitransformer.rivals"], "task": ["minitransformer.tasks"],
                  "vocabulary": ["minitransformer.data.vocabularies"]})
 say_new_modules()

@@ -7,6 +7,7 @@ from minitransformer import (
     data as data,
     decoding as decoding,
     diagnosis as diagnosis,
+    explore as explore,
     functional as functional,
     interchange as interchange,
     kernels as kernels,

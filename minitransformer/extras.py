@@ -7,6 +7,7 @@ from minitransformer.errors import InputError
 
 
 EXTRAS = {"translation": ("tokenizers", "sacrebleu", "pooch", "requests"), "fast": ("numba",), "distributed": ("mpi4py",),
+          "gguf": ("gguf", "jinja2"),
           "bench": ("torch", "jax", "transformers", "ctranslate2")}
 
 

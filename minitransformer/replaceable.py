@@ -79,8 +79,9 @@ class Replaceable:
                 self.loaded = True
 
 
+_TEXTBOOKS = int(os.environ.get("MINITRANSFORMER_FAST") == "0")
 _state = SimpleNamespace(    # shared by the process
-    textbooks=int(os.environ.get("MINITRANSFORMER_FAST") == "0"),    # the number of requests that no kernel run
+    textbooks=_TEXTBOOKS,    # the number of requests that no kernel run
     replaced=frozenset(),           # the operations that a reader has replaced
     load=lambda textbook: None)     # registers the kernels of a textbook: none until `load_kernels_with`
 _lock = Lock()    # for the state that `plugged` and `textbook` change
@@ -178,6 +179,13 @@ def textbook() -> Iterator[None]:
 def is_replaced(function) -> bool:
     """Whether a reader has replaced `function`, or another function of its operation."""
     return _entry(function).operation in _state.replaced
+
+
+def runs_as_usual() -> bool:
+    """Whether a new process would run the same functions: none is plugged in, no `with textbook()`, no kernel but the library's."""
+    modules = {str(kernel.function.__module__) for entry in TABLE.values() for kernel in entry.kernels}
+    return not _state.replaced and _state.textbooks == _TEXTBOOKS and all(
+        module.startswith("minitransformer.kernels.") for module in modules)
 
 
 def textbook_of(function) -> Callable:

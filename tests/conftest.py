@@ -24,9 +24,9 @@ CAMPAIGNS = ["tests/cli/test_fuzz.py", "tests/cli/test_mpiexec.py", "tests/diagn
 # Also left out by -m "not slow": they train models, start processes or run whole pages.
 SLOW = [*CAMPAIGNS, "tests/benchmarks", "tests/cli/test_bad_input.py", "tests/cli/test_benchmark.py",
         "tests/cli/test_classify.py", "tests/cli/test_cli.py", "tests/cli/test_convolutional.py",
-        "tests/cli/test_encoding.py", "tests/cli/test_export.py", "tests/cli/test_imports.py",
+        "tests/cli/test_encoding.py", "tests/cli/test_explore.py", "tests/cli/test_export.py", "tests/cli/test_imports.py",
         "tests/cli/test_language.py", "tests/cli/test_models.py", "tests/cli/test_parse.py",
-        "tests/cli/test_process.py", "tests/cli/test_seeing.py", "tests/kernels/test_compiled.py", "tests/learn",
+        "tests/cli/test_process.py", "tests/cli/test_seeing.py", "tests/explore", "tests/kernels/test_compiled.py", "tests/learn",
         "tests/tasks/test_registries.py", "tests/test_docs.py", "tests/test_site.py",
         "tests/training/test_resume.py"]
 

@@ -1,5 +1,7 @@
 """Logits, every gradient and ten losses with Adam against PyTorch in float64: frozen, and live if it is installed."""
 
+import re
+
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
@@ -7,6 +9,8 @@ from safetensors.numpy import load_file
 from minitransformer import Adam, cross_entropy_backward, cross_entropy_forward, schedule, training_step
 from minitransformer.data.batches import Batch
 from minitransformer.data.windows import WindowBatch
+from minitransformer.layers import MultiHeadAttention
+from minitransformer.learn.course import find_exercise
 from minitransformer.models import LanguageModel, Transformer
 from minitransformer.functional.special import PAD
 from tests.fixtures.cases import CASES, FROZEN, FROZEN_LANGUAGE, LANGUAGE_CASES, SMOOTHING, STEPS, WARMUP
@@ -94,3 +98,17 @@ def compare(model, theirs, names, kind):
         losses.append(sums.loss / batch.terms)
     assert error(np.array(losses), theirs["losses"]) < BOUND
     return batches
+
+
+def test_what_chapter_9_says_of_pytorchs_axes(capsys):
+    """The cell in its fold: other axes, the other mask, the same numbers; and a query with nothing to attend to is NaN there."""
+    torch = pytest.importorskip("torch", reason="torch is not installed: the page says that nothing is compared")
+    exercise = find_exercise("decoder_layer")
+    names = {"np": np, "rng": np.random.default_rng(0), "MultiHeadAttention": MultiHeadAttention}
+    for cell in exercise.chapter.derivation(exercise):
+        if cell.name == "code":
+            exec(cell.source, names)
+    differences = re.findall(r"by (\S+?)[,\s]", capsys.readouterr().out)
+    assert len(differences) == 2 and all(float(one) < 1e-12 for one in differences)
+    y, _weights = names["theirs"](*3 * [torch.zeros(1, 2, 8, dtype=torch.float64)], attn_mask=torch.ones(2, 2, dtype=torch.bool))
+    assert y.isnan().all()

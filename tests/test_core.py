@@ -19,9 +19,10 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "minitransformer"
 PAGE = ROOT / "docs" / "read_the_source.md"
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
-ROOMS = {"checking", "cli", "data", "decoding", "diagnosis", "benchmarks", "interchange", "kernels", "learn", "parsing", "pictures",
-         "rivals", "tasks", "workers"}
-RIVALS = re.compile(r"rnn|lstm|\bgru|recurrent|convolution|restricted|additive|unscaled|radius|rival", re.IGNORECASE)
+ROOMS = {"checking", "cli", "data", "decoding", "diagnosis", "benchmarks", "explore", "interchange", "kernels", "learn", "parsing",
+         "pictures", "rivals", "successors", "tasks", "workers"}
+RIVALS = re.compile(r"rnn|lstm|\bgru|recurrent|convolution|restricted|additive|unscaled|radius|rival"
+                    r"|\brms|rotary|gated|glu\b|grouped|kv_|successor", re.IGNORECASE)
 HOMES = {"functional": {"lstm_forward": "rivals"}, "layers": {"GRU": "rivals"}, "models": {"RecurrentConfig": "rivals"},
          "checking": {"Finding": "diagnosis.finding", "mistake": "diagnosis.mistakes"},
          "interchange": {"to_pytorch": "interchange.pytorch"}}    # {package: {a name that it had: where it is}}

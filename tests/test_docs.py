@@ -26,7 +26,8 @@ from tests.cli.conftest import train
 from tests.conftest import SLOW
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "benchmarks" / "notes.md"]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "api").glob("*.md")),
+         ROOT / "benchmarks" / "notes.md"]
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 OTHER_PROGRAMS = {"pip", "python", "jupytext", "ruff", "mypy", "pre-commit"}    # that pages call beside minitransformer
 MOST_FILES = {"add_a_layer": 2, "add_a_task": 1, "add_a_model": 4, "add_a_kernel": 2}    # that a contribution may need

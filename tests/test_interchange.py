@@ -122,8 +122,10 @@ def test_arrays_of_another_model(change, words):
 @pytest.mark.parametrize("changes, words", [
     ({"d_k": 5}, "d_k is 5, but PyTorch's layers always have d_model / num_heads = 12 / 3"), ({"d_v": 3}, "d_v is 3"),
     ({"num_heads": 5, "d_k": 2}, "d_k is 2, but PyTorch's layers always have d_model / num_heads = 12 / 5"),
+    ({"norm": "rms"}, "norm is rms"), ({"norm_epsilon": 0.1}, "epsilon 0.1"), ({"activation": "geglu"}, "activation geglu"),
+    ({"positions": "rotary"}, "attention is grouped, but PyTorch's layers have scaled"),
 ])
-def test_heads_that_pytorch_has_not(changes, words):
+def test_layers_that_pytorch_has_not(changes, words):
     config = TransformerConfig(**{**SIZES, **changes})
     for convert in (lambda: to_pytorch(Transformer(config)), lambda: from_pytorch(config, {})):
         with pytest.raises(InputError, match=words):

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -10,7 +10,11 @@ from minitransformer.learn.course import chapters
 from tests import chromium
 
 SITE = Path(__file__).parent.parent / "docs" / "_build" / "html"
-SCREENS = [(width, height, scheme) for width, height in ((1280, 900), (390, 844)) for scheme in ("light", "dark")]
+SCREENS = [(1366, 768, "light"), (390, 844, "dark"), (768, 1024, "light"), (1920, 1080, "dark")]    # of every page
+EVERY_SCREEN = [(width, 900, scheme) for width in (320, 390, 768, 1366, 1440, 1536, 1920, 2560) for scheme in ("light", "dark")]
+OF_EACH_KIND = ["docs/index.html", "README.html", "docs/speed.html", "docs/train.html", "tutorials/05_attention/chapter.html",
+                "tutorials/one_file.html", "search.html"]
+WIDE = 1366    # pixels from which no line of code is cut
 PAGES = sorted(SITE.rglob("*.html")) if SITE.exists() else []
 
 pytestmark = [
@@ -28,7 +32,10 @@ LOOK = """(() => {
         (["auto", "scroll"].includes(getComputedStyle(element).overflowX) || scrolls(element.parentElement));
     const edge = document.documentElement.clientWidth + 1;
     const wide = [...main.querySelectorAll("*")].filter(one => size(one).right > edge && !scrolls(one));
+    const code = [...main.querySelectorAll("pre, table")].filter(one => size(one).width && one.scrollWidth > one.clientWidth + 1);
     return {
+        cut: code.filter(one => !scrolls(one)).map(one => one.textContent.slice(0, 80)),
+        scrolled: code.filter(one => one.matches(".highlight pre")).map(one => one.textContent.slice(0, 80)),
         text: article.textContent,
         formulas: document.querySelectorAll("span.math, div.math").length,
         drawn: [...document.querySelectorAll(".math > math")].filter(one => size(one).width > 2 && size(one).height > 2).length,
@@ -40,6 +47,28 @@ LOOK = """(() => {
         ids: [...document.querySelectorAll("[id]")].map(element => element.id),
         background: light(style.backgroundColor), foreground: light(style.color),
     };
+})()"""
+
+
+PALE = """(() => {    // texts with less contrast than WCAG's AA asks for
+    const rgba = colour => { const found = colour.match(/[0-9.]+/g).map(Number); return found.length > 3 ? found : [...found, 1]; };
+    const part = value => value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+    const light = ([red, green, blue]) => 0.2126 * part(red / 255) + 0.7152 * part(green / 255) + 0.0722 * part(blue / 255);
+    const behind = element => {
+        for (; element; element = element.parentElement) {
+            const colour = rgba(getComputedStyle(element).backgroundColor);
+            if (colour[3] > 0.5) return colour;
+        }
+        return [255, 255, 255];
+    };
+    const pale = element => {
+        const style = getComputedStyle(element), points = parseFloat(style.fontSize) * 0.75;
+        const [darker, lighter] = [light(rgba(style.color)), light(behind(element))].sort((a, b) => a - b);
+        return (lighter + 0.05) / (darker + 0.05) < (points >= 18 || (points >= 14 && style.fontWeight >= 700) ? 3 : 4.5);
+    };
+    const written = element => [...element.childNodes].some(node => node.nodeType === 3 && node.data.trim());
+    return [...document.querySelectorAll("body *")].filter(one => written(one) && one.getBoundingClientRect().width && pale(one))
+        .map(one => one.outerHTML.slice(0, 80));
 })()"""
 
 
@@ -61,9 +90,11 @@ def seen(browser):
         browser.refused.clear()
         browser.open(path.as_uri())
         screens = {}
-        for screen in SCREENS:
+        for screen in dict.fromkeys([*SCREENS, *(EVERY_SCREEN if path.relative_to(SITE).as_posix() in OF_EACH_KIND else [])]):
             browser.screen(*screen)
             screens[screen] = browser.run(LOOK)
+            if screen in SCREENS[:2]:
+                assert not browser.run(PALE), path
         found[path] = ([*browser.complaints], [*browser.refused], screens)
     return found
 
@@ -91,6 +122,12 @@ def test_nothing_is_wider_than_the_screen(looks):
     assert not [(path, screen, look["wide"]) for path, screen, look in looks if look["width"] > screen[0] or look["wide"]]
 
 
+def test_no_code_or_table_is_cut(looks):
+    """On a small screen it scrolls; a laptop shows each line of code whole."""
+    assert not [(path, screen, look["cut"]) for path, screen, look in looks if look["cut"]]
+    assert not [(path, screen, look["scrolled"]) for path, screen, look in looks if screen[0] >= WIDE and look["scrolled"]]
+
+
 def test_the_page_is_as_light_or_dark_as_asked(looks):
     for path, screen, look in looks:
         lighter, darker = sorted((look["background"], look["foreground"]), reverse=True)
@@ -114,9 +151,19 @@ def test_every_link_within_the_site_resolves(looks):
 def test_the_front_page_leads_to_every_chapter_and_guide(browser):
     browser.open((SITE / "docs" / "index.html").as_uri())
     links = {link.partition("#")[0] for link in browser.run(LOOK)["links"]}
-    for folder, pattern, page in (("tutorials", "*/chapter.py", ".html"), ("docs", "*.md", ".html")):
+    for folder, pattern, page in (("tutorials", "*/chapter.py", ".html"), ("docs", "*.md", ".html"),
+                                  ("docs", "api/*.md", ".html")):
         for source in (SITE.parents[2] / folder).glob(pattern):
             assert (SITE / source.relative_to(SITE.parents[2])).with_suffix(page).as_uri() in links, source
+
+
+def test_an_api_page_begins_with_its_names(browser):
+    for page in (SITE.parents[2] / "docs" / "api").glob("*.md"):
+        browser.open((SITE / "docs" / "api" / page.name).with_suffix(".html").as_uri())
+        first = browser.run("[...document.querySelector('table.names').querySelectorAll('a')].map(one => one.innerText)")
+        entries = browser.run("[...document.querySelectorAll('dl.py > dt')].map(one => one.id.split('.').at(-1))")
+        assert len(first) > 20 and {*first} <= {*entries, "Layer", "cross_entropy_forward", "cross_entropy_backward"}, page
+        assert "Alias for" not in browser.run(LOOK)["text"], page
 
 
 def test_a_short_fraction_is_drawn_as_it_is_meant(browser):
@@ -126,8 +173,28 @@ def test_a_short_fraction_is_drawn_as_it_is_meant(browser):
     assert ["1", "2"] in fractions and ["1", "D"] in fractions
 
 
+def test_figure_1_on_the_first_page_leads_to_the_chapters(browser):
+    browser.open((SITE / "docs" / "index.html").as_uri())
+    found = dict(browser.run("[...document.querySelectorAll('.map a')].map(one => [one.getAttribute('aria-label'), one.href])"))
+    for label, chapter in (("Masked self-attention", "07_heads"), ("LayerNorm", "08_"), ("Loss", "10_loss"), ("Adam", "11_learning")):
+        assert chapter in found[label], label
+
+
+def test_the_first_page_is_light_and_shows_the_program_at_work(browser):
+    browser.open((SITE / "docs" / "index.html").as_uri())
+    files = browser.run("[document.URL, ...[...document.querySelectorAll('script[src], link[rel=stylesheet]')]"
+                        ".map(one => (one.src || one.href).replace(/[?].*/, ''))]")
+    assert sum(Path(unquote(one.removeprefix("file://"))).stat().st_size for one in files) < 300_000
+    screen = "document.querySelector('.hero .terminal pre').textContent"
+    early = browser.run(f"new Promise(done => setTimeout(() => done({screen}), 1500))")
+    later = browser.run(f"new Promise(done => setTimeout(() => done({screen}), 1500))")
+    assert "/350 [" in early and early != later
+    verdict = browser.run("[...document.querySelectorAll('.terminal pre')].at(-1).textContent")
+    assert "LIKELY" in verdict and "only the diagonal" in verdict
+
+
 def test_what_the_doctor_says_breaks_at_the_edge_of_a_phone(browser):
-    browser.screen(*SCREENS[-1])
+    browser.screen(*SCREENS[1])
     for chapter in chapters()[4:]:
         browser.open((SITE / "tutorials" / chapter.name / "chapter.html").as_uri())
         widths = browser.run("[...document.querySelectorAll('.sentences pre')].map(one => one.scrollWidth - one.clientWidth)")
@@ -145,16 +212,47 @@ def test_a_chapter_shows_its_results_and_its_exercises(chapter, browser):
     assert browser.run("document.querySelectorAll('.cell_output img').length") >= max(3, pictures)
 
 
-def test_the_search_finds_a_page_without_a_network(browser):
+def test_the_still_on_the_first_page_loads_the_explorer(browser):
+    """On click, in its place: a frame, whose document no script of the page may read, loads it."""
+    browser.open((SITE / "docs" / "index.html").as_uri())
+    assert not browser.run("document.querySelectorAll('iframe').length")
+    browser.run("document.querySelector('a[href$=\"explorer.html\"]').click()")
+    browser.run("new Promise(done => document.querySelector('iframe').onload = done).then(() => 0)")
+    (frame,) = browser.call("Page.getFrameTree")["frameTree"]["childFrames"]
+    assert frame["frame"]["url"] == (SITE / "explorer.html").as_uri()
+    assert not browser.run("document.querySelectorAll('a img').length")
+
+
+def test_chapters_open_their_box_in_the_explorer(browser):
+    linked = set()
+    for chapter in chapters():
+        browser.open((SITE / "tutorials" / chapter.name / "chapter.html").as_uri())
+        for link in browser.run("[...document.querySelectorAll('a[href*=\"explorer.html\"]')].map(link => link.href)"):
+            browser.open("about:blank")    # another fragment of the same page would not load it again
+            browser.open(link)
+            assert browser.run("document.querySelector('.box.open').id") == link.partition("#")[2], link
+            linked.add(chapter.number)
+    assert {"4", "5", "6", "7", "8", "8b", "9"} <= linked
+
+
+@pytest.mark.parametrize("query, page", [
+    ("label smoothing", "tutorials/10_loss"), ("beam search", "tutorials/12_writing"), ("layer norm", "tutorials/08_residual"),
+    ("positional encoding", "tutorials/03_positions"), ("adam", "tutorials/11_learning"), ("bleu", "tutorials/13_translation"),
+    ("install", "README"), ("own text", "docs/train"), ("add a layer", "docs/add_a_layer"), ("pytorch", "docs/interchange"),
+    ("gradient check", "tutorials/01b_checking"), ("어텐션", "tutorials/05_attention"), ("교차 엔트로피", "tutorials/10_loss")])
+def test_the_search_finds_the_right_page_first_without_a_network(browser, query, page):
+    """With the beginning of the page."""
     browser.complaints.clear()
-    browser.open((SITE / "search.html").as_uri() + "?q=LayerNorm")
-    results = browser.run("""new Promise(done => {
-        const results = () => document.querySelector("#search-results").innerText;
-        const look = () => results().includes("finished") ? done(results()) : setTimeout(look, 50);
-        setTimeout(() => done(results()), 10000);
+    browser.open((SITE / "search.html").as_uri() + f"?q={quote(query)}")
+    link, text = browser.run("""new Promise(done => {
+        const first = () => document.querySelector("#search-results li.with-excerpt");
+        const found = () => [first().querySelector("a").getAttribute("href"), first().innerText];
+        const look = () => document.querySelector("#search-results").innerText.includes("finished") && first()
+            ? done(found()) : setTimeout(look, 50);
+        setTimeout(() => done(["nothing", ""]), 10000);
         look();
     })""")
-    assert "finished" in results and "8. Residual, LayerNorm" in results
+    assert link.startswith(page) and len(text) > 80
     assert not browser.complaints
 
 

@@ -8,8 +8,14 @@ from docutils.nodes import literal_block
 from minitransformer.learn import cells
 from minitransformer.learn.course import chapters
 from minitransformer.learn.source import blanks, skeleton
+from minitransformer.pictures.architecture import PARTS
 
 WIDEST_TABLE = 110    # characters of a line
+MAP = "lab.you_are_here("
+EXPLORED = {    # {part: the kind of box that the explorer's page opens for it}
+    "linear": "linear", "embedding": "embedding", "positions": "positions", "softmax": "softmax", "attention": "weighted_sum",
+    "masks": "mask", "heads": "self_attention", "residual": "add", "layer_norm": "layer_norm", "feed_forward": "feed_forward",
+    "decoder": "cross_attention", "loss": "loss", "adam": "adam", "decoding": "decoding"}
 
 
 def show_chapter(app, docname, content) -> None:
@@ -35,8 +41,15 @@ def _shown(page, exercises) -> Iterator[str]:
             yield _markdown("<details class=\"derivation\">\n<summary>Derive it first, then open</summary>")
         else:
             yield _markdown(cell.source) if cells.is_text(cell.kind, cell.name) else f"# %%\n{cell.source}\n"
+            if links := [_link(part) for part in re.findall(r'"(\w+)"', cell.source) if part in EXPLORED and MAP in cell.source]:
+                yield _markdown("See it flow: " + ", ".join(links) + ", in the running example.")
     if open_fold:
         yield _markdown(f"```python\n{_answer(open_fold)}\n```\n\n</details>")
+
+
+def _link(part) -> str:
+    """To the box of a part, on the explorer's page of the running example (explorer.py)."""
+    return f'<a href="../../explorer.html#box-{EXPLORED[part]}">{PARTS[part][0]}</a>'
 
 
 def _task(exercise) -> str:

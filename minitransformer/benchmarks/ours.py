@@ -1,4 +1,4 @@
-"""minitransformer's own training step, as `minitransformer train --threads N` makes it."""
+"""minitransformer's own training step, as `minitransformer train --threads N` makes it: with processes where those are faster."""
 
 from collections.abc import Callable
 from itertools import count
@@ -11,7 +11,7 @@ from minitransformer.models import Transformer
 from minitransformer.training.optim import Adam
 from minitransformer.training.step import training_step
 from minitransformer.workers.host import keep_freed_memory
-from minitransformer.workers.threads import Threads
+from minitransformer.workers.local import local_workers
 
 load_all()    # imports Numba, which counts as import, not as memory of the step
 
@@ -21,7 +21,8 @@ def make_step(case, threads, backend="numpy") -> Callable[[], float]:
     threadpool_limits(1, user_api="blas")    # our threads share the batch
     keep_freed_memory()
     model, batches, steps = Transformer(case.config()).to(backend), case.batches(), count()
-    adam, workers = Adam(model, BETA1, BETA2, EPSILON), Threads(model, threads)
+    workers = local_workers(model, threads)    # may move the weights
+    adam = Adam(model, BETA1, BETA2, EPSILON)
 
     def step() -> float:
         for batch in batches:

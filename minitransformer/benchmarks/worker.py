@@ -46,17 +46,23 @@ def serve(contestant, case, threads, orders) -> Iterator[dict[str, Any]]:
 
 
 def peak_memory() -> int:
-    """The peak memory of this process so far, in bytes.
+    """The peak memory of this process so far, in bytes, and the memory that its helpers have for themselves.
 
     Linux's ru_maxrss starts with the memory of the parent when it started this process, so on Linux the process's own
     high-water mark (VmHWM) is read.
     """
-    status = Path("/proc/self/status")
-    if status.exists():
-        return 1024 * int(status.read_text(encoding="utf-8").partition("VmHWM:")[2].split()[0])
+    if Path("/proc/self/status").exists():
+        children = Path(f"/proc/self/task/{os.getpid()}/children")    # some kernels do not have it
+        helpers = children.read_text(encoding="ascii").split() if children.exists() else []
+        return _status("self", "VmHWM") + sum(_status(helper, "RssAnon") for helper in helpers)
     import resource    # here: Windows lacks it
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def _status(process, name) -> int:
+    """Bytes."""
+    return 1024 * int(Path(f"/proc/{process}/status").read_text(encoding="utf-8").partition(f"{name}:")[2].split()[0])
 
 
 def main(contestant, name, case, threads) -> None:

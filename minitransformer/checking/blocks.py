@@ -10,6 +10,7 @@ from minitransformer import functional as F
 from minitransformer import layers as L
 from minitransformer import models as M
 from minitransformer import rivals as R
+from minitransformer import successors as S
 from minitransformer.backend import Array
 from minitransformer.layers.layer import Layer
 from minitransformer.functional.special import PAD
@@ -53,6 +54,9 @@ def blocks(seed=0) -> dict[str, tuple]:
                                       "share_embeddings": False, "share_output": False})
     sizes = {name: value for name, value in STACK.items() if not name.startswith(("source", "target", "share"))}
     language = M.LanguageModelConfig(**sizes, vocab_size=V)
+    successors = M.LanguageModelConfig(**{
+        **sizes, "norm": "rms", "positions": "rotary", "attention": "grouped", "kv_heads": 3, "activation": "swiglu", "d_k": D_V,
+        "pre_norm": True}, vocab_size=V, embedding="unscaled", share_output=False)
     classifier = M.ClassifierConfig(**sizes, vocab_size=V, num_classes=3)
     first_token = M.ClassifierConfig(**{**sizes, "positions": "learned", "pre_norm": True}, vocab_size=V, num_classes=3,
                                      pooling="first")
@@ -121,7 +125,20 @@ def blocks(seed=0) -> dict[str, tuple]:
         "additive-cross-attention": (layer(R.AdditiveCrossAttention(D, H, rng, D_K, D_V)), (x, memory, memory_mask)),
         "unscaled-self-attention": (layer(R.UnscaledSelfAttention(D, H, rng, D_K, D_V)), (x, causal)),
         "unscaled-cross-attention": (layer(R.UnscaledCrossAttention(D, H, rng, D_K, D_V)), (x, memory, memory_mask)),
+        "projection": (layer(S.Projection(D, D_FF, rng)), (x,)),
+        "unscaled-embedding": (layer(S.UnscaledEmbedding(V, D, rng)), (np.array([[1, 4, 1], [4, 1, 9]]),)),
+        "rms-norm": (layer(S.RMSNorm(D)), (x,)),
+        "silu": ((S.silu_forward, S.silu_backward), (array(B, T_Q, D),)),
+        "gated-feed-forward": (layer(S.GatedFeedForward(D, D_FF, rng, dropout=0.2)), (x,)),
+        "gated-feed-forward-gelu": (layer(S.GatedFeedForward(D, D_FF, rng, "geglu")), (x,)),
+        "rotary-positions": (S.RotaryPositions(), (x,)),
+        "rotary": ((S.rotary_forward, S.rotary_backward), (array(B, H, T_Q, D_V), np.array([0, 5, 2]), 50.0)),
+        "rotary-half": ((S.rotary_forward, S.rotary_backward), {"x": array(B, H, T_Q, D_V), "base": 50.0, "layout": "half"}),
+        "grouped-attention": ((S.grouped_attention_forward, S.grouped_attention_backward),
+                              (array(B, H, T_Q, D_K), array(B, 3, T_K, D_K), array(B, 3, T_K, D_V), some, 0.2)),
+        "grouped-query-attention": (layer(S.GroupedQueryAttention(D, H, rng, 3, D_V, 0.2, 50.0)), (x, causal)),
         "language-model": (layer(M.LanguageModel(language, seed)), (source,)),
+        "language-model-of-successors": (layer(M.LanguageModel(successors, seed)), (source,)),
         "rnn-model": (layer(R.RNNModel(one_direction, seed)), (source, target)),
         "gru-model": (layer(R.GRUModel(recurrent_config, seed)), (source, target)),
         "lstm-model": (layer(R.LSTMModel(recurrent_config, seed)), (source, target)),

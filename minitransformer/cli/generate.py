@@ -1,10 +1,13 @@
-"""Print PROMPT and a language model's continuation, each token as soon as it is drawn."""
+"""Print PROMPT and a language model's continuation, each token as soon as it is drawn. With --chat, print the answer to PROMPT."""
+
+from collections.abc import Iterator
 
 import numpy as np
 
 from minitransformer.checks import check_whole
 from minitransformer.cli.shared_options import SAMPLING_OPTIONS, add_model, add_options, check_command, given_sampling, load_run
 from minitransformer.decoding import generate
+from minitransformer.errors import InputError
 
 MAX_TOKENS = 1_000_000
 
@@ -12,7 +15,10 @@ MAX_TOKENS = 1_000_000
 def add_arguments(parser) -> None:
     add_model(parser)
     parser.add_argument("prompt", metavar="PROMPT", help="the text to continue")
-    parser.add_argument("--tokens", type=int, default=500, metavar="INT", help="tokens to generate (default: 500)")
+    parser.add_argument("--chat", action="store_true",
+                        help="PROMPT is a question, in the form in which an imported model was trained to chat; the likeliest "
+                             "answer is printed, unless an option below draws another")
+    parser.add_argument("--tokens", type=int, default=500, metavar="INT", help="tokens to generate, at most (default: 500)")
     add_options(parser, SAMPLING_OPTIONS)
 
 
@@ -20,14 +26,31 @@ def execute(args) -> None:
     run = load_run(args)
     check_command(run, "generate")
     options = given_sampling(args)
-    seed = options.pop("seed", 0)
     check_whole("tokens", args.tokens, 1, MAX_TOKENS)
-    prompt = run.task.encode_text(run.vocabulary, args.prompt, "PROMPT")
-    ids = generate(run.model, prompt, args.tokens, np.random.default_rng(seed), **options)
-    print(run.vocabulary.decode(prompt), end="", flush=True)
-    before = prompt[-1:]    # a subword's text depends on the one before it: it may begin a word or continue one
-    for i in ids:
-        text = run.vocabulary.decode([*before, i])
-        print(text[len(run.vocabulary.decode(before)):], end="", flush=True)
-        before = [i]
+    if args.chat:
+        if not hasattr(run.vocabulary, "encode_chat"):
+            raise InputError("--chat is for an imported model that was trained to chat; leave it out")
+        prompt = run.vocabulary.encode_chat(args.prompt)
+        options = options or {"top_k": 1}
+    else:
+        prompt = run.task.encode_text(run.vocabulary, args.prompt, "PROMPT")
+    rng = np.random.default_rng(options.pop("seed", 0))
+    ids = generate(run.model, prompt, args.tokens, rng, **options, ends=getattr(run.vocabulary, "ends", False))
+    if not args.chat:
+        print(run.vocabulary.decode(prompt), end="", flush=True)
+    for text in as_text(run.vocabulary, prompt[-1:], ids):
+        print(text, end="", flush=True)
     print()
+
+
+def as_text(vocabulary, before, ids) -> Iterator[str]:
+    """The text of ids as they come: a subword's depends on the one `before` it, and a character may be several tokens."""
+    pending = before
+    shown = len(vocabulary.decode(pending))
+    for i in ids:
+        pending = [*pending, i]
+        text = vocabulary.decode(pending)
+        if not text.endswith("\ufffd"):    # the beginning of a character
+            yield text[shown:]
+            pending, shown = [i], len(vocabulary.decode([i]))
+    yield vocabulary.decode(pending)[shown:]

@@ -23,7 +23,7 @@ def add_arguments(parser) -> None:
     option("--json", action="store_true", help=_("print one JSON object"))
 
     option = add("start", actions.start, _("write a chapter's file, with blanks to fill"))
-    option("chapter", metavar="CHAPTER", help=_("its number or name"))
+    option("chapter", metavar="CHAPTER", help=_("its number or name, or my_model"))
     option("--notebook", action="store_true", help=_("a notebook, not a script"))
 
     option = add("check", actions.check, _("say whether an exercise, a file, or all that you started is right"))
@@ -39,9 +39,9 @@ def add_arguments(parser) -> None:
     option = add("hint", actions.show_hint, _("the next of four hints"))
     option("name", nargs="?", metavar="NAME", help=_("(default: the first that is not right yet)"))
 
-    option = add("plug", actions.plug, _("run your function inside the real model: 200 steps of the copy task"))
+    option = add("plug", actions.plug, _("run your function in the real model, or prove and train a model of all of yours"))
     option("name", nargs="?", metavar="NAME", help=_("(default: the first that is not right yet)"))
-    option("--all", action="store_true", help=_("every function of yours that passes, at once"))
+    option("--all", action="store_true", help=_("all of yours, and my_model.py; takes a few minutes at most"))
 
     option = add("solution", actions.solution, _("the derivation and the reference, once yours passes"))
     option("name", metavar="NAME")

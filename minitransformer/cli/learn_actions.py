@@ -46,7 +46,7 @@ def status(args) -> None:
         return
     rest = [chapter for chapter in chapters() if chapter not in [begun for begun, _path in begun]]
     print(_("Next:   minitransformer learn start {number}").format(number=rest[0].number) if rest
-          else _("That was the last chapter. Train a model made of your functions:  minitransformer learn plug --all\n"
+          else _("That was the last chapter. Now write the whole model from a blank file:  minitransformer learn start my_model\n"
                  "Then read the whole paper in one file: {path}").format(path=folder_in(PACKAGE) / "one_file.py"))
 
 
@@ -63,6 +63,13 @@ def show_list(args) -> None:
 
 
 def start(args) -> None:
+    model = Path(my_transformer.MODEL_FILE)
+    if args.chapter in (model.name, model.stem):
+        if model.exists():
+            raise InputError(_("{path} is there already, and nothing was changed").format(path=model))
+        write_new(model, (folder_in(PACKAGE) / model.name).read_bytes())
+        print(_("{path}: write its five functions, then\n        minitransformer learn plug --all").format(path=model))
+        return
     chapter = find_chapter(args.chapter)
     existing = learner_file(".", chapter)
     if existing:
@@ -181,27 +188,39 @@ def plug(args) -> int:
     if args.all:
         if args.name:
             raise InputError(_("--all plugs in all that passes; leave {name} out").format(name=args.name))
-        path, names = Path(my_transformer.FILE), [name for name in my_transformer.names_in(".") if name in with_plug]
-        if not names:
-            raise InputError(_("nothing that passes so far has a place of its own in the model; these have: {names}").format(
-                names=", ".join(with_plug)))
-    else:
-        exercise = find_exercise(args.name or _first_to_solve(Progress(".")).name)
-        if not exercise.plug:
-            raise InputError(_("{name} has no place of its own in the model; these have: {names}").format(
-                name=exercise.name, names=", ".join(with_plug)))
-        path, names = _file_of(exercise), [exercise.name]
-    result = run_plug(path, names, TRAINING_STEPS)
+        return _plug_all(with_plug)
+    exercise = find_exercise(args.name or _first_to_solve(Progress(".")).name)
+    if not exercise.plug:
+        raise InputError(_("{name} has no place of its own in the model; these have: {names}").format(
+            name=exercise.name, names=", ".join(with_plug)))
+    result = run_plug(_file_of(exercise), [exercise.name], TRAINING_STEPS)
     print(report(result))
-    if args.all:
-        missing = [name for name in with_plug if name not in names]
-        print(_("{n} of {all} parts are yours").format(n=len(names), all=len(with_plug))
-              + (_("; the library's: {names}").format(names=", ".join(missing)) if missing else ""))
-    if result.get("not_passed", names):
-        print(_("Next:   minitransformer learn check {name}").format(name=names[0] if len(names) == 1 else "--all"))
+    if result.get("not_passed", True):
+        print(_("Next:   minitransformer learn check {name}").format(name=exercise.name))
         return NOT_DONE
     print(_("Next:   minitransformer learn"))
     return 0
+
+
+def _plug_all(places) -> int:
+    """Prove and train a model of all that is the reader's own. places: the exercises that have a place in the model."""
+    from minitransformer.learn.page import is_page
+    from minitransformer.learn.run_file import run_whole
+    from minitransformer.learn.whole import STEPS as WHOLE_STEPS
+    from minitransformer.learn.whole_report import proof_page, report
+
+    names, model = [name for name in my_transformer.names_in(".") if name in places], Path(my_transformer.MODEL_FILE)
+    if not names and not model.exists():
+        raise InputError(_("nothing that passes so far has a place of its own in the model; these have: {names}").format(
+            names=", ".join(places)))
+    result = run_whole(Path(my_transformer.FILE), model, names, WHOLE_STEPS)
+    print(report(result, names, places))
+    if "errors" in result:
+        page = Path(my_transformer.FILE).with_suffix(".html")
+        page = page if is_page(page) else free_name(page)
+        page.write_bytes(proof_page(result, names, places).encode())
+        print(_("{path} shows this on the map of the model: open it in a browser").format(path=page))
+    return 0 if result.get("exact") == 1 else NOT_DONE
 
 
 def solution(args) -> int:
@@ -264,6 +283,8 @@ def _targets(args, progress) -> list[tuple[Path, list[str] | None]]:
             raise InputError(_("--all checks all that you started; leave {target} out").format(target=args.target))
         _check_started()
         return _by_file([one for chapter, _path in started(".") for one in chapter.exercises])
+    if args.target and Path(args.target).name == my_transformer.MODEL_FILE:
+        raise InputError(_("{path} is a whole model: minitransformer learn plug --all proves it").format(path=args.target))
     if args.target and _is_file(args.target):
         return [(Path(args.target), None)]
     if args.target and args.target not in exercises() and args.target[0].isdecimal():

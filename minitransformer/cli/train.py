@@ -11,6 +11,7 @@ from minitransformer.cli.train_options import add_task, new_run, old_run
 from minitransformer.tasks import TASKS
 from minitransformer.training import interrupt
 from minitransformer.training.start import carry_out
+from minitransformer.workers.local import WIDEST, WORKERS
 from minitransformer.workers.processes import Job
 
 
@@ -18,16 +19,24 @@ def add_arguments(parser) -> None:
     parser.add_argument("--resume", metavar="RUN", help="resume the run in this folder")
     parser.add_argument("--steps", type=int, metavar="INT", default=argparse.SUPPRESS,
                         help="with --resume: train to this many updates instead of the planned number; also extends a finished run")
+    add_workers(parser)
     tasks = parser.add_subparsers(dest="task", metavar="TASK")
     for name in TASKS:
         text = TASKS[name].description
         task = tasks.add_parser(name, help=text, description=f"Train a model to {text}.", argument_default=argparse.SUPPRESS)
         add_task(task, name)
+        add_workers(task)
         task.add_argument("--resume", help=argparse.SUPPRESS)    # `execute` says that it goes without a task
 
 
+def add_workers(parser) -> None:
+    parser.add_argument("--workers", choices=WORKERS, default=argparse.SUPPRESS,
+                        help="what shares each batch: threads, or as many processes, which give the same numbers "
+                             f"(default: processes for a d_model up to {WIDEST}, where they are faster)")
+
+
 def execute(args) -> int:
-    job = Job()
+    job = Job(getattr(args, "workers", None))
     job.check_alike(vars(args))
     trained = carry_out(new_run(args) if args.resume is None else old_run(args), job)
     return _report(trained) if job.is_main else 0

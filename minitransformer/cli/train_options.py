@@ -36,10 +36,14 @@ def new_run(args) -> NewRun:
         options["peak_rate"] = given.get("peak_rate")    # a preset's value belongs to its own schedule
     elif "rate_factor" in given:
         raise InputError(f"--rate-factor multiplies the paper's schedule; with {options['schedule']} use --peak-rate")
-    changes = _changes(options, given)
+    if base := given.get("base"):
+        for name in [*_model_settings(task), "config", "model", "vocabulary", "vocab_size", "preset"]:
+            if name in given:
+                raise InputError(f"--{name.replace('_', '-')} is of no use with --from: the model is that of {base}; leave it out")
+    changes = {} if base else _changes(options, given)
     MODELS[options["model"]].Config.check_changes(options["config"], **changes)    # before the vocabulary is learned
-    return NewRun(_made(task, options), options["model"], options["config"], changes, _made(TrainingConfig, options),
-                  options["backend"], options["run"])
+    return NewRun(_made(task, options), options["model"], base or options["config"], changes, _made(TrainingConfig, options),
+                  options["backend"], options["run"], base)
 
 
 def _changes(options, given) -> dict[str, Any]:
@@ -71,8 +75,8 @@ def _model_settings(task) -> list[str]:
 
 
 def _attention_settings() -> dict[str, str]:
-    """{a setting that only one kind of attention has: what it means}."""
-    return {name: text for kind in ATTENTIONS for name, text in ATTENTIONS[kind].settings.items()}
+    """{a setting that only one kind of attention has: what it means}, if it has an option."""
+    return {name: text for kind in ATTENTIONS for name, text in ATTENTIONS[kind].settings.items() if text}
 
 
 def _rivals(task) -> list[type[ModelConfig]]:

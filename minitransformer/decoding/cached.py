@@ -10,6 +10,7 @@ from minitransformer.functional import attention_forward
 from minitransformer.replaceable import replaceable
 
 POSITIONS = 8    # a list has room for at least as many more
+PIECE = 256      # positions of a prompt that are read at once: it limits the memory for their scores
 WIDE = 100       # hypotheses; with more, each gets a copy of its past, since nearly all of the list belongs to others
 
 
@@ -23,15 +24,30 @@ class CachedStack(DecodingState):
     without the entries that no longer belong to any hypothesis.
     """
 
-    def __init__(self, stack, input, output, first, limit, memory=None, memory_mask=None):
+    def __init__(self, config, stack, input, output, first, limit, memory=None, memory_mask=None):
         """stack: a Decoder with the memory (B, T_k, d_model) it attends to, or an Encoder; input: its Input."""
         self.output, self.first, self.limit = output, first, limit
         self._stack, self._input, self._memory_mask = stack, input, memory_mask
-        self._layers = [CachedLayer(layer, len(first), memory) for layer in stack.layers]
+        self._layers = [KEPT[config.attention](layer, len(first), memory) for layer in stack.layers]
         self._past: Any = None    # (B, width, T): the places in the list of each hypothesis's entries
         self._length = 0     # entries in the list
         self._room = 0       # its capacity
         self._position = 0
+
+    def read(self, ids) -> None:
+        """Read ids (B, T), the beginning of one hypothesis of each sentence, many positions at once."""
+        batch, length = ids.shape
+        self._past = np.zeros((batch, 1, 0), int)
+        self._make_room(length)
+        x, _ = self._input.embedding.forward(ids)
+        x, _ = self._input.positions.forward(x)                        # (B, T, d_model)
+        for start in range(0, length, PIECE):
+            positions = np.arange(start, min(start + PIECE, length))
+            causal = np.tri(len(positions), positions[-1] + 1, start, bool)
+            causal = np.broadcast_to(causal, (batch, 1, *causal.shape))
+            self._through_layers(x[:, start:start + PIECE], positions, to_device(causal, module_of(x)))
+        self._past = np.broadcast_to(np.arange(length), (batch, 1, length))
+        self._position = self._length = length
 
     def advance(self, ids, parents=None) -> Array:
         batch, width = ids.shape
@@ -47,11 +63,17 @@ class CachedStack(DecodingState):
         x, _ = self._input.embedding.forward(ids)
         x = self._input.positions.at(x, self._position)                # (B, width, d_model)
         past = to_device(self._past if width > WIDE else self._mask(), module_of(x))
-        for layer in self._layers:
-            x = next_position(x, layer, past, self._memory_mask)
+        x = self._through_layers(x, np.full(width, self._position), past)
         if self._stack.norm:
             x, _ = self._stack.norm.forward(x)
         self._position += 1
+        return x
+
+    def _through_layers(self, x, positions, past) -> Array:
+        """x (B, N, d_model) at `positions` (N,)."""
+        for layer in self._layers:
+            layer.self_attention.positions = positions
+            x = layer.next(x, past, self._memory_mask)
         return x
 
     def keep(self, rows) -> None:
@@ -71,15 +93,18 @@ class CachedStack(DecodingState):
         np.put_along_axis(mask, self._past, True, axis=2)
         return mask[:, None]
 
-    def _make_room(self) -> None:
-        """Make new lists of the entries that belong to a hypothesis, with as much free space again, or for some positions."""
+    def _make_room(self, more=0) -> None:
+        """Make new lists of the entries that belong to a hypothesis, with as much free space again, or for some positions.
+
+        There is room for at least `more` entries.
+        """
         batch, width, positions = self._past.shape
         past, live = self._past.reshape(batch, width * positions), np.zeros((batch, self._length), bool)
         np.put_along_axis(live, past, True, axis=1)
         self._past = np.take_along_axis(live.cumsum(axis=1) - 1, past, axis=1).reshape(self._past.shape)
         self._length = int(live.sum(axis=1).max(initial=0))
         places = np.argsort(~live, axis=1, kind="stable")[:, :self._length]
-        self._room = self._length + max(self._length, POSITIONS * width)
+        self._room = self._length + max(self._length, POSITIONS * width, more)
         places = to_device(places, module_of(self.output.weight.data))
         for layer in self._layers:
             layer.self_attention.make_room(places, self._room)
@@ -101,11 +126,15 @@ class CachedLayer:
         self.self_attention = CachedSelfAttention(layer.self_attention, batch)
         self.cross_attention = None if memory is None else CachedCrossAttention(layer.cross_attention, memory)
 
+    def next(self, x, past, memory_mask) -> Array:
+        return next_position(x, self, past, memory_mask)
+
 
 @replaceable
 def next_position(x, cached, past, memory_mask=None) -> Array:
     """A CachedLayer's output (B, width, d_model) at the newest position, from its input there: x (B, width, d_model).
 
+    Or, for one hypothesis of each sentence, at its `width` newest positions.
     past: which entries of the list belong to which hypothesis, this position included: a mask (B, 1, width, list), or, in a wide
     search, their places (B, width, T).
     """
@@ -114,12 +143,6 @@ def next_position(x, cached, past, memory_mask=None) -> Array:
     if cached.cross_attention:
         x = layer.cross_attention_residual.evaluate(x, lambda h: cached.cross_attention.attend(h, memory_mask))
     return layer.feed_forward_residual.evaluate(x, lambda h: layer.feed_forward.forward(h)[0])
-
-
-def _attend(attention, queries, keys, values, mask) -> Array:
-    """A multi-head attention's output for its heads' queries, keys and values (B, H, T, d)."""
-    heads, _ = attention_forward(queries, keys, values, mask)
-    return attention.output.forward(attention.merge(heads))[0]
 
 
 class CachedCrossAttention:
@@ -133,36 +156,45 @@ class CachedCrossAttention:
 
     def attend(self, x, mask) -> Array:
         queries = self._attention.split(self._attention.query.forward(x)[0])
-        return _attend(self._attention, queries, self.keys, self.values, mask)
+        heads, _ = attention_forward(queries, self.keys, self.values, mask)
+        return self._attention.output.forward(self._attention.merge(heads))[0]
 
 
 class CachedSelfAttention:
     """One layer's self-attention; the keys and values of earlier positions, `length` of them for each sentence, are kept.
 
-    keys, values: (B, H, room, d).
+    keys, values: (B, H, room, d); with several heads in a group, one of each for a group.
     """
 
     length: int
+    positions: Any    # (width,): where in the text the x to come is
 
     def __init__(self, attention, batch):
         self.xp = attention.xp
-        self._attention = attention
-        self.keys, self.values = (attention.split(self.xp.empty((batch, 0, part.weight.shape[1]), part.bias.data.dtype))
+        self.attention = attention
+        self.keys, self.values = (attention.split(self.xp.empty((batch, 0, part.weight.shape[1]), part.weight.data.dtype))
                                   for part in (attention.key, attention.value))
 
     def attend(self, x, past) -> Array:
         """x: (B, width, d_model), one position of `width` hypotheses. Returns the attention's output, of the same shape."""
-        attention = self._attention
+        attention = self.attention
         queries, keys, values = (attention.split(part.forward(x)[0]) for part in (attention.query, attention.key, attention.value))
-        start, self.length = self.length, self.length + x.shape[1]
+        queries, keys = self.placed(queries), self.placed(keys)
+        start, self.length = self.length, self.length + keys.shape[2]
         self.keys[:, :, start:self.length] = keys
         self.values[:, :, start:self.length] = values
         if past.dtype == bool:
-            return _attend(attention, queries, self.keys[:, :, :self.length], self.values[:, :, :self.length], past)
-        keys, values = (self._of_each(kept, past) for kept in (self.keys, self.values))
-        batch, heads, width, d_k = queries.shape
-        y, _ = attention_forward(queries.reshape(batch, heads * width, 1, d_k), keys, values)
-        return attention.output.forward(attention.merge(y.reshape(batch, heads, width, y.shape[-1])))[0]
+            y = self.heads(queries, self.keys[:, :, :self.length], self.values[:, :, :self.length], past)
+        else:
+            y = self._each_alone(queries, past)
+        return attention.output.forward(attention.merge(y))[0]
+
+    def placed(self, x) -> Array:
+        """Queries or keys (B, H, width, d_k) at their positions: the paper's do not change with them."""
+        return x
+
+    def heads(self, queries, keys, values, mask) -> Array:
+        return attention_forward(queries, keys, values, mask)[0]
 
     def make_room(self, places, room) -> None:
         """New lists with that much room, filled with the entries at `places` (B, length) of the old ones."""
@@ -171,6 +203,16 @@ class CachedSelfAttention:
             new = self.xp.empty((*old.shape[:2], room, old.shape[3]), old.dtype)
             new[:, :, :self.length] = _entries(old, places)
             setattr(self, name, new)
+
+    def _each_alone(self, queries, past) -> Array:
+        """The heads (B, H, width, d_v): each hypothesis has a copy of its past, which the queries of a group share."""
+        keys, values = (self._of_each(kept, past) for kept in (self.keys, self.values))
+        batch, heads, width, d_k = queries.shape
+        groups = self.keys.shape[1]
+        queries = queries.reshape(batch, groups, heads // groups, width, d_k).swapaxes(2, 3)
+        y, _ = attention_forward(queries.reshape(batch, groups * width, heads // groups, d_k), keys, values)
+        y = y.reshape(batch, groups, width, heads // groups, y.shape[-1]).swapaxes(2, 3)
+        return y.reshape(batch, heads, width, y.shape[-1])
 
     def _of_each(self, kept, past) -> Array:
         """The entries of each hypothesis, (B, H width, T, d)."""
@@ -183,3 +225,6 @@ def _entries(kept, places) -> Array:
     """The entries at `places` (B, n) of the list of each sentence and head: kept (B, H, room, d) -> (B, H, n, d)."""
     xp, (batch, heads, *_) = module_of(kept), kept.shape
     return kept[xp.arange(batch)[:, None, None], xp.arange(heads)[:, None], places[:, None]]
+
+
+KEPT = {"scaled": CachedLayer}    # {a kind of attention: the layer that keeps its keys and values}

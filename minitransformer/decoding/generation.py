@@ -9,15 +9,15 @@ from minitransformer.checks import check_rng, check_whole
 from minitransformer.decoding.hypothesis import check_numbers, start
 from minitransformer.decoding.sampling import check_sampling, draw
 from minitransformer.errors import InputError
-from minitransformer.functional.special import SPECIAL
+from minitransformer.functional.special import BOS, EOS, PAD
 
 
-def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0) -> Iterator[int]:
+def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0, ends=False) -> Iterator[int]:
     """Yields `count` token ids that continue `prompt`, a list of ids, each as soon as it is drawn.
 
-    Each token is drawn as in `sample`, and never a special one. When the model's window is full, the model reads the second
-    half of the window again and continues from there. Raises InputError immediately for invalid
-    settings, and for a prompt that is empty or longer than the model's number of positions.
+    Each token is drawn as in `sample`, and never a special one; but if the text `ends`, EOS is drawn, too, and ends it. When the
+    model's window is full, the model reads the second half of the window again and continues from there. Raises InputError
+    immediately for invalid settings, and for a prompt that is empty or longer than the model's number of positions.
     """
     check_whole("the number of tokens", count)
     check_rng(rng)
@@ -32,10 +32,11 @@ def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0) -> 
     state = start(model, source)
     if not np.array_equal(state.first, source[:, -1:]):
         raise InputError(f"generate: a {type(model).__name__} does not continue its source; use translate, sample or beam_search")
-    return _continue(model, state, list(prompt), count, rng, temperature, top_k, top_p)
+    forbidden = [PAD, BOS] if ends else [PAD, BOS, EOS]
+    return _continue(model, state, list(prompt), count, rng, temperature, top_k, top_p, forbidden)
 
 
-def _continue(model, state, ids, count, rng, temperature, top_k, top_p) -> Iterator[int]:
+def _continue(model, state, ids, count, rng, temperature, top_k, top_p, forbidden) -> Iterator[int]:
     read, room = len(ids), int(state.limit[0])
     for _ in range(count):
         if room < 0:
@@ -43,9 +44,11 @@ def _continue(model, state, ids, count, rng, temperature, top_k, top_p) -> Itera
             state = model.start(np.array([ids[-read:]]))
             room = int(state.limit[0])
         logits = state.output.forward(state.advance(np.array([ids[-1:]]))[:, 0])[0]    # (1, V)
-        logits[:, :len(SPECIAL)] = -np.inf
+        logits[:, forbidden] = -np.inf
         drawn, value = draw(logits, np.array([rng.random()]), temperature, top_k, top_p)
         check_numbers(np.isfinite(to_host(value)))
         ids.append(int(to_host(drawn)[0]))
+        if ids[-1] == EOS:
+            return
         yield ids[-1]
         read, room = read + 1, room - 1

@@ -10,6 +10,8 @@ from minitransformer.functional.special import SPECIAL
 
 
 class Hypothesis(NamedTuple):
+    """One output that a search has found, or that was drawn."""
+
     ids: list                 # its token ids, without EOS
     log_probability: float    # of the tokens and EOS, given the source: the same as with teacher forcing
     score: float              # for comparing hypotheses

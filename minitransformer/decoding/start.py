@@ -1,6 +1,6 @@
 """How the Transformer and the language model begin to write: `model.start(...)`.
 
-The key-value cache steps aside for what would change its results: attention of another kind than the paper's, and plugged-in
+The key-value cache steps aside for what would change its results: attention of a kind that it does not know, and plugged-in
 functions that it does not call the way training does. Then every position is computed from the entire prefix.
 """
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_shape
-from minitransformer.decoding.cached import CachedStack
+from minitransformer.decoding.cached import KEPT, CachedStack
 from minitransformer.decoding.state import EXTRA_LENGTH, RecomputedState, first_and_limit
 from minitransformer.errors import InputError
 from minitransformer.functional import causal_mask, padding_mask, sinusoids
@@ -30,7 +30,7 @@ def start_transformer(model, source, extra_length=EXTRA_LENGTH) -> CachedStack |
 
         return RecomputedState(decode, model.output, first, limit, np.empty((len(source), 1, 0), int))
     memory_mask = to_device(padding_mask(source), module_of(memory))
-    return CachedStack(model.decoder, model.target_input, model.output, first, limit, memory, memory_mask)
+    return CachedStack(model.config, model.decoder, model.target_input, model.output, first, limit, memory, memory_mask)
 
 
 @STATES.register("language-model")
@@ -46,13 +46,13 @@ def start_language_model(model, prompt, extra_length=None) -> CachedStack | Reco
     limit = np.full(len(prompt), model.config.max_length - prompt.shape[1])    # no positions beyond these were trained
     if _cache_would_bypass(model):
         return RecomputedState(lambda rows, ids: model.hidden(ids)[0], model.output, prompt[:, -1:], limit, prompt[:, None, :-1])
-    state = CachedStack(model.stack, model.input, model.output, prompt[:, -1:], limit)
-    for ids in prompt[:, :-1].T:
-        state.advance(ids[:, None])
+    state = CachedStack(model.config, model.stack, model.input, model.output, prompt[:, -1:], limit)
+    if prompt.shape[1] > 1:
+        state.read(prompt[:, :-1])
     return state
 
 
 def _cache_would_bypass(model) -> bool:
     """Whether the model's attention, or a plugged-in function, is one that the key-value cache does not call."""
     bypassed = MultiHeadAttention.forward, causal_mask, padding_mask, sinusoids
-    return model.config.attention != "scaled" or any(map(is_replaced, bypassed))
+    return model.config.attention not in KEPT or any(map(is_replaced, bypassed))

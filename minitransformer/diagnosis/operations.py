@@ -9,14 +9,16 @@ from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from minitransformer import functional, layers, models, rivals
+from minitransformer import functional, layers, models, rivals, successors
 from minitransformer.layers import Layer
 from minitransformer.replaceable import TABLE, plugged, textbook
 
-PAIRS, CLASSES = (functional, rivals), (layers, models, rivals)    # where the pairs of functions are, and where the layers
+PAIRS = functional, rivals, successors          # where the pairs of functions are
+CLASSES = layers, models, rivals, successors    # and where the layers
 
 PARAMETERS = {"Linear": ("weight", "bias"), "LayerNorm": ("gamma", "beta"), "Embedding": ("weight",),
-              "OutputProjection": ("weight",), "LearnedPositions": ("weight",)}    # for the layers without sub-layers
+              "OutputProjection": ("weight",), "LearnedPositions": ("weight",), "Projection": ("weight",),
+              "RMSNorm": ("gamma",)}    # for the layers without sub-layers
 
 
 class Operation(NamedTuple):

@@ -41,13 +41,15 @@ def combined(combine) -> Callable[[Array, int], Array]:
 
 # (sentence on the array, function(array, axis)); {at} says along which axis.
 LATE, EARLY = (f"is shifted{{at}}: everything is one place too {when} (off by one)" for when in ("late", "early"))
+ADDED = [    # these make other numbers, which mean nothing if they are ids
+    ("is averaged{at}: every place holds the mean of all", combined(np.mean)),
+    ("is summed{at}: every place holds the sum of all", combined(np.sum)),
+    ("is summed up{at}: every place also holds all before it", np.cumsum)]
 MOVED = [
     ("is reversed{at}", np.flip),
     (LATE, lambda array, axis: shifted(array, 1, axis)), (LATE, lambda array, axis: np.roll(array, 1, axis)),
     (EARLY, lambda array, axis: shifted(array, -1, axis)), (EARLY, lambda array, axis: np.roll(array, -1, axis)),
-    ("is averaged{at}: every place holds the mean of all", combined(np.mean)),
-    ("is summed{at}: every place holds the sum of all", combined(np.sum)),
-    ("is summed up{at}: every place also holds all before it", np.cumsum),
+    *ADDED,
     ("repeats the first{at} in every place", lambda array, axis: repeated(array, 0, axis)),
     ("repeats the last{at} in every place", lambda array, axis: repeated(array, -1, axis))]
 PARTS = [

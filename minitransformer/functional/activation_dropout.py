@@ -23,6 +23,7 @@ def relu_dropout_forward(x, dropout_rate=0.0, rng=None) -> tuple[Array, Activati
 
 @replaceable
 def relu_dropout_backward(dy, cache) -> Array:
+    """Returns dx: the backward of dropout, then that of ReLU."""
     dh = dropout_backward(dy, cache.dropout)
     return relu_backward(dh, cache.activation)
 
@@ -37,5 +38,6 @@ def gelu_dropout_forward(x, dropout_rate=0.0, rng=None) -> tuple[Array, Activati
 
 @replaceable
 def gelu_dropout_backward(dy, cache) -> Array:
+    """Returns dx: the backward of dropout, then that of GELU."""
     dh = dropout_backward(dy, cache.dropout)
     return gelu_backward(dh, cache.activation)

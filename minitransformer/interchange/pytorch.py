@@ -92,6 +92,9 @@ def _as_array(name, array) -> Array:
 def _check_heads(config) -> None:
     if config.attention != "scaled":
         raise InputError(f"attention is {config.attention}, but PyTorch's layers have scaled dot-product attention and no other")
+    if config.norm != "layer" or config.norm_epsilon != 1e-5 or config.activation not in ("relu", "gelu"):
+        raise InputError(f"norm is {config.norm} (epsilon {config.norm_epsilon}) and activation {config.activation}, but PyTorch's "
+                         "layers have LayerNorm (epsilon 1e-05) and relu or gelu")
     for name in ("d_k", "d_v"):
         width = getattr(config, name)
         if width is not None and width * config.num_heads != config.d_model:

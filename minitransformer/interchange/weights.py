@@ -1,12 +1,81 @@
 """A layer's weights in a safetensors file, which any framework can read."""
 
+import json
+import math
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from minitransformer.backend import to_device, to_host
 from minitransformer.errors import InputError
+
+CODES = {"F16": np.float16, "F32": np.float32, "F64": np.float64, "BF16": np.uint16}    # the format's names of the dtypes read here
+
+
+class WeightsFile(Mapping):
+    """The arrays of a safetensors file: each is read when it is asked for, so that a large file needs little memory.
+
+    float16, and bfloat16, which NumPy lacks, become float32. Raises InputError for a file that is not intact.
+    """
+
+    def __init__(self, path):
+        from safetensors import SafetensorError, safe_open
+
+        self.path = Path(path)
+        try:
+            with self.path.open("rb") as file:
+                size = int.from_bytes(file.read(8), "little")
+                with safe_open(self.path, framework="np") as checked:    # that the header describes the file, byte for byte
+                    self.metadata: dict[str, str] = checked.metadata() or {}
+                self._entries = json.loads(file.read(size))
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror or error}") from None
+        except (SafetensorError, ValueError) as error:
+            raise InputError(f"{path}: not a safetensors file ({error})") from None
+        self._entries.pop("__metadata__", None)
+        self._start = 8 + size
+
+    def __getitem__(self, name) -> np.ndarray:
+        code, shape, (begin, end) = (self._entries[name][key] for key in ("dtype", "shape", "data_offsets"))
+        if code not in CODES:
+            raise InputError(f"{self.path}: {name} is {code}, expected {', '.join(CODES)}")
+        dtype = np.dtype(CODES[code])
+        array = np.fromfile(self.path, dtype, (end - begin) // dtype.itemsize, offset=self._start + begin).reshape(shape)
+        if code == "BF16":    # the upper half of a float32
+            return (array.astype(np.uint32) << 16).view(np.float32)
+        return array.astype(np.float32) if code == "F16" else array
+
+    def shape_of(self, name) -> tuple[int, ...]:
+        """The shape of an array, which is not read."""
+        return tuple(self._entries[name]["shape"])
+
+    def __contains__(self, name) -> bool:    # without reading it
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+def as_safetensors(shapes, arrays, metadata) -> Iterator[Any]:
+    """A safetensors file piece by piece, so that only one of the `arrays` needs to be in memory at a time.
+
+    shapes: {name: (dtype, shape)}; arrays: one for each, in the same order; metadata: {name: text}.
+    """
+    codes, header, end = {np.dtype(dtype): code for code, dtype in CODES.items()}, {"__metadata__": metadata}, 0
+    for name, (dtype, shape) in shapes.items():
+        begin, end = end, end + np.dtype(dtype).itemsize * math.prod(shape)
+        header[name] = {"dtype": codes[np.dtype(dtype)], "shape": shape, "data_offsets": [begin, end]}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)    # so that the arrays are aligned
+    yield len(text).to_bytes(8, "little")
+    yield text
+    yield from map(np.ascontiguousarray, arrays)
 
 
 def save_weights(layer, path) -> None:
@@ -36,16 +105,8 @@ def load_weights(layer, path=None) -> None:
     Raises InputError if the file does not fit the layer, naming the array, or if it cannot be read; the layer then
     stays unchanged.
     """
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
     _check("load_weights", layer, path)
-    try:
-        weights = load(Path(path).read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    except (SafetensorError, ValueError, TypeError, LookupError) as error:
-        raise InputError(f"{path}: not a safetensors file ({error})") from None
+    weights = WeightsFile(path)
     try:
         set_weights(layer, weights)
     except InputError as error:
@@ -62,21 +123,30 @@ def _check(name, layer, path) -> None:
 def set_weights(layer, weights) -> None:
     """Load {parameter name: array}. Raises InputError, before changing anything, if they do not fit the layer."""
     parameters = layer.parameters()
-    check_arrays(weights, {name: parameter.shape for name, parameter in parameters.items()})
+    dtypes = check_arrays(weights, {name: parameter.shape for name, parameter in parameters.items()})
     for name, parameter in sorted(parameters.items()):
-        if weights[name].dtype != parameter.data.dtype:
-            raise InputError(f"{name} is {weights[name].dtype}, but the layer's is {parameter.data.dtype}; convert the "
-                             f"layer with astype(\"{weights[name].dtype}\")")
+        if dtypes[name] != parameter.data.dtype:
+            raise InputError(f"{name} is {dtypes[name]}, but the layer's is {parameter.data.dtype}; convert the "
+                             f"layer with astype(\"{dtypes[name]}\")")
     for name, parameter in parameters.items():
         parameter.data[...] = to_device(weights[name], layer.xp)
 
 
-def check_arrays(arrays, shapes) -> None:
-    """Raise InputError unless {name: array} have the names and the shapes of {name: shape}, and hold finite real numbers."""
+def check_arrays(arrays, shapes) -> dict[str, np.dtype]:
+    """The dtypes of {name: array}. Raises InputError unless they have the names and shapes of {name: shape}, and finite numbers."""
+    dtypes = {}
     for name in sorted(shapes.keys() | arrays.keys()):
-        expected = shapes.get(name, "no such array")
-        found = arrays[name].shape if name in arrays else "no such array"
-        if expected != found:
-            raise InputError(f"{name}: found {found}, expected {expected}")
-        if arrays[name].dtype.kind != "f" or not np.isfinite(arrays[name]).all():
-            raise InputError(f"{name} contains something other than finite real numbers")
+        if name not in arrays:
+            raise InputError(f"{name}: found no such array, expected {shapes[name]}")
+        array, expected = arrays[name], shapes.get(name, "no such array")
+        if array.shape != expected:
+            raise InputError(f"{name}: found {array.shape}, expected {expected}")
+        check_finite(name, array)
+        dtypes[name] = array.dtype
+    return dtypes
+
+
+def check_finite(name, array) -> None:
+    """Raise InputError unless an array holds finite real numbers."""
+    if array.dtype.kind != "f" or not np.isfinite(array).all():
+        raise InputError(f"{name} contains something other than finite real numbers")

@@ -18,7 +18,7 @@ class ScaledAttention:
 
     name: ClassVar[str]
     description: ClassVar[str] = "the paper's"     # for the help
-    settings: ClassVar[dict[str, str]] = {}        # {a setting that only this kind has: what it means}
+    settings: ClassVar[dict[str, str]] = {}        # {a setting that only this kind has: what it means, or "": no option}
     layers: ClassVar[tuple[type[SelfAttention], type[CrossAttention]]] = SelfAttention, CrossAttention
 
     @classmethod

@@ -5,8 +5,10 @@ from typing import Any, ClassVar, TypeVar
 
 from minitransformer.checks import check_share, check_whole
 from minitransformer.errors import InputError, choices
-from minitransformer.functional.activations import ACTIVATIONS
 from minitransformer.layers.attention_kinds import ATTENTIONS, check_attention
+from minitransformer.layers.feed_forward import FEED_FORWARDS
+from minitransformer.layers.layer_norm import NORMS
+from minitransformer.layers.positions import POSITIONS
 from minitransformer.tables import ShownAsTable, check_choices, setting
 
 NAMED = {
@@ -81,20 +83,29 @@ class StackConfig(ModelConfig):
     embedding_dropout: float | None = setting("dropout rate on the embeddings; if not given, that of `dropout`", None)
     attention_dropout: float = setting("dropout rate on the attention weights", 0.0)
     feed_forward_dropout: float = setting("dropout rate inside the feed-forward networks", 0.0)
-    activation: str = setting("activation of the feed-forward networks", "relu", ACTIVATIONS)
+    activation: str = setting("activation of the feed-forward networks", "relu", FEED_FORWARDS)
     pre_norm: bool = setting("LayerNorm before each sub-layer (in the paper it comes after)", False)
-    positions: str = setting("how the model knows each token's position", "sinusoidal", ("sinusoidal", "learned"))
+    norm: str = setting("how hidden states are normalised", "layer", NORMS)
+    norm_epsilon: float = 1e-5           # added to the variance
+    positions: str = setting("how the model knows each token's position", "sinusoidal", POSITIONS)
     max_length: int = 512                # number of learned positions; not the longest sentence in training
     attention: str = "scaled"            # the paper's; or another name in ATTENTIONS
     attention_settings: dict = field(default_factory=dict, hash=False)    # settings that only that kind of attention has
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_share("norm_epsilon", self.norm_epsilon)
         check_attention(self)
+        if POSITIONS[self.positions].attention not in (None, self.attention):
+            raise InputError(f"attention is {self.attention}, but {self.positions} positions need "
+                             f"{POSITIONS[self.positions].attention} attention")
 
     @classmethod
     def given(cls, settings) -> dict[str, Any]:
-        """Settings that only a kind of attention has go into attention_settings: they may be given beside attention="..."."""
+        """Settings that only a kind of attention has go into attention_settings: they may be given beside attention="...".
+
+        Where no kind is given, it is the one that the positions need.
+        """
         known = {one.name for one in fields(cls)}
         further = [name for name in settings if name not in known]
         owned = {name for kind in ATTENTIONS for name in ATTENTIONS[kind].settings} if further else set()
@@ -102,6 +113,9 @@ class StackConfig(ModelConfig):
             raise InputError(f"attention_settings is {settings['attention_settings']!r}, expected a dict")
         own = {name: settings[name] for name in further if name in owned and settings[name] is not None}
         rest = {name: value for name, value in settings.items() if name not in owned}
+        positions = settings.get("positions")
+        if "attention" not in settings and positions in list(POSITIONS) and POSITIONS[positions].attention:
+            rest["attention"] = POSITIONS[positions].attention
         return super().given({**rest, "attention_settings": {**rest.get("attention_settings", {}), **own}})
 
     @property

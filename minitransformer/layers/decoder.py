@@ -6,9 +6,9 @@ from minitransformer.backend import Array
 from minitransformer.checks import check_cache, check_stack
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers.attention_kinds import ATTENTIONS
-from minitransformer.layers.feed_forward import FeedForward
+from minitransformer.layers.feed_forward import FEED_FORWARDS
 from minitransformer.layers.layer import Layer
-from minitransformer.layers.layer_norm import LayerNorm
+from minitransformer.layers.layer_norm import NORMS
 from minitransformer.layers.residual import Residual, ResidualCache
 
 
@@ -28,12 +28,11 @@ class DecoderLayer(Layer):
         attention = ATTENTIONS[config.attention]
         self.self_attention = attention.make_self(config, rng, causal=True)
         self.cross_attention = attention.make_cross(config, rng)
-        self.feed_forward = FeedForward(
+        self.feed_forward = FEED_FORWARDS[config.activation](
             config.d_model, config.d_ff, rng, config.activation, config.feed_forward_dropout)
-        around = config.d_model, config.dropout, config.pre_norm
-        self.self_attention_residual = Residual(self.self_attention, *around)
-        self.cross_attention_residual = Residual(self.cross_attention, *around)
-        self.feed_forward_residual = Residual(self.feed_forward, *around)
+        self.self_attention_residual = Residual.of(config, self.self_attention)
+        self.cross_attention_residual = Residual.of(config, self.cross_attention)
+        self.feed_forward_residual = Residual.of(config, self.feed_forward)
 
     def forward(self, x, memory, mask=None, memory_mask=None, rng=None) -> tuple[Array, DecoderLayerCache]:
         """mask: broadcastable to (B, H, T_q, T_q); memory_mask: to (B, H, T_q, T_k)."""
@@ -65,7 +64,7 @@ class Decoder(Layer):
     def __init__(self, config, rng=None):    # without rng, check_stack raises InputError
         check_stack(self, config, rng)
         self.layers = [DecoderLayer(config, rng) for _ in range(config.num_layers)]
-        self.norm = LayerNorm(config.d_model) if config.pre_norm else None
+        self.norm = NORMS[config.norm](config.d_model, config.norm_epsilon) if config.pre_norm else None
 
     def forward(self, x, memory, mask=None, memory_mask=None, rng=None) -> tuple[Array, DecoderCache]:
         caches = []

@@ -9,13 +9,17 @@ from minitransformer.backend import Array, module_of, to_device
 from minitransformer.checks import check_ids, check_shape
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
+from minitransformer.registry import Registry
 from minitransformer.replaceable import replaceable
+
+EMBEDDINGS = Registry("embedding", "EMBEDDINGS")
 
 
 class EmbeddingCache(NamedTuple):
     ids: Array   # (...) int, on the host
 
 
+@EMBEDDINGS.register("scaled")
 class Embedding(Layer):
     """y = sqrt(d_model) W[ids]: ids (...), W (V, d_model), y (..., d_model)."""
 

@@ -6,9 +6,9 @@ from minitransformer.backend import Array
 from minitransformer.checks import check_cache, check_stack
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers.attention_kinds import ATTENTIONS
-from minitransformer.layers.feed_forward import FeedForward
+from minitransformer.layers.feed_forward import FEED_FORWARDS
 from minitransformer.layers.layer import Layer
-from minitransformer.layers.layer_norm import LayerNorm
+from minitransformer.layers.layer_norm import NORMS
 from minitransformer.layers.residual import Residual, ResidualCache
 
 
@@ -25,12 +25,10 @@ class EncoderLayer(Layer):
 
     def __init__(self, config, rng=None, causal=False):
         self.self_attention = ATTENTIONS[config.attention].make_self(config, rng, causal)    # for its name: the residual calls it
-        self.feed_forward = FeedForward(
+        self.feed_forward = FEED_FORWARDS[config.activation](
             config.d_model, config.d_ff, rng, config.activation, config.feed_forward_dropout)
-        self.self_attention_residual = Residual(
-            self.self_attention, config.d_model, config.dropout, config.pre_norm)
-        self.feed_forward_residual = Residual(
-            self.feed_forward, config.d_model, config.dropout, config.pre_norm)
+        self.self_attention_residual = Residual.of(config, self.self_attention)
+        self.feed_forward_residual = Residual.of(config, self.feed_forward)
 
     def forward(self, x, mask=None, rng=None) -> tuple[Array, EncoderLayerCache]:
         """mask: None or bool, broadcastable to (B, H, T, T); True = may attend."""
@@ -60,7 +58,7 @@ class Encoder(Layer):
     def __init__(self, config, rng=None, causal=False):    # without rng, check_stack raises InputError
         check_stack(self, config, rng)
         self.layers = [EncoderLayer(config, rng, causal) for _ in range(config.num_layers)]
-        self.norm = LayerNorm(config.d_model) if config.pre_norm else None
+        self.norm = NORMS[config.norm](config.d_model, config.norm_epsilon) if config.pre_norm else None
 
     def forward(self, x, mask=None, rng=None) -> tuple[Array, EncoderCache]:
         caches = []

@@ -12,8 +12,10 @@ from minitransformer.functional.dropout import DropoutCache
 from minitransformer.layers.initial import ENDS_SUBLAYER
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
+from minitransformer.registry import Registry
 
 WITH_DROPOUT = {"relu": (relu_dropout_forward, relu_dropout_backward), "gelu": (gelu_dropout_forward, gelu_dropout_backward)}
+FEED_FORWARDS = Registry("activation", "FEED_FORWARDS")    # {an activation: the network around it}
 
 
 class FeedForwardCache(NamedTuple):
@@ -23,6 +25,8 @@ class FeedForwardCache(NamedTuple):
     outer: LinearCache
 
 
+@FEED_FORWARDS.register("gelu")
+@FEED_FORWARDS.register("relu")
 class FeedForward(Layer):
     """y = dropout(activation(x W1 + b1)) W2 + b2, at each position separately: x, y (..., d_model)."""
 

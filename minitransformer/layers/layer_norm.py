@@ -5,18 +5,26 @@ from minitransformer.checks import check_floats
 from minitransformer.functional.layer_norm import LayerNormCache, layer_norm_backward, layer_norm_forward
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
+from minitransformer.registry import Registry
+
+NORMS = Registry("norm", "NORMS")
 
 
+@NORMS.register("layer")
 class LayerNorm(Layer):
     """y = gamma * (x - mean) / sqrt(variance + epsilon) + beta, over the last axis of x (..., d_model)."""
 
-    def __init__(self, d_model):
+    epsilon = 1e-5
+
+    def __init__(self, d_model, epsilon=epsilon):
         self.gamma = initial.ones(d_model)
         self.beta = initial.zeros(d_model)
+        if epsilon != self.epsilon:    # print(model) shows what is not the usual one
+            self.epsilon = epsilon
 
     def forward(self, x) -> tuple[Array, LayerNormCache]:
         check_floats("LayerNorm: x", x, ..., self.gamma.data.size)
-        return layer_norm_forward(x, self.gamma.data, self.beta.data)
+        return layer_norm_forward(x, self.gamma.data, self.beta.data, self.epsilon)
 
     def backward(self, dy, cache) -> Array:
         """dy, dx: (..., d_model)."""

@@ -1,7 +1,7 @@
-"""Positions, added to the embeddings (section 3.5 of the paper): sinusoids, or learned."""
+"""Positions, added to the embeddings (section 3.5 of the paper): sinusoids, or learned; others register themselves."""
 
 import sys
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from minitransformer.backend import Array, module_of
 from minitransformer.checks import check_cache, check_floats, check_shape
@@ -9,6 +9,9 @@ from minitransformer.errors import InputError
 from minitransformer.functional import sinusoids
 from minitransformer.layers import initial
 from minitransformer.layers.layer import Layer
+from minitransformer.registry import Registry
+
+POSITIONS = Registry("positions", "POSITIONS")
 
 
 class PositionsCache(NamedTuple):
@@ -19,10 +22,16 @@ class PositionsCache(NamedTuple):
         return self.shape[1]
 
 
+@POSITIONS.register("sinusoidal")
 class SinusoidalPositions(Layer):
     """y = x + PE[:T], for x (B, T, d_model) of any length and any d_model; nothing is learned."""
 
+    attention: ClassVar[str | None] = None    # the kind of attention that they need; None: any
     max_length = sys.maxsize
+
+    @classmethod
+    def of(cls, config, rng) -> "SinusoidalPositions":
+        return cls()
 
     def forward(self, x) -> tuple[Array, PositionsCache]:
         check_floats("SinusoidalPositions: x", x, "B", "T", "d_model")
@@ -41,6 +50,7 @@ class SinusoidalPositions(Layer):
         return dy
 
 
+@POSITIONS.register("learned")
 class LearnedPositions(Layer):
     """y = x + W[:T], for x (B, T, d_model) with T up to W's max_length rows.
 
@@ -49,8 +59,14 @@ class LearnedPositions(Layer):
     with pre-norm 2.38 and 2.39 instead of 2.35).
     """
 
+    attention: ClassVar[str | None] = None
+
     def __init__(self, max_length, d_model, rng=None):
         self.weight = initial.normal(rng, max_length, d_model)
+
+    @classmethod
+    def of(cls, config, rng) -> "LearnedPositions":
+        return cls(config.max_length, config.d_model, rng)
 
     @property
     def max_length(self) -> int:
@@ -75,10 +91,3 @@ class LearnedPositions(Layer):
         check_shape("LearnedPositions: dy", dy, *cache.shape)
         self.weight.grad[: cache.length] += dy.sum(axis=0)
         return dy
-
-
-def make_positions(config, rng) -> SinusoidalPositions | LearnedPositions:
-    """The positions that a configuration selects."""
-    if config.positions == "learned":
-        return LearnedPositions(config.max_length, config.d_model, rng)
-    return SinusoidalPositions()

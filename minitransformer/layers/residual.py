@@ -7,7 +7,7 @@ from minitransformer.checks import check_cache, check_kind, check_share
 from minitransformer.functional.dropout import DropoutCache, dropout_sum_backward, dropout_sum_forward
 from minitransformer.functional.layer_norm import LayerNormCache
 from minitransformer.layers.layer import Layer
-from minitransformer.layers.layer_norm import LayerNorm
+from minitransformer.layers.layer_norm import NORMS, LayerNorm
 
 
 class ResidualCache(NamedTuple):
@@ -23,13 +23,19 @@ class Residual(Layer):
     other arguments (memory, mask) are passed on to it, and backward also returns their gradients, such as dmemory.
     """
 
-    def __init__(self, sublayer, d_model, dropout=0.0, pre_norm=False):
+    def __init__(self, sublayer, d_model, dropout=0.0, pre_norm=False, norm=None):
         check_share("the dropout rate", dropout)
         check_kind(isinstance(sublayer, Layer), "Residual: the sub-layer", sublayer, "a Layer")
         self.sublayer: Any = sublayer
-        self.norm = LayerNorm(d_model)
+        self.norm = norm or LayerNorm(d_model)
         self.dropout = dropout
         self.pre_norm = pre_norm
+
+    @classmethod
+    def of(cls, config, sublayer) -> "Residual":
+        """The residual around a sub-layer that a StackConfig asks for."""
+        norm = NORMS[config.norm](config.d_model, config.norm_epsilon)
+        return cls(sublayer, config.d_model, config.dropout, config.pre_norm, norm)
 
     def forward(self, x, *others, rng=None) -> tuple[Array, ResidualCache]:
         h, norm = self.norm.forward(x) if self.pre_norm else (x, None)

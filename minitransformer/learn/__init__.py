@@ -6,19 +6,19 @@ In a notebook:
     check("softmax_backward", softmax_backward)
 
 In a chapter, `softmax = yours(softmax)` keeps the page running while a blank is empty. On the command line: `minitransformer
-learn`. An exercise is one file in tutorials/, made of the five marks below.
+learn`. An exercise is one file in tutorials/, made of the six marks below.
 """
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from minitransformer.learn.marks import also_right, edge, invariant, mistake, plugs
+from minitransformer.learn.marks import also_right, edge, invariant, mistake, plugs, version
 from minitransformer.learn.messages import _
 
 if TYPE_CHECKING:
     from minitransformer.learn.answer import Answer
 
-__all__ = ["also_right", "check", "edge", "invariant", "mistake", "plugs", "yours"]
+__all__ = ["also_right", "check", "edge", "invariant", "mistake", "plugs", "version", "yours"]
 
 
 def check(name, function) -> "Answer":

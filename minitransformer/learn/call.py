@@ -15,6 +15,7 @@ import numpy as np
 from minitransformer.learn import cells
 from minitransformer.learn.borrowed import LIBRARIES, Borrowed
 from minitransformer.learn.bounded import bounded_output
+from minitransformer.learn.given import GivenVersion, verdict
 from minitransformer.learn.messages import _
 from minitransformer.learn.outcome import LARGEST, Outcome
 from minitransformer.learn.time_limit import TimeUp, time_limit
@@ -40,6 +41,8 @@ def call_on(function, cases, watched=True, limit=None) -> Iterator[Outcome]:
 def _call(function, arguments, watched, limit) -> Outcome:
     given = copy.deepcopy(arguments)
     borrowed = []
+    if isinstance(given[0], GivenVersion):
+        function = verdict(function)
     try:
         with np.errstate(all="ignore"), time_limit(limit) if limit else nullcontext():    # the answer mentions NaN and infinity
             returned = _watching(function, given, borrowed) if watched else function(*given)

@@ -68,11 +68,12 @@ def _of_number(number) -> Found:
     """For 0.5: another number."""
     for value in dict.fromkeys([0, 1, 2, number + 1, number - 1, number * 2, number / 2, number * 10, number / 10, -number]):
         other = ast.Constant(type(number)(value) if value == int(value) else value)
-        yield _("{wrong} is used where {all} belongs"), other, RARE, {}
+        counted = isinstance(number, int) and min(number, value) > 0 and abs(number - value) == 1    # one too many, or too few
+        yield _("{wrong} is used where {all} belongs"), other, NAME if counted else RARE, {}
 
 
 def _of_index(node) -> Found:
-    """For x[:, 1:], another slice; for x[:, None], another place of the new axis."""
+    """For x[:, 1:], another slice; for x[:, None], another place of the new axis; for x[1], another index."""
     parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
     for i, part in enumerate(parts):
         others, rest = [], [*parts[:i], *parts[i + 1:]]
@@ -80,6 +81,8 @@ def _of_index(node) -> Found:
             others = [[*parts[:i], slice_, *parts[i + 1:]] for slice_ in _slices(part)]
         elif isinstance(part, ast.Constant) and part.value is None:
             others = [[*rest[:place], part, *rest[place:]] for place in range(len(parts)) if place != i] + [rest]
+        elif _is_number(part):
+            others = [[*parts[:i], ast.Constant(other), *parts[i + 1:]] for other in (part.value - 1, part.value + 1) if other >= 0]
         for elements in others:
             index = ast.Tuple(elements, ast.Load()) if len(elements) != 1 else elements[0]
             rank = USUAL if isinstance(part, ast.Slice) and part.step else RARE

@@ -10,7 +10,7 @@ import numpy as np
 
 from minitransformer.diagnosis.factors import FORMS
 from minitransformer.diagnosis.fitting import tuple_of
-from minitransformer.diagnosis.rearranged import MOVED, PARTS
+from minitransformer.diagnosis.rearranged import ADDED, MOVED, PARTS
 from minitransformer.learn.lines import scaled
 from minitransformer.learn.messages import _
 from minitransformer.learn.search import Changed
@@ -32,7 +32,7 @@ def other_outputs(exercise, cases, factors, ks) -> Iterator[Changed]:
         if len(ks) > 1:
             yield changed(scaled(_("every output"), text), rank,
                           lambda outputs, given, factor=factor: [array * factor(given) for array in outputs])
-        for k in [k for k in ks if expected[k].dtype.kind == "f"]:
+        for k in [k for k in ks if expected[k].dtype.kind == "f" or (text == "0" and expected[k].dtype.kind in "iu")]:
             yield changed(scaled(names[k], text), rank,
                           lambda outputs, given, k=k, factor=factor: _put(outputs, k, outputs[k] * factor(given)))
     for k in ks:
@@ -43,6 +43,8 @@ def other_outputs(exercise, cases, factors, ks) -> Iterator[Changed]:
             if isinstance(cases[0][1][i], np.ndarray):
                 yield changed(_("{name} is {other}, unchanged").format(name=names[k], other=other), WHOLE,
                               lambda outputs, given, k=k, i=i: _put(outputs, k, given[i]))
+                yield changed(_("{name} is the beginning of {other}, unchanged").format(name=names[k], other=other), WHOLE,
+                              lambda outputs, given, k=k, i=i: _put(outputs, k, given[i][:len(outputs[k])]))
         for i in [i for i in range(len(names)) if i != k]:
             yield changed(_("{name} is the same as {other}").format(name=names[k], other=names[i]), WHOLE,
                           lambda outputs, given, k=k, i=i: _put(outputs, k, outputs[i]))
@@ -60,8 +62,9 @@ def other_inputs(exercise, cases) -> Iterator[Changed]:
     inputs = [(i, name, value) for i, (name, value) in enumerate(zip(exercise.parameters, cases[0][1])) if not callable(value)]
     for i, name, value in inputs:
         array = np.asarray(value)
+        moved = MOVED if array.dtype.kind == "f" else [one for one in MOVED if one not in ADDED]
         throughout = [(_("everywhere, {what}").replace("{what}", text), change) for text, change in _rearranged(
-            array.ndim, array.dtype, MOVED) if array.dtype.kind != "b" or "everywhere" not in text]
+            array.ndim, array.dtype, moved) if array.dtype.kind != "b" or "everywhere" not in text]
         for text, change in (*_wrong_numbers(array.dtype), *throughout):
             yield changed(text, lambda given, i=i, change=change: _put(given, i, change(given[i])), name=name)
         for j, other, another in [one for one in inputs if one[0] != i]:
@@ -83,8 +86,12 @@ def other_inputs(exercise, cases) -> Iterator[Changed]:
 def everywhere(exercise) -> Iterator[Changed]:
     """The reference with all of its sums, means and maxima changed in the same way."""
     for right, wrong, sentence in (
-            *((r"\baxis=[^,)]+", f"axis={axis}", _("all sums, means and maxima run over the wrong axis"))
-              for axis in (0, -2, 1, None)),
+            *((before + r"axis=[^,)]+", f"axis={axis}", sentence) for axis in (0, -2, 1, None) for before, sentence in (
+                (r"\b", _("all sums, means and maxima run over the wrong axis")),
+                (r"(?<=\.mean\()", _("all means run over the wrong axis")),
+                (r"(?<=\.(?:sum|max)\()", _("all sums and maxima, and so every softmax, run over the wrong axis")),
+                (r"(?<=\.sum\()", _("all sums run over the wrong axis")),
+                (r"(?<=\.max\()", _("all maxima run over the wrong axis")))),
             (r"\.mean\(", ".sum(", _("all means are sums")), (r"\.sum\(", ".mean(", _("all sums are means"))):
         namespace: dict[str, Any] = {"np": np, "math": math}
         exec(re.sub(right, wrong, exercise.source), namespace)
@@ -105,6 +112,8 @@ def _wrong_numbers(dtype) -> Named:
         yield _("{name} is ignored, as if it were 0"), np.zeros_like
         yield _("{name} is halved"), lambda array: array / 2
         yield _("{name} is doubled"), lambda array: 2 * array
+        yield _("{name} is squared"), np.square
+        yield _("the root of {name} is used where {name} belongs"), np.sqrt
 
 
 def _rearranged(ndim, dtype, along_an_axis) -> Named:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from minitransformer.learn.given import GivenVersion
 from minitransformer.learn.messages import _
-from minitransformer.learn.marks import Edge, Invariant, Mistake, Plug, Style
+from minitransformer.learn.marks import Edge, Invariant, Mistake, Plug, Style, Version
 from minitransformer.learn.source import reference_source
 
 SIZES = range(2, 8)    # each letter of a case's shapes gets a different one
@@ -25,13 +26,15 @@ class Exercise:
         self.module = module = _imported(f"tutorials.{self.name}", path)
         self.title, _line, task = module.__doc__.strip().partition("\n")
         self.task = task.strip()
-        self.effort = f"{'★' * module.stars}{'☆' * (3 - module.stars)} {module.minutes} {_('minutes')}"    # "★★☆ 15 minutes"
+        self.minutes = module.minutes
+        self.effort = f"{'★' * module.stars}{'☆' * (3 - module.stars)} {self.minutes} {_('minutes')}"    # "★★☆ 15 minutes"
         self.reference = getattr(module, self.name)
         self.parameters = list(inspect.signature(self.reference).parameters)
         self.returns = module.returns.split()
         self.loss, self.terms = getattr(module, "loss", None), getattr(module, "terms", None)
-        self.float64_only = getattr(module, "float64_only", False)
         marks = [value.mark for value in vars(module).values() if hasattr(value, "mark")]
+        self.versions = [mark for mark in marks if isinstance(mark, Version)]    # what a test is called with
+        self.float64_only = bool(self.versions) or getattr(module, "float64_only", False)
         self.edges = [mark for mark in marks if isinstance(mark, Edge)]
         self.invariants = [mark for mark in marks if isinstance(mark, Invariant)]
         self.mistakes = [mark for mark in marks if isinstance(mark, Mistake)]
@@ -39,7 +42,12 @@ class Exercise:
         self.plug = next((mark for mark in marks if isinstance(mark, Plug)), None)
 
     def cases(self, seed=0) -> list[tuple[str, tuple]]:
-        """[(name, arguments)]: two usual cases of different sizes, then the edges. The same seed makes the same numbers."""
+        """[(name, arguments)]: two usual cases of different sizes, then the edges. The same seed makes the same numbers.
+
+        Of a test: its versions.
+        """
+        if self.versions:
+            return [(one.sentence, (GivenVersion(one.function),)) for one in self.versions]
         rng, (first, second) = self._sizes(seed)
         made = [("", self.module.case(rng, *sizes)) for sizes in (first, second)]
         for one in self.edges:
@@ -49,6 +57,8 @@ class Exercise:
 
     def other_numbers(self, seed=0) -> tuple:
         """Other arguments, in the shapes of the first case."""
+        if self.versions:
+            return self.cases()[1][1]
         _rng, (first, _second) = self._sizes(seed)
         return self.module.case(np.random.default_rng([seed, 1, *self.name.encode()]), *first)
 

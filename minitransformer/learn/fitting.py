@@ -35,22 +35,25 @@ class _Search:
         self.outputs = range(len(exercise.returns))
         self.wrong = [k for k in self.outputs if any(_error(mine, right, [k]) > SAME for mine, right in zip(given, self.expected))]
         self.factors = factors(exercise, cases)
+        told = " ".join([*exercise.parameters, *exercise.returns, exercise.task, *exercise.module.hints[:2], source])
         self.unknown = {node.id for node in ast.walk(ast.parse(exercise.source)) if isinstance(node, ast.Name)} - {
-            *exercise.parameters, *exercise.returns, *re.findall(r"\w+", source)}
+            *re.findall(r"\w+", told)}
         self.further = [arguments for seed in FURTHER for _case, arguments in exercise.cases(seed)]
         self.tried = {}    # programs, by how many changes they have and which case they ran on
 
     def mistakes(self) -> list[list]:
         """Like `fitting_mistakes`: the first kind of mistake that explains everything."""
         by_output = {k: [] for k in self.wrong}
-        for kind in (LISTED, ONE_CHANGE, TWO_CHANGES):
+        changes = {}    # {sentence: how many changes it names}
+        for kind in (LISTED,) if self.exercise.versions else (LISTED, ONE_CHANGE, TWO_CHANGES):    # a verdict is only a bit
             whole = self._of_kind(kind, self.outputs)
             if whole:
                 return [whole]
-            for k in self.wrong:
-                by_output[k] = by_output[k] or self._of_output(kind, k)
-            sentences = {marks[0].sentence for marks in by_output.values() if marks}
-            if all(by_output.values()) and (kind == TWO_CHANGES or len(sentences) <= 2):    # two changes before three sentences
+            for k in [k for k in self.wrong if not by_output[k]]:
+                by_output[k] = self._of_output(kind, k)
+                changes |= {mark.sentence: max(kind, 1) for mark in by_output[k][:1]}
+            several = kind == TWO_CHANGES and max(changes.values(), default=0) == 1    # each output has one, as a last resort
+            if all(by_output.values()) and (sum(changes.values()) <= 2 or several):
                 return list(by_output.values())
         return []
 
@@ -59,9 +62,11 @@ class _Search:
         alone = [(*right[:k], mine[k], *right[k + 1:]) for mine, right in zip(self.given, self.expected)]
         if kind == LISTED:
             return self._fitting(self.exercise.mistakes, alone, self.outputs)
+        marks = self._of_kind(kind, [k])
+        if self.expected[0][k].dtype.kind != "f":    # whole numbers coincide: they have to be explained together
+            return self._fitting(marks, alone, self.outputs)
         return [mark if self._fitting([mark], alone, self.outputs) else mark._replace(
-            sentence=_("in {name} alone: {what}").format(name=self.exercise.returns[k], what=mark.sentence))
-            for mark in self._of_kind(kind, [k])]
+            sentence=_("in {name} alone: {what}").format(name=self.exercise.returns[k], what=mark.sentence)) for mark in marks]
 
     def _of_kind(self, kind, ks) -> list:
         """The mistakes of the kind, LISTED or this number of changes, that give the outputs `ks`; the most usual first."""
@@ -69,9 +74,9 @@ class _Search:
             return self._fitting(self.exercise.mistakes, self.given, ks)
         made = [one for one in self._programs(kind, ks) if one.outputs.issuperset(ks)]
         if kind == ONE_CHANGE:
-            made = [*other_outputs(self.exercise, self.cases, self.factors, ks), *made, *everywhere(self.exercise),
-                    *other_inputs(self.exercise, self.cases)]
-        made.sort(key=lambda one: (self._names_the_unknown(one.sentence), one.rank))
+            made = [*other_outputs(self.exercise, self.cases, self.factors, ks), *made,
+                    *(everywhere(self.exercise) if ks == self.outputs else ()), *other_inputs(self.exercise, self.cases)]
+        made.sort(key=lambda one: (self._names_the_unknown(one.sentence), one.rank, one.lines))
         marks = self._fitting(made, self.given, ks)
         return marks[:1] if are_one(marks, lambda mark, arguments: _made(mark, arguments, ks), self.further) else marks
 
@@ -85,8 +90,10 @@ class _Search:
         return self.tried[number, i]
 
     def _names_the_unknown(self, sentence) -> bool:
-        """Whether it has a name of the reference that the learner neither wrote nor was told."""
-        return bool(self.source and self.unknown & set(re.findall(r"\w+", sentence)))
+        """Whether it has a name that the learner neither wrote nor was told, or speaks of a mean that they did not write."""
+        words = {*re.findall(r"\w+", sentence)}
+        made = {*re.findall(r"became a (\w+)", sentence)} - {*re.findall(r"[a-z]+", self.source)}
+        return bool(self.source and (self.unknown & words or made))
 
     def _fitting(self, marks, given, ks) -> list:
         """The marks whose function gives the outputs `ks` of the arrays `given`."""

@@ -48,7 +48,8 @@ def cases_of(exercise, seed=0) -> list[tuple[str, tuple]]:
     """[(name, arguments)] to call a solution with: the exercise's cases, then OTHER, AGAIN and SINGLE."""
     cases = exercise.cases(seed)
     first = cases[0][1]
-    if any(one.dtype.kind != "f" for one in tuple_of(exercise.reference(*first))):    # masks and ids tell less than numbers
+    tells_less = any(one.dtype.kind != "f" for one in tuple_of(exercise.reference(*first)))    # masks and ids, not numbers
+    if tells_less and not exercise.versions:
         cases += [case for more in (1, 2) for case in exercise.cases(seed + 100 * more)[:2]]
     return [*cases, (OTHER, exercise.other_numbers(seed)), (AGAIN, first), (SINGLE, tuple(_single(value) for value in first))]
 

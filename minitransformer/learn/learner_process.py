@@ -4,6 +4,8 @@ import faulthandler
 import json
 import os
 import pickle
+import runpy
+import signal
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -15,7 +17,7 @@ import numpy as np
 
 from minitransformer.learn.borrowed import refuse
 from minitransformer.learn.bounded import bounded_output
-from minitransformer.learn.call import call_on, failed, remember
+from minitransformer.learn.call import call_on, describe, failed, remember
 from minitransformer.learn.sandbox import limit_this_process
 
 
@@ -32,6 +34,8 @@ def main(folder) -> NoReturn:
         namespace = _load(folder, job)
         if namespace and job["kind"] == "plug":
             plug(folder, namespace, job)
+        elif namespace and job["kind"] == "whole":
+            whole(folder, namespace, job, late)
         elif namespace:
             for name, cases in job["work"].items():
                 _stop_after(job["limit"], late)
@@ -58,6 +62,26 @@ def plug(folder, namespace, job) -> None:
         result["not_passed"] = [name for name in own if "yours" not in result
                                 or not check_function(find_exercise(name), own[name], watched=False).passed]
         _write(folder, "plug", result)
+
+
+def whole(folder, namespace, job, late) -> None:
+    """Prove and train a model of the functions of my_transformer.py and of the reader's own file."""
+    from minitransformer.learn import my_transformer
+    from minitransformer.learn.run_file import TRAINING_LIMIT
+    from minitransformer.learn.whole import run
+
+    def say(text) -> None:
+        _stop_after(TRAINING_LIMIT, late)
+        print(text, file=sys.__stderr__, flush=True)
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)    # Ctrl-C reaches both processes: this one goes silently
+    with _reported(folder, "whole"), bounded_output():
+        own = {name: namespace[name] for name in my_transformer.FUNCTIONS if callable(namespace.get(name))}
+        try:
+            parts = runpy.run_path(my_transformer.FILE) if job["work"] else {}
+        except Exception as error:    # the reader may have edited it
+            return _write(folder, "whole", {"own": [], "not_passed": [], "error": describe(error)})
+        _write(folder, "whole", run({name: parts[name] for name in job["work"]}, own, job["steps"], say))
 
 
 class _Missing(Exception):

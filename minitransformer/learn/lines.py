@@ -10,7 +10,7 @@ from types import CodeType
 from minitransformer.learn.changes import changes
 from minitransformer.learn.formula import LONGEST, formula
 from minitransformer.learn.messages import _
-from minitransformer.learn.syntax_tree import NAME, RARE, Change, expression, fill, once, twice
+from minitransformer.learn.syntax_tree import NAME, RARE, Change, expression, fill, names_for, once, renamed, twice
 
 RETURNED, FACTOR = "_returned_", "_factor"    # names that no reference uses: what it returns, and {text of a factor: its value}
 
@@ -25,6 +25,8 @@ class Line:
     def __init__(self, tree, name, others, names, means, factors):
         self.tree, self.name, self.code = tree, name, _compiled(tree)
         self.others, self.names, self.means, self.factors = others, names, means, factors
+        self._known: dict[int, tuple[ast.AST, list[Change]]] = {}    # {id of a node: (the node, its changes)}
+        self.is_returned = isinstance(tree, ast.Assign) and ast.unparse(tree.targets[0]).startswith(RETURNED)
         self.in_place = not (isinstance(tree, ast.Assign) and isinstance(tree.targets[0], (ast.Name, ast.Tuple)))
 
     @cached_property
@@ -47,12 +49,14 @@ class Line:
         return [self._with(pair) for pair in twice(self.tree.value, lambda node: (
             change for change in self._changes(node) if change.rank < RARE))]
 
-    def _changes(self, node) -> Iterator[Change]:
-        """The changes of a node of this line, with the line's name in each sentence."""
-        for change in changes(node, self.names, self.means):
-            named = change.sentence.startswith(f"{self.name} ")
-            yield change if named else change._replace(
-                sentence=_("in {name}, {what}").format(name=self.name, what=change.sentence))
+    def _changes(self, node) -> list[Change]:
+        """The changes of a node of this line, with the line's name in each sentence. Pairs ask for those of the same node often."""
+        if id(node) not in self._known:
+            self._known[id(node)] = node, [
+                change if change.sentence.startswith(f"{self.name} ") else change._replace(
+                    sentence=_("in {name}, {what}").format(name=self.name, what=change.sentence))
+                for change in changes(node, self.names, self.means)]
+        return self._known[id(node)][1]
 
     def _superfluous(self) -> Iterator[Change]:
         """The line's value with a factor, a term or a function that does not belong there, or another value in its place."""
@@ -114,12 +118,30 @@ def lines_of(exercise, factors, source="") -> list[Line]:
     last = [ast.Assign([ast.Name(f"{RETURNED}{k}", ast.Store())], value) for k, value in enumerate(given)]
     means = _means(exercise, body, source)
     names, made = dict.fromkeys(exercise.parameters), []
-    for line, name in [*((line, _name(line, means)) for line in body), *zip(last, exercise.returns)]:
+    of_body = ((line, _name(line, means, body[i + 1:], exercise.returns)) for i, line in enumerate(body))
+    for line, name in [*of_body, *zip(last, exercise.returns)]:
         others = [one for one in body if one is not line and _part_of(one) and _part_of(one) == _part_of(line)]
         made.append(Line(line, name, others, list(names), means, factors))
         names |= {node.id: None for node in ast.walk(line) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
                   and not node.id.startswith(RETURNED)}
     return made
+
+
+def together(lines) -> Iterator[dict[int, Change]]:
+    """{line's number: Change} for each change of all lines of one form, as in a function that is called several times."""
+    forms: dict[str, list[int]] = {}
+    for i, line in enumerate(lines):
+        form = re.sub(r"(?<=id=)'\w+'|(?<=slice=Constant\(value=)\d+", "", ast.dump(line.tree.value))
+        forms.setdefault(form, []).append(i)
+    for alike in [alike for alike in forms.values() if len(alike) > 1]:
+        for i in alike:    # its names have to say which ones the others have in their places: x @ x.T does not, for x1 @ memory.T
+            others = [names_for(lines[i].tree.value, lines[j].tree.value) for j in alike]
+            if None not in others:
+                for change in once(lines[i].tree.value, lines[i]._changes):
+                    said = _("{what}, and the same wherever this is computed").format(what=change.sentence)
+                    yield {j: lines[j]._with(Change(said, renamed(change.node, names), change.rank))
+                           for j, names in zip(alike, others)}
+                break
 
 
 def _part_of(line) -> str | None:
@@ -130,21 +152,31 @@ def _part_of(line) -> str | None:
 
 def _means(exercise, body, source) -> dict[str, ast.expr]:
     """{name: expression} of the reference's own names, those that the learner neither wrote nor was told."""
-    assigned = [(line.targets[0].id, line.value) for line in body
+    assigned = [(line.targets[0].id, line.value, body[:i] + body[i + 1:]) for i, line in enumerate(body)
                 if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name)]
-    names = [name for name, _value in assigned]
     told = " ".join([*exercise.parameters, *exercise.returns, exercise.task, *exercise.module.hints[:2], source])
-    return {name: value for name, value in assigned if names.count(name) == 1 and not re.search(rf"\b{name}\b", told)}
+    return {name: value for name, value, others in assigned
+            if not _is_changed(others, name) and not re.search(rf"\b{name}\b", told)}
 
 
-def _name(line, means) -> str:
-    """What a line is called: the name of what it makes, or its right side if the learner was not told that name."""
-    if not isinstance(line, ast.Assign):
-        return ast.unparse(line.value.args[0])
+def _is_changed(lines, name) -> bool:
+    """Whether one of the lines makes the name anew, or changes it in place."""
+    return any(name in (_part_of(line), ast.unparse(line.targets[0] if isinstance(line, ast.Assign) else line.value.args[0]))
+               for line in lines)
+
+
+def _name(line, means, rest, returns) -> str:
+    """What a line is called: the name of what it makes, or its right side if the learner was not told that name.
+
+    So is a part of what is returned: if the rest adds to dE, its first line does not make dE.
+    """
+    if not isinstance(line, ast.Assign):    # np.add.at(dE, target, ...)
+        return "{}[{}]".format(*map(ast.unparse, line.value.args))
     target = ast.unparse(line.targets[0])
     text = formula(line.value, means)
     text = ast.unparse(line.value) if text.isidentifier() else text
-    return text if target in means and len(text) <= LONGEST else target
+    hidden = target in means or (target in returns and _is_changed(rest, target))
+    return text if hidden and len(text) <= LONGEST else target
 
 
 def _compiled(line) -> CodeType:

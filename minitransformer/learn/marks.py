@@ -22,6 +22,12 @@ class Edge(NamedTuple):
     make: Any        # function(rng, sizes...) -> the arguments
 
 
+class Version(NamedTuple):
+    sentence: str
+    right: bool
+    function: Any    # one of several that the reader's test has to tell apart
+
+
 class Plug(NamedTuple):
     replaced: Any    # the library's function, one marked replaceable
     adapt: Any       # function(the reader's function) -> one with the arguments of `replaced`
@@ -45,6 +51,11 @@ def mistake(sentence, hint=1) -> Callable[[Function], Function]:
 def edge(name) -> Callable[[Function], Function]:
     """One more input, for a case that the usual ones leave out, such as scores of 1,000."""
     return lambda function: _marked(function, Edge(name, function))
+
+
+def version(sentence, right) -> Callable[[Function], Function]:
+    """A version of a change; the reader writes a test, and a right version has to pass it, a wrong one to fail."""
+    return lambda function: _marked(function, Version(sentence, right, function))
 
 
 def plugs(replaced) -> Callable[[Function], Function]:

@@ -11,6 +11,7 @@ from minitransformer.learn.own_code import needed, numbers_of, statements
 from minitransformer.learn.submission import page_statements
 
 FILE = "my_transformer.py"
+MODEL_FILE, FUNCTIONS = "my_model.py", ("forward", "backward", "loss", "adam_step", "greedy")    # a model from a blank file
 HEAD = '"""The parts of a Transformer that I wrote. `minitransformer learn check` adds each function that passes."""\n'
 SECTION = "# ---- {name} ({chapter}) ----"
 SECTIONS = re.compile(r"^# ---- (\w+) \(\w+\) ----$", re.MULTILINE)

@@ -25,6 +25,7 @@ dd { margin: 0; white-space: pre-line; overflow-wrap: anywhere }
 p { color: var(--quiet) }
 .maps { display: flex; flex-wrap: wrap; gap: 1.5rem }
 figure { margin: 0; max-width: 100%; overflow-x: auto }
+svg { max-width: 100%; height: auto }
 figcaption { font-weight: 600; margin-bottom: .3rem; position: sticky; left: 0 }
 table { border-collapse: separate; border-spacing: 2px; font: .8rem/1 ui-monospace, monospace }
 th { font-weight: 400; color: var(--quiet); padding: .2rem .4rem }
@@ -36,14 +37,18 @@ td.worst { outline: 2px solid var(--text); box-shadow: inset 0 0 0 2px #111 }
 
 def page(answers) -> str:
     """The HTML of a list of Answers: each as text, those that are wrong in an array with their maps."""
-    title = escape(", ".join(answer.exercise for answer in answers))
+    return document(", ".join(answer.exercise for answer in answers), "".join(map(_section, answers)))
+
+
+def document(title, body) -> str:
+    """A page in this style."""
     return (f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" '
-            f'content="width=device-width, initial-scale=1">\n{MARK}\n<title>{title}</title>\n<style>{STYLE}</style>\n'
-            f'</head>\n<body>\n{"".join(map(_section, answers))}</body>\n</html>\n')
+            f'content="width=device-width, initial-scale=1">\n{MARK}\n<title>{escape(title)}</title>\n<style>{STYLE}</style>\n'
+            f'</head>\n<body>\n{body}</body>\n</html>\n')
 
 
 def is_page(path) -> bool:
-    """Whether this is a file that `page` made, so that a new one may replace it."""
+    """Whether this is a file that `document` made, so that a new one may replace it."""
     return Path(path).is_file() and MARK in Path(path).read_text(encoding="utf-8", errors="replace")
 
 

@@ -16,7 +16,7 @@ Row = tuple[str, str, str, int]    # pattern, wrong expression, sentence, rank
 
 TINY = ("1e-5", "1e-6", "1e-7", "1e-8", "1e-9", "1e-10", "1e-12")
 # Each, and what people write in its place, the most usual first:
-FUNCTIONS = {"exp": "exp2", "sqrt": "", "abs": "", "sin": "cos", "cos": "sin"}
+FUNCTIONS = {"exp": ("exp2",), "log": ("log2", "log10"), "sqrt": (), "abs": (), "sin": ("cos",), "cos": ("sin",)}
 SIGNS = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 REDUCTIONS = {"sum": ("mean", "max"), "mean": ("sum", "max"), "max": ("min", "mean"), "any": ("all",), "all": ("any",)}
 
@@ -36,6 +36,9 @@ def _operators() -> Iterator[Row]:
         ("a + b", "b", _("the term {a} is missing"), USUAL),
         ("a + b", "(a + b) / 2", _("{a} and {b} are averaged, not added"), RARE),
         ("a + b", "a * b", _("{a} and {b} are multiplied, not added"), RARE),
+        ("a + b", "np.where(b, b, a)", _("{b} takes the place of {a}: it has to be added to it"), RARE),
+        ("a + b", "a + a", _("{a} is added to itself, and {b} is missing"), RARE),
+        ("a + b", "b + b", _("{b} is added to itself, and {a} is missing"), RARE),
         ("a + b", "a + b + b", _("the term {b} is counted twice"), RARE),
         ("a + b", "a + b + a", _("the term {a} is counted twice"), RARE),
 
@@ -44,6 +47,7 @@ def _operators() -> Iterator[Row]:
         ("a - b", "-b", _("the term {a} is missing"), USUAL),
         ("a - b", "b", _("{b} is used where {all} belongs"), USUAL),
         ("a - b", "b - a", _("the difference {all} has the wrong sign"), NAME),
+        ("a - b", "np.where(b, -b, a)", _("-{b} takes the place of {a}: it has to be subtracted from it"), RARE),
         ("a - b", "a - b - b", _("the term {b} is counted twice"), RARE),
         ("a - b", "a - b + a", _("the term {a} is counted twice"), RARE),
         ("-m", "m", _("the minus sign of {m} is missing"), USUAL),
@@ -55,9 +59,15 @@ def _operators() -> Iterator[Row]:
         ("a * (b + c)", "a * b + c", _("the brackets are missing: {a} multiplies only {b} of {b} + {c}"), USUAL),
         ("a * (b - c)", "a * b - c", _("the brackets are missing: {a} multiplies only {b} of {b} - {c}"), USUAL),
         ("a * (b - c - d)", "a * b - c - d", _("the brackets are missing: {a} multiplies only {b} of {b} - {c} - {d}"), USUAL),
+        ("(a - b) * c * d", "(a * d - b) * c", _("the brackets are missing: of {a} - {b}, only {a} is multiplied by {d}"), USUAL),
+        ("(a - b) * c", "a * c - b", _("the brackets are missing: of {a} - {b}, only {a} is multiplied by {c}"), USUAL),
+        ("(a - b) * c * d", "(a - b * d) * c", _("the brackets are missing: of {a} - {b}, only {b} is multiplied by {d}"), USUAL),
+        ("(a - b) * c", "a - b * c", _("the brackets are missing: of {a} - {b}, only {b} is multiplied by {c}"), USUAL),
         ("a * b", "a + b", _("{a} and {b} are added, not multiplied"), RARE),
         ("a * b", "a * b * a", _("the factor {a} appears twice"), RARE),
         ("a * b", "a * b * b", _("the factor {b} appears twice"), RARE),
+        ("a * a", "np.abs(a)", _("the absolute value of {a} is taken, not its square"), RARE),
+        ("a * b * b", "a * np.abs(b)", _("the absolute value of {b} is taken, not its square"), RARE),
 
         ("a / b", "a", _("the division by {b} is missing"), USUAL),
         ("a / b", "a * b", _("{a} is multiplied by {b}, not divided"), USUAL),
@@ -65,9 +75,12 @@ def _operators() -> Iterator[Row]:
         ("(a + b) / c", "a + b / c", _("the brackets are missing: of {a} + {b}, only {b} is divided by {c}"), USUAL),
         ("(a - b) / c", "a - b / c", _("the brackets are missing: of {a} - {b}, only {b} is divided by {c}"), USUAL),
         ("a / (b * c)", "a / b * c", _("the brackets are missing: it is divided by {b} and multiplied by {c}"), USUAL),
+        ("a // b", "a % b", _("the remainder % is taken, not the quotient //"), USUAL),
+        ("a % b", "a // b", _("the quotient // is taken, not the remainder %"), USUAL),
         ("a / b", "a / b / b", _("it is divided by {b} twice"), RARE),
         ("a / b", "a / np.sqrt(b)", _("it is divided by the root of {b}"), RARE),
         ("a / b", "a - b", _("{b} is subtracted, not divided by"), RARE),
+        ("a / b", "a + b", _("{b} is added, not divided by"), RARE),
         ("a / b", "a // b", _("{all} is computed with //, which drops what is after the point"), RARE),
         *(("a / b", f"a / (b + {tiny})", _("{number} is added to {b}").replace("{number}", f"{float(tiny):g}"), RARE)
           for tiny in TINY),
@@ -107,17 +120,28 @@ def _conditions() -> Iterator[Row]:
             yield f"a {sign} b", f"a {other} b", _("the condition is {wrong}, not {all}"), USUAL
         for step in ("+ 1", "- 1", "+ 2", "- 2"):
             yield f"a {sign} b", f"a {sign} b {step}", _("the condition is {wrong}, not {all}"), NAME if "1" in step else RARE
+    yield "a != b", "a > b + 1", _("the condition is {wrong}, not {all}"), RARE
 
 
 def _functions() -> Iterator[Row]:
-    for name, other in FUNCTIONS.items():
+    for name, others in FUNCTIONS.items():
         yield f"np.{name}(a)", "a", _("{name} is missing: {a} is taken as it is").replace("{name}", name), USUAL
-        if other:
-            yield (f"np.{name}(a)", f"np.{other}(a)",
-                   _("{other} of {a} is used where {name} belongs").replace("{other}", other).replace("{name}", name), USUAL)
+        yield from ((f"np.{name}(a)", f"np.{other}(a)",
+                     _("{other} of {a} is used where {name} belongs").replace("{other}", other).replace("{name}", name), USUAL)
+                    for other in others)
     yield from (
+        ("a.prod() ** (1 / len(a))", "a.mean()", _("the mean of {a} is the arithmetic one: it has to be the geometric one"), USUAL),
+        ("a.prod() ** (1 / len(a))", "len(a) / (1 / a).sum()",
+         _("the mean of {a} is the harmonic one: it has to be the geometric one"), RARE),
         ("np.sqrt(a)", "a * a", _("{a} is squared: its root is needed"), RARE),
         ("np.maximum(a, b)", "a", _("{all} is missing: {a} is taken as it is"), USUAL),
+        ("np.maximum(a, b) @ c", "np.maximum(a @ c, b)",
+         _("{all} is taken in the other order: first the product, then maximum"), USUAL),
+        ("np.minimum(m, b)", "m", _("{all} is missing: {m} is taken as it is"), USUAL),
+        ("np.minimum(a, b)", "b", _("{all} is missing: {b} is taken as it is"), USUAL),
+        ("np.minimum(a, b)", "np.maximum(a, b)", _("maximum is used where {all} belongs"), USUAL),
+        *((f"np.{name}(a, b)", wrong, _("the {what} of {a} and {b} is used where {all} belongs").replace("{what}", what), RARE)
+          for name in ("minimum", "maximum") for wrong, what in (("(a + b) / 2", "mean"), ("a + b", "sum"), ("a * b", "product"))),
         ("np.maximum(a, b)", "np.minimum(a, b)", _("minimum is used where {all} belongs"), USUAL),
         ("np.maximum(a, b)", "np.abs(a)", _("the absolute value of {a} is used where {all} belongs"), RARE),
         ("np.where(a, b, c)", "np.where(a, c, b)", _("the condition {a} is the wrong way round"), USUAL),
@@ -128,6 +152,10 @@ def _functions() -> Iterator[Row]:
         ("np.arange(a)", "np.arange(a) + 1", _("the numbers of {all} start at 1"), RARE),
         ("np.arange(a, b, c)", "np.arange(a, b, c) + c", _("the numbers of {all} start at {c}"), RARE),
         ("np.zeros_like(a)", "np.ones_like(a)", _("it begins with ones, not with zeros"), USUAL),
+        ("np.argsort(a)", "np.argsort(np.argsort(a))", _("the rank of each number of {a} is taken, not their order"), USUAL),
+        ("np.put_along_axis(a, b, c, axis=x)", "np.put_along_axis(a, np.argsort(b, axis=x), c, axis=x)",
+         _("what is sorted is read at {b} once more: {b} says where each number came from, and has to go back to"), USUAL),
+        *(("len(a)", str(size), _("{wrong} is used where {all} belongs"), RARE) for size in (2, 3, 4)),
         ("a.swapaxes(b, c)", "a", _("the axes of {a} are not swapped"), USUAL),
         *(("a.swapaxes(1, 2)", f"a.transpose{order}",
            _("the axes of {a} are put in the order {order}").replace("{order}", str(order)), RARE)
@@ -143,14 +171,17 @@ def _functions() -> Iterator[Row]:
 def _reductions() -> Iterator[Row]:
     """For x.sum(axis=-1): another axis, a mean or a max, the sum left out."""
     for name, others in REDUCTIONS.items():
-        for axis in ("", "x", "0", "-1"):
+        for axis in ("", "x", "0", "1", "-1"):
             for keeps in ("", ", keepdims=True") if axis else ("",):
                 def called(of, name=name, axis=axis, keeps=keeps) -> str:
                     return f"{of}.{name}({f'axis={axis}{keeps}' if axis else ''})"
 
                 yield from ((called("a"), wrong, sentence.replace("{name}", name), rank) for wrong, sentence, rank in (
-                    _of_rows(called, axis, keeps) if axis in ("0", "-1") else _of_reduction(called, name, others, axis, keeps)))
+                    _of_rows(called, axis, keeps) if axis in ("0", "1", "-1") else
+                    _of_reduction(called, name, others, axis, keeps)))
                 if name == "sum":
+                    yield (f"{called('a')} / {called('b')}", called("(a / b)", "mean"),
+                           _("the mean of the ratios of {a} and {b} is taken, not the ratio of their sums"), USUAL)
                     yield (called("(a * b)"), f"{called('a')} * {called('b')}",
                            _("the sums of {a} and {b} are multiplied: it has to be the sum of the products"), RARE)
 
@@ -161,6 +192,9 @@ def _of_reduction(called, name, others, axis, keeps) -> Iterator[tuple[str, str,
         yield called("a", axis=other), _("the {name} of {a} runs over the wrong axis"), USUAL
     for only in ("-1", "0") if not axis else ():
         yield called("a", axis=only), _("the {name} of {a} runs over one axis only"), USUAL
+    for row, word in (("0", _("first")), ("-1", _("last"))) if not axis else ():
+        yield (called(f"a[{row}]"),
+               _("only the {word} of {a} is taken: {name} has to run over all of them").replace("{word}", word), RARE)
     for other in others:
         yield (called("a", other), _("the {name} of {a} became a {other}").replace("{other}", other),
                USUAL if other == others[0] else RARE)
@@ -174,15 +208,15 @@ def _of_reduction(called, name, others, axis, keeps) -> Iterator[tuple[str, str,
     if name == "sum":
         yield f"np.sqrt({called('(a * a)')})", _("the root of the sum of squares of {a} is used where its sum belongs"), RARE
     if name == "mean" and axis:
-        yield f"{called('a', 'sum')} / (a.shape[x] - 1)", _("the mean of {a} is divided by D - 1, not by D"), RARE
+        yield f"{called('a', 'sum')} / (np.shape(a)[x] - 1)", _("the mean of {a} is divided by D - 1, not by D"), RARE
 
 
 def _of_rows(called, axis, keeps) -> Iterator[tuple[str, str, int]]:
     """As `_of_reduction`: the first or the last of all, alone or left out."""
-    at = "..., " if axis == "-1" else ""
+    at = {"0": "", "1": ":, ", "-1": "..., "}[axis]
     for row, kept, rest, word in (("0", "0:1", "1:", _("first")), ("-1", "-1:", ":-1", _("last"))):
         yield (f"a[{at}{kept if keeps else row}]",
-               _("only the {word} of {a} is taken, not the {name} of all").replace("{word}", word), RARE)
+               _("only the {word} of {a} is taken: {name} has to run over all of them").replace("{word}", word), RARE)
         yield called(f"a[{at}{rest}]"), _("the {word} of {a} is left out of the {name}").replace("{word}", word), RARE
 
 

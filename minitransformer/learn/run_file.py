@@ -14,9 +14,10 @@ from typing import Any
 
 from minitransformer.errors import InputError, nearest_of
 from minitransformer.learn import cells
-from minitransformer.learn.call import place_of
+from minitransformer.learn.call import place_of, remember
 from minitransformer.learn.course import PACKAGE, exercises, folder_in
 from minitransformer.learn.messages import _
+from minitransformer.learn.my_transformer import FUNCTIONS, MODEL_FILE
 from minitransformer.learn.outcome import Outcome
 from minitransformer.learn.own_code import statements
 from minitransformer.learn.sandbox import wrapped
@@ -25,6 +26,7 @@ from minitransformer.learn.time_limit import still_running
 
 LIMIT = 10    # seconds, for the file and for each function
 PLUG_LIMIT = 120
+PROOF_LIMIT, TRAINING_LIMIT = 60, 600    # of plug --all; whole.py has a limit of processor time, a busy machine takes longer
 START = """import sys
 sys.path = [folder for folder in sys.path if folder] + [{package!r}]
 from minitransformer.learn.learner_process import main
@@ -67,6 +69,20 @@ def run_plug(path, names, steps) -> dict[str, Any]:
         return _read(folder, "plug") or {"error": (late.error, late.line), "calls": dict.fromkeys(names, 0)}
 
 
+def run_whole(path, whole, names, steps) -> dict[str, Any]:
+    """What whole.run returns for the functions `names` of the file `path` and those of FUNCTIONS that the file `whole` has.
+
+    It writes to standard error how far it is. Raises InputError as run_file does.
+    """
+    sources = {whole.name: "\n".join(solutions_in(read(whole), FUNCTIONS).values())} if whole.exists() else {}
+    remember(sources)
+    with _process(whole if sources else path, sources, "whole", names, PROOF_LIMIT, steps=steps) as folder:
+        _file_ran(whole, folder)
+        _judge_ran(whole, sources, folder, "whole")
+        late = _stopped(folder, PROOF_LIMIT)
+        return _read(folder, "whole") or {"own": [], "not_passed": [], "error": (late.error, late.line)}
+
+
 @contextlib.contextmanager
 def _process(path, sources, kind, work, limit, graded=False, steps=0) -> Iterator[Path]:
     """The folder with what the learner's process left behind, once it has ended."""
@@ -75,7 +91,10 @@ def _process(path, sources, kind, work, limit, graded=False, steps=0) -> Iterato
         job = {"path": str(path.resolve()), "sources": sources, "kind": kind, "work": work, "limit": limit, "graded": graded,
                "steps": steps, "course": [str(PACKAGE), str(folder_in(PACKAGE))]}
         (folder / "job.pickle").write_bytes(pickle.dumps(job))
-        _start(folder, path, limit * (1 + len(work)), graded)
+        if kind == "whole":
+            _start(folder, path, PROOF_LIMIT + TRAINING_LIMIT, graded, stderr=None)    # it says how far it is
+        else:
+            _start(folder, path, limit * (1 + len(work)), graded, stderr=subprocess.DEVNULL)
         try:
             yield folder
         except (InputError, OSError):
@@ -85,7 +104,7 @@ def _process(path, sources, kind, work, limit, graded=False, steps=0) -> Iterato
                 path=path.name, error=type(error).__name__)) from None
 
 
-def _start(folder, path, seconds, graded) -> None:
+def _start(folder, path, seconds, graded, stderr) -> None:
     """Run the process. One BLAS thread: the arrays are small, and each thread would use up some of its memory limit."""
     environment = {**os.environ, "MPLBACKEND": "agg", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1",
                    "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -93,7 +112,7 @@ def _start(folder, path, seconds, graded) -> None:
     command = [sys.executable, "-c", code]
     with contextlib.suppress(subprocess.TimeoutExpired):    # where the process's own clock did not stop it
         subprocess.run(wrapped(command, folder) if graded else command, cwd=path.resolve().parent, env=environment,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=seconds + 20)
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr, timeout=seconds + 20)
 
 
 def _file_ran(path, folder) -> str:
@@ -148,7 +167,7 @@ def _late(folder) -> str | None:
     """The line of the learner's code that ran when the time was up; "" if that is unknown, None if time was not up."""
     late = folder / "late"
     text = late.read_text(encoding="utf-8", errors="replace") if late.exists() else ""
-    place = re.search(rf'File "({cells.FILE}|{cells.CELL}\d+>)", line (\d+)', text)    # the innermost call comes first
+    place = re.search(rf'File "({cells.FILE}|{MODEL_FILE}|{cells.CELL}\d+>)", line (\d+)', text)    # the innermost call comes first
     return place_of(place[1], int(place[2])) if place else "" if text else None
 
 

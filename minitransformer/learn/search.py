@@ -3,12 +3,14 @@
 import math
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import chain, product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from minitransformer.backend import Array
-from minitransformer.learn.lines import FACTOR, RETURNED, lines_of
+from minitransformer.learn.lines import FACTOR, RETURNED, lines_of, together
 from minitransformer.learn.syntax_tree import RARE, Change
 
 NEAR = 1e-9    # relative error of arrays that are alike
@@ -21,6 +23,7 @@ class Changed(NamedTuple):
     wrong: Callable
     rank: int    # as in syntax_tree.py
     outputs: frozenset[int] = frozenset()    # the learner's outputs that it gives, on the arguments that it was tried on
+    lines: int = 1    # in how many it is; a change of all lines of one form counts as one
     hint: int = 2    # the one to begin with, as of a listed mistake
 
 
@@ -40,38 +43,64 @@ def programs(exercise, arguments, given, wrong, factors, number, source) -> list
     fitting = []
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        for chosen, returned in _runs(lines, 0, start(arguments), number, {}):
+        for alike, returned in chain(_runs(lines, 0, start(arguments), number, {}), _of_one_form(lines, start(arguments), number)):
             outputs = frozenset(k for k, one in enumerate(returned) if _near(one, given[k]))
-            if outputs & wrong:
-                fitting.append(Changed("; ".join(one.sentence for one in chosen.values()), _function(lines, chosen, start),
-                                       sum(one.rank for one in chosen.values()), outputs))
+            for made in product(*alike.values()) if outputs & wrong else ():
+                said = {one.sentence: one.rank for one in made}
+                function = _function(lines, dict(zip(alike, made)), start)
+                fitting.append(Changed("; ".join(said), function, sum(said.values()), outputs, len(said)))
     return fitting
 
 
-def _runs(lines, i, names, left, chosen) -> Iterator[tuple[dict[int, Change], Any]]:
-    """({line's number: Change}, what is returned) for each way to run the lines from the i-th on with `left` changes."""
-    if i == len(lines):
-        if not left:
-            yield chosen, _returned(names)
-        return
-    line = lines[i]
-    yield from _run(lines, i, names, line.code, left, chosen)
-    if left == 2:
-        for pair in line.pairs:
-            yield from _run(lines, i, names, pair.node, 0, {**chosen, i: pair})
-    for variant in line.variants if left else ():
-        if variant.rank < RARE or (left == 1 and not chosen):    # two changes at once are usual ones
-            yield from _run(lines, i, names, variant.node, left - 1, {**chosen, i: variant})
+def _runs(lines, i, names, left, alike) -> Iterator[tuple[dict[int, list[Change]], Any]]:
+    """({line's number: Changes}, what is returned) for each way to run the lines from the i-th on with `left` changes.
+
+    Changes of a line after which all names have the same values are run on together: `alike` has them as one list. Of two changes,
+    each must leave what a line makes in its shape.
+    """
+    if not left:
+        with suppress(Exception):    # a changed line need not fit the shapes of the others
+            yield alike, _returned(_run(lines[i:], {}, names))
+    elif i < len(lines):
+        line, groups, two = lines[i], {}, left == 2 or bool(alike)
+        try:
+            right = _run([line], {}, names)
+        except Exception:    # after a change that it does not fit
+            return
+        groups[left, ()] = right, []
+        shapes = [one[:3] for one in _values(right, names)]
+        for change, still in (*((pair, 0) for pair in (line.pairs if left == 2 else ())),
+                              *((one, left - 1) for one in line.variants if one.rank < RARE or not two)):    # two are usual ones
+            with suppress(Exception):
+                made = _run([line], {0: change}, names)
+                values = _values(made, names)
+                if not two or line.is_returned or [one[:3] for one in values] == shapes:
+                    groups.setdefault((still, values), (made, []))[1].append(change)
+        for (still, _values_made), (made, changes) in groups.items():
+            yield from _runs(lines, i + 1, made, still, {**alike, i: changes} if changes else alike)
 
 
-def _run(lines, i, names, code, left, chosen) -> Iterator[tuple[dict[int, Change], Any]]:
-    """Like `_runs`, with `code` for the i-th line. It gets a copy of the names, since other programs begin with the same ones."""
-    copied = {name: value.copy() if lines[i].in_place and isinstance(value, np.ndarray) else value for name, value in names.items()}
-    try:
-        exec(code, copied)
-    except Exception:    # a changed line need not fit its shapes
-        return
-    yield from _runs(lines, i + 1, copied, left, chosen)
+def _of_one_form(lines, names, number) -> Iterator[tuple[dict[int, list[Change]], Any]]:
+    """Like `_runs`, for one change that is made in all lines of one form."""
+    for chosen in together(lines) if number == 1 else ():
+        with suppress(Exception):
+            yield {i: [change] for i, change in chosen.items()}, _returned(_run(lines, chosen, names))
+
+
+def _run(lines, chosen, names) -> dict[str, Any]:
+    """The names after these lines, with the Changes that were chosen. It works on a copy: other programs begin with the same."""
+    in_place = any(line.in_place for line in lines)
+    copied = {name: value.copy() if in_place and isinstance(value, np.ndarray) else value for name, value in names.items()}
+    for i, line in enumerate(lines):
+        exec(chosen[i].node if i in chosen else line.code, copied)
+    return copied
+
+
+def _values(names, before) -> tuple:
+    """What is new in the names, to be compared: (name, shape, dtype, content)."""
+    return tuple((name, np.shape(value), str(getattr(value, "dtype", "")),
+                  value.tobytes() if isinstance(value, np.ndarray) else repr(value))
+                 for name, value in names.items() if before.get(name) is not value and name != "__builtins__")
 
 
 def _near(one, other) -> bool:
@@ -84,14 +113,11 @@ def _near(one, other) -> bool:
 
 
 def _function(lines, chosen, start) -> Callable:
-    """The reference, with the variants that were chosen."""
+    """The reference, with the changes that were chosen."""
     def function(*arguments) -> Any:
-        names = start(arguments)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for i, line in enumerate(lines):
-                exec(chosen[i].node if i in chosen else line.code, names)
-        return _returned(names)
+            return _returned(_run(lines, chosen, start(arguments)))
     return function
 
 

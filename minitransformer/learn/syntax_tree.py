@@ -27,7 +27,8 @@ def expression(code) -> ast.expr:
 def match(pattern, node) -> dict[str, ast.expr] | None:
     """{letter: expression} if the node has the form of the pattern, in which a single letter is any expression; or else None.
 
-    The letter m is any expression but a number or a transposed one; `np` and `math` are alike.
+    A letter that occurs twice is the same expression twice. The letter m is any expression but a number or a transposed one; `np`
+    and `math` are alike.
     """
     if isinstance(pattern, ast.Name):
         if pattern.id in LIBRARIES:
@@ -41,7 +42,7 @@ def match(pattern, node) -> dict[str, ast.expr] | None:
     found: dict[str, ast.expr] = {}
     for one, other in zip(wanted, there):
         inner = match(one, other)
-        if inner is None:
+        if inner is None or any(ast.dump(found[letter]) != ast.dump(inner[letter]) for letter in found.keys() & inner):
             return None
         found |= inner
     return found
@@ -60,6 +61,29 @@ def fill(template, parts) -> ast.expr:
     return template
 
 
+def names_for(one, other) -> dict[Any, Any] | None:
+    """{name or index in `one`: what `other`, an expression of the same form, has in its place}; None if that is not clear."""
+    names: dict[Any, Any] = {}
+    for a, b in zip(ast.walk(one), ast.walk(other)):
+        mine, others = ((node.id if isinstance(node, ast.Name) else getattr(node, "value", None)) for node in (a, b))
+        if isinstance(a, (ast.Name, ast.Constant)) and names.setdefault(mine, others) != others:
+            return None
+    return names
+
+
+def renamed(node, names) -> Any:
+    """The expression with other names and indices, as `names_for` found them."""
+    if isinstance(node, ast.Name):
+        return ast.Name(names.get(node.id, node.id), node.ctx)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        return ast.Subscript(renamed(node.value, names), ast.Constant(names.get(node.slice.value, node.slice.value)), node.ctx)
+    if isinstance(node, ast.Attribute):    # x.shape, too
+        return _with(node, "value", renamed(node.value, names))
+    for part, put in parts_of(node):
+        node = put(node, renamed(part, names))
+    return node
+
+
 def once(node, changes) -> Iterator[Change]:
     """The node with one change, in itself or anywhere within. changes(node): the Changes of a node as a whole."""
     yield from changes(node)
@@ -68,9 +92,10 @@ def once(node, changes) -> Iterator[Change]:
 
 def twice(node, changes) -> Iterator[Change]:
     """The node with two changes in different places, the outer one or the left one first."""
-    for outer in changes(node):
-        yield from (_both(outer, inner) for inner in _within(outer.node, changes))
     parts = parts_of(node)
+    for outer in changes(node):
+        left_over = any(outer.node is part for part, _put in parts)    # b of a * b, which may be changed as a whole
+        yield from (_both(outer, inner) for inner in (once if left_over else _within)(outer.node, changes))
     for i, (part, put) in enumerate(parts):
         yield from (pair._replace(node=put(node, pair.node)) for pair in twice(part, changes))
         for left in once(part, changes) if i + 1 < len(parts) else ():

@@ -16,7 +16,7 @@ from minitransformer.layers.input import Input, InputCache
 from minitransformer.layers.layer import Layer
 from minitransformer.layers.linear import Linear, LinearCache
 from minitransformer.layers.pooling import FirstToken, MeanOverTokens
-from minitransformer.layers.positions import make_positions
+from minitransformer.layers.positions import POSITIONS
 from minitransformer.models.next_token import LossSums
 from minitransformer.models.registry import MODELS
 from minitransformer.tables import setting
@@ -60,7 +60,7 @@ class Classifier(Layer):
         rng = np.random.default_rng(seed)
         self.config = config
         self.embedding = Embedding(config.vocab_size, config.d_model, rng)
-        self.input = Input(self.embedding, make_positions(config, rng), config.input_dropout)
+        self.input = Input(self.embedding, POSITIONS[config.positions].of(config, rng), config.input_dropout)
         self.encoder = Encoder(config, rng)
         self.pooling = POOLINGS[config.pooling]()
         self.output = Linear(config.d_model, config.num_classes, rng)

@@ -5,18 +5,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minitransformer.backend import Array, module_of, to_device
+from minitransformer.backend import Array, module_of, to_device, to_host
+from minitransformer.functional import softmax_forward
 from minitransformer.checks import check_config, check_shape
 from minitransformer.layers.attention_kinds import ATTENTIONS
 from minitransformer.layers.config import StackConfig
-from minitransformer.layers.embedding import Embedding
+from minitransformer.layers.embedding import EMBEDDINGS
 from minitransformer.layers.encoder import Encoder, EncoderCache
 from minitransformer.layers.input import Input, InputCache
 from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
 from minitransformer.layers.output_projection import OutputProjection
-from minitransformer.layers.positions import make_positions
+from minitransformer.layers.positions import POSITIONS
 from minitransformer.models.next_token import NextTokenModel
 from minitransformer.models.registry import MODELS, STATES
+from minitransformer.tables import setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +26,8 @@ class LanguageModelConfig(StackConfig):
     """All sizes and choices of a language model; `max_length` is the window that it reads, with either kind of positions."""
 
     vocab_size: int                      # number of tokens
+    embedding: str = setting("whether tokens enter multiplied by sqrt(d_model), as in the paper", "scaled", EMBEDDINGS)
+    share_output: bool = True            # embedding = pre-softmax linear
 
 
 class LanguageModelHiddenCache(NamedTuple):
@@ -36,8 +40,8 @@ class LanguageModel(NextTokenModel):
     """ids (B, T) -> logits (B, T, V) of the token after each.
 
     The stack is that of an Encoder, self-attention and feed-forward, with a causal mask: the paper's decoder
-    without a source and cross-attention (Liu et al. 2018, https://arxiv.org/abs/1801.10198, section 4.2.4). The output
-    projection shares the embedding's weight.
+    without a source and cross-attention (Liu et al. 2018, https://arxiv.org/abs/1801.10198, section 4.2.4). With
+    share_output, the output projection has the embedding's weight.
     """
 
     Config = LanguageModelConfig
@@ -47,10 +51,11 @@ class LanguageModel(NextTokenModel):
         check_config(self, config, LanguageModelConfig, seed)
         rng = np.random.default_rng(seed)
         self.config = config
-        self.embedding = Embedding(config.vocab_size, config.d_model, rng)
-        self.input = Input(self.embedding, make_positions(config, rng), config.input_dropout)
+        self.embedding = EMBEDDINGS[config.embedding](config.vocab_size, config.d_model, rng)
+        self.input = Input(self.embedding, POSITIONS[config.positions].of(config, rng), config.input_dropout)
         self.stack = Encoder(config, rng, causal=True)
-        self.output = OutputProjection(config.vocab_size, config.d_model, rng, weight=self.embedding.weight)
+        self.output = OutputProjection(config.vocab_size, config.d_model, rng,
+                                       weight=self.embedding.weight if config.share_output else None)
         self.loss = LinearCrossEntropy(self.output.weight)
 
     def hidden(self, ids, rng=None) -> tuple[Array, LanguageModelHiddenCache]:
@@ -74,3 +79,21 @@ class LanguageModel(NextTokenModel):
         _, cache = self.hidden(ids)
         return {"decoder": [layer.self_attention.attended(one.self_attention.sublayer)
                             for layer, one in zip(self.stack.layers, cache.stack.layers)]}
+
+    def dependence(self, ids) -> tuple[np.ndarray, Array]:
+        """(the likeliest token after ids (B, T), on which input the logarithm of its probability depends), (B,) and (B, T).
+
+        Each input counts by the norm of its gradient, dx of the stack; those of a text sum to 1. Adds to the parameters'
+        gradients, like every backward.
+        """
+        y, cache = self.hidden(ids)
+        logits, output = self.output.forward(y[:, -1])                           # (B, V)
+        p, _ = softmax_forward(logits)
+        answer = to_host(logits.argmax(axis=1))
+        dlogits = -p                                                             # d log p_a / dlogits_v = (v = a) - p_v
+        dlogits[np.arange(len(ids)), answer] += 1
+        dy = self.xp.zeros_like(y)
+        dy[:, -1] = self.output.backward(dlogits, output)
+        dx = self.stack.backward(dy, cache.stack)                                # (B, T, d_model)
+        norms = self.xp.sqrt((dx * dx).sum(axis=-1))
+        return answer, norms / norms.sum(axis=1, keepdims=True)

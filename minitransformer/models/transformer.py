@@ -17,7 +17,7 @@ from minitransformer.layers.encoder import Encoder, EncoderCache
 from minitransformer.layers.input import Input, InputCache
 from minitransformer.layers.linear_cross_entropy import LinearCrossEntropy
 from minitransformer.layers.output_projection import OutputProjection
-from minitransformer.layers.positions import make_positions
+from minitransformer.layers.positions import POSITIONS
 from minitransformer.models.next_token import NextTokenModel
 from minitransformer.models.registry import MODELS, STATES
 
@@ -83,8 +83,8 @@ class Transformer(NextTokenModel):
         self.target_embedding = Embedding(config.target_vocab, config.d_model, rng)
         self.source_embedding = (self.target_embedding if config.share_embeddings
                                  else Embedding(config.source_vocab, config.d_model, rng))
-        self.source_input = Input(self.source_embedding, make_positions(config, rng), config.input_dropout)
-        self.target_input = Input(self.target_embedding, make_positions(config, rng), config.input_dropout)
+        self.source_input = Input(self.source_embedding, POSITIONS[config.positions].of(config, rng), config.input_dropout)
+        self.target_input = Input(self.target_embedding, POSITIONS[config.positions].of(config, rng), config.input_dropout)
         self.encoder = Encoder(config, rng)
         self.decoder = Decoder(config, rng)
         self.output = OutputProjection(config.target_vocab, config.d_model, rng,

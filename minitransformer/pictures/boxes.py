@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from minitransformer.errors import InputError
 from minitransformer.layers.config import StackConfig
+from minitransformer.layers.layer_norm import NORMS
+from minitransformer.layers.positions import POSITIONS
 from minitransformer.models import ClassifierConfig, TransformerConfig
 
 WIDTH = 7.0
@@ -61,7 +63,7 @@ class Map:
                          [("pooling", f"Pooling ({config.pooling})", "(B, d_model)"), *_logits("Linear", "(B, C)")])
         else:
             self._column("decoder", MIDDLE, 1, self._inputs("Inputs", "T", "W"), *self._layers("T", "Masked self-attention"),
-                         _logits("Linear, Wᵀ", "(B, T, V)"))
+                         _logits("Linear, Wᵀ" if getattr(config, "share_output", True) else "Linear", "(B, T, V)"))
         both = isinstance(config, TransformerConfig)
         if config.attention == "scaled":
             self._inside(self.find("self_attention"), *("T_q", "T_k") if both else ("T", "T"))
@@ -75,15 +77,19 @@ class Map:
 
     def _inputs(self, tokens, length, table) -> list:
         dropout = [("dropout", "Dropout", "")] if self.config.input_dropout else []
+        added = [("plus", "Positions ∿" if self.config.positions == "sinusoidal" else "Positions", f"({length}, d_model)")]
+        inside = POSITIONS[self.config.positions].attention    # then attention knows them, and nothing is added
         return [("tokens", tokens, f"(B, {length})"), ("embedding", f"Embedding, {table}", f"(B, {length}, d_model)"),
-                ("plus", "Positions ∿" if self.config.positions == "sinusoidal" else "Positions", f"({length}, d_model)"), *dropout]
+                *([] if inside else added), *dropout]
 
     def _layers(self, length, *attentions) -> list:
         """The sub-layers, and the norm with which a pre-norm stack ends."""
         shape, pre_norm = f"(B, {length}, d_model)", self.config.pre_norm
-        norm, dropout = [("layer_norm", "LayerNorm", shape)], [("dropout", "Dropout", "")] if self.config.dropout else []
+        activation = self.config.activation.upper().replace("RELU", "ReLU").replace("SWI", "Swi")
+        norm = [("layer_norm", NORMS[self.config.norm].__name__, shape)]
+        dropout = [("dropout", "Dropout", "")] if self.config.dropout else []
         names = [*zip(("self_attention", "cross_attention"), attentions),
-                 ("feed_forward", f"Feed-forward ({self.config.activation.upper().replace('RELU', 'ReLU')})")]
+                 ("feed_forward", f"Feed-forward ({activation})")]
         groups = [[(kind, name, shape), *dropout, ("add", "", "")] for kind, name in names]
         return [*(norm + group if pre_norm else group + norm for group in groups), *([norm] if pre_norm else [])]
 

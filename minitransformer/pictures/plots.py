@@ -58,13 +58,13 @@ def attention(weights, queries, keys, title, predicted=None) -> Figure:
 
     predicted: for each query the token predicted at its position, if the queries are a decoder's input.
     """
-    keys = [_visible(token) for token in keys]
-    queries = [_visible(token) for token in queries]
+    keys = [visible(token) for token in keys]
+    queries = [visible(token) for token in queries]
     if predicted is None:
         side = "query: the token that looks"
     else:
         side = "query: token read → token predicted"
-        queries = [f"{query} → {_visible(token)}" for query, token in zip(queries, predicted)]
+        queries = [f"{query} → {visible(token)}" for query, token in zip(queries, predicted)]
     heads, longest = len(weights), max(len(keys), len(queries))
     inches = min(0.25, 10 / longest, max(0.15, 5 / longest))    # per token, 9 points high
     every = -(-longest // 60)                                   # label every such token
@@ -87,6 +87,21 @@ def attention(weights, queries, keys, title, predicted=None) -> Figure:
         figure.suptitle(title, fontsize=11, parse_math=False)
         figure.supxlabel("key: the token that is looked at", fontsize=10)
         figure.supylabel(side, fontsize=10)
+    return figure
+
+
+def dependence(tokens, shares, answer) -> Figure:
+    """On which of the tokens the probability of the next one, the `answer`, depends: their shares (LanguageModel.dependence)."""
+    tokens, answer = [visible(token) for token in tokens], visible(answer)
+    figure = Figure(0.08 * max(map(len, tokens)) + 4, 0.9 + 0.25 * len(tokens))
+    with fonts_for([answer, *tokens]):
+        axes = figure.subplots()
+        axes.barh(range(len(tokens)), shares, color="tab:purple")
+        axes.set_yticks(range(len(tokens)), tokens, fontsize=9, parse_math=False)
+        axes.invert_yaxis()    # the text from top to bottom
+        axes.set_title(f"on which token the probability of {answer} depends", fontsize=11, parse_math=False)
+        axes.set_xlabel("share of the gradients' norms", fontsize=10)
+        axes.set_ylabel("token read", fontsize=10)
     return figure
 
 
@@ -140,6 +155,6 @@ def schedules() -> Figure:
     return figure
 
 
-def _visible(token) -> str:
+def visible(token) -> str:
     """A token as visible text: a space and a line end are shown as symbols."""
     return token.replace(" ", "␣").replace("\n", "↵")

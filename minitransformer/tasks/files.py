@@ -26,7 +26,7 @@ class FromFiles(Task):
 
     files_option: ClassVar[dict]                  # what is special about the options --train and --valid: nargs, metavar, help
 
-    train: list                                   # names of files
+    train: list                                   # names of files; [] for an imported model
     valid: list
     sha256: dict = field(default_factory=dict)    # {file: hexadecimal digits}
 
@@ -34,7 +34,7 @@ class FromFiles(Task):
         super().__post_init__()
         for name in ("train", "valid"):
             files = getattr(self, name)
-            if not (isinstance(files, list) and files and all(isinstance(file, str) for file in files)):
+            if not (isinstance(files, list) and all(isinstance(file, str) for file in files)):
                 raise InputError(f"{name} is {files!r}, expected a list of file names")
 
     @classmethod

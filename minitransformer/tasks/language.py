@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from minitransformer.backend import to_host
 from minitransformer.pictures.attention_map import Attended
 from minitransformer.data.text_files import read_text
 from minitransformer.data.unknown import count_unknown, warn_of_unknown
@@ -47,6 +48,12 @@ class Language(FromFiles):
     vocab_size: int = setting("subwords learned on the training text", 1000)
     window: int = setting("tokens that the model reads at once", 128)
 
+    @classmethod
+    def add_arguments(cls, parser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--from", dest="base", metavar="RUN",
+                            help="begin with the weights of this run: its vocabulary and the sizes of its model stay")
+
     def read_files(self, files, name, read) -> str:
         return _normalised(read(files[0]))
 
@@ -55,6 +62,14 @@ class Language(FromFiles):
 
     def model_sizes(self, vocabulary) -> dict[str, int]:
         return {"vocab_size": vocabulary.size, "max_length": self.window}
+
+    def check_base(self, run) -> None:
+        """Raise InputError unless a training run of this task can begin with the model of `run`."""
+        if run.task.name != self.name:
+            raise InputError(f"--from {run.path}: a run of the task {run.task.name}, expected {self.name}")
+        if self.window > run.model.config.max_length:
+            raise InputError(f"window is {self.window}, but the model of {run.path} reads at most "
+                             f"{run.model.config.max_length} tokens")
 
     def data(self, vocabulary, training) -> Data:
         ids = {name: self.encode_text(vocabulary, text, getattr(self, name)[0]) for name, text in self.texts.items()}
@@ -107,6 +122,14 @@ class Language(FromFiles):
         tokens = run.vocabulary.tokens(ids)
         weights = run.model.attention_weights(np.array([ids]))["decoder"]
         return {"decoder": Attended(weights, tokens, tokens, [*tokens[1:], "…"])}    # what follows the text is unknown
+
+    def dependence(self, run, text) -> tuple[list[str], list[float], str]:
+        """(the tokens of a text, the shares of LanguageModel.dependence, the likeliest next token)."""
+        ids = self.encode_text(run.vocabulary, text)
+        if not ids:
+            raise InputError("the text is empty, expected a text to read")
+        answer, shares = run.model.dependence(np.array([ids]))
+        return run.vocabulary.tokens(ids), to_host(shares[0]).tolist(), run.vocabulary.tokens(answer)[0]
 
 
 def _normalised(text) -> str:

@@ -41,13 +41,15 @@ class TrainingConfig(ShownAsTable):
     patience: int = setting("stop after this many validations without a lower loss, and keep the best weights (or the average); "
                             "0: never", 0)
     average: int = setting("number of last checkpoints whose average becomes the trained weights", 1)
+    snapshot_every: int = setting("steps between weights that are kept for the time slider of minitransformer explore; 0: none", 0)
     seed: int = setting("random seed; the same seed and number of threads repeat a run bit for bit", 0)
     threads: int = setting("threads that share each batch; always one on a GPU", default_factory=default_threads)
 
     def __post_init__(self) -> None:
         for name in ("steps", "warmup", "accumulate", "validate_every"):
             check_whole(name, getattr(self, name), 1, MAX_STEPS)
-        check_whole("patience", self.patience, 0, MAX_STEPS)
+        for name in ("patience", "snapshot_every"):
+            check_whole(name, getattr(self, name), 0, MAX_STEPS)
         check_whole("average", self.average, 1, MAX_CHECKPOINTS)
         check_whole("threads", self.threads, 1, MAX_THREADS)
         check_whole("seed", self.seed, 0, MAX_SEED)

@@ -5,20 +5,22 @@ import os
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
+from typing import BinaryIO
 
 from minitransformer.errors import InputError
 
 MANIFEST = "manifest.json"
 NEXT = ".next"    # suffix of the file that will replace a listed one
+PIECE = 2 ** 20  # bytes of a file that are in memory at a time
 FORMAT = 2        # format version of run folders
 
 
 def write_durably(path, data) -> None:
-    """Write the bytes `data` to the file `path`: the old file stays until all of them are on disk."""
+    """Write the bytes `data`, or pieces of them, to the file `path`: the old file stays until all of them are on disk."""
     new = path.with_name(path.name + ".new")
     try:
         with new.open("wb") as file:
-            file.write(data)
+            file.writelines([data] if isinstance(data, bytes) else data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(new, path)
@@ -73,7 +75,8 @@ def check_manifest(folder, besides=()) -> dict[str, str]:
     Files named in `besides` are not checked. Raises OSError if one cannot be read now: it may be intact.
     """
     path = folder / MANIFEST
-    text = read_regular(path)
+    with open_regular(path) as file:
+        text = file.read()
     try:
         manifest = json.loads(text)
         version, files = manifest["format"], manifest["files"]
@@ -103,14 +106,18 @@ def as_json(value, **layout) -> str:
 
 def digest(path) -> str:
     """The sha256 of a file, as hexadecimal digits."""
-    return sha256(read_regular(path)).hexdigest()
+    found = sha256()
+    with open_regular(path) as file:
+        while piece := file.read(PIECE):
+            found.update(piece)
+    return found.hexdigest()
 
 
-def read_regular(path) -> bytes:
-    """The contents of a file. Raises InputError if it is missing, or could keep its reader waiting, such as a FIFO."""
+def open_regular(path) -> BinaryIO:
+    """The file, open for reading. Raises InputError if it is missing, or could keep its reader waiting, such as a FIFO."""
     check_regular(path)
     try:
-        return path.read_bytes()
+        return path.open("rb")
     except FileNotFoundError as error:
         raise InputError(f"{path}: {error.strerror}") from None
 

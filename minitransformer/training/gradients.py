@@ -3,7 +3,7 @@
 from minitransformer.models.next_token import LossSums
 
 
-def add_gradients(model, batches, terms, rng=None, smoothing=0.0) -> LossSums:
+def add_gradients(model, batches, rng=None, *, terms, smoothing=0.0) -> LossSums:
     """Add the gradients of the batches' summed losses / `terms` to the model's; returns LossSums."""
     loss = negative_log_likelihood = 0
     for batch in batches:

@@ -29,7 +29,7 @@ def locate_non_finite(model, workers, batches, seed, smoothing) -> tuple[str, st
     terms = sum(batch.terms for _, part, _ in shares for batch in part)
     with hooked(model, look):
         for _, part, rng in shares:    # all on this model: a replica has the same weights
-            add_gradients(model, part, terms, rng, smoothing)
+            add_gradients(model, part, rng, terms=terms, smoothing=smoothing)
     model.zero_grad()
     found = [place for places in workers.gather(found[:1]) for place in places]
     return found[0] if found else ("the loss", "backward")

@@ -6,6 +6,7 @@ from html import escape
 from minitransformer.errors import one_line
 from minitransformer.pictures import plots
 from minitransformer.pictures.attention_map import attention_map, has_attention
+from minitransformer.pictures.attention_page import STYLE, attention_html
 from minitransformer.tables import settings_tables, table
 from minitransformer.training.files import write_durably
 from minitransformer.training.log import CLOCKS, as_text, read_metrics
@@ -21,6 +22,7 @@ table {{ border-collapse: collapse; width: 100% }}
 td, th {{ border-top: 1px solid light-dark(#ccc, #555); padding: .3em .6em; text-align: left; vertical-align: top;
          white-space: pre-wrap; overflow-wrap: anywhere }}
 @media (min-width: 40em) {{ td:first-child {{ min-width: 11em }} }}
+{style}
 </style></head><body>
 <h1>{title}</h1>
 <p>{summary}</p>
@@ -57,7 +59,7 @@ def write_report(run, examples) -> None:
         curves=curves,
         outputs=table(((text, output, expected) for (text, expected), output in zip(examples, outputs)),
                       ("text", "output", "expected")),
-        maps=maps,
+        maps=maps, style=STYLE,
         settings=settings_tables(run.settings.as_dict())).encode(errors="backslashreplace"))
 
 
@@ -75,7 +77,6 @@ def _summary(run, log) -> str:
 def _maps(run, texts) -> str:
     """The attention of the last layer while the model reads each of `texts`."""
     found = [attention_map(run, text) for text in texts]
-    pictures = [plots.attention(one.weights, one.queries, one.keys, text, one.predicted).as_html(text)
-                for text, one in zip(texts, found)]
+    pictures = [attention_html(one.weights, one.queries, one.keys, text, one.predicted) for text, one in zip(texts, found)]
     return (f"<h2>Which token (row) attends to which (column): {found[0].kind} attention, last layer</h2>\n"
             + "".join(f"<figure>{one}</figure>\n" for one in pictures))

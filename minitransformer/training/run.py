@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from html import escape
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from minitransformer.backend import Array, to_host
+from minitransformer.backend import Array, get_module, to_host
 from minitransformer.data.vocabularies import VOCABULARIES
 from minitransformer.decoding.translation import check_texts
 from minitransformer.errors import FolderTaken, InputError
@@ -22,9 +23,10 @@ from minitransformer.training.files import (
     MANIFEST, as_json, check_manifest, make_folder, replace_listed, sync_folder, write_durably, write_manifest)
 from minitransformer.training.lock import in_training, only_trainer
 from minitransformer.training.settings import UNREADABLE, RunSettings
-from minitransformer.interchange.weights import set_weights
+from minitransformer.interchange.weights import WeightsFile, as_safetensors, set_weights
 
 WEIGHTS = "weights.safetensors"
+LICENCE = "LICENSE"    # of an imported model
 
 
 class Run:
@@ -35,8 +37,10 @@ class Run:
         manifest.json          the sha256 of these two, and of the weights once training has ended
         metrics.jsonl          the log
         checkpoints/step-N/    what a stopped run resumes from, each with its own manifest.json
+        snapshots/             weights of some steps, for the explorer (snapshot_every)
         weights.safetensors    the trained weights, {parameter name: array}, a shared one once; and how they were obtained
         train.lock             locked while a process trains the run
+        LICENSE                the licence of an imported model, and of what is trained from it
         report.html            one self-contained page about the training run and the model's outputs
     """
 
@@ -73,7 +77,11 @@ class Run:
         training: the TrainingConfig with which a command can resume. Raises FolderTaken if something is already there,
         InputError if the task, model or vocabulary is not registered or they do not fit each other.
         """
-        settings = RunSettings.of(task, model, vocabulary, training, backend)
+        return cls.make(path, RunSettings.of(task, model, vocabulary, training, backend), vocabulary, model)
+
+    @classmethod
+    def make(cls, path, settings, vocabulary, model=None) -> "Run":
+        """Like `create`, from RunSettings; without a model, if the weights come from elsewhere."""
         _check_vocabulary(path, settings, vocabulary)
         run = cls(path, settings, model, vocabulary)
         check_free(path)
@@ -111,7 +119,7 @@ class Run:
         run = cls.open(path)
         if run.finished:
             try:
-                weights, _ = run.trained_weights()
+                weights: Mapping[str, Array] = run.trained_weights()[0]
             except InputError as error:
                 hint = f"; make it again from its checkpoints: {run.resume_command}" if checkpoint.steps(run.path) else ""
                 raise InputError(f"{error}{hint}") from None
@@ -125,7 +133,8 @@ class Run:
         if all(array.dtype == np.float64 for array in weights.values()):
             run.model = run.model.astype(np.float64)
         run.set_weights(weights)
-        run.model = run.model.to(backend)
+        if get_module(backend) is not run.model.xp:
+            run.model = run.model.to(backend)
         return run
 
     @classmethod
@@ -190,26 +199,30 @@ class Run:
 
         `provenance`: how they were obtained, as JSON, stored in the file.
         """
-        from safetensors.numpy import save
+        parameters = self.model.parameters()
+        self.write_weights({name: (parameter.data.dtype, parameter.shape) for name, parameter in parameters.items()},
+                           (to_host(parameter.data) for parameter in parameters.values()), provenance)
 
+    def write_weights(self, shapes, arrays, provenance=None) -> None:
+        """Save `arrays`, described by `shapes` as in interchange.weights.as_safetensors, as the trained weights."""
         self.invalidate_weights()    # before they change
-        weights = {name: to_host(parameter.data) for name, parameter in self.model.parameters().items()}
-        write_durably(self.path / WEIGHTS, save(weights, {"provenance": as_json(provenance)}))
+        write_durably(self.path / WEIGHTS, as_safetensors(shapes, arrays, {"provenance": as_json(provenance)}))
         write_manifest(self.path, [*self._fixed_files(), WEIGHTS])
 
-    def trained_weights(self) -> tuple[dict[str, Array], dict[str, Any] | None]:
-        """({name: array}, their provenance) from weights.safetensors. Raises InputError if it is missing or damaged."""
-        from safetensors import SafetensorError, safe_open
+    def pass_on_licence(self, run) -> None:
+        """Copy the licence of an imported model, if this is one, to a `run` that begins with its weights."""
+        if (self.path / LICENCE).exists():
+            shutil.copyfile(self.path / LICENCE, run.path / LICENCE)
 
+    def trained_weights(self) -> tuple[WeightsFile, dict[str, Any] | None]:
+        """({name: array}, their provenance) from weights.safetensors. Raises InputError if it is missing or damaged."""
         if WEIGHTS not in check_manifest(self.path):
             raise InputError(f"{self.path}: the run has no trained model")
-        path = self.path / WEIGHTS
+        weights = WeightsFile(self.path / WEIGHTS)
         try:
-            with safe_open(path, framework="np") as file:
-                weights = {name: file.get_tensor(name) for name in file.keys()}    # noqa: SIM118 - a file is not a dict
-                return weights, json.loads((file.metadata() or {}).get("provenance", "null"))
-        except (SafetensorError, OSError, ValueError, TypeError, LookupError) as error:
-            raise InputError(f"{path}: cannot be read ({error})") from None
+            return weights, json.loads(weights.metadata.get("provenance", "null"))
+        except ValueError as error:
+            raise InputError(f"{self.path / WEIGHTS}: cannot be read ({error})") from None
 
     def invalidate_weights(self) -> None:
         """Unlist the trained weights, if there are any: training resumes."""

@@ -29,6 +29,7 @@ class NewRun:
     training: TrainingConfig
     backend: str
     folder: str | None         # None: a free one in runs/
+    base: str | None = None    # the folder of a run whose vocabulary and weights it begins with
 
     def open_run(self, job) -> tuple[Run, Data]:
         """The run in its new folder, and its data. Raises InputError if the folder is taken, or a file cannot be used."""
@@ -45,18 +46,30 @@ class NewRun:
             check_free(self.folder)    # anything that can fail early fails here, before any work
         job.choose_gpu(get_module(self.backend))
         task = self.task.begin()
-        vocabulary = task.make_vocabulary()
+        base = Run.load(self.base) if self.base else None
+        if base:
+            task.check_base(base)
+        vocabulary = base.vocabulary if base else task.make_vocabulary()
         data = task.data(vocabulary, self.training)
         job.check_sentences(data.batches)
-        kind = MODELS[self.model]
-        config = kind.Config.named(self.config, **{**task.model_sizes(vocabulary), **self.changes})
-        check_fits(config, TO_TRAIN)
-        model = kind(config, self.training.seed).to(self.backend)
+        model = self._model(task, vocabulary, base)
         run = self._create(task, model, vocabulary)
+        if base:
+            base.pass_on_licence(run)
+        config, kind = model.config, type(model)
         heads = f" with {config.num_heads} heads" if hasattr(config, "num_heads") else ""
         print(f"{task.name}: {self.config} {kind.__name__}, {config.num_layers} layers of width {config.d_model}{heads}, "
               f"{model.num_parameters():,} parameters, {vocabulary.size:,} tokens in the vocabulary", file=sys.stderr)
         return run, data
+
+    def _model(self, task, vocabulary, base) -> Any:
+        if base:
+            check_fits(base.model.config, TO_TRAIN)
+            return base.model.to(self.backend)
+        kind = MODELS[self.model]
+        config = kind.Config.named(self.config, **{**task.model_sizes(vocabulary), **self.changes})
+        check_fits(config, TO_TRAIN)
+        return kind(config, self.training.seed).to(self.backend)
 
     def _create(self, task, model, vocabulary) -> Run:
         """The run in its folder, or in a free one, even if another command creates a run at the same time."""

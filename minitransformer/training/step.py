@@ -1,5 +1,7 @@
 """One step of training: forward, loss, backward, clip, Adam."""
 
+from functools import partial
+
 from minitransformer.backend import module_of
 from minitransformer.checks import check_kind, check_whole, is_whole
 from minitransformer.errors import InputError, NonFiniteError
@@ -25,7 +27,7 @@ def training_step(model, optimizer, batch, learning_rate, seed=None, smoothing=0
     workers = workers or OneWorker(model)
     terms = sum(batch.terms for batch in batches)               # real target tokens: the divisor of the summed loss
     shares = workers.shard(batches, seed)                       # for each thread: a model, its part of the sentences, a generator
-    sums = workers.run(lambda replica, part, rng: add_gradients(replica, part, terms, rng, smoothing), shares)
+    sums = workers.run(partial(add_gradients, terms=terms, smoothing=smoothing), shares)
     try:
         optimizer.step(learning_rate, clip, workers)            # sums the threads' gradients, clips, moves the parameters
     except NonFiniteError:

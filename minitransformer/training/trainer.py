@@ -16,7 +16,7 @@ from minitransformer.training.evaluation import mean_loss, perplexity
 from minitransformer.workers.host import one_blas_thread
 from minitransformer.training.optim import Adam
 from minitransformer.workers.threads import Threads
-from minitransformer.training import checkpoint
+from minitransformer.training import checkpoint, snapshots
 from minitransformer.training.checkpoint import Checkpoint
 from minitransformer.training.interrupt import stop_on_interrupt
 from minitransformer.training.locate_non_finite import locate_non_finite
@@ -36,8 +36,9 @@ def train(run, config, batches, valid, measure=None, resume=False, make_workers=
     each validation. With `resume`, training resumes from the run's newest checkpoint and ends with the same bits as if
     it had never stopped: make `batches` the same way again (its `position` is set if it has one, otherwise the batches
     already used are skipped), and run.model too if no checkpoint has been saved yet. `make_workers(model, threads)` makes
-    the workers: Threads, or Processes for several processes (workers/). BLAS has one thread during training. Inside
-    `with limits():` (workers/host.py) freed memory is kept, too: on its own, a library call changes no setting of the C library.
+    the workers: Threads, LocalProcesses, or Processes if a launcher started several (workers/). BLAS has one thread during
+    training. Inside `with limits():` (workers/host.py) freed memory is kept, too: on its own, a library call changes no setting
+    of the C library.
 
     Returns the number of steps made: fewer than config.steps after Ctrl-C or SIGTERM, which let the
     current step finish and save a checkpoint, or if `patience` ran out. Raises InputError if the loss becomes NaN or
@@ -55,9 +56,9 @@ class _Loop:
         self.run, self.config, self.batches, self.valid = run, config, batches, valid
         self.measure = measure or (lambda model: {})
         self.model = run.model
+        self.workers = make_workers(self.model, config.threads if self.model.xp is np else 1)    # may move the weights
         self.optimizer = Adam(self.model)
         self.optimizer.grad[...] = 0    # left by an interrupted step
-        self.workers = make_workers(self.model, config.threads if self.model.xp is np else 1)
         self.step = 0
         self.sums = {"loss": 0, "nll": 0}    # since the last line of the log, on the device
         self.terms = 0                       # the same
@@ -83,10 +84,12 @@ class _Loop:
         self._write(FILE, lambda: write_log(self.run.path, self.log, "w"))
         with make_progress(config.steps, self.step) as self.progress, one_blas_thread, np.errstate(all="ignore"):
             with stop_on_interrupt() as stop:
+                self._keep_snapshot()
                 self._start_clock()
                 while not (stopped := self.workers.agree(stop.is_set())) and (
                         self.step < config.steps and not 0 < config.patience <= self.worse):
                     self._make_step()
+                    self._keep_snapshot()
                     validating = self.step % config.validate_every == 0 or self.step == config.steps
                     if self.step % LOG_EVERY == 0 or validating:
                         self._log_training(*self._finite_sums())
@@ -119,6 +122,10 @@ class _Loop:
         self.terms += sum(batch.terms for batch in batches)
         self.num_tokens += sum(batch.num_tokens for batch in batches)
         self.progress.update()
+
+    def _keep_snapshot(self) -> None:
+        if self.config.snapshot_every and self.step % self.config.snapshot_every == 0:
+            self._write(f"the weights of step {self.step}", lambda: snapshots.save(self.run.path, self.step, self.model))
 
     def _log_training(self, loss, nll) -> None:
         loss, nll = loss / self.terms, nll / self.terms

@@ -11,6 +11,7 @@ from minitransformer import __version__
 from minitransformer.backend import module_of
 from minitransformer.errors import InputError
 from minitransformer.workers.launcher import completes, launched, world
+from minitransformer.workers.local import local_workers
 from minitransformer.workers.threads import Threads
 
 SAMPLED_BATCHES = 10    # the largest of these shows whether there are enough sentences
@@ -61,11 +62,16 @@ def gather(value) -> list:
 class Job:
     """The processes of one command before there is a model: what they check and agree on. Without a launcher there is only one."""
 
-    def __init__(self):
-        place = launched()
+    def __init__(self, workers=None):
+        """workers: "threads", or "processes" for local ones; None: the faster."""
+        self._kind, place = workers, launched()
         self.processes, self.rank, self._rank_here = place.processes, place.rank, place.rank_here
         self.is_main = self.rank == 0
-        self.workers = Threads if self.processes == 1 else Processes
+        if workers == "processes" and self.processes > 1:
+            raise InputError("workers is processes, but the launcher has already started several; leave it out")
+
+    def workers(self, model, count=1) -> Threads:
+        return Processes(model, count) if self.processes > 1 else local_workers(model, count, self._kind)
 
     def gather(self, value) -> list:
         """`value` of each process, in the order of their ranks."""

@@ -48,7 +48,7 @@ def test_necessary_operations_are_those_of_the_products_made():
     batch = make_batch([(range(3, 8), range(3, 10))] * 4)
     Counting.operations = 0
     with textbook():    # a compiled kernel makes arrays of its own
-        add_gradients(model, [batch], batch.terms)
+        add_gradients(model, [batch], terms=batch.terms)
     assert Counting.operations == necessary_operations(config, 4, 6, 8)
 
 

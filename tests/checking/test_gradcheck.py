@@ -11,6 +11,7 @@ from minitransformer import functional as F
 from minitransformer import layers as L
 from minitransformer import models as M
 from minitransformer import rivals as R
+from minitransformer import successors as S
 from minitransformer.checking import BOUNDS, Report, Result
 from minitransformer.checking.blocks import blocks
 from minitransformer.diagnosis.operations import OPERATIONS
@@ -36,7 +37,7 @@ def test_a_whole_model_is_checked_with_dropout(name):
 
 
 def test_every_layer_is_among_the_blocks():
-    classes = {value for module in (L, M, R) for value in vars(module).values()
+    classes = {value for module in (L, M, R, S) for value in vars(module).values()
                if isinstance(value, type) and issubclass(value, L.Layer)}
     as_functions = {L.LinearCrossEntropy}    # it only adds the gradient of the pair's weight to a Parameter
     assert classes - {L.Layer} - as_functions == {type(block) for block, _ in blocks().values() if isinstance(block, L.Layer)}
@@ -45,7 +46,8 @@ def test_every_layer_is_among_the_blocks():
 def test_the_doctor_knows_every_operation():
     """A room of the package that it does not scan would be lost without a word."""
     rooms = [operation.forward.__module__.split(".")[1] for operation in OPERATIONS.values()]
-    assert {room: rooms.count(room) for room in rooms} == {"functional": 11, "rivals": 21, "layers": 22, "models": 6}
+    assert {room: rooms.count(room) for room in rooms} == {
+        "functional": 11, "rivals": 21, "layers": 23, "models": 6, "successors": 9}
 
 
 class WrongLinear(L.Linear):

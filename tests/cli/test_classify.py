@@ -143,7 +143,8 @@ def test_attention_and_the_report(run_cli, runs, which, text, tmp_path):
     code, _, error = run_cli("attention", run, text, "--kind", "cross", "--output", tmp_path / "b.png")
     assert code == 2 and "--kind is cross, but this model's attention is encoder" in error and one_line(error)
     page = (run / "report.html").read_text(encoding="utf-8")
-    assert page.count('<img width="') == page.count('src="data:image/png;base64,') == 4 and "encoder attention" in page
+    maps = 3 * Run.load(run).model.config.num_heads
+    assert page.count('<img width="') == page.count('src="data:image/png;base64,') == 1 + maps and "encoder attention" in page
     assert "valid accuracy" in page
     weights, queries, keys, predicted = Run.load(run).task.attention(Run.load(run), text)["encoder"]
     assert predicted is None and queries == keys and weights[0].shape[2:] == (len(queries), len(keys))

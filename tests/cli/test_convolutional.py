@@ -1,4 +1,4 @@
-"""minitransformer train TASK --model conv, or with another --attention, and what other commands do with the run."""
+"""minitransformer train TASK --model conv, with another --attention, or with later blocks; what other commands do with the run."""
 
 import json
 
@@ -10,7 +10,8 @@ from tests.cli.conftest import one_line, resumes_to_the_bit, train
 
 QUICK = ("--batch", "8", "--steps", "6", "--validate-every", "3", "--d-model", "8", "--dropout", "0.2", "--threads", "1")
 KINDS = {"conv": ("--model", "conv", "--kernel-size", "4"), "restricted": ("--attention", "restricted", "--radius", "3"),
-         "additive": ("--attention", "additive")}
+         "additive": ("--attention", "additive"),
+         "grouped": ("--norm", "rms", "--positions", "rotary", "--activation", "swiglu", "--kv-heads", "2", "--pre-norm")}
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +56,10 @@ def test_other_commands_take_the_run(run_cli, runs, tmp_path):
     (("--attention", "restricted"), "--radius is None, expected a whole number of at least 0"),
     (("--attention", "restricted", "--radius", "-1"), "--radius is -1, expected a whole number of at least 0"),
     (("--radius", "3"), "--radius is 3, but only restricted attention has one"),
+    (("--kv-heads", "2"), "--kv-heads is 2, but only grouped attention has one"),
+    (("--positions", "rotary", "--kv-heads", "3"), "--kv-heads is 3, expected a divisor of the 4 heads"),
+    (("--positions", "rotary", "--attention", "scaled"), "--attention is scaled, but rotary positions need grouped attention"),
+    (("--norm", "rsm"), "invalid choice: 'rsm'; choose from layer, rms"),
     (("--attention", "restrictd"), "invalid choice: 'restrictd'; did you mean restricted?"),
     (("--model", "conv", "--config", "base"), "unknown configuration 'base' of a convolutional model; choose from toy, tiny"),
 ])

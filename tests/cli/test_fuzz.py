@@ -102,8 +102,8 @@ GOOD = {"pooling": "first", "vocabulary": "characters", "tokens": "9", "config":
         "kind": "encoder", "layer": "0", "run": "new", "json": None, "pre-norm": None,
         "version": None, "help": None}    # any other takes a number
 TRAINING = ("config steps batch warmup schedule rate-factor peak-rate cooldown accumulate dropout embedding-dropout "
-            "attention-dropout feed-forward-dropout smoothing clip validate-every patience average seed threads backend "
-            "run pre-norm")
+            "attention-dropout feed-forward-dropout smoothing clip validate-every patience average snapshot-every seed threads "
+            "backend run pre-norm")
 SAMPLING = "temperature top-k top-p seed ensemble backend"
 SEARCH = "ensemble beam length-penalty min-length max-length backend"
 COMMANDS = {

@@ -115,9 +115,9 @@ from minitransformer.workers.launcher import launched
 from minitransformer.cli import main
 usual, calls = step.add_gradients, []
 
-def add_gradients(model, batches, *more):
+def add_gradients(model, batches, *more, **settings):
     calls.append(1)
-    sums = usual(model, batches, *more)
+    sums = usual(model, batches, *more, **settings)
     if launched().rank == int(sys.argv[1]) and len(calls) > 12:
         {what}
     return sums
@@ -152,7 +152,7 @@ def test_a_bug_in_one_process_ends_all_with_its_traceback(tmp_path):
 @with_mpi
 def test_all_agree_on_nan(tmp_path):
     """One of them makes it, and finds the block; process 0 says it."""
-    done = patched("model.flat.data[:] = float('inf'); usual(model, batches, *more)", 1, tmp_path / "run")
+    done = patched("model.flat.data[:] = float('inf'); usual(model, batches, *more, **settings)", 1, tmp_path / "run")
     line = done.stderr.splitlines()[-1]
     assert done.returncode == 2 and re.match("minitransformer: step 13: NaN or infinity in .*, forward; the weights of step 10 "
                                              "are kept", line), done.stderr

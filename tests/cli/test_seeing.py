@@ -14,9 +14,11 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-from minitransformer import Run
+from minitransformer import Run, greedy
+from minitransformer.functional.special import EOS
 from minitransformer.pictures import plots
 from minitransformer.pictures.attention_map import attention_map
+from minitransformer.pictures.attention_page import attention_html
 from minitransformer.pictures.figure import Figure, fonts_for
 from minitransformer.training.report import write_report
 from tests.cli.conftest import one_line, train
@@ -66,7 +68,8 @@ def test_the_rows_of_a_decoder_say_what_they_predict(trained):
     run = Run.load(trained)
     for kind in ("cross", "decoder"):
         found = attention_map(run, "twenty-one", kind)
-        written = run.vocabulary.tokens(run.vocabulary.encode_symbols(list(run.answer(["twenty-one"])[0])))
+        source = np.array([run.vocabulary.encode_symbols(["twenty", "one"]) + [EOS]])
+        written = run.vocabulary.tokens(greedy(run.model, source)[0])
         assert found.queries == ["<s>", *written] and found.predicted == [*written, "</s>"]
         rows, columns, side, below = labels(plots.attention(found.weights, found.queries, found.keys, "a", found.predicted))
         assert rows == [f"{a} → {b}" for a, b in zip(["<s>", *written], [*written, "</s>"])] and columns == found.keys
@@ -238,7 +241,7 @@ def test_info(run_cli, monkeypatch):
 
 def pictures_of(page):
     """[(description, pixels)] of the pictures inside a page."""
-    found = re.findall(r'<img width="[0-9]+" src="data:image/png;base64,([^"]+)" alt="([^"]*)">', page)
+    found = re.findall(r'<img width="[0-9]+"(?: height="[0-9]+")? src="data:image/png;base64,([^"]+)" alt="([^"]*)">', page)
     assert len(found) == page.count("<img")
     return [(name, matplotlib.image.imread(io.BytesIO(b64decode(data)))) for data, name in found]
 
@@ -249,10 +252,27 @@ def test_the_report_of_a_run_is_one_page(trained, tmp_path):
     (curves, pixels), *maps = pictures_of(page)
     assert curves.startswith("loss, learning rate") and pixels.std() > 0.01 and min(pixels.shape[:2]) > 300
     examples = re.findall(r"<tr><td>([^<]*)</td><td>[^<]*</td><td>", page)
-    assert len(examples) == 8 and [name for name, _ in maps] == examples[:3]
-    assert all(pixels.std() > 0.01 and min(pixels.shape[:2]) > 100 for _, pixels in maps)
+    heads = Run.load(trained).model.config.num_heads
+    assert len(examples) == 8 and [name for name, _ in maps] == [f"{text}, head {i}" for text in examples[:3] for i in range(heads)]
+    assert all(pixels.std() > 0.01 for _, pixels in maps)
     bare = re.sub('src="data:image/png;base64,[^"]*"', "", page)
     assert not any(word in bare for word in ("http", "src", "href", "url")) and not list(trained.glob("attention*.png"))
+
+
+def test_a_map_on_a_page():
+    """A dot for each weight, darker for a larger one, and a line of text for each token."""
+    weights = np.random.default_rng(0).permutation(24).reshape(2, 4, 3) / 23
+    page = attention_html(weights, ["<s>", "a", " ", "\n"], ["b", "<", "&"], "a < b", ["a", " ", "\n", "c"])
+    (name, pixels), (_, other) = pictures_of(page)
+    assert name == "a &lt; b, head 0" and pixels.shape == (4, 3, 4)
+    for head, shown in zip(weights, (pixels, other)):
+        assert (np.argsort(-shown.sum(axis=-1).ravel()) == np.argsort(head.ravel())).all()
+    labels = re.findall(r'<pre class="(queries|keys)" style="line-height: 14px">([^<]*)</pre>', page)
+    assert labels == 2 * [("queries", "&lt;s&gt; → a\na → ␣\n␣ → ↵\n↵ → c"), ("keys", "b\n&lt;\n&amp;")]
+    assert 'width="42" height="56"' in page and "token read → predicted" in page
+    long = attention_html(np.eye(300)[None], ["q"] * 300, ["k"] * 200, "long")    # every fifth token has room for its line
+    assert 'width="600" height="900"' in long and long.count("q\n") == 59 and long.count("k\n") == 39
+    assert "line-height: 15px" in long
 
 
 def rows_of(page):

@@ -7,20 +7,21 @@ from minitransformer.rivals import LSTM
 
 PAIRS = """
     additive_attention attention convolution cross_entropy depthwise_convolution dropout dropout_sum gelu
-    gelu_dropout glu gru_step layer_norm linear_cross_entropy lstm lstm_step relu relu_dropout restricted_attention
-    rnn_step softmax through_time windows""".split()
+    gelu_dropout glu grouped_attention gru_step layer_norm linear_cross_entropy lstm lstm_step relu relu_dropout
+    restricted_attention rms_norm rnn_step rotary silu softmax through_time windows""".split()
 LAYERS = """
     AdditiveAttention AdditiveScores AttentionalState Bidirectional Classifier Convolution ConvolutionalModel CrossAttention
-    Decoder DecoderLayer DotProductAttention Embedding Encoder EncoderLayer FeedForward FirstToken GatedConvolution Input
+    Decoder DecoderLayer DotProductAttention Embedding Encoder EncoderLayer FeedForward FirstToken GatedConvolution GatedFeedForward
+    GroupedQueryAttention Input
     LanguageModel LayerNorm LearnedPositions Linear LinearCrossEntropy MeanOverTokens MultiHeadAttention NextTokenModel
-    OneDirection OutputProjection Recurrent RecurrentModel RecurrentStack Residual RestrictedSelfAttention SelfAttention
-    SeparableConvolution SinusoidalPositions Transformer UnscaledScores""".split()
+    OneDirection OutputProjection Projection RMSNorm Recurrent RecurrentModel RecurrentStack Residual RestrictedSelfAttention
+    RotaryPositions SelfAttention SeparableConvolution SinusoidalPositions Transformer UnscaledEmbedding UnscaledScores""".split()
 
 
 def test_no_operation_is_lost():
     assert {name for name, operation in OPERATIONS.items() if operation.is_pair} == set(PAIRS)
     assert {name for name, operation in OPERATIONS.items() if not operation.is_pair} == set(LAYERS)
-    assert len(OPERATIONS) == len(PAIRS) + len(LAYERS) == 60
+    assert len(OPERATIONS) == len(PAIRS) + len(LAYERS) == 70
 
 
 def test_an_operation_has_a_forward_and_a_backward():

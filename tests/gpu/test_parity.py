@@ -199,13 +199,15 @@ def test_the_loss_of_every_model(device, kind):
     assert len(strict.waits) <= 3
 
 
-def test_generation(device):
-    """The same tokens, even when the text outgrows the learned positions; at most two waits per token."""
+@pytest.mark.parametrize("changes", [
+    dict(positions="learned"), dict(norm="rms", positions="rotary", kv_heads=1, activation="swiglu")])
+def test_generation(device, changes):
+    """The same tokens, even when the text outgrows the positions; at most two waits per token."""
     count = 12
     for sampling in (dict(), dict(temperature=0.5, top_k=4, top_p=0.9)):
         texts = []
         for backend in ("cupy", "numpy"):
-            model = make_model("language-model", positions="learned", max_length=7, pre_norm=True).to(backend)
+            model = make_model("language-model", max_length=7, pre_norm=True, **changes).to(backend)
             strict.waits.clear()
             texts.append(list(generate(model, [3, 4, 5], count, np.random.default_rng(0), **sampling)))
             assert len(strict.waits) <= 2 * count

@@ -9,6 +9,7 @@ from minitransformer.decoding.continuations import OutputWeight, continuations, 
 from minitransformer.layers import Embedding, EncoderLayer, StackConfig
 from minitransformer.replaceable import TABLE
 from minitransformer.rivals.recurrent.lstm import lstm_backward, lstm_forward
+from minitransformer.successors.grouped_past import CachedGroupedLayer, next_grouped_position
 
 kernels.load_all()
 B, H, T, K, D, V = 2, 3, 4, 5, 6, 9
@@ -73,10 +74,14 @@ def cases(dtype):
     def adam(data, grad, m, v):
         return F.adam_update(data, grad, m, v, 3, 0.1, 0.5, 0.9, 0.98, 1e-9, np.bool_(True))
 
-    def cached(x):
-        state = CachedLayer(layer, B)
+    grouped = EncoderLayer(StackConfig(num_layers=1, d_model=D, num_heads=H, d_ff=5, norm="rms", positions="rotary", kv_heads=1,
+                                       activation="swiglu", pre_norm=True), a.rng).astype(dtype)
+
+    def cached(x, state=CachedLayer, layer=layer, function=next_position):
+        state = state(layer, B)
         state.self_attention.make_room(np.zeros((B, 0), int), 8)
-        return next_position(x, state, np.ones((B, 1, 1, 1), bool))
+        state.self_attention.positions = np.array([3])
+        return function(x, state, np.ones((B, 1, 1, 1), bool))
 
     def loss(x, weight, targets):
         return F.linear_cross_entropy_forward(x, weight, targets, 0.1, padding=0)[0]
@@ -106,6 +111,8 @@ def cases(dtype):
                                   (a(B, T, D), a(V, D), a(B, T).astype(float))),
         "log_normaliser": lambda: (lambda logits: log_normaliser(logits.copy()), (a(T, V),)),
         "next_position": lambda: (cached, (a(B, 1, D),)),
+        "next_grouped_position": lambda: (
+            lambda x: cached(x, CachedGroupedLayer, grouped, next_grouped_position), (a(B, 1, D),)),
         "lstm_forward": lambda: (lstm_forward, (a(K, B, 4 * H), a(B, 2 * H), a(H, 4 * H), a.flags(K, B))),
         "lstm_backward": lambda: backward_of(lstm_forward, lstm_backward, a(K, B, 4 * H), a(B, 2 * H), a(H, 4 * H), a.flags(K, B)),
     }
@@ -131,7 +138,8 @@ DTYPES = ("float16", "float32", "float64", "int64", "uint8", "bool", "object", "
 ORDERS = {"C": np.array, "F": np.asfortranarray, "strided": strided, "backwards": lambda array: array[::-1].copy()[::-1],
           "transposed": lambda array: array.T.copy().T, "read-only": read_only, "unaligned": unaligned}
 CHANGES = {**{dtype: lambda array, dtype=dtype: array.astype(dtype) for dtype in DTYPES}, **ORDERS}
-REAL = ("continuations", "log_normaliser", "next_position")    # what only decoding calls: no complex step takes this way
+# What only decoding calls: no complex step takes this way.
+REAL = ("continuations", "log_normaliser", "next_position", "next_grouped_position")
 PRECISION = {"float16": 2e-3, "float32": 2e-5, "complex64": 2e-5, ">f4": 2e-5}
 
 

@@ -66,9 +66,9 @@ INPUTS = {"attention": attention_inputs, "dropout": dropout_inputs, "dropout_sum
           "relu_dropout": dropout_inputs, "gelu_dropout": dropout_inputs, "layer_norm": layer_norm_inputs,
           "linear_cross_entropy": linear_cross_entropy_inputs, "lstm": lstm_inputs}
 OWN_CACHE = {"linear_cross_entropy", "lstm"}    # both halves have a kernel, and the cache between them is theirs
-# No pairs of functions, and tested on their own, below or in test_continuations.py and test_cached.py:
+# No pairs of functions, and tested on their own, below or in test_continuations.py, test_cached.py and test_grouped_past.py:
 OTHERS = {"adam_update", "gather_gradients", "random_words", "Embedding", "log_normaliser", "continuations",
-          "next_position"}
+          "next_position", "next_grouped_position"}
 SIZES = st.tuples(*[st.integers(1, 5)] * 5)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from minitransformer import layers as L, models as M
-from minitransformer import rivals as R
+from minitransformer import rivals as R, successors as S
 from minitransformer.functional.special import PAD
 
 V = 9
@@ -42,6 +42,7 @@ NAMES = ("Linear", "Embedding", "OutputProjection", "SinusoidalPositions", "Lear
          "RNN", "GRU", "LSTM", "Bidirectional", "RecurrentStack", "AdditiveAttention", "DotProductAttention", "AttentionalState",
          "Convolution", "SeparableConvolution", "GatedConvolution", "RestrictedSelfAttention", "AdditiveSelfAttention",
          "AdditiveCrossAttention", "UnscaledSelfAttention", "UnscaledCrossAttention",
+         "Projection", "UnscaledEmbedding", "RMSNorm", "GatedFeedForward", "RotaryPositions", "GroupedQueryAttention",
          "Transformer", "LanguageModel", "Classifier", "RNNModel", "GRUModel", "LSTMModel", "LSTMAttentionModel",
          "LSTMDotAttentionModel", "ConvolutionalModel")
 
@@ -73,9 +74,13 @@ def _make(name, rng, batch, t_q, t_k, heads, d_k, d_v, d_model, d_ff, pre_norm, 
         positions=positions, max_length=6)
     kind = ("scaled", "unscaled", "additive", "restricted")[seed % 4]
     of_models = {**stack, "attention": kind, "radius": d_k - 1 if kind == "restricted" else None}
+    if seed % 5 == 4:
+        of_models = {**stack, "norm": "rms", "positions": "rotary", "kv_heads": 1, "activation": "swiglu",
+                     "d_k": 2 * d_k, "d_v": None}
     config = L.StackConfig(**stack)
     transformer = M.TransformerConfig(**of_models, source_vocab=V, target_vocab=V, share_embeddings=share, share_output=share)
-    language = M.LanguageModelConfig(**of_models, vocab_size=V)
+    language = M.LanguageModelConfig(**of_models, vocab_size=V, share_output=share,
+                                    embedding="scaled" if share else "unscaled")
     classifier = M.ClassifierConfig(**of_models, vocab_size=V, num_classes=3, pooling="mean" if share else "first")
     recurrent = R.RecurrentConfig(source_vocab=V, target_vocab=V, num_layers=heads, d_model=2 * d_k, dropout=dropout_rate,
                                   bidirectional=pre_norm, share_embeddings=share, share_output=share)
@@ -138,6 +143,15 @@ def _make(name, rng, batch, t_q, t_k, heads, d_k, d_v, d_model, d_ff, pre_norm, 
            for name in ("AdditiveSelfAttention", "UnscaledSelfAttention")},
         **{name: lambda name=name: (getattr(R, name)(*attention), (x, memory, mask))
            for name in ("AdditiveCrossAttention", "UnscaledCrossAttention")},
+        "Projection": lambda: (S.Projection(d_model, d_ff, rng), (x,)),
+        "UnscaledEmbedding": lambda: (S.UnscaledEmbedding(V, d_model, rng), (ids,)),
+        "RMSNorm": lambda: (S.RMSNorm(d_model), (x,)),
+        "GatedFeedForward": lambda: (S.GatedFeedForward(d_model, d_ff, rng, "swiglu" if share else "geglu", dropout_rate), (x,)),
+        "RotaryPositions": lambda: (S.RotaryPositions(), (x,)),
+        "GroupedQueryAttention": lambda: (S.GroupedQueryAttention(
+            d_model, heads * d_v, rng, heads, 2 * d_k, dropout_rate, 50.0 if share else None,
+            "half" if pre_norm else "interleaved"),
+            (x, square)),
         "Transformer": lambda: (M.Transformer(transformer, seed), (ids, rng.integers(1, V, (batch, t_q)))),
         "LanguageModel": lambda: (M.LanguageModel(language, seed), (ids,)),
         "Classifier": lambda: (M.Classifier(classifier, seed), (ids,)),

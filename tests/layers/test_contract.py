@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minitransformer import gradcheck
-from minitransformer import layers as L, models as M, rivals as R
+from minitransformer import layers as L, models as M, rivals as R, successors as S
 from minitransformer.errors import InputError
 from tests.layers.cases import NAMES, call, cases, changed
 
@@ -46,7 +46,7 @@ def flat_gradient(layer):
 
 
 def test_every_layer_has_a_case():
-    classes = {name for name, value in {**vars(L), **vars(M), **vars(R)}.items()
+    classes = {name for name, value in {**vars(L), **vars(M), **vars(R), **vars(S)}.items()
                if inspect.isclass(value) and issubclass(value, L.Layer)}
     assert classes - {"Layer"} == set(NAMES)
 

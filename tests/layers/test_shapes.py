@@ -65,8 +65,9 @@ def test_arguments_of_another_shape(name, flag):
                     pytest.fail(f"argument {place}, {what}: {wrong.shape} instead of {value.shape}")
 
 
-ANY_LEADING = ("Linear", "OutputProjection", "LayerNorm", "FeedForward", "Embedding")    # (..., d_model), or ids (...)
-ANY_WIDTH = ("SinusoidalPositions", "MeanOverTokens", "FirstToken")
+ANY_LEADING = ("Linear", "OutputProjection", "LayerNorm", "FeedForward", "Embedding", "Projection", "RMSNorm",
+               "GatedFeedForward", "UnscaledEmbedding")    # (..., d_model), or ids (...)
+ANY_WIDTH = ("SinusoidalPositions", "MeanOverTokens", "FirstToken", "RotaryPositions")
 
 
 def is_meant(name, inputs, place, what):
@@ -78,7 +79,7 @@ def is_meant(name, inputs, place, what):
     if value.dtype == bool:
         return what in ("an axis missing", "an axis too many") and name not in ANY_WIDTH    # or it cannot be broadcast
     if name in ANY_LEADING:
-        return axis != last or name == "Embedding"
+        return axis != last or "Embedding" in name
     if what in ("an axis missing", "an axis too many"):
         return False
     if axis == last and value.dtype.kind == "f":

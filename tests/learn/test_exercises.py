@@ -53,7 +53,7 @@ def test_a_gradient_is_proven_by_both_methods(exercise):
 def test_what_is_cheap_does_not_pass(exercise, cheap):
     def function(*arguments):
         right = exercise.reference(*arguments)
-        first = next(one for one in arguments if isinstance(one, np.ndarray))
+        first = next((one for one in arguments if isinstance(one, np.ndarray)), np.zeros(3))
         made = [{"zeros": np.zeros_like(one), "a constant": np.ones_like(one), "the input": first}[cheap] for one in arrays(right)]
         return tuple(made) if isinstance(right, tuple) else made[0]
 
@@ -302,6 +302,8 @@ def test_hints_never_begin_below_the_missing_term(exercise):
 
 
 def test_changes_of_the_reference_can_be_made_and_shown(exercise):
+    if exercise.versions:    # a verdict is one bit: only what is listed is named
+        return
     cases = exercise.cases()
     named = factors(exercise, cases)
     outputs = range(len(exercise.returns))

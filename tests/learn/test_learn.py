@@ -369,7 +369,7 @@ def test_the_end_of_the_course_is_a_model_of_the_readers_own(learn, tmp_path):
     for chapter in chapters():
         learn("start", chapter.name)
     code, out, _ = learn()
-    assert code == 0 and "learn plug --all" in out and (path := out.split()[-1]).endswith("one_file.py")
+    assert code == 0 and "learn start my_model" in out and (path := out.split()[-1]).endswith("one_file.py")
     assert "def main" in Path(path).read_text(encoding="utf-8")
 
 

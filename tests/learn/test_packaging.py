@@ -30,6 +30,8 @@ def test_a_wheel_teaches_in_a_bare_folder_without_a_clone(tmp_path):
         assert {name.partition("/")[0].partition("-")[0] for name in archive.namelist()} == {"minitransformer"}
         assert {"minitransformer/tutorials/one_file.py", "minitransformer/tutorials/drawkcab/weights.safetensors"} <= set(
             archive.namelist())
+        scripts = {path.relative_to(ROOT).as_posix() for path in (ROOT / "minitransformer" / "explore").rglob("*.*")}
+        assert len(scripts) > 30 and {name for name in scripts if not name.endswith(".pyc")} <= set(archive.namelist())
         modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "minitransformer").rglob("*.py")}
         assert modules <= set(archive.namelist())    # a folder without __init__.py is left out
         archive.extractall(site)

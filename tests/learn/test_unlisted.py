@@ -12,6 +12,8 @@ from minitransformer.learn.course import exercises
 from minitransformer.learn.fitting import LISTED, ONE_CHANGE, TWO_CHANGES, fitting_mistakes
 from minitransformer.learn.formula import formula
 from minitransformer.learn.judgement import cases_of, check_function
+from minitransformer.learn.rules import rules
+from minitransformer.learn.syntax_tree import expression, fill, match
 
 EXERCISES = exercises()
 
@@ -40,6 +42,41 @@ def normed(dy, n, s, gamma, dx):
     return dx(dy * gamma), (dy * n).sum(rows), dy.sum(rows)
 
 
+def decoder_layer(x, memory, causal, memory_mask, W1, W2, degrees=0):
+    """The exercise as most write it, with functions of its own."""
+    def attend(query, other, mask):
+        scores = np.where(mask, query @ turned(other) / math.sqrt(query.shape[-1]), -np.inf)
+        e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        return e / e.sum(axis=-1, keepdims=True) @ other
+
+    def norm(x):
+        return (x - mean(x)) / np.sqrt(x.var(axis=-1, keepdims=True, ddof=degrees) + 1e-5)
+
+    x = norm(x + attend(x, x, causal))
+    x = norm(x + attend(x, memory, memory_mask))
+    return norm(x + np.maximum(x @ W1, 0) @ W2)
+
+
+def moments(w, g, m, v, t, learning_rate, beta1, beta2, epsilon, square=lambda g: g * g):
+    m, v = beta1 * m + (1 - beta1) * g, beta2 * v + (1 - beta2) * square(g)
+    return w - learning_rate * (m / (1 - beta1 ** t)) / (np.sqrt(v / (1 - beta2 ** t)) + epsilon), m, v
+
+
+def bleu(precisions, ratio, root=None):
+    return np.exp(np.minimum(0, 1 - ratio)) * precisions.prod() ** (root or 1 / len(precisions))
+
+
+def precisions(matches, totals):
+    return matches.sum(axis=0) / totals.sum(axis=0)
+
+
+def shared(dsource, dtarget, dlogits, h, source, target, E, of_source, of_target, of_logits=1.0):
+    dE = of_logits * np.einsum("btv,btd->vd", dlogits, h)
+    np.add.at(dE, source, of_source * dsource)
+    np.add.at(dE, target, of_target * dtarget)
+    return dlogits @ E, dE
+
+
 ONE = [
     ("linear_backward", "in dW, W is added", lambda dy, x, W: (dy @ W.T, x.T @ dy + W, dy.sum(axis=0))),
     ("linear_backward", "in db, the sum of dy became a max", lambda dy, x, W: (dy @ W.T, x.T @ dy, dy.max(axis=0))),
@@ -51,7 +88,7 @@ ONE = [
     ("twice_backward", "in dx, W is not transposed",
      lambda dy, x, W: (dy @ W.T @ W, (x @ W).T @ dy + x.T @ (dy @ W.T))),
     ("embedding", "in d_model, ids.shape[-1] is used where W.shape[1] belongs", lambda ids, W: W[ids] * math.sqrt(ids.shape[1])),
-    ("embedding_backward", "in dW, 1 is used where dy belongs",
+    ("embedding_backward", "in dW[ids], 1 is used where dy belongs",
      lambda dy, ids, W: EXERCISES["embedding_backward"].reference(np.ones_like(dy), ids, W)),
     ("softmax", "in p, 1e-06 is added to sum(exp(x - max(x)))", lambda x: np.exp(x - x.max(axis=-1, keepdims=True)) / (
         np.exp(x - x.max(axis=-1, keepdims=True)).sum(axis=-1, keepdims=True) + 1e-6)),
@@ -73,7 +110,8 @@ ONE = [
         EXERCISES["sinusoids"].reference(positions, d_model) * (np.arange(d_model) % 2 == 0))),
     ("layer_norm_backward", "in dx, the factor n appears twice", lambda dy, n, s, gamma: normed(
         dy, n, s, gamma, lambda dn: s * (dn - mean(dn) - n * n * mean(dn * n)))),
-    ("dropouts_backward", "rate has the wrong sign", lambda dy, x, W, keep1, keep2, rate: (
+    ("dropouts_backward", "in h, rate is added, not subtracted, and the same wherever this is computed",
+     lambda dy, x, W, keep1, keep2, rate: (
         EXERCISES["dropouts_backward"].reference(dy, x, W, keep1, keep2, -rate))),
     ("linear_backward", "in dW alone: the first row of dy is left out",
      lambda dy, x, W: (dy @ W.T, x[1:].T @ dy[1:], dy.sum(axis=0))),
@@ -91,6 +129,29 @@ ONE = [
     ("softmax", "log is applied to p", lambda x: np.log(EXERCISES["softmax"].reference(x))),
     ("feed_forward_backward", "dx is dh, which is only on the way to it", lambda dy, x, W1, b1, W2: (
         dy @ W2.T, *EXERCISES["feed_forward_backward"].reference(dy, x, W1, b1, W2)[1:])),
+    ("decoder_layer", "in x1, the mean of h h is divided by D - 1, not by D, and the same wherever this is computed",
+     lambda *given: decoder_layer(*given, degrees=1)),
+    ("shared_backward", "in dE[source], V is used where D belongs, and the same wherever this is computed",
+     lambda *given: shared(*given, *[math.sqrt(len(given[-1]))] * 2)),
+    ("shared_backward", "in dE[target], the factor sqrt(D) is missing",
+     lambda *given: shared(*given, math.sqrt(given[-1].shape[1]), 1)),
+    ("shared_backward", "dlogits^T h is 1/dsource.shape[0] times what is expected",
+     lambda *given: shared(*given, *[math.sqrt(given[-1].shape[1])] * 2, 1 / len(given[0]))),
+    ("adam_step", "in v, the absolute value of g is taken, not its square", lambda *given: moments(*given, square=np.abs)),
+    ("clip", "in norm, only the first of dW dW is taken: sum has to run over all of them", lambda dW, db, limit: tuple(
+        one * min(1, limit / math.sqrt((dW[0] ** 2).sum() + (db ** 2).sum())) for one in (dW, db))),
+    ("schedule", "in rates, the mean of steps / warmup and sqrt(warmup / steps) is used where "
+     "minimum(steps / warmup, sqrt(warmup / steps)) belongs",
+     lambda steps, d_model, warmup: (steps / warmup + np.sqrt(warmup / steps)) / 2 / math.sqrt(d_model * warmup)),
+    ("corpus_bleu", "in bleu, 4 is used where len(precisions) belongs", lambda matches, totals, lengths, references: (
+        bleu(precisions(matches, totals), references.sum() / lengths.sum(), 1 / 4))),
+    ("corpus_bleu", "in sum(references) / sum(lengths), "
+     "the mean of the ratios of references and lengths is taken, not the ratio of their sums",
+     lambda matches, totals, lengths, references: bleu(precisions(matches, totals), (references / lengths).mean())),
+    ("cross_entropy_backward", "in dlogits, the brackets are missing: of p - np.eye(p.shape[-1], dtype=p.dtype)[ids], only p is "
+     "multiplied by dloss", lambda dloss, p, ids: (dloss * p - np.eye(p.shape[-1])[ids]) * (ids != 0)[..., None]),
+    ("memory_backward", "in p[1]^T (dy + dy U[1]^T) V[1]^T, V[0] is used where V[1] belongs",
+     lambda dy, p, V, U: EXERCISES["memory_backward"].reference(dy, p, V[[0, 0]], U)),
 ]
 
 TWO = [
@@ -116,6 +177,50 @@ def test_one_change_is_named(name, sentence, wrong):
 def test_two_changes_are_both_named(name, first, second, wrong):
     said = diagnosis(name, wrong)
     assert first in said and second in said
+
+
+def test_whole_numbers_that_coincide_are_explained_together():
+    """Without biases, an attention has 4 d_model fewer, as many as two norms have: the encoder alone would not tell."""
+    def wrong(V, d, f, N):
+        attention, feed_forward = 4 * d * d, 2 * d * f + f + d
+        return V * d, N * (attention + feed_forward + 4 * d), N * (2 * attention + feed_forward + 4 * d)
+
+    said = diagnosis("count_parameters", wrong)
+    assert said == "in attention, the term d_model is missing; in decoder, 2 is used where 3 belongs"
+
+
+def test_ids_that_come_back_as_they_were_are_told_so():
+    said = diagnosis("merged", lambda ids, new: (ids[:2].copy(), ids.copy()))
+    assert said.startswith("pair is the beginning of ids, unchanged; the text is unchanged")
+
+
+def test_a_sum_of_ids_is_nobodys_mistake():
+    """None of its n-grams is in a text of sums, either."""
+    def wrong(hypothesis, reference, n):
+        matches, total = EXERCISES["clipped_matches"].reference(hypothesis, reference, n)
+        return matches // max(total, 1), total
+
+    assert not diagnosis("clipped_matches", wrong)
+
+
+def test_a_change_of_what_is_left_over_is_the_second_of_two():
+    """Without the penalty, what is left is the mean, and it is the arithmetic one."""
+    said = diagnosis("corpus_bleu", lambda matches, totals, lengths, references: precisions(matches, totals).mean())
+    assert said.startswith("in bleu, the factor penalty is missing; in bleu, the mean of precisions is the arithmetic one")
+
+
+def test_a_rule_writes_only_letters_that_its_pattern_has():
+    """What it writes would be a name that no reference has, and the rule would never apply."""
+    for pattern, wrong, sentence, _rank in rules():
+        letters = {node.id for node in ast.walk(pattern) if isinstance(node, ast.Name)}
+        written = fill(wrong, dict.fromkeys(letters, ast.Constant(0)))
+        left = {node.id for node in ast.walk(written) if isinstance(node, ast.Name)} - {"np", "len"}
+        assert not left, (sentence, ast.unparse(wrong))
+
+
+def test_a_letter_that_occurs_twice_is_the_same_expression():
+    for code, fits in (("g * g", True), ("g * h", False), ("x[0] * x[0]", True)):
+        assert (match(expression("a * a"), expression(code)) is not None) == fits
 
 
 def test_no_sentence_is_about_the_array_itself():

@@ -35,6 +35,9 @@ CONFIGS = {
     "large": TransformerConfig.named("big", 1_000_000, d_model=65_536, num_heads=4096, d_ff=262_144, d_k=1024, d_v=2048),
     "language model": LanguageModelConfig(vocab_size=13, **SMALL, dropout=0.0),
     "pre-norm language model": LanguageModelConfig(vocab_size=13, **SMALL, pre_norm=True),
+    "language model of later blocks": LanguageModelConfig(
+        vocab_size=13, **{**SMALL, "d_v": None}, pre_norm=True, norm="rms", positions="rotary", activation="swiglu",
+        share_output=False),
     "classifier": ClassifierConfig(vocab_size=13, num_classes=6, **SMALL, dropout=0.0),
     "pre-norm classifier": ClassifierConfig(vocab_size=13, num_classes=6, **SMALL, pre_norm=True, pooling="first"),
 }

@@ -281,13 +281,13 @@ def poison(weights):
     ("config.json", lambda path: path.write_text("{}"), "the run cannot be read"),
     ("config.json", change_model, r"feed_forward.inner.bias: found \(16,\), expected \(24,\)"),
     ("config.json", lambda path: edit(path, lambda settings: settings.pop("task")), "the run cannot be read.*'task'"),
-    ("config.json", lambda path: edit(path, lambda settings: settings["model"].update(norm="rms")), "the run cannot be read"),
+    ("config.json", lambda path: edit(path, lambda settings: settings["model"].update(colour="red")), "the run cannot be read"),
     ("config.json", lambda path: edit(path, lambda settings: settings["model"].update(share_output=False)),
      "output.weight: found no such array, expected"),
     ("vocabulary.json", os.remove, "the run cannot be read"),
     ("vocabulary.json", lambda path: path.write_text("[]"), "the run cannot be read"),
     ("weights.safetensors", os.remove, "the run has no trained model"),
-    ("weights.safetensors", break_weights, "weights.safetensors: cannot be read"),
+    ("weights.safetensors", break_weights, "weights.safetensors: not a safetensors file"),
 ])
 def test_a_run_that_does_not_fit_together_is_explained(tmp_path, name, damage, words):
     """The checksums are right: these files were written on purpose."""

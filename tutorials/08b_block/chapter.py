@@ -284,7 +284,8 @@ lab.at_work()
 #
 #     minitransformer learn plug --all
 #
-# It prints the loss beside the library's, lets the model copy a word that it has never seen, and says how many parts are yours.
+# It compares your gradients with those of the paper in one file, trains the model until it reverses words that it has never
+# seen, and says how many parts are yours.
 #
 # **Read next:** `tutorials/one_file.py`, the Transformer with its gradients and its training in fewer than 500 lines of NumPy.
 # You have derived nearly every backward in it. Then read `EncoderLayer` in `minitransformer/layers/encoder.py` and `Residual`

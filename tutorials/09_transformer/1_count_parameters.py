@@ -106,6 +106,11 @@ def without_its_norm(V, d, f, N):
     return made(V, d, f, N, norms=(2, 2))
 
 
+@mistake("a decoder layer has 4 d_model too few: the biases of its second attention are missing, or two of its three norms", hint=2)
+def cross_without_biases(V, d, f, N):
+    return made(V, d, f, N, norms=(2, 1))
+
+
 @mistake("the norm after the feed-forward network is missing: each sub-layer has its own", hint=2)
 def norms_of_attention_alone(V, d, f, N):
     return made(V, d, f, N, norms=(1, 2))

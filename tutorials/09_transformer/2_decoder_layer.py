@@ -64,7 +64,8 @@ def normalised(y, x, memory, causal, memory_mask, W1, W2):
 # %% hints
 hints = (
     "In the attention to the memory, who asks, and who is asked? What has already happened to the one who asks?",
-    "LayerNorm(x + sub-layer(x)) three times, each time with the x from the step before. Each attention has its own mask.",
+    "LayerNorm(x + sub-layer(x)) three times: x1 comes out of the first, x2 out of the second, and each goes into the next one. "
+    "Each attention has its own mask.",
     "h = x1 + e / e.sum(axis=-1, keepdims=True) @ ___",
 )
 

@@ -37,7 +37,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from minitransformer import TransformerConfig, gradcheck, make_batch
-from minitransformer.layers import Decoder, DecoderLayer
+from minitransformer.layers import Decoder, DecoderLayer, MultiHeadAttention
 
 model, vocabulary = lab.drawkcab()
 rng = np.random.default_rng(0)
@@ -130,6 +130,44 @@ for name in ("source", "target", "next_target"):
 # have not been written yet. The second one has the padding mask of the *source*, $(B, 1, T)$, and needs no causal mask,
 # because nothing in the source lies in the future.
 
+# %% [derivation]
+# **PyTorch's attention, axis by axis.** If you compare your layer with `torch.nn.MultiheadAttention`, nearly every axis
+# is somewhere else:
+#
+# | | here | `torch.nn.MultiheadAttention` |
+# |---|---|---|
+# | input | $(B, T, D)$ | $(T, B, D)$, unless `batch_first=True` |
+# | query, key, value | three weights $(D, D)$, $y = x W + b$ | all three in `in_proj_weight` $(3D, D)$, $y = x W^\top + b$ |
+# | output | `output.weight` $(D, D)$, $y = x W + b$ | `out_proj.weight` $(D, D)$, $y = x W^\top + b$ |
+# | mask | one, True: may attend | `attn_mask` $(T_q, T_k)$ and `key_padding_mask` $(B, T_k)$, True: may **not** attend |
+# | attention weights | for each head, $(B, H, T_q, T_k)$ | their mean, $(B, T_q, T_k)$, unless `average_attn_weights=False` |
+# | a query with nothing to attend to | zeros | NaN |
+#
+# The mask of `torch.nn.functional.scaled_dot_product_attention` has it the other way round again: there, True means that a
+# query may attend. With the axes in their places, the numbers are the same:
+
+# %% [derivation] code
+try:
+    import torch
+except ImportError:
+    print("not compared: torch is not installed")
+else:
+    ours = MultiHeadAttention(8, 2, rng).astype("float64")
+    for one in (ours.query, ours.key, ours.value, ours.output):
+        one.bias.data += rng.standard_normal(8)
+    theirs = torch.nn.MultiheadAttention(8, 2, batch_first=True, dtype=torch.float64)
+    three, x, real = (ours.query, ours.key, ours.value), rng.standard_normal((2, 5, 8)), np.arange(5) < np.array([[5], [3]])
+    with torch.no_grad():
+        theirs.in_proj_weight[:] = torch.tensor(np.concatenate([one.weight.data.T for one in three]))
+        theirs.in_proj_bias[:] = torch.tensor(np.concatenate([one.bias.data for one in three]))
+        theirs.out_proj.weight[:] = torch.tensor(ours.output.weight.data.T)
+        theirs.out_proj.bias[:] = torch.tensor(ours.output.bias.data)
+        y, weights = theirs(*3 * [torch.tensor(x)], key_padding_mask=torch.tensor(~real),
+                            attn_mask=torch.tensor(~np.tri(5, dtype=bool)))
+    own, cache = ours.forward(x, x, x, real[:, None, None] & np.tri(5, dtype=bool))
+    print(f"outputs differ by {np.abs(own - y.numpy()).max():.0e}, weights by "
+          f"{np.abs(cache.attention.weights.mean(axis=1) - weights.numpy()).max():.0e}")
+
 # %% [markdown]
 # The library's layer also has projections, several heads and dropout. With one head and identity matrices for the
 # projections, it must compute the same as yours:
@@ -153,6 +191,24 @@ print(len(names), "of your functions at work;", str(report).splitlines()[-1])
 # that pass and have a place in the layer do the work. The layer itself only puts them together, so its backward is
 # three lines, which call the sub-layers from the last to the first.
 #
+# **Who is right?** Padding is a row of `x` and a column of the scores. Which of the two must a mask hide? A model with the
+# wrong mask trains as well.
+
+# %% [exercise] test_mask
+
+# %% [derivation]
+# **The rule: padding is not there.** So the rows of real tokens must be what they are without any padding. The weights
+# of a query sum to 1 over the *keys*, and a real query has to divide them among real keys, which is a matter of columns.
+# With rows alone, real queries look at padding, and the queries that are padding have nothing left to look at.
+#
+# Hiding rows *in addition* changes nothing that is read: the gradient of an output that nobody reads is 0. So a right
+# test compares real rows only. And it adds padding, where changing what the padding holds is not enough: padding with a
+# score of 0 and numbers of 0 still takes its share of every sum.
+
+# %%
+lab.verdicts(test_mask)
+
+# %% [markdown]
 # ## The way back to the encoder
 #
 # The encoder's output is never compared with a target. Everything that the encoder learns comes through the memory,
@@ -243,9 +299,8 @@ print("your sum, against the library's gradient:", np.abs(sum(uses) - model.targ
 # Before the first update a model knows nothing, so you would expect the loss of a uniform guess, $\ln V$. Whether you
 # get it depends on how the weights are drawn. Xavier's rule gives the weights of a matrix from $m$ to $n$ numbers variance
 # $2 / (m + n)$, and Kaiming's rule gives them $2 / m$. This library follows Xavier's, with the factors of chapter 8b.
-# Kaiming's variance is twice as large for a square matrix, 5 times as large for $W_1$ of the feed-forward network, and 1.25
-# times as large for $W_2$. In an output layer, where $n$ is the size of the vocabulary, the two differ by a factor of
-# hundreds.
+# Kaiming's variance is twice as large for a square matrix, and 5 times for $W_1$ of the feed-forward network. In an output
+# layer, where $n$ is the size of the vocabulary, the two differ by a factor of hundreds.
 #
 # **By hand.** A last hidden state has $d$ numbers of variance 1, so the variance $\sigma^2$ of a logit is $d$ times
 # that of a weight. For a normally distributed $z$, the mean of $e^z$ is $e^{\sigma^2 / 2}$, so the sum over the
@@ -261,9 +316,8 @@ for name, variance in (("Xavier", 2 / (256 + 65_001)), ("Kaiming", 2 / 256)):
     print(f"{name:8} variance of the logits {logits.var():.3f}, first loss {loss.mean():.1f}")
 
 # %% [markdown]
-# A first loss well above $\ln V$ deserves a closer look, because it means that the model starts out sure of random
-# tokens. So is Xavier's rule always the better one? In a plain network of 30 ReLU layers, each of which sets half of
-# the numbers to 0, the opposite is true:
+# A first loss well above $\ln V$ means that the model starts out sure of random tokens. So is Xavier's rule always the
+# better one? In a plain network of 30 ReLU layers, each of which sets half of the numbers to 0, the opposite is true:
 
 # %%
 figure, both = plt.subplots(1, 2, figsize=(9, 3), layout="constrained", sharey=True)
@@ -289,5 +343,5 @@ lab.at_work()
 
 # %% [markdown]
 # **Read next:** `Transformer.hidden` and `Transformer.hidden_backward` in `minitransformer/models/transformer.py`. They
-# are figure 1 in a few lines and the way back in four. Then `Decoder.backward` in `minitransformer/layers/decoder.py`,
+# are figure 1 and the way back. Then `Decoder.backward` in `minitransformer/layers/decoder.py`,
 # where `dmemory` is summed.

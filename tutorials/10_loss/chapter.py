@@ -205,11 +205,25 @@ print(f"the trained model: gap {lab.training.gap(model, unseen):.3f}, loss {floa
 # The two gaps agree, and so do the two losses. The trained model rests where your formula says, and 0.6392 is very nearly
 # the floor, the loss of a model that makes no mistake. So never compare a loss with smoothing to one without.
 #
-# **Who is right?** The released Tensor2Tensor gives the target $1 - \epsilon$, divides $\epsilon$ among the $K - 1$ others,
-# and subtracts the floor from the loss that it reports. The paper cites Szegedy, who spreads $\epsilon$ over all $K$. Both
-# rows sum to 1, and Szegedy's is Tensor2Tensor's with $\epsilon (K - 1) / K$ in place of $\epsilon$, so both are right.
-# A mixture of the two, $1 - \epsilon$ with $\epsilon / K$, is wrong, because its sum is not 1.
+# **Who is right?** Pull requests keep proposing another divisor for $\epsilon$. How would you decide if you did not have
+# your derivation? A good test asks for what every right version must do. It does not ask for the numbers of one of them.
+
+# %% [exercise] test_smoothing
+
+# %% [derivation]
+# **The rule: what the target loses, the others get.** A row of $q$ has to sum to 1, whoever shares $\epsilon$. The paper cites
+# Szegedy, who spreads it over all $K$, the target among them, and divides by $K$. The released Tensor2Tensor gives the target
+# $1 - \epsilon$, and the $K - 1$ others share $\epsilon$. The pull request divides by $K - 1$, and still gives all $K$ a share:
 #
+# $$ (1 - \epsilon) + K \frac{\epsilon}{K - 1} = 1 + \frac{\epsilon}{K - 1} $$
+#
+# So the change is wrong, although its divisor is that of Tensor2Tensor. For a vocabulary of 37,000 the sum is off by
+# 0.000003, and no curve shows it. A row of 1 and 0s sums to 1 as well, so the test also asks whether anything was smoothed.
+
+# %%
+lab.verdicts(test_smoothing)
+
+# %% [markdown]
 # ## Perplexity
 #
 # With natural logarithms, a loss is measured in *nats*, and it is hard to get a feeling for 0.64 nats. **By hand:** suppose
@@ -247,20 +261,10 @@ print(f"for each token {one:.3f}, for nine of them {one ** 9:.2f}")
 #
 # A batch that does not fit into memory is cut into *micro-batches*, whose gradients are added up before one update. You
 # could compute the mean loss of each, and then take the mean of these means. Nothing crashes, the curves look plausible,
-# and widely used trainers did it this way until 2024 (pull request 34191 of Hugging Face's transformers). Is it the same as
-# the mean over all tokens? Here are four micro-batches of 8 words each, sorted by length, and the gradient of each one's
-# mean loss.
+# and widely used trainers did it this way until 2024 (pull request 34191 of Hugging Face's transformers). Were they wrong,
+# or is the change that replaced it?
 
-# %%
-lengths, gradients = np.array([2, 4, 8, 12]), []
-parts = [make_batch(lab.training.words(rng, 8, n)) for n in lengths]
-for part in parts:
-    half_trained.zero_grad()
-    half_trained.loss_backward(1 / part.terms, half_trained.loss_forward(part)[1])
-    gradients.append(half_trained.flat.grad.copy())    # (P,): of the part's mean loss
-counts = np.array([float(part.terms) for part in parts])
-
-# %% [exercise] accumulated
+# %% [exercise] test_accumulation
 
 # %% [derivation]
 # **The rule: sums add, means do not.** The gradient of a sum of losses is the sum of their gradients. If a micro-batch has
@@ -269,18 +273,27 @@ counts = np.array([float(part.terms) for part in parts])
 #
 # $$ g = \frac{\sum_m n_m\, g_m}{\sum_m n_m} $$
 #
-# A micro-batch without tokens adds nothing, but $0 \cdot NaN$ is NaN, so leave its row out. The library avoids the problem,
+# So the weights do not count the tokens twice. They undo the division by $n_m$ in each part. If all parts have the same
+# number of tokens, the two agree, which is why a test needs parts of different sizes. The library avoids the problem,
 # because its loss is a sum, and `loss_backward` gets `1 / terms` of the complete batch as its $dloss$.
 
+# %%
+lab.verdicts(test_accumulation)
+
 # %% [markdown]
-# In the mean of means, a token from a word of 2 letters counts for more than one from a word of 12. How many times more?
-# Remember that the end of a word is a token too.
+# Here are four micro-batches of 8 words each, sorted by length, and one batch of the same 32 words. In the mean of means, a
+# token from a word of 2 letters counts for more than one from a word of 12. How many times more? Remember that the end of
+# a word is a token too.
 
 # %%
-right, wrong = accumulated(np.array(gradients), counts), np.mean(gradients, axis=0)
-print(f"the gradient is off by {np.linalg.norm(wrong - right) / np.linalg.norm(right):.0%}")
+lengths = np.array([2, 4, 8, 12])
+words = [lab.training.words(rng, 8, n) for n in lengths]
+parts = [make_batch(some) for some in (*words, [pair for some in words for pair in some])]
+wrong, right = np.split(np.array([lab.training.gradient_of(half_trained, part) for part in parts]), [4])    # (P,) each
+print(f"the gradient is off by {np.linalg.norm(wrong.mean(axis=0) - right) / np.linalg.norm(right):.0%}")
 figure, axes = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
-shares = {"mean of means": 100 / counts / 4, "mean over all tokens": 100 / np.repeat(counts.sum(), 4)}
+counts = np.array([part.terms for part in parts])
+shares = {"mean of means": 25 / counts[:4], "mean over all tokens": 100 / np.repeat(counts[4], 4)}
 lab.training.show_weights(axes, [f"{n} letters" for n in lengths], shares)
 
 # %% [markdown]

@@ -16,7 +16,7 @@ SETTINGS = {"marianmt": ([""], (32, 64, 100)), "ctranslate2": (["batches-", "ope
 def check_model(config) -> None:
     """Raise InputError unless the peers support this TransformerConfig."""
     for name, expected in (("pre_norm", False), ("positions", "sinusoidal"), ("activation", "relu"),
-                           ("attention", "scaled"), ("share_embeddings", True), ("share_output", True),
+                           ("attention", "scaled"), ("norm", "layer"), ("share_embeddings", True), ("share_output", True),
                            ("d_k", None), ("d_v", None)):
         found = getattr(config, name)
         if found != expected:

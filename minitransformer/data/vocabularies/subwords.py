@@ -45,8 +45,7 @@ class SubwordVocabulary:
     def encode(self, text) -> list[int]:
         """The ids of a text. Raises InputError if it contains bytes that are not UTF-8."""
         check_text(text)
-        if any("\ud800" <= character <= "\udfff" for character in text):
-            raise InputError("the text is not UTF-8")
+        check_utf8(text)
         return self._tokenizer.encode(text).ids
 
     def encode_all(self, texts) -> list[list[int]]:
@@ -77,6 +76,12 @@ class SubwordVocabulary:
             return cls(tokenizers.Tokenizer.from_file(str(path)))
         except Exception as error:    # the library raises a bare Exception
             raise InputError(f"{path}: not a tokenizer ({error})") from None
+
+
+def check_utf8(text) -> None:
+    """Raise InputError for a text that was read from bytes that are not UTF-8."""
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise InputError("the text is not UTF-8")
 
 
 def _unmergeable(name) -> str:

@@ -2,4 +2,4 @@
 
 from minitransformer.diagnosis.known import (
     activations, attention, convolution, cross_entropy, dropout, forwards, heads, layer_norm, linear, pooling, positions,
-    recurrent, residual, rivals, softmax, stacks)
+    recurrent, residual, rivals, softmax, stacks, successors)

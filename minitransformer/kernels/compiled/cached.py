@@ -31,6 +31,7 @@ def next_position_compiled(x, cached, past, memory_mask=None) -> Array:
     if cached.prepared is None:    # a layer with parts that are not ours, or are being watched, has no parameters for the loops
         parts = cached.layer, *cached.layer.sublayers().values()
         known = all(type(part) in KNOWN and "forward" not in vars(part) for part in parts)
+        known = known and cached.layer.feed_forward_residual.norm.epsilon == EPSILON
         cached.prepared = parameters_of(cached.layer) if known else ()
     if not cached.prepared or batch * width > FEW or cached.self_attention.keys.dtype != x.dtype:
         return textbook_of(next_position)(x, cached, past, memory_mask)
@@ -144,18 +145,18 @@ def add(x, h, norm, pre_norm, y) -> None:
 
 @loop("matrix cube cube flag_cube whole whole")
 def attended(query, keys, values, allowed, width, heads) -> np.ndarray:
-    """The heads' outputs side by side, (R, H d_v): query (R, H d_k); keys (B H, T, d_k), values (B H, T, d_v).
+    """The heads' outputs side by side, (R, H d_v): query (R, H d_k); keys (B G, T, d_k), values (B G, T, d_v), G = H or fewer.
 
     allowed: (B, width or 1, at most T). Keys that a row may not attend to are not looked at.
     """
     number = query.dtype.type
-    d_k, d_v, length = keys.shape[2], values.shape[2], allowed.shape[2]
+    d_k, d_v, length, groups = keys.shape[2], values.shape[2], allowed.shape[2], len(keys) // len(allowed)
     scale = number(1) / np.sqrt(number(d_k))
     y, p = np.zeros((len(query), heads * d_v), query.dtype), np.empty(length, query.dtype)
     for row in range(len(query)):
         may = allowed[row // width, min(row % width, allowed.shape[1] - 1)]
         for head in range(heads):
-            own = row // width * heads + head
+            own = row // width * groups + head * groups // heads
             q, mixed = query[row, head * d_k:(head + 1) * d_k], y[row, head * d_v:(head + 1) * d_v]
             peak, total = number(-np.inf), number(0)
             for t in range(length):

@@ -14,3 +14,4 @@ from minitransformer.learn.lab.pictures import (
     show_counts, show_graph, show_lookup, show_losses, show_map, show_mask, show_norm, show_orders, show_scores, show_split,
     show_steps, show_tree, show_uses)
 from minitransformer.learn.lab.tasks import AddNeighbours, Dice
+from minitransformer.learn.lab.verdicts import verdicts

@@ -108,7 +108,7 @@ def loss_of_weights(model, vocabulary, word) -> tuple[Any, np.ndarray, np.ndarra
 def add_gradients(model, vocabulary, word) -> None:
     """Add the gradients of the loss for each letter, while the model writes `word` backwards, to those of its parameters."""
     batch = _batch(vocabulary, word)
-    gradients.add_gradients(model, [batch], batch.terms)
+    gradients.add_gradients(model, [batch], terms=batch.terms)
 
 
 def _batch(vocabulary, word) -> Batch:

@@ -1,0 +1,99 @@
+"""An imported model that writes, beside transformers on the same threads and the bandwidth of this machine's memory.
+
+    python benchmarks/pretrained.py runs/smollm2 [ROUNDS [THREADS]]
+
+Batch 1, float32, greedy, in turns: TOKENS tokens after a prompt, without the prompt's own time. Every token reads every weight
+once, so no program can write faster than bandwidth / size; the bandwidth is that of a sum of squares over an array of that size,
+measured in the same turns. Prints medians. The last lines are of processes of their own: the seconds and the peak memory of
+importing MODEL.gguf, if a fourth argument names it, and of writing, above a process that imports the package and does nothing.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+THREADS = sys.argv[3] if len(sys.argv) > 3 else "2"
+os.environ.update(OMP_NUM_THREADS=THREADS, OPENBLAS_NUM_THREADS=THREADS, OMP_WAIT_POLICY="PASSIVE")    # no spinning
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "experiments")]
+
+import numpy as np  # noqa: E402 - the numbers of threads come first
+import torch  # noqa: E402
+from pretrained import as_transformers  # noqa: E402
+
+from minitransformer import Run, generate  # noqa: E402
+from minitransformer.workers.threads import in_threads  # noqa: E402
+
+TOKENS, PROMPT = 24, "Why is the sky blue? Because"
+
+
+def ours(run, prompt) -> float:
+    """Tokens per second."""
+    ids = generate(run.model, prompt, TOKENS + 1, np.random.default_rng(0), top_k=1)
+    next(ids)    # has read the prompt
+    since = time.perf_counter()
+    assert len(list(ids)) == TOKENS
+    return TOKENS / (time.perf_counter() - since)
+
+
+def theirs(model, prompt) -> float:
+    with torch.inference_mode():
+        found = model(torch.tensor([prompt]), use_cache=True)
+        since = time.perf_counter()
+        for _ in range(TOKENS):
+            found = model(found.logits[:, -1:].argmax(-1), past_key_values=found.past_key_values, use_cache=True)
+    return TOKENS / (time.perf_counter() - since)
+
+
+def bandwidth(array) -> float:
+    """Bytes per second."""
+    pieces = [(piece,) for piece in np.array_split(array, int(THREADS))]
+    since = time.perf_counter()
+    in_threads(lambda piece: piece @ piece, pieces, int(THREADS))
+    return array.nbytes / (time.perf_counter() - since)
+
+
+def process(*command) -> tuple[float, float]:
+    """(seconds, peak memory in MB) of a Python process."""
+    code = ("import resource, sys; from minitransformer.cli import main; main(sys.argv[1:]) if sys.argv[1:] else None; "
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, file=sys.stderr)")
+    since = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", code, *map(str, command)], cwd=ROOT, capture_output=True, encoding="utf-8",
+                          check=True)
+    return time.perf_counter() - since, float(done.stderr.splitlines()[-1])
+
+
+def main(folder, rounds=7, threads=THREADS, gguf=None) -> None:
+    run = Run.load(folder)
+    model, prompt = as_transformers(run), run.vocabulary.encode(PROMPT)
+    torch.set_num_threads(int(threads))
+    size = sum(parameter.data.nbytes for parameter in run.model.parameters().values())
+    array = np.ones(size // 4, np.float32)
+    found = []
+    for _ in range(int(rounds) + 1):    # the first one warms up
+        found.append((ours(run, prompt), theirs(model, prompt), bandwidth(array)))
+    speeds = [median(column) for column in zip(*found[1:])]
+    bound, ratio = (median(function(*row) for row in found[1:]) for function in (
+        lambda a, b, read: a * size / read, lambda a, b, read: a / b))
+    print(f"weights: {size / 1e6:.0f} MB; {threads} threads; medians of {rounds} rounds\n"
+          f"minitransformer {speeds[0]:6.1f} tokens/s\ntransformers    {speeds[1]:6.1f} tokens/s\n"
+          f"bandwidth       {speeds[2] / size:6.1f} tokens/s ({speeds[2] / 1e9:.1f} GB/s)\n"
+          f"of the bandwidth's bound {bound:.2f}; of transformers' speed {ratio:.2f}")
+    del run, model, array
+    _, empty = process()
+    with tempfile.TemporaryDirectory() as new:
+        commands = {"write": ("generate", folder, PROMPT, "--tokens", TOKENS)}
+        if gguf:
+            commands["import"] = ("import", gguf, "--run", f"{new}/run")
+        for name, command in commands.items():
+            seconds, memory = process(*command)
+            print(f"{name}: {seconds:.1f} s, {memory - empty:.0f} MB above an empty import: "
+                  f"{(memory - empty) * 2**20 / size:.2f} of the weights")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,27 @@
+"""The still of the site's first page: the explorer, by headless Chromium.
+
+    python docs/pictures/explorer.py docs/_build/html/explorer.html docs/pictures/explorer.png
+"""
+
+import io
+import sys
+from base64 import b64decode
+from pathlib import Path
+
+from PIL import Image
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.chromium import Chromium
+
+
+def draw(page, path) -> None:
+    browser = Chromium(Path(page).parent)
+    browser.screen(1366, 850, "light")
+    browser.open(Path(page).resolve().as_uri())
+    picture = b64decode(browser.call("Page.captureScreenshot", format="png")["data"])
+    browser.close()
+    Image.open(io.BytesIO(picture)).convert("RGB").quantize(128).save(path, "PNG", optimize=True)
+
+
+if __name__ == "__main__":
+    draw(*sys.argv[1:])

@@ -1,0 +1,24 @@
+"""Make a run of a pretrained model: a folder of Hugging Face (config.json, tokenizer.json, safetensors) or a GGUF file.
+
+The architectures are GPT-2 and Llama. What is not understood is refused by name. Needs the extra `gguf`.
+"""
+
+from shlex import quote
+
+from minitransformer.interchange.pretrained.importing import import_model
+from minitransformer.training.run import LICENCE
+
+
+def add_arguments(parser) -> None:
+    parser.add_argument("path", metavar="PATH", help="folder of Hugging Face, or GGUF file")
+    parser.add_argument("--run", required=True, metavar="DIR", help="folder to write; it must not exist yet")
+
+
+def execute(args) -> None:
+    run = import_model(args.path, args.run)
+    config, folder = run.settings.config, quote(str(run.path))
+    print(f"saved in {run.path}: {config.num_layers} layers of width {config.d_model} with {config.num_heads} heads, "
+          f"{config.vocab_size:,} tokens, {config.max_length:,} positions")
+    _, provenance = run.trained_weights()
+    print(f"licence: {(provenance or {}).get('licence') or 'its files name none; ask its publisher'} ({run.path / LICENCE})")
+    print(f"next: minitransformer generate {folder} \"...\"" + (" --chat" if run.vocabulary.chats else ""))

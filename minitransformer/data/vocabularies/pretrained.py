@@ -1,0 +1,129 @@
+"""The vocabulary of a pretrained model: its own tokenizer, and the template of its chats."""
+
+import json
+
+from minitransformer.data.vocabularies import VOCABULARIES
+from minitransformer.data.vocabularies.listed import check_text, check_tokens
+from minitransformer.data.vocabularies.subwords import check_utf8
+from minitransformer.errors import InputError
+from minitransformer.extras import require
+from minitransformer.functional.special import BOS, EOS, PAD
+
+NEVER_IN_UTF8 = (0xFF, 0xFE, 0xC0, 0xC1, *range(0xF5, 0xFE))    # bytes: a tokenizer of bytes has tokens for them, but no use
+
+
+@VOCABULARIES.register("pretrained")
+class PretrainedVocabulary:
+    """A tokenizer of the `tokenizers` library, whose ids are moved so that padding, BOS and EOS come first, as everywhere here."""
+
+    file_name = "vocabulary.json"
+    ends = True    # the model has learned to end its texts with EOS
+
+    def __init__(self, tokenizer, size, moved=(), begins=False, chat_template=None, bos="", eos=""):
+        """tokenizer: the contents of a tokenizer.json; size: the rows of the model's table; moved: [[id here, id there]] where
+        they differ; begins: whether a text begins with BOS; bos, eos: the names of these tokens, for the template.
+        """
+        self._tokenizer = _load(tokenizer)
+        self._stored = dict(tokenizer=tokenizer, size=size, moved=[list(pair) for pair in moved], begins=begins,
+                            chat_template=chat_template, bos=bos, eos=eos)
+        self.size, self._begins, self._template = size, begins, chat_template
+        self._there, self._here = dict(moved), {there: here for here, there in moved}
+        self.control = [token.content for token in self._tokenizer.get_added_tokens_decoder().values() if token.special]
+
+    @classmethod
+    def arrange(cls, tokenizer, size, bos, eos, **stored) -> "PretrainedVocabulary":
+        """With moved ids. bos, eos: tokens; bos may be None. Raises InputError if they do not fit a model of `size` rows."""
+        loaded = _load(tokenizer)
+        ids = loaded.get_vocab()
+        if any(i >= size for i in ids.values()):
+            raise InputError(f"the tokenizer has the id {max(ids.values())}, but the model has {size} tokens")
+        for token in tokenizer.get("added_tokens", []):    # the library numbers those anew that are not in the vocabulary, too
+            if ids[token["content"]] != token["id"]:
+                raise InputError(f"the tokenizer says that {token['content']} has the id {token['id']}, but it has "
+                                 f"{ids[token['content']]}")
+        if eos not in ids or bos not in (None, *ids):
+            raise InputError(f"the tokenizer has no token {eos if eos not in ids else bos!r}, with which the model's texts "
+                             f"{'end' if eos not in ids else 'begin'}")
+        by_bytes = "ByteLevel" in json.dumps(tokenizer.get("pre_tokenizer"))
+        names = [chr(byte) if by_bytes else f"<0x{byte:02X}>" for byte in NEVER_IN_UTF8]
+        unused = [*loaded.get_added_tokens_decoder(), *(ids[name] for name in names if name in ids),
+                  *sorted(set(range(size)) - set(ids.values()))]
+        taken = {EOS: ids[eos], **({BOS: ids[bos]} if bos not in (None, eos) else {})}
+        for place in sorted({PAD, BOS} - set(taken)):
+            free = [i for i in unused if i not in taken.values()]
+            if not free:
+                raise InputError("the tokenizer has too few tokens that no text contains: padding, BOS and EOS need one each")
+            taken[place] = place if place in free else free[0]
+        there = list(range(size))
+        for place, i in taken.items():
+            other = there.index(i)
+            there[place], there[other] = there[other], there[place]
+        return cls(tokenizer, size, [[here, i] for here, i in enumerate(there) if here != i], bos=bos or "", eos=eos, **stored)
+
+    @property
+    def chats(self) -> bool:
+        """Whether the model has been trained to chat."""
+        return self._template is not None
+
+    @property
+    def rows(self) -> list[int]:
+        """The row of each token in the pretrained model's tables."""
+        return [self._there.get(i, i) for i in range(self.size)]
+
+    def encode(self, text) -> list[int]:
+        """The ids of a text, in which "</s>" is text, too. Raises InputError if it contains bytes that are not UTF-8."""
+        check_text(text)
+        check_utf8(text)
+        return [BOS] * self._begins + self._encode(text, names_are_text=True)
+
+    def encode_chat(self, prompt) -> list[int]:
+        """The ids of a chat in which the user has said `prompt`, and the model answers next.
+
+        Raises InputError if the model has no template of a chat, or if the prompt contains the name of a control token.
+        """
+        if self._template is None:
+            raise InputError("this model has no chat template: it was not trained to chat; leave --chat out")
+        for name in self.control:
+            if name in prompt:
+                raise InputError(f"the prompt contains {name}, a control token of the model; write it differently")
+        check_utf8(prompt)
+        sandbox = require("jinja2.sandbox").ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+        sandbox.globals["raise_exception"] = _refuse
+        try:
+            text = sandbox.from_string(self._template).render(
+                messages=[{"role": "user", "content": prompt}], add_generation_prompt=True,
+                bos_token=self._stored["bos"], eos_token=self._stored["eos"])
+        except Exception as error:    # a template is a program, and may fail as one
+            raise InputError(f"the model's chat template fails: {error}") from None
+        return self._encode(text, names_are_text=False)
+
+    def tokens(self, ids) -> list[str]:
+        """The text of each id; control tokens by their names."""
+        return [self.decode([i]) or str(self._tokenizer.id_to_token(self._there.get(i, i))) for i in ids]
+
+    def decode(self, ids) -> str:
+        """The text of `ids`, without control tokens; a part of a character appears as U+FFFD."""
+        return self._tokenizer.decode([self._there.get(i, i) for i in check_tokens(ids, self.size)])
+
+    def to_json(self) -> str:
+        return json.dumps(self._stored, ensure_ascii=False)
+
+    @classmethod
+    def load(cls, path) -> "PretrainedVocabulary":
+        return cls(**json.loads(path.read_text(encoding="utf-8")))
+
+    def _encode(self, text, names_are_text) -> list[int]:
+        self._tokenizer.encode_special_tokens = names_are_text
+        return [self._here.get(i, i) for i in self._tokenizer.encode(text, add_special_tokens=False).ids]
+
+
+def _load(tokenizer):    # noqa: ANN202 - an object of a library that is imported when it is needed
+    tokenizers = require("tokenizers")
+    try:
+        return tokenizers.Tokenizer.from_str(json.dumps(tokenizer))
+    except Exception as error:    # the library raises a bare Exception
+        raise InputError(f"the tokenizer cannot be used: {error}") from None
+
+
+def _refuse(message) -> None:
+    raise InputError(message)

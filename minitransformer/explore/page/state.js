@@ -1,0 +1,101 @@
+// What the page shows, and how it is computed.
+
+const LIVE = Boolean(DATA.weights);    // otherwise the numbers are recorded
+const state = {
+  batch: DATA.batch, numbers: null, wrong: null, model: null,
+  layer: {},            // {stack: the number of its layer that the map shows}
+  attention: null,      // the path, with * for that number, of the attention whose inside the map shows
+  open: 0,              // the box that is open
+  uncovered: new Set(), // boxes whose gradient a reader has asked for
+};
+
+function load(set) {
+  const weights = unpack(DATA.weights[set].data, DATA.dtype, DATA.shapes);
+  state.model = new { Transformer, LanguageModel }[DATA.kind](DATA.config, weights);
+}
+
+// Computes everything anew: the right numbers or, with {path: wrong backward}, the wrong ones, compared with them.
+function compute() {
+  const { model, batch } = state;
+  if (!LIVE) {
+    state.numbers = recorded();
+    return show();
+  }
+  const once = mistakes => ({ ...measure(model, batch, DATA.smoothing, mistakes), model, parameters: model.parameters });
+  const mistakes = chosenMistakes();
+  state.numbers = once({});
+  state.wrong = null;
+  if (Object.keys(mistakes).length) {
+    const right = state.numbers.record, rightGrads = gradsOf(model);
+    state.numbers = once(mistakes);
+    state.wrong = compare(state.numbers.record, right, gradsOf(model), rightGrads);
+  }
+  show();
+}
+
+// The numbers that the page carries, in the form in which `measure` gives them. Of parameters it has the gradients' norms.
+function recorded() {
+  const { loss, paths, shapes, data, norms } = DATA.recorded, arrays = unpack(data, "float32", shapes);
+  const parameters = Object.entries(norms).map(([name, grad]) => [name, { grad }]);
+  const layers = paths.map(path => [path, { y: arrays[`${path} y`], dy: arrays[`${path} dy`] }]);
+  return { loss, model: null, parameters: Object.fromEntries(parameters), record: Object.fromEntries(layers) };
+}
+
+// A place on the map with the numbers of the layers shown.
+function resolved(place) {
+  const path = place.path && place.path.replace("@", state.attention);
+  return { ...place, path: path && path.replace("*", state.layer[path.split(".")[0]]) };
+}
+
+// Whether a gradient that belongs to a place is wrong.
+function isWrong({ kind, path, parts }) {
+  if (!state.wrong) return false;
+  const { layers, weights } = state.wrong, { model } = state;
+  if (kind === "adam") return Object.values(weights).some(Boolean);
+  if (!layers[path]) return false;
+  const own = name => kind === "embedding" ? model.layers[path].weight === model.parameters[name]
+    : parts.includes("dx") && name.startsWith(`${path}.`);
+  return parts.some(part => layers[path][part]) || Object.keys(weights).some(name => weights[name] && own(name));
+}
+
+// What the map shows of a place: {text: [shape, norm], picture, wrong, says: what a screen reader says}.
+function look(place, i) {
+  if (!place) return null;
+  const one = resolved(place), arrays = arraysOf(one, state.numbers), wrong = isWrong(one), gradients = find("gradients").checked;
+  const says = [titleOf(i), one.path || []].flat(), end = wrong ? ["wrong gradient"] : [];
+  if (!arrays.length) return { wrong, text: [DATA.map.boxes[i].shape, ""], says: [...says, ...end].join(", ") };
+  const covered = gradients && isCovered(i), leaves = arrays.find(({ title }) => title === "y") || arrays[0];
+  const shape = `(${leaves.value.shape.join(", ")})`, size = covered ? "?" : short(norm(gradients ? leaves.grad : leaves.value));
+  const picture = gradients ? [arrays[0].grad, "gradients"] : [arrays[0].value, arrays[0].share ? "shares" : "values"];
+  const text = place.kind === "loss" ? ["()", `= ${short(state.numbers.loss)}`] : [shape, `‖${size}‖`];
+  return { wrong, text, picture: covered ? null : thumbnail(...picture),
+           says: [...says, `shape ${shape}`, `norm${gradients ? " of the gradient" : ""} ${size}`, ...end].join(", ") };
+}
+
+const isCovered = i => find("cover").checked && !state.uncovered.has(i);
+const isAttention = place => place && ["self_attention", "cross_attention"].includes(place.kind);
+
+function show() {
+  const { numbers, wrong, open } = state, looks = places.map(look), red = looks.filter(one => one && one.wrong).length;
+  showMap(looks, open, find("gradients").checked);
+  find("loss").textContent = `Loss for each token: ${numbers.loss.toPrecision(6)}`;
+  find("red").textContent = !wrong ? ""
+    : red ? `✗ ${red} boxes of this map have a wrong gradient. The loss is as before: a wrong backward does not show in it.`
+      : "No gradient is wrong: the mistake makes no difference here, or it lies in a layer that the map does not show.";
+  fillPanel(open, resolved(places[open]), isCovered(open), () => {
+    state.uncovered.add(open);
+    show();
+  });
+}
+
+function openBox(i) {
+  if (isAttention(places[i])) showInside(places[i].path);
+  state.open = i;
+  show();
+  if (matchMedia("(max-width: 60em)").matches) find("open").scrollIntoView();
+}
+
+function showInside(attention) {
+  state.attention = attention;
+  find("inside").value = attention;
+}

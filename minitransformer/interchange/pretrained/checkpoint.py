@@ -1,0 +1,93 @@
+"""What is read from a pretrained model's files, whatever their format: options, arrays, vocabulary and licence."""
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from minitransformer.checks import check_kind, check_whole, is_real
+from minitransformer.errors import InputError
+
+
+class Tensor(NamedTuple):
+    """Where a parameter here comes from."""
+
+    ours: str
+    theirs: str                 # without the prefix that all names of the architecture may have
+    shape: tuple                # theirs
+    transposed: bool = False    # theirs is (d_out, d_in)
+    part: int | None = None     # which third of its columns: theirs is query, key and value side by side
+    of_tokens: bool = False     # a row for each token
+
+
+class Arrays(Mapping):
+    """{its name in the file: array}, each read when it is asked for; and their shapes, which are known before."""
+
+    def __contains__(self, name) -> bool:    # without reading it
+        return name in set(self)
+
+    def shape_of(self, name) -> tuple[int, ...]:
+        raise NotImplementedError
+
+    def find(self, theirs) -> str | None:
+        """The name in the file of what Hugging Face calls `theirs`, with or without the architecture's prefix."""
+        raise NotImplementedError
+
+
+class Checkpoint(NamedTuple):
+    architecture: ModuleType
+    options: "Options"
+    arrays: Arrays
+    vocabulary: dict[str, Any]    # the arguments of PretrainedVocabulary.arrange, but the size
+    licence: str | None           # its name, such as apache-2.0
+    licence_text: str
+
+
+class Options:
+    """The options of a pretrained model. Each must be understood, because one that is overlooked may change the mathematics."""
+
+    def __init__(self, values, where):
+        self._values, self._where = dict(values), where
+
+    def take(self, name, *default) -> Any:
+        """The value of an option. Raises InputError if it is missing and has no default."""
+        if name not in self._values and not default:
+            raise InputError(f"{self._where}: {name} is missing")
+        value = self._values.pop(name, *default)
+        return default[0] if value is None and default else value
+
+    def whole(self, name, *default) -> int:
+        """A whole number, of at least 1."""
+        value = self.take(name, *default)
+        check_whole(f"{self._where}: {name}", value)
+        return value
+
+    def number(self, name, *default) -> float:
+        """A number above 0."""
+        value = self.take(name, *default)
+        if not is_real(value) or not 0 < value < float("inf"):
+            raise InputError(f"{self._where}: {name} is {value!r}, expected a number above 0")
+        return value
+
+    def part(self, name) -> "Options":
+        """The options within an option, which may be missing."""
+        value = self.take(name, {})
+        check_kind(isinstance(value, dict), f"{self._where}: {name}", value, "a dict")
+        return Options(value, f"{self._where}: {name}")
+
+    def one_of(self, name, known, default) -> Any:
+        """The value of an option. Raises InputError for one that is not in `known`."""
+        value = self.take(name, default)
+        if value not in list(known):
+            raise InputError(f"{self._where}: {name} is {value!r}, expected {' or '.join(map(repr, known))}: "
+                             "anything else is not supported, and would change the results")
+        return value
+
+    def leave_out(self, *names) -> None:
+        """Options that do not change what the model computes."""
+        for name in names:
+            self._values.pop(name, None)
+
+    def finish(self) -> None:
+        """Raise InputError if an option is left that nobody has asked for."""
+        for name, value in self._values.items():
+            raise InputError(f"{self._where}: the option {name} ({value!r:.60}) is not known here, and may change the results")

@@ -1,0 +1,113 @@
+"""A layer of RMSNorm, grouped-query attention and SwiGLU at one position: BLAS multiplies, and one loop does all between products.
+
+The weights come from memory, and nothing can be faster than that; between two of them, Python code would wait for memory, too.
+"""
+
+import numpy as np
+
+from minitransformer.backend import Array
+from minitransformer.kernels.compiled.cached import attended, kept
+from minitransformer.kernels.exponential import exp
+from minitransformer.kernels.loops import FEW, loop, packed
+from minitransformer.layers.encoder import EncoderLayer
+from minitransformer.layers.residual import Residual
+from minitransformer.replaceable import replaces, textbook_of
+from minitransformer.successors.gated import GatedFeedForward
+from minitransformer.successors.grouped_attention import GroupedQueryAttention
+from minitransformer.successors.grouped_past import next_grouped_position
+from minitransformer.successors.projection import Projection
+from minitransformer.successors.rms_norm import RMSNorm
+
+KNOWN = {EncoderLayer, GroupedQueryAttention, GatedFeedForward, Residual, RMSNorm, Projection}
+
+
+@replaces(next_grouped_position, "numpy", "float32", "b")
+def next_grouped_position_compiled(x, cached, past, memory_mask=None) -> Array:
+    batch, width, d_model = x.shape
+    own = cached.self_attention
+    if cached.prepared is None:
+        cached.prepared = parameters_of(cached.layer)
+    if not cached.prepared or batch * width > FEW or own.keys.dtype != x.dtype or past.dtype != bool:
+        return textbook_of(next_grouped_position)(x, cached, past, memory_mask)
+    query, key, value, output, gate, inner, outer, first_norm, second_norm, layout = cached.prepared
+    x = packed(x, batch * width, d_model)
+    h = normalised(x, *first_norm)
+    y = turn_and_attend(h @ query, h @ key, h @ value, own.positions, *layout, *kept(own), own.length,
+                        packed(past, batch, width, past.shape[-1]))
+    own.length += width
+    x = x + y @ output
+    h = normalised(x, *second_norm)
+    x += gated(h @ gate, h @ inner) @ outer
+    return x.reshape(batch, width, d_model)
+
+
+def parameters_of(layer) -> tuple:
+    """The layer's weights, its norms' gamma and epsilon, and how its queries turn; empty for another kind of layer."""
+    parts = layer, *layer.sublayers().values()
+    known = all(type(part) in KNOWN and "forward" not in vars(part) for part in parts)    # nothing of a reader's, nothing watched
+    if not known or layer.feed_forward.activation != "swiglu" or not layer.feed_forward_residual.pre_norm:
+        return ()
+    attention, network = layer.self_attention, layer.feed_forward
+    weights = (part.weight.data for part in (attention.query, attention.key, attention.value, attention.output,
+                                             network.gate, network.inner, network.outer))
+    norms = ((packed(norm.gamma.data, -1), norm.epsilon)
+             for norm in (layer.self_attention_residual.norm, layer.feed_forward_residual.norm))
+    step, gap = (2, 1) if attention.rotary_layout == "interleaved" else (1, attention.d_k // 2)
+    return *weights, *norms, (float(attention.rotary_base or 0), step, gap, attention.num_heads)
+
+
+@loop("matrix vector number")
+def normalised(x, gamma, epsilon) -> np.ndarray:
+    y, number, size = np.empty_like(x), x.dtype.type, x.shape[1]
+    for row in range(len(x)):
+        squares = number(0)
+        for i in range(size):
+            squares += x[row, i] * x[row, i]
+        scale = number(1) / np.sqrt(squares / number(size) + number(epsilon))
+        for i in range(size):
+            y[row, i] = x[row, i] * scale * gamma[i]
+    return y
+
+
+@loop("matrix matrix")
+def gated(gate, inner) -> np.ndarray:
+    """gate * sigmoid(gate) * inner. With e = exp(-|x|), which cannot overflow, sigmoid(x) = (1 or e, for x < 0) / (1 + e)."""
+    y, number = np.empty_like(gate), gate.dtype.type
+    for row in range(len(gate)):
+        for i in range(gate.shape[1]):
+            x = gate[row, i]
+            e = exp(-abs(x))
+            y[row, i] = x * (e if x < number(0) else number(1)) / (number(1) + e) * inner[row, i]
+    return y
+
+
+@loop("matrix matrix matrix ids number whole whole whole cube cube whole flag_cube")
+def turn_and_attend(query, key, value, positions, base, step, gap, heads, keys, values, start, allowed) -> np.ndarray:
+    """The heads' outputs (R, H d). query: (R, H d), R = B width; key, value: (R, G d); positions: (width,).
+
+    keys, values: (B G, room, d), to which these positions are added; allowed: (B, width, list).
+    """
+    width, d = allowed.shape[1], keys.shape[2]
+    groups = key.shape[1] // d
+    if base:
+        query, key = turned(query, positions, base, d, step, gap), turned(key, positions, base, d, step, gap)
+    for row in range(len(query)):
+        for group in range(groups):
+            own = row // width * groups + group
+            keys[own, start + row % width] = key[row, group * d:(group + 1) * d]
+            values[own, start + row % width] = value[row, group * d:(group + 1) * d]
+    return attended(query, keys, values, allowed, width, heads)
+
+
+@loop("matrix ids number whole whole whole")
+def turned(x, positions, base, d, step, gap) -> np.ndarray:
+    """x (R, H d), whose row r is at position r % width; pair i of a head's numbers is (i step, i step + gap)."""
+    y, number = np.empty_like(x), x.dtype.type
+    for row in range(len(x)):
+        for i in range(d // 2):
+            angle = positions[row % len(positions)] * base ** (-2 * i / d)    # in float64
+            cos, sin = number(np.cos(angle)), number(np.sin(angle))
+            for first in range(i * step, x.shape[1], d):
+                a, b = x[row, first], x[row, first + gap]
+                y[row, first], y[row, first + gap] = a * cos - b * sin, a * sin + b * cos
+    return y

@@ -1,0 +1,87 @@
+"""Rotary positions (Su et al. 2021, https://arxiv.org/abs/2104.09864, section 3.2): queries and keys turn by their position."""
+
+import sys
+from functools import lru_cache
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from minitransformer.backend import Array, module_of, to_device
+from minitransformer.checks import check_cache, check_floats, check_shape
+from minitransformer.layers.layer import Layer
+from minitransformer.layers.positions import POSITIONS, PositionsCache
+from minitransformer.replaceable import replaceable
+
+# Which numbers of a head of width d are a pair that turns together: neighbours, as in the paper, or i and i + d/2.
+LAYOUTS = {"interleaved": lambda d: (slice(0, d, 2), slice(1, d, 2)), "half": lambda d: (slice(0, d // 2), slice(d // 2, d))}
+
+
+class RotaryCache(NamedTuple):
+    cos: Array    # (T, d/2)
+    sin: Array    # (T, d/2)
+    layout: str
+
+
+@replaceable
+def rotary_forward(x, positions=None, base=10000.0, layout="interleaved") -> tuple[Array, RotaryCache]:
+    """Turns pair i of x (..., T, d) by the angle t base^(-2i / d), t = positions (T,), ints, or else 0 to T - 1: y (..., T, d).
+
+    (y_1, y_2) = (x_1 cos - x_2 sin, x_1 sin + x_2 cos). The product of a query at t and a key at s, both turned, depends on
+    their distance alone: the angles' difference is (t - s) base^(-2i / d).
+    """
+    positions = np.arange(x.shape[-2]) if positions is None else positions
+    cos, sin = rotary_angles(positions, x.shape[-1], base, module_of(x), x.real.dtype.name)
+    return _turned(x, cos, sin, layout), RotaryCache(cos, sin, layout)
+
+
+@replaceable
+def rotary_backward(dy, cache) -> Array:
+    """A rotation's transpose turns back, by the negative angle: dx_1 = dy_1 cos + dy_2 sin, dx_2 = -dy_1 sin + dy_2 cos."""
+    cos, sin, layout = cache
+    return _turned(dy, cos, -sin, layout)
+
+
+def _turned(x, cos, sin, layout) -> Array:
+    first, second = LAYOUTS[layout](x.shape[-1])
+    y = module_of(x).empty(x.shape, x.dtype)
+    y[..., first] = x[..., first] * cos - x[..., second] * sin
+    y[..., second] = x[..., first] * sin + x[..., second] * cos
+    return y
+
+
+def rotary_angles(positions, d, base, xp, dtype) -> tuple[Array, Array]:
+    """cos and sin (T, d/2) of t base^(-2i / d) at positions t (T,), ints on the host."""
+    room = max(64, 1 << int(positions.max(initial=0)).bit_length())    # a few tables, each twice as long, serve all positions
+    cos, sin = _tables(room, d, base, xp, dtype)
+    places = to_device(positions, xp)
+    return cos[places], sin[places]
+
+
+@lru_cache(maxsize=64)
+def _tables(length, d, base, xp, dtype) -> tuple[Array, Array]:
+    angles = np.arange(length)[:, None] * base ** (-np.arange(0, d, 2) / d)    # in float64
+    return to_device(np.cos(angles).astype(dtype), xp), to_device(np.sin(angles).astype(dtype), xp)
+
+
+@POSITIONS.register("rotary")
+class RotaryPositions(Layer):
+    """y = x, for x (B, T, d_model): nothing is added to the embeddings, as attention itself turns its queries and keys."""
+
+    attention: ClassVar[str | None] = "grouped"
+    max_length = sys.maxsize
+
+    @classmethod
+    def of(cls, config, rng) -> "RotaryPositions":
+        return cls()
+
+    def forward(self, x) -> tuple[Array, PositionsCache]:
+        check_floats("RotaryPositions: x", x, "B", "T", "d_model")
+        return x, PositionsCache(x.shape)
+
+    def at(self, x, position) -> Array:
+        return x
+
+    def backward(self, dy, cache) -> Array:
+        check_cache(self, cache, PositionsCache)
+        check_shape("RotaryPositions: dy", dy, *cache.shape)
+        return dy

@@ -1,0 +1,18 @@
+"""The embedding of models that do not multiply it by sqrt(d_model)."""
+
+import math
+
+from minitransformer.backend import Array
+from minitransformer.layers.embedding import EMBEDDINGS, Embedding, EmbeddingCache
+
+
+@EMBEDDINGS.register("unscaled")
+class UnscaledEmbedding(Embedding):
+    """y = W[ids]: the paper's factor is divided out again."""
+
+    def forward(self, ids) -> tuple[Array, EmbeddingCache]:
+        y, cache = super().forward(ids)
+        return y / math.sqrt(self.weight.shape[1]), cache
+
+    def backward(self, dy, cache) -> None:
+        super().backward(dy / math.sqrt(self.weight.shape[1]), cache)

@@ -1,0 +1,100 @@
+"""The page's engine beside the library: random small models, computed by both in float64."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from minitransformer.data.batches import Batch
+from minitransformer.data.windows import WindowBatch
+from minitransformer.explore.page import ENGINE, script
+from minitransformer.explore.recorded import record
+from minitransformer.functional.special import BOS, EOS, PAD
+from minitransformer.models import LanguageModel, LanguageModelConfig, Transformer, TransformerConfig
+from tests import chromium
+from tests.randomised import randomised
+
+COMPUTE = """(({kind, config, weights, batch, smoothing}) => {
+    const tensors = Object.entries(weights).map(([name, [shape, data]]) => [name, new Tensor(shape, Float64Array.from(data))]);
+    const model = new ({Transformer, LanguageModel})[kind](config, Object.fromEntries(tensors));
+    const {loss, record} = measure(model, batch, smoothing);
+    const numbers = both => [both.y, both.dy].map(one => one.data ? [one.shape, [...one.data]] : [[], [one]]);
+    return JSON.stringify({loss, arrays: Object.fromEntries(Object.entries(record).map(([path, one]) => [path, numbers(one)])),
+        grads: Object.fromEntries(Object.entries(model.parameters).map(([name, one]) => [name, [...one.grad.data]]))});
+})"""
+
+
+def blank_page(folder):
+    """A page that holds the engine and nothing else."""
+    path = Path(folder) / "engine.html"
+    path.write_text("<!DOCTYPE html><meta charset=utf-8>" + "".join(f"<script>{script(name)}</script>"
+                                                                   for name in (*ENGINE, "page/measure")), encoding="utf-8")
+    return path
+
+
+def random_case(seed):
+    """(model, batch, smoothing): of either kind, any of its choices, with or without padding, often of one token."""
+    rng = np.random.default_rng(seed)
+
+    def one_of(*choices):
+        return choices[rng.integers(len(choices))]
+
+    def ids(vocabulary, length):
+        return rng.integers(EOS + 1, vocabulary, length).tolist()
+
+    heads, V = one_of(1, 2, 3), int(rng.integers(6, 12))
+    sizes = dict(num_layers=one_of(1, 2, 3), d_model=heads * one_of(3, 4), num_heads=heads, d_ff=one_of(5, 7),
+                 d_k=one_of(None, 2), d_v=one_of(None, 5), dropout=0.0, activation=one_of("relu", "gelu"),
+                 pre_norm=bool(seed % 2), positions=one_of("sinusoidal", "learned"), max_length=9)
+    smoothing, length, padding = one_of(0.0, 0.1), one_of(1, 2, 5), one_of(0, 0, 2)
+    if seed % 4 == 3:
+        model = LanguageModel(LanguageModelConfig(vocab_size=V, **sizes), seed)
+        text = ids(V, length + 1)
+        batch = WindowBatch(np.array([text[:-1] + [PAD] * padding]), np.array([text[1:] + [PAD] * padding]), length)
+    else:
+        shared = one_of(True, False)
+        model = Transformer(TransformerConfig(source_vocab=V if shared else V + 2, target_vocab=V, share_embeddings=shared,
+                                              share_output=one_of(True, False), **sizes), seed)
+        target, source = ids(V, length - 1), ids(V, one_of(0, 1, 4))
+        batch = Batch(np.array([[*source, EOS] + [PAD] * one_of(0, 0, 3)]), np.array([[BOS, *target] + [PAD] * padding]),
+                      np.array([[*target, EOS] + [PAD] * padding]), length)
+    return randomised(model, 0.3, seed), batch, smoothing
+
+
+def differences(browser, model, batch, smoothing):
+    """{what: the largest difference between engine and library}: the loss, each layer's value and gradient, each parameter's."""
+    config = {name: getattr(model.config, name, None) for name in ("num_layers", "num_heads", "activation", "pre_norm",
+                                                                   "share_embeddings", "share_output")}
+    weights = {name: [parameter.shape, parameter.data.ravel().tolist()] for name, parameter in model.parameters().items()}
+    ids = {name: getattr(batch, name)[0].tolist() for name in batch._fields[:-1]}
+    case = dict(kind=type(model).__name__, config=config, weights=weights, batch=ids, smoothing=smoothing)
+    found = json.loads(browser.run(f"{COMPUTE}({json.dumps(case)})"))
+    loss, arrays = record(model, batch, smoothing)
+    assert found["arrays"].keys() == {*arrays, "loss"}
+
+    def difference(numbers, array):
+        return float(np.abs(np.asarray(numbers).reshape(array.shape) - array).max(initial=0))
+
+    return {"loss": abs(found["loss"] - loss),
+            **{f"{path}, {what}": difference(numbers, array) for path, both in arrays.items()
+               for what, (_shape, numbers), array in zip(("value", "gradient"), found["arrays"][path], both)},
+            **{f"{name}, gradient": difference(found["grads"][name], parameter.grad)
+               for name, parameter in model.parameters().items()}}
+
+
+def main():
+    """The largest differences over 50 models."""
+    with tempfile.TemporaryDirectory() as folder:
+        browser = chromium.Chromium(Path(folder))
+        browser.open(blank_page(folder).as_uri())
+        found = [differences(browser, *random_case(seed)) for seed in range(50)]
+        browser.close()
+    for what, chosen in (("loss", lambda name: name == "loss"), ("values", lambda name: name.endswith("value")),
+                         ("gradients", lambda name: name.endswith("gradient"))):
+        numbers = [value for one in found for name, value in one.items() if chosen(name)]
+        print(f"{what}: {len(numbers):,} compared in {len(found)} models, largest difference {max(numbers):.1e}")
+
+
+if __name__ == "__main__":
+    main()

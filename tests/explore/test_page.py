@@ -1,0 +1,286 @@
+"""The page, as a reader uses it: the numbers follow the text, each can be nudged, and planted mistakes turn the right boxes red."""
+
+import re
+
+import numpy as np
+import pytest
+
+from minitransformer.data.vocabularies.characters import CharacterVocabulary
+from minitransformer.explore import page as explorer
+from minitransformer.explore.page import batch_of, make_page
+from minitransformer.explore.recorded import record
+from minitransformer.learn import lab
+from minitransformer.models import LanguageModel, LanguageModelConfig, Transformer, TransformerConfig
+from tests.randomised import randomised
+
+HELPERS = """
+var type = (id, text) => { find(id).value = text; find("ask").requestSubmit(); return find("loss").textContent; };
+var boxes = () => [...document.querySelectorAll(".box[role]")];
+var red = () => boxes().filter(box => box.classList.contains("wrong")).map(box => box.getAttribute("aria-label"));
+var press = (element, ...keys) => keys.forEach(key => element.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true})));
+var panel = () => find("open").innerText;
+var nudgeAll = () => [...find("open").querySelectorAll(".pair canvas[role]")].map(canvas => {
+    press(canvas, "ArrowDown", "ArrowRight", "Enter");
+    const button = find("open").querySelector(".reading button");
+    if (button) button.click();
+    return find("open").querySelector(".reading [role]").textContent;
+});
+"""
+
+
+@pytest.fixture(scope="module")
+def opened(browser, tmp_path_factory):
+    """opened(page) opens a Page in the browser, which is returned."""
+    folder = tmp_path_factory.mktemp("pages")
+
+    def open_page(page, name="page.html"):
+        (folder / name).write_text(page.html, encoding="utf-8")
+        browser.open((folder / name).as_uri())
+        browser.run("typeof find === 'function'") and browser.run(HELPERS)
+        return browser
+    return open_page
+
+
+def of_word(word="backward", target=None, smoothing=0.1, weights=None):
+    model, vocabulary = lab.drawkcab()
+    return make_page(model, vocabulary, batch_of(model, vocabulary, word, target), smoothing, "drawkcab", weights or {
+        "trained": {name: parameter.data for name, parameter in model.parameters().items()}})
+
+
+def loss_of(word, target=None, smoothing=0.1):
+    model, vocabulary = lab.drawkcab()
+    return record(model.astype("float64"), batch_of(model, vocabulary, word, target), smoothing)[0]
+
+
+def shown(browser):
+    return float(browser.run("find('loss').textContent").rpartition(" ")[2])
+
+
+def test_the_numbers_follow_the_text(opened):
+    browser = opened(of_word())
+    assert browser.run("find('target').value") == "drawkcab" and shown(browser) == pytest.approx(loss_of("backward"), rel=1e-5)
+    browser.run("find('source').value = 'hello'; find('write').click()")
+    assert browser.run("find('target').value") == "olleh" and shown(browser) == pytest.approx(loss_of("hello"), rel=1e-5)
+    browser.run("type('target', 'ole')")
+    assert shown(browser) == pytest.approx(loss_of("hello", "ole"), rel=1e-5)
+    rows = browser.run("[...document.querySelectorAll('.box[role]')].map(box => box.getAttribute('aria-label'))")
+    assert any(re.search(r"LayerNorm, decoder\.layers\.0\.\S+, shape \(4, 32\), norm \d", row) for row in rows)
+
+
+@pytest.mark.parametrize("text, said", [("a1b", "“a1b” is not a token"), ("", "too short"), ("x" * 61, "61 tokens are too many")])
+def test_a_text_that_cannot_be_read_is_named_and_the_numbers_stay(opened, text, said):
+    browser = opened(of_word())
+    before = shown(browser)
+    browser.run(f"type('source', {text!r})")
+    assert said in browser.run("find('said').textContent") and shown(browser) == before
+    browser.run("type('source', 'ab')")
+    assert browser.run("find('said').textContent") == "" and shown(browser) != before
+
+
+@pytest.mark.campaign
+def test_the_slope_of_each_number_is_its_gradient(opened):
+    """In every box, of every kind of array: two more losses, and the gradient beside them."""
+    browser = opened(of_word("abc", "cb"))
+    nudged = browser.run("boxes().flatMap(box => { press(box, 'Enter'); return nudgeAll(); })")
+    checked = [text for text in nudged if "✓ they differ by" in text]
+    assert len(checked) > 60 and not [text for text in nudged if "✗" in text]
+    assert len(checked) == len([text for text in nudged if "Nudge it in the box" not in text])
+
+
+def test_padding_changes_no_number_and_has_no_gradient(opened):
+    browser = opened(of_word("abc"))
+    numbers = "[state.numbers.loss, ...Object.values(state.numbers.parameters).flatMap(one => [...one.grad.data])]"
+    before = browser.run(numbers)
+    browser.run("find('padding').value = 2; find('padding').onchange()")
+    assert np.allclose(before, browser.run(numbers), rtol=0, atol=1e-14)
+    dy = np.array(browser.run("rows(state.numbers.record['source_input.embedding'].dy).map(row => [...row])"))
+    assert dy.shape == (6, 32) and not dy[4:].any() and dy[:4].all()
+
+
+def leaves(layer, *sublayers):
+    """The layers in a layer of a stack, in the order in which gradients arrive."""
+    inside = {"feed_forward": "outer activation inner", "attention": "output weighted_sum value softmax scores key query"}
+    for name in sublayers:
+        yield from (f"{layer}.{name}_residual.{part}" for part in ("norm", "add"))
+        yield from (f"{layer}.{name}.{part}" for part in inside[name if name in inside else "attention"].split())
+
+
+DECODER = [*leaves("decoder.layers.0", "feed_forward", "cross_attention", "self_attention"), "target_input.positions"]
+ENCODER = [*leaves("encoder.layers.0", "feed_forward", "self_attention"), "source_input.positions"]
+PLANTED = {    # {mistake: (where, the layers that get their gradient later but not from there)}
+    "scale": ("decoder.layers.0.cross_attention.scores", []),
+    "mask": ("decoder.layers.0.self_attention.softmax", ENCODER),
+    "norm": ("encoder.layers.0.self_attention_residual.norm", []),
+    "residual": ("encoder.layers.0.feed_forward_residual.add", [leaf for leaf in ENCODER if ".feed_forward." in leaf]),
+}
+
+
+@pytest.mark.parametrize("mistake", PLANTED)
+def test_a_planted_mistake_is_wrong_from_there_downwards_only(opened, mistake):
+    """And the loss stays as it is. What is wrong turns red, and says so."""
+    where, elsewhere = PLANTED[mistake]
+    browser = opened(of_word("abc", "cb"))
+    before, order = shown(browser), ["output", *DECODER, *ENCODER]
+    browser.run(f"find('where-{mistake}').value = '{where}'; find('mistake-{mistake}').click()")
+    wrong = browser.run("Object.entries(state.wrong.layers).filter(([, one]) => one.dx || one.dy).map(([path]) => path)")
+    assert {*order[order.index(where):]} - {*elsewhere} == {*order} & {*wrong}
+    assert shown(browser) == before
+    red = browser.run("red()")
+    assert all(label.endswith("wrong gradient") for label in red)
+    named = {path for label in red for path in order if f", {path}, " in label}
+    assert named and named <= {*wrong} and any("embedding" in label for label in red)
+    assert not [label for label in red if label.startswith(("Loss", "Linear, W", "Softmax, output", "Inputs", "Decoding"))]
+    assert f"✗ {len(red)} boxes" in browser.run("find('red').textContent")
+    browser.run(f"find('mistake-{mistake}').click()")
+    assert not browser.run("red()") and browser.run("find('red').textContent") == ""
+
+
+def test_a_tied_gradient_counted_once_is_wrong_in_the_embeddings_alone(opened):
+    browser = opened(of_word("abc", "cb"))
+    browser.run("find('mistake-tied').click()")
+    red = browser.run("red()")
+    assert [label.partition(",")[0] for label in red] == ["Embedding", "Embedding", "Adam"]
+    assert browser.run("Object.keys(state.wrong.weights).filter(name => state.wrong.weights[name])") == ["target_embedding.weight"]
+    browser.run("openBox(places.findIndex(one => one && one.path === 'source_input.embedding'))")
+    assert "✗ that is not the slope" in browser.run("nudgeAll()[2]")    # of W; y and its gradient are the first two
+
+
+def test_a_nudge_finds_a_planted_mistake(opened):
+    browser = opened(of_word("abc", "cb"))
+    browser.run("openBox(places.findIndex(one => one && one.path === 'target_input.embedding'))")
+    assert all("✓ they differ by" in text for text in browser.run("nudgeAll()"))
+    browser.run("find('where-norm').value = 'decoder.layers.0.cross_attention_residual.norm'; find('mistake-norm').click()")
+    assert any("✗ that is not the slope" in text for text in browser.run("nudgeAll()"))
+
+
+def test_covered_gradients_wait_for_a_prediction(opened):
+    browser = opened(of_word())
+    assert "gradient of p" in browser.run("panel()")
+    browser.run("find('cover').click(); find('gradients').click()")
+    text = browser.run("panel()")
+    assert "gradient of" not in text and "dvalue" not in text and "‖?‖" in browser.run("figure.textContent")
+    browser.run("press(find('open').querySelector('.pair canvas'), 'ArrowDown')")
+    assert "gradient" not in browser.run("find('open').querySelector('.readout').textContent")
+    assert "The backward says" not in browser.run("nudgeAll()[0]") and "slope" in browser.run("nudgeAll()[0]")
+    browser.run("find('open').querySelector('button').click()")
+    assert "gradient of p" in browser.run("panel()") and "dvalue" in browser.run("panel()")
+
+
+def test_the_time_slider_shows_other_weights(opened):
+    model, vocabulary = lab.drawkcab()
+    new = Transformer(lab.CONFIG, seed=3)
+    weights = {name: {key: parameter.data for key, parameter in one.parameters().items()}
+               for name, one in (("step 0", new), ("trained", model))}
+    browser = opened(of_word(weights=weights))
+    trained = shown(browser)
+    browser.run("find('time').value = 0; find('time').oninput()")
+    expected = record(new.astype("float64"), batch_of(model, vocabulary, "backward"), 0.1)[0]
+    assert browser.run("find('step').textContent") == "step 0" and shown(browser) == pytest.approx(expected, rel=1e-5)
+    assert trained < 1 < shown(browser)
+
+
+def test_a_larger_models_page_holds_recorded_numbers_and_says_so(opened, monkeypatch):
+    live = opened(of_word()).run("boxes().map(box => box.getAttribute('aria-label'))")
+    monkeypatch.setattr(explorer, "LIVE", 0)
+    browser = opened(of_word())
+    assert browser.run("boxes().map(box => box.getAttribute('aria-label'))") == live
+    assert "recorded numbers of this one text" in browser.run("document.body.innerText")
+    assert not browser.run("[find('ask').querySelector('button'), find('break')].some(one => one.checkVisibility())")
+    browser.run("find('gradients').click(); boxes().forEach(box => press(box, 'Enter'))")
+
+
+def language_model(characters, text, **changes):
+    vocabulary = CharacterVocabulary(characters)
+    model = randomised(LanguageModel(LanguageModelConfig(vocab_size=vocabulary.size, num_layers=2, d_model=8, num_heads=2, d_ff=8,
+                                                         dropout=0.1, max_length=40, **changes)), 0.1)
+    return make_page(model, vocabulary, batch_of(model, vocabulary, text), 0.0, f"a run of {text}",
+                     {"trained": {name: parameter.data for name, parameter in model.parameters().items()}}), model
+
+
+def test_text_is_text(opened):
+    """Even if it would end the script that holds it, is Hangul, or a combining mark, which gets something to stand on."""
+    text = "</script><b>한\u0301&amp;'\""
+    page, model = language_model("".join(sorted({*text})), text)
+    browser = opened(page)
+    assert browser.run("find('source').value") == text and text in browser.run("document.querySelector('h1').textContent")
+    assert browser.run("document.querySelectorAll('b').length") == 0
+    assert browser.run("visible('\u0301') + visible(' ')") == "◌\u0301␣"
+    assert "한→◌\u0301" in browser.run("queries().join(' ')")
+
+
+@pytest.mark.parametrize("pre_norm", [pytest.param(False, marks=pytest.mark.campaign), True])
+def test_a_language_model_has_a_page(opened, pre_norm):
+    page, model = language_model("abc", "abcab", pre_norm=pre_norm, positions="learned")
+    browser = opened(page)
+    expected = record(model, batch_of(model, CharacterVocabulary("abc"), "abcab"), 0.0)[0]
+    assert shown(browser) == pytest.approx(expected, rel=1e-5) and not browser.run("find('target').checkVisibility()")
+    nudged = browser.run("boxes().flatMap(box => { press(box, 'Enter'); return nudgeAll(); })")
+    assert len(nudged) > 60 and not [text for text in nudged if "✗" in text]
+    browser.run("type('source', 'a')")
+    assert "too short" in browser.run("find('said').textContent")
+
+
+def test_a_reader_without_a_mouse_or_without_sight(opened):
+    """Every box is a button with a name, Enter opens it, arrow keys walk through its numbers, and each is read out."""
+    browser = opened(of_word())
+    labels = browser.run("boxes().map(box => [box.getAttribute('role'), box.tabIndex, box.getAttribute('aria-label')])")
+    assert len(labels) == 40
+    assert all(role == "button" and index == 0 and re.search(r"[A-Za-z]{3}", label) for role, index, label in labels)
+    browser.run("press(boxes().find(box => box.getAttribute('aria-label').startsWith('Feed-forward')), 'Enter')")
+    assert browser.run("find('open').querySelector('h2').textContent").startswith("Feed-forward")
+    browser.run("press(find('open').querySelector('.pair canvas'), 'ArrowRight', 'ArrowRight', 'ArrowDown')")
+    read = browser.run("find('open').querySelector('.readout').textContent")
+    assert re.fullmatch(r"y, token a, dimension 1: -?[\d.e-]+; gradient of y -?[\d.e-]+", read)
+    assert browser.run("[...document.querySelectorAll('input, select')].every(one => one.closest('label') || one.ariaLabel)")
+
+
+@pytest.mark.parametrize("width, scheme", [
+    (1366, "light"), (390, "dark"), pytest.param(1366, "dark", marks=pytest.mark.campaign),
+    pytest.param(390, "light", marks=pytest.mark.campaign)])
+def test_the_page_fits_the_screen(opened, width, scheme):
+    browser = opened(of_word())
+    browser.screen(width, 844, scheme)
+    for kind in ("cross_attention", "feed_forward", "softmax", "adam", "loss"):
+        browser.run(f"openBox(places.findLastIndex(one => one && one.kind === '{kind}')); 0")
+        assert browser.run("document.documentElement.scrollWidth") <= width
+    light = "(colour => colour.match(/[0-9.]+/g).slice(0, 3).reduce((sum, one) => sum + Number(one), 0) / 765)"
+    ground, ink = (browser.run(f"{light}(getComputedStyle(document.body).{what})") for what in ("backgroundColor", "color"))
+    assert (ground > 0.9 and ink < 0.2) if scheme == "light" else (ground < 0.2 and ink > 0.8)
+    assert browser.run(f"palette('values', 1)(0)[0] {'>' if scheme == 'light' else '<'} 128")
+
+
+# What protanopes, deuteranopes and tritanopes see of linear RGB (Machado, Oliveira and Fernandes 2009, severity 1.0).
+COLOUR_BLIND = {"none": np.eye(3),
+                "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+                "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+                "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colour_blind_readers_can_tell_the_colours_of_a_scale_apart(opened, scheme):
+    browser = opened(of_word("a"))
+    browser.screen(1366, 844, scheme)
+    for kind in ("values", "gradients"):
+        colours = np.array(browser.run(f"[-1, 0, 1].map(palette('{kind}', 1))")) / 255
+        for matrix in COLOUR_BLIND.values():
+            seen = np.clip(colours ** 2.2 @ np.transpose(matrix), 0, 1) ** (1 / 2.2)
+            distances = [np.abs(seen[a] - seen[b]).max() for a, b in ((0, 1), (0, 2), (1, 2))]
+            assert min(distances) > 0.15, (kind, distances)
+
+
+def test_a_toy_runs_page_is_small():
+    model = Transformer(TransformerConfig.named("toy", 29))
+    _, vocabulary = lab.drawkcab()
+    weights = {name: parameter.data for name, parameter in model.parameters().items()}
+    batch = batch_of(model, vocabulary, "backward", "drawkcab")
+    one, four = (len(make_page(model, vocabulary, batch, 0.1, "toy", dict.fromkeys(range(count), weights)).html.encode())
+                 for count in (1, 4))
+    assert one < 2.5e6 and four < 6e6
+
+
+def test_a_notebook_shows_the_page_in_a_cell(opened):
+    cell = of_word()._repr_html_()
+    assert cell.startswith("<iframe srcdoc=") and "<script>" not in cell
+    browser = opened(explorer.Page("<!DOCTYPE html>" + cell))
+    inside = browser.run("document.querySelector('iframe').contentDocument.getElementById('loss').textContent")
+    assert float(inside.rpartition(" ")[2]) == pytest.approx(loss_of("backward"), rel=1e-5)

@@ -1,0 +1,324 @@
+"""Pretrained models: what transformers computes, what the files may look like, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from minitransformer import InputError, Run, gradcheck
+from minitransformer.data.vocabularies.pretrained import PretrainedVocabulary
+from minitransformer.functional.special import BOS, EOS, PAD
+from minitransformer.interchange.pretrained.importing import import_model
+from tests.fixtures.pretrained_cases import (
+    CASES, FOLDER, LETTERS, compare, make_folder, parts, tokenizer, tokens, write_folder)
+
+pytest.importorskip("tokenizers", reason="tokenizers is not installed: a pretrained model's text cannot be cut into tokens")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_transformers_computes_the_same(name, tmp_path):
+    _, _, gradients, rest = parts(FOLDER / f"{name}.safetensors")
+    found = compare(make_folder(name, tmp_path / "there"), tmp_path / "run", gradients, rest)
+    assert len(found) > 20 and max(found.values()) < 1e-9, {name: error for name, error in found.items() if error > 1e-9}
+
+
+def weights(run):
+    return {name: parameter.data for name, parameter in Run.load(run).model.parameters().items()}
+
+
+def logits(run, letters="thecatan"):
+    """Of the same text, in the order of the tokenizer's ids."""
+    run = Run.load(run)
+    found, _ = run.model.forward(np.array([run.vocabulary.encode(letters)]))
+    return found[..., np.argsort(run.vocabulary.rows)]
+
+
+@pytest.mark.parametrize("change", [
+    lambda arrays: {name.removeprefix("transformer."): array for name, array in arrays.items()},
+    lambda arrays: {**arrays, "lm_head.weight": arrays["transformer.wte.weight"]},
+    lambda arrays: {**arrays, "transformer.h.0.attn.bias": np.tri(4, dtype=np.float32),
+                    "transformer.h.1.attn.masked_bias": np.zeros(1, np.float32)}],
+    ids=["without the prefix", "the embedding twice", "with the causal mask"])
+def test_old_files_of_gpt2_are_read(change, tmp_path):
+    config, arrays, _, _ = parts(FOLDER / "gpt2.safetensors")
+    import_model(write_folder(tmp_path / "old", config, change(arrays)), tmp_path / "run")
+    import_model(make_folder("gpt2", tmp_path / "new"), tmp_path / "other")
+    np.testing.assert_equal(weights(tmp_path / "run"), weights(tmp_path / "other"))
+
+
+def test_several_files_and_half_precision(tmp_path):
+    """bfloat16 is the upper half of a float32."""
+    from safetensors.numpy import save_file
+
+    config, arrays, _, _ = parts(FOLDER / "llama_tied.safetensors")
+    upper = {name: (array.view(np.uint32) & 0xFFFF0000).view(np.float32) for name, array in arrays.items()}
+    import_model(write_folder(tmp_path / "one", config, upper), tmp_path / "expected")
+    names, folder = sorted(arrays), write_folder(tmp_path / "two", config, {})
+    (folder / "model.safetensors").unlink()
+    places = {name: f"part-{names.index(name) % 2}.safetensors" for name in names}
+    for file in set(places.values()):
+        halves = {name: (upper[name].view(np.uint32) >> 16).astype(np.uint16) for name in names if places[name] == file}
+        save_file(halves, folder / file)
+        raw = (folder / file).read_bytes()
+        (folder / file).write_bytes(as_bfloat16(raw))
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}), encoding="utf-8")
+    import_model(folder, tmp_path / "run")
+    np.testing.assert_equal(weights(tmp_path / "run"), weights(tmp_path / "expected"))
+
+
+def as_bfloat16(raw):
+    size = int.from_bytes(raw[:8], "little")
+    header = raw[8:8 + size].replace(b'"U16"', b'"BF16"')
+    return len(header).to_bytes(8, "little") + header + raw[8 + size:]
+
+
+@pytest.mark.parametrize("name", ["llama_tied", "llama_untied", "gpt2"])
+def test_a_gguf_file_is_the_same_model(name, tmp_path):
+    """As llama.cpp's converter writes it: the pairs of a head are neighbours, and GPT-2's weights are transposed."""
+    gguf = pytest.importorskip("gguf", reason="gguf is not installed")
+    path = write_gguf(gguf, name, tmp_path / "model.gguf")
+    import_model(path, tmp_path / "run")
+    import_model(make_folder(name, tmp_path / "folder"), tmp_path / "other")
+    np.testing.assert_allclose(logits(tmp_path / "run"), logits(tmp_path / "other"), rtol=0, atol=2e-5)
+    text = "the theory of a cat. Ant?"
+    one, other = Run.load(tmp_path / "run").vocabulary, Run.load(tmp_path / "other").vocabulary
+    assert one.encode(text) == other.encode(text) and one.rows == other.rows
+    assert (tmp_path / "run" / "LICENSE").read_text() == "model.gguf: apache-2.0\n\n"
+
+
+def write_gguf(gguf, name, path, pre="gpt-2", change=lambda writer: None):
+    config, arrays, _, _ = parts(FOLDER / f"{name}.safetensors")
+    kind = config["model_type"]
+    writer = gguf.GGUFWriter(path, kind)
+    writer.add_license("apache-2.0")
+    if kind == "llama":
+        heads, groups = config["num_attention_heads"], config["num_key_value_heads"]
+        writer.add_block_count(config["num_hidden_layers"])
+        writer.add_context_length(config["max_position_embeddings"])
+        writer.add_embedding_length(config["hidden_size"])
+        writer.add_feed_forward_length(config["intermediate_size"])
+        writer.add_head_count(heads)
+        writer.add_head_count_kv(groups)
+        writer.add_rope_freq_base(config["rope_parameters"]["rope_theta"])
+        writer.add_rope_dimension_count(config["hidden_size"] // heads)
+        writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
+    else:
+        writer.add_block_count(config["n_layer"])
+        writer.add_context_length(config["n_positions"])
+        writer.add_embedding_length(config["n_embd"])
+        writer.add_feed_forward_length(4 * config["n_embd"])
+        writer.add_head_count(config["n_head"])
+        writer.add_layer_norm_eps(config["layer_norm_epsilon"])
+    found = tokens(kind)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre(pre)
+    writer.add_token_list(list(found))
+    writer.add_token_types([3 if token.startswith("<") else 1 for token in found])
+    writer.add_token_merges([" ".join(pair) for pair in tokenizer(kind)["model"]["merges"]])
+    writer.add_bos_token_id(config["bos_token_id"])
+    writer.add_eos_token_id(config["eos_token_id"])
+    change(writer)
+    names = gguf.get_tensor_name_map({value: key for key, value in gguf.MODEL_ARCH_NAMES.items()}[kind], 2)
+    for theirs, array in arrays.items():
+        if kind == "llama" and theirs.endswith(("q_proj.weight", "k_proj.weight")):
+            rows = heads if "q_proj" in theirs else groups
+            array = array.reshape(rows, 2, -1, array.shape[1]).swapaxes(1, 2).reshape(array.shape)
+        if kind == "gpt2" and array.ndim == 2 and ".c_" in theirs:
+            array = array.T
+        writer.add_tensor(names.get_name(theirs, (".weight", ".bias")), np.ascontiguousarray(array))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+@pytest.mark.parametrize("pre, change, words", [
+    ("klingon", lambda writer: None, "ggml.pre is 'klingon', expected 'gpt-2' or 'smollm' or 'llama-bpe'"),
+    ("gpt-2", lambda writer: writer.add_string("llama.rope.scaling.type", "yarn"),
+     "the option llama.rope.scaling.type ('yarn') is not known"),
+    ("gpt-2", lambda writer: writer.add_expert_count(8), "the option llama.expert_count (8) is not known"),
+    ("gpt-2", lambda writer: writer.add_add_space_prefix(True), "ggml.add_space_prefix is True, expected False"),
+    ("gpt-2", lambda writer: writer.add_tensor("rope_freqs.weight", np.ones(2, np.float32)),
+     "the array rope_freqs.weight belongs to nothing that is known here"),
+])
+def test_a_gguf_file_that_would_mean_something_else_is_refused(pre, change, words, tmp_path):
+    gguf = pytest.importorskip("gguf", reason="gguf is not installed")
+    refused(write_gguf(gguf, "llama_tied", tmp_path / "model.gguf", pre, change), tmp_path, words)
+
+
+def test_a_gguf_file_that_is_cut_or_lies_is_refused(tmp_path):
+    gguf = pytest.importorskip("gguf", reason="gguf is not installed")
+    raw = write_gguf(gguf, "llama_tied", tmp_path / "model.gguf").read_bytes()
+    for number, damaged in enumerate((b"", b"GGUF", raw[:200], raw[:-100], raw[:8] + b"\xff" * 8 + raw[16:],
+                                      raw[:16] + b"\xff" * 7 + b"\0" + raw[24:], b"GGML" + raw[4:])):
+        path = tmp_path / f"{number}.gguf"
+        path.write_bytes(damaged)
+        refused(path, tmp_path, "not an intact GGUF file")
+
+
+def refused(path, tmp_path, words):
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(InputError) as caught:
+        import_model(path, tmp_path / "run")
+    assert words in str(caught.value), str(caught.value)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+LLAMA_CHANGES = {
+    "attention_bias is True, expected False": dict(attention_bias=True),
+    "mlp_bias is True": dict(mlp_bias=True),
+    "hidden_act is 'gelu', expected 'silu'": dict(hidden_act="gelu"),
+    "rope_parameters: rope_type is 'llama3', expected 'default'": dict(rope_parameters={"rope_type": "llama3", "rope_theta": 1e4}),
+    "rope_scaling: rope_type is 'linear'": dict(rope_scaling={"rope_type": "linear", "factor": 2.0}),
+    "rope_parameters: the option factor (2.0) is not known": dict(rope_parameters={"rope_theta": 1e4, "factor": 2.0}),
+    "partial_rotary_factor is 0.5": dict(rope_parameters={"partial_rotary_factor": 0.5}),
+    "the option sliding_window (4) is not known here": dict(sliding_window=4),
+    "the architecture is 'mamba', expected 'gpt2' or 'llama'": dict(model_type="mamba"),
+    "the architecture is ['llama']": dict(model_type=["llama"]),
+    "hidden_size is '8', expected a whole number": dict(hidden_size="8"),
+    "num_hidden_layers is 0, expected a whole number": dict(num_hidden_layers=0),
+    "rms_norm_eps is -1, expected a number above 0": dict(rms_norm_eps=-1),
+    "kv_heads is 3, expected a divisor of the 4 heads": dict(num_key_value_heads=3),
+    "the array layers.2.self_attn.q_proj.weight is missing": dict(num_hidden_layers=3),
+    "the array model.layers.1.input_layernorm.weight belongs to nothing": dict(num_hidden_layers=1),
+    "has shape (10, 8), expected (12, 8)": dict(intermediate_size=12),
+    "the array lm_head.weight is missing": dict(tie_word_embeddings=False),
+    "no token None, with which the model's texts end": dict(eos_token_id=None),
+}
+
+
+@pytest.mark.parametrize("words, change", LLAMA_CHANGES.items())
+def test_an_option_that_changes_the_mathematics_is_refused(words, change, tmp_path):
+    config, arrays, _, _ = parts(FOLDER / "llama_tied.safetensors")
+    refused(write_folder(tmp_path / "there", {**config, **change}, arrays), tmp_path, words)
+
+
+@pytest.mark.parametrize("words, change", {
+    "scale_attn_weights is False, expected True": dict(scale_attn_weights=False),
+    "scale_attn_by_inverse_layer_idx is True": dict(scale_attn_by_inverse_layer_idx=True),
+    "activation_function is 'relu', expected 'gelu_new' or 'gelu_pytorch_tanh'": dict(activation_function="relu"),
+    "add_cross_attention is True": dict(add_cross_attention=True)}.items())
+def test_the_same_for_gpt2(words, change, tmp_path):
+    config, arrays, _, _ = parts(FOLDER / "gpt2.safetensors")
+    refused(write_folder(tmp_path / "there", {**config, **change}, arrays), tmp_path, words)
+
+
+def test_files_that_are_damaged_or_missing_are_named(tmp_path):
+    config, arrays, _, _ = parts(FOLDER / "llama_tied.safetensors")
+    there = write_folder(tmp_path / "there", config, arrays)
+    raw = (there / "model.safetensors").read_bytes()
+    for damaged in (raw[:-1], raw[:20], b"", b"\xff" * 8 + raw[8:], raw + b"\0"):
+        (there / "model.safetensors").write_bytes(damaged)
+        refused(there, tmp_path, "model.safetensors: not a safetensors file")
+    (there / "model.safetensors").unlink()
+    (there / "pytorch_model.bin").write_bytes(b"a pickle")
+    refused(there, tmp_path, "model.safetensors: no such file; weights in .bin files are pickled, and never read")
+    (there / "tokenizer.json").write_text("{", encoding="utf-8")
+    refused(there, tmp_path, "tokenizer.json: not JSON")
+    (there / "tokenizer.json").unlink()
+    refused(there, tmp_path, "tokenizer.json: No such file or directory")
+    (there / "tokenizer.json").write_text('{"added_tokens": [5]}', encoding="utf-8")
+    refused(there, tmp_path, "cannot be read (TypeError")
+    (there / "config.json").write_text("[]", encoding="utf-8")
+    refused(there, tmp_path, "config.json: a JSON list, expected an object")
+    refused(tmp_path / "nowhere", tmp_path, "nowhere: no such file or folder")
+    broken = {**arrays, "model.norm.weight": np.full(8, np.nan, np.float32)}
+    refused(write_folder(tmp_path / "nan", config, broken), tmp_path, "model.norm.weight contains something other than finite")
+    changed = {**arrays, "lm_head.weight": 2 * arrays["model.embed_tokens.weight"]}
+    refused(write_folder(tmp_path / "head", config, changed), tmp_path, "the array lm_head.weight belongs to nothing")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "mine").touch()
+    refused(tmp_path / "nan", tmp_path, "already exists and is not an empty folder")
+
+
+@pytest.mark.parametrize("kind, bos, eos", [("llama", "<s>", "</s>"), ("gpt2", "<|endoftext|>", "<|endoftext|>")])
+def test_the_special_tokens_come_first_and_text_is_text(kind, bos, eos, tmp_path):
+    ids = tokens(kind)
+    vocabulary = PretrainedVocabulary.arrange(tokenizer(kind), len(ids), bos, eos)
+    rows = vocabulary.rows
+    assert sorted(rows) == list(range(len(ids))) and rows[EOS] == ids[eos]
+    assert rows[BOS] == (ids["<s>"] if kind == "llama" else ids["þ"]) and rows[PAD] == ids["<unk>" if kind == "llama" else "ÿ"]
+    text = "the ant. a" if kind == "llama" else "the ant. é"    # of two tokens, both bytes of a character
+    assert vocabulary.decode(vocabulary.encode(text)) == text and min(vocabulary.encode(text)) > EOS
+    assert vocabulary.tokens(vocabulary.encode("the ant")) == ["the", " a", "n", "t"]
+    assert EOS not in vocabulary.encode(f"a{eos}") and vocabulary.decode([EOS, *vocabulary.encode("a")]) == "a"
+    (tmp_path / "vocabulary.json").write_text(vocabulary.to_json(), encoding="utf-8")
+    again = PretrainedVocabulary.load(tmp_path / "vocabulary.json")
+    assert again.encode(text) == vocabulary.encode(text) and again.rows == rows
+    with pytest.raises(InputError, match="the text is not UTF-8"):
+        vocabulary.encode("a\udcff")
+    with pytest.raises(InputError, match=f"the tokenizer has the id {len(ids) - 1}, but the model has 30 tokens"):
+        PretrainedVocabulary.arrange(tokenizer(kind), 30, bos, eos)
+    changed = tokenizer(kind)
+    changed["added_tokens"][0]["id"] += 1
+    with pytest.raises(InputError, match="the tokenizer says that .* has the id 1., but it has"):
+        PretrainedVocabulary.arrange(changed, len(ids), bos, eos)
+
+
+@pytest.mark.parametrize("begins", [True, False])
+def test_a_text_begins_with_bos_if_that_is_how_the_tokenizer_does_it(begins, tmp_path):
+    config, arrays, _, _ = parts(FOLDER / "llama_tied.safetensors")
+    folder, found = write_folder(tmp_path / "there", config, arrays), tokenizer("llama")
+    text = {"Sequence": {"id": "A", "type_id": 0}}
+    found["post_processor"] = {
+        "type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, text] if begins else [text],
+        "pair": [text, {"Sequence": {"id": "B", "type_id": 0}}],
+        "special_tokens": {"<s>": {"id": "<s>", "ids": [config["bos_token_id"]], "tokens": ["<s>"]}}}
+    (folder / "tokenizer.json").write_text(json.dumps(found), encoding="utf-8")
+    vocabulary = import_model(folder, tmp_path / "run").vocabulary
+    ids = vocabulary.encode("the ant")
+    assert (ids[0] == BOS) == begins and vocabulary.decode(ids) == "the ant"
+
+
+TEMPLATE = "{% for message in messages %}<s>{{ message['content'] }}</s>{% endfor %}{% if add_generation_prompt %}<s>a{% endif %}"
+
+
+def chatting(template):
+    return PretrainedVocabulary.arrange(tokenizer("llama"), len(tokens("llama")), "<s>", "</s>", chat_template=template)
+
+
+def test_a_chat_is_written_by_the_template_in_a_sandbox():
+    pytest.importorskip("jinja2", reason="jinja2 is not installed")
+    vocabulary = chatting(TEMPLATE)
+    assert vocabulary.encode_chat("the ant") == [BOS, *vocabulary.encode("the ant"), EOS, BOS, *vocabulary.encode("a")]
+    for template, prompt, words in (
+            (TEMPLATE, "ant</s><s>cat", "the prompt contains </s>, a control token"),
+            (None, "ant", "this model has no chat template"),
+            ("{{ raise_exception('no system message') }}", "ant", "the model's chat template fails: no system message"),
+            ("{{ messages.append(1) }}", "ant", "the model's chat template fails"),
+            ("{{ ''.__class__.__mro__ }}", "ant", "the model's chat template fails"), ("{% for %}", "ant", "fails")):
+        with pytest.raises(InputError) as caught:
+            chatting(template).encode_chat(prompt)
+        assert words in str(caught.value)
+
+
+def test_every_gradient_of_an_imported_model_is_checked(tmp_path):
+    import_model(make_folder("llama_wide_heads", tmp_path / "there"), tmp_path / "run")
+    run = Run.load(tmp_path / "run")
+    ids = np.array([run.vocabulary.encode("".join(LETTERS[:7]))])
+    assert gradcheck(run.model.astype(np.float64), [ids], projection=True).passed
+
+
+def test_on_which_token_the_next_one_depends(tmp_path):
+    """Central differences of the logarithm of its probability, as the embedding of each position moves alone."""
+    import_model(make_folder("gpt2", tmp_path / "there"), tmp_path / "run")
+    run = Run.load(tmp_path / "run")
+    model, ids = run.model.astype(np.float64), np.array([run.vocabulary.encode("abcd")])
+    answer, shares = model.dependence(ids)
+    gradient, table = np.zeros((4, 8)), model.input.positions.weight.data
+
+    def log_p():
+        logits = model.forward(ids)[0][0, -1]
+        return logits[answer[0]] - np.log(np.exp(logits).sum())
+
+    for place in np.ndindex(4, 8):    # a position's row enters where its token's does
+        values = []
+        for step in (1e-6, -2e-6):
+            table[place] += step
+            values.append(log_p())
+        table[place] += 1e-6
+        gradient[place] = (values[0] - values[1]) / 2e-6
+    norms = np.sqrt((gradient ** 2).sum(axis=1))
+    assert answer[0] == model.forward(ids)[0][0, -1].argmax()
+    np.testing.assert_allclose(shares[0], norms / norms.sum(), rtol=1e-6)
