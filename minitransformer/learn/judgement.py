@@ -90,7 +90,7 @@ def _runs(exercise, cases, outcomes) -> Failure | None:
 
 
 def _wrong(exercise, cases, outcomes) -> bool:
-    """Whether one of these outcomes has other numbers than the reference, or none."""
+    """Whether one of these outcomes differs from the reference's numbers, or has none."""
     return any(relative_error(outcome.arrays, tuple_of(exercise.reference(*arguments))) > EXACT
                for (_case, arguments), outcome in zip(cases, outcomes))
 
