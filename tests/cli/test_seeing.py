@@ -14,7 +14,8 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-from minitransformer import Run
+from minitransformer import Run, greedy
+from minitransformer.functional.special import EOS
 from minitransformer.pictures import plots
 from minitransformer.pictures.attention_map import attention_map
 from minitransformer.pictures.attention_page import attention_html
@@ -67,7 +68,8 @@ def test_the_rows_of_a_decoder_say_what_they_predict(trained):
     run = Run.load(trained)
     for kind in ("cross", "decoder"):
         found = attention_map(run, "twenty-one", kind)
-        written = run.vocabulary.tokens(run.vocabulary.encode_symbols(list(run.answer(["twenty-one"])[0])))
+        source = np.array([run.vocabulary.encode_symbols(["twenty", "one"]) + [EOS]])
+        written = run.vocabulary.tokens(greedy(run.model, source)[0])
         assert found.queries == ["<s>", *written] and found.predicted == [*written, "</s>"]
         rows, columns, side, below = labels(plots.attention(found.weights, found.queries, found.keys, "a", found.predicted))
         assert rows == [f"{a} → {b}" for a, b in zip(["<s>", *written], [*written, "</s>"])] and columns == found.keys
