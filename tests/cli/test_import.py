@@ -101,6 +101,7 @@ def test_a_character_of_several_tokens_is_shown_when_it_is_complete():
     vocabulary = SimpleNamespace(decode=lambda ids: bytes(ids).decode(errors="replace"))
     assert list(as_text(vocabulary, list(b"a"), "bé☃c".encode())) == ["b", "é", "☃", "c", ""]
     assert list(as_text(vocabulary, list(b"a"), b"b\xe2\x98")) == ["b", "\ufffd"]
+    assert list(as_text(vocabulary, list(b"a"), b"\xff" * 9 + b"b")) == ["\ufffd" * 4, "\ufffd" * 4, "\ufffdb", ""]    # none
 
 
 def test_training_begins_with_its_weights(run_cli, imported, tmp_path):
