@@ -94,13 +94,17 @@ def corpus_data(text, seed) -> Any:
 def make_model(setting, vocabulary, seed) -> Transformer:
     config = TransformerConfig.named("tiny", vocabulary.size, dropout=0.3, num_layers=setting.layers,
                                      pre_norm=setting.norm == "pre", positions=setting.positions)
-    model = Transformer(config, seed)
+    return multiplied(Transformer(config, seed), setting.query_key, setting.value, setting.output)
+
+
+def multiplied(model, query_key, value, output) -> Transformer:
+    """The untrained model with Xavier's weights times these factors, in place of the library's own."""
     for name, parameter in model.parameters().items():
-        for pattern, factor, gain in ((r"\.(query|key)\.weight$", setting.query_key, ONE_OF_THREE),
-                                      (r"\.value\.weight$", setting.value, ONE_OF_THREE),
-                                      (r"attention\.output\.weight$|\.outer\.weight$", setting.output, ENDS_SUBLAYER)):
+        for pattern, factor, gain in ((r"\.(query|key)\.weight$", query_key, ONE_OF_THREE),
+                                      (r"\.value\.weight$", value, ONE_OF_THREE),
+                                      (r"attention\.output\.weight$|\.outer\.weight$", output, ENDS_SUBLAYER)):
             if re.search(pattern, name):
-                parameter.data[...] *= factor / gain    # the library's own gain
+                parameter.data[...] *= factor / gain
     return model
 
 
@@ -124,16 +128,20 @@ def train_until(text, folder, setting, seed, steps) -> dict[str, Any]:
 
 def table(results) -> str:
     """Markdown: perplexity and BLEU of each trained model on the validation set, one column for each number of updates."""
-    stops = [steps for steps in STOPS if any(key.endswith(f" {steps}") and "valid_bleu" in found for key, found in results.items())]
-    lines = ["| norm, layers | query and key | value | output | seed | " + " | ".join(f"{steps:,} updates" for steps in stops) + " |",
-             "|---|--:|--:|--:|--:" + "|--:" * len(stops) + "|"]
+    stops = [steps for steps in STOPS if steps >= 500 and any(int(key.split(" / ")[2]) == steps for key in results)]
+    columns = ["norm, layers", "query and key", "value", "output", "seed", *(f"{steps:,} updates" for steps in stops)]
+    lines = [f"| {' | '.join(columns)} |", "|---" + "|--:" * (len(columns) - 1) + "|"]
     for setting, seed in dict.fromkeys((setting, seed) for setting, seed, updates in jobs() if updates):
         found = [results.get(f"{setting} / {seed} / {steps:4}") for steps in stops]
         if any(found):
-            factors = " | ".join(f"{factor:.3g}" for factor in (setting.query_key, setting.value, setting.output))
-            lines.append(f"| {setting.norm}, {setting.layers} | {factors} | {seed} | " + " | ".join(
-                f"{one['valid_perplexity']:.1f}, {one['valid_bleu']:.1f}" if one else "" for one in found) + " |")
+            factors = [f"{factor:.3g}" for factor in (setting.query_key, setting.value, setting.output)]
+            lines.append(f"| {' | '.join([f'{setting.norm}, {setting.layers}', *factors, str(seed), *map(_scores, found)])} |")
     return "\n".join(lines)
+
+
+def _scores(found) -> str:
+    shown = {"valid_perplexity", "valid_bleu"} & (found or {}).keys()
+    return ", ".join(f"{found[name]:.1f}" for name in sorted(shown, reverse=True))
 
 
 def draw(results, path) -> None:

@@ -2,9 +2,10 @@
 
     python experiments/initial_weights_torch.py data/multi30k/tok experiments/initial_weights_torch.json [--steps 500]
 
-nn.Transformer learns from the batches of initial_weights.py at the same learning rates, with dropout in the paper's places only.
-It starts from Xavier's weights, from this library's, and from the weights that PyTorch draws itself. After each 250 updates
-its perplexity on the validation set is written. Only the random numbers of dropout differ. Needs torch.
+nn.Transformer starts from Xavier's weights, from this library's, and from the weights that PyTorch draws itself. With six layers,
+the gradient of cross-attention's query and key is measured at the start, as initial_weights.py does. With four, the model learns
+from the same batches at the same learning rates, with dropout in the paper's places only, and after each 250 updates its perplexity
+on the validation set is written. Only the random numbers of dropout differ. `--steps 0` only measures the start. Needs torch.
 """
 
 import argparse
@@ -13,14 +14,14 @@ from itertools import islice
 from pathlib import Path
 
 import torch
-from initial_weights import HALF, ROOT, alike, corpus, corpus_data, make_model, plan
+from initial_weights import HALF, MEASURED, ROOT, alike, corpus, corpus_data, make_model, plan
 from side_by_side import read, write
 from torch import nn
 
 from minitransformer.benchmarks.torch_eager import Model
 from minitransformer.interchange.pytorch import to_pytorch
 
-STARTS = {"Xavier's": alike("post", 1, 1), "the library's": alike("post", ROOT, HALF), "drawn by PyTorch": None}
+STARTS = {"Xavier's": (1, 1), "the library's": (ROOT, HALF), "drawn by PyTorch": None}    # the two factors of `alike`
 EVERY = 250
 
 
@@ -43,6 +44,17 @@ def loss_sum(model, batch, smoothing=0.0) -> torch.Tensor:
     logits = model(source, target, source == 0)
     return nn.functional.cross_entropy(logits.flatten(0, 1), following.flatten(), ignore_index=0, label_smoothing=smoothing,
                                        reduction="sum")
+
+
+def gradient(model, batches) -> list[float]:
+    """The norm of the gradient of cross-attention's query and key in each layer, for the mean loss, without dropout."""
+    model.eval()
+    for batch in batches:
+        (loss_sum(model, batch, 0.1) / sum(batch.terms for batch in batches)).backward()
+    attentions = [layer.multihead_attn for layer in model.body.decoder.layers]
+    grads = [[p.grad[:2 * len(p) // 3] for p in (one.in_proj_weight, one.in_proj_bias)] for one in attentions]    # then: value's
+    model.train()
+    return [float(f"{math.hypot(*(part.norm().item() for part in parts)):.3g}") for parts in grads]
 
 
 def train(model, data, config, steps) -> dict[str, float]:
@@ -76,16 +88,20 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     _, vocabulary = corpus(args.text)
-    for start, setting in STARTS.items():
-        results, key = read(args.results), f"{start} / {args.seed}"
-        if key not in results:
-            print(key, flush=True)
+    data = corpus_data(args.text, args.seed)
+    for start, factors in STARTS.items():
+        key, models = f"{start} / {args.seed}", {}
+        for layers in (6, 4):
+            ours = make_model(alike("post", *(factors or (1, 1)), layers), vocabulary, args.seed)
             torch.manual_seed(args.seed)
-            data = corpus_data(args.text, args.seed)
+            models[layers] = begin(ours.config, to_pytorch(ours) if factors else None)
+        some = data.valid[::math.ceil(len(data.valid) / MEASURED)]
+        found = read(args.results).get(key) or {"gradient": gradient(models[6], some)}
+        if str(args.steps) not in found:
             data.batches.position = [0, 0]
-            ours = make_model(setting or alike("post", 1, 1), vocabulary, args.seed)
-            model = begin(ours.config, to_pytorch(ours) if setting else None)
-            write(args.results, {**read(args.results), key: train(model, data, plan(args.seed), args.steps)})
+            found |= train(models[4], data, plan(args.seed), args.steps)
+        write(args.results, {**read(args.results), key: found})
+        print(key, found, flush=True)
 
 
 if __name__ == "__main__":

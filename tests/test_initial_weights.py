@@ -1,4 +1,4 @@
-"""experiments/initial_weights.py multiplies the weights it says, measures what it says, and resumes."""
+"""experiments/initial_weights.py multiplies the weights it says, measures what it says, resumes, and fills its page."""
 
 import importlib
 import json
@@ -108,3 +108,37 @@ def test_training_resumes_with_the_same_bits(experiment, tmp_path):
     script.train_until(tmp_path, tmp_path, other, 1, 3)
     assert {**script.train_until(tmp_path, tmp_path, setting, 1, 5), "seconds": 0} == {**whole, "seconds": 0}
     assert json.loads(json.dumps(whole)) == whole
+
+
+def test_the_page_shows_the_results(experiment):
+    script = experiment("initial_weights")
+    page = (SCRIPTS.parent / "docs" / "initial_weights.md").read_text(encoding="utf-8")
+    assert script.table(script.read(SCRIPTS / "initial_weights.json")) in page
+
+
+def test_the_picture_can_be_drawn(experiment, tmp_path):
+    script = experiment("initial_weights")
+    script.draw(script.read(SCRIPTS / "initial_weights.json"), tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 50_000
+
+
+def test_a_row_without_a_score_has_an_empty_cell(experiment):
+    script = experiment("initial_weights")
+    setting = script.alike("post", 1, 1)
+    found = {f"{setting} / 0 /  500": {"valid_perplexity": 3.14}}
+    found[f"{script.alike('pre', 1, 1)} / 0 / 1000"] = {"valid_perplexity": 2.5, "valid_bleu": 9.96}
+    assert script.table(found).splitlines()[2:] == [
+        "| post, 4 | 1 | 1 | 1 | 0 | 3.1 |  |", "| pre, 4 | 1 | 1 | 1 | 0 |  | 2.5, 10.0 |"]
+
+
+def test_pytorch_has_the_same_gradients_and_the_page_shows_them(experiment):
+    script = experiment("initial_weights")
+    ours, theirs = (script.read(SCRIPTS / f"{name}.json") for name in ("initial_weights", "initial_weights_torch"))
+    page = (SCRIPTS.parent / "docs" / "initial_weights.md").read_text(encoding="utf-8")
+    for start, factors in {"Xavier's": (1, 1), "the library's": (script.ROOT, script.HALF)}.items():
+        gradients = ours[f"{script.alike('post', *factors, 6)} / 0 /    0"]["gradient"]["cross-attention's query and key"]
+        assert theirs[f"{start} / 0"]["gradient"] == pytest.approx(gradients, rel=0.006), start
+    for start, row in {"Xavier's": "Xavier's, here and in PyTorch", "the library's": "the library's, here and in PyTorch",
+                       "drawn by PyTorch": "drawn by PyTorch itself"}.items():
+        shown = page.split(f"| {row} |")[1].split(" |\n")[0].split("|")
+        assert [float(number) for number in shown] == pytest.approx(theirs[f"{start} / 0"]["gradient"], rel=0.03), start

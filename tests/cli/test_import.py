@@ -114,7 +114,8 @@ def test_training_begins_with_its_weights(run_cli, imported, tmp_path):
         np.testing.assert_allclose(after.model.parameters()[name].data, parameter.data, atol=1e-7, err_msg=name)
     assert (tmp_path / "run" / "LICENSE").read_text() == (imported / "LICENSE").read_text()
     for name, value, words in (("--d-model", 8, "--d-model is of no use with --from"),
-                               ("--vocabulary", "subwords", "--vocabulary is"), ("--config", "toy", "--config is"), ("--window", 17, "reads at most 16 tokens")):
+                               ("--vocabulary", "subwords", "--vocabulary is"),
+                               ("--config", "toy", "--config is"), ("--window", 17, "reads at most 16 tokens")):
         code, _, error = run_cli(*train[:-1], tmp_path / "other", "--window", 8, name, value)
         assert code == 2 and words in error and one_line(error) and not (tmp_path / "other").exists()
 

@@ -265,8 +265,8 @@ print("peak {:.2e}, step 100,000 {:.2e}".format(*schedule(np.array([4000, 100_00
 # | pre-norm, warm-up | 0.23, 0.16, 0.25 | 0.60, 0.33, 0.42 |
 #
 # At 0.003, three seeds show no clear effect of the warm-up. At 0.012 and without it, post-norm is still at the loss of a model
-# that reads nothing, and pre-norm is slow. So a warm-up is no help in itself. It lets you use a learning rate that would do damage in
-# the first steps.
+# that reads nothing, and pre-norm is slow. So a warm-up is no help in itself. It lets you use a learning rate that would do
+# damage in the first steps.
 #
 # ## Batches of tokens
 #
