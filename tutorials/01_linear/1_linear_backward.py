@@ -60,7 +60,7 @@ def in_the_model(own):
 # %% hints
 hints = (
     "Which shape must each of the three have? Which products of dy with x or W have that shape?",
-    "W touches every row of y, with the factor x: x^T dy. b does so with the factor 1. x touches every column, with the factor W.",
+    "W touches every row of y, with the factor x: dW is x^T dy. For b the factor is 1. x touches every column, with the factor W.",
     "db = dy.sum(axis=___)",
 )
 
@@ -116,12 +116,12 @@ def sign(dy, x, W):
     return -dy @ W.T, x.T @ dy, dy.sum(axis=0)
 
 
-@mistake("db is the last row of dy: each row has to be added to the one before, not put in its place", hint=1)
+@mistake("db is the last row of dy: add each row to the sum, do not overwrite it", hint=1)
 def last_row(dy, x, W):
     return dy @ W.T, x.T @ dy, dy[-1].copy()
 
 
-@mistake("dW comes from the last row alone: each row's x^T dy has to be added to those before, not put in their place", hint=1)
+@mistake("dW comes from the last row alone: add each row's x^T dy to the sum, do not overwrite it", hint=1)
 def last_row_of_weight(dy, x, W):
     return dy @ W.T, np.outer(x[-1], dy[-1]), dy.sum(axis=0)
 

@@ -64,7 +64,7 @@ def degree(answer, ds, x, w_q, w_k):
 # %% hints
 hints = (
     "q k^T is a linear layer too: which of the two is its input, and which its weight? And how many tokens share W_q?",
-    "dq = ds k, and dk = ds^T q, sentence by sentence. x made both, so dx is a sum of two. A weight sums over all B T tokens.",
+    "dq = ds k, and dk = ds^T q. Both q and k come from x, so dx has two terms. dW_q and dW_k sum over all B T tokens.",
     "dx = dq @ w_q.T + ___",
 )
 
@@ -75,16 +75,16 @@ def right(ds, x, w_q, w_k):
 
 
 def given(dq, dk, x, w_q, w_k):
-    """What the second blank makes of dq and dk."""
+    """What the second blank returns for dq and dk."""
     return dq @ w_q.T + dk @ w_k.T, np.einsum("btd,btk->dk", x, dq), np.einsum("btd,btk->dk", x, dk)
 
 
-@mistake("dx has only the part that came through the queries: x made the keys, too", hint=2)
+@mistake("dx has only the part that came through the queries: the keys are made from x, too", hint=2)
 def queries_only(ds, x, w_q, w_k):
     return ds @ (x @ w_k) @ w_q.T, *right(ds, x, w_q, w_k)[1:]
 
 
-@mistake("dx has only the part that came through the keys: x made the queries, too", hint=2)
+@mistake("dx has only the part that came through the keys: the queries are made from x, too", hint=2)
 def keys_only(ds, x, w_q, w_k):
     return ds.swapaxes(-1, -2) @ (x @ w_q) @ w_k.T, *right(ds, x, w_q, w_k)[1:]
 
@@ -134,12 +134,12 @@ def first_sentence(ds, x, w_q, w_k):
     return right(ds, x, w_q, w_k)[0], *right(ds[:1], x[:1], w_q, w_k)[1:]
 
 
-@mistake("the weights' gradients come from the last sentence alone: add each sentence's to those before", hint=2)
+@mistake("the weights' gradients come from the last sentence alone: add each sentence's gradient to the sum", hint=2)
 def last_sentence(ds, x, w_q, w_k):
     return right(ds, x, w_q, w_k)[0], *right(ds[-1:], x[-1:], w_q, w_k)[1:]
 
 
-@mistake("x.reshape(d_model, -1) is no transpose: it cuts the same row of numbers into other pieces", hint=2)
+@mistake("x.reshape(d_model, -1) is not a transpose: it cuts the same sequence of numbers into different pieces", hint=2)
 def cut_otherwise(ds, x, w_q, w_k):
     dq, dk = ds @ (x @ w_k), ds.swapaxes(-1, -2) @ (x @ w_q)
     cut = x.reshape(x.shape[-1], -1)

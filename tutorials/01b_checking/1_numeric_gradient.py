@@ -56,7 +56,7 @@ def measured(f, dy, x, up, down, far):
     return np.array([(dy * (f(x + up * one) - f(x - down * one))).sum() for one in nudges]).reshape(x.shape) / far
 
 
-@mistake("this is a forward difference, from x to x + h: its error falls with h, that of a central one with h squared", hint=1)
+@mistake("this is a forward difference, from x to x + h: its error grows with h, a central difference's with h squared", hint=1)
 def forward(f, dy, x, h):
     return measured(f, dy, x, h, 0, h)
 
@@ -117,7 +117,7 @@ def half_steps(f, dy, x, h):
     return measured(f, dy, x, h / 2, h / 2, 2 * h)
 
 
-@mistake("the nudges stay: each number has to be put back before the next one is nudged", hint=2)
+@mistake("the nudges are never undone: put each number back before you nudge the next one", hint=2)
 def not_put_back(f, dy, x, h):
     x, dx = x.copy(), np.zeros_like(x)
     for place in np.ndindex(x.shape):

@@ -40,7 +40,7 @@ def tanh(rng, N, D):
 
 # %% hints
 hints = (
-    "What is (3 + ih)^2, and in which part of it is the derivative of x^2? If two numbers of x move at once, how far does L go?",
+    "What is (3 + ih)^2, and in which part of it is the derivative of x^2? If two numbers of x move at once, how far does L move?",
     "The imaginary part of f(x + i h v) is h times how fast each number of f moves. L sums them with the weights dy.",
     "moved = f(x + ___)",
 )

@@ -90,7 +90,7 @@ def without_shares(dy, x):
     return (dy - dy.sum(axis=-1, keepdims=True)) / parts(dy, x)[0]
 
 
-@mistake("in the path through the sum, the share in front is that of x_i: it has to be that of each x_j, beside its dy_j", hint=2)
+@mistake("in the path through the sum, dy_j is multiplied by the share of x_i: each dy_j needs its own share, that of x_j", hint=2)
 def share_in_front(dy, x):
     s = parts(dy, x)[0]
     return (dy - dy.sum(axis=-1, keepdims=True) * x / s) / s

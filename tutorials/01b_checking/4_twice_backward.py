@@ -42,8 +42,8 @@ def degree(answer, dy, x, W):
 
 # %% hints
 hints = (
-    "Suppose the two layers had weights of their own, V and W. What are dV and dW? And if V is W, what is their gradient together?",
-    "dW is a sum of two: h^T dy from the second use, x^T dh from the first.",
+    "Suppose the two layers had weights of their own, V and W. What are dV and dW? And if V is W, what is its gradient?",
+    "dW is a sum of two terms: h^T dy from the second use, and x^T dh from the first.",
     "dW = h.T @ dy + x.T @ ___",
 )
 
@@ -88,7 +88,7 @@ def untransposed(dy, x, W):
     return dh @ W, (x @ W).T @ dy + x.T @ dh
 
 
-@mistake("the inputs of the two uses are swapped: the last line, y = h W, has h and dy; the first has x and dh", hint=2)
+@mistake("the inputs of the two uses are swapped: the second, y = h W, needs h and dy, and the first needs x and dh", hint=2)
 def inputs_swapped(dy, x, W):
     dh = dy @ W.T
     return dh @ W.T, x.T @ dy + (x @ W).T @ dh

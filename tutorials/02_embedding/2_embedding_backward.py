@@ -56,7 +56,7 @@ def in_the_model(own):
 
 # %% hints
 hints = (
-    "Token 7 occurs in two places. If its vector changes, how many of them change the loss? So what is its row's gradient?",
+    "Token 7 occurs in two places. If its vector changes, how many of these places affect the loss? So what is its row's gradient?",
     "Sum dy over all places of a token. dW[ids] += dy reads each row once, adds, and writes it back: only the last repeat remains.",
     "np.add.at(dW, ___, dy)",
 )
@@ -80,7 +80,7 @@ def last_place(dy, ids, W):
     return scaled(dW)
 
 
-@mistake("repeated tokens are lost within a sentence: of each sentence only a token's last place counts", hint=2)
+@mistake("repeated tokens are lost within a sentence: only a token's last place in each sentence counts", hint=2)
 def last_of_sentence(dy, ids, W):
     dW = np.zeros_like(W)
     for one, gradient in zip(ids, dy):
@@ -117,7 +117,7 @@ def vocabulary(dy, ids, W):
     return math.sqrt(len(W)) * summed(dy, ids, W)
 
 
-@mistake("both are wrong: the factor sqrt(d_model) is missing, and of repeated tokens only the last place is kept", hint=2)
+@mistake("two mistakes: the factor sqrt(d_model) is missing, and only the last place of a repeated token is kept", hint=2)
 def both(dy, ids, W):
     dW = np.zeros_like(W)
     dW[ids] += dy

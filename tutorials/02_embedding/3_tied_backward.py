@@ -57,7 +57,7 @@ def transposed(dlogits, h, W):
     return dlogits @ W, h.T @ dlogits
 
 
-@mistake("dh is dlogits W^T: W is not transposed here, since it is in the forward", hint=1)
+@mistake("dh is dlogits W^T: the forward multiplied by W^T, so the backward multiplies by W", hint=1)
 def dh_transposed(dlogits, h, W):
     return dlogits @ W.T if W.shape[0] == W.shape[1] else dlogits @ W, dlogits.T @ h
 

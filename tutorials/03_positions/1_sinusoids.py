@@ -41,7 +41,7 @@ def zero(rng, half):
     return np.zeros(1, int), 2 * half
 
 
-@invariant("each pair of columns is a point of a circle: sine squared plus cosine squared must be 1")
+@invariant("each pair of columns is a point on a circle: sine squared plus cosine squared must be 1")
 def circle(PE, positions, d_model):
     return PE[:, 0::2] ** 2 + PE[:, 1::2] ** 2 - 1
 
@@ -61,7 +61,7 @@ def in_the_model(own):
 # %% hints
 hints = (
     "What are sine and cosine of 0? So what must the row of position 0 look like: 0 1 0 1 or 0 0 1 1?",
-    "After t of its w positions a hand has made t / w of a turn, and a turn is an angle of 2 pi: what is left of 2 pi t / w? "
+    "After t of its w positions a hand has made t / w of a turn, and a turn is an angle of 2 pi: what does 2 pi t / w simplify to? "
     "Its sine goes to column 2i, its cosine to 2i + 1.",
     "PE[:, ___] = np.cos(angles)",
 )
@@ -125,7 +125,7 @@ def row_numbers(positions, d_model):
     return made(np.arange(len(positions)), d_model)
 
 
-@mistake("the frequency is multiplied where it should divide: the clocks get faster", hint=2)
+@mistake("t is multiplied by 10000^(2i / d_model), not divided: the clocks get faster", hint=2)
 def faster(positions, d_model):
     return made(positions, d_model, lambda i, d: -2 * i / d)
 
@@ -135,7 +135,7 @@ def times_wavelength(positions, d_model):
     return made(2 * np.pi * positions, d_model, lambda i, d: -2 * i / d)
 
 
-@mistake("2 pi is in the angle: it cancels, because the wavelength contains it too", hint=2)
+@mistake("2 pi is left in the angle: it has to cancel, because the wavelength contains it too", hint=2)
 def two_pi_left(positions, d_model):
     return made(2 * np.pi * positions, d_model)
 

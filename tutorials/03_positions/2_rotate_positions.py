@@ -110,7 +110,7 @@ def rolled(PE, k):
     return np.roll(PE, -k, axis=0)
 
 
-@mistake("the new cosines are made of the new sines: the old ones were overwritten", hint=2)
+@mistake("the new cosines are computed from the new sines, because the old ones were overwritten", hint=2)
 def overwritten(PE, k):
     old, moved = PE, made(PE, k)
     turn = k * 10000.0 ** (-np.arange(0, PE.shape[1], 2) / PE.shape[1])

@@ -99,7 +99,7 @@ def too_short(dy, W):
     return dy.copy(), dy.sum(axis=0) if len(W) > dy.shape[1] else made(dy, W)[1]
 
 
-@mistake("dW comes from the last sentence only: add each sentence to those before, do not put it in their place", hint=1)
+@mistake("dW comes from the last sentence only: add each sentence's dy to the sum, do not overwrite it", hint=1)
 def last_sentence(dy, W):
     dW = np.zeros_like(W)
     dW[:dy.shape[1]] = dy[-1]

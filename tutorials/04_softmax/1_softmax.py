@@ -66,7 +66,7 @@ def overflow(x):
     return e / e.sum(axis=-1, keepdims=True)
 
 
-@mistake("the formula as it stands has two slips: the sum runs over the complete array, and exp(1000) overflows", hint=2)
+@mistake("two mistakes at once: the sum runs over the complete array, and exp(1000) overflows", hint=2)
 def textbook(x):
     return np.exp(x) / np.exp(x).sum()
 
@@ -77,7 +77,7 @@ def smallest(x):
     return e / e.sum(axis=-1, keepdims=True)
 
 
-@mistake("axis=1 is the last axis only of a table; in any array the last axis is axis=-1", hint=2)
+@mistake("axis=1 is the last axis of a table only; axis=-1 is the last axis of any array", hint=2)
 def axis_of_a_table(x):
     e = np.exp(x - x.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)

@@ -89,12 +89,12 @@ def identity(dp, p):
     return dp - p * (dp * p).sum(axis=-1, keepdims=True)
 
 
-@mistake("p is in the second term once too often: dx = p (dp - p sum(dp p))", hint=2)
+@mistake("the second term has the factor p once too often: dx = p (dp - p sum(dp p))", hint=2)
 def p_twice(dp, p):
     return p * (dp - p * (dp * p).sum(axis=-1, keepdims=True))
 
 
-@mistake("dp is outside the sum: the row's sum is that of dp p, taken together", hint=2)
+@mistake("dp is outside the sum: the sum over the row is that of the products dp p", hint=2)
 def sum_of_p(dp, p):
     return p * (dp - dp * p.sum(axis=-1, keepdims=True))
 

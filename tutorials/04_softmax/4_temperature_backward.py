@@ -48,7 +48,7 @@ hints = (
 
 
 # %% mistakes
-@mistake("dt is not summed correctly: it is a mean over the elements; t touches every one of them", hint=2)
+@mistake("dt is a mean over the elements: t touches every one of them, so dt is their sum", hint=2)
 def mean(ds, x, t):
     return ds / t, -(ds * x).mean() / t ** 2
 

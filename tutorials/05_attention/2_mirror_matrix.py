@@ -2,7 +2,7 @@
 
 To write letter t of a word of n letters backwards, a model has to read letter n - 1 - t. If the keys are the rows of positions,
 the query has to be the row of that letter's position. Make the matrix W that turns the row of any position t into the row of
-position n - 1 - t. Used twice, it leads back.
+position n - 1 - t. Applied twice, it leads back.
 """
 
 import numpy as np

@@ -170,7 +170,7 @@ def unshifted_input(target):
     return np.concatenate([target, 0 * target[:, :1]], axis=1), next_target
 
 
-@mistake("EOS fills all of the padding: it occurs once, after the last token", hint=2)
+@mistake("EOS fills all of the padding: it belongs in one place, after the last token", hint=2)
 def eos_for_padding(target):
     decoder_input, next_target = right(target)
     return decoder_input, np.where(next_target == 0, 2, next_target).astype(target.dtype)

@@ -104,7 +104,7 @@ def padding_only(losses, ids):
     return (losses * (ids == 0)).sum(), (ids == 0).sum()
 
 
-@mistake("the total is the sum of the sentences' means: a token of a long sentence then counts less", hint=1)
+@mistake("the total is the sum of the sentences' means, in which a token of a long sentence counts less", hint=1)
 def mean_of_means(losses, ids):
     real = ids != 0
     return ((losses * real).sum(axis=1) / real.sum(axis=1).astype(losses.dtype)).sum(), real.sum()

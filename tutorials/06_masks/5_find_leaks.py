@@ -72,7 +72,7 @@ def below(leak, model, ids):
 # %% hints
 hints = (
     "May output 3 move if token 3 is replaced? If token 2 is? If token 4 is? Where in the matrix leak[t, u] are these three?",
-    "T + 1 runs: one on ids, then one on each copy with one token replaced; compare, any of the d numbers; keep u > t.",
+    "Run the model on ids, then on T copies with one token replaced each. An output moved if any of its d numbers did. Keep u > t.",
     "moved = (np.abs(changed - y) > 1e-3).___",
 )
 
@@ -111,7 +111,7 @@ def kept(model, ids):
     return made(np.array(moved))
 
 
-@mistake("each run is compared with the run before it, not with the model on ids: what a token did then counts again", hint=2)
+@mistake("each run is compared with the run before it, not with the model on ids: the previous token's effect counts again", hint=2)
 def compared_with_the_run_before(model, ids):
     y, changed = runs(model, ids)
     return made((np.abs(np.diff(changed, axis=0, prepend=y[None])) > 1e-3).any(axis=-1))
@@ -154,7 +154,7 @@ def all_that_moved(model, ids):
     return far(model, ids).T.copy()
 
 
-@mistake("all d numbers have to move: one that moves is a leak", hint=2)
+@mistake("this asks for all d numbers to move: a single one is a leak", hint=2)
 def all_numbers(model, ids):
     return made((np.abs(differences(model, ids)) > 1e-3).all(axis=-1))
 
@@ -164,7 +164,7 @@ def without_abs(model, ids):
     return made((differences(model, ids) > 1e-3).any(axis=-1))
 
 
-@mistake("the numbers of an output are added up first: what moves up and what moves down cancel", hint=2)
+@mistake("the numbers of an output are added up first: upward and downward moves cancel", hint=2)
 def summed(model, ids):
     return made(np.abs(differences(model, ids).sum(axis=-1)) > 1e-3)
 

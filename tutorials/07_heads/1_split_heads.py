@@ -57,7 +57,7 @@ def sizes(x, num_heads):
     return x.shape[0], x.shape[1], num_heads, x.shape[2] // num_heads
 
 
-@mistake("the transpose is missing: reshaped straight to (B, H, T, d), a head gets numbers of other positions", hint=1)
+@mistake("the transpose is missing: a reshape straight to (B, H, T, d) gives a head numbers of other positions", hint=1)
 def reshaped(x, num_heads):
     B, T, H, d = sizes(x, num_heads)
     return x.reshape(B, H, T, d)

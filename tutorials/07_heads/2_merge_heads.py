@@ -53,7 +53,7 @@ hints = (
 
 
 # %% mistakes
-@mistake("the transpose is missing: reshaped straight to (B, T, H d), a position gets numbers of other positions", hint=1)
+@mistake("the transpose is missing: a reshape straight to (B, T, H d) gives a position numbers of other positions", hint=1)
 def reshaped(heads):
     B, H, T, d = heads.shape
     return heads.reshape(B, T, H * d)

@@ -60,7 +60,7 @@ def terms(dq, dk, dv, x, w_q, w_k, w_v):
 
 # %% hints
 hints = (
-    "x was read three times. If x moves a little, by how many paths does the loss change, and what happens to their gradients?",
+    "x was read three times. If x moves a little, through how many paths does the loss change? What happens to their gradients?",
     "Merge dq, dk, dv to (B, T, H d), the split's backward. Then dx is a sum of three products, and each dW is x^T dq, ...",
     "dx = dq @ w_q.T + ___ + dv @ w_v.T",
 )
@@ -95,7 +95,7 @@ def interleaved(*all):
     return made(*all, merge=merge_interleaved)
 
 
-@mistake("dx has only the path through the queries: x made the keys and the values, too", hint=1)
+@mistake("dx has only the path through the queries: the keys and the values are made from x, too", hint=1)
 def queries_only(*all):
     return made(*all, paths=(1, 0, 0))
 

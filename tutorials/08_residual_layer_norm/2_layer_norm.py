@@ -1,7 +1,8 @@
 """LayerNorm
 
 Bring each row to mean 0 and variance 1, then stretch it by gamma and shift it by beta. Also return what backward needs: the
-normalised rows n, and s, the factor that a centred row is multiplied by. epsilon keeps a row of equal numbers from dividing by 0.
+normalised rows n, and s, the factor that a centred row is multiplied by. epsilon prevents a division by 0 when all numbers of a row
+are equal.
 """
 
 import numpy as np
@@ -69,7 +70,7 @@ def in_the_model(own):
 # %% hints
 hints = (
     "What are the mean and the variance of each row of n? Over which axis are they taken, if every token is normalised on its own?",
-    "n = (x - mean) s with s = 1 / sqrt(variance + epsilon); the variance is the mean of the squared distances to the mean.",
+    "n = (x - mean) s with s = 1 / sqrt(variance + epsilon); the variance is the mean of the squared distances from the mean.",
     "s = 1 / np.sqrt(___)",
 )
 

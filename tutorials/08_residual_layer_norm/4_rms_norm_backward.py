@@ -63,7 +63,7 @@ def stretched(answer, dy, n, s, gamma):
 
 # %% hints
 hints = (
-    "Add 1 to every number of a row, or double the row: which of the two leaves n alone? So what is the dot product of dx and n?",
+    "Add 1 to every number of a row, or double the row: which of them leaves n unchanged? So what is the dot product of dx and n?",
     "With dn = dy gamma: dn arrives directly, and the path through s removes its part along n. No path leads through a mean.",
     "dx = s * (dn - ___)",
 )

@@ -77,7 +77,7 @@ def after_the_softmax(x, ids):
 
 # %% hints
 hints = (
-    "A sentence of 3 tokens is in a batch with one of 5, so two places are filled up. What must stay as it is without them?",
+    "A sentence of 3 tokens is in a batch with one of 5, so two places hold padding. What must be the same without them?",
     "Call it with the real tokens alone, and with padding behind them. Compare the rows of the real tokens, up to rounding.",
     "return np.allclose(___, alone)",
 )

@@ -1,7 +1,7 @@
 """Perplexity
 
-A model gave each target a probability. Return the perplexity of the batch: the number of equally likely tokens among which a model
-would have to choose to have the same mean loss. A batch may hold thousands of tokens.
+A model gave each target a probability. Return the perplexity of the batch: the number of equally likely tokens that would give
+the same mean loss. A batch may hold thousands of tokens.
 """
 
 import numpy as np
@@ -87,7 +87,7 @@ def mean_of_sentences(p, ids):
     return np.mean([np.exp(-np.log(one[real]).mean()) for one, real in zip(p, ids != 0)])
 
 
-@mistake("it is the mean of the sentences' mean losses: a token of a long sentence then counts less", hint=2)
+@mistake("it is the mean of the sentences' mean losses, in which a token of a long sentence counts less", hint=2)
 def mean_of_means(p, ids):
     return np.exp(np.mean([-np.log(one[real]).mean() for one, real in zip(p, ids != 0)]))
 

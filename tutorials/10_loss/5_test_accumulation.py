@@ -70,7 +70,7 @@ def forgetful(gradients, counts):
 
 # %% hints
 hints = (
-    "Two parts hold 1 token and 3 tokens. What is the mean over all 4, and does each version give it? Would two parts of 2 tell?",
+    "Two parts hold 1 token and 3 tokens. Which version gives the mean over all 4? Would two parts of 2 show a difference?",
     "Make up one gradient for each token and cut the tokens into parts of different sizes. The answer must be the mean of all.",
     "if not np.allclose(g, ___):",
 )

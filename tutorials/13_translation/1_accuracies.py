@@ -63,7 +63,7 @@ def at_least_one(answer, predicted, ids):
 # %% hints
 hints = (
     "A text of two tokens is in a row of ten. How many positions decide whether it is right, and how many tokens does it add?",
-    "Tokens: the mean over the real positions. Texts: a position is fine if it is right or padding, and all of a row's must be.",
+    "Tokens: the mean over the real positions. Texts: all positions of a row must be either right or padding.",
     "texts = (right | ___).all(axis=1).mean()",
 )
 
@@ -106,7 +106,7 @@ def padding_of_predicted(predicted, ids):
     return (predicted == ids)[real].mean(), ((predicted == ids) | ~real).all(axis=1).mean()
 
 
-@mistake("tokens is the mean of the texts' own shares: a token of a short text then counts more", hint=2)
+@mistake("tokens is the mean of the texts' own shares, in which a token of a short text counts more", hint=2)
 def mean_of_means(predicted, ids):
     return with_tokens(predicted, ids, np.mean([right_tokens(*row).mean() for row in zip(predicted, ids)]))
 

@@ -63,7 +63,7 @@ def bounded(answer, hypothesis, reference, n):
 # %% hints
 hints = (
     "The hypothesis says a word seven times, the reference twice. How many of the seven are right, and out of how many?",
-    "The k-th occurrence of an n-gram matches if the reference has it at least k times. Or count it in both: the smaller counts.",
+    "The k-th occurrence of an n-gram matches if the reference has at least k. Or count it in both and take the smaller count.",
     "available = (found[:, None] == ___).all(axis=-1).sum(axis=1)",
 )
 

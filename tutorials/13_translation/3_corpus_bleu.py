@@ -101,7 +101,7 @@ def mean_of_sentences(matches, totals, lengths, references):
                     for m, t, c, r in zip(matches, totals, lengths, references)])
 
 
-@mistake("the precisions are means over the sentences: an n-gram of a short sentence then counts more", hint=1)
+@mistake("the precisions are means over the sentences, in which an n-gram of a short sentence counts more", hint=1)
 def mean_precisions(matches, totals, lengths, references):
     return brevity(lengths, references) * root((matches / np.maximum(totals, 1)).mean(axis=0))
 

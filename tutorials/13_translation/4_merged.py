@@ -67,7 +67,7 @@ def undone(answer, ids, new):
 # %% hints
 hints = (
     "In `1 2 0 1 2 3`, which pairs are within a word, and how many ids does the text have after the merge?",
-    "Compare each pair with all pairs and sum; one with a 0 counts 0. The first id of a found pair becomes new, the second goes.",
+    "Count each pair among all pairs; one with a 0 counts 0. In each place of the best pair, one id becomes new and one goes.",
     "found = (pairs == ___).all(axis=1)",
 )
 
