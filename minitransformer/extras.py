@@ -1,4 +1,4 @@
-"""Libraries that an extra of setup.cfg installs, not the core package."""
+"""Libraries that come with an extra of setup.cfg, not with the core package."""
 
 import importlib
 from types import ModuleType

@@ -1,4 +1,4 @@
-"""Registries find things of one kind by name, each in its own file."""
+"""A registry finds things of one kind, each in its own file, by name."""
 
 from collections.abc import Callable, Iterator
 from importlib import import_module

@@ -226,7 +226,7 @@ def _is_about(error, cache) -> bool:
 
 
 def unregister(start) -> None:
-    """Take back the kernels of all modules whose names begin with `start`."""
+    """Unregister the kernels of all modules whose names begin with `start`."""
     for entry in TABLE.values():
         entry.kernels = [kernel for kernel in entry.kernels if not kernel.function.__module__.startswith(start)]
 

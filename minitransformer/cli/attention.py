@@ -1,6 +1,6 @@
 """Draw every head of one layer as the model reads TEXT and answers: the self-attention of the encoder or the decoder, or
-the decoder's cross-attention to the source, if the model has it. Or, for a language model, draw on which token of TEXT the
-probability of the next one depends: --kind gradient.
+the decoder's cross-attention to the source, if the model has it. For a language model, --kind gradient draws
+how much the probability of the next token depends on each token of TEXT.
 """
 
 from minitransformer.cli.output import picture_path, write_picture

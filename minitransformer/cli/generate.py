@@ -19,7 +19,7 @@ def add_arguments(parser) -> None:
     parser.add_argument("--chat", action="store_true",
                         help="PROMPT is a question, in the form in which an imported model was trained to chat; the likeliest "
                              "answer is printed, unless an option below draws another")
-    parser.add_argument("--tokens", type=int, default=500, metavar="INT", help="tokens to generate, at most (default: 500)")
+    parser.add_argument("--tokens", type=int, default=500, metavar="INT", help="maximum number of tokens (default: 500)")
     add_options(parser, SAMPLING_OPTIONS)
 
 

@@ -55,7 +55,7 @@ def download(corpus, folder, report) -> None:
 
 
 def _split(corpus, folder, report) -> None:
-    """Write the parts of the corpus's one file to their files: to train, validate and perhaps test on."""
+    """Split the corpus's single file into files to train, validate and perhaps test on."""
     for name, data in zip(corpus.parts, corpus.divide((folder / corpus.split).read_bytes()), strict=True):
         state = _state(folder / name, sha256(data).hexdigest())
         try:

@@ -15,7 +15,7 @@ from minitransformer.functional.special import BOS, EOS, PAD
 def generate(model, prompt, count, rng, temperature=1.0, top_k=0, top_p=1.0, ends=False) -> Iterator[int]:
     """Yields `count` token ids that continue `prompt`, a list of ids, each as soon as it is drawn.
 
-    Each token is drawn as in `sample`, and never a special one; but if the text `ends`, EOS is drawn, too, and ends it. When the
+    Each token is drawn as in `sample`, and never a special one; but if the text `ends`, EOS may be drawn, and ends it. When the
     model's window is full, the model reads the second half of the window again and continues from there. Raises InputError
     immediately for invalid settings, and for a prompt that is empty or longer than the model's number of positions.
     """

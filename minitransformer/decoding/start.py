@@ -35,7 +35,7 @@ def start_transformer(model, source, extra_length=EXTRA_LENGTH) -> CachedStack |
 
 @STATES.register("language-model")
 def start_language_model(model, prompt, extra_length=None) -> CachedStack | RecomputedState:
-    """prompt: (B, T), ids of at least one token each, without padding. Its positions alone limit what may follow."""
+    """prompt: (B, T), ids of at least one token each, without padding. Only the model's positions limit what may follow."""
     check_shape("prompt", prompt, "B", "T")
     if extra_length is not None:
         raise InputError("extra_length is given, but a language model's output is not measured by its prompt; give max_length")

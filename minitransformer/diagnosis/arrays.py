@@ -1,4 +1,4 @@
-"""Mistakes that any gradient can show, in every block: a sign, a factor, an order, a part of dy left out, another's place."""
+"""Mistakes that any gradient can show, in every block: a sign, a factor, an order, a lost part of dy, another gradient's place."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -39,7 +39,7 @@ def _of(cases, names) -> list[tuple[str, float]]:
 
 
 def _other_mask(cases, observed, right, what) -> list[tuple[str, float]]:
-    """A gradient that is dy times zeros and a single number, in forward and in backward, but with the zeros elsewhere."""
+    """A gradient that is dy times a mask of zeros and a single number, as in the forward, but with the zeros elsewhere."""
     for case, a, n in zip(cases, observed, right):
         for name in a:
             if isinstance(case.dy, tuple) or a[name].shape != np.shape(case.dy) or not np.all(case.dy):
@@ -65,7 +65,7 @@ def _fitting(changes, cases, names, what) -> list[tuple[str, float]]:
     def made(change, i) -> list[Array]:
         changed = change(cases[i], {name: cases[i].right[name] for name in names})
         if changed is None:
-            raise ValueError("the change is none for these shapes")
+            raise ValueError("the change does nothing for these shapes")
         return [changed[name] for name in names]
     observed = [[case.observed[name] for name in names] for case in cases]
     fit = fitting(observed, ((f"{what} {sentence}", partial(made, change)) for sentence, change in changes))
@@ -104,7 +104,7 @@ def _changes(cases, names) -> Iterator[tuple[str, Callable]]:
         if len(names) == 1 and other not in names:
             yield (f"is exactly that of {other}: the wrong one is returned",
                    lambda case, right, other=other: {names[0]: case.right[other]} if other in case.right else None)
-    yield ("contains a multiple of the parameter itself, added to its gradient as by a weight decay: it is not zero "
+    yield ("contains a multiple of the parameter itself, added to its gradient, as weight decay does: it is not zero "
            "where dy is", _with_decay)
 
 

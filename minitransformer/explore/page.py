@@ -63,7 +63,7 @@ def explore(run, text, target=None) -> Page:
 
 
 def batch_of(model, vocabulary, text, target=None, search=GREEDY) -> Batch | WindowBatch:
-    """The batch of one text: of a language model, its tokens but the first are predicted; else the target, or what it writes."""
+    """The batch of one text: a language model predicts all tokens but the first, any other model the target or its own output."""
     most = _longest(model)
     if isinstance(model, LanguageModel):
         ids = _ids(vocabulary, text, "the text", 2, most)

@@ -18,7 +18,7 @@ from minitransformer.replaceable import textbook
 
 
 def record(model, batch, smoothing) -> tuple[float, dict[str, tuple]]:
-    """(the loss for each token, {path of a layer of the engine: (value, gradient)}) of a batch of one sentence, without its axis.
+    """(the loss for each token, {path of a layer of the engine: (value, gradient)}) of one sentence, without the batch axis.
 
     The gradients of the parameters are left in them.
     """

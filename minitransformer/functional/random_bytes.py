@@ -1,4 +1,4 @@
-"""Random numbers from a key and a counter: they are the same whatever computes them, and in whichever order."""
+"""Random numbers from a key and a counter: they are the same whatever computes them, in whatever order."""
 
 import math
 

@@ -44,7 +44,7 @@ def _drawn(draw, shape) -> Parameter:
 
 @contextmanager
 def undrawn() -> Iterator[None]:
-    """Within it, weights are zeros instead, for a large model whose weights come from a file: they need neither time nor memory."""
+    """Within the block, weights are zeros, which need neither time nor memory, for a large model whose weights come from a file."""
     before = _drawing.set(False)
     try:
         yield

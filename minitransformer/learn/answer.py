@@ -7,7 +7,7 @@ from minitransformer.learn.messages import _
 
 
 def stage_words() -> dict[str, tuple[str, str]]:
-    """{stage: (what can be said of a function that passed it, and of one that failed at it)}, in the order of a check."""
+    """{stage: (what is said of a function that passed it, and of one that failed it)}, in the order of a check."""
     return {"runs": (_("it runs"), _("does not run")), "own": (_("NumPy alone"), _("borrowed")),
             "shape": (_("right shapes"), _("wrong shape or type")), "inputs": (_("inputs unchanged"), _("changes its inputs")),
             "repeats": (_("same inputs, same answer"), _("same inputs, another answer")),

@@ -27,7 +27,7 @@ class _Use(Borrowed, PermissionError):
 
 
 def refuse(folders) -> None:
-    """From now on, refuse this process all that could be borrowed. Nothing can undo it.
+    """From now on, deny this process everything that could be borrowed. This cannot be undone.
 
     folders: those of the course. learn/ may be read, as a traceback does: it holds no answers.
     """

@@ -1,4 +1,4 @@
-"""What a learner's code prints is kept, up to a limit: a megabyte of it fills neither the screen nor the memory."""
+"""Keep what a learner's code prints, up to a limit, so that endless output fills neither the screen nor the memory."""
 
 import io
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Call a learner's function on a list of arguments: what it returns, or what it does that it should not."""
+"""Call a learner's function on a list of arguments, and record what it returns, or what it does that it should not."""
 
 import ast
 import copy
@@ -69,7 +69,7 @@ def _is_same(now, before) -> bool:
 
 
 def _watching(function, given, borrowed) -> Any:
-    """Call it; `borrowed` gets the names of functions of a library that it calls."""
+    """Call it; `borrowed` gets the names of the library functions that it calls."""
     def watch(frame, event, argument) -> None:
         if event == "call":
             home, name = frame.f_globals.get("__name__", ""), frame.f_code.co_name

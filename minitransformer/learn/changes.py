@@ -1,4 +1,4 @@
-"""The changes of one expression: those of the rules, and those that depend on the names around it or on its numbers."""
+"""Changes to one expression: those that the rules make, and those that depend on the names around it or on its numbers."""
 
 import ast
 from collections.abc import Iterator

@@ -54,7 +54,7 @@ def other_outputs(exercise, cases, factors, ks) -> Iterator[Changed]:
 
 
 def other_inputs(exercise, cases) -> Iterator[Changed]:
-    """The reference, called with another input than it was given."""
+    """The reference, called with a different input from the one it was given."""
     def changed(sentence, change, **names) -> Changed:
         """change(arguments) -> arguments."""
         return Changed(sentence.format(**names), lambda *given: exercise.reference(*change(given)), RARE)
@@ -99,7 +99,7 @@ def everywhere(exercise) -> Iterator[Changed]:
 
 
 def _wrong_numbers(dtype) -> Named:
-    """Wrong numbers for a right input of the dtype."""
+    """Wrong numbers in place of a right input of the dtype."""
     if dtype.kind == "b":
         yield _("{name} is the wrong way round"), np.logical_not
         yield _("{name} is ignored, as if it were True everywhere"), np.ones_like
@@ -117,7 +117,7 @@ def _wrong_numbers(dtype) -> Named:
 
 
 def _rearranged(ndim, dtype, along_an_axis) -> Named:
-    """Swapped axes, a shift, a sum too many and so on."""
+    """Swapped axes, a shift, one sum too many and so on."""
     def said(text, **parts) -> str:
         return text.replace("{at}", _(" along axis {axis}") if ndim > 1 else "").format(name="{name}", **parts)
 

@@ -42,9 +42,9 @@ class Chapter:
 
 
 def folder_in(package) -> Path:
-    """The folder of the chapters: in a wheel within the package; in a clone beside it, and the package has a link to it.
+    """The folder of the chapters: inside the package in a wheel; beside it in a clone, where the package has a link to it.
 
-    Where git has no symbolic links, as on many Windows systems, it writes a text file in the link's place.
+    If git has no symbolic links, as on many Windows systems, it writes a text file in the link's place.
     """
     inside = package / "tutorials"
     return inside if inside.is_dir() else package.parent / "tutorials"
@@ -66,7 +66,7 @@ def exercises() -> dict[str, Exercise]:
 
 
 def find_exercise(name) -> Exercise:
-    """Raises InputError if there is none of that name."""
+    """The Exercise with that name. Raises InputError if there is none."""
     known = exercises()
     if name not in known:
         nearest = nearest_of(name, known)

@@ -44,7 +44,7 @@ class Exercise:
     def cases(self, seed=0) -> list[tuple[str, tuple]]:
         """[(name, arguments)]: two usual cases of different sizes, then the edges. The same seed makes the same numbers.
 
-        Of a test: its versions.
+        If the answer is a test: its versions.
         """
         if self.versions:
             return [(one.sentence, (GivenVersion(one.function),)) for one in self.versions]
@@ -63,7 +63,7 @@ class Exercise:
         return self.module.case(np.random.default_rng([seed, 1, *self.name.encode()]), *first)
 
     def _sizes(self, seed) -> tuple[np.random.Generator, list[list[int]]]:
-        """The generator, and the sizes of the two usual cases: one for each letter, and no letter has the same in both."""
+        """The generator, and the sizes of the two usual cases: one for each letter, and no letter has the same size in both."""
         rng = np.random.default_rng([seed, *self.name.encode()])
         letters = len(inspect.signature(self.module.case).parameters) - 1
         first, second = (rng.permutation(SIZES)[:letters] for _case in range(2))

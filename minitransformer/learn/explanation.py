@@ -14,7 +14,7 @@ EXACT = 1e-10    # the error allowed against the reference or the complex step: 
 def worst_element(names, arrays, expected, said="") -> tuple[str, tuple[str, Array, Array]]:
     """("dx[1, 0]: yours 0.5, expected 0.25; wrong: 3 of 12 numbers", (name, yours, expected)) of the array that is most wrong.
 
-    said: in place of the text, another one with {place}, {a} and {b}.
+    said: another text to use instead, with {place}, {a} and {b}.
     """
     errors = [relative_error([a], [b]) if relative_error(arrays, expected) == np.inf else np.abs(1 * a - 1 * b).max(initial=0)
               for a, b in zip(arrays, expected)]

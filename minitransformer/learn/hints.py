@@ -41,7 +41,7 @@ def solution(exercise) -> list[str]:
 
 
 def shuffled(exercise) -> list[str]:
-    """The lines of the solution in another order than the right one; of a short one, the pieces of each line. Always the same."""
+    """The lines of the solution in a wrong order, always the same one; for a short solution, the pieces of each line."""
     lines, rng = solution(exercise), random.Random(exercise.name)
     if len(lines) > SHORT:
         return _mixed(lines, rng)

@@ -1,4 +1,4 @@
-"""Judge a solution: runs, its own, shapes, inputs unchanged, the same at each call, invariants, values or gradients, float32."""
+"""Judge a solution, step by step: from whether it runs and is the reader's own to its numbers in float64 and in float32."""
 
 import inspect
 from typing import Any, NamedTuple
@@ -120,7 +120,7 @@ def _repeats(exercise, cases, outcomes) -> Failure | None:
     place, array = worst_element(exercise.returns, again, first, _("{place}: first {b}, then {a}"))
     sums = [relative_error([now - before], [one]) <= EXACT for one, before, now in zip(first, other, again)]
     return Failure("repeats", place, _("it adds up over the calls: begin with zeros in each call") if any(sums) else _(
-        "the same numbers, another answer: is something random, kept from the call before, or np.empty never filled?"), array)
+        "the same numbers give another answer: is something random, kept from the call before, or np.empty never filled?"), array)
 
 
 def _shape(exercise, cases, outcomes, source) -> Failure | None:
@@ -160,7 +160,7 @@ def _dtype_rule(got, right) -> str:
     """The likely reason for the wrong dtype."""
     if right.kind == "b":
         return _("it has to hold True and False, as a comparison gives them: is it multiplied, added, or made of numbers?")
-    return _("which line makes {got} of it?").format(got=got)
+    return _("which line turns it into {got}?").format(got=got)
 
 
 def _float32(exercise, cases, outcomes, source) -> Failure | None:
@@ -168,7 +168,7 @@ def _float32(exercise, cases, outcomes, source) -> Failure | None:
     if not failure:
         return None
     single = [name for name, value in zip(exercise.parameters, cases[-1][1]) if getattr(value, "dtype", None) == np.float32]
-    why = _("the numbers are right, but a model trains in float32: which line makes float64 of it?")
+    why = _("the numbers are right, but a model trains in float32: which line turns it into float64?")
     used = [_("{one}...) may: write {other}").format(one=one, other=other.replace("x.", f"{[*single, 'x'][0]}."))
             for one, other in NOT_SINGLE.items() if one in source]
     return Failure("float32", _("called with float32: {what}").format(what=failure.where), "\n".join([why, *used[:2]]))
@@ -179,7 +179,7 @@ def _inputs(exercise, outcomes) -> Failure | None:
         if outcome.changed >= 0:
             name = exercise.parameters[outcome.changed]
             return Failure("inputs", _("after the call, {name} is not what it was").format(name=name),
-                           _("its owner still needs it: write x = x - 1, or work on a copy, in place of x -= 1"))
+                           _("its owner still needs it: write x = x - 1 in place of x -= 1, or work on a copy"))
     return None
 
 

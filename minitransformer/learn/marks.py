@@ -54,7 +54,7 @@ def edge(name) -> Callable[[Function], Function]:
 
 
 def version(sentence, right) -> Callable[[Function], Function]:
-    """A version of a change; the reader writes a test, and a right version has to pass it, a wrong one to fail."""
+    """A version of a change; the reader writes a test, which a right version has to pass and a wrong one has to fail."""
     return lambda function: _marked(function, Version(sentence, right, function))
 
 

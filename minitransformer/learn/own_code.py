@@ -17,7 +17,7 @@ class Statement(NamedTuple):
 
 
 def own_code(files, names, page) -> dict[str, str]:
-    """{name: source} of `files`, another of the same form, with nothing but the functions `names` and what they need.
+    """From {name: source} of `files`, the same with nothing but the functions `names` and what they need.
 
     The lines keep their numbers: others become empty. page: dumps of the chapters' own statements, of which only imports are kept.
     """

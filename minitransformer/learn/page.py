@@ -1,6 +1,6 @@
 """A check as a page: each answer, and heat maps of each wrong array: yours, the expected one and their difference.
 
-One file, with nothing from elsewhere, for a wide screen and a narrow one, light and dark.
+One self-contained file, for wide and narrow screens, light and dark.
 """
 
 from html import escape

@@ -103,7 +103,7 @@ def report(result) -> str:
         return _("with your {name} it stopped, after {calls:,} calls: {error}").format(
             name=names, calls=sum(calls.values()), error=f"{line}: {said}" if line else said)
     if "slow" in result:
-        slow = _("your {name}: too slow for {n} steps of training, {seconds:.2g} s of each. It need not be wrong;\n"
+        slow = _("your {name}: too slow for {n} steps of training: it takes {seconds:.2g} s of each. It need not be wrong;\n"
                  "a loop over single numbers is slow, and a formula for the array is not.")
         return slow.format(name=names, n=STEPS, seconds=result["slow"])
     largest = max(result["library"][0], 1e-9)

@@ -81,7 +81,7 @@ def _operators() -> Iterator[Row]:
         ("a / b", "a / np.sqrt(b)", _("it is divided by the root of {b}"), RARE),
         ("a / b", "a - b", _("{b} is subtracted, not divided by"), RARE),
         ("a / b", "a + b", _("{b} is added, not divided by"), RARE),
-        ("a / b", "a // b", _("{all} is computed with //, which drops what is after the point"), RARE),
+        ("a / b", "a // b", _("{all} is computed with //, which drops what follows the decimal point"), RARE),
         *(("a / b", f"a / (b + {tiny})", _("{number} is added to {b}").replace("{number}", f"{float(tiny):g}"), RARE)
           for tiny in TINY),
 

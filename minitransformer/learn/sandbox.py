@@ -54,7 +54,7 @@ def _bubblewrap_runs() -> bool:
 
 
 def _running() -> int:
-    """How many threads this user runs, if the system shows them, or else as many as allowed."""
+    """How many threads this user runs, or, if the system does not show them, how many are allowed."""
     def threads(process) -> int:
         try:
             return len(os.listdir(process / "task")) if process.stat().st_uid == os.getuid() else 0

@@ -1,4 +1,4 @@
-"""Which change of the reference gives the learner's numbers? Its lines are run with one of them changed, or two."""
+"""Which change of the reference gives the learner's numbers? Its lines are run with one or two of them changed."""
 
 import math
 import warnings

@@ -83,7 +83,7 @@ def _sources(path) -> dict[str, str]:
             return _cells_of(data)
         text = decode_source(data)
     except (ValueError, SyntaxError, KeyError, TypeError):    # a wrong coding, no JSON, no cells
-        raise InputError(_("{path} is no Python file and no notebook").format(path=path)) from None
+        raise InputError(_("{path} is neither a Python file nor a notebook").format(path=path)) from None
     before, mark, after = text.partition(FIRST_EDITION)
     return {cells.FILE: "\n" * before.count("\n") + after if mark else text}
 

@@ -25,7 +25,7 @@ def expression(code) -> ast.expr:
 
 
 def match(pattern, node) -> dict[str, ast.expr] | None:
-    """{letter: expression} if the node has the form of the pattern, in which a single letter is any expression; or else None.
+    """{letter: expression} if the node has the form of the pattern, in which a single letter is any expression; otherwise None.
 
     A letter that occurs twice is the same expression twice. The letter m is any expression but a number or a transposed one; `np`
     and `math` are alike.

@@ -11,7 +11,7 @@ from minitransformer.learn.messages import _
 
 
 class TimeUp(BaseException):
-    """The time is up. No Exception: `except Exception` in an endless loop must not catch it."""
+    """The time is up. This is not an Exception, so that `except Exception` in an endless loop does not catch it."""
 
 
 @contextmanager

@@ -34,7 +34,7 @@ PAIRS = [([4, 9, 3, 3, 7], [5, 8]), ([6], [10, 3, 5]), ([3, 10], [4])]    # padd
 
 
 class Wrong(Exception):
-    """A function of the reader's returns something else than it should."""
+    """A function of the reader's returns something other than it should."""
 
 
 def run(parts, own, steps=STEPS, say=lambda text: None) -> dict[str, Any]:

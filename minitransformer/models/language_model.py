@@ -81,7 +81,7 @@ class LanguageModel(NextTokenModel):
                             for layer, one in zip(self.stack.layers, cache.stack.layers)]}
 
     def dependence(self, ids) -> tuple[np.ndarray, Array]:
-        """(the likeliest token after ids (B, T), on which input the logarithm of its probability depends), (B,) and (B, T).
+        """(the likeliest token after ids (B, T), how much the logarithm of its probability depends on each input), (B,) and (B, T).
 
         Each input counts by the norm of its gradient, dx of the stack; those of a text sum to 1. Adds to the parameters'
         gradients, like every backward.

@@ -52,8 +52,8 @@ def architecture(config=None, here=(), own=(), wrong=()) -> "Figure":
 def draw(axes, config=None, here=(), own=(), wrong=()) -> None:
     """The map of a configuration (default: the paper's base model) on axes that are 7 inches wide.
 
-    here: names in PARTS, where the reader is; own: what is the reader's own already; wrong: what is, and is not right yet.
-    With any of them, all else is neutral. Raises InputError for a part that does not exist, for one in `here` that the model
+    here: names in PARTS, where the reader is; own: what the reader has written; wrong: what is written but not right yet.
+    If any is given, all else is neutral. Raises InputError for a part that does not exist, for one in `here` that the model
     lacks, and for a model that is not a Transformer.
     """
     from matplotlib.patches import FancyBboxPatch

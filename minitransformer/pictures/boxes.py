@@ -47,7 +47,7 @@ class Map:
 
     def __init__(self, config):
         if not isinstance(config, StackConfig):
-            raise InputError(f"a {config.kind} model is no Transformer, and this is the map of one")
+            raise InputError(f"a {config.kind} model is not a Transformer, and this is the map of one")
         self.boxes: list[Box] = []
         self.lines: list[Line] = []
         self.config = config

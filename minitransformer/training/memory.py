@@ -12,7 +12,7 @@ TO_USE, TO_TRAIN = 2, 4    # arrays of the parameters' size: data and grad; and 
 
 
 def check_fits(config, arrays) -> None:
-    """Raise InputError if a model of this configuration needs more than the available memory, by an estimate that is too low."""
+    """Raise InputError if a model of this configuration needs more than the available memory, by an estimate that errs low."""
     sizes = vars(config)
     width, layers = sizes.get("d_model", 1), sizes.get("num_layers", 1)
     rows = max(sizes.get(name) or 0 for name in ("vocab_size", "source_vocab", "target_vocab"))    # both may share one table
@@ -20,7 +20,7 @@ def check_fits(config, arrays) -> None:
     needed, available = layers * LAYER + parameters * FLOAT32 * arrays, available_memory()
     if available is not None and needed > available:
         raise InputError(f"num_layers is {layers:,} and d_model is {width:,}: such a model needs at least {_gb(needed)} of memory, "
-                         f"and {_gb(available)} are available; choose a smaller one")
+                         f"and {_gb(available)} is available; choose a smaller one")
 
 
 def available_memory() -> float | None:

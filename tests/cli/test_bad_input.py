@@ -319,7 +319,7 @@ def test_a_missing_library_for_downloads_is_named(run_cli, tmp_path, monkeypatch
 def test_a_model_that_cannot_fit_into_memory_is_refused(run_cli, tmp_path, options):
     code, out, error = run_cli("train", "copy", *options, "--run", tmp_path / "run")
     assert code == 2 and not out and one_line(error) and not list(tmp_path.iterdir())
-    assert re.search(r"--num-layers is .*: such a model needs at least [\d,.]+ GB of memory, and [\d,.]+ GB are available", error)
+    assert re.search(r"--num-layers is .*: such a model needs at least [\d,.]+ GB of memory, and [\d,.]+ GB is available", error)
 
 
 @pytest.mark.parametrize("sizes", [dict(num_layers=10 ** 6, d_model=4, d_ff=1, num_heads=1),    # the objects alone need 10 GB
@@ -327,7 +327,7 @@ def test_a_model_that_cannot_fit_into_memory_is_refused(run_cli, tmp_path, optio
 def test_layers_and_parameters_need_memory(sizes, monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 10 ** 9)
     memory.check_fits(TransformerConfig.named("base", 1000), memory.TO_TRAIN)
-    with pytest.raises(InputError, match="such a model needs at least .* GB of memory, and 1.0 GB are available"):
+    with pytest.raises(InputError, match="such a model needs at least .* GB of memory, and 1.0 GB is available"):
         memory.check_fits(TransformerConfig.named("toy", **{"vocab_size": 20, **sizes}), memory.TO_TRAIN)
 
 

@@ -170,7 +170,7 @@ def test_an_exercises_mistakes_teach_the_doctor_and_none_is_written_twice():
     assert not {(one.of, one.sentence) for one in of_exercises()} & {(one.of, one.sentence) for one in TAUGHT}
     with plugged(F.softmax_backward, lambda dp, cache: cache.p * (dp - (dp * cache.p).sum(axis=-1, keepdims=True) * cache.p)):
         found = finding(*ALL["softmax"])
-    assert found.kind == NAMED and "p is in the second term once too often" in found.sentence
+    assert found.kind == NAMED and "the second term has the factor p once too often" in found.sentence
 
 
 @pytest.mark.parametrize("one", [one for one in TAUGHT if "changes" in (one.wrong.__kwdefaults__ or ())],

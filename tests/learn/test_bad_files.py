@@ -14,8 +14,8 @@ FUNCTION = "def softmax_backward(dp, p):\n    "
 CANNOT = {    # what the file holds: words of the one line
     b"": "is empty",
     b" \n\n": "is empty",
-    b"\x00\x01\x02\xff": "no Python file",
-    b"\xff\xfe\xfa def": "no Python file",
+    b"\x00\x01\x02\xff": "neither a Python file nor",
+    b"\xff\xfe\xfa def": "neither a Python file nor",
     b"x = 1\n": "none of the exercises' functions",
     b"def softmax_backward(dp, p:\n    pass": "line 1",
     b"import nothing_of_that_name\ndef softmax_backward(dp, p): nothing_of_that_name": "ModuleNotFoundError",

@@ -247,7 +247,7 @@ def test_where_and_why_speak_of_the_same_numbers():
 
 @pytest.mark.parametrize("name, wrong, stage, words", [
     ("softmax", lambda x: EXERCISES["softmax"].reference(x) * np.sqrt(1), "float32", "math.sqrt(number)"),
-    ("softmax", lambda x: EXERCISES["softmax"].reference(x).astype(float), "float32", "which line makes float64"),
+    ("softmax", lambda x: EXERCISES["softmax"].reference(x).astype(float), "float32", "which line turns it into float64"),
     ("softmax_backward", lambda dp, p: EXERCISES["softmax_backward"].reference(dp, p) + np.zeros(1), "float32", "shape, dp.dtype)"),
     ("causal_mask", lambda ids: np.tri(ids.shape[1]), "shape", "has to hold True and False"),
 ])

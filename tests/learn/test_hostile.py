@@ -46,7 +46,7 @@ HOSTILE = {    # what it does: (the file, the stage, words of the answer)
     "adds up over the calls": (
         "total = {}\n" + FUNCTION + f"total[p.shape, p.dtype] = total.get((p.shape, p.dtype), 0) + {RIGHT}\n"
         "    return total[p.shape, p.dtype].copy()", "repeats", "it adds up over the calls: begin with zeros in each call"),
-    "is random": (FUNCTION + f"return {RIGHT} * (1 + 1e-6 * np.random.rand())", "repeats", "the same numbers, another answer"),
+    "is random": (FUNCTION + f"return {RIGHT} * (1 + 1e-6 * np.random.rand())", "repeats", "the same numbers give another answer"),
     "allocates 38 GB": (FUNCTION + "x = np.ones((70_000, 70_000)); return p", "runs", "MemoryError: Unable to allocate"),
     "returns 38 GB": (FUNCTION + "return np.broadcast_to(p.flat[0], (70_000, 70_000))", "shape", "array of shape (70000, 70000)"),
     "writes more than a disk holds": (FUNCTION + "import tempfile\n    with tempfile.TemporaryFile() as file:\n"

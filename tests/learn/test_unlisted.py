@@ -123,7 +123,7 @@ ONE = [
      lambda dlogits, h, W: (np.concatenate([(dlogits @ W)[:1], 0 * h[1:]]), dlogits.T @ h)),
     ("tied_backward", "dW is cut to whole numbers: is it written into an array of integers?",
      lambda dlogits, h, W: (dlogits @ W, np.trunc(dlogits.T @ h))),
-    ("attention", "in scores, query key^T / sqrt(query.shape[-1]) is computed with //, which drops what is after the point",
+    ("attention", "in scores, query key^T / sqrt(query.shape[-1]) is computed with //, which drops what follows the decimal point",
      lambda query, key, value, mask: weighted(np.where(mask, query @ turned(key) // math.sqrt(query.shape[-1]), -np.inf), value)),
     ("numeric_gradient", "h is halved", lambda f, dy, x, h: EXERCISES["numeric_gradient"].reference(f, dy, x, h / 2)),
     ("softmax", "log is applied to p", lambda x: np.log(EXERCISES["softmax"].reference(x))),

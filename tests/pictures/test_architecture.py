@@ -235,7 +235,7 @@ def test_a_part_that_is_not_there(config, here, own, words):
 
 
 def test_another_model_is_refused():
-    with pytest.raises(InputError, match=r"^a recurrent model is no Transformer, and this is the map of one$"):
+    with pytest.raises(InputError, match=r"^a recurrent model is not a Transformer, and this is the map of one$"):
         architecture(MODELS["rnn"].Config.named("toy", 13))
 
 

@@ -56,7 +56,7 @@ class Options:
         return default[0] if value is None and default else value
 
     def whole(self, name, *default) -> int:
-        """A whole number, of at least 1."""
+        """A whole number of at least 1."""
         value = self.take(name, *default)
         check_whole(f"{self._where}: {name}", value)
         return value
@@ -88,6 +88,6 @@ class Options:
             self._values.pop(name, None)
 
     def finish(self) -> None:
-        """Raise InputError if an option is left that nobody has asked for."""
+        """Raise InputError if an option is left that was never asked for."""
         for name, value in self._values.items():
             raise InputError(f"{self._where}: the option {name} ({value!r:.60}) is not known here, and may change the results")

@@ -92,7 +92,7 @@ def _begins(tokenizer) -> bool:
 
 
 def _licence(folder) -> tuple[str | None, str]:
-    """The name in the head of README.md, and the text of the file LICENSE."""
+    """The licence's name, from the head of README.md, and its text, from the file LICENSE."""
     readme = folder / "README.md"
     found = re.search(r"\A---\n(?:.*\n)*?license: *(\S+)", readme.read_text(encoding="utf-8")) if readme.exists() else None
     return found[1] if found else None, licence_text(folder)

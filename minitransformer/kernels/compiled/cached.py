@@ -136,7 +136,7 @@ def normalised(x, gamma_and_beta) -> np.ndarray:
 
 @loop("matrix matrix norm flag matrix")
 def add(x, h, norm, pre_norm, y) -> None:
-    """The residual sum x + h, normalised if the norm does not come before. Writes y, changes h."""
+    """The residual sum x + h, normalised unless the norm comes before. Writes y, changes h."""
     for row in range(len(x)):
         for i in range(x.shape[1]):
             h[row, i] += x[row, i]

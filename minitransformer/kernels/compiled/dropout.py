@@ -75,7 +75,7 @@ def dropout_sum_forward_compiled(x, h, dropout_rate, rng=None) -> tuple[Array, D
 
 @loop("vector flags number vector")
 def drop(x, keep, scale, y) -> None:
-    """y = x mask; all: (N,). A product, and no choice between x and 0: NaN is not dropped, as in the textbook."""
+    """y = x mask; all: (N,). A product, not a choice between x and 0, so that NaN is not dropped, as in the textbook."""
     number = x.dtype.type
     for i in range(len(y)):
         y[i] = x[i] * (number(scale) if keep[i] else number(0))

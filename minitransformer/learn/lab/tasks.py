@@ -10,7 +10,7 @@ from minitransformer.tasks.toy import LetterTask, ToyTask
 
 @dataclass(frozen=True, kw_only=True)
 class Dice(LetterTask):
-    """From eight letters to eight throws of a die, a to f, about which the source says nothing."""
+    """Maps eight letters to eight throws of a die, a to f, about which the source says nothing."""
 
     def draw(self, rng) -> tuple[list[str], list[str]]:
         return [string.ascii_lowercase[i] for i in rng.integers(26, size=8)], ["abcdef"[i] for i in rng.integers(6, size=8)]
@@ -18,7 +18,7 @@ class Dice(LetterTask):
 
 @dataclass(frozen=True, kw_only=True)
 class AddNeighbours(ToyTask):
-    """From three to five digits to the last digit of the sum of each and the next: 3 8 5 -> 1 3."""
+    """Maps three to five digits to the last digits of the sums of neighbours: 3 8 5 -> 1 3."""
 
     def draw(self, rng) -> tuple[list[str], list[str]]:
         digits = rng.integers(10, size=rng.integers(3, 6))

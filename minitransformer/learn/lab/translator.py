@@ -63,7 +63,7 @@ def texts(all_ids) -> list[str]:
 
 
 def by_sacrebleu(outputs, references) -> float:
-    """BLEU, from 0 to 1, of lists of ids; NaN and one line if sacrebleu is not installed."""
+    """BLEU, from 0 to 1, of lists of ids; NaN, and one line that says so, if sacrebleu is not installed."""
     try:
         return bleu(texts(outputs), texts(references), "none")[0] / 100
     except InputError as error:
