@@ -50,7 +50,7 @@ class _Checked(type):
 
 
 class ShownAsTable(metaclass=_Checked):
-    """A dataclass that a notebook shows as a table of its fields; made with an unknown one, it says which was meant."""
+    """A dataclass that a notebook shows as a table of its fields; an unknown one raises an error that says which was meant."""
 
     @classmethod
     def given(cls, settings) -> dict[str, Any]:

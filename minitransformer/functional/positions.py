@@ -13,8 +13,8 @@ from minitransformer.replaceable import replaceable
 def sinusoids(length, d_model, xp=np, dtype="float64") -> Array:
     """PE[t, 2i] = sin(t / 10000^(2i / d_model)), PE[t, 2i+1] = cos(same); (length, d_model).
 
-    Made in float64 on the host, then given `dtype` on the array module `xp`. An odd d_model ends
-    with a sine whose cosine is left out. The array is shared between calls: do not write to it.
+    Made in float64 on the host, then given `dtype` on the array module `xp`. If d_model is odd,
+    the last column is a sine without its cosine. The array is shared between calls: do not write to it.
     """
     rates = 10000.0 ** (-np.arange(0, d_model, 2) / d_model)     # (ceil(d_model / 2),)
     angles = np.arange(length)[:, None] * rates

@@ -47,7 +47,7 @@ def notebook(cells) -> str:
 
 
 def title(lines) -> str:
-    """What a reader finds a cell by: its first line of code."""
+    """How a reader finds a cell: by its first line of code."""
     return next((line.strip() for line in lines if line.strip() and not line.lstrip().startswith(("#", "@"))), "")
 
 

@@ -96,7 +96,7 @@ def _function(name, namespace) -> Callable:
 
 @contextmanager
 def _reported(folder, name) -> Iterator[None]:
-    """Say in the folder what the judge could not do."""
+    """Write to the folder what the judge could not do."""
     try:
         yield
     except _Missing as error:

@@ -58,7 +58,7 @@ def _used(table) -> set[str]:
 
 
 def _root(node) -> str:
-    """The name before dots and brackets: TABLE of TABLE[0].x; "" if there is none."""
+    """The name before dots and brackets: TABLE for TABLE[0].x; "" if there is none."""
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""

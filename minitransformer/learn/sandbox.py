@@ -31,7 +31,7 @@ def limit_this_process(seconds) -> None:
 
 
 def wrapped(command, folder) -> list[str]:
-    """The command, within bubblewrap if that runs: without a network, able to write into the folder alone."""
+    """The command, within bubblewrap if that runs: without a network, able to write only into the folder."""
     return [*WRAP, "--bind", str(folder), str(folder), *command] if _bubblewrap_runs() else command
 
 

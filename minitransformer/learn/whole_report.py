@@ -39,7 +39,7 @@ def report(result, names, places) -> str:
 
 
 def _wrong(errors) -> str:
-    """What is wrong first, in the order in which it is computed; "" if nothing is."""
+    """The first thing that is wrong, in the order of computation; "" if nothing is."""
     wrong = [name for name, error in errors.items() if error > BOUND]
     if not wrong:
         return ""

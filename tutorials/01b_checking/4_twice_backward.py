@@ -42,7 +42,7 @@ def degree(answer, dy, x, W):
 
 # %% hints
 hints = (
-    "Suppose the two layers had weights of their own, V and W. What are dV and dW? And if V is W, what is its gradient?",
+    "Suppose the two layers had weights of their own, V and W. What are dV and dW? And if V is W, what is dW?",
     "dW is a sum of two terms: h^T dy from the second use, and x^T dh from the first.",
     "dW = h.T @ dy + x.T @ ___",
 )

@@ -102,7 +102,7 @@ def mirrored(ids):
     return np.tri(ids.shape[1], dtype=bool)[:, ::-1].copy()
 
 
-@mistake("a position sees only itself and the one before it: it may attend to all before it", hint=2)
+@mistake("a position sees only itself and the one before it: it may attend to all positions before it", hint=2)
 def window(ids):
     return (positions(ids)[:, None] >= positions(ids)) & (positions(ids)[:, None] <= positions(ids) + 1)
 

@@ -11,7 +11,7 @@ from minitransformer.learn import also_right, edge, invariant, mistake
 
 # %% reference
 def merged(ids, new):
-    """ids: (T,); new: an id that is not among them. Returns pair (2,) and text (T - the number of times that it occurs,)."""
+    """ids: (T,); new: an id that is not among them. Returns pair (2,) and text (T - n,), if the pair occurs n times."""
     # your code: all pairs of neighbours, how often each occurs, and the text without what has been merged
     pairs = np.stack([ids[:-1], ids[1:]], axis=1)
     counts = (pairs[:, None] == pairs).all(axis=-1).sum(axis=1) * (pairs != 0).all(axis=1)

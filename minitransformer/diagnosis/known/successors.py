@@ -10,7 +10,7 @@ teach("rms_norm", {
     "the term n mean(dn * n) lacks n inside the mean: n mean(dn) in place of it": (MEAN, "dn.mean(axis=-1, keepdims=True)"),
     "the mean is taken over the wrong axis: the positions (the second last axis), not the last axis": (MEAN, MEAN.replace("-1", "-2")),
     "the term n mean(dn * n) has one factor 1 / root mean square (inverse) too many": ("normed * through", "inverse * normed * through"),
-    "the division by the root mean square is missing in dx": ("dx = inverse * ", "dx = "),
+    "the division by the root mean square is missing from dx": ("dx = inverse * ", "dx = "),
     "gamma is not applied in dx: the means and dx use dy in place of dn": ("dn = dy * gamma", "dn = dy"),
     "gamma is applied twice in dx: inside the mean and outside": ("dx = inverse", "dx = gamma * inverse"),
     "dgamma uses the input x in place of the normed n": (SUM, "(dy * normed / inverse).sum"),
@@ -28,7 +28,7 @@ RIGHT = "sigmoid * (1 + x * (1 - sigmoid))"
 teach("silu", {sentence: (RIGHT, wrong) for sentence, wrong in {
     "the product rule is forgotten: the term with the derivative of the sigmoid is missing, dx = dy sigmoid(x)": "sigmoid",
     "the product rule is forgotten: the term sigmoid(x) is missing": "sigmoid * x * (1 - sigmoid)",
-    "the factor x is missing in the term with the derivative of the sigmoid": "sigmoid * (2 - sigmoid)",
+    "the factor x is missing from the term with the derivative of the sigmoid": "sigmoid * (2 - sigmoid)",
     "the derivative is that of the sigmoid alone, s (1 - s), without the factor x": "sigmoid * (1 - sigmoid)",
     "the derivative of the sigmoid is s (1 - s), not s (1 + s): wrong sign": "sigmoid * (1 + x * (1 + sigmoid))",
     "the derivative of the sigmoid is s (1 - s), not 1 - s: its factor s is missing": "(sigmoid + x * (1 - sigmoid))",
@@ -63,8 +63,8 @@ teach("GroupedQueryAttention", {
     "the values' gradient is turned back, but values are never turned": (", dv\n", ", self.turn_backward(dv, cache.key)\n")})
 
 teach("GatedFeedForward", {
-    "the path through the gate is missing in dx": ("dx + self.gate", "dx + 0 * self.gate"),
-    "the path through the inner layer is missing in dx: only the gate's is returned": ("return dx +", "return 0 * dx +"),
+    "the path through the gate is missing from dx": ("dx + self.gate", "dx + 0 * self.gate"),
+    "the path through the inner layer is missing from dx: only the gate's is returned": ("return dx +", "return 0 * dx +"),
     "the gate's activation is skipped in backward: its derivative is missing": ("activate_backward(dh * cache.u, cache.activation)", "dh * cache.u"),
     "u is missing in the gate's gradient: dg = dh, not dh u": ("dh * cache.u", "dh"),
     "the gate is missing in u's gradient: du = dh, not dh g": ("dh * cache.g", "dh"),

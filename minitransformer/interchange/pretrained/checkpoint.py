@@ -20,7 +20,7 @@ class Tensor(NamedTuple):
 
 
 class Arrays(Mapping):
-    """{its name in the file: array}, each read when it is asked for; and their shapes, which are known before."""
+    """{its name in the file: array}, each read when it is asked for; and their shapes, which need no reading."""
 
     def __contains__(self, name) -> bool:    # without reading it
         return name in set(self)

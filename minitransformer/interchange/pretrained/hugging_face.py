@@ -68,7 +68,7 @@ def _json(path) -> dict:
 
 
 def _name(token, i, names) -> str | None:
-    """The name of a special token: as a name, as the description of an added token, or by the first of its ids."""
+    """The name of a special token, which may be given by its name, by the description of an added token, or by its ids."""
     if token:
         return token["content"] if isinstance(token, dict) else token
     return names.get(i[0] if isinstance(i, list) and i else i)

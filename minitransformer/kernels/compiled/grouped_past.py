@@ -1,4 +1,4 @@
-"""A layer of RMSNorm, grouped-query attention and SwiGLU at one position: BLAS multiplies, and one loop does all between products.
+"""A layer of RMSNorm, grouped-query attention and SwiGLU at one position: BLAS multiplies, one loop does all else.
 
 The weights come from memory, and nothing can be faster than that; between two of them, Python code would wait for memory, too.
 """

@@ -35,7 +35,7 @@ def through_time_forward(step, z, state, *weights, mask=None) -> tuple[Array, Th
 def through_time_backward(dstates, cache) -> tuple[Array, ...]:
     """Returns dz (T, B, G), the gradient of the state before the first step (B, S), and one for each weight.
 
-    A state is used outside and by the next step: its gradient is the sum of both. Every step has the same
+    A state is used by the next step and outside the layer: its gradient is the sum of both. Every step has the same
     weights: their gradients are sums over all steps.
     """
     xp = module_of(dstates)
