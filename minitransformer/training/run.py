@@ -168,7 +168,7 @@ class Run:
 
     @property
     def resume_command(self) -> str:
-        """What resumes it: a command if a command started it, otherwise a Python call."""
+        """How to resume it: by a command if a command started it, otherwise by a Python call."""
         return (f"minitransformer train --resume {quote(str(self.path))}" if self.settings.training
                 else "train(..., resume=True)")
 

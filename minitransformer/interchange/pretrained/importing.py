@@ -21,7 +21,7 @@ WINDOW, BATCH = 512, 4    # what `evaluate` reads at once
 
 
 def import_model(path, folder) -> Run:
-    """Make the run folder `folder` of the pretrained model at `path`: a folder of Hugging Face, or a GGUF file.
+    """Make the run folder `folder` of the pretrained model at `path`: a Hugging Face folder, or a GGUF file.
 
     Each array is read, checked and written on its own, so that a large model needs little memory. Returns the run without its
     model: Run.load(folder) has it. Raises InputError, and leaves nothing behind, if anything in the files cannot be used.
